@@ -1,0 +1,108 @@
+import { type ApiObject, type InputOf, type Resource } from "#api/resource.ts";
+
+/** The only way to read and write for anything that is not the API server. Every failure is a StatusError. */
+export interface Client {
+  get<T extends ApiObject>(resource: Resource<T>, ref: ObjectRef, options?: CallOptions): Promise<T>;
+  list<T extends ApiObject>(resource: Resource<T>, options?: ListCallOptions): Promise<ObjectList<T>>;
+  /** Ends when the server ends it or the signal fires; throws a StatusError for an ERROR event. */
+  watch<T extends ApiObject>(resource: Resource<T>, options: WatchCallOptions): AsyncIterable<WatchEvent<T>>;
+  create<T extends ApiObject>(resource: Resource<T>, object: InputOf<T>, options?: WriteOptions): Promise<T>;
+  /** Replaces the object; its resourceVersion, if there is one, must still be current. */
+  update<T extends ApiObject>(resource: Resource<T>, object: InputOf<T>, options?: WriteOptions): Promise<T>;
+  updateStatus<T extends ApiObject>(resource: Resource<T>, object: InputOf<T>, options?: WriteOptions): Promise<T>;
+  patch<T extends ApiObject>(resource: Resource<T>, ref: ObjectRef, patch: Patch, options?: WriteOptions): Promise<T>;
+  /** Server-side apply. */
+  apply<T extends ApiObject>(resource: Resource<T>, object: InputOf<T>, options: ApplyOptions): Promise<T>;
+  /** Resolves with the object if it lives on (finalizers, grace period), else with undefined. */
+  delete<T extends ApiObject>(
+    resource: Resource<T>,
+    ref: ObjectRef,
+    options?: DeleteCallOptions,
+  ): Promise<T | undefined>;
+  deleteCollection<T extends ApiObject>(
+    resource: Resource<T>,
+    options: ListCallOptions & DeleteCallOptions,
+  ): Promise<void>;
+  /** POST to a subresource such as binding, eviction or token, with a body of another kind. */
+  createSubresource<B extends object>(
+    resource: Resource,
+    ref: ObjectRef,
+    subresource: string,
+    body: B,
+    options?: WriteOptions,
+  ): Promise<B>;
+  /** Anything else, as bytes: discovery, logs, metrics. */
+  raw(method: string, path: string, options?: RawOptions): Promise<RawResponse>;
+}
+
+/** What names an object; an object's own metadata will do, as will the object. */
+export type ObjectRef = { namespace?: string; name: string } | { metadata: { namespace?: string; name?: string } };
+
+export interface CallOptions {
+  readonly signal?: AbortSignal;
+  /** `exact` revisions are not needed by anyone yet: 0 means any, N at least N. */
+  readonly resourceVersion?: string;
+}
+export interface ListCallOptions extends CallOptions {
+  readonly namespace?: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  readonly limit?: number;
+  readonly continue?: string;
+}
+export interface WatchCallOptions {
+  readonly signal: AbortSignal;
+  readonly resourceVersion?: string;
+  readonly namespace?: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  readonly bookmarks?: boolean;
+  readonly sendInitialEvents?: boolean;
+}
+export interface WriteOptions extends CallOptions {
+  readonly subresource?: string;
+  readonly fieldManager?: string;
+  readonly dryRun?: boolean;
+  readonly fieldValidation?: "Strict" | "Warn" | "Ignore";
+}
+export interface ApplyOptions extends WriteOptions {
+  readonly fieldManager: string;
+  readonly force?: boolean;
+}
+export interface DeleteCallOptions extends CallOptions {
+  readonly gracePeriodSeconds?: number;
+  readonly propagationPolicy?: "Orphan" | "Background" | "Foreground";
+  readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
+  readonly dryRun?: boolean;
+}
+export interface Patch {
+  readonly type: "json" | "merge" | "strategic";
+  readonly body: unknown;
+}
+export interface RawOptions extends CallOptions {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array;
+}
+export interface RawResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly body: Uint8Array;
+}
+
+export interface ObjectList<T> {
+  readonly items: readonly T[];
+  readonly metadata: {
+    readonly resourceVersion: string;
+    readonly continue?: string;
+    readonly remainingItemCount?: number;
+  };
+}
+
+export type WatchEvent<T> =
+  | { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly object: T; readonly trace?: string }
+  | { readonly type: "BOOKMARK"; readonly resourceVersion: string; readonly initialEventsEnd: boolean };
+
+export function refOf(ref: ObjectRef): { namespace: string; name: string } {
+  const { namespace, name } = "metadata" in ref ? ref.metadata : ref;
+  return { namespace: namespace ?? "", name: name ?? "" };
+}

@@ -1,0 +1,39 @@
+/** Where all time comes from: timers, deadlines, backoff and time stamps. A test drives a virtual one by hand. */
+export interface Clock {
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** Calls back once after the delay; the returned function cancels. */
+  after(delayMs: number, callback: () => void): () => void;
+  /** Resolves after the delay; rejects with the signal's reason if that comes first. */
+  sleep(delayMs: number, signal?: AbortSignal): Promise<void>;
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  after(delayMs, callback) {
+    const timer = setTimeout(callback, delayMs);
+    return () => clearTimeout(timer);
+  },
+  sleep: (delayMs, signal) => sleepOn(systemClock, delayMs, signal),
+};
+
+/** `sleep` in terms of `after`, for every clock. */
+export function sleepOn(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
+    const cancel = clock.after(delayMs, () => {
+      signal?.removeEventListener("abort", abort);
+      resolve();
+    });
+    const abort = () => {
+      cancel();
+      reject(signal?.reason);
+    };
+    signal?.addEventListener("abort", abort, { once: true });
+  });
+}
+
+/** RFC 3339 with seconds, as Kubernetes writes its times. */
+export const timestamp = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;
+/** RFC 3339 with microseconds, as leases and events write theirs. */
+export const microTimestamp = (ms: number): string => `${new Date(ms).toISOString().slice(0, 23)}000Z`;

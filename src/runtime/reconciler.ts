@@ -1,0 +1,44 @@
+import { type ApiObject, type Resource } from "#api/resource.ts";
+import { type Client } from "#client/client.ts";
+import { type Clock } from "#lib/clock.ts";
+import { type Log } from "#lib/log.ts";
+import { type Change, type Informers } from "./informer.ts";
+
+/** What every component is given. */
+export interface ReconcilerDeps {
+  readonly client: Client;
+  readonly informers: Informers;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/**
+ * A name, what it watches, and `reconcile(object)`: make it so, or throw and be retried. It never runs twice at once
+ * for the same object, never on a cache older than its own last write, and it can be killed at any line.
+ */
+export interface Reconciler<T extends ApiObject = ApiObject> {
+  readonly name: string;
+  readonly reconciles: Resource<T>;
+  /** Kinds whose controller owner is a `reconciles`: a change of one wakes its owner. */
+  readonly owns?: readonly Resource[];
+  /** Other kinds, and which objects a change of one wakes. */
+  readonly watches?: readonly Watch[];
+  /** At most so many objects at a time; default 5. */
+  readonly workers?: number;
+  /** Also wakes for every object this often. */
+  readonly resyncMs?: number;
+  /** Called with the object as the informer has it now. To be called again without a change, return the delay. */
+  reconcile(object: T, signal: AbortSignal): Promise<Again | void>;
+  /** The object is gone from the API. */
+  gone?(ref: { namespace: string; name: string }, signal: AbortSignal): Promise<void>;
+}
+
+export interface Again {
+  readonly afterMs: number;
+}
+
+export interface Watch<T extends ApiObject = ApiObject> {
+  readonly resource: Resource<T>;
+  /** Keys of the objects to wake. */
+  wakes(change: Change<T>): Iterable<{ namespace?: string | undefined; name: string }>;
+}

@@ -1,0 +1,86 @@
+/** One fault in an object: where, what kind, and upstream's words for it. */
+export interface FieldError {
+  readonly path: string;
+  readonly reason: FieldErrorReason;
+  /** Without the path: `Invalid value: "x": must be …`. */
+  readonly message: string;
+}
+
+export type FieldErrorReason =
+  | "FieldValueRequired"
+  | "FieldValueInvalid"
+  | "FieldValueDuplicate"
+  | "FieldValueNotFound"
+  | "FieldValueNotSupported"
+  | "FieldValueForbidden"
+  | "FieldValueTooLong"
+  | "FieldValueTooMany"
+  | "FieldValueTypeInvalid"
+  | "InternalError";
+
+/** A place in an object. Immutable and cheap: the text is made only when a fault is reported. */
+export class FieldPath {
+  readonly #parent: FieldPath | undefined;
+  readonly #step: string;
+
+  constructor(step: string, parent?: FieldPath) {
+    this.#step = step;
+    this.#parent = parent;
+  }
+  child(...names: string[]): FieldPath {
+    let at: FieldPath = this;
+    for (const name of names) at = new FieldPath(at.#isRoot ? name : `.${name}`, at);
+    return at;
+  }
+  index(index: number): FieldPath {
+    return new FieldPath(`[${index}]`, this);
+  }
+  key(key: string): FieldPath {
+    return new FieldPath(`[${key}]`, this);
+  }
+  toString(): string {
+    return this.#parent ? this.#parent.toString() + this.#step : this.#step;
+  }
+  get #isRoot(): boolean {
+    return this.#parent === undefined && this.#step === "";
+  }
+}
+
+/** The object itself; `root.child("spec")` is `spec`. */
+export const root = new FieldPath("");
+
+export const requiredValue = (path: FieldPath, detail = ""): FieldError =>
+  fault(path, "FieldValueRequired", withDetail("Required value", detail));
+export const invalidValue = (path: FieldPath, value: unknown, detail: string): FieldError =>
+  fault(path, "FieldValueInvalid", withDetail(`Invalid value: ${show(value)}`, detail));
+export const typeInvalid = (path: FieldPath, value: unknown, detail: string): FieldError =>
+  fault(path, "FieldValueTypeInvalid", withDetail(`Invalid value: ${show(value)}`, detail));
+export const duplicateValue = (path: FieldPath, value: unknown): FieldError =>
+  fault(path, "FieldValueDuplicate", `Duplicate value: ${show(value)}`);
+export const notFoundValue = (path: FieldPath, value: unknown): FieldError =>
+  fault(path, "FieldValueNotFound", `Not found: ${show(value)}`);
+export const unsupportedValue = (path: FieldPath, value: unknown, supported: readonly string[]): FieldError =>
+  fault(
+    path,
+    "FieldValueNotSupported",
+    withDetail(
+      `Unsupported value: ${show(value)}`,
+      supported.length > 0 ? `supported values: ${supported.map((v) => JSON.stringify(v)).join(", ")}` : "",
+    ),
+  );
+export const forbiddenValue = (path: FieldPath, detail: string): FieldError =>
+  fault(path, "FieldValueForbidden", withDetail("Forbidden", detail));
+export const tooLong = (path: FieldPath, maxLength: number): FieldError =>
+  fault(path, "FieldValueTooLong", `Too long: may not be more than ${maxLength} bytes`);
+export const tooMany = (path: FieldPath, actual: number, max: number): FieldError =>
+  fault(path, "FieldValueTooMany", `Too many: ${actual}: must have at most ${max} items`);
+export const internalFault = (path: FieldPath, detail: string): FieldError =>
+  fault(path, "InternalError", withDetail("Internal error", detail));
+
+const fault = (path: FieldPath, reason: FieldErrorReason, message: string): FieldError => ({
+  path: path.toString(),
+  reason,
+  message,
+});
+const withDetail = (head: string, detail: string): string => (detail ? `${head}: ${detail}` : head);
+const show = (value: unknown): string => (value === undefined ? "null" : JSON.stringify(value));

@@ -1,0 +1,29 @@
+import { type ApiObject, type Resource } from "#api/resource.ts";
+import { type UserInfo } from "../pipeline.ts";
+
+/** Changes or refuses what is about to be written. Refusing means throwing a StatusError. */
+export interface AdmissionPlugin {
+  readonly name: string;
+  appliesTo(request: AdmissionRequest): boolean;
+  /** May change `request.object`, which is not shared yet. */
+  mutate?(request: AdmissionRequest): void | Promise<void>;
+  validate?(request: AdmissionRequest): void | Promise<void>;
+}
+
+export interface AdmissionRequest {
+  readonly operation: "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
+  readonly resource: Resource;
+  /** "" for the resource itself. */
+  readonly subresource: string;
+  readonly namespace: string;
+  /** "" while generateName has not been used yet. */
+  readonly name: string;
+  /** undefined for DELETE. */
+  readonly object: ApiObject | undefined;
+  /** undefined for CREATE. Shared: do not change. */
+  readonly oldObject: ApiObject | undefined;
+  readonly user: UserInfo;
+  readonly dryRun: boolean;
+  readonly signal: AbortSignal;
+  warn(message: string): void;
+}

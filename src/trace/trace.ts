@@ -1,0 +1,20 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+
+/** Which apply a step belongs to, and which step caused it: W3C trace context. */
+export interface Trace {
+  /** 32 hex digits, the same for every step of one apply. */
+  readonly traceId: string;
+  /** 16 hex digits: the step itself. */
+  readonly spanId: string;
+}
+
+/** The trace that the running task belongs to: set around a request and around a reconcile. */
+export const currentTrace = new AsyncLocalStorage<Trace>();
+
+export const traceparent = ({ traceId, spanId }: Trace): string => `00-${traceId}-${spanId}-01`;
+
+export function parseTraceparent(header: string | undefined): Trace | undefined {
+  if (header?.length !== 55 || !/^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(header)) return undefined;
+  const trace = { traceId: header.slice(3, 35), spanId: header.slice(36, 52) };
+  return /^0+$/.test(trace.traceId) || /^0+$/.test(trace.spanId) ? undefined : trace;
+}
