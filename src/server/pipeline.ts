@@ -1,38 +1,17 @@
-import { type ApiObject, type Resource } from "#api/resource.ts";
+import { type Answer, type ApiRequest, type UserInfo } from "#api/exchange.ts";
 import { type Trace } from "#trace/trace.ts";
 
-/** A request as the gauntlet sees it: small, of our own, the same from a socket and from a caller in this process. */
-export interface ApiRequest {
-  readonly method: string;
-  /** Path with no query, percent-encoding still in it. */
-  readonly path: string;
-  /** What follows the question mark; "" if nothing does. */
-  readonly query: string;
-  /** Names in lower case. */
-  readonly headers: Readonly<Record<string, string | undefined>>;
-  /** Body bytes, whole, decompressed, within the size limit. */
-  readonly body: Uint8Array | undefined;
-  /** An in-process caller hands over the object itself instead of bytes. The server may keep and change it. */
-  readonly object?: unknown;
-  readonly signal: AbortSignal;
-  readonly peer: Peer;
-}
-
-/** Who is at the other end of the connection. */
-export interface Peer {
-  readonly address: string;
-  /** Verified client certificate, if one was shown. */
-  readonly certificate?: { readonly commonName: string; readonly organizations: readonly string[] };
-  /** In-process callers are who the process says they are. */
-  readonly user?: UserInfo;
-}
-
-export interface UserInfo {
-  readonly name: string;
-  readonly uid?: string;
-  readonly groups: readonly string[];
-  readonly extra?: Readonly<Record<string, readonly string[]>>;
-}
+export type {
+  Answer,
+  ApiRequest,
+  Encoded,
+  ListFacts,
+  Peer,
+  UpgradeConnection,
+  UserInfo,
+  WatchEventType,
+  WatchSink,
+} from "#api/exchange.ts";
 
 /** What a request asks for, in the words of authorisation. */
 export interface RequestInfo {
@@ -61,60 +40,6 @@ export interface Context {
   readonly warnings: string[];
   /** Facts for the audit log and the trace: which rule allowed, which webhook patched. */
   readonly annotations: Map<string, string>;
-}
-
-/** One version of one object: the value, and its bytes, each made at most once. */
-export interface Encoded<T extends ApiObject = ApiObject> {
-  readonly object: T;
-  readonly revision: number;
-  json(): Uint8Array;
-  protobuf(): Uint8Array;
-}
-
-/** What an endpoint answers; turned into bytes at the edge, and only if the caller is across a wire. */
-export type Answer =
-  | { readonly type: "object"; readonly status: number; readonly resource: Resource; readonly encoded: Encoded }
-  | { readonly type: "list"; readonly resource: Resource; readonly items: readonly Encoded[]; readonly list: ListFacts }
-  | { readonly type: "watch"; readonly resource: Resource; start(sink: WatchSink): () => void }
-  /** Anything that is not a stored object: Status, reviews, discovery, tables. */
-  | { readonly type: "value"; readonly status: number; readonly value: unknown; readonly schemaKind?: string }
-  | {
-      readonly type: "bytes";
-      readonly status: number;
-      readonly contentType: string;
-      readonly body: Uint8Array;
-      readonly headers?: Record<string, string>;
-    }
-  /** Log streams and proxied bodies. */
-  | {
-      readonly type: "stream";
-      readonly status: number;
-      readonly contentType: string;
-      readonly body: AsyncIterable<Uint8Array>;
-      readonly headers?: Record<string, string>;
-    }
-  /** The connection itself is handed over (exec, attach, port-forward). */
-  | { readonly type: "upgrade"; accept(connection: UpgradeConnection): void };
-
-export interface ListFacts {
-  readonly resourceVersion: string;
-  readonly continue: string;
-  readonly remainingItemCount: number | undefined;
-}
-
-/** Where watch events go. */
-export interface WatchSink {
-  /** `previous` is there for selectors: an object that stops matching is sent as DELETED. */
-  event(type: WatchEventType, encoded: Encoded): void;
-  bookmark(revision: number, initialEventsEnd: boolean): void;
-  /** Ends the watch with a Status event, or quietly. */
-  end(error?: Error): void;
-}
-export type WatchEventType = "ADDED" | "MODIFIED" | "DELETED";
-
-export interface UpgradeConnection {
-  readonly socket: import("node:stream").Duplex;
-  readonly head: Uint8Array;
 }
 
 export type Next = (context: Context) => Answer | Promise<Answer>;

@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createVirtualClock } from "./virtual-clock.ts";
+
+test("advance() fires timers in order of time, then of age, with the time they asked for", async () => {
+  const clock = createVirtualClock(0);
+  const fired: string[] = [];
+  const note = (name: string) => () => fired.push(`${name}@${clock.now()}`);
+  clock.after(20, note("late"));
+  clock.after(10, note("first"));
+  clock.after(10, note("second"));
+
+  await clock.advance(15);
+
+  assert.deepEqual(fired, ["first@10", "second@10"]);
+  assert.equal(clock.now(), 15);
+  assert.equal(clock.pending, 1);
+});
+
+test("advance() also fires what timers started on the way", async () => {
+  const clock = createVirtualClock(0);
+  let beats = 0;
+  const beat = async (): Promise<void> => {
+    for (;;) {
+      await clock.sleep(10);
+      beats++;
+    }
+  };
+  void beat();
+
+  await clock.advance(100);
+
+  assert.equal(beats, 10);
+});
+
+test("a cancelled timer does not fire and is not pending", async () => {
+  const clock = createVirtualClock(0);
+  const cancel = clock.after(1, () => assert.fail("fired"));
+
+  cancel();
+  cancel();
+
+  assert.equal(clock.pending, 0);
+  await clock.advance(10);
+});
+
+test("sleep() rejects with the signal's reason", async () => {
+  const clock = createVirtualClock(0);
+  const stop = new AbortController();
+  const slept = clock.sleep(1000, stop.signal);
+
+  stop.abort(new Error("enough"));
+
+  await assert.rejects(slept, /enough/);
+  assert.equal(clock.pending, 0);
+});
+
+test("runUntil() stops at the moment the condition holds and fails past its limit", async () => {
+  const clock = createVirtualClock(0);
+  let ready = false;
+  clock.after(500, () => {
+    ready = true;
+  });
+  clock.after(900, () => undefined);
+
+  await clock.runUntil(() => ready, 1000);
+
+  assert.equal(clock.now(), 500);
+  await assert.rejects(
+    clock.runUntil(() => false, 1000),
+    /within 1000 ms/,
+  );
+});
