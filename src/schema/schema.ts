@@ -124,6 +124,8 @@ export interface Field<T = unknown, M extends FieldMode = FieldMode> {
   readonly inlineTag?: number;
   /** Strategic merge strategy of a field that holds one object. */
   readonly patch?: "replace" | "retainKeys";
+  /** On a `required` field: checks let the zero value pass, because it is legal or `validate` has words of its own. */
+  readonly zeroAllowed?: true;
 }
 
 type Fields = Readonly<Record<string, Field>>;
@@ -141,6 +143,14 @@ export const required = <T>(tag: number, schema: Schema<T>, doc: string): Field<
   tag,
   schema,
   doc,
+});
+/** Like `required`, but the zero value is legal, or judged by the resource's own `validate`. */
+export const present = <T>(tag: number, schema: Schema<T>, doc: string): Field<T, "required"> => ({
+  mode: "required",
+  tag,
+  schema,
+  doc,
+  zeroAllowed: true,
 });
 export const optional = <T>(tag: number, schema: Schema<T>, doc: string): Field<T, "optional"> => ({
   mode: "optional",
