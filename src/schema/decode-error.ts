@@ -1,0 +1,27 @@
+/** What a client sent cannot be read. The message is the one that Go's decoder gives. */
+export class DecodeError extends Error {
+  override readonly name = "DecodeError";
+}
+
+/** A value of the wrong type, seen where its place is not known yet; becomes a DecodeError that names the place. */
+export class Mismatch extends Error {
+  override readonly name = "Mismatch";
+  /** What was found, in Go's words: `string`, `number 1.5`. */
+  readonly found: string;
+  /** The Go type that was wanted. */
+  readonly wanted: string;
+
+  constructor(found: string, wanted: string) {
+    super(`json: cannot unmarshal ${found} into Go value of type ${wanted}`);
+    this.found = found;
+    this.wanted = wanted;
+  }
+}
+
+/** The kind of a JSON value, as Go names it. */
+export function jsonKind(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "array";
+  const type = typeof value;
+  return type === "boolean" ? "bool" : type;
+}
