@@ -38,6 +38,8 @@ export interface Resource<T extends ApiObject = ApiObject> {
   readonly ttlSeconds: number | undefined;
   /** Where the store keeps it: `pods` in /registry/pods/ns/name. */
   readonly storagePrefix: string;
+  /** For a second version of another Resource: the store keeps that one, these turn the two into each other. */
+  readonly storedAs?: StoredAs<T>;
 
   /** What is wrong with a name, in upstream's words. */
   nameRule(name: string): string | undefined;
@@ -54,6 +56,10 @@ export interface Resource<T extends ApiObject = ApiObject> {
   validateStatusUpdate?(object: T, old: T): Iterable<FieldError>;
   /** Sent back as warning headers. */
   warnings?(object: T, old: T | undefined): Iterable<string>;
+  /** Something besides metadata.finalizers keeps a deleted object alive (a namespace's spec.finalizers). */
+  holdsDeletion?(object: T): boolean;
+  /** Shows in the object that its deletion has begun. */
+  prepareForDeletion?(object: T): void;
   /** How long the object may take to end by itself, in seconds; 0 or absent deletes at once. */
   gracePeriodSeconds?(object: T, asked: number | undefined): number;
 }
@@ -87,6 +93,12 @@ export interface ScalePaths {
   readonly labelSelector?: string;
 }
 
+export interface StoredAs<T extends ApiObject = ApiObject> {
+  readonly resource: Resource;
+  toStored(object: T): ApiObject;
+  fromStored(stored: ApiObject): T;
+}
+
 /** A column of the table that `kubectl get` prints. */
 export interface Column<T> {
   readonly name: string;
@@ -98,8 +110,13 @@ export interface Column<T> {
   /** `now` is in milliseconds, for ages. */
   value(object: T, now: number): unknown;
 }
-export type FieldGetter<T> = (object: T) => string | undefined;
-export type IndexGetter<T> = (object: T) => readonly string[];
+/** Method syntax keeps `Resource<Pod>` assignable to `Resource`. */
+interface Getters<T> {
+  field(object: T): string | undefined;
+  index(object: T): readonly string[];
+}
+export type FieldGetter<T> = Getters<T>["field"];
+export type IndexGetter<T> = Getters<T>["index"];
 
 type Identity = "group" | "version" | "kind" | "plural" | "scope";
 type Derived = "schema" | "nameRule" | keyof DerivedDefaults;

@@ -9,7 +9,7 @@ import {
   nullable,
   object,
   optional,
-  required,
+  present,
   string,
   time,
 } from "#schema/schema.ts";
@@ -17,10 +17,10 @@ import {
 export const OwnerReference = object(
   "meta/v1.OwnerReference",
   {
-    apiVersion: required(5, string(), "API version of the owner."),
-    kind: required(1, string(), "Kind of the owner."),
-    name: required(3, string(), "Name of the owner."),
-    uid: required(4, string(), "UID of the owner."),
+    apiVersion: present(5, string(), "API version of the owner."),
+    kind: present(1, string(), "Kind of the owner."),
+    name: present(3, string(), "Name of the owner."),
+    uid: present(4, string(), "UID of the owner."),
     controller: nullable(6, boolean(), "Whether this owner is the one that manages the object."),
     blockOwnerDeletion: nullable(7, boolean(), "Whether a foreground deletion of the owner waits for this object."),
   },

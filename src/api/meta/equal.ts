@@ -1,0 +1,86 @@
+import { type Field, resolve, type Schema } from "#schema/schema.ts";
+import { compareQuantities } from "./quantity.ts";
+
+/**
+ * Whether two values say the same, as upstream compares them: an empty list or map is as good as none, a zero value
+ * as good as an absent one unless the field tells them apart, and quantities count by their amount.
+ */
+export function semanticEqual(schema: Schema, a: unknown, b: unknown): boolean {
+  if (Object.is(a, b)) return true;
+  const shape = resolve(schema);
+  switch (shape.type) {
+    case "object":
+      return isRecord(a) && isRecord(b) && fieldsEqual(shape.fields, a, b);
+    case "list":
+      return listsEqual(shape.item, Array.isArray(a) ? a : [], Array.isArray(b) ? b : []);
+    case "map":
+      return mapsEqual(shape.value, isRecord(a) ? a : {}, isRecord(b) ? b : {});
+    case "any":
+      return jsonEqual(a, b);
+    case "quantity":
+      return typeof a === "string" && typeof b === "string" && compareQuantities(a, b) === 0;
+    case "time":
+    case "microTime":
+      return typeof a === "string" && typeof b === "string" && a !== "" && Date.parse(a) === Date.parse(b);
+    default:
+      return false;
+  }
+}
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+type Values = Readonly<Record<string, unknown>>;
+
+function fieldsEqual(fields: Readonly<Record<string, Field>>, a: Values, b: Values): boolean {
+  for (const name in fields) {
+    const field = fields[name];
+    if (field && !fieldEqual(field, a[name], b[name])) return false;
+  }
+  return true;
+}
+
+function fieldEqual({ mode, schema }: Field, a: unknown, b: unknown): boolean {
+  if (Object.is(a, b)) return true;
+  const absent = isAbsent(a) || isAbsent(b);
+  if (!absent) return semanticEqual(schema, a, b);
+  if (isAbsent(a) && isAbsent(b)) return true;
+  const { type } = resolve(schema);
+  const container = type === "list" || type === "map";
+  return (mode !== "nullable" || container) && isZero(schema, isAbsent(a) ? b : a);
+}
+
+const isAbsent = (value: unknown): value is undefined | null => value === undefined || value === null;
+
+/** Whether the value is what an absent field stands for. */
+function isZero(schema: Schema, value: unknown): boolean {
+  if (value === "" || value === 0 || value === false) return true;
+  if (Array.isArray(value)) return value.length === 0;
+  if (!isRecord(value)) return false;
+  const shape = resolve(schema);
+  if (shape.type !== "object") return Object.keys(value).length === 0;
+  return fieldsEqual(shape.fields, value, {});
+}
+
+function listsEqual(item: Schema, a: readonly unknown[], b: readonly unknown[]): boolean {
+  return a.length === b.length && a.every((value, index) => semanticEqual(item, value, b[index]));
+}
+
+function mapsEqual(schema: Schema, a: Values, b: Values): boolean {
+  const keys = Object.keys(a);
+  if (keys.length !== Object.keys(b).length) return false;
+  return keys.every((key) => Object.hasOwn(b, key) && semanticEqual(schema, a[key], b[key]));
+}
+
+/** Whether two JSON values are the same, whatever the order of their keys. */
+export function jsonEqual(a: unknown, b: unknown): boolean {
+  if (Object.is(a, b)) return true;
+  if (Array.isArray(a)) {
+    return Array.isArray(b) && a.length === b.length && a.every((value, index) => jsonEqual(value, b[index]));
+  }
+  if (!isRecord(a) || !isRecord(b)) return false;
+  const keys = Object.keys(a);
+  return (
+    keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key) && jsonEqual(a[key], b[key]))
+  );
+}
