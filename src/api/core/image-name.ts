@@ -1,0 +1,26 @@
+export type PullPolicy = "Always" | "IfNotPresent" | "Never";
+
+const domain = String.raw`(?:[a-zA-Z0-9.-]+|\[[a-fA-F0-9:]+\])(?::[0-9]+)?`;
+const path = String.raw`[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*`;
+const reference = new RegExp(
+  String.raw`^((?:${domain}/)?${path}(?:/${path})*)(?::(\w[\w.-]{0,127}))?(?:@([A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}))?$`,
+);
+
+export interface ImageName {
+  readonly repository: string;
+  /** `latest` if neither a tag nor a digest is given. */
+  readonly tag: string | undefined;
+  readonly digest: string | undefined;
+}
+
+/** Takes an image reference apart; undefined if it is none. */
+export function parseImageName(image: string): ImageName | undefined {
+  const match = reference.exec(image);
+  if (!match) return undefined;
+  const [, repository = "", tag, digest] = match;
+  return { repository, tag: tag ?? (digest ? undefined : "latest"), digest };
+}
+
+/** An image that can change under its name is looked up every time. */
+export const defaultPullPolicy = (image: string): PullPolicy =>
+  parseImageName(image)?.tag === "latest" ? "Always" : "IfNotPresent";
