@@ -1,6 +1,9 @@
 import { type ApiObject, type InputOf, type Resource } from "#api/resource.ts";
 
-/** The only way to read and write for anything that is not the API server. Every failure is a StatusError. */
+/**
+ * The only way to read and write for anything that is not the API server. Every failure is a StatusError, except that a
+ * call whose signal fires rejects with the signal's reason. What is handed out is shared: to change it, make a new one.
+ */
 export interface Client {
   get<T extends ApiObject>(resource: Resource<T>, ref: ObjectRef, options?: CallOptions): Promise<T>;
   list<T extends ApiObject>(resource: Resource<T>, options?: ListCallOptions): Promise<ObjectList<T>>;
@@ -33,6 +36,8 @@ export interface Client {
   ): Promise<B>;
   /** Anything else, as bytes: discovery, logs, metrics. */
   raw(method: string, path: string, options?: RawOptions): Promise<RawResponse>;
+  /** The same with the body as it comes: followed logs, long answers. Ends early when the signal fires. */
+  stream(method: string, path: string, options?: RawOptions): Promise<RawStream>;
 }
 
 /** What names an object; an object's own metadata will do, as will the object. */
@@ -87,6 +92,11 @@ export interface RawResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body: Uint8Array;
+}
+export interface RawStream {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly body: AsyncIterable<Uint8Array>;
 }
 
 export interface ObjectList<T> {

@@ -1,0 +1,71 @@
+/**
+ * A queue between a producer that cannot wait and one consumer that iterates. Order is kept, nothing is dropped
+ * silently: `push` says when the channel is full or closed.
+ */
+export class Channel<T> implements AsyncIterable<T> {
+  #items: T[] = [];
+  /** Items before this one were taken. */
+  #head = 0;
+  readonly #limit: number;
+  #closed: { error: Error | undefined } | undefined;
+  #wake: (() => void) | undefined;
+
+  constructor(limit: number = Number.POSITIVE_INFINITY) {
+    this.#limit = limit;
+  }
+  get size(): number {
+    return this.#items.length - this.#head;
+  }
+  get closed(): boolean {
+    return this.#closed !== undefined;
+  }
+  /** False, and nothing happened, if the channel is full or closed. */
+  push(item: T): boolean {
+    return this.size < this.#limit && this.pushUnbounded(item);
+  }
+  /** The same without the limit, for what must get through. */
+  pushUnbounded(item: T): boolean {
+    if (this.#closed) return false;
+    this.#items.push(item);
+    this.#wake?.();
+    return true;
+  }
+  /** The consumer still gets what is there, then the end, or the error. */
+  close(error?: Error): void {
+    if (this.#closed) return;
+    this.#closed = { error };
+    this.#wake?.();
+  }
+  /** Ends the channel and forgets what was not taken. */
+  discard(): void {
+    this.close();
+    this.#items = [];
+    this.#head = 0;
+  }
+  async *[Symbol.asyncIterator](): AsyncGenerator<T> {
+    for (;;) {
+      while (this.#head < this.#items.length) {
+        const item = this.#items[this.#head] as T;
+        this.#forget();
+        yield item;
+      }
+      if (this.#closed?.error) throw this.#closed.error;
+      if (this.#closed) return;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+      this.#wake = undefined;
+    }
+  }
+  /** Moves past the first item; gives the taken ones back to memory when they are half of the array. */
+  #forget(): void {
+    this.#head++;
+    if (this.#head === this.#items.length) {
+      this.#items = [];
+      this.#head = 0;
+    } else if (this.#head > 1024 && this.#head * 2 > this.#items.length) {
+      this.#items = this.#items.slice(this.#head);
+      this.#head = 0;
+    }
+  }
+}

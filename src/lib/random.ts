@@ -1,0 +1,22 @@
+/** Where all chance comes from: a number from 0 up to, not including, 1. A test uses a seeded one. */
+export type Random = () => number;
+
+export const systemRandom: Random = () => Math.random();
+
+/** The same numbers for the same seed (mulberry32). */
+export function seededRandom(seed: number): Random {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** Lower-case hex digits, two for each byte. */
+export function randomHex(random: Random, bytes: number): string {
+  let hex = "";
+  for (let at = 0; at < bytes; at++) hex += ((random() * 256) | 256).toString(16).slice(1);
+  return hex;
+}
