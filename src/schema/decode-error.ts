@@ -25,3 +25,8 @@ export function jsonKind(value: unknown): string {
   const type = typeof value;
   return type === "boolean" ? "bool" : type;
 }
+
+/** How deep a schema that contains itself may be used: far beyond honest objects, well within the stack. */
+export const maxRecursion = 256;
+/** The same for JSON of any form. */
+export const maxDepth = 1000;

@@ -1,10 +1,9 @@
-import { DecodeError, jsonKind, Mismatch } from "./decode-error.ts";
+import { DecodeError, jsonKind, Mismatch, maxRecursion } from "./decode-error.ts";
 import { readScalar } from "./scalars.ts";
 import { type ObjectSchema, type Schema } from "./schema.ts";
 
 /** As many as upstream lists. */
 const maxUnknown = 100;
-const maxDepth = 1000;
 
 /** Where the walk stands: for unknown fields with indexes, for faults in Go's way without. */
 interface Place {
@@ -12,6 +11,7 @@ interface Place {
   readonly goPath: string;
   /** The Go name of the innermost struct. */
   readonly struct: string;
+  /** How many schemas within themselves. */
   readonly depth: number;
 }
 
@@ -26,22 +26,22 @@ export function explainFault(schema: Schema, raw: unknown): string[] {
 }
 
 function visit(schema: Schema, raw: unknown, place: Place, unknown: string[]): void {
-  if (raw === null || raw === undefined || place.depth > maxDepth) return;
+  if (raw === null || raw === undefined || place.depth > maxRecursion) return;
   switch (schema.type) {
     case "lazy":
-      visit(schema.get(), raw, place, unknown);
+      visit(schema.get(), raw, { ...place, depth: place.depth + 1 }, unknown);
       break;
     case "any":
       break;
     case "list":
       if (!Array.isArray(raw)) throw misplaced(new Mismatch(jsonKind(raw), goType(schema)), place);
       for (const [index, item] of raw.entries()) {
-        visit(schema.item, item, { ...place, path: `${place.path}[${index}]`, depth: place.depth + 1 }, unknown);
+        visit(schema.item, item, { ...place, path: `${place.path}[${index}]` }, unknown);
       }
       break;
     case "map":
       for (const [key, value] of entriesOf(schema, raw, place)) {
-        visit(schema.value, value, { ...place, path: join(place.path, key), depth: place.depth + 1 }, unknown);
+        visit(schema.value, value, { ...place, path: join(place.path, key) }, unknown);
       }
       break;
     case "object":
@@ -58,7 +58,7 @@ function visitObject(schema: ObjectSchema<unknown>, raw: unknown, place: Place, 
     const field = Object.hasOwn(schema.fields, key) ? schema.fields[key] : undefined;
     if (field) {
       const goPath = join(place.goPath, key);
-      visit(field.schema, value, { path, goPath, struct: goName(schema.name), depth: place.depth + 1 }, unknown);
+      visit(field.schema, value, { path, goPath, struct: goName(schema.name), depth: place.depth }, unknown);
     } else if (unknown.length < maxUnknown) unknown.push(path);
   }
 }

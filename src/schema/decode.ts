@@ -1,4 +1,4 @@
-import { DecodeError, jsonKind, Mismatch } from "./decode-error.ts";
+import { DecodeError, jsonKind, Mismatch, maxDepth, maxRecursion } from "./decode-error.ts";
 import { explainFault } from "./decode-faults.ts";
 import { readScalar, type ScalarSchema } from "./scalars.ts";
 import { type Field, type ObjectSchema, resolve, type Schema } from "./schema.ts";
@@ -14,9 +14,6 @@ export interface Decoded<T> {
   /** How many object keys there are in the raw value; a text with more of them has duplicates. */
   readonly keys: number;
 }
-
-/** Nesting that no honest object has and that recursion still survives. */
-export const maxDepth = 1000;
 
 /**
  * Reads a JSON value as what the schema describes. The result is a new object in normal form: nulls, unknown fields and
@@ -79,7 +76,7 @@ function compileLazy(get: () => Schema): Decoder {
   let inner: Decoder | undefined;
   return (raw, state) => {
     inner ??= decoderOf(get());
-    if (++state.depth > maxDepth) throw new DecodeError("exceeded max depth");
+    if (++state.depth > maxRecursion) throw new DecodeError("exceeded max depth");
     const value = inner(raw, state);
     state.depth--;
     return value;
