@@ -1,0 +1,266 @@
+import http2 from "node:http2";
+import net from "node:net";
+import { type Clock, systemClock } from "../clock.ts";
+import type { Message } from "./message.ts";
+import { GrpcError, statusOf } from "./status.ts";
+
+/** One method of a service, with the messages it takes and gives. */
+export interface Rpc<In, Out> {
+  readonly path: string;
+  readonly request: { encode(value: In): Uint8Array };
+  readonly response: { decode(bytes: Uint8Array): Out };
+}
+export const rpc = <In, Out>(
+  path: string,
+  request: Message<unknown, In>,
+  response: Message<Out, never>,
+): Rpc<In, Out> => ({ path, request, response });
+
+export interface GrpcOptions {
+  /** `unix:///run/x.sock`, `http://host:port` or `https://host:port`. */
+  readonly address: string;
+  readonly clock?: Clock;
+  /** For `https`. */
+  readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string };
+}
+
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly timeoutMs?: number | undefined;
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
+}
+
+/**
+ * Calls methods of one server. It connects when it is first asked to and again when the connection was lost; a call
+ * that was under way then fails with `UNAVAILABLE`, and is not repeated, since the server may have carried it out.
+ */
+export class GrpcClient implements Disposable {
+  readonly #options: GrpcOptions;
+  readonly #clock: Clock;
+  #session: http2.ClientHttp2Session | undefined;
+
+  constructor(options: GrpcOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  /** One message there, one message back. */
+  async call<In, Out>(method: Rpc<In, Out>, request: In, options: CallOptions = {}): Promise<Out> {
+    const call = this.#open(method.path, options);
+    const chunks: Buffer[] = [];
+    call.stream.on("data", (chunk: Buffer) => chunks.push(chunk));
+    call.stream.end(frame(method.request.encode(request)));
+    await call.done;
+    const reply = new FrameReader().push(Buffer.concat(chunks)).next().value;
+    if (reply === undefined) throw new GrpcError("INTERNAL", "the server closed the call without a message");
+    return method.response.decode(reply);
+  }
+
+  /** One message there, any number back. Leaving the loop cancels the call. */
+  async *stream<In, Out>(method: Rpc<In, Out>, request: In, options: CallOptions = {}): AsyncGenerator<Out, void> {
+    const call = this.#open(method.path, options);
+    call.stream.end(frame(method.request.encode(request)));
+    yield* received(call, method.response);
+  }
+
+  /** Messages both ways at once. Leaving the loop, or a failure of `requests`, cancels the call. */
+  async *duplex<In, Out>(
+    method: Rpc<In, Out>,
+    requests: AsyncIterable<In>,
+    options: CallOptions = {},
+  ): AsyncGenerator<Out, void> {
+    const call = this.#open(method.path, options);
+    const sending = send(call.stream, requests, method);
+    try {
+      yield* received(call, method.response);
+    } finally {
+      call.cancel();
+      await sending;
+    }
+  }
+
+  /** Ends the connection and every call on it. */
+  close(): void {
+    this.#session?.destroy();
+    this.#session = undefined;
+  }
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  #open(path: string, { signal, timeoutMs, metadata }: CallOptions): OpenCall {
+    signal?.throwIfAborted();
+    const headers: http2.OutgoingHttpHeaders = {
+      ":method": "POST",
+      ":path": path,
+      te: "trailers",
+      "content-type": "application/grpc",
+      ...metadata,
+    };
+    if (timeoutMs !== undefined) headers["grpc-timeout"] = `${Math.max(1, Math.ceil(timeoutMs))}m`;
+    const stream = this.#connect().request(headers, { endStream: false });
+    return trackCall(stream, { signal, timeoutMs, clock: this.#clock });
+  }
+
+  #connect(): http2.ClientHttp2Session {
+    const held = this.#session;
+    if (held && !held.closed && !held.destroyed) return held;
+    const session = connect(this.#options);
+    const forget = () => {
+      if (this.#session === session) this.#session = undefined;
+    };
+    // Each call on the session learns of the failure itself.
+    session.on("error", forget);
+    session.on("close", forget);
+    session.on("goaway", forget);
+    this.#session = session;
+    return session;
+  }
+}
+
+function connect({ address, tls }: GrpcOptions): http2.ClientHttp2Session {
+  const options = { settings: { enablePush: false, initialWindowSize: 1 << 20 }, maxSessionMemory: 256 };
+  if (!address.startsWith("unix://")) return http2.connect(address, { ...options, ...tls });
+  const path = address.slice("unix://".length);
+  return http2.connect("http://localhost", { ...options, createConnection: () => net.connect({ path }) });
+}
+
+interface OpenCall {
+  readonly stream: http2.ClientHttp2Stream;
+  /** Resolves when the server said OK, else rejects. */
+  readonly done: Promise<void>;
+  cancel(): void;
+}
+
+interface Limits {
+  readonly signal: AbortSignal | undefined;
+  readonly timeoutMs: number | undefined;
+  readonly clock: Clock;
+}
+
+function trackCall(stream: http2.ClientHttp2Stream, { signal, timeoutMs, clock }: Limits): OpenCall {
+  let head: http2.IncomingHttpHeaders = {};
+  let trailers: http2.IncomingHttpHeaders | undefined;
+  let failure: unknown;
+  const cancel = () => stream.close(http2.constants.NGHTTP2_CANCEL);
+  const abort = () => {
+    failure = signal?.reason;
+    cancel();
+  };
+  signal?.addEventListener("abort", abort, { once: true });
+  const stopTimer =
+    timeoutMs === undefined
+      ? undefined
+      : clock.after(timeoutMs, () => {
+          failure = new GrpcError("DEADLINE_EXCEEDED", `no answer within ${timeoutMs} ms`);
+          cancel();
+        });
+  const { promise: done, resolve, reject } = Promise.withResolvers<void>();
+  done.catch(() => {}); // Whoever reads the call awaits it; one that was left early is nobody's business.
+  stream.on("response", (headers) => {
+    head = headers;
+  });
+  stream.on("trailers", (headers) => {
+    trailers = headers;
+  });
+  stream.on("error", (error) => {
+    failure ??= error;
+  });
+  stream.on("close", () => {
+    stopTimer?.();
+    signal?.removeEventListener("abort", abort);
+    const error = outcome(trailers ?? head, failure);
+    if (error === undefined) resolve();
+    else reject(error);
+  });
+  return { stream, done, cancel };
+}
+
+/** What went wrong, if anything: the server's own word counts for more than the connection's. */
+function outcome(headers: http2.IncomingHttpHeaders, failure: unknown): unknown {
+  const status = statusOf(headers);
+  if (status === "OK") return undefined;
+  if (status !== undefined) return status;
+  if (failure instanceof GrpcError || (failure instanceof Error && failure.name === "AbortError")) return failure;
+  if (failure !== undefined && !isConnectionError(failure)) return failure;
+  const http = Number(headers[":status"] ?? 200);
+  if (http !== 200) return new GrpcError("UNKNOWN", `the server answered HTTP ${http}`);
+  const why = failure instanceof Error ? failure.message : "the connection was closed";
+  return new GrpcError("UNAVAILABLE", why, { cause: failure });
+}
+
+const isConnectionError = (failure: unknown): boolean => failure instanceof Error && "code" in failure;
+
+async function* received<Out>(call: OpenCall, response: { decode(bytes: Uint8Array): Out }): AsyncGenerator<Out, void> {
+  const frames = new FrameReader();
+  try {
+    for await (const chunk of chunksOf(call.stream)) {
+      for (const reply of frames.push(chunk)) yield response.decode(reply);
+    }
+    await call.done;
+  } finally {
+    call.cancel();
+  }
+}
+
+/** The stream's data; its errors are told by `done`, together with the server's status. */
+async function* chunksOf(stream: http2.ClientHttp2Stream): AsyncGenerator<Buffer, void> {
+  try {
+    yield* stream;
+  } catch (error) {
+    if (!stream.destroyed) throw error;
+  }
+}
+
+async function send<In>(
+  stream: http2.ClientHttp2Stream,
+  requests: AsyncIterable<In>,
+  method: Rpc<In, unknown>,
+): Promise<void> {
+  try {
+    for await (const request of requests) {
+      if (stream.destroyed) return;
+      if (!stream.write(frame(method.request.encode(request)))) await drained(stream);
+    }
+    stream.end();
+  } catch (error) {
+    stream.destroy(error instanceof Error ? error : new Error(String(error)));
+  }
+}
+
+function drained(stream: http2.ClientHttp2Stream): Promise<void> {
+  return new Promise((resolve) => {
+    const go = () => {
+      stream.off("drain", go);
+      stream.off("close", go);
+      resolve();
+    };
+    stream.on("drain", go);
+    stream.on("close", go);
+  });
+}
+
+/** One byte for "not compressed", four for the length, then the message. */
+function frame(bytes: Uint8Array): Buffer {
+  const framed = Buffer.allocUnsafe(5 + bytes.length);
+  framed[0] = 0;
+  framed.writeUInt32BE(bytes.length, 1);
+  framed.set(bytes, 5);
+  return framed;
+}
+
+/** Cuts what arrives back into messages. */
+class FrameReader {
+  #held: Buffer = Buffer.alloc(0);
+
+  *push(chunk: Buffer): Generator<Uint8Array, void> {
+    this.#held = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
+    while (this.#held.length >= 5) {
+      const end = 5 + this.#held.readUInt32BE(1);
+      if (this.#held.length < end) return;
+      if (this.#held[0] !== 0) throw new GrpcError("UNIMPLEMENTED", "the server sent a compressed message");
+      yield this.#held.subarray(5, end);
+      this.#held = this.#held.subarray(end);
+    }
+  }
+}
