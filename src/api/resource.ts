@@ -25,6 +25,7 @@ export interface Resource<T extends ApiObject = ApiObject> {
   /** The whole object: kind, apiVersion, metadata and the fields of the declaration. */
   readonly schema: ObjectSchema<T>;
   readonly subresources: readonly Subresource[];
+  /** Name goes in front unless one of these has that name; none at all means Name and Created At. */
   readonly columns: readonly Column<T>[];
   /** Field selectors besides metadata.name and metadata.namespace. */
   readonly selectableFields: Readonly<Record<string, FieldGetter<T>>>;

@@ -55,8 +55,8 @@ export const invalidValue = (path: FieldPath, value: unknown, detail: string): F
   fault(path, "FieldValueInvalid", withDetail(`Invalid value: ${show(value)}`, detail));
 export const typeInvalid = (path: FieldPath, value: unknown, detail: string): FieldError =>
   fault(path, "FieldValueTypeInvalid", withDetail(`Invalid value: ${show(value)}`, detail));
-export const duplicateValue = (path: FieldPath, value: unknown): FieldError =>
-  fault(path, "FieldValueDuplicate", `Duplicate value: ${show(value)}`);
+export const duplicateValue = (path: FieldPath, value: unknown, detail = ""): FieldError =>
+  fault(path, "FieldValueDuplicate", withDetail(`Duplicate value: ${show(value)}`, detail));
 export const notFoundValue = (path: FieldPath, value: unknown): FieldError =>
   fault(path, "FieldValueNotFound", `Not found: ${show(value)}`);
 export const unsupportedValue = (path: FieldPath, value: unknown, supported: readonly string[]): FieldError =>

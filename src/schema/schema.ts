@@ -172,6 +172,10 @@ export const defaulted = <T>(tag: number, schema: Schema<T>, value: T, doc: stri
   default: value,
 });
 
+/** An object that is always there: absent means an empty one with its own defaults. */
+export const embedded = <T extends object>(tag: number, schema: Schema<T>, doc: string): Field<T, "defaulted"> =>
+  defaulted(tag, schema, {} as T, doc);
+
 /** Fields that JSON has flat and protobuf has in a message of their own, number `inlineTag`. */
 export function inline<F extends Fields>(inlineTag: number, fields: F): F {
   const inlined = Object.entries(fields).map(([name, field]) => [name, { ...field, inlineTag }]);
