@@ -52,6 +52,8 @@ export interface Resource<T extends ApiObject = ApiObject> {
   prepareForStatusUpdate?(object: T, old: T): void;
   /** Every fault that the schema's own checks cannot see. */
   validate?(object: T): Iterable<FieldError>;
+  /** Faults that only a new object can have; `validate` has run too. */
+  validateCreate?(object: T): Iterable<FieldError>;
   /** Faults of the change itself; `validate` has run on the new object too. */
   validateUpdate?(object: T, old: T): Iterable<FieldError>;
   validateStatusUpdate?(object: T, old: T): Iterable<FieldError>;
@@ -87,6 +89,14 @@ export interface Subresource {
   readonly body?: { readonly group: string; readonly version: string; readonly kind: string };
   /** For `scale`: where the numbers are. */
   readonly scale?: ScalePaths;
+  /** For one that changes a part of the object (`resize`): stands in for the resource's own prepare and validateUpdate. */
+  readonly update?: PartialUpdate;
+}
+export interface PartialUpdate<T extends ApiObject = ApiObject> {
+  /** Takes everything but its part from `old`. */
+  prepare(object: T, old: T): void;
+  /** Faults of the change itself; the resource's `validate` has run on the new object too. */
+  validate(object: T, old: T): Iterable<FieldError>;
 }
 export interface ScalePaths {
   readonly specReplicas: string;

@@ -40,7 +40,7 @@ function isSound(schema: Schema, value: unknown, isTop: boolean): boolean {
 }
 
 function isFieldSound(field: Field, value: unknown, isStatus: boolean): boolean {
-  if (field.mode === "required" && !isStatus && isMissing(value)) return false;
+  if (mustHold(field) && !isStatus && isMissing(value)) return false;
   return value === undefined || testOf(field.schema)(value, isStatus);
 }
 
@@ -120,7 +120,7 @@ function compileLazy(get: () => Schema): Test {
 function compileObject(schema: ObjectSchema<unknown>): Test {
   const checked: { name: string; isRequired: boolean; test: Test }[] = [];
   for (const [name, field] of Object.entries(schema.fields)) {
-    const isRequired = field.mode === "required";
+    const isRequired = mustHold(field);
     const test = testOf(field.schema);
     if (isRequired || test !== always) checked.push({ name, isRequired, test });
   }
@@ -134,6 +134,8 @@ function compileObject(schema: ObjectSchema<unknown>): Test {
     return true;
   };
 }
+
+const mustHold = ({ mode, zeroAllowed }: Field): boolean => mode === "required" && !zeroAllowed;
 
 /** Numbers and booleans have no value that means missing: 0 and false may be meant. */
 function isMissing(value: unknown): boolean {
@@ -171,7 +173,7 @@ function reportFields(schema: ObjectSchema<unknown>, value: Fields, place: Place
     const path = place.path.child(name);
     const isStatus = place.isStatus || (place.isTop && name === "status");
     const at = value[name];
-    if (field.mode === "required" && !isStatus && isMissing(at)) out.push(requiredValue(path));
+    if (mustHold(field) && !isStatus && isMissing(at)) out.push(requiredValue(path));
     else if (at !== undefined) report(field.schema, at, { path, isStatus, isTop: false }, out);
   }
 }
