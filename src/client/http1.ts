@@ -1,0 +1,46 @@
+import { type OutgoingHttpHeaders, Agent as PlainAgent, request as plainRequest } from "node:http";
+import { Agent as TlsAgent, request as tlsRequest } from "node:https";
+import { type ConnectionOptions } from "node:tls";
+import { flat, type Transport, WireError } from "./wire.ts";
+
+/** HTTP/1.1 without TLS. */
+export function plainTransport(url: URL): Transport {
+  const agent = new PlainAgent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
+  const { hostname: host, port } = url;
+  return http1Transport(agent, (head) => plainRequest({ ...head, host, port: port || 80, agent }));
+}
+
+/** HTTP/1.1 over TLS. */
+export function secureTransport(url: URL, options: ConnectionOptions): Transport {
+  const agent = new TlsAgent({ ...options, keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
+  const { host, port } = { host: options.host ?? url.hostname, port: options.port ?? 443 };
+  return http1Transport(agent, (head) => tlsRequest({ ...options, ...head, host, port, agent }));
+}
+
+type Http1Head = { method: string; path: string; headers: OutgoingHttpHeaders; signal: AbortSignal };
+
+function http1Transport(agent: PlainAgent, open: (head: Http1Head) => ReturnType<typeof plainRequest>): Transport {
+  return {
+    send: ({ method, path, headers, body, signal }) =>
+      new Promise((resolve, reject) => {
+        if (signal.aborted) return reject(signal.reason);
+        const length = body ? { "content-length": String(body.byteLength) } : {};
+        const request = open({ method, path, headers: { ...headers, ...length }, signal });
+        let connected = false;
+        request.once("socket", (socket) => {
+          connected = !socket.connecting;
+          socket.once("connect", () => {
+            connected = true;
+          });
+        });
+        request.on("error", (error) => {
+          reject(signal.aborted ? signal.reason : new WireError(connected ? "lost" : "connect", error));
+        });
+        request.once("response", (response) => {
+          resolve({ status: response.statusCode ?? 0, headers: flat(response.headers), body: response });
+        });
+        request.end(body);
+      }),
+    close: () => agent.destroy(),
+  };
+}
