@@ -1,0 +1,227 @@
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  randomBytes,
+  sign,
+  X509Certificate,
+} from "node:crypto";
+import { isIP } from "node:net";
+import { der, readDer, readObjectId } from "./der.ts";
+
+/** A certificate with its private key, both as PEM. */
+export interface KeyPair {
+  readonly certificate: string;
+  readonly key: string;
+}
+
+export interface Subject {
+  readonly commonName: string;
+  readonly organizations?: readonly string[];
+}
+
+export interface CertificateRequest {
+  readonly subject: Subject;
+  readonly use: "server" | "client" | "both";
+  /** DNS names and IP addresses, mixed. */
+  readonly hosts?: readonly string[];
+  readonly notBeforeMs: number;
+  readonly notAfterMs: number;
+}
+
+/** A new ECDSA P-256 key. */
+export function createKey(): KeyObject {
+  return generateKeyPairSync("ec", { namedCurve: "prime256v1" }).privateKey;
+}
+
+export const keyToPem = (key: KeyObject): string => key.export({ type: "pkcs8", format: "pem" }).toString();
+
+/** A certificate authority that signed itself. */
+export function createAuthority(request: Omit<CertificateRequest, "use" | "hosts">): KeyPair {
+  const key = createKey();
+  const name = nameOf(request.subject);
+  const publicKey = publicKeyOf(key);
+  const certificate = signCertificate({
+    ...request,
+    issuerName: name,
+    issuerKey: key,
+    name,
+    publicKey,
+    extensions: [
+      extension(oid.basicConstraints, der.sequence(der.boolean(true)), "critical"),
+      // digitalSignature, keyEncipherment, keyCertSign.
+      extension(oid.keyUsage, der.bitString(Buffer.from([0b10100100]), 2), "critical"),
+      extension(oid.subjectKeyId, der.octetString(keyId(publicKey))),
+    ],
+  });
+  return { certificate, key: keyToPem(key) };
+}
+
+/** A new key and a certificate for it, signed by the authority. */
+export function createCertificate(authority: KeyPair, request: CertificateRequest): KeyPair {
+  const key = createKey();
+  const certificate = certifyPublicKey(authority, publicKeyOf(key), request);
+  return { certificate, key: keyToPem(key) };
+}
+
+/** A certificate for someone else's key, given as SubjectPublicKeyInfo, as certificate signing requests have it. */
+export function certifyPublicKey(authority: KeyPair, publicKey: Uint8Array, request: CertificateRequest): string {
+  const issuer = new X509Certificate(authority.certificate);
+  const issuerKey = createPrivateKey(authority.key);
+  const { hosts = [], use } = request;
+  const uses = [...(use === "client" ? [] : [oid.serverAuth]), ...(use === "server" ? [] : [oid.clientAuth])];
+  const extensions = [
+    // digitalSignature, keyEncipherment.
+    extension(oid.keyUsage, der.bitString(Buffer.from([0b10100000]), 5), "critical"),
+    extension(oid.extendedKeyUsage, der.sequence(...uses.map(der.objectId))),
+    extension(oid.basicConstraints, der.sequence(), "critical"),
+    extension(oid.authorityKeyId, der.sequence(der.context(0, keyId(publicKeyOf(issuerKey))))),
+  ];
+  if (hosts.length > 0) extensions.push(extension(oid.subjectAltName, der.sequence(...hosts.map(altName))));
+  const issuerName = subjectBytesOf(issuer);
+  return signCertificate({ ...request, issuerName, issuerKey, name: nameOf(request.subject), publicKey, extensions });
+}
+
+/** Common name and organizations of a certificate, read from its DER because text forms cannot be split safely. */
+export function readSubject(certificate: X509Certificate | Uint8Array): Subject & { organizations: readonly string[] } {
+  const raw = certificate instanceof X509Certificate ? certificate.raw : certificate;
+  return readName(subjectOf(raw));
+}
+
+/** Reads an X.501 Name: what stands in a certificate and in a signing request. */
+export function readName(name: Uint8Array): Subject & { organizations: readonly string[] } {
+  let commonName = "";
+  const organizations: string[] = [];
+  for (const relative of readDer(name)) {
+    for (const attribute of readDer(relative.content)) {
+      const [type, value] = readDer(attribute.content);
+      if (!type || !value) continue;
+      const id = readObjectId(type.content);
+      if (id === oid.commonName) commonName = value.content.toString("utf8");
+      if (id === oid.organization) organizations.push(value.content.toString("utf8"));
+    }
+  }
+  return { commonName, organizations };
+}
+
+export const notAfterMs = (certificate: X509Certificate): number => certificate.validToDate.getTime();
+export const notBeforeMs = (certificate: X509Certificate): number => certificate.validFromDate.getTime();
+
+export const pemOf = (label: string, bytes: Uint8Array): string => {
+  const lines =
+    Buffer.from(bytes)
+      .toString("base64")
+      .match(/.{1,64}/g) ?? [];
+  return `-----BEGIN ${label}-----\n${lines.join("\n")}\n-----END ${label}-----\n`;
+};
+
+const oid = {
+  commonName: "2.5.4.3",
+  organization: "2.5.4.10",
+  subjectKeyId: "2.5.29.14",
+  keyUsage: "2.5.29.15",
+  subjectAltName: "2.5.29.17",
+  basicConstraints: "2.5.29.19",
+  authorityKeyId: "2.5.29.35",
+  extendedKeyUsage: "2.5.29.37",
+  serverAuth: "1.3.6.1.5.5.7.3.1",
+  clientAuth: "1.3.6.1.5.5.7.3.2",
+  ecdsaWithSha256: "1.2.840.10045.4.3.2",
+  rsaWithSha256: "1.2.840.113549.1.1.11",
+};
+
+interface Unsigned {
+  readonly issuerName: Uint8Array;
+  readonly issuerKey: KeyObject;
+  readonly name: Uint8Array;
+  readonly publicKey: Uint8Array;
+  readonly notBeforeMs: number;
+  readonly notAfterMs: number;
+  readonly extensions: readonly Uint8Array[];
+}
+
+function signCertificate(unsigned: Unsigned): string {
+  const { issuerKey } = unsigned;
+  const isRsa = issuerKey.asymmetricKeyType === "rsa";
+  const algorithm = isRsa
+    ? der.sequence(der.objectId(oid.rsaWithSha256), Buffer.from([5, 0]))
+    : der.sequence(der.objectId(oid.ecdsaWithSha256));
+  const serial = randomBytes(16);
+  serial.writeUInt8((serial.readUInt8(0) & 0x3f) | 0x40, 0); // Positive and of full length.
+  const body = der.sequence(
+    der.explicit(0, der.integer(Buffer.from([2]))),
+    der.integer(serial),
+    algorithm,
+    unsigned.issuerName,
+    der.sequence(der.time(unsigned.notBeforeMs), der.time(unsigned.notAfterMs)),
+    unsigned.name,
+    unsigned.publicKey,
+    der.explicit(3, der.sequence(...unsigned.extensions)),
+  );
+  const signature = sign("sha256", body, issuerKey);
+  return pemOf("CERTIFICATE", der.sequence(body, algorithm, der.bitString(signature)));
+}
+
+function extension(id: string, value: Uint8Array, critical?: "critical"): Buffer {
+  const flag = critical ? [der.boolean(true)] : [];
+  return der.sequence(der.objectId(id), ...flag, der.octetString(value));
+}
+
+/** Organizations first, as upstream's tools write them. */
+function nameOf({ commonName, organizations = [] }: Subject): Buffer {
+  const attribute = (id: string, text: string) => der.set(der.sequence(der.objectId(id), der.utf8(text)));
+  return der.sequence(
+    ...organizations.map((text) => attribute(oid.organization, text)),
+    attribute(oid.commonName, commonName),
+  );
+}
+
+function altName(host: string): Buffer {
+  return isIP(host) ? der.context(7, addressBytes(host)) : der.context(2, Buffer.from(host, "ascii"));
+}
+
+/** SubjectPublicKeyInfo of a private key. */
+const publicKeyOf = (key: KeyObject): Buffer => createPublicKey(key).export({ type: "spki", format: "der" });
+
+/** 4 or 16 bytes; the text is known to be an address. */
+function addressBytes(address: string): Buffer {
+  if (isIP(address) === 4) return Buffer.from(address.split(".").map(Number));
+  const dotted = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(address);
+  const hex = (high = "0", low = "0") => ((Number(high) << 8) | Number(low)).toString(16);
+  const text = dotted ? `${dotted[1]}${hex(dotted[2], dotted[3])}:${hex(dotted[4], dotted[5])}` : address;
+  const [head = "", tail] = text.split("::");
+  const left = head.split(":").filter(Boolean);
+  const right = (tail ?? "").split(":").filter(Boolean);
+  const zeros = new Array<string>(8 - left.length - right.length).fill("0");
+  return Buffer.from(
+    [...left, ...zeros, ...right].flatMap((group) => [
+      Number.parseInt(group, 16) >> 8,
+      Number.parseInt(group, 16) & 0xff,
+    ]),
+  );
+}
+
+/** SHA-1 over the key bits, as RFC 5280 proposes; a name for the key, not a protection. */
+function keyId(publicKey: Uint8Array): Buffer {
+  const bits = readDer(readDer(publicKey)[0]?.content ?? Buffer.alloc(0))[1];
+  return createHash("sha1")
+    .update(bits?.content.subarray(1) ?? publicKey)
+    .digest();
+}
+
+/**
+ *     Certificate ── TBSCertificate ── [0] version, serial, algorithm, issuer, validity, subject, …
+ */
+function subjectOf(certificate: Uint8Array): Buffer {
+  return tbsFields(certificate)[5]?.content ?? Buffer.alloc(0);
+}
+function subjectBytesOf(certificate: X509Certificate): Buffer {
+  return tbsFields(certificate.raw)[5]?.whole ?? der.sequence();
+}
+function tbsFields(certificate: Uint8Array) {
+  const outer = readDer(certificate)[0];
+  const tbs = outer && readDer(outer.content)[0];
+  return tbs ? readDer(tbs.content) : [];
+}
