@@ -1,4 +1,5 @@
 import { type Duplex } from "node:stream";
+import { type ObjectSchema } from "#schema/schema.ts";
 import { type ApiObject, type Resource } from "./resource.ts";
 
 /** A request as the gauntlet sees it: small, of our own, the same from a socket and from a caller in this process. */
@@ -45,10 +46,17 @@ export interface Encoded<T extends ApiObject = ApiObject> {
 /** What an endpoint answers; turned into bytes at the edge, and only if the caller is across a wire. */
 export type Answer =
   | { readonly type: "object"; readonly status: number; readonly resource: Resource; readonly encoded: Encoded }
-  | { readonly type: "list"; readonly resource: Resource; readonly items: readonly Encoded[]; readonly list: ListFacts }
+  | {
+      readonly type: "list";
+      readonly resource: Resource;
+      readonly items: readonly Encoded[];
+      readonly list: ListFacts;
+      /** The items are all of a namespace as of this version of it: the joined bytes may be used again. */
+      readonly shared?: { readonly owner: object; readonly key: string; readonly version: number };
+    }
   | { readonly type: "watch"; readonly resource: Resource; start(sink: WatchSink): () => void }
   /** Anything that is not a stored object: Status, reviews, discovery, tables. */
-  | { readonly type: "value"; readonly status: number; readonly value: unknown; readonly schemaKind?: string }
+  | { readonly type: "value"; readonly status: number; readonly value: unknown; readonly schema?: ObjectSchema }
   | {
       readonly type: "bytes";
       readonly status: number;
@@ -77,6 +85,8 @@ export interface ListFacts {
 export interface WatchSink {
   /** `previous` is there for selectors: an object that stops matching is sent as DELETED. */
   event(type: WatchEventType, encoded: Encoded): void;
+  /** Several events at once, whose bytes watchers share. If it is there, it is called instead of `event`. */
+  batch?(batch: EventBatch): void;
   bookmark(revision: number, initialEventsEnd: boolean): void;
   /** Ends the watch with a Status event, or quietly. */
   end(error?: Error): void;
@@ -86,4 +96,11 @@ export type WatchEventType = "ADDED" | "MODIFIED" | "DELETED";
 export interface UpgradeConnection {
   readonly socket: Duplex;
   readonly head: Uint8Array;
+}
+
+export interface EventBatch {
+  readonly events: readonly { readonly type: WatchEventType; readonly encoded: Encoded }[];
+  readonly revision: number;
+  /** The bytes under this name, made by the first watcher that asks. */
+  bytes(encoding: string, make: () => Uint8Array): Uint8Array;
 }

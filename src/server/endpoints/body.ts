@@ -1,0 +1,113 @@
+import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
+import { badRequest, unsupportedMediaType } from "#api/status.ts";
+import { decode } from "#schema/decode.ts";
+import { DecodeError } from "#schema/decode-error.ts";
+import { duplicateKeys, parseJson } from "#schema/json.ts";
+import { parseYaml, YamlError } from "#lib/yaml.ts";
+import { decodeEnvelope, decodeProtobuf } from "#schema/protobuf.ts";
+import { type ObjectSchema } from "#schema/schema.ts";
+import { type Context } from "../pipeline.ts";
+
+/** What a body is to be read as. */
+export interface Expected {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly schema: ObjectSchema;
+  /** The apiVersion in the data does not matter. */
+  readonly anyVersion?: boolean;
+}
+export interface ReadOptions {
+  readonly fieldValidation: "Strict" | "Warn" | "Ignore";
+  readonly defaults: boolean;
+}
+
+/** A raw value, and its text where duplicates can still be found in it. */
+export interface RawBody {
+  readonly value: unknown;
+  readonly text: string | undefined;
+}
+
+/** The object in the request's body, whatever its encoding, decoded and with defaults. */
+export async function readObject<T extends ApiObject>(context: Context, resource: Resource<T>, options: ReadOptions): Promise<T> {
+  return (await readAs(context, resource as unknown as Expected, options)) as T;
+}
+
+export async function readAs(context: Context, expected: Expected, options: ReadOptions): Promise<unknown> {
+  return decodeRaw(context, expected, await rawBody(context, expected.schema), options);
+}
+
+/** Reads a raw value as the kind that is expected; what is unknown in it becomes an error or a warning. */
+export function decodeRaw(context: Context, expected: Expected, raw: RawBody, options: ReadOptions): unknown {
+  checkKind(raw.value, expected);
+  const { kind, schema } = expected;
+  const asKind = (why: string) =>
+    badRequest(`${kind} in version ${JSON.stringify(expected.version)} cannot be handled as a ${kind}: ${why}`);
+  try {
+    const { value, unknown, keys } = decode(schema, raw.value, { defaults: options.defaults });
+    if (options.fieldValidation === "Ignore") return value;
+    const duplicates = raw.text === undefined ? [] : duplicateKeys(raw.text, keys);
+    if (unknown.length === 0 && duplicates.length === 0) return value;
+    const faults = [
+      ...duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`),
+      ...unknown.map((path) => `unknown field ${JSON.stringify(path)}`),
+    ];
+    if (options.fieldValidation === "Strict") throw asKind(`strict decoding error: ${faults.join(", ")}`);
+    context.warnings.push(...faults);
+    return value;
+  } catch (error) {
+    if (error instanceof DecodeError) throw asKind(error.message);
+    throw error;
+  }
+}
+
+/** The body as a plain value. */
+export async function rawBody(context: Context, schema: ObjectSchema): Promise<RawBody> {
+  const { request } = context;
+  if (request.object !== undefined) return { value: request.object, text: undefined };
+  const bytes = request.body ?? new Uint8Array();
+  const type = mediaType(request.headers["content-type"]) || "application/json";
+  try {
+    if (type === "application/json") return parseJson(bytes);
+    if (type === "application/yaml") return { value: await yamlValue(bytes), text: undefined };
+    if (type === "application/vnd.kubernetes.protobuf") return { value: fromProtobuf(bytes, schema), text: undefined };
+  } catch (error) {
+    if (error instanceof DecodeError) throw badRequest(`the object provided is unrecognized: ${error.message}`);
+    throw error;
+  }
+  throw unsupportedMediaType(
+    `the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf`,
+  );
+}
+
+export const mediaType = (header: string | undefined): string => (header ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
+
+export async function yamlValue(bytes: Uint8Array): Promise<unknown> {
+  try {
+    return (await parseYaml(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"))).value;
+  } catch (error) {
+    if (error instanceof YamlError) throw new DecodeError(error.message, { cause: error });
+    throw error;
+  }
+}
+
+function fromProtobuf(bytes: Uint8Array, schema: ObjectSchema): unknown {
+  const { apiVersion, kind, raw } = decodeEnvelope(bytes);
+  return { ...(decodeProtobuf(schema, raw) as object), ...(kind ? { kind } : {}), ...(apiVersion ? { apiVersion } : {}) };
+}
+
+function checkKind(raw: unknown, { group, version, kind, anyVersion }: Expected): void {
+  if (typeof raw !== "object" || raw === null || Array.isArray(raw)) {
+    throw badRequest(
+      `the object provided is unrecognized (must be of type ${kind}): couldn't get version/kind; an object was expected`,
+    );
+  }
+  const { kind: rawKind, apiVersion: rawVersion } = raw as { kind?: unknown; apiVersion?: unknown };
+  const wanted = apiVersionOf({ group, version });
+  if (rawVersion && rawVersion !== wanted && !anyVersion) {
+    throw badRequest(`the API version in the data (${String(rawVersion)}) does not match the expected API version (${wanted})`);
+  }
+  if (rawKind && rawKind !== kind) {
+    throw badRequest(`${String(rawKind)} in version ${JSON.stringify(version)} cannot be handled as a ${kind}`);
+  }
+}

@@ -1,0 +1,50 @@
+import { validateFieldManager } from "#api/meta/validate-meta.ts";
+import { invalid, StatusError } from "#api/status.ts";
+import { type FieldError, invalidValue, root, unsupportedValue } from "#schema/field-error.ts";
+import { type Context } from "../pipeline.ts";
+
+/** What the query of a write says besides the object. */
+export interface WriteOptions {
+  readonly dryRun: boolean;
+  /** Who writes, in managed fields. */
+  readonly manager: string;
+  readonly fieldValidation: "Strict" | "Warn" | "Ignore";
+  readonly force: boolean;
+}
+
+const fieldValidations = ["Ignore", "Strict", "Warn"] as const;
+
+export function writeOptions({ query, request }: Context, kind: string): WriteOptions {
+  const faults: FieldError[] = [];
+  const dryRun = query.getAll("dryRun").filter((value) => value !== "");
+  for (const value of dryRun) {
+    if (value !== "All") faults.push(unsupportedValue(root.child("dryRun"), value, ["All"]));
+  }
+  const asked = query.get("fieldValidation") || "Warn";
+  const fieldValidation = fieldValidations.find((value) => value === asked);
+  if (!fieldValidation) faults.push(unsupportedValue(root.child("fieldValidation"), asked, fieldValidations));
+  const manager = query.get("fieldManager") ?? "";
+  faults.push(...validateFieldManager(manager, root.child("fieldManager")));
+  if (faults.length > 0) throw optionsFault(kind, faults);
+  return {
+    dryRun: dryRun.length > 0,
+    manager: manager || managerFrom(request.headers["user-agent"]),
+    fieldValidation: fieldValidation ?? "Warn",
+    force: isTrue(query.get("force"), "force"),
+  };
+}
+
+export const optionsFault = (kind: string, faults: readonly FieldError[]): StatusError =>
+  invalid({ group: "meta.k8s.io", kind }, "", faults);
+
+/** `kubectl/v1.36.4 (linux/amd64) …` writes as kubectl. */
+function managerFrom(userAgent: string | undefined): string {
+  const name = (userAgent ?? "unknown").split("/", 1)[0] ?? "unknown";
+  return name.replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, "").slice(0, 128) || "unknown";
+}
+
+export function isTrue(value: string | null, name: string): boolean {
+  if (value === null || value === "" || value === "false" || value === "0") return false;
+  if (value === "true" || value === "1") return true;
+  throw optionsFault("Options", [invalidValue(root.child(name), value, "must be true or false")]);
+}

@@ -1,0 +1,143 @@
+import { type ApiObject, type Resource } from "#api/resource.ts";
+import { badRequest, isNotFound, StatusError, tooLarge, unsupportedMediaType } from "#api/status.ts";
+import { timestamp } from "#lib/clock.ts";
+import { applyJsonPatch } from "#lib/json-patch.ts";
+import { applyMergePatch } from "#lib/merge-patch.ts";
+import { PatchError } from "#lib/patch-error.ts";
+import { DecodeError } from "#schema/decode-error.ts";
+import { requiredValue, root } from "#schema/field-error.ts";
+import { parseJson } from "#schema/json.ts";
+import { strategicMerge } from "#schema/merge.ts";
+import { applyConfiguration } from "../apply/apply.ts";
+import { type Answer, type Context } from "../pipeline.ts";
+import { decodeRaw, type Expected, mediaType, type RawBody, yamlValue } from "./body.ts";
+import { optionsFault, type WriteOptions, writeOptions } from "./options.ts";
+import { createObject, type Updated, updateObject, type Write, type WriteDeps } from "./write.ts";
+
+const patchTypes = [
+  "application/json-patch+json",
+  "application/merge-patch+json",
+  "application/strategic-merge-patch+json",
+  "application/apply-patch+yaml",
+] as const;
+export type PatchType = (typeof patchTypes)[number];
+
+export async function patchEndpoint(deps: WriteDeps, context: Context, resource: Resource): Promise<Answer> {
+  const type = patchTypeOf(context);
+  const options = writeOptions(context, "PatchOptions");
+  const { namespace, name, subresource } = context.info;
+  const write: Write = { context, resource, subresource, namespace, name, options };
+  const patch = await patchBody(context, type);
+  if (type === "application/apply-patch+yaml") return await applyEndpoint(deps, write, patch);
+  const { encoded } = await updateObject(deps, write, (current) => patched(write, { type, patch, current }));
+  return { type: "object", status: 200, resource, encoded };
+}
+
+export function patchTypeOf({ request }: Context): PatchType {
+  const asked = mediaType(request.headers["content-type"]);
+  const type = asked === "application/apply-patch+json" ? patchTypes[3] : patchTypes.find((known) => known === asked);
+  if (!type) {
+    throw unsupportedMediaType(
+      `the body of the request was in an unknown format - accepted media types include: ${patchTypes.join(", ")}`,
+    );
+  }
+  return type;
+}
+
+export async function patchBody({ request }: Context, type: PatchType): Promise<unknown> {
+  if (request.object !== undefined) return request.object;
+  const bytes = request.body ?? new Uint8Array();
+  try {
+    return type === "application/apply-patch+yaml" ? await yamlValue(bytes) : parseJson(bytes).value;
+  } catch (error) {
+    if (error instanceof DecodeError) throw badRequest(`error decoding patch: ${error.message}`);
+    throw error;
+  }
+}
+
+function patched(
+  { context, resource, options }: Write,
+  { type, patch, current }: { type: PatchType; patch: unknown; current: ApiObject },
+): ApiObject {
+  const raw: RawBody = { value: mergeInto(resource, { type, patch, current }), text: undefined };
+  const expected = resource as unknown as Expected;
+  return decodeRaw(context, expected, raw, { fieldValidation: options.fieldValidation, defaults: true }) as ApiObject;
+}
+
+/** The patched plain value; neither input is changed. */
+export function mergeInto(
+  resource: Pick<Resource, "group" | "kind" | "schema">,
+  { type, patch, current }: { type: PatchType; patch: unknown; current: ApiObject },
+): unknown {
+  try {
+    if (type === "application/json-patch+json") return applyJsonPatch(current, patch);
+    if (!isObject(patch)) throw badRequest("error decoding patch: an object was expected");
+    if (type === "application/merge-patch+json") return applyMergePatch(current, patch);
+    return strategicMerge(resource.schema, current as unknown as Record<string, unknown>, patch);
+  } catch (error) {
+    if (!(error instanceof PatchError)) throw error;
+    if (error.code === 400) throw badRequest(error.message);
+    if (error.code === 413) throw tooLarge(error.message);
+    const details = { kind: resource.kind, ...(resource.group ? { group: resource.group } : {}), name: current.metadata.name ?? "" };
+    throw new StatusError("Invalid", `the server rejected our request due to an error in our request: ${error.message}`, details);
+  }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Server-side apply: creates what is missing, and knows field by field who wants what. */
+async function applyEndpoint(deps: WriteDeps, write: Write, configuration: unknown): Promise<Answer> {
+  const { context, resource, options } = write;
+  requireManager(context);
+  const applied = readApplied(write, configuration);
+  const merge = (live: ApiObject | undefined): ApiObject => {
+    const { object } = applyConfiguration({
+      resource,
+      live,
+      applied,
+      manager: options.manager,
+      force: options.force,
+      subresource: write.subresource,
+      now: timestamp(deps.clock.now()),
+    });
+    return decodeRaw(context, resource as unknown as Expected, { value: object, text: undefined }, { fieldValidation: "Ignore", defaults: true }) as ApiObject;
+  };
+  const applyWrite: Write = { ...write, applied: true };
+  try {
+    const { encoded }: Updated<ApiObject> = await updateObject(deps, applyWrite, merge);
+    return { type: "object", status: 200, resource, encoded };
+  } catch (error) {
+    if (!isNotFound(error) || write.subresource !== "") throw error;
+  }
+  const encoded = await createObject(deps, applyWrite, merge(undefined));
+  return { type: "object", status: 201, resource, encoded };
+}
+
+function requireManager({ query }: Context): void {
+  if (query.get("fieldManager")) return;
+  throw optionsFault("PatchOptions", [requiredValue(root.child("fieldManager"), "is required for apply patch")]);
+}
+
+function readApplied({ context, resource, name, namespace, options }: Write, configuration: unknown): ApiObject {
+  if (!isObject(configuration)) throw badRequest("error decoding patch: an object was expected");
+  if (!configuration["kind"] || !configuration["apiVersion"]) {
+    throw badRequest("error decoding patch: apiVersion and kind must be set");
+  }
+  const read = decoding(options);
+  const object = decodeRaw(context, resource as unknown as Expected, { value: configuration, text: undefined }, read) as ApiObject;
+  const { metadata } = object;
+  if (metadata.managedFields) throw badRequest("metadata.managedFields must be nil");
+  if (metadata.name && metadata.name !== name) {
+    throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`);
+  }
+  if (metadata.namespace && metadata.namespace !== namespace) {
+    throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
+  }
+  metadata.name = name;
+  if (namespace && resource.scope === "Namespaced") metadata.namespace = namespace;
+  return object;
+}
+
+const decoding = ({ fieldValidation }: WriteOptions) => ({ fieldValidation, defaults: false });
+

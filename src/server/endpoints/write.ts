@@ -1,0 +1,319 @@
+import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
+import { validateObjectMeta, validateObjectMetaUpdate } from "#api/meta/validate-meta.ts";
+import { badRequest, conflict, invalid, isAlreadyExists, staleObject } from "#api/status.ts";
+import { type Clock, timestamp } from "#lib/clock.ts";
+import { equal } from "#lib/equal.ts";
+import { type Random } from "#lib/random.ts";
+import { check } from "#schema/check.ts";
+import { type FieldError } from "#schema/field-error.ts";
+import { type Admission } from "../admission/chain.ts";
+import { type AdmissionRequest } from "../admission/plugin.ts";
+import { recordUpdate } from "../apply/managed-fields.ts";
+import { codecOf, EncodedObject } from "../objects/encode-once.ts";
+import { type Objects } from "../objects/objects.ts";
+import { type Context } from "../pipeline.ts";
+import { type WriteOptions } from "./options.ts";
+
+export interface WriteDeps {
+  readonly objects: Objects;
+  readonly admission: Admission;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** What other parts of the server must do with an object before it is written: allocate addresses, check escalation. */
+  readonly hooks: readonly WriteHook[];
+}
+
+/** Runs after validation and before the write. May change the object; what it returns is called if the write fails. */
+export type WriteHook = (write: Write, object: ApiObject, old: ApiObject | undefined) => Promise<(() => void) | undefined> | undefined;
+
+/** One write: what, where and by whom. */
+export interface Write<T extends ApiObject = ApiObject> {
+  readonly context: Context;
+  readonly resource: Resource<T>;
+  /** "" for the resource itself. */
+  readonly subresource: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly options: WriteOptions;
+  /** The server itself made the change from a valid object: only its effect is checked, not the object again. */
+  readonly trusted?: boolean;
+  /** Server-side apply has settled the managed fields already. */
+  readonly applied?: boolean;
+}
+
+/** mutate → prepare → own fields → validate → admit → persist. The object is not shared yet. */
+export async function createObject<T extends ApiObject>(deps: WriteDeps, write: Write<T>, object: T): Promise<EncodedObject<T>> {
+  const { resource } = write;
+  placeInNamespace(write, object);
+  const { generateName } = object.metadata;
+  const generated = !object.metadata.name && generateName;
+  for (let attempt = 0; ; attempt++) {
+    if (generated) object.metadata.name = generateUniqueName(generateName, deps.random);
+    stampNew(resource, object, deps.clock.now());
+    try {
+      return await createOnce(deps, write, object);
+    } catch (error) {
+      if (!generated || attempt >= 7 || !isAlreadyExists(error)) throw error;
+    }
+  }
+}
+
+async function createOnce<T extends ApiObject>(deps: WriteDeps, write: Write<T>, object: T): Promise<EncodedObject<T>> {
+  const { resource } = write;
+  const request = admissionRequest(write, "CREATE", { object, oldObject: undefined });
+  await deps.admission.mutate(request);
+  resource.prepareForCreate?.(object);
+  if (resource.hasGeneration) object.metadata.generation = 1;
+  recordOwnership(deps, write, { object, old: undefined });
+  refuseFaults(resource, object, findFaults(resource, object));
+  warn(write, object, undefined);
+  await deps.admission.validate(request);
+  const undo = await runHooks(deps, write as unknown as Write, object, undefined);
+  try {
+    if (write.options.dryRun) return await dryCreate(deps, resource, object);
+    return await deps.objects.create(resource, object);
+  } catch (error) {
+    undo();
+    throw error;
+  }
+}
+
+/** How a new version is made from the one that is there now; called again when somebody else was faster. */
+export type Produce<T> = (current: T) => T | Promise<T>;
+
+export interface Updated<T extends ApiObject> {
+  readonly encoded: EncodedObject<T>;
+  /** False when nothing was to be changed and so nothing was written. */
+  readonly changed: boolean;
+}
+
+const maxAttempts = 20;
+
+/** The same stages for a change; a change that changes nothing is not written. */
+export async function updateObject<T extends ApiObject>(deps: WriteDeps, write: Write<T>, produce: Produce<T>): Promise<Updated<T>> {
+  const { resource, namespace, name } = write;
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
+    const current = await deps.objects.get(resource, namespace, name);
+    const object = await produce(current.object);
+    const { conditional } = matchIdentity(write, object, current.object);
+    const result = await updateOnce(deps, write, { object, current });
+    if (result) return result;
+    if (conditional) break;
+  }
+  throw staleObject(resource, name);
+}
+
+/** undefined: somebody else was faster. */
+async function updateOnce<T extends ApiObject>(
+  deps: WriteDeps,
+  write: Write<T>,
+  { object, current }: { object: T; current: EncodedObject<T> },
+): Promise<Updated<T> | undefined> {
+  const { resource, subresource, options } = write;
+  const old = current.object;
+  prepareUpdate(write, object, old);
+  const request = admissionRequest(write, "UPDATE", { object, oldObject: old });
+  await deps.admission.mutate(request);
+  countGeneration(resource, object, old);
+  recordOwnership(deps, write, { object, old });
+  if (!write.trusted) refuseFaults(resource, object, findUpdateFaults(resource, { object, old, subresource }));
+  warn(write, object, old);
+  await deps.admission.validate(request);
+  if (isFinished(resource, object)) return await finish(deps, write, { object, current });
+  if (equal(object, old)) return { encoded: current, changed: false };
+  const undo = await runHooks(deps, write as unknown as Write, object, old);
+  if (options.dryRun) {
+    undo();
+    return { encoded: new EncodedObject<T>(codecOf(resource), current.revision, { object }), changed: true };
+  }
+  try {
+    const encoded = await deps.objects.replace(resource, object, current.revision);
+    if (!encoded) undo();
+    return encoded && { encoded, changed: true };
+  } catch (error) {
+    undo();
+    throw error;
+  }
+}
+
+/** A deleted object whose last finalizer went is removed by the write that took it away. */
+async function finish<T extends ApiObject>(
+  deps: WriteDeps,
+  { resource, options }: Write<T>,
+  { object, current }: { object: T; current: EncodedObject<T> },
+): Promise<Updated<T> | undefined> {
+  if (!options.dryRun && (await deps.objects.remove(resource, object, current.revision)) === undefined) return undefined;
+  return { encoded: new EncodedObject<T>(codecOf(resource), current.revision, { object }), changed: true };
+}
+
+/** Deletion was asked for and nothing holds the object any more. */
+export const isFinished = (resource: Resource, object: ApiObject): boolean =>
+  object.metadata.deletionTimestamp !== undefined &&
+  (object.metadata.finalizers?.length ?? 0) === 0 &&
+  (object.metadata.deletionGracePeriodSeconds ?? 0) === 0 &&
+  !resource.holdsDeletion?.(object);
+
+async function dryCreate<T extends ApiObject>(deps: WriteDeps, resource: Resource<T>, object: T): Promise<EncodedObject<T>> {
+  const { namespace = "", name = "" } = object.metadata;
+  const cache = await deps.objects.cache(resource);
+  if (cache.encoded(namespace, name)) await deps.objects.create(resource, object);
+  return new EncodedObject<T>(codecOf(resource), 0, { object });
+}
+
+function placeInNamespace({ resource, namespace }: Write, { metadata }: ApiObject): void {
+  if (resource.scope === "Cluster") {
+    delete metadata.namespace;
+    return;
+  }
+  if (metadata.namespace && metadata.namespace !== namespace) {
+    throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
+  }
+  metadata.namespace = namespace;
+}
+
+/** What only the server may say about a new object. */
+function stampNew(resource: Resource, object: ApiObject, now: number): void {
+  object.kind = resource.kind;
+  object.apiVersion = apiVersionOf(resource);
+  const { metadata } = object;
+  delete metadata.uid;
+  delete metadata.resourceVersion;
+  delete metadata.selfLink;
+  delete metadata.deletionTimestamp;
+  delete metadata.deletionGracePeriodSeconds;
+  delete metadata.generation;
+  metadata.creationTimestamp = timestamp(now);
+}
+
+const suffixAlphabet = "bcdfghjklmnpqrstvwxz2456789";
+function generateUniqueName(prefix: string, random: Random): string {
+  let suffix = "";
+  for (let i = 0; i < 5; i++) suffix += suffixAlphabet[Math.floor(random() * suffixAlphabet.length)] ?? "";
+  return prefix.slice(0, 63 - 5) + suffix;
+}
+
+function matchIdentity(write: Write, { metadata }: ApiObject, { metadata: old }: ApiObject): { conditional: boolean } {
+  const { resource, name } = write;
+  if (metadata.name !== name) {
+    throw badRequest(`the name of the object (${metadata.name ?? ""}) does not match the name on the URL (${name})`);
+  }
+  placeInNamespace(write, { metadata });
+  if (metadata.uid && metadata.uid !== old.uid) {
+    throw conflict(resource, name, `Precondition failed: UID in precondition: ${metadata.uid}, UID in object meta: ${old.uid}`);
+  }
+  const { resourceVersion } = metadata;
+  const conditional = resourceVersion !== undefined && resourceVersion !== "0";
+  if (conditional && resourceVersion !== old.resourceVersion) throw staleObject(resource, name);
+  return { conditional };
+}
+
+function prepareUpdate<T extends ApiObject>({ resource, subresource }: Write<T>, object: T, old: T): void {
+  keepIdentity(resource, object, old);
+  if (subresource === "status") {
+    keepAllBut("status", object, old);
+    resource.prepareForStatusUpdate?.(object, old);
+  } else if (subresource === "") {
+    resource.prepareForUpdate?.(object, old);
+  }
+}
+
+/** What a client cannot change is taken from what is there, so that leaving it out is no fault. */
+function keepIdentity(resource: Resource, object: ApiObject, { metadata: old }: ApiObject): void {
+  object.kind = resource.kind;
+  object.apiVersion = apiVersionOf(resource);
+  const { metadata } = object;
+  metadata.resourceVersion = old.resourceVersion ?? "";
+  for (const name of ["uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds"] as const) {
+    if (old[name] === undefined) delete metadata[name];
+    else Object.assign(metadata, { [name]: old[name] });
+  }
+  delete metadata.selfLink;
+}
+
+function keepAllBut(field: string, object: ApiObject, old: ApiObject): void {
+  const kept = new Set(["kind", "apiVersion", "metadata", field]);
+  const target = object as unknown as Record<string, unknown>;
+  for (const name of Object.keys(target)) if (!kept.has(name)) delete target[name];
+  for (const [name, value] of Object.entries(old)) if (!kept.has(name)) target[name] = value;
+}
+
+/** Any change outside metadata and status is a new generation. */
+function countGeneration(resource: Resource, object: ApiObject, old: ApiObject): void {
+  if (!resource.hasGeneration) return;
+  const { metadata: _a, ...mine } = object as ApiObject & { status?: unknown };
+  const { metadata: _b, ...theirs } = old as ApiObject & { status?: unknown };
+  if (equal({ ...mine, status: undefined }, { ...theirs, status: undefined })) return;
+  object.metadata.generation = (old.metadata.generation ?? 0) + 1;
+}
+
+function recordOwnership<T extends ApiObject>(
+  deps: WriteDeps,
+  write: Write<T>,
+  { object, old }: { object: T; old: T | undefined },
+): void {
+  const { resource, subresource, options } = write;
+  if (write.applied) return;
+  recordUpdate({ resource, object, old, subresource, manager: options.manager, now: timestamp(deps.clock.now()) });
+}
+
+function findFaults(resource: Resource, object: ApiObject): FieldError[] {
+  const faults = check(resource.schema, object);
+  faults.push(...validateObjectMeta(resource, object), ...(resource.validate?.(object) ?? []));
+  return faults;
+}
+
+function findUpdateFaults(
+  resource: Resource,
+  { object, old, subresource }: { object: ApiObject; old: ApiObject; subresource: string },
+): FieldError[] {
+  const meta = validateObjectMetaUpdate(object, old);
+  if (subresource === "status") return [...meta, ...(resource.validateStatusUpdate?.(object, old) ?? [])];
+  return [...findFaults(resource, object), ...meta, ...(resource.validateUpdate?.(object, old) ?? [])];
+}
+
+function refuseFaults(resource: Resource, object: ApiObject, faults: readonly FieldError[]): void {
+  if (faults.length > 0) throw invalid(resource, object.metadata.name ?? "", faults);
+}
+
+function warn({ context, resource }: Write, object: ApiObject, old: ApiObject | undefined): void {
+  if (resource.warnings) context.warnings.push(...resource.warnings(object, old));
+}
+
+export function admissionRequest(
+  { context, resource, subresource, namespace, name, options }: Write,
+  operation: AdmissionRequest["operation"],
+  { object, oldObject }: Pick<AdmissionRequest, "object" | "oldObject">,
+): AdmissionRequest {
+  return {
+    operation,
+    resource,
+    subresource,
+    namespace,
+    name: object?.metadata.name ?? name,
+    object,
+    oldObject,
+    user: context.user,
+    dryRun: options.dryRun,
+    signal: context.request.signal,
+    warn: (message) => context.warnings.push(message),
+  };
+}
+
+async function runHooks(deps: WriteDeps, write: Write, object: ApiObject, old: ApiObject | undefined): Promise<() => void> {
+  const undos: (() => void)[] = [];
+  const undo = () => {
+    for (const each of undos.reverse()) each();
+  };
+  try {
+    for (const hook of deps.hooks) {
+      const running = hook(write, object, old);
+      const undoOne = running && (await running);
+      if (undoOne) undos.push(undoOne);
+    }
+  } catch (error) {
+    undo();
+    throw error;
+  }
+  return undo;
+}
+

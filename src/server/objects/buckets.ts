@@ -1,0 +1,182 @@
+import { controllerOf } from "#api/meta/owner.ts";
+import { type ApiObject, type IndexGetter, type Resource } from "#api/resource.ts";
+import { type EncodedObject } from "./encode-once.ts";
+import { getterOf, type Selection } from "./selection.ts";
+
+interface Name {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+interface Bucket<T extends ApiObject> {
+  readonly byName: Map<string, EncodedObject<T>>;
+  /** In the order of names; made when asked for, until a name comes or goes. */
+  sorted: EncodedObject<T>[] | undefined;
+  version: number;
+}
+
+interface Index<T extends ApiObject> {
+  keysOf(object: T): readonly string[];
+  readonly byKey: Map<string, Map<string, EncodedObject<T>>>;
+}
+
+/** The newest version of every object of a Resource: by namespace and name, and by any index that was asked for. */
+export class Buckets<T extends ApiObject> {
+  readonly #resource: Resource<T>;
+  readonly #namespaces = new Map<string, Bucket<T>>();
+  readonly #indexes = new Map<string, Index<T>>();
+  readonly #declared: Map<string, IndexGetter<T>>;
+  #version = 0;
+
+  constructor(resource: Resource<T>) {
+    this.#resource = resource;
+    this.#declared = new Map<string, IndexGetter<T>>([
+      ["owner", (object) => (object.metadata.ownerReferences ?? []).map(({ uid }) => uid)],
+      ["controller", (object) => listOf(controllerOf(object)?.uid)],
+      ...Object.entries(resource.indexes),
+    ]);
+  }
+
+  get(namespace: string, name: string): EncodedObject<T> | undefined {
+    return this.#namespaces.get(namespace)?.byName.get(name);
+  }
+
+  put({ namespace, name }: Name, encoded: EncodedObject<T>): void {
+    let bucket = this.#namespaces.get(namespace);
+    if (!bucket) {
+      bucket = { byName: new Map(), sorted: undefined, version: 0 };
+      this.#namespaces.set(namespace, bucket);
+    }
+    const previous = bucket.byName.get(name);
+    bucket.byName.set(name, encoded);
+    if (!previous) bucket.sorted = undefined;
+    else if (bucket.sorted) replaceSorted(bucket.sorted, previous, encoded);
+    bucket.version = ++this.#version;
+    const key = `${namespace}/${name}`;
+    for (const index of this.#indexes.values()) reindex(index, key, previous, encoded);
+  }
+
+  delete({ namespace, name }: Name): void {
+    const bucket = this.#namespaces.get(namespace);
+    const previous = bucket?.byName.get(name);
+    if (!bucket || !previous) return;
+    bucket.byName.delete(name);
+    bucket.sorted = undefined;
+    bucket.version = ++this.#version;
+    if (bucket.byName.size === 0) this.#namespaces.delete(namespace);
+    for (const index of this.#indexes.values()) reindex(index, `${namespace}/${name}`, previous, undefined);
+  }
+
+  clear(): void {
+    this.#namespaces.clear();
+    this.#version++;
+    for (const { byKey } of this.#indexes.values()) byKey.clear();
+  }
+
+  /** All of one namespace, or of every one for "", in the order of their keys. Not to be changed. */
+  sorted(namespace: string): readonly EncodedObject<T>[] {
+    if (namespace || this.#resource.scope === "Cluster") return sortedOf(this.#namespaces.get(namespace));
+    const names = [...this.#namespaces.keys()].sort(byText);
+    return names.flatMap((name) => sortedOf(this.#namespaces.get(name)));
+  }
+
+  select(selection: Selection): EncodedObject<T>[] {
+    const { namespace, name, field, everything } = selection;
+    if (everything) return [...this.sorted(namespace)];
+    if (name !== undefined && (namespace || this.#resource.scope === "Cluster")) {
+      return listOf(this.get(namespace, name)).filter(({ object }) => selection.matches(object));
+    }
+    if (field) {
+      const found = this.by(this.#fieldIndex(field.path), field.value);
+      return found.filter(({ object }) => selection.matches(object)).sort(byKey);
+    }
+    return this.sorted(namespace).filter(({ object }) => selection.matches(object));
+  }
+
+  by(name: string, key: string): EncodedObject<T>[] {
+    const index = this.#indexes.get(name) ?? this.#build(name);
+    return [...(index.byKey.get(key)?.values() ?? [])];
+  }
+
+  addIndex(name: string, keysOf: IndexGetter<T>): void {
+    if (this.#declared.has(name)) throw new Error(`index ${name} of ${this.#resource.plural} exists already`);
+    this.#declared.set(name, keysOf);
+  }
+
+  version(namespace: string): number {
+    return namespace ? (this.#namespaces.get(namespace)?.version ?? 0) : this.#version;
+  }
+
+  /** Indexes cost nothing until someone asks. */
+  #build(name: string): Index<T> {
+    const keysOf = this.#declared.get(name);
+    if (!keysOf) throw new Error(`${this.#resource.plural} have no index ${name}`);
+    const index: Index<T> = { keysOf, byKey: new Map() };
+    for (const [namespace, { byName }] of this.#namespaces) {
+      for (const [objectName, encoded] of byName) reindex(index, `${namespace}/${objectName}`, undefined, encoded);
+    }
+    this.#indexes.set(name, index);
+    return index;
+  }
+
+  #fieldIndex(path: string): string {
+    const name = `field ${path}`;
+    if (!this.#declared.has(name)) {
+      const getter = getterOf(this.#resource, path);
+      this.#declared.set(name, (object) => [getter(object) ?? ""]);
+    }
+    return name;
+  }
+}
+
+function reindex<T extends ApiObject>(
+  index: Index<T>,
+  name: string,
+  previous: EncodedObject<T> | undefined,
+  next: EncodedObject<T> | undefined,
+): void {
+  const keys = next ? index.keysOf(next.object) : [];
+  for (const key of previous ? index.keysOf(previous.object) : []) {
+    if (keys.includes(key)) continue;
+    const found = index.byKey.get(key);
+    found?.delete(name);
+    if (found?.size === 0) index.byKey.delete(key);
+  }
+  if (!next) return;
+  for (const key of keys) {
+    const found = index.byKey.get(key);
+    if (found) found.set(name, next);
+    else index.byKey.set(key, new Map([[name, next]]));
+  }
+}
+
+function sortedOf<T extends ApiObject>(bucket: Bucket<T> | undefined): readonly EncodedObject<T>[] {
+  if (!bucket) return [];
+  if (!bucket.sorted) {
+    const names = [...bucket.byName.keys()].sort(byText);
+    bucket.sorted = names.flatMap((name) => listOf(bucket.byName.get(name)));
+  }
+  return bucket.sorted;
+}
+
+/** An update keeps its place: found by its name, without parsing the others. */
+function replaceSorted<T extends ApiObject>(
+  sorted: EncodedObject<T>[],
+  previous: EncodedObject<T>,
+  next: EncodedObject<T>,
+): void {
+  const name = next.object.metadata.name ?? "";
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (byText(sorted[middle]?.object.metadata.name ?? "", name) < 0) low = middle + 1;
+    else high = middle;
+  }
+  if (sorted[low] === previous) sorted[low] = next;
+}
+
+const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+const keyOf = ({ metadata }: ApiObject): string => `${metadata.namespace ?? ""}/${metadata.name ?? ""}`;
+const byKey = (a: EncodedObject, b: EncodedObject): number => byText(keyOf(a.object), keyOf(b.object));
+const listOf = <V>(value: V | undefined): V[] => (value === undefined ? [] : [value]);

@@ -1,0 +1,29 @@
+import { badRequest } from "#api/status.ts";
+
+/** Where a chunked list goes on: behind which key, and as of which revision. Opaque to clients. */
+export interface ContinueToken {
+  /** -1: the first chunk's revision is gone; go on with the newest state. */
+  readonly revision: number;
+  /** What follows the Resource's prefix in the last key: `default/web`. */
+  readonly after: string;
+}
+
+const version = "meta.k8s.io/v1";
+
+export const encodeContinue = ({ revision, after }: ContinueToken): string =>
+  Buffer.from(JSON.stringify({ v: version, rv: revision, start: after })).toString("base64url");
+
+export function decodeContinue(token: string): ContinueToken {
+  const fault = badRequest("continue key is not valid: it must be the value that the server sent with the previous chunk");
+  if (token.length > 4096) throw fault;
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(Buffer.from(token, "base64url").toString("utf8"));
+  } catch {
+    throw fault;
+  }
+  const { v, rv, start } = (typeof parsed === "object" && parsed !== null ? parsed : {}) as Record<string, unknown>;
+  if (v !== version || typeof rv !== "number" || !Number.isSafeInteger(rv) || rv < -1 || rv === 0) throw fault;
+  if (typeof start !== "string" || start === "" || start.includes("..") || start.startsWith("/")) throw fault;
+  return { revision: rv, after: start };
+}

@@ -1,0 +1,169 @@
+import { randomUUID } from "node:crypto";
+import { type ApiObject, type Resource } from "#api/resource.ts";
+import { alreadyExists, notFound, serviceUnavailable } from "#api/status.ts";
+import { type Clock } from "#lib/clock.ts";
+import { type Log } from "#lib/log.ts";
+import { type Informer, type Informers } from "#runtime/informer.ts";
+import { type Change, type Committed, type Refused, type Store, type StoreEvent, StoreUnavailableError } from "#store/store.ts";
+import { type RevisionTraces } from "#trace/revision-traces.ts";
+import { currentTrace, type Trace, traceparent } from "#trace/trace.ts";
+import { codecOf, EncodedObject, toStoredBytes } from "./encode-once.ts";
+import { WatchCache } from "./watch-cache.ts";
+
+export interface ObjectsDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly traces: RevisionTraces;
+}
+
+interface Written {
+  /** undefined for a delete. */
+  readonly object: ApiObject | undefined;
+  readonly trace: Trace | undefined;
+}
+
+/** Resource + Store = typed objects. Only this file and the caches know keys and stored bytes. */
+export class Objects implements AsyncDisposable {
+  readonly #deps: ObjectsDeps;
+  readonly #caches = new Map<string, WatchCache>();
+  /** What is on its way through the store, by its value's identity, or by its key when it is a delete. */
+  readonly #underway = new Map<Uint8Array | string, Written>();
+
+  constructor(deps: ObjectsDeps) {
+    this.#deps = deps;
+  }
+
+  get store(): Store {
+    return this.#deps.store;
+  }
+
+  /** The cache of a Resource, whether or not it has been filled. */
+  cacheOf<T extends ApiObject>(resource: Resource<T>): WatchCache<T> {
+    const key = `${resource.group}/${resource.version}/${resource.plural}`;
+    let cache = this.#caches.get(key);
+    if (!cache) {
+      const { store, clock, log } = this.#deps;
+      const traceOf = (revision: number): string | undefined => {
+        const trace = this.#deps.traces.of(revision);
+        return trace && traceparent(trace);
+      };
+      const takeWritten = (event: Pick<StoreEvent, "key" | "value" | "revision">) => this.#takeWritten(event);
+      cache = new WatchCache(resource as unknown as Resource, codecOf(resource), { store, clock, log, traceOf, takeWritten });
+      this.#caches.set(key, cache);
+    }
+    return cache as unknown as WatchCache<T>;
+  }
+
+  /** The cache, filled. Answers at once when it is, which is always but once. */
+  cache<T extends ApiObject>(resource: Resource<T>): WatchCache<T> | Promise<WatchCache<T>> {
+    const cache = this.cacheOf(resource);
+    return cache.isReady ? cache : cache.synced().then(() => cache);
+  }
+
+  /** For components in this process: the caches themselves, behind the informer's face. */
+  informers(): Informers {
+    return {
+      of: <T extends ApiObject>(resource: Resource<T>): Informer<T> => this.cacheOf(resource),
+      synced: async () => {
+        await Promise.all([...this.#caches.values()].map((cache) => cache.synced()));
+      },
+      [Symbol.asyncDispose]: async () => {},
+    };
+  }
+
+  async get<T extends ApiObject>(resource: Resource<T>, namespace: string, name: string): Promise<EncodedObject<T>> {
+    const cache = await this.cache(resource);
+    const found = cache.encoded(namespace, name);
+    if (!found) throw notFound(resource, name);
+    return found;
+  }
+
+  /** The object is adopted: it must not be changed by the caller afterwards. */
+  async create<T extends ApiObject>(resource: Resource<T>, object: T): Promise<EncodedObject<T>> {
+    const result = await this.#put(resource, object, 0);
+    if (!result) throw alreadyExists(resource, object.metadata.name ?? "");
+    return result;
+  }
+
+  /** undefined: somebody else was faster, and `expected` no longer holds. */
+  async replace<T extends ApiObject>(resource: Resource<T>, object: T, expected: number): Promise<EncodedObject<T> | undefined> {
+    return await this.#put(resource, object, expected);
+  }
+
+  /** Whether it was still there at that revision. */
+  async remove(resource: Resource, object: ApiObject, expected: number): Promise<number | undefined> {
+    const key = keyOf(resource, object);
+    this.#underway.set(key, { object: undefined, trace: currentTrace.getStore() });
+    try {
+      const result = await this.#commit([{ key, value: undefined, expected }]);
+      if (result.ok) this.#deps.traces.remember(result.revision, currentTrace.getStore());
+      return result.ok ? result.revision : undefined;
+    } finally {
+      this.#underway.delete(key);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const cache of this.#caches.values()) cache.close();
+  }
+
+  async #put<T extends ApiObject>(resource: Resource<T>, object: T, expected: number): Promise<EncodedObject<T> | undefined> {
+    const { metadata } = object;
+    metadata.resourceVersion = undefined as never;
+    metadata.uid ??= randomUUID();
+    const stored = resource.storedAs ? (resource.storedAs.toStored(object) as ApiObject) : object;
+    const codec = codecOf(resource.storedAs?.resource ?? resource);
+    const value = toStoredBytes(codec, stored);
+    const trace = currentTrace.getStore();
+    this.#underway.set(value, { object: stored, trace });
+    try {
+      const ttl = resource.ttlSeconds;
+      const change = { key: keyOf(resource, object), value, expected, ...(ttl ? { ttlSeconds: ttl } : {}) };
+      const result = await this.#commit([change]);
+      if (!result.ok) {
+        if (expected !== 0 && !result.current) throw notFound(resource, metadata.name ?? "");
+        return undefined;
+      }
+      this.#deps.traces.remember(result.revision, trace);
+      return this.#written(resource, object, { value, revision: result.revision });
+    } finally {
+      this.#underway.delete(value);
+    }
+  }
+
+  /** The version that the cache has already made of it, or one of our own. */
+  #written<T extends ApiObject>(
+    resource: Resource<T>,
+    object: T,
+    { value, revision }: { value: Uint8Array; revision: number },
+  ): EncodedObject<T> {
+    const { namespace = "", name = "" } = object.metadata;
+    const cached = this.cacheOf(resource).encoded(namespace, name);
+    if (cached?.revision === revision) return cached;
+    const stored = resource.storedAs ? undefined : value;
+    return new EncodedObject<T>(codecOf(resource), revision, { stored, object });
+  }
+
+  async #commit(changes: readonly Change[]): Promise<Committed | Refused> {
+    try {
+      return await this.#deps.store.commit(changes);
+    } catch (error) {
+      if (error instanceof StoreUnavailableError) throw serviceUnavailable(error.message, { cause: error });
+      throw error;
+    }
+  }
+
+  #takeWritten({ key, value, revision }: Pick<StoreEvent, "key" | "value" | "revision">): ApiObject | undefined {
+    const written = this.#underway.get(value ?? key);
+    if (written?.trace) this.#deps.traces.remember(revision, written.trace);
+    return written?.object;
+  }
+}
+
+export const keyOf = (resource: Resource, { metadata }: ApiObject): string => {
+  const { storagePrefix } = resource.storedAs?.resource ?? resource;
+  const { namespace, name } = metadata;
+  return namespace ? `/registry/${storagePrefix}/${namespace}/${name}` : `/registry/${storagePrefix}/${name}`;
+};
+

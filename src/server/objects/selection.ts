@@ -1,0 +1,63 @@
+import { type FieldTerm, matchesFields, parseFieldSelector } from "#api/meta/field-selector.ts";
+import { matchesRequirements, parseLabelSelector, type Requirement } from "#api/meta/label-selector.ts";
+import { type ApiObject, type FieldGetter, groupResource, type Resource } from "#api/resource.ts";
+import { badRequest } from "#api/status.ts";
+
+/** Which objects of a Resource a list or watch is about. Two with the same `key` select the same. */
+export interface Selection {
+  readonly key: string;
+  /** "" for all namespaces. */
+  readonly namespace: string;
+  /** The one name that can match, if the selector says so. */
+  readonly name: string | undefined;
+  /** A selectable field that must have one value: caches keep an index of these. */
+  readonly field: { readonly path: string; readonly value: string } | undefined;
+  /** True when every object of the namespace matches. */
+  readonly everything: boolean;
+  matches(object: ApiObject): boolean;
+}
+
+export function select(
+  resource: Resource,
+  namespace: string,
+  selectors: { readonly labelSelector?: string | undefined; readonly fieldSelector?: string | undefined } = {},
+): Selection {
+  const labels = selectors.labelSelector ? parseLabelSelector(selectors.labelSelector) : [];
+  const fields = selectors.fieldSelector ? parseFieldSelector(selectors.fieldSelector) : [];
+  for (const { path } of fields) getterOf(resource, path);
+  const exact = (path: string): string | undefined =>
+    fields.find((term) => term.path === path && term.operator === "=")?.value;
+  const indexed = fields.find(({ path, operator }) => operator === "=" && path in resource.selectableFields);
+  return {
+    key: JSON.stringify([namespace, selectors.labelSelector ?? "", selectors.fieldSelector ?? ""]),
+    namespace: namespace || exact("metadata.namespace") || "",
+    name: exact("metadata.name"),
+    field: indexed && { path: indexed.path, value: indexed.value },
+    everything: labels.length === 0 && fields.length === 0,
+    matches: (object) => selects(resource, object, { namespace, labels, fields }),
+  };
+}
+
+function selects(
+  resource: Resource,
+  object: ApiObject,
+  { namespace, labels, fields }: { namespace: string; labels: readonly Requirement[]; fields: readonly FieldTerm[] },
+): boolean {
+  if (namespace && object.metadata.namespace !== namespace) return false;
+  if (labels.length > 0 && !matchesRequirements(labels, object.metadata.labels ?? {})) return false;
+  return fields.length === 0 || matchesFields(fields, (path) => getterOf(resource, path)(object) ?? "");
+}
+
+/** How a selectable field is read; asking for another one is the client's mistake. */
+export function getterOf(resource: Resource, path: string): FieldGetter<ApiObject> {
+  if (path === "metadata.name") return (object) => object.metadata.name;
+  if (path === "metadata.namespace") return (object) => object.metadata.namespace;
+  const getter = resource.selectableFields[path];
+  if (!getter) {
+    const known = groupResource(resource, resource.plural);
+    throw badRequest(
+      `Unable to find ${JSON.stringify(known)} that match label selector "", field selector ${JSON.stringify(path)}: field label not supported: ${path}`,
+    );
+  }
+  return getter;
+}

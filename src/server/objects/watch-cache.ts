@@ -1,0 +1,249 @@
+import { type ApiObject, type Resource } from "#api/resource.ts";
+import { expired, StatusError } from "#api/status.ts";
+import { type Clock } from "#lib/clock.ts";
+import { type Log } from "#lib/log.ts";
+import { type Change, type Informer } from "#runtime/informer.ts";
+import { type Store, type StoreEvent } from "#store/store.ts";
+import { Buckets } from "./buckets.ts";
+import { type Codec, EncodedObject } from "./encode-once.ts";
+import { type Selection } from "./selection.ts";
+import { EventRing } from "./event-ring.ts";
+import { type CacheEvent, type WatchBatch, WatchGroups } from "./watch-groups.ts";
+
+export interface WatchCacheDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The trace that caused a revision, if it is still known. */
+  traceOf(revision: number): string | undefined;
+  /** The object behind an event that this process itself caused, so that it need not be parsed again. */
+  takeWritten(event: Pick<StoreEvent, "key" | "value" | "revision">): ApiObject | undefined;
+}
+
+export interface CacheWatcher {
+  batch(batch: WatchBatch): void;
+  /** Time to say how far the watch has come. */
+  bookmark(revision: number): void;
+  end(error?: Error): void;
+}
+
+/**
+ * All objects of one Resource, as the store has them, and the events of the recent past. Reads and watches of the
+ * server are answered from here, and in this process it is also the informer.
+ *
+ *   store watch ─→ buckets (namespace → name → newest version) ─→ get, list
+ *                └→ ring (the last events, oldest first)        ─→ watches that resume
+ *                └→ groups (watchers that ask for the same)     ─→ one set of bytes for all of them
+ */
+export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> {
+  readonly resource: Resource<T>;
+  readonly #codec: Codec;
+  readonly #deps: WatchCacheDeps;
+  readonly #buckets: Buckets<T>;
+  readonly #ring: EventRing<T>;
+  readonly #groups: WatchGroups<T>;
+  readonly #handlers = new Set<(change: Change<T>) => void>();
+  readonly #waiters: { revision: number; resolve: () => void }[] = [];
+  readonly #prefix: string;
+  #revision = 0;
+  #stopWatch: (() => void) | undefined;
+  #ready: Promise<void> | undefined;
+  #isReady = false;
+
+  constructor(resource: Resource<T>, codec: Codec, deps: WatchCacheDeps) {
+    this.resource = resource;
+    this.#codec = codec;
+    this.#deps = deps;
+    this.#prefix = `/registry/${resource.storagePrefix}/`;
+    this.#buckets = new Buckets(resource);
+    this.#ring = new EventRing();
+    this.#groups = new WatchGroups(resource, deps.clock, () => this.revision);
+  }
+
+  get revision(): number {
+    return this.#isReady ? Math.max(this.#revision, this.#deps.store.revision) : 0;
+  }
+
+  get isReady(): boolean {
+    return this.#isReady;
+  }
+
+  /** Fills the cache on first use. */
+  synced(): Promise<void> {
+    this.#ready ??= this.#fill();
+    return this.#ready;
+  }
+
+  get({ namespace, name }: { readonly namespace?: string | undefined; readonly name: string }): T | undefined {
+    return this.#buckets.get(namespace ?? "", name)?.object;
+  }
+
+  list(namespace?: string): T[] {
+    return this.#buckets.sorted(namespace ?? "").map(({ object }) => object);
+  }
+
+  by(index: string, key: string): T[] {
+    return this.#buckets.by(index, key).map(({ object }) => object);
+  }
+
+  addIndex(name: string, keysOf: (object: T) => readonly string[]): void {
+    this.#buckets.addIndex(name, keysOf);
+  }
+
+  subscribe(handler: (change: Change<T>) => void): () => void {
+    const trace = undefined;
+    for (const { object } of this.#buckets.sorted("")) handler({ type: "put", object, previous: undefined, trace });
+    this.#handlers.add(handler);
+    if (!this.#isReady) void this.synced();
+    return () => this.#handlers.delete(handler);
+  }
+
+  async caughtUpTo(revision: number): Promise<void> {
+    await this.synced();
+    if (this.revision >= revision) return;
+    await new Promise<void>((resolve) => this.#waiters.push({ revision, resolve }));
+  }
+
+  /** The newest version, with its bytes. */
+  encoded(namespace: string, name: string): EncodedObject<T> | undefined {
+    return this.#buckets.get(namespace, name);
+  }
+
+  /** Those that match, in the order of their keys. The array is the caller's. */
+  select(selection: Selection): EncodedObject<T>[] {
+    return this.#buckets.select(selection);
+  }
+
+  /** Counts changes of what `select` would answer for a whole namespace, for caches of list bodies. */
+  version(namespace: string): number {
+    return this.#buckets.version(namespace);
+  }
+
+  /**
+   * Every change after `from` that concerns the selection, in batches. The caller has taken the state at `from`, or has
+   * its resourceVersion from an earlier list. Throws `expired` if the past does not reach back that far.
+   */
+  watch(selection: Selection, from: number, watcher: CacheWatcher): () => void {
+    const missed = this.#ring.after(from);
+    if (!missed) throw tooOld(from, this.#ring.oldest);
+    const batch = this.#groups.matching(selection, missed, this.revision);
+    if (batch) watcher.batch(batch);
+    return this.#groups.join(selection, watcher);
+  }
+
+  close(): void {
+    this.#stopWatch?.();
+    this.#groups.close();
+  }
+
+  async #fill(): Promise<void> {
+    const { entries, revision } = await this.#deps.store.list(this.#prefix);
+    for (const entry of entries) this.#buckets.put(entryName(this.#prefix, entry.key), this.#encode(entry.value, entry.revision));
+    this.#revision = revision;
+    this.#ring.start(revision);
+    this.#isReady = true;
+    this.#follow(revision);
+    for (const { object } of this.#handlers.size > 0 ? this.#buckets.sorted("") : []) {
+      this.#tell({ type: "put", object, previous: undefined, trace: undefined });
+    }
+  }
+
+  #follow(from: number): void {
+    this.#stopWatch = this.#deps.store.watch(this.#prefix, from, {
+      events: (events, revision) => this.#take(events, revision),
+      failed: (error) => {
+        this.#deps.log.warn("the store ended a watch, starting over", { resource: this.resource.plural, error });
+        this.#restart();
+      },
+    });
+  }
+
+  /** What was missed is unknown: every watcher must list again. */
+  #restart(): void {
+    this.#stopWatch?.();
+    this.#isReady = false;
+    this.#groups.endAll(expired("the store was restarted: list again"));
+    const before = new Map(this.#buckets.sorted("").map(({ object }) => [nameOf(object), object]));
+    this.#buckets.clear();
+    this.#ready = this.#fill().then(() => {
+      for (const { object } of this.#buckets.sorted("")) before.delete(nameOf(object));
+      for (const object of before.values()) this.#tell({ type: "delete", object, trace: undefined });
+    });
+  }
+
+  #take(events: readonly StoreEvent[], revision: number): void {
+    const changes: CacheEvent<T>[] = [];
+    for (const event of events) {
+      const change = this.#apply(event);
+      if (change) changes.push(change);
+    }
+    this.#revision = revision;
+    if (changes.length > 0) {
+      this.#ring.push(changes);
+      this.#groups.deliver(changes, revision);
+      for (const change of changes) this.#inform(change);
+      for (const { previous } of changes) previous?.shed();
+    }
+    this.#wakeWaiters();
+  }
+
+  #apply(event: StoreEvent): CacheEvent<T> | undefined {
+    const name = entryName(this.#prefix, event.key);
+    const previous = this.#buckets.get(name.namespace, name.name);
+    if (event.value === undefined) {
+      if (!previous) return undefined;
+      this.#deps.takeWritten(event);
+      this.#buckets.delete(name);
+      return { revision: event.revision, type: "delete", encoded: previous.at(event.revision), previous };
+    }
+    const encoded = this.#encode(event.value, event.revision, this.#deps.takeWritten(event) as T | undefined);
+    this.#buckets.put(name, encoded);
+    return { revision: event.revision, type: "put", encoded, previous };
+  }
+
+  #encode(value: Uint8Array, revision: number, written?: T): EncodedObject<T> {
+    const { storedAs } = this.resource;
+    if (!storedAs) return new EncodedObject<T>(this.#codec, revision, { stored: value, object: written });
+    const object = storedAs.fromStored(JSON.parse(Buffer.from(value).toString())) as T;
+    return new EncodedObject<T>(this.#codec, revision, { object });
+  }
+
+  #inform({ type, encoded, previous, revision }: CacheEvent<T>): void {
+    if (this.#handlers.size === 0) return;
+    const trace = this.#deps.traceOf(revision);
+    const { object } = encoded;
+    this.#tell(type === "put" ? { type, object, previous: previous?.object, trace } : { type, object, trace });
+  }
+
+  #tell(change: Change<T>): void {
+    for (const handler of this.#handlers) {
+      try {
+        handler(change);
+      } catch (error) {
+        this.#deps.log.error("an informer's handler failed", { resource: this.resource.plural, error });
+      }
+    }
+  }
+
+  #wakeWaiters(): void {
+    for (let i = this.#waiters.length - 1; i >= 0; i--) {
+      const waiter = this.#waiters[i];
+      if (waiter && waiter.revision <= this.revision) {
+        this.#waiters.splice(i, 1);
+        waiter.resolve();
+      }
+    }
+  }
+}
+
+const tooOld = (asked: number, oldest: number): StatusError =>
+  expired(`too old resource version: ${asked} (${oldest})`);
+
+const nameOf = ({ metadata }: ApiObject): string => `${metadata.namespace ?? ""}/${metadata.name ?? ""}`;
+
+/** `/registry/pods/default/web` → default, web; `/registry/nodes/a` → "", a. */
+function entryName(prefix: string, key: string): { namespace: string; name: string } {
+  const slash = key.indexOf("/", prefix.length);
+  if (slash < 0) return { namespace: "", name: key.slice(prefix.length) };
+  return { namespace: key.slice(prefix.length, slash), name: key.slice(slash + 1) };
+}

@@ -1,0 +1,77 @@
+import { badRequest } from "#api/status.ts";
+import { type RequestInfo } from "./pipeline.ts";
+
+const verbs: Readonly<Record<string, string>> = {
+  POST: "create",
+  GET: "get",
+  HEAD: "get",
+  PUT: "update",
+  PATCH: "patch",
+  DELETE: "delete",
+};
+
+/**
+ * What a method and a path ask for.
+ *
+ *   /api/v1/namespaces/NS/pods/NAME/log        /apis/GROUP/VERSION/namespaces/NS/RESOURCE/NAME/SUBRESOURCE
+ */
+export function parseRequestInfo(method: string, path: string, query: URLSearchParams): RequestInfo {
+  const parts = path.split("/");
+  const isCore = parts[1] === "api";
+  const at = isCore ? 3 : 4;
+  if ((!isCore && parts[1] !== "apis") || parts.length <= at || parts[at] === "") {
+    return nonResource(method, path);
+  }
+  const version = parts[at - 1] ?? "";
+  const group = isCore ? "" : (parts[2] ?? "");
+  return resourceInfo({ method, path, group, version, parts: parts.slice(at).map(decoded) }, query);
+}
+
+interface Split {
+  readonly method: string;
+  readonly path: string;
+  readonly group: string;
+  readonly version: string;
+  readonly parts: readonly string[];
+}
+
+function resourceInfo({ method, path, group, version, parts }: Split, query: URLSearchParams): RequestInfo {
+  // `namespaces/NS` is an object; `namespaces/NS/pods` is what the namespace holds, unless it is its subresource.
+  const nested = parts[0] === "namespaces" && parts.length > 2 && parts[2] !== "status" && parts[2] !== "finalize";
+  const own = nested ? parts.slice(2) : parts;
+  const [resource = "", name = "", subresource = "", ...rest] = own;
+  const namespace = nested || (resource === "namespaces" && name) ? (parts[1] ?? "") : "";
+  const info = { isResource: true, group, version, resource, name, subresource, namespace, path };
+  return { ...info, rest: rest.length > 0 ? `/${rest.join("/")}` : "", verb: verbOf(method, name, query) };
+}
+
+function verbOf(method: string, name: string, query: URLSearchParams): string {
+  const verb = verbs[method] ?? method.toLowerCase();
+  if (verb === "delete") return name ? "delete" : "deletecollection";
+  if (verb !== "get") return verb;
+  const watch = query.get("watch");
+  if (!name && watch !== null && watch !== "false" && watch !== "0") return "watch";
+  return name ? "get" : "list";
+}
+
+const nonResource = (method: string, path: string): RequestInfo => ({
+  isResource: false,
+  verb: verbs[method] ?? method.toLowerCase(),
+  group: "",
+  version: "",
+  resource: "",
+  subresource: "",
+  namespace: "",
+  name: "",
+  rest: "",
+  path,
+});
+
+function decoded(part: string): string {
+  if (!part.includes("%")) return part;
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw badRequest(`the path segment ${JSON.stringify(part)} is not valid percent-encoding`);
+  }
+}

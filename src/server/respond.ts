@@ -1,0 +1,216 @@
+import { type Answer, type Encoded, type EventBatch, type ListFacts, type WatchSink } from "#api/exchange.ts";
+import { ListMeta } from "#api/meta/object-meta.ts";
+import { Status } from "#api/meta/status-kind.ts";
+import { apiVersionOf, type Resource } from "#api/resource.ts";
+import { notAcceptable, StatusError } from "#api/status.ts";
+import { formatYaml } from "#lib/yaml.ts";
+import { encodeEnvelope, encodeListMessage, encodeProtobuf, encodeWatchFrame } from "#schema/protobuf.ts";
+import { object, type ObjectSchema } from "#schema/schema.ts";
+import { MetadataField } from "#api/meta/object-meta.ts";
+import { joinedItems } from "./list-bodies.ts";
+import { type Negotiated } from "./negotiate.ts";
+import { type EncodedObject } from "./objects/encode-once.ts";
+import { type IncludeObject, partialMetadata, renderTable } from "./table.ts";
+
+/** An answer on its way out: bytes, or something that goes on producing them. */
+export type Wire =
+  | { readonly type: "body"; readonly status: number; readonly contentType: string; readonly chunks: readonly Uint8Array[]; readonly headers?: Record<string, string> }
+  | { readonly type: "stream"; readonly status: number; readonly contentType: string; readonly body: AsyncIterable<Uint8Array>; readonly headers?: Record<string, string> }
+  | { readonly type: "watch"; readonly contentType: string; start(writer: WatchWriter): () => void }
+  | Extract<Answer, { type: "upgrade" }>;
+
+export interface WatchWriter {
+  write(bytes: Uint8Array): void;
+  /** Bytes handed over and not yet taken by the peer. */
+  readonly buffered: number;
+  end(): void;
+}
+
+export interface RenderOptions {
+  readonly negotiated: Negotiated;
+  readonly include: IncludeObject;
+  readonly now: () => number;
+}
+
+const contentTypes = {
+  json: "application/json",
+  yaml: "application/yaml",
+  protobuf: "application/vnd.kubernetes.protobuf",
+} as const;
+
+export function render(answer: Answer, options: RenderOptions): Wire | Promise<Wire> {
+  switch (answer.type) {
+    case "object":
+      return renderObject(answer, options);
+    case "list":
+      return renderList(answer, options);
+    case "watch":
+      return renderWatch(answer, options);
+    case "value":
+      return renderValue(answer, options);
+    case "bytes":
+      return { ...answer, type: "body", chunks: [answer.body] };
+    default:
+      return answer;
+  }
+}
+
+type ObjectAnswer = Extract<Answer, { type: "object" }>;
+
+function renderObject({ status, resource, encoded }: ObjectAnswer, options: RenderOptions): Wire | Promise<Wire> {
+  const { encoding, as } = options.negotiated;
+  if (!as && encoding === "json") return body(status, "json", encoded.json());
+  if (!as && encoding === "protobuf") return body(status, "protobuf", envelope(resource, encoded.protobuf()));
+  if (as === "Table") {
+    const metadata = { resourceVersion: encoded.object.metadata.resourceVersion };
+    const value = renderTable(resource, [encoded.object], { metadata, include: options.include, now: options.now() });
+    return renderValue({ type: "value", status, value }, options);
+  }
+  const value = as ? partialMetadata(encoded.object) : encoded.object;
+  return renderValue({ type: "value", status, value, schema: as ? PartialObjectMetadata : resource.schema }, options);
+}
+
+type ListAnswer = Extract<Answer, { type: "list" }>;
+
+function renderList(answer: ListAnswer, options: RenderOptions): Wire | Promise<Wire> {
+  const { resource, items, list } = answer;
+  const { encoding, as } = options.negotiated;
+  const metadata = listMetadata(list);
+  if (as === "Table") {
+    const objects = items.map(({ object: each }) => each);
+    const value = renderTable(resource, objects, { metadata, include: options.include, now: options.now() });
+    return renderValue({ type: "value", status: 200, value }, options);
+  }
+  if (encoding === "protobuf") return body(200, "protobuf", listMessage(answer, options));
+  if (as) {
+    const value = { kind: "PartialObjectMetadataList", apiVersion: "meta.k8s.io/v1", metadata, items: items.map((e) => partialMetadata(e.object)) };
+    return renderValue({ type: "value", status: 200, value }, options);
+  }
+  const head = { kind: resource.listKind, apiVersion: apiVersionOf(resource), metadata };
+  if (encoding === "yaml") {
+    return renderValue({ type: "value", status: 200, value: { ...head, items: items.map((e) => e.object) } }, options);
+  }
+  const start = `${JSON.stringify(head).slice(0, -1)},"items":[`;
+  const chunks = [Buffer.from(start), joinedItems(items, answer.shared), Buffer.from("]}\n")];
+  return { type: "body", status: 200, contentType: contentTypes.json, chunks };
+}
+
+function listMessage({ resource, items, list }: ListAnswer, { negotiated }: RenderOptions): Uint8Array {
+  const meta = encodeProtobuf(ListMeta, listMetadata(list));
+  if (!negotiated.as) {
+    return envelope({ ...resource, kind: resource.listKind }, encodeListMessage(meta, items.map((e) => e.protobuf())));
+  }
+  const partial = items.map((e) => encodeProtobuf(PartialObjectMetadata, partialMetadata(e.object)));
+  return encodeEnvelope("meta.k8s.io/v1", "PartialObjectMetadataList", encodeListMessage(meta, partial));
+}
+
+const listMetadata = ({ resourceVersion, continue: token, remainingItemCount }: ListFacts) => ({
+  resourceVersion,
+  ...(token ? { continue: token } : {}),
+  ...(remainingItemCount === undefined ? {} : { remainingItemCount }),
+});
+
+type ValueAnswer = Extract<Answer, { type: "value" }>;
+
+async function renderValue({ status, value, schema }: ValueAnswer, { negotiated }: RenderOptions): Promise<Wire> {
+  if (negotiated.encoding === "yaml") return body(status, "yaml", Buffer.from(await formatYaml(plainValue(value))));
+  if (negotiated.encoding === "protobuf") {
+    const plain = plainValue(value) as { kind?: string; apiVersion?: string };
+    const known = schema ?? (plain.kind === "Status" ? Status : undefined);
+    if (known) return body(status, "protobuf", encodeEnvelope(plain.apiVersion ?? "", plain.kind ?? "", encodeProtobuf(known, plain)));
+    if (status >= 300) throw notAcceptable("this answer has no protobuf form");
+  }
+  return body(status, "json", Buffer.from(JSON.stringify(value)));
+}
+
+/** Errors say themselves what they are on the wire. */
+const plainValue = (value: unknown): unknown => (value instanceof StatusError ? value.toJSON() : value);
+
+const body = (status: number, encoding: keyof typeof contentTypes, bytes: Uint8Array): Wire => ({
+  type: "body",
+  status,
+  contentType: contentTypes[encoding],
+  chunks: [bytes],
+});
+
+const envelope = (resource: Pick<Resource, "group" | "version" | "kind">, message: Uint8Array): Uint8Array =>
+  encodeEnvelope(apiVersionOf(resource), resource.kind, message);
+
+export const PartialObjectMetadata: ObjectSchema = object("meta/v1.PartialObjectMetadata", { metadata: MetadataField });
+
+type WatchAnswer = Extract<Answer, { type: "watch" }>;
+
+/** A watcher this far behind is cut off; it can resume from the last revision that it has seen. */
+const maxBufferedBytes = 16 << 20;
+
+function renderWatch({ resource, start }: WatchAnswer, options: RenderOptions): Wire {
+  const { encoding, as } = options.negotiated;
+  const frames = frameEncoder(resource, options);
+  const name = `${encoding};${as ?? ""};${options.include}`;
+  const contentType = encoding === "protobuf" ? "application/vnd.kubernetes.protobuf;stream=watch" : contentTypes.json;
+  const begin = (writer: WatchWriter): (() => void) => {
+    const sink: WatchSink = {
+      event: (type, encoded) => writer.write(frames.event(type, encoded)),
+      batch(batch) {
+        if (writer.buffered > maxBufferedBytes) return writer.end();
+        writer.write(batch.bytes(name, () => joinFrames(batch, frames)));
+      },
+      bookmark: (revision, isInitialEnd) => writer.write(frames.value("BOOKMARK", bookmarkOf(resource, revision, isInitialEnd))),
+      end(error) {
+        if (error) writer.write(frames.value("ERROR", error instanceof StatusError ? error.toJSON() : new StatusError("InternalError", error.message).toJSON()));
+        writer.end();
+      },
+    };
+    return start(sink);
+  };
+  return { type: "watch", contentType, start: begin };
+}
+
+interface FrameEncoder {
+  event(type: "ADDED" | "MODIFIED" | "DELETED", encoded: Encoded): Uint8Array;
+  value(type: "BOOKMARK" | "ERROR", value: { kind?: string; apiVersion?: string }): Uint8Array;
+}
+
+function joinFrames(batch: EventBatch, frames: FrameEncoder): Uint8Array {
+  const [first] = batch.events;
+  if (first && batch.events.length === 1) return frames.event(first.type, first.encoded);
+  return Buffer.concat(batch.events.map(({ type, encoded }) => frames.event(type, encoded)));
+}
+
+function frameEncoder(resource: Resource, { negotiated, include, now }: RenderOptions): FrameEncoder {
+  const { encoding, as } = negotiated;
+  if (encoding === "protobuf") return protobufFrames(resource, as !== undefined);
+  const line = (type: string, value: unknown): Uint8Array => Buffer.from(`${JSON.stringify({ type, object: value })}\n`);
+  return {
+    event(type, encoded) {
+      if (!as) return (encoded as EncodedObject).frame(type);
+      if (as !== "Table") return line(type, partialMetadata(encoded.object));
+      const metadata = { resourceVersion: encoded.object.metadata.resourceVersion };
+      return line(type, renderTable(resource, [encoded.object], { metadata, include, now: now() }));
+    },
+    value: (type, value) => line(type, value),
+  };
+}
+
+function protobufFrames(resource: Resource, partial: boolean): FrameEncoder {
+  return {
+    event(type, encoded) {
+      if (!partial) return encodeWatchFrame(type, envelope(resource, encoded.protobuf()));
+      const message = encodeProtobuf(PartialObjectMetadata, partialMetadata(encoded.object));
+      return encodeWatchFrame(type, encodeEnvelope("meta.k8s.io/v1", "PartialObjectMetadata", message));
+    },
+    value(type, value) {
+      const schema = type === "ERROR" ? Status : resource.schema;
+      return encodeWatchFrame(type, encodeEnvelope(value.apiVersion ?? "", value.kind ?? "", encodeProtobuf(schema, value)));
+    },
+  };
+}
+
+const bookmarkOf = (resource: Resource, revision: number, isInitialEnd: boolean) => ({
+  kind: resource.kind,
+  apiVersion: apiVersionOf(resource),
+  metadata: {
+    resourceVersion: String(revision),
+    ...(isInitialEnd ? { annotations: { "k8s.io/initial-events-end": "true" } } : {}),
+  },
+});

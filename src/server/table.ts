@@ -1,0 +1,72 @@
+import { age } from "#api/meta/age.ts";
+import { type ApiObject, type Column, type Resource } from "#api/resource.ts";
+
+/** What `kubectl get` prints, made by the server. */
+export interface Table {
+  readonly kind: "Table";
+  readonly apiVersion: "meta.k8s.io/v1";
+  readonly metadata: object;
+  readonly columnDefinitions: readonly object[];
+  readonly rows: readonly { readonly cells: readonly unknown[]; readonly object?: unknown }[];
+}
+
+export type IncludeObject = "None" | "Metadata" | "Object";
+
+const nameColumn: Column<ApiObject> = {
+  name: "Name",
+  type: "string",
+  format: "name",
+  description: "Name, unique among its kind in its namespace.",
+  value: ({ metadata }) => metadata.name,
+};
+const ageColumn: Column<ApiObject> = {
+  name: "Age",
+  type: "string",
+  description: "Time since the object was created.",
+  value: ({ metadata }, now) => (metadata.creationTimestamp ? age(metadata.creationTimestamp, now) : "<unknown>"),
+};
+
+export function renderTable(
+  resource: Resource,
+  objects: readonly ApiObject[],
+  { metadata, include, now }: { metadata: object; include: IncludeObject; now: number },
+): Table {
+  const columns = columnsOf(resource);
+  return {
+    kind: "Table",
+    apiVersion: "meta.k8s.io/v1",
+    metadata,
+    columnDefinitions: columns.map(({ name, type, format = "", description = "", priority = 0 }) => ({
+      name,
+      type: type === "date" ? "string" : type,
+      format,
+      description,
+      priority,
+    })),
+    rows: objects.map((object) => ({ cells: columns.map((column) => cell(column, object, now)), ...included(object, include) })),
+  };
+}
+
+/** Every table starts with the name; one that says nothing else has the age too. */
+function columnsOf(resource: Resource): readonly Column<ApiObject>[] {
+  const { columns } = resource;
+  if (columns.length === 0) return [nameColumn, ageColumn];
+  return columns[0]?.name === "Name" ? columns : [nameColumn, ...columns];
+}
+
+function cell(column: Column<ApiObject>, object: ApiObject, now: number): unknown {
+  const value = column.value(object, now);
+  if (column.type === "date") return typeof value === "string" && value ? age(value, now) : "<unknown>";
+  return value ?? null;
+}
+
+function included(object: ApiObject, include: IncludeObject): { object?: unknown } {
+  if (include === "None") return {};
+  return { object: include === "Object" ? object : partialMetadata(object) };
+}
+
+export const partialMetadata = ({ metadata }: ApiObject) => ({
+  kind: "PartialObjectMetadata",
+  apiVersion: "meta.k8s.io/v1",
+  metadata,
+});
