@@ -133,7 +133,10 @@ export const PodSandboxConfig = message({
 });
 export type PodSandboxConfig = Encodable<typeof PodSandboxConfig>;
 
-export const RunPodSandboxRequest = message({ config: nested(1, PodSandboxConfig), runtimeHandler: field(2, "string") });
+export const RunPodSandboxRequest = message({
+  config: nested(1, PodSandboxConfig),
+  runtimeHandler: field(2, "string"),
+});
 export const PodSandboxId = message({ podSandboxId: field(1, "string") });
 export const PodSandboxStatusRequest = message({ podSandboxId: field(1, "string"), verbose: field(2, "bool") });
 

@@ -123,7 +123,10 @@ const PodSandboxAttributes = message({
   labels: stringMap(3),
   annotations: stringMap(4),
 });
-const PodSandboxStats = message({ attributes: nested(1, PodSandboxAttributes), linux: nested(2, LinuxPodSandboxStats) });
+const PodSandboxStats = message({
+  attributes: nested(1, PodSandboxAttributes),
+  linux: nested(2, LinuxPodSandboxStats),
+});
 export type PodSandboxStats = Decoded<typeof PodSandboxStats>;
 const PodSandboxStatsFilter = message({ id: field(1, "string"), labelSelector: stringMap(2) });
 export const ListPodSandboxStatsRequest = message({ filter: nested(1, PodSandboxStatsFilter) });

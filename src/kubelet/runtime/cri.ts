@@ -49,4 +49,3 @@ export const criCalls = {
   removeImage: images("RemoveImage", stats.RemoveImageRequest, cri.Empty),
   imageFsInfo: images("ImageFsInfo", cri.Empty, stats.ImageFsInfoResponse),
 } as const;
-

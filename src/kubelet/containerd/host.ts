@@ -1,0 +1,66 @@
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readFile, rm, statfs } from "node:fs/promises";
+import { runCommand } from "#lib/processes.ts";
+
+/** What this machine allows, as far as it decides how containerd is set up. */
+export interface HostFacts {
+  readonly cgroups: CgroupMode;
+  readonly cgroupDriver: "cgroupfs" | "systemd";
+  /** Whether a process may get a better OOM score than its parent (CAP_SYS_RESOURCE). */
+  readonly canRaisePriority: boolean;
+  readonly hasAppArmor: boolean;
+  readonly snapshotter: "overlayfs" | "native";
+  readonly cniBinDir: string;
+}
+/** `hybrid`: the controllers are in v1, beside an empty v2 tree. */
+export type CgroupMode = "v1" | "v2" | "hybrid";
+
+export async function probeHost(dataDir: string): Promise<HostFacts> {
+  const [cgroups, canRaisePriority, overlays] = await Promise.all([
+    detectCgroups("/sys/fs/cgroup"),
+    hasCapability(capSysResource),
+    canOverlay(dataDir),
+  ]);
+  return {
+    cgroups,
+    // Without a systemd that owns the tree, a driver that asks it would wait for ever.
+    cgroupDriver: "cgroupfs",
+    canRaisePriority,
+    hasAppArmor: existsSync("/sys/kernel/security/apparmor") && existsSync("/sbin/apparmor_parser"),
+    snapshotter: overlays ? "overlayfs" : "native",
+    cniBinDir: cniBinDirs.find((dir) => existsSync(`${dir}/bridge`)) ?? "/opt/cni/bin",
+  };
+}
+
+const cniBinDirs = ["/usr/lib/cni", "/opt/cni/bin", "/usr/libexec/cni"];
+const cgroup2Magic = 0x63677270;
+const capSysResource = 24;
+
+export async function detectCgroups(mountPoint: string): Promise<CgroupMode> {
+  const { type } = await statfs(mountPoint);
+  if (type === cgroup2Magic) return "v2";
+  return existsSync(`${mountPoint}/unified/cgroup.procs`) ? "hybrid" : "v1";
+}
+
+async function hasCapability(number: number): Promise<boolean> {
+  const status = await readFile("/proc/self/status", "utf8");
+  const held = /^CapEff:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? "0";
+  return ((BigInt(`0x${held}`) >> BigInt(number)) & 1n) === 1n;
+}
+
+/** Whether overlay mounts work on the file system of the data directory: on another overlay they may not. */
+async function canOverlay(dataDir: string): Promise<boolean> {
+  await mkdir(dataDir, { recursive: true });
+  const dir = await mkdtemp(`${dataDir}/overlay-check-`);
+  try {
+    await Promise.all(["lower", "upper", "work", "merged"].map((name) => mkdir(`${dir}/${name}`)));
+    const options = `lowerdir=${dir}/lower,upperdir=${dir}/upper,workdir=${dir}/work`;
+    await runCommand("mount", ["-t", "overlay", "overlay", "-o", options, `${dir}/merged`]);
+    await runCommand("umount", [`${dir}/merged`]);
+    return true;
+  } catch {
+    return false; // The mount's refusal is the answer.
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+}

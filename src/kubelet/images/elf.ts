@@ -1,0 +1,52 @@
+/** An instruction's bytes, a place to jump to, or a jump to one. */
+export type Instruction =
+  | readonly number[]
+  | { readonly label: string }
+  | { readonly to: string; encode(distance: number): readonly number[] };
+
+export type Machine = "amd64" | "arm64";
+const machineNumbers: Readonly<Record<Machine, number>> = { amd64: 62, arm64: 183 };
+
+/** Puts the instructions one after another. A distance is counted from the start of the jump. */
+export function assemble(program: readonly Instruction[]): Uint8Array {
+  const labels = new Map<string, number>();
+  let at = 0;
+  for (const step of program) {
+    if ("label" in step) labels.set(step.label, at);
+    else at += ("to" in step ? step.encode(0) : step).length;
+  }
+  const bytes: number[] = [];
+  for (const step of program) {
+    if ("label" in step) continue;
+    bytes.push(...("to" in step ? step.encode((labels.get(step.to) ?? 0) - bytes.length) : step));
+  }
+  return Uint8Array.from(bytes);
+}
+
+/**
+ * A static program of one segment: 64 bytes of file header, 56 of program header, then the code, where it starts.
+ */
+export function elfProgram(machine: Machine, code: Uint8Array): Uint8Array {
+  const headers = 64 + 56;
+  const base = 0x400000n;
+  const file = Buffer.alloc(headers + code.length);
+  file.set([0x7f, 0x45, 0x4c, 0x46, 2, 1, 1, 0]); // Magic, 64 bits, little endian, version 1, System V.
+  file.writeUInt16LE(2, 16); // An executable.
+  file.writeUInt16LE(machineNumbers[machine], 18);
+  file.writeUInt32LE(1, 20);
+  file.writeBigUInt64LE(base + BigInt(headers), 24); // Where it starts.
+  file.writeBigUInt64LE(64n, 32); // Where the program header is.
+  file.writeUInt16LE(64, 52);
+  file.writeUInt16LE(56, 54);
+  file.writeUInt16LE(1, 56); // One program header.
+  file.writeUInt16LE(64, 58);
+  file.writeUInt32LE(1, 64); // To be loaded,
+  file.writeUInt32LE(5, 68); // read and run.
+  file.writeBigUInt64LE(base, 80);
+  file.writeBigUInt64LE(base, 88);
+  file.writeBigUInt64LE(BigInt(file.length), 96);
+  file.writeBigUInt64LE(BigInt(file.length), 104);
+  file.writeBigUInt64LE(0x10000n, 112); // The largest page size there is.
+  file.set(code, headers);
+  return new Uint8Array(file);
+}

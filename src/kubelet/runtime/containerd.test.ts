@@ -1,0 +1,285 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { after, before, suite, test } from "node:test";
+import { systemClock } from "#lib/clock.ts";
+import { silentLog } from "#lib/log.ts";
+import { isRunning, listProcesses, runCommand, signalProcess } from "#lib/processes.ts";
+import { type Containerd, startContainerd, stopContainerd } from "../containerd/containerd.ts";
+import { nodeId } from "../containerd/paths.ts";
+import { mountsUnder } from "../containerd/sweep.ts";
+import { buildBusyboxImage } from "../images/busybox-image.ts";
+import { ensurePauseImage, importImage, pauseImageName } from "../images/import.ts";
+import { writeCniConfig } from "../network/cni.ts";
+import { ContainerdRuntime } from "./containerd.ts";
+import type { ContainerConfig, RuntimeEvent, SandboxConfig } from "./runtime.ts";
+
+const busybox = "orlop.test/busybox:1";
+const base = { clock: systemClock, log: silentLog };
+
+suite("ContainerdRuntime, on a containerd of its own", { timeout: 120_000 }, () => {
+  let dataDir: string;
+  let bridge: string;
+  let containerd: Containerd;
+  let runtime: ContainerdRuntime;
+  let stop = new AbortController();
+
+  const start = () => startContainerd({ dataDir, sandboxImage: pauseImageName, ...base, signal: stop.signal });
+
+  before(async () => {
+    dataDir = await mkdtemp(`${tmpdir()}/orlop-containerd-`);
+    const id = nodeId(dataDir);
+    bridge = `ot-${id}`;
+    containerd = await start();
+    const { paths, host, address } = containerd;
+    runtime = new ContainerdRuntime({ address, ...base });
+    const podCidrs = [`10.88.${Number.parseInt(id.slice(0, 2), 16)}.0/24`];
+    const dir = paths.cniDataDir;
+    await writeCniConfig(paths.cniConfDir, { name: bridge, bridge, podCidrs, mtu: 0, masquerade: true, dataDir: dir });
+    const deps = { socket: paths.socket, snapshotter: host.snapshotter, runtime, clock: systemClock };
+    await Promise.all([
+      ensurePauseImage(deps),
+      importImage(deps, await buildBusyboxImage(busybox)),
+      networkReady(runtime),
+    ]);
+  });
+
+  after(async () => {
+    stop.abort();
+    runtime.close();
+    await stopContainerd({ dataDir, ...base, removeData: true });
+    await runCommand("ip", ["link", "delete", bridge]);
+    await rm(dataDir, { recursive: true });
+    await assertNothingLeft(containerd, dataDir);
+  });
+
+  test("a pod runs: network, command, log, exec, events, stats, end", async () => {
+    const reader = new AbortController();
+    const events = collect(runtime.events(reader.signal));
+    const sandbox = aSandbox({ dataDir, cgroupRoot: containerd.paths.cgroupRoot, name: "whole-life" });
+    await mkdir(sandbox.logDirectory, { recursive: true });
+
+    const sandboxId = await runtime.runSandbox(sandbox);
+    const status = await runtime.sandboxStatus(sandboxId);
+    const script = "echo hello $WHO; echo bad >&2; trap 'exit 7' TERM; while :; do sleep 0.1; done";
+    const config = aContainer(["sh", "-c", script]);
+    const id = await runtime.createContainer({ sandboxId, config, sandbox });
+    await runtime.startContainer(id);
+
+    assert.equal(status?.state, "ready");
+    assert.match(status.ips[0] ?? "", /^10\.88\./);
+    assert.equal((await runtime.containerStatus(id))?.state, "running");
+    assert.deepEqual(
+      (await runtime.listContainers()).map((one) => one.id),
+      [id],
+    );
+
+    const result = await runtime.execSync(id, ["sh", "-c", "echo out; echo err >&2; hostname; exit 3"]);
+    assert.equal(Buffer.from(result.stdout).toString(), "out\nwhole-life\n");
+    assert.equal(Buffer.from(result.stderr).toString(), "err\n");
+    assert.equal(result.exitCode, 3);
+    await assert.rejects(runtime.execSync(id, ["sleep", "60"], { timeoutMs: 1 }), /DEADLINE|timed out|timeout/i);
+
+    const log = await readFile(`${sandbox.logDirectory}/${config.logPath}`, "utf8");
+    assert.match(log, / stdout F hello world\n/);
+    assert.match(log, / stderr F bad\n/);
+
+    const streams = { stdin: false, stdout: true, stderr: true, tty: false };
+    const url = await runtime.execUrl(id, { command: ["echo", "streamed"], ...streams });
+    assert.equal(await readStdout(url), "streamed\n");
+    assert.match(await runtime.attachUrl(id, streams), /^http:\/\/127\.0\.0\.1:/);
+    assert.match(await runtime.portForwardUrl(sandboxId, [80]), /^http:\/\/127\.0\.0\.1:/);
+
+    const [stats] = await runtime.containerStats();
+    assert.equal(stats?.containerId, id);
+    assert((stats?.memoryWorkingSetBytes ?? 0) > 0);
+    assert((await runtime.imageFilesystems()).length > 0);
+
+    await runtime.updateResources(id, { cpuShares: 512, memoryLimitBytes: 64 << 20 });
+    await runtime.stopContainer(id, 10_000);
+    const ended = await runtime.containerStatus(id);
+    assert.deepEqual([ended?.state, ended?.exitCode, ended?.reason], ["exited", 7, "Error"]);
+
+    await runtime.removeContainer(id);
+    await runtime.removeContainer(id);
+    assert.equal(await runtime.containerStatus(id), undefined);
+    await runtime.stopSandbox(sandboxId);
+    await runtime.removeSandbox(sandboxId);
+    assert.equal(await runtime.sandboxStatus(sandboxId), undefined);
+
+    reader.abort();
+    const told = (await events).filter((event) => "containerId" in event && event.containerId === id);
+    assert.deepEqual(
+      told.map(({ type }) => type).filter((type) => type !== "deleted"),
+      ["started", "exited"],
+    );
+  });
+
+  test("the exit of a container is told when its status shows it", async () => {
+    const sandbox = aSandbox({ dataDir, cgroupRoot: containerd.paths.cgroupRoot, name: "short-life" });
+    await mkdir(sandbox.logDirectory, { recursive: true });
+    const sandboxId = await runtime.runSandbox(sandbox);
+    const reader = new AbortController();
+    const events = runtime.events(reader.signal);
+    await events.next();
+    const exited = nextExit(events);
+    const id = await runtime.createContainer({ sandboxId, config: aContainer(["sh", "-c", "exit 5"]), sandbox });
+    await runtime.startContainer(id);
+
+    assert.equal(await exited, id);
+
+    const status = await runtime.containerStatus(id);
+    assert.deepEqual([status?.state, status?.exitCode], ["exited", 5]);
+    reader.abort();
+    await runtime.stopSandbox(sandboxId);
+    await runtime.removeSandbox(sandboxId);
+  });
+
+  test("a container that uses too much memory is killed and says so", async () => {
+    const sandbox = aSandbox({ dataDir, cgroupRoot: containerd.paths.cgroupRoot, name: "greedy" });
+    await mkdir(sandbox.logDirectory, { recursive: true });
+    const sandboxId = await runtime.runSandbox(sandbox);
+    const reader = new AbortController();
+    const events = runtime.events(reader.signal);
+    await events.next();
+    const exited = nextExit(events);
+    const greedy = { ...aContainer(["sh", "-c", "tail /dev/zero"]), resources: { memoryLimitBytes: 16 << 20 } };
+    const id = await runtime.createContainer({ sandboxId, config: greedy, sandbox });
+    await runtime.startContainer(id);
+
+    await exited;
+
+    assert.equal((await runtime.containerStatus(id))?.reason, "OOMKilled");
+    reader.abort();
+    await runtime.stopSandbox(sandboxId);
+    await runtime.removeSandbox(sandboxId);
+  });
+
+  test("a later start takes over containerd and its running containers", async () => {
+    const sandbox = aSandbox({ dataDir, cgroupRoot: containerd.paths.cgroupRoot, name: "survivor" });
+    await mkdir(sandbox.logDirectory, { recursive: true });
+    const sandboxId = await runtime.runSandbox(sandbox);
+    const id = await runtime.createContainer({ sandboxId, config: aContainer(["sleep", "600"]), sandbox });
+    await runtime.startContainer(id);
+    const before = containerd.pid();
+
+    stop.abort();
+    await containerd.supervised;
+    stop = new AbortController();
+    containerd = await start();
+
+    assert.equal(containerd.pid(), before);
+    assert.equal((await runtime.containerStatus(id))?.state, "running");
+  });
+
+  test("containerd is started again when it dies, and its containers live on", async () => {
+    const reader = new AbortController();
+    const events = runtime.events(reader.signal);
+    await events.next();
+    const [container] = await runtime.listContainers();
+    const again = events.next(); // Waits on the connection that is about to break.
+
+    signalProcess(containerd.pid(), "SIGKILL");
+
+    assert.deepEqual((await again).value, { type: "resync" });
+    reader.abort();
+    while (!isRunning(containerd.pid()) || !(await answers(runtime))) await systemClock.sleep(20);
+    assert(container);
+    assert.equal((await runtime.containerStatus(container.id))?.state, "running");
+  });
+});
+
+async function answers(runtime: ContainerdRuntime): Promise<boolean> {
+  return await runtime.version().then(
+    () => true,
+    () => false,
+  );
+}
+
+async function networkReady(runtime: ContainerdRuntime): Promise<void> {
+  for (;;) {
+    const conditions = await runtime.conditions();
+    if (conditions.every(({ status }) => status)) return;
+    await systemClock.sleep(20);
+  }
+}
+
+async function collect(events: AsyncIterable<RuntimeEvent>): Promise<RuntimeEvent[]> {
+  const told: RuntimeEvent[] = [];
+  for await (const event of events) told.push(event);
+  return told;
+}
+
+async function nextExit(events: AsyncIterator<RuntimeEvent, void>): Promise<string> {
+  for (;;) {
+    const { value } = await events.next();
+    if (value?.type === "exited") return value.containerId;
+  }
+}
+
+/** Speaks the WebSocket form of exec: each message begins with the number of its stream. */
+function readStdout(url: string): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const socket = new WebSocket(url.replace(/^http/, "ws"), ["v4.channel.k8s.io"]);
+  socket.binaryType = "arraybuffer";
+  let text = "";
+  socket.onmessage = ({ data }) => {
+    const bytes = Buffer.from(data);
+    if (bytes[0] === 1) text += bytes.toString("utf8", 1);
+  };
+  socket.onclose = () => resolve(text);
+  socket.onerror = () => reject(new Error(`no WebSocket at ${url}`));
+  return promise;
+}
+
+function aSandbox(about: { dataDir: string; cgroupRoot: string; name: string }): SandboxConfig {
+  const { dataDir, cgroupRoot, name } = about;
+  return {
+    pod: { name, namespace: "default", uid: `uid-${name}` },
+    attempt: 0,
+    hostname: name,
+    logDirectory: `${dataDir}/logs/${name}`,
+    dns: { servers: ["10.96.0.10"], searches: ["default.svc.cluster.local"], options: ["ndots:5"] },
+    ports: [],
+    labels: { app: "test" },
+    annotations: {},
+    cgroupParent: `${cgroupRoot}/kubepods/besteffort/poduid-${name}`,
+    sysctls: {},
+    security: { namespaces: { network: "pod", pid: "container", ipc: "pod" }, seccomp: { type: "RuntimeDefault" } },
+  };
+}
+
+function aContainer(command: readonly string[]): ContainerConfig {
+  return {
+    name: "main",
+    attempt: 0,
+    image: busybox,
+    imageName: busybox,
+    command,
+    args: [],
+    workingDir: "",
+    env: [{ name: "WHO", value: "world" }],
+    mounts: [],
+    devices: [],
+    labels: {},
+    annotations: {},
+    logPath: "main/0.log",
+    stdin: false,
+    stdinOnce: false,
+    tty: false,
+    resources: { cpuShares: 2, oomScoreAdj: 1000 },
+    security: { namespaces: { network: "pod", pid: "container", ipc: "pod" } },
+  };
+}
+
+async function assertNothingLeft({ paths, pid }: Containerd, dataDir: string): Promise<void> {
+  assert(!isRunning(pid()));
+  const shims = (await listProcesses()).filter(({ args }) => args.includes(paths.socket));
+  assert.deepEqual(shims, []);
+  assert.deepEqual(await mountsUnder([paths.runDir, dataDir]), []);
+  assert(!existsSync(paths.runDir));
+  for (const hierarchy of ["", "memory", "cpu", "pids"]) {
+    assert(!existsSync(`/sys/fs/cgroup/${hierarchy}${paths.cgroupRoot}`));
+  }
+}

@@ -1,0 +1,310 @@
+/**
+ * What the kubelet needs of whatever runs its containers. Times are milliseconds since the epoch, 0 for never.
+ * Every call may be repeated: stopping what is stopped and removing what is gone succeed.
+ */
+export interface ContainerRuntime {
+  version(signal?: AbortSignal): Promise<RuntimeVersion>;
+  /** Why it cannot run pods, or nothing if it can. */
+  conditions(signal?: AbortSignal): Promise<RuntimeCondition[]>;
+
+  /** Resolves with the sandbox's id when its network stands. */
+  runSandbox(config: SandboxConfig, options?: { handler?: string; signal?: AbortSignal }): Promise<string>;
+  /** Also kills what runs in it. */
+  stopSandbox(id: string, signal?: AbortSignal): Promise<void>;
+  removeSandbox(id: string, signal?: AbortSignal): Promise<void>;
+  sandboxStatus(id: string, signal?: AbortSignal): Promise<SandboxStatus | undefined>;
+  listSandboxes(signal?: AbortSignal): Promise<Sandbox[]>;
+
+  createContainer(request: CreateContainer, signal?: AbortSignal): Promise<string>;
+  startContainer(id: string, signal?: AbortSignal): Promise<void>;
+  /** Asks it to end, and after the grace time makes it end; resolves when it has ended. */
+  stopContainer(id: string, graceMs: number, signal?: AbortSignal): Promise<void>;
+  removeContainer(id: string, signal?: AbortSignal): Promise<void>;
+  containerStatus(id: string, signal?: AbortSignal): Promise<ContainerStatus | undefined>;
+  listContainers(signal?: AbortSignal): Promise<Container[]>;
+  updateResources(id: string, resources: LinuxResources, signal?: AbortSignal): Promise<void>;
+  /** To be called after the log file was moved away. */
+  reopenLog(id: string, signal?: AbortSignal): Promise<void>;
+
+  /** Runs a command in a container to its end; rejects if it takes longer. */
+  execSync(id: string, command: readonly string[], options?: ExecSyncOptions): Promise<ExecResult>;
+  /** Where a client's upgraded connection (WebSocket or SPDY) is to be passed on to. Each URL serves once. */
+  execUrl(id: string, request: ExecRequest, signal?: AbortSignal): Promise<string>;
+  attachUrl(id: string, request: StreamRequest, signal?: AbortSignal): Promise<string>;
+  portForwardUrl(sandboxId: string, ports: readonly number[], signal?: AbortSignal): Promise<string>;
+
+  containerStats(signal?: AbortSignal): Promise<ContainerStats[]>;
+
+  imageStatus(name: string, signal?: AbortSignal): Promise<Image | undefined>;
+  listImages(signal?: AbortSignal): Promise<Image[]>;
+  /** Resolves with the reference under which a container can be made from it. */
+  pullImage(name: string, options?: PullOptions): Promise<string>;
+  removeImage(name: string, signal?: AbortSignal): Promise<void>;
+  imageFilesystems(signal?: AbortSignal): Promise<FilesystemUsage[]>;
+
+  /**
+   * What happens to containers, until the signal. When an event is told, the container's status shows it already.
+   * It begins with `resync`, and says so again whenever something may have been missed.
+   */
+  events(signal: AbortSignal): AsyncIterable<RuntimeEvent>;
+}
+
+export type RuntimeEvent =
+  | { readonly type: "resync" }
+  | { readonly type: "started" | "exited" | "oom" | "deleted"; readonly containerId: string };
+
+export interface RuntimeVersion {
+  readonly name: string;
+  readonly version: string;
+  readonly apiVersion: string;
+}
+/** `RuntimeReady` and `NetworkReady`. */
+export interface RuntimeCondition {
+  readonly type: string;
+  readonly status: boolean;
+  readonly reason: string;
+  readonly message: string;
+}
+
+export type Labels = Readonly<Record<string, string>>;
+
+export interface PodIdentity {
+  readonly name: string;
+  readonly namespace: string;
+  readonly uid: string;
+}
+export type NamespaceMode = "pod" | "container" | "node" | "target";
+export interface IdMapping {
+  readonly hostId: number;
+  readonly containerId: number;
+  readonly length: number;
+}
+export interface Namespaces {
+  readonly network: "pod" | "node";
+  readonly pid: NamespaceMode;
+  readonly ipc: "pod" | "node";
+  /** The container whose processes are shared, where `pid` is `target`. */
+  readonly targetId?: string;
+  /** The ids of the pod's own user namespace; without it the node's is used. */
+  readonly users?: { readonly uids: readonly IdMapping[]; readonly gids: readonly IdMapping[] };
+}
+export type SecurityProfile =
+  | { readonly type: "RuntimeDefault" | "Unconfined" }
+  | { readonly type: "Localhost"; readonly path: string };
+export interface SELinuxOptions {
+  readonly user?: string;
+  readonly role?: string;
+  readonly type?: string;
+  readonly level?: string;
+}
+/** What sandboxes and containers have in common. */
+export interface SecurityContext {
+  readonly namespaces: Namespaces;
+  readonly privileged?: boolean;
+  readonly runAsUser?: number;
+  readonly runAsGroup?: number;
+  readonly supplementalGroups?: readonly number[];
+  readonly supplementalGroupsPolicy?: "Merge" | "Strict";
+  readonly readOnlyRootFilesystem?: boolean;
+  readonly seccomp?: SecurityProfile;
+  readonly appArmor?: SecurityProfile;
+  readonly seLinux?: SELinuxOptions;
+}
+export interface LinuxResources {
+  readonly cpuPeriodUs?: number;
+  readonly cpuQuotaUs?: number;
+  readonly cpuShares?: number;
+  readonly memoryLimitBytes?: number;
+  readonly memorySwapLimitBytes?: number;
+  readonly oomScoreAdj?: number;
+  readonly cpusetCpus?: string;
+  readonly cpusetMems?: string;
+  readonly hugepageLimits?: readonly { readonly pageSize: string; readonly limit: number }[];
+  /** cgroup v2 files by name. */
+  readonly unified?: Labels;
+}
+export interface PortMapping {
+  readonly protocol: "TCP" | "UDP" | "SCTP";
+  readonly containerPort: number;
+  readonly hostPort: number;
+  readonly hostIp: string;
+}
+
+export interface SandboxConfig {
+  readonly pod: PodIdentity;
+  /** Which sandbox of this pod it is, counted from 0. */
+  readonly attempt: number;
+  readonly hostname: string;
+  readonly logDirectory: string;
+  readonly dns?: {
+    readonly servers: readonly string[];
+    readonly searches: readonly string[];
+    readonly options: readonly string[];
+  };
+  readonly ports: readonly PortMapping[];
+  readonly labels: Labels;
+  readonly annotations: Labels;
+  readonly cgroupParent: string;
+  readonly sysctls: Labels;
+  readonly security: SecurityContext;
+  readonly overhead?: LinuxResources;
+  readonly resources?: LinuxResources;
+}
+
+export interface Sandbox {
+  readonly id: string;
+  readonly pod: PodIdentity;
+  readonly attempt: number;
+  readonly state: "ready" | "notReady";
+  readonly createdAt: number;
+  readonly labels: Labels;
+  readonly annotations: Labels;
+  readonly handler: string;
+}
+export interface SandboxStatus extends Sandbox {
+  /** The main one first; none with the node's network. */
+  readonly ips: readonly string[];
+}
+
+export interface Mount {
+  readonly containerPath: string;
+  readonly hostPath: string;
+  readonly readOnly: boolean;
+  readonly recursiveReadOnly?: boolean;
+  readonly propagation: "None" | "HostToContainer" | "Bidirectional";
+  readonly seLinuxRelabel?: boolean;
+}
+export interface Device {
+  readonly containerPath: string;
+  readonly hostPath: string;
+  /** Out of `r`, `w` and `m`. */
+  readonly permissions: string;
+}
+export interface ContainerSecurity extends SecurityContext {
+  readonly capabilities?: { readonly add: readonly string[]; readonly drop: readonly string[] };
+  readonly runAsUserName?: string;
+  readonly noNewPrivileges?: boolean;
+  readonly maskedPaths?: readonly string[];
+  readonly readOnlyPaths?: readonly string[];
+}
+export interface ContainerConfig {
+  readonly name: string;
+  /** How often it was started before. */
+  readonly attempt: number;
+  /** The reference that `pullImage` or `imageStatus` gave. */
+  readonly image: string;
+  /** The name that the pod asked for. */
+  readonly imageName: string;
+  readonly command: readonly string[];
+  readonly args: readonly string[];
+  readonly workingDir: string;
+  readonly env: readonly { readonly name: string; readonly value: string }[];
+  readonly mounts: readonly Mount[];
+  readonly devices: readonly Device[];
+  readonly cdiDevices?: readonly string[];
+  readonly labels: Labels;
+  readonly annotations: Labels;
+  /** Under the sandbox's log directory. */
+  readonly logPath: string;
+  readonly stdin: boolean;
+  readonly stdinOnce: boolean;
+  readonly tty: boolean;
+  readonly resources: LinuxResources;
+  readonly security: ContainerSecurity;
+  /** `SIGUSR1`; without it the image's, or SIGTERM. */
+  readonly stopSignal?: string;
+}
+export interface CreateContainer {
+  readonly sandboxId: string;
+  readonly config: ContainerConfig;
+  readonly sandbox: SandboxConfig;
+}
+
+export type ContainerState = "created" | "running" | "exited" | "unknown";
+export interface Container {
+  readonly id: string;
+  readonly sandboxId: string;
+  readonly name: string;
+  readonly attempt: number;
+  readonly image: string;
+  readonly imageRef: string;
+  readonly state: ContainerState;
+  readonly createdAt: number;
+  readonly labels: Labels;
+  readonly annotations: Labels;
+}
+export interface ContainerStatus extends Omit<Container, "sandboxId"> {
+  readonly startedAt: number;
+  readonly finishedAt: number;
+  readonly exitCode: number;
+  /** `Completed`, `Error`, `OOMKilled`, `StartError`… */
+  readonly reason: string;
+  readonly message: string;
+  readonly logPath: string;
+  readonly user?: { readonly uid: number; readonly gid: number; readonly supplementalGroups: readonly number[] };
+  readonly resources?: LinuxResources;
+}
+
+export interface ExecSyncOptions {
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+export interface ExecResult {
+  readonly stdout: Uint8Array;
+  readonly stderr: Uint8Array;
+  readonly exitCode: number;
+}
+export interface StreamRequest {
+  readonly stdin: boolean;
+  readonly stdout: boolean;
+  readonly stderr: boolean;
+  readonly tty: boolean;
+}
+export interface ExecRequest extends StreamRequest {
+  readonly command: readonly string[];
+}
+
+export interface Image {
+  /** The digest of its config. */
+  readonly id: string;
+  readonly tags: readonly string[];
+  readonly digests: readonly string[];
+  readonly sizeBytes: number;
+  readonly uid?: number;
+  readonly username: string;
+  readonly pinned: boolean;
+}
+export interface RegistryAuth {
+  readonly username?: string;
+  readonly password?: string;
+  /** Both of them in base64, as Docker's configuration has them. */
+  readonly auth?: string;
+  readonly serverAddress?: string;
+  readonly identityToken?: string;
+  readonly registryToken?: string;
+}
+export interface PullOptions {
+  readonly auth?: RegistryAuth | undefined;
+  readonly sandbox?: SandboxConfig | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface ContainerStats {
+  readonly containerId: string;
+  readonly name: string;
+  readonly labels: Labels;
+  readonly at: number;
+  readonly cpuNanoSeconds: number;
+  readonly memoryWorkingSetBytes: number;
+  readonly memoryUsageBytes: number;
+  readonly memoryRssBytes: number;
+  readonly pageFaults: number;
+  readonly majorPageFaults: number;
+  readonly writableLayerBytes: number;
+  readonly writableLayerInodes: number;
+}
+export interface FilesystemUsage {
+  readonly mountPoint: string;
+  readonly usedBytes: number;
+  readonly inodesUsed: number;
+}
