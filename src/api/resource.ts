@@ -163,7 +163,8 @@ export type ResourceDeclaration<T extends ApiObject, F> = Pick<Resource<T>, Iden
     defaults?(object: T): void;
   };
 
-type ObjectOf<F> = ApiObject & InferFields<F>;
+/** The object type of a Resource with these fields, for functions that its own declaration calls. */
+export type ObjectOf<F> = ApiObject & InferFields<F>;
 
 /** Declares a kind. Adding one to the system is this call and a line in `all.ts`. */
 export function defineResource<F extends Readonly<Record<string, Field>>>(

@@ -1,0 +1,146 @@
+import { isIPv4, isIPv6 } from "node:net";
+import { type FieldError, type FieldPath, invalidValue } from "#schema/field-error.ts";
+
+/** An address as its 16-bit groups: two for IPv4, eight for IPv6. */
+type Groups = readonly number[];
+
+/** Reads an address as Go does when it is lenient: leading zeros are let through, zones are not. */
+function groupsOf(text: string): Groups | undefined {
+  const dotted = text.replace(/(^|\.)0+(?=\d)/g, "$1");
+  if (!text.includes(":")) return isIPv4(dotted) ? fromDotted(dotted) : undefined;
+  if (text.includes("%") || !isIPv6(text)) return undefined;
+  const tail = text.includes(".") ? text.slice(text.lastIndexOf(":") + 1) : "";
+  const hex = tail
+    ? text.slice(0, -tail.length) +
+      fromDotted(tail)
+        .map((group) => group.toString(16))
+        .join(":")
+    : text;
+  const [left = "", right] = hex.split("::");
+  const head = left ? left.split(":") : [];
+  const end = right ? right.split(":") : [];
+  const zeros = right === undefined ? 0 : 8 - head.length - end.length;
+  return [...head, ...Array<string>(zeros).fill("0"), ...end].map((group) => Number.parseInt(group, 16));
+}
+
+function fromDotted(text: string): Groups {
+  const [a = 0, b = 0, c = 0, d = 0] = text.split(".").map(Number);
+  return [a * 256 + b, c * 256 + d];
+}
+
+const toDotted = ([high = 0, low = 0]: Groups): string => `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`;
+const isMapped = (groups: Groups): boolean =>
+  groups.length === 8 && groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff;
+
+/** The usual form: no leading zeros, lower case, the longest run of zeros left out. */
+export function canonicalAddress(text: string): string | undefined {
+  const groups = groupsOf(text);
+  if (!groups) return undefined;
+  if (groups.length === 2) return toDotted(groups);
+  return isMapped(groups) ? toDotted(groups.slice(6)) : compressed(groups);
+}
+
+function compressed(groups: Groups): string {
+  let best = { start: 0, length: 1 };
+  for (let start = 0; start < groups.length; start++) {
+    let length = 0;
+    while (groups[start + length] === 0) length++;
+    if (length > best.length) best = { start, length };
+  }
+  const hex = groups.map((group) => group.toString(16));
+  if (best.length < 2) return hex.join(":");
+  return `${hex.slice(0, best.start).join(":")}::${hex.slice(best.start + best.length).join(":")}`;
+}
+
+export type IpFamily = "IPv4" | "IPv6";
+
+/** IPv4-mapped addresses count as IPv4. */
+export function ipFamily(text: string): IpFamily | undefined {
+  const groups = groupsOf(text);
+  if (!groups) return undefined;
+  return groups.length === 2 || isMapped(groups) ? "IPv4" : "IPv6";
+}
+
+/** An address of one form only, so that all readers understand the same by it. */
+export function* validateIp(text: string, path: FieldPath): Iterable<FieldError> {
+  const groups = groupsOf(text);
+  if (!groups) {
+    yield invalidValue(path, text, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
+  } else if (groups.length === 2 && !isIPv4(text)) {
+    yield invalidValue(path, text, "must not have leading 0s");
+  } else if (isMapped(groups)) {
+    yield invalidValue(path, text, "must not be an IPv4-mapped IPv6 address");
+  }
+}
+
+/** Like `validateIp`, and in its canonical form. */
+export function* validateCanonicalIp(text: string, path: FieldPath): Iterable<FieldError> {
+  const faults = [...validateIp(text, path)];
+  yield* faults;
+  const canonical = canonicalAddress(text);
+  if (faults.length === 0 && canonical !== text) {
+    yield invalidValue(path, text, `must be in canonical form (${JSON.stringify(canonical)})`);
+  }
+}
+
+/** An address that traffic can be sent to. */
+export function* validateEndpointIp(text: string, path: FieldPath): Iterable<FieldError> {
+  const groups = groupsOf(text);
+  if (!groups) {
+    yield invalidValue(path, text, "must be a valid IP address");
+    return;
+  }
+  const v4 = groups.length === 2 ? groups : isMapped(groups) ? groups.slice(6) : undefined;
+  const [first = 0, second = 0] = v4 ?? groups;
+  const rest = groups.slice(1);
+  if (groups.every((group) => group === 0)) yield invalidValue(path, text, `may not be unspecified (${text})`);
+  const isLoopback = v4
+    ? first >> 8 === 127
+    : first === 0 && rest.slice(0, -1).every((g) => g === 0) && groups[7] === 1;
+  if (isLoopback) yield invalidValue(path, text, "may not be in the loopback range (127.0.0.0/8, ::1/128)");
+  if (v4 ? first === 0xa9fe : (first & 0xffc0) === 0xfe80) {
+    yield invalidValue(path, text, "may not be in the link-local range (169.254.0.0/16, fe80::/10)");
+  }
+  if (v4 ? first === 0xe000 && second >> 8 === 0 : (first & 0xff0f) === 0xff02) {
+    yield invalidValue(path, text, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)");
+  }
+}
+
+export function* validateCidr(text: string, path: FieldPath): Iterable<FieldError> {
+  const slash = text.indexOf("/");
+  const address = text.slice(0, Math.max(slash, 0));
+  const length = text.slice(slash + 1);
+  const groups = groupsOf(address);
+  const bits = (groups?.length ?? 0) * 16;
+  if (!groups || !/^\d{1,3}$/.test(length) || Number(length) > bits) {
+    yield invalidValue(path, text, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)");
+  } else if ((groups.length === 2 && !isIPv4(address)) || /^0\d/.test(length)) {
+    yield invalidValue(path, text, "must not have leading 0s in IP or prefix length");
+  } else if (isMapped(groups)) {
+    yield invalidValue(path, text, "must not have an IPv4-mapped IPv6 address");
+  } else if (hasBitsBeyond(groups, Number(length))) {
+    yield invalidValue(path, text, "must not have bits set beyond the prefix length");
+  }
+}
+
+function hasBitsBeyond(groups: Groups, length: number): boolean {
+  return groups.some((group, index) => {
+    const kept = Math.min(Math.max(length - index * 16, 0), 16);
+    return (group & (0xffff >> kept)) !== 0;
+  });
+}
+
+/** The family of the address in a CIDR. */
+export const cidrFamily = (text: string): IpFamily | undefined =>
+  ipFamily(text.slice(0, Math.max(text.indexOf("/"), 0)));
+
+/** What to tell a client about an address that works but is written in an unusual way. */
+export function* ipWarnings(text: string, path: FieldPath): Iterable<string> {
+  const canonical = canonicalAddress(text);
+  if (canonical === undefined || canonical === text) return;
+  if (ipFamily(text) === "IPv4") {
+    yield `${path}: non-standard IP address ${JSON.stringify(text)} is invalid: use ${JSON.stringify(canonical)}`;
+  } else {
+    yield `${path}: IPv6 address ${JSON.stringify(text)} should be in RFC 5952 canonical format (${JSON.stringify(canonical)})`;
+  }
+}
