@@ -81,9 +81,10 @@ export function* validateLabelSelector(selector: LabelSelector | undefined, path
   }
 }
 
-function* validateSelectorRequirement(
+export function* validateSelectorRequirement(
   { key, operator, values = [] }: LabelSelectorRequirement,
   path: FieldPath,
+  operators: "known operators" | "any operator" = "known operators",
 ): Iterable<FieldError> {
   if (operator === "In" || operator === "NotIn") {
     if (values.length === 0) {
@@ -93,7 +94,7 @@ function* validateSelectorRequirement(
     if (values.length > 0) {
       yield forbiddenValue(path.child("values"), "may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
     }
-  } else {
+  } else if (operators === "known operators") {
     yield invalidValue(path.child("operator"), operator, "not a valid selector operator");
   }
   for (const fault of qualifiedName.all(key)) yield invalidValue(path.child("key"), key, fault);
