@@ -27,9 +27,16 @@ export type Change<T> =
   | { readonly type: "put"; readonly object: T; readonly previous: T | undefined; readonly trace: string | undefined }
   | { readonly type: "delete"; readonly object: T; readonly trace: string | undefined };
 
-/** One informer per Resource, made when first asked for. */
+/** Which objects of a Resource an informer has; all, if nothing is said. */
+export interface InformerScope {
+  readonly namespace?: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+}
+
+/** One informer per Resource and scope, made when first asked for. */
 export interface Informers extends AsyncDisposable {
-  of<T extends ApiObject>(resource: Resource<T>): Informer<T>;
+  of<T extends ApiObject>(resource: Resource<T>, scope?: InformerScope): Informer<T>;
   /** Resolves once every informer asked for so far has its first list. */
   synced(signal?: AbortSignal): Promise<void>;
 }

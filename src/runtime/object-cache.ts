@@ -1,0 +1,178 @@
+import { type ApiObject, type Resource } from "#api/resource.ts";
+import { type Log } from "#lib/log.ts";
+import { orAborted } from "#lib/tasks.ts";
+import { type Change, type Informer } from "./informer.ts";
+
+/** `namespace/name`, or `/name`. */
+export const objectKey = (namespace: string | undefined, name: string | undefined): string =>
+  `${namespace ?? ""}/${name ?? ""}`;
+
+/** The revision in a resourceVersion; 0 if there is none that is a number. */
+export function revisionOf(resourceVersion: string | undefined): number {
+  const revision = Number(resourceVersion);
+  return Number.isSafeInteger(revision) ? revision : 0;
+}
+
+/**
+ * What an informer has, with a side to read, which is the Informer, and a side to write, for the one that feeds it.
+ *
+ *     objects   "ns/name" -> object
+ *     indexes   "controller" -> "uid-1" -> "ns/name" -> object
+ */
+export class ObjectCache<T extends ApiObject> implements Informer<T> {
+  readonly resource: Resource<T>;
+  readonly #log: Log;
+  readonly #objects = new Map<string, T>();
+  readonly #indexes = new Map<string, Index<T>>();
+  readonly #handlers = new Set<(change: Change<T>) => void>();
+  readonly #waiters = new Set<{ readonly revision: number; wake(): void }>();
+  readonly #synced = Promise.withResolvers<void>();
+  #revision = 0;
+
+  constructor(resource: Resource<T>, log: Log) {
+    this.resource = resource;
+    this.#log = log;
+    this.#indexes.set("namespace", new Index((object) => [object.metadata.namespace ?? ""]));
+    this.#indexes.set("owner", new Index<T>(ownerUids));
+    this.#indexes.set("controller", new Index<T>(controllerUids));
+    for (const [name, keysOf] of Object.entries(resource.indexes)) this.#indexes.set(name, new Index(keysOf));
+  }
+
+  get revision(): number {
+    return this.#revision;
+  }
+  get size(): number {
+    return this.#objects.size;
+  }
+  get({ namespace, name }: { readonly namespace?: string | undefined; readonly name: string }): T | undefined {
+    return this.#objects.get(objectKey(namespace, name));
+  }
+  list(namespace?: string): T[] {
+    return namespace ? this.by("namespace", namespace) : [...this.#objects.values()];
+  }
+  by(index: string, key: string): T[] {
+    const found = this.#indexes.get(index);
+    if (!found) throw new Error(`informer of ${this.resource.plural} has no index ${JSON.stringify(index)}`);
+    return found.get(key);
+  }
+  addIndex(name: string, keysOf: (object: T) => readonly string[]): void {
+    if (this.#indexes.has(name)) throw new Error(`informer of ${this.resource.plural} has an index ${name} already`);
+    const index = new Index(keysOf);
+    for (const [key, object] of this.#objects) index.change(key, undefined, object);
+    this.#indexes.set(name, index);
+  }
+  subscribe(handler: (change: Change<T>) => void): () => void {
+    for (const object of this.#objects.values()) {
+      this.#call(handler, { type: "put", object, previous: undefined, trace: undefined });
+    }
+    this.#handlers.add(handler);
+    return () => this.#handlers.delete(handler);
+  }
+  synced(signal?: AbortSignal): Promise<void> {
+    return orAborted(this.#synced.promise, signal);
+  }
+  async caughtUpTo(revision: number, signal?: AbortSignal): Promise<void> {
+    if (this.#revision >= revision) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const waiter = { revision, wake: resolve };
+    this.#waiters.add(waiter);
+    try {
+      await orAborted(promise, signal);
+    } finally {
+      this.#waiters.delete(waiter);
+    }
+  }
+
+  /** Adds or replaces one object. */
+  put(object: T, trace?: string): void {
+    const key = keyOf(object);
+    const previous = this.#objects.get(key);
+    this.#objects.set(key, object);
+    for (const index of this.#indexes.values()) index.change(key, previous, object);
+    this.#tell({ type: "put", object, previous, trace });
+    this.advance(revisionOf(object.metadata.resourceVersion));
+  }
+  /** Takes one object out; `object` is its last state. */
+  delete(object: T, trace?: string): void {
+    const key = keyOf(object);
+    const previous = this.#objects.get(key);
+    if (previous) {
+      this.#objects.delete(key);
+      for (const index of this.#indexes.values()) index.change(key, previous, undefined);
+      this.#tell({ type: "delete", object, trace });
+    }
+    this.advance(revisionOf(object.metadata.resourceVersion));
+  }
+  /** This is the whole truth: what is not in it is gone, what is as it was causes no change. */
+  replace(items: readonly T[], revision: number): void {
+    const kept = new Set(items.map(keyOf));
+    for (const [key, object] of this.#objects) if (!kept.has(key)) this.delete(object);
+    for (const object of items) {
+      const { uid, resourceVersion } = object.metadata;
+      const known = this.#objects.get(keyOf(object))?.metadata;
+      // A name that was taken again belongs to another object, and its watchers need to hear of both.
+      if (known && known.uid !== uid) this.#recreated(object);
+      else if (known?.resourceVersion !== resourceVersion || resourceVersion === undefined) this.put(object);
+    }
+    this.advance(revision);
+    this.#synced.resolve();
+  }
+  /** Everything up to this revision has been seen. */
+  advance(revision: number): void {
+    if (revision <= this.#revision) return;
+    this.#revision = revision;
+    for (const waiter of this.#waiters) if (waiter.revision <= revision) waiter.wake();
+  }
+
+  #recreated(object: T): void {
+    const old = this.#objects.get(keyOf(object));
+    if (old) this.delete(old);
+    this.put(object);
+  }
+  #tell(change: Change<T>): void {
+    for (const handler of this.#handlers) this.#call(handler, change);
+  }
+  /** One subscriber's fault must not keep the change from the others. */
+  #call(handler: (change: Change<T>) => void, change: Change<T>): void {
+    try {
+      handler(change);
+    } catch (error) {
+      this.#log.error("a subscriber failed", { resource: this.resource.plural, object: keyOf(change.object), error });
+    }
+  }
+}
+
+const keyOf = ({ metadata }: ApiObject): string => objectKey(metadata.namespace, metadata.name);
+const ownerUids = ({ metadata }: ApiObject): string[] => (metadata.ownerReferences ?? []).map(({ uid }) => uid);
+const controllerUids = ({ metadata }: ApiObject): string[] =>
+  (metadata.ownerReferences ?? []).filter(({ controller }) => controller).map(({ uid }) => uid);
+
+/** Objects under the keys that a function gives them. */
+class Index<T> {
+  readonly #keysOf: (object: T) => readonly string[];
+  readonly #entries = new Map<string, Map<string, T>>();
+
+  constructor(keysOf: (object: T) => readonly string[]) {
+    this.#keysOf = keysOf;
+  }
+  get(key: string): T[] {
+    return [...(this.#entries.get(key)?.values() ?? [])];
+  }
+  change(objectKey: string, before: T | undefined, after: T | undefined): void {
+    const keys = after === undefined ? [] : this.#keysOf(after);
+    if (before !== undefined) {
+      for (const key of this.#keysOf(before)) if (!keys.includes(key)) this.#remove(key, objectKey);
+    }
+    if (after === undefined) return;
+    for (const key of keys) {
+      const entry = this.#entries.get(key);
+      if (entry) entry.set(objectKey, after);
+      else this.#entries.set(key, new Map([[objectKey, after]]));
+    }
+  }
+  #remove(key: string, objectKey: string): void {
+    const entry = this.#entries.get(key);
+    entry?.delete(objectKey);
+    if (entry?.size === 0) this.#entries.delete(key);
+  }
+}
