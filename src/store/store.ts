@@ -5,7 +5,7 @@
 export interface Store extends AsyncDisposable {
   /** The newest revision that is durable. Never goes back, also over restarts. */
   readonly revision: number;
-  /** Reads at or below this revision fail with CompactedError. */
+  /** The oldest revision that can still be read; reads below it fail with CompactedError. */
   readonly compactedRevision: number;
 
   /** The entry as of `revision` (default: now). */
@@ -16,17 +16,19 @@ export interface Store extends AsyncDisposable {
 
   /**
    * All or nothing. Resolves after the commit is durable and before watchers see it. If an `expected` revision does not
-   * hold, nothing changes and the answer says what stands there instead.
+   * hold, nothing changes and the answer says what stands there instead. To delete what is not there changes nothing and
+   * takes no revision. A commit names a key once.
    */
   commit(changes: readonly Change[]): Promise<Committed | Refused>;
 
   /**
-   * Every change after `from` to keys under `prefix`, in order, once each, in batches as they become durable.
-   * Throws CompactedError at once if history does not reach back to `from`. The returned function ends it.
+   * Every change after `from` to keys under `prefix`, in order, once each, in batches as they become durable; the changes
+   * of one commit are in one batch. Nothing is delivered before this call returned. Throws at once if history does not
+   * reach back to `from` (CompactedError) or `from` is still to come (FutureRevisionError). The returned function ends it.
    */
   watch(prefix: string, from: number, watcher: StoreWatcher): () => void;
 
-  /** Forgets history up to and including `revision`; the newest value of a key always stays. */
+  /** Forgets history before `revision`; what stands there at `revision` stays readable. */
   compact(revision: number): Promise<void>;
 }
 
@@ -85,9 +87,12 @@ export interface StoreEvent {
 }
 
 export interface StoreWatcher {
-  /** Changes in order; `revision` is at least the newest of them: everything up to it was delivered. */
+  /**
+   * Changes in order; `revision` is at least the newest of them: everything up to it was delivered. Also called without
+   * changes, to say that `revision` was reached and nothing happened under the prefix.
+   */
   events(events: readonly StoreEvent[], revision: number): void;
-  /** The store cannot go on with this watch: start over. */
+  /** The store cannot go on with this watch, or `events` threw: start over. */
   failed(error: Error): void;
 }
 

@@ -1,0 +1,296 @@
+import { type Clock } from "#lib/clock.ts";
+import { Expiry } from "./expiry.ts";
+import { type History, type Row } from "./history.ts";
+import {
+  type Change,
+  type Committed,
+  type Entry,
+  type ListOptions,
+  type ListResult,
+  type Refused,
+  type Store,
+  type StoreWatcher,
+} from "./store.ts";
+import { WatchHub } from "./watch-hub.ts";
+
+/** What makes the rows of an embedded store outlive its process. */
+export interface Journal {
+  /** All or nothing; called again only after the last call is settled. */
+  write(rows: readonly Row[]): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface EmbeddedStoreOptions {
+  readonly history: History;
+  readonly clock: Clock;
+  /** Without one, what is written is gone with the process. */
+  readonly journal?: Journal;
+  /** The highest row and what is to expire, if the history holds rows of an earlier run. */
+  readonly lastRow?: number;
+  readonly expiries?: ReadonlyMap<string, number>;
+}
+
+/**
+ * A store with all its state in this process. A commit is checked and gets its revision at once, against what is durable
+ * and what is on its way; commits that arrive while a batch is on its way to the journal go together in the next. Reads,
+ * answers and watchers only ever see what is durable.
+ */
+export class EmbeddedStore implements Store {
+  readonly #history: History;
+  readonly #clock: Clock;
+  readonly #journal: Journal | undefined;
+  readonly #hub: WatchHub;
+  readonly #expiry: Expiry;
+  /** The first is on its way if `#writing`; the last takes what comes. */
+  #batches: Batch[] = [];
+  #writing = false;
+  #flushing: NodeJS.Immediate | undefined;
+  /** Keys touched by commits that are not durable yet, as the newest of these leaves them. */
+  readonly #pending = new Map<string, Pending>();
+  #assigned: number;
+  #row: number;
+  #trimTimer: (() => void) | undefined;
+  #closing: Promise<void> | undefined;
+  #drained: (() => void) | undefined;
+
+  constructor({ history, clock, journal, lastRow = 0, expiries = new Map() }: EmbeddedStoreOptions) {
+    this.#history = history;
+    this.#clock = clock;
+    this.#journal = journal;
+    this.#hub = new WatchHub(history);
+    this.#assigned = history.revision;
+    this.#row = lastRow;
+    this.#expiry = new Expiry(clock, (key) => this.#expire(key));
+    for (const [key, at] of expiries) this.#expiry.note(key, at);
+    this.#armTrim();
+  }
+
+  get revision(): number {
+    return this.#history.revision;
+  }
+  get compactedRevision(): number {
+    return this.#history.compactedRevision;
+  }
+
+  async get(key: string, revision?: number): Promise<Entry | undefined> {
+    return this.#history.get(key, revision);
+  }
+
+  async list(prefix: string, options?: ListOptions): Promise<ListResult> {
+    return this.#history.list(prefix, options);
+  }
+
+  watch(prefix: string, from: number, watcher: StoreWatcher): () => void {
+    if (this.#closing) throw new Error("the store is closed");
+    return this.#hub.watch(prefix, from, watcher);
+  }
+
+  commit(changes: readonly Change[]): Promise<Committed | Refused> {
+    if (this.#closing) return Promise.reject(new Error("the store is closed"));
+    if (changes.length > 1) {
+      const twice = firstDuplicate(changes);
+      if (twice !== undefined) return Promise.reject(new Error(`a commit changes ${twice} twice`));
+    }
+    const refusal = this.#firstRefusal(changes);
+    if (refusal) return this.#answerAfter(refusal.pending?.batch, refusal.answer);
+
+    const real = changes.filter(({ key, value }) => value !== undefined || this.#newest(key) !== undefined);
+    if (real.length === 0) return this.#answerNothingToDo(changes);
+    const revision = ++this.#assigned;
+    const rows = this.#rowsOf(real, revision);
+    const answer: Committed = { ok: true, revision };
+    if (this.#journal) return this.#enqueue(rows, answer);
+    this.#apply(rows);
+    return Promise.resolve(answer);
+  }
+
+  async compact(revision: number): Promise<void> {
+    while (this.#history.compact(revision, trimStep)) await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#expiry.close();
+    if (this.#batches.length > 0) await new Promise<void>((resolve) => (this.#drained = resolve));
+    this.#trimTimer?.();
+    this.#hub.close();
+    await this.#journal?.close();
+  }
+
+  /** As it stands once everything that is on its way has arrived. */
+  #newest(key: string): Entry | undefined {
+    const pending = this.#pending.get(key);
+    return pending ? pending.entry : this.#history.get(key);
+  }
+
+  #firstRefusal(changes: readonly Change[]): { answer: Refused; pending: Pending | undefined } | undefined {
+    for (const { key, expected } of changes) {
+      if (expected === undefined) continue;
+      const current = this.#newest(key);
+      if ((current?.revision ?? 0) === expected) continue;
+      return { answer: { ok: false, key, current }, pending: this.#pending.get(key) };
+    }
+    return undefined;
+  }
+
+  /** Deletes of what is already gone, or about to be: then it has to be gone for good before we say so. */
+  async #answerNothingToDo(changes: readonly Change[]): Promise<Committed> {
+    const batches = changes.map(({ key }) => this.#pending.get(key)?.batch).filter((batch) => batch !== undefined);
+    const last = this.#batches.findLast((batch) => batches.includes(batch));
+    const answer = { ok: true, revision: this.#history.revision } as const;
+    if (!last) return answer;
+    await this.#answerAfter(last, answer);
+    return { ok: true, revision: this.#history.revision };
+  }
+
+  #answerAfter<T extends Committed | Refused>(batch: Batch | undefined, answer: T): Promise<T> {
+    if (!batch) return Promise.resolve(answer);
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    batch.waiting.push({ settle: () => resolve(answer), reject });
+    return promise;
+  }
+
+  #rowsOf(changes: readonly Change[], revision: number): Row[] {
+    const at = this.#clock.now();
+    return changes.map(({ key, value, ttlSeconds }) => {
+      const created = this.#newest(key)?.created ?? revision;
+      const expires = ttlSeconds && value ? at + ttlSeconds * 1000 : 0;
+      return { row: ++this.#row, revision, created, at, expires, key, value };
+    });
+  }
+
+  #enqueue(rows: readonly Row[], answer: Committed): Promise<Committed> {
+    const batch = this.#openBatch();
+    for (const row of rows) {
+      const { key, value, revision, created } = row;
+      batch.rows.push(row);
+      batch.bytes += key.length + (value?.length ?? 0);
+      this.#pending.set(key, { entry: value && { key, value, revision, created }, revision, batch });
+    }
+    this.#scheduleFlush();
+    return this.#answerAfter(batch, answer) as Promise<Committed>;
+  }
+
+  #openBatch(): Batch {
+    const last = this.#batches.at(-1);
+    const isOnItsWay = this.#writing && this.#batches.length === 1;
+    if (last && !isOnItsWay && last.rows.length < batchRows && last.bytes < batchBytes) return last;
+    const batch: Batch = { rows: [], bytes: 0, waiting: [] };
+    this.#batches.push(batch);
+    return batch;
+  }
+
+  /** Not at once: what else happens in this turn of the event loop may go along. */
+  #scheduleFlush(): void {
+    if (this.#writing) return;
+    this.#flushing ??= setImmediate(() => {
+      this.#flushing = undefined;
+      void this.#flush();
+    });
+  }
+
+  async #flush(): Promise<void> {
+    const [batch] = this.#batches;
+    if (!batch || !this.#journal) return;
+    this.#writing = true;
+    try {
+      await this.#journal.write(batch.rows);
+    } catch (error) {
+      this.#writing = false;
+      this.#takeBack(error);
+      return;
+    }
+    this.#writing = false;
+    this.#batches.shift();
+    // Scheduled ahead of the watchers' turn: the disk can work while they look at this batch.
+    this.#scheduleFlush();
+    this.#apply(batch.rows);
+    for (const { settle } of batch.waiting) settle();
+    this.#settleIfDrained();
+  }
+
+  /** All that was on its way was checked against a state that will not be. Its revisions are not used again. */
+  #takeBack(error: unknown): void {
+    const batches = this.#batches;
+    this.#batches = [];
+    this.#pending.clear();
+    for (const { waiting } of batches) for (const { reject } of waiting) reject(error);
+    this.#settleIfDrained();
+  }
+
+  #settleIfDrained(): void {
+    if (this.#batches.length === 0) this.#drained?.();
+  }
+
+  #apply(rows: readonly Row[]): void {
+    const events = rows.map((row) => {
+      if (this.#pending.get(row.key)?.revision === row.revision) this.#pending.delete(row.key);
+      this.#expiry.note(row.key, row.expires);
+      return this.#history.append(row);
+    });
+    this.#history.trim(this.#clock.now(), 2 * rows.length);
+    this.#hub.publish(events, this.#history.revision);
+    this.#armTrim();
+  }
+
+  /** History that nothing follows grows old too. */
+  #armTrim(): void {
+    const { oldestAt, maxAgeMs } = this.#history;
+    if (this.#trimTimer || oldestAt === undefined || this.#closing) return;
+    const dueMs = oldestAt + maxAgeMs - this.#clock.now();
+    this.#trimAfter(Math.min(Math.max(dueMs, trimPauseMs), maxAgeMs));
+  }
+
+  #trimAfter(delayMs: number): void {
+    this.#trimTimer = this.#clock.after(delayMs, () => {
+      this.#trimTimer = undefined;
+      if (this.#history.trim(this.#clock.now(), trimStep)) this.#trimAfter(trimBreathMs);
+      else this.#armTrim();
+    });
+  }
+
+  async #expire(key: string): Promise<boolean> {
+    const entry = this.#newest(key);
+    if (!entry) return true;
+    try {
+      // Refused: it was written again just now, and expires when that says.
+      await this.commit([{ key, value: undefined, expected: entry.revision }]);
+      return true;
+    } catch {
+      // Whoever writes hears of it; expired keys can wait.
+      return false;
+    }
+  }
+}
+
+interface Batch {
+  readonly rows: Row[];
+  bytes: number;
+  readonly waiting: { readonly settle: () => void; readonly reject: (error: unknown) => void }[];
+}
+interface Pending {
+  readonly entry: Entry | undefined;
+  readonly revision: number;
+  readonly batch: Batch;
+}
+
+const batchRows = 4096;
+const batchBytes = 8 << 20;
+
+/** Changes forgotten in one go: less than a millisecond. */
+const trimStep = 1000;
+const trimBreathMs = 10;
+const trimPauseMs = 10_000;
+
+function firstDuplicate(changes: readonly Change[]): string | undefined {
+  const seen = new Set<string>();
+  for (const { key } of changes) {
+    if (seen.has(key)) return key;
+    seen.add(key);
+  }
+  return undefined;
+}

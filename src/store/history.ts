@@ -1,0 +1,274 @@
+import { compareKeys, SortedMap } from "#lib/sorted-map.ts";
+import {
+  CompactedError,
+  type Entry,
+  FutureRevisionError,
+  type ListOptions,
+  type ListResult,
+  type StoreEvent,
+} from "./store.ts";
+
+/** One change of one key, as it was made and as it is kept. */
+export interface Row {
+  /** Its place among all rows ever written; never used twice. */
+  readonly row: number;
+  readonly revision: number;
+  /** Revision at which the key came to be. */
+  readonly created: number;
+  /** When it was written, in milliseconds since the epoch. */
+  readonly at: number;
+  /** When the key may be dropped; 0: never. */
+  readonly expires: number;
+  readonly key: string;
+  /** undefined: the key was deleted. */
+  readonly value: Uint8Array | undefined;
+}
+
+export interface HistoryLimits {
+  readonly maxEvents: number;
+  readonly maxBytes: number;
+  readonly maxAgeMs: number;
+}
+export const defaultHistoryLimits: HistoryLimits = { maxEvents: 100_000, maxBytes: 64 << 20, maxAgeMs: 5 * 60_000 };
+
+/** A store that nobody has written to: 0 would read as "absent" or "any" to those who handle revisions. */
+export const firstRevision = 1;
+
+/**
+ * Every key with all its versions back to the compaction point, and the changes since then in order.
+ *
+ *     keys:  "/a" ── newest v9 ─ older v7 ─ older v3        v3 stands at the compaction point and has no event
+ *            "/b" ── newest v8 (deleted) ─ older v5
+ *     log:   v5 v7 v8 v9                                    oldest first; to forget one drops what it replaced
+ */
+export class History {
+  readonly #keys = new Map<string, Versions>();
+  readonly #sorted = new SortedMap<Versions>();
+  /** Keys whose newest version is a deletion: they are in `#sorted` for the sake of older revisions only. */
+  readonly #deleted = new SortedMap<true>();
+  #log: Logged[] = [];
+  #head = 0;
+  #bytes = 0;
+  #revision = firstRevision;
+  #compactedRevision = 0;
+  readonly #limits: HistoryLimits;
+  readonly #dropped: (row: number) => void;
+
+  /** `dropped` hears of every row that no read can reach any more. */
+  constructor(limits: HistoryLimits = defaultHistoryLimits, dropped: (row: number) => void = () => {}) {
+    this.#limits = limits;
+    this.#dropped = dropped;
+  }
+
+  get revision(): number {
+    return this.#revision;
+  }
+  get compactedRevision(): number {
+    return this.#compactedRevision;
+  }
+  /** When the oldest change that is remembered was made. */
+  get oldestAt(): number | undefined {
+    return this.#log[this.#head]?.at;
+  }
+  get maxAgeMs(): number {
+    return this.#limits.maxAgeMs;
+  }
+
+  get(key: string, revision?: number): Entry | undefined {
+    const newest = this.#keys.get(key)?.newest;
+    if (revision === undefined) return newest?.entry;
+    this.#checkReadable(revision);
+    return versionAt(newest, revision)?.entry;
+  }
+
+  list(prefix: string, { after, limit, revision }: ListOptions = {}): ListResult {
+    const at = revision ?? this.#revision;
+    this.#checkReadable(at);
+    const entries: Entry[] = [];
+    const wanted = limit || Number.POSITIVE_INFINITY;
+    this.#sorted.scan(prefix, after, ({ newest }) => {
+      const entry = versionAt(newest, at)?.entry;
+      if (entry) entries.push(entry);
+      return entries.length < wanted;
+    });
+    const last = entries.at(-1);
+    const remaining = last && entries.length >= wanted ? this.#countAt(prefix, last.key, at) : 0;
+    return { entries, revision: at, remaining };
+  }
+
+  /** How many keys there were, mostly without looking at them: as many as now, put right by what has changed since. */
+  #countAt(prefix: string, after: string, revision: number): number {
+    let count = this.#sorted.count(prefix, after) - this.#deleted.count(prefix, after);
+    const from = this.#firstAfter(revision);
+    if (this.#log.length - from > this.#sorted.count(prefix, after)) return this.#walkAt(prefix, after, revision);
+    const seen = new Set<string>();
+    for (let at = from; at < this.#log.length; at++) {
+      const { key } = (this.#log[at] as Logged).event;
+      if (!key.startsWith(prefix) || seen.has(key) || compareKeys(key, after) <= 0) continue;
+      seen.add(key);
+      const newest = this.#keys.get(key)?.newest;
+      count += Number(versionAt(newest, revision)?.entry !== undefined) - Number(newest?.entry !== undefined);
+    }
+    return count;
+  }
+
+  #walkAt(prefix: string, after: string, revision: number): number {
+    let count = 0;
+    this.#sorted.scan(prefix, after, ({ newest }) => {
+      if (versionAt(newest, revision)?.entry) count++;
+      return true;
+    });
+    return count;
+  }
+
+  /** Takes the next row, in order, and tells what it changed. */
+  append(row: Row): StoreEvent {
+    const { key, value, revision, created } = row;
+    const entry = value && { key, value, revision, created };
+    const versions = this.#keys.get(key);
+    const older = versions?.newest;
+    const version: Version = { entry, revision, row: row.row, older };
+    this.#put(key, versions, version);
+    this.#revision = revision;
+
+    const event: StoreEvent = { key, value, revision, previous: older?.entry, created };
+    const bytes = eventBytes + (older?.entry?.value.length ?? 0);
+    this.#log.push({ event, version, at: row.at, bytes });
+    this.#bytes += bytes;
+    return event;
+  }
+
+  /** Takes the next row that was kept from an earlier run, which had forgotten what was before `compactedRevision`. */
+  restore(row: Row, compactedRevision: number): void {
+    if (row.revision > compactedRevision) {
+      this.append(row);
+      return;
+    }
+    const { key, value, revision, created } = row;
+    const versions = this.#keys.get(key);
+    if (versions) this.#dropped(versions.newest.row);
+    const entry = value && { key, value, revision, created };
+    this.#put(key, versions, { entry, revision, row: row.row, older: undefined });
+    if (!entry) this.#remove(key, row.row);
+  }
+
+  /** After the last `restore`. */
+  restored(compactedRevision: number): void {
+    this.#compactedRevision = Math.max(this.#compactedRevision, compactedRevision);
+    this.#revision = Math.max(this.#revision, compactedRevision);
+  }
+
+  /** Changes after `revision`, about `limit` of them: those of one revision are never torn apart. */
+  changesAfter(revision: number, limit: number): readonly StoreEvent[] {
+    if (revision < this.#compactedRevision) throw new CompactedError(this.#compactedRevision);
+    const events: StoreEvent[] = [];
+    for (let at = this.#firstAfter(revision); at < this.#log.length; at++) {
+      const { event } = this.#log[at] as Logged;
+      if (events.length >= limit && event.revision !== events.at(-1)?.revision) break;
+      events.push(event);
+    }
+    return events;
+  }
+
+  /** Forgets what is beyond the limits, `steps` changes at most; tells whether there is more. */
+  trim(now: number, steps: number): boolean {
+    const { maxEvents, maxBytes, maxAgeMs } = this.#limits;
+    return this.#forgetWhile(
+      ({ at }) => this.#log.length - this.#head > maxEvents || this.#bytes > maxBytes || at <= now - maxAgeMs,
+      steps,
+    );
+  }
+
+  /** Forgets what was before `revision`, `steps` changes at most; tells whether there is more. */
+  compact(revision: number, steps: number): boolean {
+    if (revision > this.#revision) throw new FutureRevisionError(this.#revision);
+    if (this.#forgetWhile(({ event }) => event.revision <= revision, steps)) return true;
+    this.#compactedRevision = Math.max(this.#compactedRevision, revision);
+    return false;
+  }
+
+  #forgetWhile(isDue: (logged: Logged) => boolean, steps: number): boolean {
+    let oldest = this.#log[this.#head];
+    for (let left = steps; left > 0 && oldest && isDue(oldest); left--) {
+      this.#forget(oldest);
+      this.#head++;
+      oldest = this.#log[this.#head];
+    }
+    // The array is shortened now and then, not at every step: each time moves all that stay.
+    if (this.#head > 1024 && this.#head * 4 > this.#log.length) {
+      this.#log = this.#log.slice(this.#head);
+      this.#head = 0;
+    }
+    return oldest !== undefined && isDue(oldest);
+  }
+
+  #forget({ event, version, bytes }: Logged): void {
+    this.#bytes -= bytes;
+    this.#compactedRevision = event.revision;
+    if (version.older) this.#dropped(version.older.row);
+    version.older = undefined;
+    if (!version.entry && this.#keys.get(event.key)?.newest === version) this.#remove(event.key, version.row);
+  }
+
+  #put(key: string, versions: Versions | undefined, version: Version): void {
+    if (!versions) {
+      const added = { newest: version };
+      this.#keys.set(key, added);
+      this.#sorted.set(key, added);
+    } else {
+      if (versions.newest.entry === undefined) this.#deleted.delete(key);
+      versions.newest = version;
+    }
+    if (version.entry === undefined) this.#deleted.set(key, true);
+  }
+
+  #remove(key: string, row: number): void {
+    this.#keys.delete(key);
+    this.#sorted.delete(key);
+    this.#deleted.delete(key);
+    this.#dropped(row);
+  }
+
+  #checkReadable(revision: number): void {
+    if (revision > this.#revision) throw new FutureRevisionError(this.#revision);
+    if (revision < this.#compactedRevision) throw new CompactedError(this.#compactedRevision);
+  }
+
+  /** Index in the log of the first change after `revision`. */
+  #firstAfter(revision: number): number {
+    let low = this.#head;
+    let high = this.#log.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#log[middle] as Logged).event.revision > revision) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+}
+
+interface Versions {
+  newest: Version;
+}
+interface Version {
+  /** undefined: deleted. */
+  readonly entry: Entry | undefined;
+  readonly revision: number;
+  readonly row: number;
+  older: Version | undefined;
+}
+interface Logged {
+  readonly event: StoreEvent;
+  readonly version: Version;
+  readonly at: number;
+  readonly bytes: number;
+}
+
+/** What a remembered change costs in memory besides the value it replaced. */
+const eventBytes = 256;
+
+function versionAt(newest: Version | undefined, revision: number): Version | undefined {
+  let version = newest;
+  while (version && version.revision > revision) version = version.older;
+  return version;
+}

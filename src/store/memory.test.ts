@@ -1,0 +1,4 @@
+import { openMemoryStore } from "./memory.ts";
+import { storeSuite } from "./store.suite.ts";
+
+storeSuite("MemoryStore", async (clock) => openMemoryStore({ clock }));

@@ -1,0 +1,258 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { Worker } from "node:worker_threads";
+import { type Clock } from "#lib/clock.ts";
+import { type Log } from "#lib/log.ts";
+import { readPidFile, removePidFile, writePidFile } from "#lib/pid-file.ts";
+import { EmbeddedStore, type Journal } from "./embedded.ts";
+import { defaultHistoryLimits, History, type HistoryLimits, type Row } from "./history.ts";
+import { RowReader, RowWriter, rowSizeLimit } from "./row-codec.ts";
+import { type Answer, type Opening, type Request, resultCodes, type WorkerSettings } from "./sqlite-protocol.ts";
+import { type Store, StoreUnavailableError } from "./store.ts";
+
+export interface SqliteStoreOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly limits?: HistoryLimits;
+  /** Refuse to grow beyond this, as a full disk would; for tests. */
+  readonly maxPages?: number;
+}
+
+/** The embedded store, durable in `state.db` in this directory, which is made if need be. */
+export async function openSqliteStore(dataDir: string, options: SqliteStoreOptions): Promise<Store> {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const file = join(dataDir, "state.db");
+  const pidFile = join(dataDir, "state.pid");
+  const settings: WorkerSettings = { file, maxPages: options.maxPages ?? 0 };
+  const worker = new Worker(new URL("./sqlite-worker.ts", import.meta.url), { workerData: settings });
+  const journal = new SqliteJournal({ worker, file, pidFile, ...options });
+  const history = new History(options.limits ?? defaultHistoryLimits, (row) => journal.drop(row));
+
+  const loaded = await load(worker, history).catch((error: unknown) => {
+    throw error instanceof OpenFailure ? openError(error, dataDir, pidFile) : error;
+  });
+  writePidFile(pidFile);
+  journal.start(history);
+  return new EmbeddedStore({ history, journal, clock: options.clock, ...loaded });
+}
+
+class OpenFailure extends Error {
+  readonly code: number;
+  constructor(code: number, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** Takes in what the thread finds in the file. */
+function load(worker: Worker, history: History): Promise<{ lastRow: number; expiries: Map<string, number> }> {
+  const { promise, resolve, reject } = Promise.withResolvers<{ lastRow: number; expiries: Map<string, number> }>();
+  const expiries = new Map<string, number>();
+  let compactedRevision = 0;
+  let lastRow = 0;
+  const hear = (message: Opening) => {
+    if (message.type === "found") compactedRevision = message.compactedRevision;
+    if (message.type === "failed") reject(new OpenFailure(message.code, message.message));
+    if (message.type === "rows") {
+      const reader = new RowReader(message.rows);
+      for (let n = 0; n < message.count; n++) {
+        const row = reader.row();
+        // A copy of its own: a view would keep the whole buffer for as long as any of its values lives.
+        history.restore({ ...row, value: row.value && new Uint8Array(row.value) }, compactedRevision);
+        lastRow = row.row;
+        if (row.expires > 0) expiries.set(row.key, row.expires);
+        else expiries.delete(row.key);
+      }
+    }
+    if (message.type !== "opened") return;
+    worker.off("message", hear);
+    worker.off("error", reject);
+    history.restored(compactedRevision);
+    resolve({ lastRow, expiries });
+  };
+  worker.on("message", hear);
+  worker.once("error", reject);
+  return promise;
+}
+
+function openError({ code, message }: OpenFailure, dataDir: string, pidFile: string): Error {
+  const file = join(dataDir, "state.db");
+  const other = "choose another with --data-dir";
+  switch (code) {
+    case resultCodes.busy:
+    case resultCodes.locked: {
+      const pid = readPidFile(pidFile);
+      const holder = pid === undefined ? "another process" : `process ${pid}`;
+      return new Error(`data directory ${dataDir} is in use by ${holder}: stop it or ${other}`);
+    }
+    case resultCodes.newer:
+      return new Error(
+        `${file} was written by a newer Orlop (format ${message}): upgrade Orlop or choose another data directory with --data-dir`,
+      );
+    case resultCodes.foreign:
+      return new Error(
+        `${file} is a database of another program: move it away or choose another data directory with --data-dir`,
+      );
+    case resultCodes.corrupt:
+    case resultCodes.notDatabase:
+      return new Error(`${file} is damaged (${message}): restore it from a backup, or move it away to start empty`);
+    case resultCodes.full:
+      return new Error(`cannot open ${file}: no space left on device: free some space`);
+    default:
+      return new Error(`cannot open ${file}: ${message}`);
+  }
+}
+
+interface JournalDeps {
+  readonly worker: Worker;
+  readonly file: string;
+  readonly pidFile: string;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Sends batches to the thread that owns the file, and sees to the file's upkeep when there is time. */
+class SqliteJournal implements Journal {
+  readonly #deps: JournalDeps;
+  /** Whoever waits for an answer, in the order of requests. */
+  readonly #waiting: { resolve(answer: Answer): void; reject(error: Error): void }[] = [];
+  /** Rows in the file that nobody can ask for any more. */
+  readonly #garbage: number[] = [];
+  #history: History | undefined;
+  #tendTimer: (() => void) | undefined;
+  #isTending = false;
+  #wroteLately = false;
+  #isFailing = false;
+  /** Why nothing more can be asked of the thread. */
+  #ended: Error | undefined;
+
+  constructor(deps: JournalDeps) {
+    this.#deps = deps;
+  }
+
+  /** From here on the thread speaks only when asked. */
+  start(history: History): void {
+    this.#history = history;
+    const { worker } = this.#deps;
+    worker.on("message", (answer: Answer) => this.#waiting.shift()?.resolve(answer));
+    worker.on("error", (error) => this.#break(error instanceof Error ? error : new Error(String(error))));
+    worker.on("exit", () => this.#break(new Error("the thread has stopped")));
+    this.#armTend();
+  }
+
+  drop(row: number): void {
+    this.#garbage.push(row);
+    this.#armTend();
+  }
+
+  async write(rows: readonly Row[]): Promise<void> {
+    const { log, file } = this.#deps;
+    const garbage = this.#takeGarbage(2 * rows.length + 14);
+    const batch = encodeBatch(rows, garbage, this.#compactedRevision);
+    this.#wroteLately = true;
+    this.#armTend();
+    const answer = await this.#ask({ type: "write", batch }, [batch]);
+    if (answer.type === "done") {
+      if (this.#isFailing) log.info("store can write again", { file });
+      this.#isFailing = false;
+      return;
+    }
+    this.#putBack(garbage);
+    const error = unavailable(file, answer);
+    // Once, not for every write: whoever writes is told each time.
+    if (!this.#isFailing) log.error("store cannot write", { file, error });
+    this.#isFailing = true;
+    throw error;
+  }
+
+  async close(): Promise<void> {
+    this.#tendTimer?.();
+    const closed = this.#ask({ type: "close" });
+    this.#ended ??= new Error("the store is closed");
+    // Without the thread there is nothing left to close.
+    await closed.catch(() => {});
+    removePidFile(this.#deps.pidFile);
+    await this.#deps.worker.terminate();
+  }
+
+  #ask(request: Request, transfer: ArrayBuffer[] = []): Promise<Answer> {
+    if (this.#ended) return Promise.reject(this.#ended);
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+    this.#waiting.push({ resolve, reject });
+    this.#deps.worker.postMessage(request, transfer);
+    return promise;
+  }
+
+  #break(cause: Error): void {
+    const { file, log } = this.#deps;
+    if (this.#ended && this.#waiting.length === 0) return;
+    const message = `cannot write to ${file}: ${cause.message}: restart Orlop`;
+    this.#ended = new StoreUnavailableError(message, { cause });
+    log.error("store has stopped", { file, error: cause });
+    for (const { reject } of this.#waiting.splice(0)) reject(this.#ended);
+  }
+
+  get #compactedRevision(): number {
+    return this.#history?.compactedRevision ?? 0;
+  }
+
+  /** The newest first: the order does not matter, and this end of the array is the cheap one. */
+  #takeGarbage(limit: number): number[] {
+    return this.#garbage.splice(Math.max(0, this.#garbage.length - limit));
+  }
+
+  #putBack(garbage: readonly number[]): void {
+    for (const row of garbage) this.#garbage.push(row);
+  }
+
+  #armTend(): void {
+    if (!this.#history || this.#ended || this.#isTending) return;
+    this.#tendTimer ??= this.#deps.clock.after(tendMs, () => {
+      this.#tendTimer = undefined;
+      void this.#tend();
+    });
+  }
+
+  /** Step by step, so that a write never waits for more than one of them. */
+  async #tend(): Promise<void> {
+    const quiet = !this.#wroteLately;
+    this.#wroteLately = false;
+    this.#isTending = true;
+    let more = true;
+    while (more && !this.#ended) more = await this.#tendStep(quiet);
+    this.#isTending = false;
+    // Once more after the last write, to leave the file small.
+    if (!quiet || this.#garbage.length > 0) this.#armTend();
+  }
+
+  async #tendStep(quiet: boolean): Promise<boolean> {
+    const garbage = this.#takeGarbage(tendRows);
+    const request = { type: "tend", garbage, compactedRevision: this.#compactedRevision, quiet } as const;
+    const answer = await this.#ask(request).catch((): Answer => ({ type: "failed", code: 0, message: "" }));
+    if (answer.type === "done") return answer.more;
+    // The next write says why; until the disk is well again the file keeps what it need not.
+    this.#putBack(garbage);
+    return false;
+  }
+}
+
+const tendMs = 10_000;
+/** Rows dropped in one step of upkeep: a few milliseconds. */
+const tendRows = 500;
+
+function encodeBatch(rows: readonly Row[], garbage: readonly number[], compactedRevision: number): ArrayBuffer {
+  let size = 8 * (3 + garbage.length);
+  for (const { key, value } of rows) size += rowSizeLimit(key, value);
+  const writer = new RowWriter(size);
+  writer.number(garbage.length);
+  writer.number(rows.length);
+  writer.number(compactedRevision);
+  for (const row of garbage) writer.number(row);
+  for (const row of rows) writer.row(row);
+  return writer.finish();
+}
+
+function unavailable(file: string, { code, message }: Answer & { type: "failed" }): StoreUnavailableError {
+  const why = code === resultCodes.full ? "no space left on device: free some space" : message;
+  return new StoreUnavailableError(`cannot write to ${file}: ${why}`);
+}
