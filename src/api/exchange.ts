@@ -24,6 +24,8 @@ export interface Peer {
   readonly address: string;
   /** Verified client certificate, if one was shown. */
   readonly certificate?: { readonly commonName: string; readonly organizations: readonly string[] };
+  /** Why the client certificate that was shown is not to be trusted. */
+  readonly certificateFault?: string;
   /** In-process callers are who the process says they are. */
   readonly user?: UserInfo;
 }

@@ -38,9 +38,8 @@ export function createKey(): KeyObject {
 
 export const keyToPem = (key: KeyObject): string => key.export({ type: "pkcs8", format: "pem" }).toString();
 
-/** A certificate authority that signed itself. */
-export function createAuthority(request: Omit<CertificateRequest, "use" | "hosts">): KeyPair {
-  const key = createKey();
+/** A certificate authority that signed itself. With the key of an older one, what that one signed stays valid. */
+export function createAuthority(request: Omit<CertificateRequest, "use" | "hosts">, key = createKey()): KeyPair {
   const name = nameOf(request.subject);
   const publicKey = publicKeyOf(key);
   const certificate = signCertificate({

@@ -27,6 +27,8 @@ export interface RequestInfo {
   /** What follows the subresource, for proxies: `/metrics`. */
   readonly rest: string;
   readonly path: string;
+  /** As the query has it; lists and watches of nodes are authorised by it. */
+  readonly fieldSelector?: string;
 }
 
 /** What the stages learn on the way. */
