@@ -234,7 +234,10 @@ class Writer {
   }
 
   varint(value: number): void {
-    if (value < 0 || value > Number.MAX_SAFE_INTEGER) return this.bigVarint(BigInt(value));
+    if (value < 0 || value > Number.MAX_SAFE_INTEGER) {
+      this.bigVarint(BigInt(value));
+      return;
+    }
     this.#reserve(10);
     let rest = value;
     while (rest >= twoTo32) {

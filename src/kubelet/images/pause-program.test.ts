@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { test } from "node:test";
+import { goArchitecture } from "#lib/processes.ts";
+import { buildPauseImage } from "./import.ts";
+import { pauseProgram } from "./pause-program.ts";
+
+const machine = goArchitecture() === "arm64" ? "arm64" : "amd64";
+
+for (const signal of ["SIGTERM", "SIGINT"] as const) {
+  test(`the pause program waits, and leaves on ${signal} with 0`, async (t) => {
+    const dir = await mkdtemp(`${tmpdir()}/orlop-pause-`);
+    t.after(() => rm(dir, { recursive: true }));
+    await writeFile(`${dir}/pause`, pauseProgram(machine), { mode: 0o755 });
+    const child = spawn(`${dir}/pause`, { stdio: "ignore" });
+    await once(child, "spawn");
+
+    child.kill("SIGCHLD");
+    child.kill(signal);
+    const [code] = await once(child, "exit");
+
+    assert.equal(code, 0);
+  });
+}
+
+test("the pause image is always the same, for each kind of machine", () => {
+  assert.equal(buildPauseImage("amd64").id, buildPauseImage("amd64").id);
+  assert.notEqual(buildPauseImage("amd64").id, buildPauseImage("arm64").id);
+  assert(pauseProgram("arm64").length < 400);
+});

@@ -1,0 +1,29 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { runCommand } from "./processes.ts";
+import { tar } from "./tar.ts";
+
+test("tar() makes an archive that tar itself reads", async () => {
+  const long = `${"deep/".repeat(30)}name`;
+  const bytes = tar([
+    { path: "dir", type: "directory", mode: 0o700 },
+    { path: "dir/run", content: Buffer.from("#!"), mode: 0o755 },
+    { path: "link", type: "symlink", target: long },
+    { path: long, content: Buffer.from("x".repeat(513)) },
+  ]);
+
+  const { stdout } = await runCommand("tar", ["--list", "--verbose", "--numeric-owner", "--utc", "-f", "-"], {
+    input: bytes,
+  });
+
+  const lines = stdout.trimEnd().split("\n");
+  assert.deepEqual(
+    lines.map((line) => line.replace(/ +/g, " ")),
+    [
+      "drwx------ 0/0 0 1970-01-01 00:00 dir/",
+      "-rwxr-xr-x 0/0 2 1970-01-01 00:00 dir/run",
+      `lrwxrwxrwx 0/0 0 1970-01-01 00:00 link -> ${long}`,
+      `-rw-r--r-- 0/0 513 1970-01-01 00:00 ${long}`,
+    ],
+  );
+});
