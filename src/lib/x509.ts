@@ -55,7 +55,9 @@ export function createAuthority(request: Omit<CertificateRequest, "use" | "hosts
       extension(oid.subjectKeyId, der.octetString(keyId(publicKey))),
     ],
   });
-  return { certificate, key: keyToPem(key) };
+  const authority = { certificate, key: keyToPem(key) };
+  parsedKeys.set(authority, key);
+  return authority;
 }
 
 /** A new key and a certificate for it, signed by the authority. */
@@ -67,8 +69,7 @@ export function createCertificate(authority: KeyPair, request: CertificateReques
 
 /** A certificate for someone else's key, given as SubjectPublicKeyInfo, as certificate signing requests have it. */
 export function certifyPublicKey(authority: KeyPair, publicKey: Uint8Array, request: CertificateRequest): string {
-  const issuer = new X509Certificate(authority.certificate);
-  const issuerKey = createPrivateKey(authority.key);
+  const issuerKey = keyOf(authority);
   const { hosts = [], use } = request;
   const uses = [...(use === "client" ? [] : [oid.serverAuth]), ...(use === "server" ? [] : [oid.clientAuth])];
   const extensions = [
@@ -79,7 +80,7 @@ export function certifyPublicKey(authority: KeyPair, publicKey: Uint8Array, requ
     extension(oid.authorityKeyId, der.sequence(der.context(0, keyId(publicKeyOf(issuerKey))))),
   ];
   if (hosts.length > 0) extensions.push(extension(oid.subjectAltName, der.sequence(...hosts.map(altName))));
-  const issuerName = subjectBytesOf(issuer);
+  const issuerName = tbsFields(bytesOfPem(authority.certificate))[5]?.whole ?? der.sequence();
   return signCertificate({ ...request, issuerName, issuerKey, name: nameOf(request.subject), publicKey, extensions });
 }
 
@@ -116,6 +117,8 @@ export const pemOf = (label: string, bytes: Uint8Array): string => {
   return `-----BEGIN ${label}-----\n${lines.join("\n")}\n-----END ${label}-----\n`;
 };
 
+const bytesOfPem = (pem: string): Buffer => Buffer.from(pem.replace(/-----[^-]+-----/g, ""), "base64");
+
 const oid = {
   commonName: "2.5.4.3",
   organization: "2.5.4.10",
@@ -130,6 +133,17 @@ const oid = {
   ecdsaWithSha256: "1.2.840.10045.4.3.2",
   rsaWithSha256: "1.2.840.113549.1.1.11",
 };
+
+/** Parsing a key takes as long as signing with it. */
+const parsedKeys = new WeakMap<KeyPair, KeyObject>();
+function keyOf(pair: KeyPair): KeyObject {
+  let key = parsedKeys.get(pair);
+  if (!key) {
+    key = createPrivateKey(pair.key);
+    parsedKeys.set(pair, key);
+  }
+  return key;
+}
 
 interface Unsigned {
   readonly issuerName: Uint8Array;
@@ -215,9 +229,6 @@ function keyId(publicKey: Uint8Array): Buffer {
  */
 function subjectOf(certificate: Uint8Array): Buffer {
   return tbsFields(certificate)[5]?.content ?? Buffer.alloc(0);
-}
-function subjectBytesOf(certificate: X509Certificate): Buffer {
-  return tbsFields(certificate.raw)[5]?.whole ?? der.sequence();
 }
 function tbsFields(certificate: Uint8Array) {
   const outer = readDer(certificate)[0];
