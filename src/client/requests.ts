@@ -48,17 +48,18 @@ export function clientOver(transport: CallTransport): Client {
   const call = <A>(call: ApiCall, resource: Resource, signal: AbortSignal | undefined): Promise<A> =>
     transport.call(call, resource, signal) as Promise<A>;
   return {
-    get: (resource, ref, options) => call(getCall(resource, ref, options?.resourceVersion), resource, options?.signal),
-    list: (resource, options) => call(listCall(resource, options ?? {}), resource, options?.signal),
+    get: async (resource, ref, options) =>
+      call(getCall(resource, ref, options?.resourceVersion), resource, options?.signal),
+    list: async (resource, options) => call(listCall(resource, options ?? {}), resource, options?.signal),
     watch: <T extends ApiObject>(resource: Resource<T>, options: WatchCallOptions) =>
       transport.watch(watchCall(resource, options), resource, options.signal) as AsyncIterable<WatchEvent<T>>,
-    create: (resource, object, options) => call(createCall(resource, object, options), resource, options?.signal),
-    update: (resource, object, options) => call(updateCall(resource, object, options), resource, options?.signal),
-    updateStatus: (resource, object, options) =>
+    create: async (resource, object, options) => call(createCall(resource, object, options), resource, options?.signal),
+    update: async (resource, object, options) => call(updateCall(resource, object, options), resource, options?.signal),
+    updateStatus: async (resource, object, options) =>
       call(updateCall(resource, object, { ...options, subresource: "status" }), resource, options?.signal),
-    patch: (resource, ref, patch, options) =>
+    patch: async (resource, ref, patch, options) =>
       call(patchCall(resource, { ref, patch, options }), resource, options?.signal),
-    apply: (resource, object, options) => call(applyCall(resource, object, options), resource, options.signal),
+    apply: async (resource, object, options) => call(applyCall(resource, object, options), resource, options.signal),
     async delete<T extends ApiObject>(resource: Resource<T>, ref: ObjectRef, options: DeleteCallOptions = {}) {
       const answer = await call<T>(deleteCall(resource, ref, options), resource, options.signal);
       return livesOn(answer) ? answer : undefined;
@@ -66,7 +67,7 @@ export function clientOver(transport: CallTransport): Client {
     async deleteCollection(resource, options) {
       await call(deleteCollectionCall(resource, options), resource, options.signal);
     },
-    createSubresource: (resource, ref, subresource, body, options) =>
+    createSubresource: async (resource, ref, subresource, body, options) =>
       call(write("POST", pathOf(resource, named(ref), subresource), { body, options }), resource, options?.signal),
     raw: (method, path, options) => transport.raw(method, path, options ?? {}),
     stream: (method, path, options) => transport.stream(method, path, options ?? {}),
