@@ -32,10 +32,10 @@ export class ObjectCache<T extends ApiObject> implements Informer<T> {
   constructor(resource: Resource<T>, log: Log) {
     this.resource = resource;
     this.#log = log;
-    this.#indexes.set("namespace", new Index((object) => [object.metadata.namespace ?? ""]));
-    this.#indexes.set("owner", new Index<T>(ownerUids));
-    this.#indexes.set("controller", new Index<T>(controllerUids));
-    for (const [name, keysOf] of Object.entries(resource.indexes)) this.#indexes.set(name, new Index(keysOf));
+    this.#index("namespace", ({ metadata }) => [metadata.namespace ?? ""]);
+    this.#index("owner", ownerUids);
+    this.#index("controller", controllerUids);
+    for (const [name, keysOf] of Object.entries(resource.indexes)) this.#index(name, keysOf);
   }
 
   get revision(): number {
@@ -57,9 +57,8 @@ export class ObjectCache<T extends ApiObject> implements Informer<T> {
   }
   addIndex(name: string, keysOf: (object: T) => readonly string[]): void {
     if (this.#indexes.has(name)) throw new Error(`informer of ${this.resource.plural} has an index ${name} already`);
-    const index = new Index(keysOf);
+    const index = this.#index(name, keysOf);
     for (const [key, object] of this.#objects) index.change(key, undefined, object);
-    this.#indexes.set(name, index);
   }
   subscribe(handler: (change: Change<T>) => void): () => void {
     for (const object of this.#objects.values()) {
@@ -124,6 +123,19 @@ export class ObjectCache<T extends ApiObject> implements Informer<T> {
     for (const waiter of this.#waiters) if (waiter.revision <= revision) waiter.wake();
   }
 
+  #index(name: string, keysOf: (object: T) => readonly string[]): Index<T> {
+    const index = new Index<T>((object) => {
+      try {
+        return keysOf(object);
+      } catch (error) {
+        const facts = { resource: this.resource.plural, object: keyOf(object), index: name, error };
+        this.#log.error("an index cannot read an object", facts);
+        return [];
+      }
+    });
+    this.#indexes.set(name, index);
+    return index;
+  }
   #recreated(object: T): void {
     const old = this.#objects.get(keyOf(object));
     if (old) this.delete(old);
