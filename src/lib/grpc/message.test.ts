@@ -81,7 +81,7 @@ test("unknown fields are skipped, and lists may come packed or not", () => {
 test("cut and senseless bytes are refused", () => {
   const bytes = Everything.encode({ text: "hello" });
 
-  assert.throws(() => Everything.decode(bytes.subarray(0, 3)), /ends in the middle/);
-  assert.throws(() => Everything.decode(new Uint8Array([0x0b])), /wire type 3|ends in the middle/);
-  assert.throws(() => Everything.decode(new Uint8Array(12).fill(255)), /longer than ten bytes/);
+  assert.throws(() => Everything.decode(bytes.subarray(0, 3)), /unexpected EOF/);
+  assert.throws(() => Everything.decode(new Uint8Array([0xa3, 0x06])), /illegal wireType 3/);
+  assert.throws(() => Everything.decode(new Uint8Array(12).fill(255)), /integer overflow/);
 });

@@ -1,0 +1,306 @@
+import { createHash } from "node:crypto";
+import { Channel } from "#lib/channel.ts";
+import type { Clock } from "#lib/clock.ts";
+import { GrpcError } from "#lib/grpc/status.ts";
+import { type Random, randomHex } from "#lib/random.ts";
+import { AddressPool } from "./address-pool.ts";
+import type {
+  Container,
+  ContainerConfig,
+  ContainerRuntime,
+  ContainerStats,
+  ContainerStatus,
+  CreateContainer,
+  ExecResult,
+  Image,
+  LinuxResources,
+  PullOptions,
+  RuntimeEvent,
+  Sandbox,
+  SandboxConfig,
+  SandboxStatus,
+} from "./runtime.ts";
+
+/** What a simulated program does by itself; without it, it runs until it is stopped. */
+export interface Ending {
+  readonly afterMs: number;
+  readonly exitCode: number;
+  readonly reason?: string;
+}
+/** Where a test or a scenario has its say. A hook that throws makes the call fail with that error. */
+export interface SimulationHooks {
+  runSandbox?(sandbox: SandboxConfig): void;
+  startContainer?(container: ContainerConfig, sandbox: SandboxConfig): void;
+  pullImage?(name: string): void;
+  exec?(container: ContainerConfig, command: readonly string[]): ExecResult;
+  ending?(container: ContainerConfig, sandbox: SandboxConfig): Ending | undefined;
+}
+export interface SimulationDelays {
+  readonly sandboxMs: number;
+  readonly pullMs: number;
+  readonly startMs: number;
+  readonly stopMs: number;
+}
+export interface SimulatedRuntimeOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  /** The node's range: `10.244.3.0/24`. */
+  readonly podCidr: string;
+  readonly delays?: Partial<SimulationDelays>;
+  readonly hooks?: SimulationHooks;
+}
+
+interface SimulatedSandbox {
+  status: SandboxStatus;
+  readonly config: SandboxConfig;
+}
+interface SimulatedContainer {
+  status: ContainerStatus;
+  resources: LinuxResources;
+  readonly sandboxId: string;
+  readonly config: ContainerConfig;
+  cancelEnding(): void;
+}
+
+/** Pods that exist only as state: no processes, no Linux. They cost a few objects each. */
+export class SimulatedRuntime implements ContainerRuntime {
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #hooks: SimulationHooks;
+  readonly #delays: SimulationDelays;
+  readonly #addresses: AddressPool;
+  readonly #sandboxes = new Map<string, SimulatedSandbox>();
+  readonly #containers = new Map<string, SimulatedContainer>();
+  readonly #images = new Map<string, Image>();
+  readonly #listeners = new Set<Channel<RuntimeEvent>>();
+
+  constructor({ clock, random, podCidr, delays, hooks = {} }: SimulatedRuntimeOptions) {
+    this.#clock = clock;
+    this.#random = random;
+    this.#hooks = hooks;
+    this.#delays = { sandboxMs: 0, pullMs: 0, startMs: 0, stopMs: 0, ...delays };
+    this.#addresses = new AddressPool(podCidr);
+  }
+
+  async version() {
+    return { name: "simulated", version: "1", apiVersion: "v1" };
+  }
+
+  async conditions() {
+    return ["RuntimeReady", "NetworkReady"].map((type) => ({ type, status: true, reason: "", message: "" }));
+  }
+
+  async runSandbox(config: SandboxConfig, { handler = "", signal }: { handler?: string; signal?: AbortSignal } = {}) {
+    this.#hooks.runSandbox?.(config);
+    await this.#pause(this.#delays.sandboxMs, signal);
+    const id = randomHex(this.#random, 32);
+    const { pod, attempt, labels, annotations, security } = config;
+    const ips = security.namespaces.network === "node" ? [] : [this.#addresses.take()];
+    const createdAt = this.#clock.now();
+    const status = { id, pod, attempt, state: "ready", createdAt, labels, annotations, handler, ips } as const;
+    this.#sandboxes.set(id, { status, config });
+    return id;
+  }
+
+  async stopSandbox(id: string, signal?: AbortSignal) {
+    const sandbox = this.#sandboxes.get(id);
+    if (sandbox?.status.state !== "ready") return;
+    const running = [...this.#containers.values()].filter((one) => one.sandboxId === id);
+    for (const { status } of running) this.exit(status.id, { exitCode: 137 });
+    await this.#pause(this.#delays.stopMs, signal);
+    for (const ip of sandbox.status.ips) this.#addresses.giveBack(ip);
+    sandbox.status = { ...sandbox.status, state: "notReady", ips: [] };
+    this.#tell({ type: "exited", containerId: id });
+  }
+
+  async removeSandbox(id: string, signal?: AbortSignal) {
+    await this.stopSandbox(id, signal);
+    for (const { sandboxId, status } of this.#containers.values()) {
+      if (sandboxId === id) this.#forget(status.id);
+    }
+    if (this.#sandboxes.delete(id)) this.#tell({ type: "deleted", containerId: id });
+  }
+
+  async sandboxStatus(id: string): Promise<SandboxStatus | undefined> {
+    return this.#sandboxes.get(id)?.status;
+  }
+
+  async listSandboxes(): Promise<Sandbox[]> {
+    return Array.from(this.#sandboxes.values(), ({ status }) => status);
+  }
+
+  async createContainer({ sandboxId, config }: CreateContainer) {
+    const sandbox = this.#sandboxes.get(sandboxId);
+    if (sandbox?.status.state !== "ready") throw new GrpcError("NOT_FOUND", `sandbox ${sandboxId} is not running`);
+    if (!this.#images.has(config.image)) throw new GrpcError("NOT_FOUND", `image ${config.image} is not there`);
+    const id = randomHex(this.#random, 32);
+    const { name, attempt, image, labels, annotations, logPath } = config;
+    const about = { id, name, attempt, image, imageRef: image, labels, annotations, logPath };
+    const status = { ...about, ...never, state: "created", createdAt: this.#clock.now() } as const;
+    this.#containers.set(id, { status, resources: config.resources, sandboxId, config, cancelEnding() {} });
+    return id;
+  }
+
+  async startContainer(id: string, signal?: AbortSignal) {
+    const container = this.#container(id);
+    const { config, sandboxId, status } = container;
+    if (status.state !== "created") throw new GrpcError("UNKNOWN", `container ${id} is in ${status.state} state`);
+    const sandbox = this.#sandboxes.get(sandboxId);
+    if (sandbox) this.#hooks.startContainer?.(config, sandbox.config);
+    await this.#pause(this.#delays.startMs, signal);
+    container.status = { ...status, state: "running", startedAt: this.#clock.now() };
+    this.#tell({ type: "started", containerId: id });
+    const ending = sandbox && (this.#hooks.ending ?? endingByAnnotation)(config, sandbox.config);
+    if (ending) container.cancelEnding = this.#clock.after(ending.afterMs, () => this.exit(id, ending));
+  }
+
+  async stopContainer(id: string, graceMs: number, signal?: AbortSignal) {
+    if (this.#containers.get(id)?.status.state !== "running") return;
+    await this.#pause(Math.min(this.#delays.stopMs, graceMs), signal);
+    this.exit(id, { exitCode: this.#delays.stopMs > graceMs ? 137 : 0 });
+  }
+
+  async removeContainer(id: string) {
+    this.exit(id, { exitCode: 137 });
+    this.#forget(id);
+  }
+
+  async containerStatus(id: string): Promise<ContainerStatus | undefined> {
+    return this.#containers.get(id)?.status;
+  }
+
+  async listContainers(): Promise<Container[]> {
+    return Array.from(this.#containers.values(), ({ status, sandboxId }) => ({ ...status, sandboxId }));
+  }
+
+  async updateResources(id: string, resources: LinuxResources) {
+    const container = this.#container(id);
+    container.resources = { ...container.resources, ...resources };
+    container.status = { ...container.status, resources: container.resources };
+  }
+
+  async reopenLog(id: string) {
+    this.#container(id);
+  }
+
+  async execSync(id: string, command: readonly string[]): Promise<ExecResult> {
+    const { config, status } = this.#container(id);
+    if (status.state !== "running") throw new GrpcError("UNKNOWN", `container ${id} is in ${status.state} state`);
+    return this.#hooks.exec?.(config, command) ?? { stdout: new Uint8Array(0), stderr: new Uint8Array(0), exitCode: 0 };
+  }
+
+  async execUrl(id: string): Promise<string> {
+    throw noStreams(this.#container(id).status.name);
+  }
+  async attachUrl(id: string): Promise<string> {
+    throw noStreams(this.#container(id).status.name);
+  }
+  async portForwardUrl(sandboxId: string): Promise<string> {
+    throw noStreams(this.#sandboxes.get(sandboxId)?.status.pod.name ?? sandboxId);
+  }
+
+  async containerStats(): Promise<ContainerStats[]> {
+    const running = [...this.#containers.values()].filter(({ status }) => status.state === "running");
+    return running.map(({ status }) => ({
+      ...noUsage,
+      containerId: status.id,
+      name: status.name,
+      labels: status.labels,
+      at: this.#clock.now(),
+    }));
+  }
+
+  async imageStatus(name: string): Promise<Image | undefined> {
+    return this.#images.get(name);
+  }
+
+  async listImages(): Promise<Image[]> {
+    return [...this.#images.values()];
+  }
+
+  async pullImage(name: string, { signal }: PullOptions = {}) {
+    this.#hooks.pullImage?.(name);
+    await this.#pause(this.#delays.pullMs, signal);
+    const digest = `sha256:${createHash("sha256").update(name).digest("hex")}`;
+    const repository = name.replace(/(@.*|:[^/:]*)$/, "");
+    const about = { tags: [name], digests: [`${repository}@${digest}`], sizeBytes: 1 << 20, username: "" };
+    this.#images.set(name, { id: digest, ...about, pinned: false });
+    return name;
+  }
+
+  async removeImage(name: string) {
+    this.#images.delete(name);
+  }
+
+  async imageFilesystems() {
+    return [{ mountPoint: "/", usedBytes: this.#images.size << 20, inodesUsed: this.#images.size }];
+  }
+
+  async *events(signal: AbortSignal): AsyncGenerator<RuntimeEvent, void> {
+    const channel = new Channel<RuntimeEvent>();
+    const close = () => channel.discard();
+    signal.addEventListener("abort", close, { once: true });
+    this.#listeners.add(channel);
+    try {
+      yield { type: "resync" };
+      if (!signal.aborted) yield* channel;
+    } finally {
+      this.#listeners.delete(channel);
+      signal.removeEventListener("abort", close);
+    }
+  }
+
+  /** Makes a running container end now, as if its program had. */
+  exit(id: string, { exitCode, reason }: Omit<Ending, "afterMs">): void {
+    const container = this.#containers.get(id);
+    if (container?.status.state !== "running") return;
+    container.cancelEnding();
+    const why = reason ?? (exitCode === 0 ? "Completed" : "Error");
+    const finishedAt = this.#clock.now();
+    container.status = { ...container.status, state: "exited", exitCode, reason: why, finishedAt };
+    this.#tell({ type: "exited", containerId: id });
+  }
+
+  #container(id: string): SimulatedContainer {
+    const container = this.#containers.get(id);
+    if (!container) throw new GrpcError("NOT_FOUND", `container ${id} is not there`);
+    return container;
+  }
+
+  #forget(id: string): void {
+    if (this.#containers.delete(id)) this.#tell({ type: "deleted", containerId: id });
+  }
+
+  #tell(event: RuntimeEvent): void {
+    for (const listener of this.#listeners) listener.push(event);
+  }
+
+  async #pause(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
+    signal?.throwIfAborted();
+    if (delayMs > 0) await this.#clock.sleep(delayMs, signal);
+  }
+}
+
+const never = { startedAt: 0, finishedAt: 0, exitCode: 0, reason: "", message: "" } as const;
+const noUsage = {
+  cpuNanoSeconds: 0,
+  memoryWorkingSetBytes: 0,
+  memoryUsageBytes: 0,
+  memoryRssBytes: 0,
+  pageFaults: 0,
+  majorPageFaults: 0,
+  writableLayerBytes: 0,
+  writableLayerInodes: 0,
+};
+
+/** A pod says in annotations how long its programs run and how they end; otherwise they run on. */
+export const exitAfterAnnotation = "simulated.orlop.dev/exit-after-ms";
+export const exitCodeAnnotation = "simulated.orlop.dev/exit-code";
+
+function endingByAnnotation(_container: ContainerConfig, { annotations }: SandboxConfig): Ending | undefined {
+  const afterMs = Number(annotations[exitAfterAnnotation] ?? Number.NaN);
+  if (!(afterMs >= 0)) return undefined;
+  return { afterMs, exitCode: Number(annotations[exitCodeAnnotation] ?? 0) || 0 };
+}
+
+const noStreams = (name: string) => new GrpcError("FAILED_PRECONDITION", `${name} is simulated: nothing runs in it`);
