@@ -14,9 +14,9 @@ export function seededRandom(seed: number): Random {
   };
 }
 
-/** Lower-case hex digits, two for each byte. */
+/** Lower-case hex digits, two for each byte. Not for secrets. */
 export function randomHex(random: Random, bytes: number): string {
   let hex = "";
-  for (let at = 0; at < bytes; at++) hex += ((random() * 256) | 256).toString(16).slice(1);
-  return hex;
+  while (hex.length < bytes * 2) hex += ((random() * 2 ** 32) >>> 0).toString(16).padStart(8, "0");
+  return hex.slice(0, bytes * 2);
 }

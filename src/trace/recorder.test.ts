@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { seededRandom } from "#lib/random.ts";
+import { createVirtualClock } from "#testing/virtual-clock.ts";
+import { hopNumber, newTrace, TraceRecorder } from "./recorder.ts";
+import { RevisionTraces } from "./revision-traces.ts";
+import { currentTrace, parseTraceparent, traceparent } from "./trace.ts";
+
+const pod = { resource: "pods", namespace: "default", name: "web" };
+const setup = (capacity = 100) => {
+  const clock = createVirtualClock(0);
+  return { clock, recorder: new TraceRecorder({ clock, random: seededRandom(1), capacity }) };
+};
+
+test("spans within one another are one tree", async () => {
+  const { clock, recorder } = setup();
+
+  const outer = recorder.startSpan({ hop: "persist", component: "apiserver", object: pod });
+  await currentTrace.run(outer.trace, async () => {
+    const inner = recorder.startSpan({ hop: "control", component: "replicaset" });
+    await clock.advance(5);
+    inner.end({ object: pod, revision: 7, facts: { created: 3 } });
+  });
+  outer.end();
+
+  const [inner, root] = recorder.byTrace(outer.trace.traceId);
+  assert.equal(inner?.parentId, root?.spanId);
+  assert.equal(root?.parentId, "");
+  assert.deepEqual([inner?.durationMs, inner?.revision, inner?.facts], [5, 7, { created: 3 }]);
+  assert.deepEqual(recorder.tracesOf(pod), [outer.trace.traceId]);
+  assert.equal(parseTraceparent(traceparent(outer.trace))?.spanId, outer.trace.spanId);
+});
+
+test("the recorder keeps the newest hops and forgets the oldest everywhere", () => {
+  const { recorder } = setup(2);
+  const traces = ["a", "b", "c"].map((name) => {
+    const span = recorder.startSpan({ hop: "schedule", component: "scheduler", object: { ...pod, name } });
+    span.end();
+    return span.trace.traceId;
+  });
+
+  assert.deepEqual(recorder.byTrace(traces[0] ?? ""), []);
+  assert.deepEqual(recorder.byObject({ ...pod, name: "a" }), []);
+  assert.equal(recorder.byTrace(traces[2] ?? "").length, 1);
+  assert.equal([...recorder.all()].length, 2);
+});
+
+test("the twelve hops have their numbers", () => {
+  assert.deepEqual([hopNumber("client"), hopNumber("persist"), hopNumber("serve")], [1, 7, 12]);
+});
+
+test("RevisionTraces knows the newest revisions and no others", () => {
+  const random = seededRandom(7);
+  const traces = Array.from({ length: 12 }, () => newTrace(random));
+  const ring = new RevisionTraces(8);
+
+  traces.forEach((trace, at) => {
+    if (at !== 6) ring.remember(at + 1, trace);
+  });
+
+  assert.deepEqual(ring.of(12), traces[11]);
+  assert.deepEqual(ring.of(6), traces[5]);
+  assert.equal(ring.of(7), undefined);
+  assert.equal(ring.of(4), undefined);
+  assert.equal(ring.of(0), undefined);
+});
