@@ -1,12 +1,12 @@
 import { type Answer, type Encoded, type EventBatch, type ListFacts, type WatchSink } from "#api/exchange.ts";
-import { ListMeta } from "#api/meta/object-meta.ts";
+import { ListMeta, MetadataField } from "#api/meta/object-meta.ts";
 import { Status } from "#api/meta/status-kind.ts";
 import { apiVersionOf, type Resource } from "#api/resource.ts";
 import { notAcceptable, StatusError } from "#api/status.ts";
 import { formatYaml } from "#lib/yaml.ts";
-import { encodeEnvelope, encodeListMessage, encodeProtobuf, encodeWatchFrame } from "#schema/protobuf.ts";
-import { object, type ObjectSchema } from "#schema/schema.ts";
-import { MetadataField } from "#api/meta/object-meta.ts";
+import { encodeProtobuf } from "#schema/protobuf.ts";
+import { encodeEnvelope, encodeListEnvelope, encodeWatchFrame } from "#schema/protobuf-envelope.ts";
+import { type ObjectSchema, object } from "#schema/schema.ts";
 import { joinedItems } from "./list-bodies.ts";
 import { type Negotiated } from "./negotiate.ts";
 import { type EncodedObject } from "./objects/encode-once.ts";
@@ -14,8 +14,20 @@ import { type IncludeObject, partialMetadata, renderTable } from "./table.ts";
 
 /** An answer on its way out: bytes, or something that goes on producing them. */
 export type Wire =
-  | { readonly type: "body"; readonly status: number; readonly contentType: string; readonly chunks: readonly Uint8Array[]; readonly headers?: Record<string, string> }
-  | { readonly type: "stream"; readonly status: number; readonly contentType: string; readonly body: AsyncIterable<Uint8Array>; readonly headers?: Record<string, string> }
+  | {
+      readonly type: "body";
+      readonly status: number;
+      readonly contentType: string;
+      readonly chunks: readonly Uint8Array[];
+      readonly headers?: Record<string, string>;
+    }
+  | {
+      readonly type: "stream";
+      readonly status: number;
+      readonly contentType: string;
+      readonly body: AsyncIterable<Uint8Array>;
+      readonly headers?: Record<string, string>;
+    }
   | { readonly type: "watch"; readonly contentType: string; start(writer: WatchWriter): () => void }
   | Extract<Answer, { type: "upgrade" }>;
 
@@ -83,7 +95,12 @@ function renderList(answer: ListAnswer, options: RenderOptions): Wire | Promise<
   }
   if (encoding === "protobuf") return body(200, "protobuf", listMessage(answer, options));
   if (as) {
-    const value = { kind: "PartialObjectMetadataList", apiVersion: "meta.k8s.io/v1", metadata, items: items.map((e) => partialMetadata(e.object)) };
+    const value = {
+      kind: "PartialObjectMetadataList",
+      apiVersion: "meta.k8s.io/v1",
+      metadata,
+      items: items.map((e) => partialMetadata(e.object)),
+    };
     return renderValue({ type: "value", status: 200, value }, options);
   }
   const head = { kind: resource.listKind, apiVersion: apiVersionOf(resource), metadata };
@@ -98,10 +115,15 @@ function renderList(answer: ListAnswer, options: RenderOptions): Wire | Promise<
 function listMessage({ resource, items, list }: ListAnswer, { negotiated }: RenderOptions): Uint8Array {
   const meta = encodeProtobuf(ListMeta, listMetadata(list));
   if (!negotiated.as) {
-    return envelope({ ...resource, kind: resource.listKind }, encodeListMessage(meta, items.map((e) => e.protobuf())));
+    return encodeListEnvelope(
+      apiVersionOf(resource),
+      resource.listKind,
+      meta,
+      items.map((e) => e.protobuf()),
+    );
   }
   const partial = items.map((e) => encodeProtobuf(PartialObjectMetadata, partialMetadata(e.object)));
-  return encodeEnvelope("meta.k8s.io/v1", "PartialObjectMetadataList", encodeListMessage(meta, partial));
+  return encodeListEnvelope("meta.k8s.io/v1", "PartialObjectMetadataList", meta, partial);
 }
 
 const listMetadata = ({ resourceVersion, continue: token, remainingItemCount }: ListFacts) => ({
@@ -117,7 +139,12 @@ async function renderValue({ status, value, schema }: ValueAnswer, { negotiated 
   if (negotiated.encoding === "protobuf") {
     const plain = plainValue(value) as { kind?: string; apiVersion?: string };
     const known = schema ?? (plain.kind === "Status" ? Status : undefined);
-    if (known) return body(status, "protobuf", encodeEnvelope(plain.apiVersion ?? "", plain.kind ?? "", encodeProtobuf(known, plain)));
+    if (known)
+      return body(
+        status,
+        "protobuf",
+        encodeEnvelope(plain.apiVersion ?? "", plain.kind ?? "", encodeProtobuf(known, plain)),
+      );
     if (status >= 300) throw notAcceptable("this answer has no protobuf form");
   }
   return body(status, "json", Buffer.from(JSON.stringify(value)));
@@ -155,9 +182,16 @@ function renderWatch({ resource, start }: WatchAnswer, options: RenderOptions): 
         if (writer.buffered > maxBufferedBytes) return writer.end();
         writer.write(batch.bytes(name, () => joinFrames(batch, frames)));
       },
-      bookmark: (revision, isInitialEnd) => writer.write(frames.value("BOOKMARK", bookmarkOf(resource, revision, isInitialEnd))),
+      bookmark: (revision, isInitialEnd) =>
+        writer.write(frames.value("BOOKMARK", bookmarkOf(resource, revision, isInitialEnd))),
       end(error) {
-        if (error) writer.write(frames.value("ERROR", error instanceof StatusError ? error.toJSON() : new StatusError("InternalError", error.message).toJSON()));
+        if (error)
+          writer.write(
+            frames.value(
+              "ERROR",
+              error instanceof StatusError ? error.toJSON() : new StatusError("InternalError", error.message).toJSON(),
+            ),
+          );
         writer.end();
       },
     };
@@ -180,7 +214,8 @@ function joinFrames(batch: EventBatch, frames: FrameEncoder): Uint8Array {
 function frameEncoder(resource: Resource, { negotiated, include, now }: RenderOptions): FrameEncoder {
   const { encoding, as } = negotiated;
   if (encoding === "protobuf") return protobufFrames(resource, as !== undefined);
-  const line = (type: string, value: unknown): Uint8Array => Buffer.from(`${JSON.stringify({ type, object: value })}\n`);
+  const line = (type: string, value: unknown): Uint8Array =>
+    Buffer.from(`${JSON.stringify({ type, object: value })}\n`);
   return {
     event(type, encoded) {
       if (!as) return (encoded as EncodedObject).frame(type);
@@ -201,7 +236,10 @@ function protobufFrames(resource: Resource, partial: boolean): FrameEncoder {
     },
     value(type, value) {
       const schema = type === "ERROR" ? Status : resource.schema;
-      return encodeWatchFrame(type, encodeEnvelope(value.apiVersion ?? "", value.kind ?? "", encodeProtobuf(schema, value)));
+      return encodeWatchFrame(
+        type,
+        encodeEnvelope(value.apiVersion ?? "", value.kind ?? "", encodeProtobuf(schema, value)),
+      );
     },
   };
 }

@@ -43,7 +43,10 @@ export function renderTable(
       description,
       priority,
     })),
-    rows: objects.map((object) => ({ cells: columns.map((column) => cell(column, object, now)), ...included(object, include) })),
+    rows: objects.map((object) => ({
+      cells: columns.map((column) => cell(column, object, now)),
+      ...included(object, include),
+    })),
   };
 }
 

@@ -1,10 +1,11 @@
 import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
 import { badRequest, unsupportedMediaType } from "#api/status.ts";
+import { parseYaml, YamlError } from "#lib/yaml.ts";
 import { decode } from "#schema/decode.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import { duplicateKeys, parseJson } from "#schema/json.ts";
-import { parseYaml, YamlError } from "#lib/yaml.ts";
-import { decodeEnvelope, decodeProtobuf } from "#schema/protobuf.ts";
+import { decodeProtobuf } from "#schema/protobuf-decode.ts";
+import { decodeEnvelope } from "#schema/protobuf-envelope.ts";
 import { type ObjectSchema } from "#schema/schema.ts";
 import { type Context } from "../pipeline.ts";
 
@@ -29,7 +30,11 @@ export interface RawBody {
 }
 
 /** The object in the request's body, whatever its encoding, decoded and with defaults. */
-export async function readObject<T extends ApiObject>(context: Context, resource: Resource<T>, options: ReadOptions): Promise<T> {
+export async function readObject<T extends ApiObject>(
+  context: Context,
+  resource: Resource<T>,
+  options: ReadOptions,
+): Promise<T> {
   return (await readAs(context, resource as unknown as Expected, options)) as T;
 }
 
@@ -80,7 +85,8 @@ export async function rawBody(context: Context, schema: ObjectSchema): Promise<R
   );
 }
 
-export const mediaType = (header: string | undefined): string => (header ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
+export const mediaType = (header: string | undefined): string =>
+  (header ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
 
 export async function yamlValue(bytes: Uint8Array): Promise<unknown> {
   try {
@@ -93,7 +99,11 @@ export async function yamlValue(bytes: Uint8Array): Promise<unknown> {
 
 function fromProtobuf(bytes: Uint8Array, schema: ObjectSchema): unknown {
   const { apiVersion, kind, raw } = decodeEnvelope(bytes);
-  return { ...(decodeProtobuf(schema, raw) as object), ...(kind ? { kind } : {}), ...(apiVersion ? { apiVersion } : {}) };
+  return {
+    ...(decodeProtobuf(schema, raw) as object),
+    ...(kind ? { kind } : {}),
+    ...(apiVersion ? { apiVersion } : {}),
+  };
 }
 
 function checkKind(raw: unknown, { group, version, kind, anyVersion }: Expected): void {
@@ -105,7 +115,9 @@ function checkKind(raw: unknown, { group, version, kind, anyVersion }: Expected)
   const { kind: rawKind, apiVersion: rawVersion } = raw as { kind?: unknown; apiVersion?: unknown };
   const wanted = apiVersionOf({ group, version });
   if (rawVersion && rawVersion !== wanted && !anyVersion) {
-    throw badRequest(`the API version in the data (${String(rawVersion)}) does not match the expected API version (${wanted})`);
+    throw badRequest(
+      `the API version in the data (${String(rawVersion)}) does not match the expected API version (${wanted})`,
+    );
   }
   if (rawKind && rawKind !== kind) {
     throw badRequest(`${String(rawKind)} in version ${JSON.stringify(version)} cannot be handled as a ${kind}`);

@@ -3,15 +3,12 @@ import { type ApiObject, type Resource } from "#api/resource.ts";
 import { conflict, invalid, isNotFound, staleObject } from "#api/status.ts";
 import { timestamp } from "#lib/clock.ts";
 import { type FieldError, invalidValue, root } from "#schema/field-error.ts";
-import { type Infer } from "#schema/schema.ts";
 import { type EncodedObject } from "../objects/encode-once.ts";
 import { type Answer, type Context } from "../pipeline.ts";
 import { readAs } from "./body.ts";
 import { selectionOf } from "./list.ts";
 import { writeOptions } from "./options.ts";
 import { admissionRequest, isFinished, type Write, type WriteDeps } from "./write.ts";
-
-type DeleteOptions = Infer<typeof DeleteOptions>;
 
 /** What became of it: `lives` has the object while finalizers or its grace period keep it. */
 export type Deleted = { readonly lives: EncodedObject } | { readonly removed: ApiObject };
@@ -32,7 +29,10 @@ export async function deleteCollection(deps: WriteDeps, context: Context, resour
   const next = found.values();
   const worker = async (): Promise<void> => {
     for (const { object } of next) {
-      const write = { ...writeFor(context, resource, object.metadata.name ?? ""), namespace: object.metadata.namespace ?? "" };
+      const write = {
+        ...writeFor(context, resource, object.metadata.name ?? ""),
+        namespace: object.metadata.namespace ?? "",
+      };
       await deleteObject(deps, write, options).catch((error: unknown) => {
         if (!isNotFound(error)) throw error;
       });
@@ -92,14 +92,18 @@ export function markDeleted(
   const finalizers = finalizersFor(metadata.finalizers ?? [], options);
   const isMarked = metadata.deletionTimestamp !== undefined;
   const shorter = isMarked && grace < (metadata.deletionGracePeriodSeconds ?? 0);
-  const sameFinalizers = finalizers.length === (metadata.finalizers?.length ?? 0) && finalizers.every((f) => metadata.finalizers?.includes(f));
+  const sameFinalizers =
+    finalizers.length === (metadata.finalizers?.length ?? 0) &&
+    finalizers.every((f) => metadata.finalizers?.includes(f));
   if (isMarked && !shorter && sameFinalizers) return object;
   const marked: ApiObject = { ...object, metadata: { ...metadata } };
   if (finalizers.length > 0) marked.metadata.finalizers = finalizers;
   else delete marked.metadata.finalizers;
   if (!isMarked || shorter) {
     // The moment by which it should be gone, from when deletion was first asked for.
-    const began = isMarked ? Date.parse(metadata.deletionTimestamp ?? "") - (metadata.deletionGracePeriodSeconds ?? 0) * 1000 : now;
+    const began = isMarked
+      ? Date.parse(metadata.deletionTimestamp ?? "") - (metadata.deletionGracePeriodSeconds ?? 0) * 1000
+      : now;
     marked.metadata.deletionTimestamp = timestamp(Math.max(began, isMarked ? began : now) + grace * 1000);
     marked.metadata.deletionGracePeriodSeconds = grace;
     if (metadata.generation) marked.metadata.generation = metadata.generation + 1;
@@ -123,7 +127,11 @@ function checkPreconditions(resource: Resource, { metadata }: ApiObject, { preco
   const { uid, resourceVersion } = preconditions ?? {};
   const name = metadata.name ?? "";
   if (uid !== undefined && uid !== metadata.uid) {
-    throw conflict(resource, name, `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metadata.uid}`);
+    throw conflict(
+      resource,
+      name,
+      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metadata.uid}`,
+    );
   }
   if (resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion) {
     throw conflict(
@@ -160,16 +168,29 @@ function fromQuery(query: URLSearchParams): DeleteOptions {
   } as DeleteOptions;
 }
 
-function* validateDeleteOptions({ gracePeriodSeconds, orphanDependents, propagationPolicy, dryRun }: DeleteOptions): Iterable<FieldError> {
+function* validateDeleteOptions({
+  gracePeriodSeconds,
+  orphanDependents,
+  propagationPolicy,
+  dryRun,
+}: DeleteOptions): Iterable<FieldError> {
   if (gracePeriodSeconds !== undefined && !Number.isSafeInteger(gracePeriodSeconds)) {
     yield invalidValue(root.child("gracePeriodSeconds"), String(gracePeriodSeconds), "must be a whole number");
   }
   if (orphanDependents !== undefined && propagationPolicy !== undefined) {
-    yield invalidValue(root.child("propagationPolicy"), propagationPolicy, "orphanDependents and deletionPropagation cannot be both set");
+    yield invalidValue(
+      root.child("propagationPolicy"),
+      propagationPolicy,
+      "orphanDependents and deletionPropagation cannot be both set",
+    );
   }
   const policies = ["Background", "Foreground", "Orphan"];
   if (propagationPolicy !== undefined && !policies.includes(propagationPolicy)) {
-    yield invalidValue(root.child("propagationPolicy"), propagationPolicy, `supported values: ${policies.map((p) => `"${p}"`).join(", ")}`);
+    yield invalidValue(
+      root.child("propagationPolicy"),
+      propagationPolicy,
+      `supported values: ${policies.map((p) => `"${p}"`).join(", ")}`,
+    );
   }
   for (const value of dryRun ?? []) {
     if (value !== "All") yield invalidValue(root.child("dryRun"), value, 'supported values: "All"');
@@ -188,4 +209,3 @@ const success = (resource: Resource, { metadata }: ApiObject) => ({
     uid: metadata.uid,
   },
 });
-

@@ -30,7 +30,8 @@ async function pageOf(objects: Objects, context: Context, resource: Resource): P
   const asked = query.get("resourceVersion") ?? "";
   const match = matchOf(query, { token, asked });
   if (token) return await continued(objects, resource, { selection, limit, token, namespace: info.namespace });
-  if (match === "Exact") return await pageAt(objects, resource, { selection, limit, after: "", revision: revisionOf(asked) });
+  if (match === "Exact")
+    return await pageAt(objects, resource, { selection, limit, after: "", revision: revisionOf(asked) });
   const cache = await objects.cache(resource);
   if (asked && asked !== "0") await waitFor(objects, revisionOf(asked));
   const all = cache.select(selection);
@@ -39,10 +40,15 @@ async function pageOf(objects: Objects, context: Context, resource: Resource): P
   if (limit === 0 || all.length <= limit || asked === "0") {
     const { namespace } = selection;
     const page = whole(all, revision);
-    return selection.everything ? { ...page, shared: { owner: cache, key: namespace, version: cache.version(namespace) } } : page;
+    return selection.everything
+      ? { ...page, shared: { owner: cache, key: namespace, version: cache.version(namespace) } }
+      : page;
   }
   const items = all.slice(0, limit);
-  return { items, facts: factsFor({ items, revision, resource, remaining: selection.everything ? all.length - limit : undefined }) };
+  return {
+    items,
+    facts: factsFor({ items, revision, resource, remaining: selection.everything ? all.length - limit : undefined }),
+  };
 }
 
 const whole = <T extends ApiObject>(items: readonly EncodedObject<T>[], revision: number): Page<T> => ({
@@ -50,7 +56,16 @@ const whole = <T extends ApiObject>(items: readonly EncodedObject<T>[], revision
   facts: { resourceVersion: String(revision), continue: "", remainingItemCount: undefined },
 });
 
-function factsFor({ items, revision, remaining }: { items: readonly EncodedObject[]; revision: number; resource: Resource; remaining: number | undefined }): ListFacts {
+function factsFor({
+  items,
+  revision,
+  remaining,
+}: {
+  items: readonly EncodedObject[];
+  revision: number;
+  resource: Resource;
+  remaining: number | undefined;
+}): ListFacts {
   const last = items.at(-1)?.object.metadata;
   const after = last?.namespace ? `${last.namespace}/${last.name}` : (last?.name ?? "");
   return {
@@ -75,7 +90,11 @@ async function continued(
     throw badRequest("continue key is not valid: it belongs to another namespace");
   }
   try {
-    return await pageAt(objects, resource, { ...chunk, after, revision: revision < 0 ? objects.store.revision : revision });
+    return await pageAt(objects, resource, {
+      ...chunk,
+      after,
+      revision: revision < 0 ? objects.store.revision : revision,
+    });
   } catch (error) {
     if (error instanceof StatusError && error.code === 410) throw restartable(after);
     throw error;
@@ -102,7 +121,10 @@ async function pageAt(
     }
     if (page.remaining === 0) return whole(items, revision);
     if (limit > 0 && items.length >= limit) {
-      return { items, facts: factsFor({ items, revision, resource, remaining: selection.everything ? page.remaining : undefined }) };
+      return {
+        items,
+        facts: factsFor({ items, revision, resource, remaining: selection.everything ? page.remaining : undefined }),
+      };
     }
     from = page.entries.at(-1)?.key ?? from;
   }
@@ -117,7 +139,9 @@ async function historyPage(
     return await objects.store.list(prefix, { revision, ...(after ? { after } : {}), ...(limit ? { limit } : {}) });
   } catch (error) {
     if (error instanceof CompactedError) {
-      throw new StatusError("Expired", "The resourceVersion for the provided list is too old.", undefined, { cause: error });
+      throw new StatusError("Expired", "The resourceVersion for the provided list is too old.", undefined, {
+        cause: error,
+      });
     }
     if (error instanceof FutureRevisionError) throw tooLarge(revision, error.current);
     throw error;
@@ -160,7 +184,8 @@ function limitOf(query: URLSearchParams): number {
   const text = query.get("limit");
   if (!text) return 0;
   const limit = Number(text);
-  if (!Number.isSafeInteger(limit)) throw optionsFault("ListOptions", [invalidValue(root.child("limit"), text, "must be a whole number")]);
+  if (!Number.isSafeInteger(limit))
+    throw optionsFault("ListOptions", [invalidValue(root.child("limit"), text, "must be a whole number")]);
   return Math.max(limit, 0);
 }
 
@@ -182,7 +207,8 @@ function matchOf(query: URLSearchParams, { token, asked }: { token: string | nul
   if (match && match !== "Exact" && match !== "NotOlderThan") {
     throw optionsFault("ListOptions", [invalidValue(path, match, 'supported values: "Exact", "NotOlderThan", ""')]);
   }
-  if (match === "Exact" && asked === "0") throw fault('resourceVersionMatch "exact" is forbidden for resourceVersion "0"');
+  if (match === "Exact" && asked === "0")
+    throw fault('resourceVersionMatch "exact" is forbidden for resourceVersion "0"');
   if (asked && asked !== "0") revisionOf(asked);
   return match;
 }

@@ -1,6 +1,7 @@
 import { validateFieldManager } from "#api/meta/validate-meta.ts";
 import { invalid, StatusError } from "#api/status.ts";
 import { type FieldError, invalidValue, root, unsupportedValue } from "#schema/field-error.ts";
+import { managerOf } from "../apply/managed-fields.ts";
 import { type Context } from "../pipeline.ts";
 
 /** What the query of a write says besides the object. */
@@ -28,7 +29,7 @@ export function writeOptions({ query, request }: Context, kind: string): WriteOp
   if (faults.length > 0) throw optionsFault(kind, faults);
   return {
     dryRun: dryRun.length > 0,
-    manager: manager || managerFrom(request.headers["user-agent"]),
+    manager: managerOf(manager, request.headers["user-agent"] ?? ""),
     fieldValidation: fieldValidation ?? "Warn",
     force: isTrue(query.get("force"), "force"),
   };
@@ -36,12 +37,6 @@ export function writeOptions({ query, request }: Context, kind: string): WriteOp
 
 export const optionsFault = (kind: string, faults: readonly FieldError[]): StatusError =>
   invalid({ group: "meta.k8s.io", kind }, "", faults);
-
-/** `kubectl/v1.36.4 (linux/amd64) …` writes as kubectl. */
-function managerFrom(userAgent: string | undefined): string {
-  const name = (userAgent ?? "unknown").split("/", 1)[0] ?? "unknown";
-  return name.replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, "").slice(0, 128) || "unknown";
-}
 
 export function isTrue(value: string | null, name: string): boolean {
   if (value === null || value === "" || value === "false" || value === "0") return false;

@@ -78,8 +78,16 @@ export function mergeInto(
     if (!(error instanceof PatchError)) throw error;
     if (error.code === 400) throw badRequest(error.message);
     if (error.code === 413) throw tooLarge(error.message);
-    const details = { kind: resource.kind, ...(resource.group ? { group: resource.group } : {}), name: current.metadata.name ?? "" };
-    throw new StatusError("Invalid", `the server rejected our request due to an error in our request: ${error.message}`, details);
+    const details = {
+      kind: resource.kind,
+      ...(resource.group ? { group: resource.group } : {}),
+      name: current.metadata.name ?? "",
+    };
+    throw new StatusError(
+      "Invalid",
+      `the server rejected our request due to an error in our request: ${error.message}`,
+      details,
+    );
   }
 }
 
@@ -101,7 +109,12 @@ async function applyEndpoint(deps: WriteDeps, write: Write, configuration: unkno
       subresource: write.subresource,
       now: timestamp(deps.clock.now()),
     });
-    return decodeRaw(context, resource as unknown as Expected, { value: object, text: undefined }, { fieldValidation: "Ignore", defaults: true }) as ApiObject;
+    return decodeRaw(
+      context,
+      resource as unknown as Expected,
+      { value: object, text: undefined },
+      { fieldValidation: "Ignore", defaults: true },
+    ) as ApiObject;
   };
   const applyWrite: Write = { ...write, applied: true };
   try {
@@ -125,7 +138,12 @@ function readApplied({ context, resource, name, namespace, options }: Write, con
     throw badRequest("error decoding patch: apiVersion and kind must be set");
   }
   const read = decoding(options);
-  const object = decodeRaw(context, resource as unknown as Expected, { value: configuration, text: undefined }, read) as ApiObject;
+  const object = decodeRaw(
+    context,
+    resource as unknown as Expected,
+    { value: configuration, text: undefined },
+    read,
+  ) as ApiObject;
   const { metadata } = object;
   if (metadata.managedFields) throw badRequest("metadata.managedFields must be nil");
   if (metadata.name && metadata.name !== name) {
@@ -140,4 +158,3 @@ function readApplied({ context, resource, name, namespace, options }: Write, con
 }
 
 const decoding = ({ fieldValidation }: WriteOptions) => ({ fieldValidation, defaults: false });
-

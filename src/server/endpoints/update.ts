@@ -9,7 +9,8 @@ export async function updateEndpoint(deps: WriteDeps, context: Context, resource
   const options = writeOptions(context, "UpdateOptions");
   const { namespace, name, subresource } = context.info;
   const write: Write = { context, resource, subresource, namespace, name, options };
-  const read = (): Promise<ApiObject> => readObject(context, resource, { fieldValidation: options.fieldValidation, defaults: true });
+  const read = (): Promise<ApiObject> =>
+    readObject(context, resource, { fieldValidation: options.fieldValidation, defaults: true });
   // Decoded once for the usual case; a retry after a lost race needs a fresh one.
   let decoded: ApiObject | undefined = await read();
   try {

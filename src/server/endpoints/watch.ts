@@ -1,6 +1,6 @@
 import { type Resource } from "#api/resource.ts";
-import { forbiddenValue, root } from "#schema/field-error.ts";
 import { type Clock } from "#lib/clock.ts";
+import { forbiddenValue, root } from "#schema/field-error.ts";
 import { type EncodedObject } from "../objects/encode-once.ts";
 import { type Objects } from "../objects/objects.ts";
 import { type Selection } from "../objects/selection.ts";
@@ -102,6 +102,8 @@ function checkInitial({ initial, match }: { initial: string | null; match: strin
     ]);
   }
   if (initial === null && match) {
-    throw optionsFault("ListOptions", [forbiddenValue(path, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")]);
+    throw optionsFault("ListOptions", [
+      forbiddenValue(path, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"),
+    ]);
   }
 }

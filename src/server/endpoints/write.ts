@@ -1,5 +1,5 @@
-import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
 import { validateObjectMeta, validateObjectMetaUpdate } from "#api/meta/validate-meta.ts";
+import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
 import { badRequest, conflict, invalid, isAlreadyExists, staleObject } from "#api/status.ts";
 import { type Clock, timestamp } from "#lib/clock.ts";
 import { equal } from "#lib/equal.ts";
@@ -8,7 +8,7 @@ import { check } from "#schema/check.ts";
 import { type FieldError } from "#schema/field-error.ts";
 import { type Admission } from "../admission/chain.ts";
 import { type AdmissionRequest } from "../admission/plugin.ts";
-import { recordUpdate } from "../apply/managed-fields.ts";
+import { updateManagedFields } from "../apply/managed-fields.ts";
 import { codecOf, EncodedObject } from "../objects/encode-once.ts";
 import { type Objects } from "../objects/objects.ts";
 import { type Context } from "../pipeline.ts";
@@ -23,8 +23,12 @@ export interface WriteDeps {
   readonly hooks: readonly WriteHook[];
 }
 
-/** Runs after validation and before the write. May change the object; what it returns is called if the write fails. */
-export type WriteHook = (write: Write, object: ApiObject, old: ApiObject | undefined) => Promise<(() => void) | undefined> | undefined;
+/** Runs after validation and before the write. May change the object; what it returns is called once the write has ended. */
+export type WriteHook = (
+  write: Write,
+  object: ApiObject,
+  old: ApiObject | undefined,
+) => Promise<(() => void) | undefined> | undefined;
 
 /** One write: what, where and by whom. */
 export interface Write<T extends ApiObject = ApiObject> {
@@ -42,7 +46,11 @@ export interface Write<T extends ApiObject = ApiObject> {
 }
 
 /** mutate → prepare → own fields → validate → admit → persist. The object is not shared yet. */
-export async function createObject<T extends ApiObject>(deps: WriteDeps, write: Write<T>, object: T): Promise<EncodedObject<T>> {
+export async function createObject<T extends ApiObject>(
+  deps: WriteDeps,
+  write: Write<T>,
+  object: T,
+): Promise<EncodedObject<T>> {
   const { resource } = write;
   placeInNamespace(write, object);
   const { generateName } = object.metadata;
@@ -68,13 +76,12 @@ async function createOnce<T extends ApiObject>(deps: WriteDeps, write: Write<T>,
   refuseFaults(resource, object, findFaults(resource, object));
   warn(write, object, undefined);
   await deps.admission.validate(request);
-  const undo = await runHooks(deps, write as unknown as Write, object, undefined);
+  const settle = await runHooks(deps, write as unknown as Write, object, undefined);
   try {
     if (write.options.dryRun) return await dryCreate(deps, resource, object);
     return await deps.objects.create(resource, object);
-  } catch (error) {
-    undo();
-    throw error;
+  } finally {
+    settle();
   }
 }
 
@@ -90,7 +97,11 @@ export interface Updated<T extends ApiObject> {
 const maxAttempts = 20;
 
 /** The same stages for a change; a change that changes nothing is not written. */
-export async function updateObject<T extends ApiObject>(deps: WriteDeps, write: Write<T>, produce: Produce<T>): Promise<Updated<T>> {
+export async function updateObject<T extends ApiObject>(
+  deps: WriteDeps,
+  write: Write<T>,
+  produce: Produce<T>,
+): Promise<Updated<T>> {
   const { resource, namespace, name } = write;
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const current = await deps.objects.get(resource, namespace, name);
@@ -114,25 +125,22 @@ async function updateOnce<T extends ApiObject>(
   prepareUpdate(write, object, old);
   const request = admissionRequest(write, "UPDATE", { object, oldObject: old });
   await deps.admission.mutate(request);
-  countGeneration(resource, object, old);
+  if (!write.trusted) countGeneration(resource, object, old);
   recordOwnership(deps, write, { object, old });
   if (!write.trusted) refuseFaults(resource, object, findUpdateFaults(resource, { object, old, subresource }));
   warn(write, object, old);
   await deps.admission.validate(request);
   if (isFinished(resource, object)) return await finish(deps, write, { object, current });
   if (equal(object, old)) return { encoded: current, changed: false };
-  const undo = await runHooks(deps, write as unknown as Write, object, old);
-  if (options.dryRun) {
-    undo();
-    return { encoded: new EncodedObject<T>(codecOf(resource), current.revision, { object }), changed: true };
-  }
+  const settle = await runHooks(deps, write as unknown as Write, object, old);
   try {
+    if (options.dryRun) {
+      return { encoded: new EncodedObject<T>(codecOf(resource), current.revision, { object }), changed: true };
+    }
     const encoded = await deps.objects.replace(resource, object, current.revision);
-    if (!encoded) undo();
     return encoded && { encoded, changed: true };
-  } catch (error) {
-    undo();
-    throw error;
+  } finally {
+    settle();
   }
 }
 
@@ -142,7 +150,8 @@ async function finish<T extends ApiObject>(
   { resource, options }: Write<T>,
   { object, current }: { object: T; current: EncodedObject<T> },
 ): Promise<Updated<T> | undefined> {
-  if (!options.dryRun && (await deps.objects.remove(resource, object, current.revision)) === undefined) return undefined;
+  if (!options.dryRun && (await deps.objects.remove(resource, object, current.revision)) === undefined)
+    return undefined;
   return { encoded: new EncodedObject<T>(codecOf(resource), current.revision, { object }), changed: true };
 }
 
@@ -153,7 +162,11 @@ export const isFinished = (resource: Resource, object: ApiObject): boolean =>
   (object.metadata.deletionGracePeriodSeconds ?? 0) === 0 &&
   !resource.holdsDeletion?.(object);
 
-async function dryCreate<T extends ApiObject>(deps: WriteDeps, resource: Resource<T>, object: T): Promise<EncodedObject<T>> {
+async function dryCreate<T extends ApiObject>(
+  deps: WriteDeps,
+  resource: Resource<T>,
+  object: T,
+): Promise<EncodedObject<T>> {
   const { namespace = "", name = "" } = object.metadata;
   const cache = await deps.objects.cache(resource);
   if (cache.encoded(namespace, name)) await deps.objects.create(resource, object);
@@ -199,7 +212,11 @@ function matchIdentity(write: Write, { metadata }: ApiObject, { metadata: old }:
   }
   placeInNamespace(write, { metadata });
   if (metadata.uid && metadata.uid !== old.uid) {
-    throw conflict(resource, name, `Precondition failed: UID in precondition: ${metadata.uid}, UID in object meta: ${old.uid}`);
+    throw conflict(
+      resource,
+      name,
+      `Precondition failed: UID in precondition: ${metadata.uid}, UID in object meta: ${old.uid}`,
+    );
   }
   const { resourceVersion } = metadata;
   const conditional = resourceVersion !== undefined && resourceVersion !== "0";
@@ -223,7 +240,13 @@ function keepIdentity(resource: Resource, object: ApiObject, { metadata: old }: 
   object.apiVersion = apiVersionOf(resource);
   const { metadata } = object;
   metadata.resourceVersion = old.resourceVersion ?? "";
-  for (const name of ["uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds"] as const) {
+  for (const name of [
+    "uid",
+    "creationTimestamp",
+    "generation",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+  ] as const) {
     if (old[name] === undefined) delete metadata[name];
     else Object.assign(metadata, { [name]: old[name] });
   }
@@ -253,7 +276,16 @@ function recordOwnership<T extends ApiObject>(
 ): void {
   const { resource, subresource, options } = write;
   if (write.applied) return;
-  recordUpdate({ resource, object, old, subresource, manager: options.manager, now: timestamp(deps.clock.now()) });
+  const managedFields = updateManagedFields({
+    resource: resource as unknown as Resource,
+    oldObject: old,
+    newObject: object,
+    manager: options.manager,
+    subresource,
+    now: deps.clock.now(),
+  });
+  if (managedFields) object.metadata.managedFields = managedFields as ApiObject["metadata"]["managedFields"] & object;
+  else delete object.metadata.managedFields;
 }
 
 function findFaults(resource: Resource, object: ApiObject): FieldError[] {
@@ -299,21 +331,25 @@ export function admissionRequest(
   };
 }
 
-async function runHooks(deps: WriteDeps, write: Write, object: ApiObject, old: ApiObject | undefined): Promise<() => void> {
-  const undos: (() => void)[] = [];
-  const undo = () => {
-    for (const each of undos.reverse()) each();
+async function runHooks(
+  deps: WriteDeps,
+  write: Write,
+  object: ApiObject,
+  old: ApiObject | undefined,
+): Promise<() => void> {
+  const ends: (() => void)[] = [];
+  const settle = () => {
+    for (const end of ends) end();
   };
   try {
     for (const hook of deps.hooks) {
       const running = hook(write, object, old);
-      const undoOne = running && (await running);
-      if (undoOne) undos.push(undoOne);
+      const end = running && (await running);
+      if (end) ends.push(end);
     }
   } catch (error) {
-    undo();
+    settle();
     throw error;
   }
-  return undo;
+  return settle;
 }
-

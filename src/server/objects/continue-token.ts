@@ -14,7 +14,9 @@ export const encodeContinue = ({ revision, after }: ContinueToken): string =>
   Buffer.from(JSON.stringify({ v: version, rv: revision, start: after })).toString("base64url");
 
 export function decodeContinue(token: string): ContinueToken {
-  const fault = badRequest("continue key is not valid: it must be the value that the server sent with the previous chunk");
+  const fault = badRequest(
+    "continue key is not valid: it must be the value that the server sent with the previous chunk",
+  );
   if (token.length > 4096) throw fault;
   let parsed: unknown;
   try {

@@ -75,7 +75,9 @@ export class EncodedObject<T extends ApiObject = ApiObject> implements Encoded<T
   frame(type: FrameType): Uint8Array {
     if (this.#frame?.type === type) return this.#frame.bytes;
     const [before, after] = [`{"type":"${type}","object":`, "}\n"];
-    const bytes = this.#stored ? this.#spliced(before, after) : Buffer.concat([Buffer.from(before), this.json(), Buffer.from(after)]);
+    const bytes = this.#stored
+      ? this.#spliced(before, after)
+      : Buffer.concat([Buffer.from(before), this.json(), Buffer.from(after)]);
     // The object's own bytes are inside the frame: lists use them from there.
     this.#json ??= bytes.subarray(before.length, bytes.length - after.length);
     this.#frame = { type, bytes };

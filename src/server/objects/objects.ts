@@ -4,7 +4,14 @@ import { alreadyExists, notFound, serviceUnavailable } from "#api/status.ts";
 import { type Clock } from "#lib/clock.ts";
 import { type Log } from "#lib/log.ts";
 import { type Informer, type Informers } from "#runtime/informer.ts";
-import { type Change, type Committed, type Refused, type Store, type StoreEvent, StoreUnavailableError } from "#store/store.ts";
+import {
+  type Change,
+  type Committed,
+  type Refused,
+  type Store,
+  type StoreEvent,
+  StoreUnavailableError,
+} from "#store/store.ts";
 import { type RevisionTraces } from "#trace/revision-traces.ts";
 import { currentTrace, type Trace, traceparent } from "#trace/trace.ts";
 import { codecOf, EncodedObject, toStoredBytes } from "./encode-once.ts";
@@ -49,7 +56,13 @@ export class Objects implements AsyncDisposable {
         return trace && traceparent(trace);
       };
       const takeWritten = (event: Pick<StoreEvent, "key" | "value" | "revision">) => this.#takeWritten(event);
-      cache = new WatchCache(resource as unknown as Resource, codecOf(resource), { store, clock, log, traceOf, takeWritten });
+      cache = new WatchCache(resource as unknown as Resource, codecOf(resource), {
+        store,
+        clock,
+        log,
+        traceOf,
+        takeWritten,
+      });
       this.#caches.set(key, cache);
     }
     return cache as unknown as WatchCache<T>;
@@ -87,7 +100,11 @@ export class Objects implements AsyncDisposable {
   }
 
   /** undefined: somebody else was faster, and `expected` no longer holds. */
-  async replace<T extends ApiObject>(resource: Resource<T>, object: T, expected: number): Promise<EncodedObject<T> | undefined> {
+  async replace<T extends ApiObject>(
+    resource: Resource<T>,
+    object: T,
+    expected: number,
+  ): Promise<EncodedObject<T> | undefined> {
     return await this.#put(resource, object, expected);
   }
 
@@ -108,7 +125,11 @@ export class Objects implements AsyncDisposable {
     for (const cache of this.#caches.values()) cache.close();
   }
 
-  async #put<T extends ApiObject>(resource: Resource<T>, object: T, expected: number): Promise<EncodedObject<T> | undefined> {
+  async #put<T extends ApiObject>(
+    resource: Resource<T>,
+    object: T,
+    expected: number,
+  ): Promise<EncodedObject<T> | undefined> {
     const { metadata } = object;
     metadata.resourceVersion = undefined as never;
     metadata.uid ??= randomUUID();
@@ -166,4 +187,3 @@ export const keyOf = (resource: Resource, { metadata }: ApiObject): string => {
   const { namespace, name } = metadata;
   return namespace ? `/registry/${storagePrefix}/${namespace}/${name}` : `/registry/${storagePrefix}/${name}`;
 };
-

@@ -6,8 +6,8 @@ import { type Change, type Informer } from "#runtime/informer.ts";
 import { type Store, type StoreEvent } from "#store/store.ts";
 import { Buckets } from "./buckets.ts";
 import { type Codec, EncodedObject } from "./encode-once.ts";
-import { type Selection } from "./selection.ts";
 import { EventRing } from "./event-ring.ts";
+import { type Selection } from "./selection.ts";
 import { type CacheEvent, type WatchBatch, WatchGroups } from "./watch-groups.ts";
 
 export interface WatchCacheDeps {
@@ -138,7 +138,8 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
 
   async #fill(): Promise<void> {
     const { entries, revision } = await this.#deps.store.list(this.#prefix);
-    for (const entry of entries) this.#buckets.put(entryName(this.#prefix, entry.key), this.#encode(entry.value, entry.revision));
+    for (const entry of entries)
+      this.#buckets.put(entryName(this.#prefix, entry.key), this.#encode(entry.value, entry.revision));
     this.#revision = revision;
     this.#ring.start(revision);
     this.#isReady = true;

@@ -181,7 +181,9 @@ function routeOf({ namespace, name, field }: Selection): { name: string; value: 
 }
 
 function seenAs({ type, encoded, previous }: CacheEvent, selection: Selection): FrameType | undefined {
-  const was = previous !== undefined && (selection.everything ? inNamespace(previous, selection) : selection.matches(previous.object));
+  const was =
+    previous !== undefined &&
+    (selection.everything ? inNamespace(previous, selection) : selection.matches(previous.object));
   if (type === "delete") return was ? "DELETED" : undefined;
   const is = selection.everything ? inNamespace(encoded, selection) : selection.matches(encoded.object);
   if (is) return was ? "MODIFIED" : "ADDED";

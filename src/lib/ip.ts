@@ -1,0 +1,40 @@
+/** An IPv4 range as numbers: addresses are `base` to `base + size - 1`. */
+export interface Cidr {
+  readonly base: number;
+  readonly size: number;
+  readonly bits: number;
+  contains(address: string): boolean;
+}
+
+export function parseCidr(text: string): Cidr {
+  const [address = "", bitsText = ""] = text.split("/");
+  const number = parseIPv4(address);
+  const bits = Number(bitsText);
+  if (number === undefined || !/^\d{1,2}$/.test(bitsText) || bits > 32) throw new Error(`not an IPv4 range: ${text}`);
+  const size = 2 ** (32 - bits);
+  const base = number - (number % size);
+  return {
+    base,
+    size,
+    bits,
+    contains(other) {
+      const at = parseIPv4(other);
+      return at !== undefined && at >= base && at < base + size;
+    },
+  };
+}
+
+/** undefined: not an address in the usual form. */
+export function parseIPv4(text: string): number | undefined {
+  const parts = text.split(".");
+  if (parts.length !== 4) return undefined;
+  let number = 0;
+  for (const part of parts) {
+    if (!/^(0|[1-9]\d{0,2})$/.test(part) || Number(part) > 255) return undefined;
+    number = number * 256 + Number(part);
+  }
+  return number;
+}
+
+export const formatIPv4 = (address: number): string =>
+  [24, 16, 8, 0].map((shift) => Math.floor(address / 2 ** shift) % 256).join(".");

@@ -1,0 +1,103 @@
+/** Counters, gauges and histograms in the text form that Prometheus reads. */
+export class Metrics {
+  readonly #families = new Map<string, Family>();
+
+  counter(name: string, help: string, labels: readonly string[] = []): Counter {
+    const family = this.#family(name, help, { type: "counter", labels });
+    return { add: (values, by = 1) => family.values.set(keyOf(values), (family.values.get(keyOf(values)) ?? 0) + by) };
+  }
+
+  /** Read when somebody asks. */
+  gauge(name: string, help: string, read: () => number): void {
+    this.#family(name, help, { type: "gauge", labels: [] }).read = read;
+  }
+
+  histogram(
+    name: string,
+    help: string,
+    { labels, buckets }: { labels: readonly string[]; buckets: readonly number[] },
+  ): Histogram {
+    const family = this.#family(name, help, { type: "histogram", labels });
+    family.buckets = buckets;
+    return {
+      observe(values, seconds) {
+        const key = keyOf(values);
+        let counts = family.histograms.get(key);
+        if (!counts) {
+          counts = { buckets: new Float64Array(buckets.length), sum: 0, count: 0 };
+          family.histograms.set(key, counts);
+        }
+        const at = buckets.findIndex((limit) => seconds <= limit);
+        if (at >= 0) counts.buckets[at] = (counts.buckets[at] ?? 0) + 1;
+        counts.sum += seconds;
+        counts.count++;
+      },
+    };
+  }
+
+  render(): string {
+    return [...this.#families.values()].map(renderFamily).join("");
+  }
+
+  #family(name: string, help: string, { type, labels }: Pick<Family, "type" | "labels">): Family {
+    const known = this.#families.get(name);
+    if (known) return known;
+    const family: Family = {
+      name,
+      help,
+      type,
+      labels,
+      values: new Map(),
+      histograms: new Map(),
+      buckets: [],
+      read: undefined,
+    };
+    this.#families.set(name, family);
+    return family;
+  }
+}
+
+export interface Counter {
+  add(labels: readonly string[], by?: number): void;
+}
+export interface Histogram {
+  observe(labels: readonly string[], seconds: number): void;
+}
+
+interface Family {
+  readonly name: string;
+  readonly help: string;
+  readonly type: "counter" | "gauge" | "histogram";
+  readonly labels: readonly string[];
+  readonly values: Map<string, number>;
+  readonly histograms: Map<string, { buckets: Float64Array; sum: number; count: number }>;
+  buckets: readonly number[];
+  read: (() => number) | undefined;
+}
+
+const separator = "\u0000";
+const keyOf = (values: readonly string[]): string => values.join(separator);
+
+function renderFamily(family: Family): string {
+  const { name, help, type, labels } = family;
+  const lines = [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`];
+  if (family.read) lines.push(`${name} ${family.read()}`);
+  for (const [key, value] of family.values) lines.push(`${name}${labelText(labels, key)} ${value}`);
+  for (const [key, { buckets, sum, count }] of family.histograms) {
+    let total = 0;
+    family.buckets.forEach((limit, at) => {
+      total += buckets[at] ?? 0;
+      lines.push(`${name}_bucket${labelText(labels, key, `le="${limit}"`)} ${total}`);
+    });
+    lines.push(`${name}_bucket${labelText(labels, key, 'le="+Inf"')} ${count}`);
+    lines.push(`${name}_sum${labelText(labels, key)} ${sum}`, `${name}_count${labelText(labels, key)} ${count}`);
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+function labelText(labels: readonly string[], key: string, extra = ""): string {
+  const values = key.split(separator);
+  const parts = labels.map((label, at) => `${label}=${JSON.stringify(values[at] ?? "")}`);
+  if (extra) parts.push(extra);
+  return parts.length > 0 ? `{${parts.join(",")}}` : "";
+}

@@ -1,0 +1,154 @@
+import { apiVersionOf, type Resource } from "#api/resource.ts";
+import { type ResourceRegistry } from "../registry.ts";
+
+/** What `/api`, `/apis` and below answer, made from the Resources that are served. */
+export interface Discovery {
+  apiVersions(serverAddress: string): unknown;
+  groupList(): unknown;
+  group(name: string): unknown | undefined;
+  resourceList(groupVersion: string): unknown | undefined;
+  /** Everything in one document: `core` for `/api`, the rest for `/apis`. */
+  aggregated(which: "core" | "groups"): { readonly body: Uint8Array; readonly etag: string };
+}
+
+/** Made again only when a Resource has come or gone. */
+export function createDiscovery(resources: ResourceRegistry): Discovery {
+  const cached = new Map<string, { generation: number; value: unknown }>();
+  const once = <V>(key: string, make: () => V): V => {
+    const known = cached.get(key);
+    if (known?.generation === resources.generation) return known.value as V;
+    const value = make();
+    cached.set(key, { generation: resources.generation, value });
+    return value;
+  };
+  return {
+    apiVersions: (address) => ({
+      kind: "APIVersions",
+      versions: ["v1"],
+      serverAddressByClientCIDRs: [{ clientCIDR: "0.0.0.0/0", serverAddress: address }],
+    }),
+    groupList: () =>
+      once("groups", () => ({ kind: "APIGroupList", apiVersion: "v1", groups: groupsOf(resources).map(groupValue) })),
+    group: (name) =>
+      once(`group ${name}`, () => {
+        const found = groupsOf(resources).find((group) => group.name === name);
+        return found && { kind: "APIGroup", apiVersion: "v1", ...groupValue(found) };
+      }),
+    resourceList: (groupVersion) => once(`list ${groupVersion}`, () => resourceList(resources, groupVersion)),
+    aggregated: (which) => once(`aggregated ${which}`, () => aggregated(resources, which)),
+  };
+}
+
+interface Group {
+  readonly name: string;
+  readonly versions: readonly string[];
+}
+
+function groupsOf(resources: ResourceRegistry): Group[] {
+  const versions = new Map<string, Set<string>>();
+  for (const { group, version } of resources.all()) {
+    if (!group) continue;
+    const known = versions.get(group);
+    if (known) known.add(version);
+    else versions.set(group, new Set([version]));
+  }
+  return [...versions].map(([name, found]) => ({ name, versions: [...found].sort(newestFirst) }));
+}
+
+/** v2 before v1 before v1beta1. */
+function newestFirst(a: string, b: string): number {
+  const rank = (version: string): number[] => {
+    const [, major = "0", stage = "", minor = "0"] = /^v(\d+)(alpha|beta)?(\d+)?$/.exec(version) ?? [];
+    return [stage === "" ? 2 : stage === "beta" ? 1 : 0, Number(major), Number(minor)];
+  };
+  const [left, right] = [rank(a), rank(b)];
+  for (let i = 0; i < 3; i++) if (left[i] !== right[i]) return (right[i] ?? 0) - (left[i] ?? 0);
+  return 0;
+}
+
+function groupValue({ name, versions }: Group) {
+  const all = versions.map((version) => ({ groupVersion: `${name}/${version}`, version }));
+  return { name, versions: all, preferredVersion: all[0] };
+}
+
+function resourceList(resources: ResourceRegistry, groupVersion: string): unknown | undefined {
+  const served = resources.ofGroupVersion(groupVersion);
+  if (served.length === 0) return undefined;
+  return {
+    kind: "APIResourceList",
+    apiVersion: "v1",
+    groupVersion,
+    resources: served.flatMap(resourceValues).sort((a, b) => (a.name < b.name ? -1 : 1)),
+  };
+}
+
+function resourceValues(resource: Resource) {
+  const { plural, singular, kind, scope, verbs, shortNames, categories } = resource;
+  const namespaced = scope === "Namespaced";
+  const own = {
+    name: plural,
+    singularName: singular,
+    namespaced,
+    kind,
+    verbs,
+    ...(shortNames.length > 0 ? { shortNames } : {}),
+    ...(categories.length > 0 ? { categories } : {}),
+  };
+  const parts = resource.subresources.map(({ name, verbs: partVerbs, body }) => ({
+    name: `${plural}/${name}`,
+    singularName: "",
+    namespaced,
+    ...(body && apiVersionOf(body) !== apiVersionOf(resource) ? { group: body.group, version: body.version } : {}),
+    kind: body?.kind ?? kind,
+    verbs: partVerbs,
+  }));
+  return [own, ...parts];
+}
+
+function aggregated(resources: ResourceRegistry, which: "core" | "groups"): { body: Uint8Array; etag: string } {
+  const groups = which === "core" ? [{ name: "", versions: ["v1"] }] : groupsOf(resources);
+  const value = {
+    kind: "APIGroupDiscoveryList",
+    apiVersion: "apidiscovery.k8s.io/v2",
+    metadata: {},
+    items: groups.map(({ name, versions }) => ({
+      metadata: name ? { name } : {},
+      versions: versions.map((version) => ({
+        version,
+        resources: resources.ofGroupVersion(apiVersionOf({ group: name, version })).map(discoveryOf),
+        freshness: "Current",
+      })),
+    })),
+  };
+  const body = Buffer.from(JSON.stringify(value));
+  return { body, etag: `"${fingerprint(body)}"` };
+}
+
+function discoveryOf(resource: Resource) {
+  const { plural, singular, kind, group, version, scope, verbs, shortNames, categories, subresources } = resource;
+  return {
+    resource: plural,
+    responseKind: { group, version, kind },
+    scope: scope === "Namespaced" ? "Namespaced" : "Cluster",
+    singularResource: singular,
+    verbs,
+    ...(shortNames.length > 0 ? { shortNames } : {}),
+    ...(categories.length > 0 ? { categories } : {}),
+    ...(subresources.length > 0
+      ? {
+          subresources: subresources.map(({ name, verbs: partVerbs, body }) => ({
+            subresource: name,
+            responseKind: body ?? { group, version, kind },
+            verbs: partVerbs,
+          })),
+        }
+      : {}),
+  };
+}
+
+/** FNV-1a: tells documents apart, nothing more. */
+export function fingerprint(bytes: Uint8Array): string {
+  let hash = 0x811c9dc5;
+  for (const byte of bytes) hash = Math.imul(hash ^ byte, 0x01000193);
+  return (hash >>> 0).toString(16).padStart(8, "0");
+}

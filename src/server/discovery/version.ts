@@ -1,0 +1,18 @@
+/** The Kubernetes whose API this is, in the form that `kubectl version` reads. */
+export const kubernetesVersion = "v1.36.4";
+
+export const versionInfo = {
+  major: "1",
+  minor: "36",
+  emulationMajor: "1",
+  emulationMinor: "36",
+  minCompatibilityMajor: "1",
+  minCompatibilityMinor: "35",
+  gitVersion: `${kubernetesVersion}+orlop`,
+  gitCommit: "",
+  gitTreeState: "clean",
+  buildDate: "2026-08-01T00:00:00Z",
+  goVersion: "none",
+  compiler: "v8",
+  platform: "linux/amd64",
+};

@@ -1,0 +1,107 @@
+import { type ApiObject, groupResource, type Resource } from "#api/resource.ts";
+import { methodNotAllowed, StatusError } from "#api/status.ts";
+import { createEndpoint } from "./endpoints/create.ts";
+import { deleteCollection, deleteEndpoint } from "./endpoints/delete.ts";
+import { listObjects } from "./endpoints/list.ts";
+import { patchEndpoint } from "./endpoints/patch.ts";
+import { readScale, writeScale } from "./endpoints/scale.ts";
+import { updateEndpoint } from "./endpoints/update.ts";
+import { watchObjects } from "./endpoints/watch.ts";
+import { type WriteDeps } from "./endpoints/write.ts";
+import { type Answer, type Context, type Next } from "./pipeline.ts";
+import { type ResourceRegistry } from "./registry.ts";
+
+/** A subresource, or a kind that is answered and not stored. */
+export type Endpoint = (context: Context, resource: Resource) => Answer | Promise<Answer>;
+
+export interface DispatchDeps extends WriteDeps {
+  readonly resources: ResourceRegistry;
+  /** By `plural/subresource`, as in `pods/binding`. `status` and `scale` work for every Resource that has them. */
+  readonly subresources: ReadonlyMap<string, Endpoint>;
+  /** By `plural.group`: reviews and the like, which are answered and not stored. */
+  readonly reviews: ReadonlyMap<string, Endpoint>;
+  /** Paths that are not about a resource. undefined: nothing is there. */
+  nonResource(context: Context): Answer | undefined | Promise<Answer | undefined>;
+}
+
+/** From what a request asks for to the code that does it. */
+export const dispatch =
+  (deps: DispatchDeps): Next =>
+  async (context) => {
+    const { info } = context;
+    if (!info.isResource) return (await deps.nonResource(context)) ?? noSuchPath();
+    const resource = deps.resources.find(info.group, info.version, info.resource);
+    if (!resource) return noSuchPath();
+    return await toResource(deps, placed(context, resource), resource);
+  };
+
+/** A namespace is in no namespace itself, though authorisation counts it as in its own. */
+function placed(context: Context, resource: Resource): Context {
+  const { info } = context;
+  if (resource.scope === "Namespaced" || !info.namespace) return context;
+  if (resource.plural !== "namespaces") return noSuchPath();
+  return { ...context, info: { ...info, namespace: "" } };
+}
+
+async function toResource(deps: DispatchDeps, context: Context, resource: Resource): Promise<Answer> {
+  const { info } = context;
+  if (info.subresource) return await toSubresource(deps, context, resource);
+  const review = deps.reviews.get(groupResource(resource, resource.plural));
+  if (review && info.verb === "create") return await review(context, resource);
+  checkVerb(context, resource.verbs);
+  if (resource.scope === "Namespaced" && !info.namespace && (info.name || info.verb === "create")) return noSuchPath();
+  return await toVerb(deps, context, resource);
+}
+
+function toVerb(deps: DispatchDeps, context: Context, resource: Resource): Answer | Promise<Answer> {
+  switch (context.info.verb) {
+    case "get":
+      return getEndpoint(deps, context, resource);
+    case "list":
+      return listObjects(deps.objects, context, resource);
+    case "watch":
+      return watchObjects(deps, context, resource);
+    case "create":
+      return createEndpoint(deps, context, resource);
+    case "update":
+      return updateEndpoint(deps, context, resource);
+    case "patch":
+      return patchEndpoint(deps, context, resource);
+    case "delete":
+      return deleteEndpoint(deps, context, resource);
+    case "deletecollection":
+      return deleteCollection(deps, context, resource);
+    default:
+      throw notAllowed();
+  }
+}
+
+async function toSubresource(deps: DispatchDeps, context: Context, resource: Resource): Promise<Answer> {
+  const { subresource, verb } = context.info;
+  const declared = resource.subresources.find(({ name }) => name === subresource);
+  if (!declared) return noSuchPath();
+  const own = deps.subresources.get(`${resource.plural}/${subresource}`);
+  if (own) return await own(context, resource);
+  checkVerb(context, declared.verbs);
+  if (declared.scale) {
+    return verb === "get" ? await readScale(deps, context, resource) : await writeScale(deps, context, resource);
+  }
+  return await toVerb(deps, context, resource);
+}
+
+async function getEndpoint(deps: DispatchDeps, context: Context, resource: Resource): Promise<Answer> {
+  const { namespace, name } = context.info;
+  const encoded = await deps.objects.get<ApiObject>(resource, namespace, name);
+  return { type: "object", status: 200, resource, encoded };
+}
+
+function checkVerb({ info }: Context, verbs: readonly string[]): void {
+  if (!verbs.includes(info.verb)) throw notAllowed();
+}
+
+const notAllowed = (): StatusError =>
+  methodNotAllowed("the server does not allow this method on the requested resource");
+
+export function noSuchPath(): never {
+  throw new StatusError("NotFound", "the server could not find the requested resource");
+}

@@ -1,0 +1,76 @@
+import { Binding } from "#api/core/binding.ts";
+import { Pod } from "#api/core/pod.ts";
+import { withCondition } from "#api/meta/condition.ts";
+import { type Resource } from "#api/resource.ts";
+import { conflict, invalid } from "#api/status.ts";
+import { timestamp } from "#lib/clock.ts";
+import { type FieldError, invalidValue, requiredValue, root, unsupportedValue } from "#schema/field-error.ts";
+import { type Answer, type Context } from "../pipeline.ts";
+import { readObject } from "./body.ts";
+import { writeOptions } from "./options.ts";
+import { updateObject, type Write, type WriteDeps } from "./write.ts";
+
+/** POST pods/NAME/binding, and the older POST bindings: the scheduler's word on where a pod runs. */
+export const bindingEndpoint =
+  (deps: WriteDeps) =>
+  async (context: Context, _resource: Resource): Promise<Answer> => {
+    const options = writeOptions(context, "CreateOptions");
+    const binding = await readObject(context, Binding, { fieldValidation: options.fieldValidation, defaults: true });
+    const name = context.info.resource === "pods" ? context.info.name : (binding.metadata.name ?? "");
+    const faults = [...validateBinding(binding)];
+    if (faults.length > 0) throw invalid(Binding, name, faults);
+    const { namespace } = context.info;
+    const write: Write<Pod> = {
+      context,
+      resource: Pod,
+      subresource: "binding",
+      namespace,
+      name,
+      options,
+      trusted: true,
+    };
+    await updateObject(deps, write, (pod) => boundPod(pod, binding, timestamp(deps.clock.now())));
+    return {
+      type: "value",
+      status: 201,
+      value: { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", code: 201 },
+    };
+  };
+
+function boundPod(pod: Pod, binding: Binding, now: string): Pod {
+  const name = pod.metadata.name ?? "";
+  const { uid, annotations, resourceVersion } = binding.metadata;
+  if (uid && uid !== pod.metadata.uid) {
+    throw conflict(
+      Pod,
+      name,
+      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${pod.metadata.uid}`,
+    );
+  }
+  if (pod.metadata.deletionTimestamp)
+    throw conflict(Pod, name, `pod ${name} is being deleted, cannot be assigned to a host`);
+  if (pod.spec.nodeName)
+    throw conflict(Pod, name, `pod ${name} is already assigned to node ${JSON.stringify(pod.spec.nodeName)}`);
+  if ((pod.spec.schedulingGates?.length ?? 0) > 0)
+    throw conflict(Pod, name, `pod ${name} has non-empty .spec.schedulingGates`);
+  const scheduled = { type: "PodScheduled", status: "True" as const, lastTransitionTime: now };
+  const metadata = {
+    ...pod.metadata,
+    ...(annotations ? { annotations: { ...pod.metadata.annotations, ...annotations } } : {}),
+    ...(resourceVersion ? { resourceVersion } : {}),
+  };
+  return {
+    ...pod,
+    metadata,
+    spec: { ...pod.spec, nodeName: binding.target.name ?? "" },
+    status: { ...pod.status, conditions: withCondition(pod.status?.conditions, scheduled) },
+  };
+}
+
+function* validateBinding({ target }: Binding): Iterable<FieldError> {
+  const path = root.child("target");
+  if (target.kind && target.kind !== "Node")
+    yield unsupportedValue(path.child("kind"), target.kind, ["Node", "<empty>"]);
+  if (!target.name) yield requiredValue(path.child("name"));
+  else if (target.name.includes("/")) yield invalidValue(path.child("name"), target.name, "may not contain '/'");
+}

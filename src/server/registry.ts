@@ -1,0 +1,40 @@
+import { apiVersionOf, type Resource } from "#api/resource.ts";
+
+/** Every Resource that is served: the built-in ones, and those that custom resource definitions add at run time. */
+export class ResourceRegistry {
+  readonly #byPath = new Map<string, Resource>();
+  #generation = 0;
+
+  constructor(resources: readonly Resource[]) {
+    for (const resource of resources) this.add(resource);
+  }
+
+  /** Changes whenever a Resource comes or goes: what was derived from `all` is to be derived again. */
+  get generation(): number {
+    return this.#generation;
+  }
+
+  add(resource: Resource): void {
+    this.#byPath.set(pathOf(resource.group, resource.version, resource.plural), resource);
+    this.#generation++;
+  }
+
+  remove(resource: Resource): void {
+    this.#byPath.delete(pathOf(resource.group, resource.version, resource.plural));
+    this.#generation++;
+  }
+
+  find(group: string, version: string, plural: string): Resource | undefined {
+    return this.#byPath.get(pathOf(group, version, plural));
+  }
+
+  all(): readonly Resource[] {
+    return [...this.#byPath.values()];
+  }
+
+  ofGroupVersion(groupVersion: string): readonly Resource[] {
+    return this.all().filter((resource) => apiVersionOf(resource) === groupVersion);
+  }
+}
+
+const pathOf = (group: string, version: string, plural: string): string => `${group}/${version}/${plural}`;

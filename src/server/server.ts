@@ -1,0 +1,188 @@
+import { type Answer, type ApiRequest } from "#api/exchange.ts";
+import { internalError, StatusError } from "#api/status.ts";
+import { type Clock } from "#lib/clock.ts";
+import { type Log } from "#lib/log.ts";
+import { type Metrics } from "#lib/metrics.ts";
+import { type Random, randomHex } from "#lib/random.ts";
+import { currentTrace, parseTraceparent, type Trace } from "#trace/trace.ts";
+import { type Authenticator } from "./authenticate/authenticator.ts";
+import { authenticate } from "./authenticate/chain.ts";
+import { impersonate } from "./authenticate/impersonate.ts";
+import { type Authorizer } from "./authorize/authorizer.ts";
+import { authorize } from "./authorize/chain.ts";
+import { type DispatchDeps, dispatch } from "./dispatch.ts";
+import { negotiate } from "./negotiate.ts";
+import { type Context, type Next, pipeline } from "./pipeline.ts";
+import { parseRequestInfo } from "./request-info.ts";
+import { render, type Wire } from "./respond.ts";
+import { type IncludeObject } from "./table.ts";
+
+export interface ServerDeps extends DispatchDeps {
+  readonly authenticators: readonly Authenticator[];
+  readonly authorizers: readonly Authorizer[];
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+/** The whole server is a function from request to answer. */
+export interface ApiServer {
+  /** For callers in this process: an object in, an object out; throws StatusError. */
+  handle(request: ApiRequest): Promise<Answer>;
+  /** For sockets: never throws. */
+  serve(request: ApiRequest): Promise<Served>;
+}
+
+/** An answer with all that a socket needs to send it. */
+export interface Served {
+  readonly wire: Wire;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly warnings: string[];
+  readonly acceptEncoding: string | undefined;
+}
+
+/** Every request runs this gauntlet, top to bottom. */
+const gauntlet = (deps: ServerDeps): Next =>
+  pipeline(
+    [
+      countRequests(deps),
+      authenticate(deps.authenticators),
+      impersonate(deps.authorizers),
+      authorize(deps.authorizers),
+    ],
+    dispatch(deps),
+  );
+
+export function createApiServer(deps: ServerDeps): ApiServer {
+  const run = gauntlet(deps);
+  const traceIds = traceSource(deps.random);
+  const handleIn = (context: Context): Answer | Promise<Answer> => currentTrace.run(context.trace, run, context);
+  return {
+    async handle(request) {
+      try {
+        return await handleIn(contextOf(request, traceIds));
+      } catch (error) {
+        throw toStatusError(error, request, deps.log);
+      }
+    },
+    async serve(request) {
+      let context: Context | undefined;
+      try {
+        const fault = "fault" in request ? request.fault : undefined;
+        context = contextOf(request, traceIds);
+        if (fault !== undefined) throw fault;
+        const answer = await handleIn(context);
+        return served(context, await render(answer, renderOptions(context, deps.clock)));
+      } catch (error) {
+        return await renderError(request, context, toStatusError(error, request, deps.log));
+      }
+    },
+  };
+}
+
+const emptyQuery = new URLSearchParams();
+const nobody = { name: "", groups: [] };
+
+function contextOf(request: ApiRequest, traceIds: (parent: Trace | undefined) => Trace): Context {
+  const query = request.query === "" ? emptyQuery : new URLSearchParams(request.query);
+  return {
+    request,
+    info: parseRequestInfo(request.method, request.path, query),
+    query,
+    trace: traceIds(parseTraceparent(request.headers["traceparent"]) ?? currentTrace.getStore()),
+    user: nobody,
+    warnings: [],
+    annotations: new Map(),
+  };
+}
+
+/** Ids that never repeat in one run, and practically never between two: random start, then counted on. */
+function traceSource(random: Random): (parent: Trace | undefined) => Trace {
+  const prefix = randomHex(random, 10);
+  let count = 0;
+  const next = (): string => (++count).toString(16).padStart(12, "0");
+  return (parent) => {
+    const id = next();
+    return { traceId: parent?.traceId ?? prefix + id, spanId: prefix.slice(0, 4) + id };
+  };
+}
+
+const includes: readonly IncludeObject[] = ["None", "Metadata", "Object"];
+
+function renderOptions({ request, query }: Context, clock: Clock) {
+  const include = includes.find((name) => name === query.get("includeObject")) ?? "Metadata";
+  return { negotiated: negotiate(request.headers["accept"]), include, now: () => clock.now() };
+}
+
+const served = ({ request, trace, warnings }: Context, wire: Wire): Served => ({
+  wire,
+  headers: { "audit-id": trace.traceId },
+  warnings: warnings.map((text) => `299 - ${JSON.stringify(text.slice(0, 4096))}`),
+  acceptEncoding: request.headers["accept-encoding"],
+});
+
+async function renderError(request: ApiRequest, context: Context | undefined, error: StatusError): Promise<Served> {
+  const wire = await errorWire(request, error);
+  const retryAfter = error.details?.retryAfterSeconds;
+  const headers: Record<string, string> = retryAfter ? { "retry-after": String(retryAfter) } : {};
+  if (!context) return { wire, headers, warnings: [], acceptEncoding: undefined };
+  const rendered = served(context, wire);
+  return { ...rendered, headers: { ...rendered.headers, ...headers } };
+}
+
+async function errorWire(request: ApiRequest, error: StatusError): Promise<Wire> {
+  const answer = { type: "value", status: error.code, value: error } as const;
+  const now = () => 0;
+  try {
+    const { encoding } = negotiate(request.headers["accept"]);
+    return await render(answer, {
+      negotiated: { encoding, as: undefined, discovery: undefined },
+      include: "Metadata",
+      now,
+    });
+  } catch {
+    // The client accepts nothing that we have: it gets JSON all the same, as a last word.
+    return await render(answer, { negotiated: negotiate(undefined), include: "Metadata", now });
+  }
+}
+
+/** The only place where an unknown error becomes an answer: it says nothing about the inside. */
+function toStatusError(error: unknown, request: ApiRequest, log: Log): StatusError {
+  const status = error instanceof StatusError ? error : internalError(error);
+  if (status.code >= 500 && status.reason !== "Timeout") {
+    log.error("request failed", { method: request.method, path: request.path, error });
+  }
+  return status;
+}
+
+const seconds = [
+  0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
+];
+
+function countRequests({ metrics, clock }: ServerDeps) {
+  const labels = ["verb", "group", "version", "resource", "subresource"];
+  const total = metrics.counter("apiserver_request_total", "Requests by verb, resource and answer.", [
+    ...labels,
+    "code",
+  ]);
+  const duration = metrics.histogram("apiserver_request_duration_seconds", "How long requests took.", {
+    labels,
+    buckets: seconds,
+  });
+  return async (context: Context, next: Next): Promise<Answer> => {
+    const { verb, group, version, resource, subresource } = context.info;
+    const values = [verb.toUpperCase(), group, version, resource, subresource];
+    const start = clock.now();
+    try {
+      const answer = await next(context);
+      total.add([...values, "status" in answer ? String(answer.status) : "200"]);
+      return answer;
+    } catch (error) {
+      total.add([...values, error instanceof StatusError ? String(error.code) : "500"]);
+      throw error;
+    } finally {
+      if (verb !== "watch") duration.observe(values, (clock.now() - start) / 1000);
+    }
+  };
+}

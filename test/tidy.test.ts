@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import path from "node:path";
+import { test } from "node:test";
+
+const root = path.resolve(import.meta.dirname, "..");
+const src = path.join(root, "src");
+
+/** Which folders of src/ each folder may import. Reading it top to bottom is the architecture. */
+const layers: Record<string, readonly string[]> = {
+  lib: [],
+  trace: ["lib"],
+  schema: ["lib"],
+  api: ["lib", "schema"],
+  store: ["lib"],
+  client: ["lib", "schema", "api", "trace"],
+  runtime: ["lib", "api", "client", "trace"],
+  server: ["lib", "schema", "api", "store", "client", "runtime", "trace"],
+  controllers: ["lib", "api", "client", "runtime", "trace"],
+  scheduler: ["lib", "api", "client", "runtime", "trace"],
+  kubelet: ["lib", "schema", "api", "client", "runtime", "trace"],
+  proxy: ["lib", "api", "client", "runtime", "trace"],
+  dns: ["lib", "api", "client", "runtime", "trace"],
+  why: ["lib", "api", "client", "runtime", "trace"],
+  cli: ["lib", "schema", "api", "client", "runtime", "trace", "why"],
+};
+/** Folders where the parts meet: they may import anything. */
+const meetingPlaces = ["bin", "testing", "cluster"];
+
+function* filesBelow(folder: string): Iterable<string> {
+  for (const entry of readdirSync(folder)) {
+    const file = path.join(folder, entry);
+    if (statSync(file).isDirectory()) yield* filesBelow(file);
+    else if (entry.endsWith(".ts")) yield file;
+  }
+}
+
+const isTest = (file: string): boolean => /\.(test|suite)\.ts$/.test(file);
+const sources = [...filesBelow(src)].map((file) => ({
+  file: path.relative(src, file),
+  text: readFileSync(file, "utf8"),
+}));
+
+test("every import goes down the layers", () => {
+  const wrong: string[] = [];
+  for (const { file, text } of sources) {
+    const folder = file.split(path.sep)[0] ?? "";
+    if (meetingPlaces.includes(folder) || isTest(file)) continue;
+    const allowed = layers[folder];
+    assert(allowed, `src/${folder} is not in the table of layers`);
+    for (const [, target = ""] of text.matchAll(/from "#([a-z-]+)\//g)) {
+      if (target !== folder && !allowed.includes(target)) wrong.push(`${file} imports ${target}`);
+    }
+    for (const [, target = ""] of text.matchAll(/from "(\.\.\/[^"]+)"/g)) {
+      const resolved = path.relative(src, path.resolve(src, path.dirname(file), target)).split(path.sep)[0];
+      if (resolved !== folder) wrong.push(`${file} leaves its folder by ${target}`);
+    }
+  }
+  assert.deepEqual(wrong, []);
+});
+
+const banned: readonly { readonly pattern: RegExp; readonly why: string }[] = [
+  { pattern: /\bDate\.now\(|new Date\(\)/, why: "time comes from the Clock" },
+  { pattern: /\bset(Timeout|Interval)\(/, why: "timers come from the Clock" },
+  { pattern: /\bMath\.random\(/, why: "chance comes from an injected source" },
+  { pattern: /\bconsole\./, why: "say it through the Log" },
+  { pattern: /\bas any\b|: any\b/, why: "say what it is" },
+];
+
+test("clocks, timers, chance and the console are injected", () => {
+  const wrong: string[] = [];
+  for (const { file, text } of sources) {
+    const folder = file.split(path.sep)[0] ?? "";
+    if (["lib", "bin", "testing", "cli", "cluster"].includes(folder) || isTest(file)) continue;
+    text.split("\n").forEach((line, index) => {
+      for (const { pattern, why } of banned) {
+        if (pattern.test(line) && !line.trimStart().startsWith("//") && !line.includes("biome-ignore")) {
+          wrong.push(`${file}:${index + 1}: ${why}`);
+        }
+      }
+    });
+  }
+  assert.deepEqual(wrong, []);
+});
+
+test("no file is longer than 600 lines", () => {
+  const long = sources
+    .filter(({ file, text }) => !isTest(file) && text.split("\n").length > 600)
+    .map(({ file }) => file);
+  assert.deepEqual(long, []);
+});
