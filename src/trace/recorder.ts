@@ -79,13 +79,11 @@ export interface RecorderDeps {
   readonly capacity?: number;
 }
 
-/** The last hops, found by trace and by object. */
+/** The last hops. Recording is on the hot path and only appends; finding is for people and reads them all. */
 export class TraceRecorder {
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #ring: RingBuffer<Hop>;
-  readonly #byTrace = new Map<string, Set<Hop>>();
-  readonly #byObject = new Map<string, Set<Hop>>();
   readonly #handlers = new Set<(hop: Hop) => void>();
 
   constructor({ clock, random = systemRandom, capacity = 20_000 }: RecorderDeps) {
@@ -116,20 +114,17 @@ export class TraceRecorder {
 
   /** For hops that were measured elsewhere: by another process, or within a request. */
   record(hop: Hop): void {
-    const oldest = this.#ring.push(hop);
-    if (oldest) this.#forget(oldest);
-    add(this.#byTrace, hop.traceId, hop);
-    if (hop.object) add(this.#byObject, keyOf(hop.object), hop);
+    this.#ring.push(hop);
     for (const handler of this.#handlers) handler(hop);
   }
 
   /** Oldest first. */
   byTrace(traceId: string): Hop[] {
-    return [...(this.#byTrace.get(traceId) ?? [])];
+    return [...this.#ring].filter((hop) => hop.traceId === traceId);
   }
   /** Every hop that was about the object itself, oldest first. */
   byObject(object: HopObject): Hop[] {
-    return [...(this.#byObject.get(keyOf(object)) ?? [])];
+    return [...this.#ring].filter((hop) => hop.object !== undefined && isSame(hop.object, object));
   }
   /** The traces that touched the object, the newest first. */
   tracesOf(object: HopObject): string[] {
@@ -143,11 +138,6 @@ export class TraceRecorder {
   subscribe(handler: (hop: Hop) => void): () => void {
     this.#handlers.add(handler);
     return () => this.#handlers.delete(handler);
-  }
-
-  #forget(hop: Hop): void {
-    remove(this.#byTrace, hop.traceId, hop);
-    if (hop.object) remove(this.#byObject, keyOf(hop.object), hop);
   }
 }
 
@@ -165,19 +155,8 @@ export const childOf = ({ traceId }: Trace, random: Random = systemRandom): Trac
 /** All zeros is not an id in W3C's trace context. */
 function nonZeroHex(random: Random, bytes: number): string {
   const hex = randomHex(random, bytes);
-  return /[^0]/.test(hex) ? hex : `${hex.slice(1)}1`;
+  return Number.parseInt(hex, 16) === 0 ? `${hex.slice(1)}1` : hex;
 }
 
-const keyOf = ({ resource, namespace, name }: HopObject): string => `${resource}/${namespace}/${name}`;
-
-function add(index: Map<string, Set<Hop>>, key: string, hop: Hop): void {
-  const hops = index.get(key);
-  if (hops) hops.add(hop);
-  else index.set(key, new Set([hop]));
-}
-
-function remove(index: Map<string, Set<Hop>>, key: string, hop: Hop): void {
-  const hops = index.get(key);
-  hops?.delete(hop);
-  if (hops?.size === 0) index.delete(key);
-}
+const isSame = (a: HopObject, b: HopObject): boolean =>
+  a.name === b.name && a.namespace === b.namespace && a.resource === b.resource;

@@ -28,12 +28,12 @@ export class RevisionTraces {
     const at = slot * words;
     const ids = this.#ids;
     this.#revisions[slot] = revision;
-    ids[at] = Number.parseInt(traceId.slice(0, 8), 16);
-    ids[at + 1] = Number.parseInt(traceId.slice(8, 16), 16);
-    ids[at + 2] = Number.parseInt(traceId.slice(16, 24), 16);
-    ids[at + 3] = Number.parseInt(traceId.slice(24, 32), 16);
-    ids[at + 4] = Number.parseInt(spanId.slice(0, 8), 16);
-    ids[at + 5] = Number.parseInt(spanId.slice(8, 16), 16);
+    ids[at] = word(traceId, 0);
+    ids[at + 1] = word(traceId, 8);
+    ids[at + 2] = word(traceId, 16);
+    ids[at + 3] = word(traceId, 24);
+    ids[at + 4] = word(spanId, 0);
+    ids[at + 5] = word(spanId, 8);
   }
 
   /** undefined if the revision had no trace, or is too old. */
@@ -47,3 +47,13 @@ export class RevisionTraces {
 }
 
 const eightDigits = (word: number): string => word.toString(16).padStart(8, "0");
+
+/** Eight lower-case hex digits as a number; several times as fast as `parseInt` of a slice. */
+function word(hex: string, from: number): number {
+  let value = 0;
+  for (let at = from; at < from + 8; at++) {
+    const code = hex.charCodeAt(at);
+    value = (value << 4) | (code < 58 ? code - 48 : code - 87);
+  }
+  return value;
+}
