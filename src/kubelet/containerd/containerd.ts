@@ -1,9 +1,11 @@
+import { existsSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import net from "node:net";
 import type { Clock } from "#lib/clock.ts";
 import { isGrpcError } from "#lib/grpc/status.ts";
 import type { Log } from "#lib/log.ts";
 import { isRunning, listProcesses, signalProcess, startDaemon } from "#lib/processes.ts";
+import { neverAborted } from "#lib/tasks.ts";
 import { ContainerdRuntime } from "../runtime/containerd.ts";
 import { renderContainerdConfig } from "./config.ts";
 import { type HostFacts, probeHost } from "./host.ts";
@@ -72,13 +74,24 @@ export async function stopContainerd(
 ): Promise<void> {
   const { dataDir, clock, log } = options;
   const paths = containerdPaths(dataDir);
-  const pid = await runningPid(paths);
+  const pid = (await runningPid(paths)) ?? (await revive(paths, { clock, log }));
   if (pid !== undefined) {
     await removeAllPods(paths, { clock, log });
     await endProcess(pid, clock);
   }
   await sweepLeftovers(paths, log);
   if (options.removeData) await rm(`${dataDir}/containerd`, { recursive: true, force: true });
+}
+
+/** One that was killed is started once more, since only it can take down the networks of its pods in order. */
+async function revive(paths: ContainerdPaths, deps: Deps): Promise<number | undefined> {
+  if (!existsSync(paths.pidFile) || !existsSync(paths.config)) return undefined;
+  try {
+    return await launch(paths, { ...deps, signal: neverAborted });
+  } catch (error) {
+    deps.log.warn("containerd did not start again to be stopped", { error });
+    return undefined;
+  }
 }
 
 interface Deps {

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, statfs } from "node:fs/promises";
 import { runCommand } from "#lib/processes.ts";
+import type { CgroupMode } from "../resources/cgroups.ts";
 
 /** What this machine allows, as far as it decides how containerd is set up. */
 export interface HostFacts {
@@ -12,8 +13,6 @@ export interface HostFacts {
   readonly snapshotter: "overlayfs" | "native";
   readonly cniBinDir: string;
 }
-/** `hybrid`: the controllers are in v1, beside an empty v2 tree. */
-export type CgroupMode = "v1" | "v2" | "hybrid";
 
 export async function probeHost(dataDir: string): Promise<HostFacts> {
   const [cgroups, canRaisePriority, overlays] = await Promise.all([

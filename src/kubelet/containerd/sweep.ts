@@ -1,6 +1,8 @@
-import { readdir, readFile, rm, rmdir } from "node:fs/promises";
+import { readFile, rm } from "node:fs/promises";
 import type { Log } from "#lib/log.ts";
 import { listProcesses, runCommand, signalProcess } from "#lib/processes.ts";
+import { openCgroups } from "../resources/cgroups.ts";
+import { detectCgroups } from "./host.ts";
 import type { ContainerdPaths } from "./paths.ts";
 
 /** Removes by hand what is left when containerd has gone, or was killed: in the order in which each lets go. */
@@ -10,7 +12,7 @@ export async function sweepLeftovers(paths: ContainerdPaths, log: Log): Promise<
     log.warn("shim left over", { pid });
     signalProcess(pid, "SIGKILL");
   }
-  await removeCgroups(paths.cgroupRoot);
+  await openCgroups(await detectCgroups("/sys/fs/cgroup")).remove(paths.cgroupRoot);
   await unmountUnder([paths.runDir, paths.root]);
   await rm(paths.runDir, { recursive: true, force: true });
 }
@@ -38,27 +40,3 @@ export async function mountsUnder(directories: readonly string[]): Promise<strin
 /** The kernel writes blanks and backslashes in mount points as octal numbers. */
 const unescapeMount = (point: string): string =>
   point.replace(/\\(\d{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
-
-/** Removes a cgroup, in every hierarchy, with all below it and what still runs there. */
-export async function removeCgroups(cgroup: string, mountPoint = "/sys/fs/cgroup"): Promise<void> {
-  const hierarchies = (await readdir(mountPoint, { withFileTypes: true })).filter((entry) => entry.isDirectory());
-  const roots = [mountPoint, ...hierarchies.map(({ name }) => `${mountPoint}/${name}`)];
-  for (const root of roots) await removeTree(`${root}${cgroup}`);
-}
-
-async function removeTree(dir: string): Promise<void> {
-  const entries = await readdir(dir, { withFileTypes: true }).catch(() => undefined);
-  if (entries === undefined) return; // Not in this hierarchy.
-  for (const entry of entries) if (entry.isDirectory()) await removeTree(`${dir}/${entry.name}`);
-  for (let attempt = 0; attempt < 50; attempt++) {
-    const pids = await readFile(`${dir}/cgroup.procs`, "utf8").catch(() => "");
-    for (const pid of pids.split("\n").filter(Boolean)) signalProcess(Number(pid), "SIGKILL");
-    try {
-      return await rmdir(dir);
-    } catch (error) {
-      if (!(error instanceof Error && "code" in error) || error.code === "ENOENT") return;
-      if (error.code !== "EBUSY") throw error;
-    }
-    await new Promise<void>((resolve) => setImmediate(resolve));
-  }
-}

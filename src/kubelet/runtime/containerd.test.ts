@@ -48,6 +48,7 @@ suite("ContainerdRuntime, on a containerd of its own", { timeout: 120_000 }, () 
   after(async () => {
     stop.abort();
     runtime.close();
+    signalProcess(containerd.pid(), "SIGKILL"); // It must leave nothing even then.
     await stopContainerd({ dataDir, ...base, removeData: true });
     await runCommand("ip", ["link", "delete", bridge]);
     await rm(dataDir, { recursive: true });
@@ -279,6 +280,8 @@ async function assertNothingLeft({ paths, pid }: Containerd, dataDir: string): P
   assert.deepEqual(shims, []);
   assert.deepEqual(await mountsUnder([paths.runDir, dataDir]), []);
   assert(!existsSync(paths.runDir));
+  const { stdout: rules } = await runCommand("iptables", ["--table", "nat", "--list-rules"]);
+  assert(!rules.includes(`ot-${nodeId(dataDir)}`));
   for (const hierarchy of ["", "memory", "cpu", "pids"]) {
     assert(!existsSync(`/sys/fs/cgroup/${hierarchy}${paths.cgroupRoot}`));
   }

@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { test } from "node:test";
+import { detectCgroups } from "../containerd/host.ts";
+import { cpuWeight, openCgroups, podCgroup } from "./cgroups.ts";
+
+test("podCgroup() puts pods under their class", () => {
+  assert.equal(podCgroup("", "Guaranteed", "u"), "/kubepods/podu");
+  assert.equal(podCgroup("/x", "Burstable", "u"), "/x/kubepods/burstable/podu");
+  assert.equal(podCgroup("", "BestEffort", "u"), "/kubepods/besteffort/podu");
+});
+
+test("cpuWeight() maps the ends and the default of shares", () => {
+  assert.deepEqual([2, 1024, 262_144].map(cpuWeight), [1, 39, 10_000]);
+});
+
+test("the machine's own cgroups: limits, usage, removal with what runs there", async (t) => {
+  const cgroups = openCgroups(await detectCgroups("/sys/fs/cgroup"));
+  const root = `/orlop-test-${process.pid}`;
+  t.after(() => cgroups.remove(root));
+  const path = `${root}/kubepods/podx`;
+
+  await cgroups.ensure(path, { cpuShares: 512, cpuQuotaUs: 50_000, cpuPeriodUs: 100_000, memoryBytes: 64 << 20 });
+  await cgroups.ensure(path, { cpuShares: 256, memoryBytes: 64 << 20, pids: 100 });
+
+  const child = spawn("sleep", ["600"]);
+  await once(child, "spawn");
+  const procs = cgroups.mode === "v2" ? `/sys/fs/cgroup${path}` : `/sys/fs/cgroup/memory${path}`;
+  await writeFile(`${procs}/cgroup.procs`, String(child.pid));
+  const usage = await cgroups.usage(path);
+  assert((usage?.memoryUsageBytes ?? 0) >= 0);
+
+  const ended = once(child, "exit");
+  await cgroups.remove(root);
+
+  assert.deepEqual(await ended, [null, "SIGKILL"]);
+  assert(!existsSync(procs));
+  assert.equal(await cgroups.usage(path), undefined);
+});
+
+test("v2 passes controllers on down to the group, and writes limits in its form", async (t) => {
+  const mount = await mkdtemp(`${tmpdir()}/orlop-cgroup-`);
+  t.after(() => rm(mount, { recursive: true }));
+  await mkdir(`${mount}/kubepods`);
+  for (const dir of [mount, `${mount}/kubepods`]) {
+    await writeFile(`${dir}/cgroup.controllers`, "cpu memory pids rdma\n");
+    await writeFile(`${dir}/cgroup.subtree_control`, "cpu\n");
+  }
+
+  await openCgroups("v2", mount).ensure("/kubepods/podx", { cpuShares: 1024, cpuQuotaUs: 5000, memoryBytes: 1024 });
+
+  const read = (name: string) => readFile(`${mount}/${name}`, "utf8");
+  assert.equal(await read("cgroup.subtree_control"), "+memory +pids");
+  assert.equal(await read("kubepods/cgroup.subtree_control"), "+memory +pids");
+  assert.equal(await read("kubepods/podx/cpu.weight"), "39");
+  assert.equal(await read("kubepods/podx/cpu.max"), "5000 100000");
+  assert.equal(await read("kubepods/podx/memory.max"), "1024");
+  assert.equal(await read("kubepods/podx/pids.max"), "max");
+});

@@ -1,0 +1,198 @@
+import { existsSync } from "node:fs";
+import { mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
+import { signalProcess } from "#lib/processes.ts";
+
+/** `hybrid`: the controllers are in v1, beside an empty v2 tree. */
+export type CgroupMode = "v1" | "v2" | "hybrid";
+
+/** Absent means no limit. */
+export interface CgroupLimits {
+  readonly cpuShares?: number;
+  readonly cpuQuotaUs?: number;
+  readonly cpuPeriodUs?: number;
+  readonly memoryBytes?: number;
+  readonly pids?: number;
+}
+export interface CgroupUsage {
+  readonly cpuNanoSeconds: number;
+  readonly memoryUsageBytes: number;
+  /** Without what the kernel would drop first. */
+  readonly memoryWorkingSetBytes: number;
+  readonly memoryRssBytes: number;
+  readonly pids: number;
+}
+
+/** The groups in which the kernel counts and limits what processes use. Paths begin with `/`. */
+export interface Cgroups {
+  readonly mode: CgroupMode;
+  /** Makes the group and those above it where they are missing, and sets its limits. */
+  ensure(path: string, limits: CgroupLimits): Promise<void>;
+  /** Removes the group with all below it, and ends what still runs there. */
+  remove(path: string): Promise<void>;
+  usage(path: string): Promise<CgroupUsage | undefined>;
+}
+
+export type QosClass = "Guaranteed" | "Burstable" | "BestEffort";
+
+/** Where the group of a pod is: `<root>/kubepods/burstable/pod<uid>`. */
+export function podCgroup(root: string, qos: QosClass, uid: string): string {
+  return `${qosCgroup(root, qos)}/pod${uid}`;
+}
+export const qosCgroup = (root: string, qos: QosClass): string =>
+  `${root}/kubepods${qos === "Guaranteed" ? "" : `/${qos.toLowerCase()}`}`;
+
+export const openCgroups = (mode: CgroupMode, mountPoint = "/sys/fs/cgroup"): Cgroups =>
+  mode === "v2" ? unifiedCgroups(mountPoint) : splitCgroups(mode, mountPoint);
+
+/** v1: a tree for each controller. */
+function splitCgroups(mode: CgroupMode, mountPoint: string): Cgroups {
+  const dir = (controller: string, path: string) => `${mountPoint}/${controller}${path}`;
+  const set = async (controller: string, path: string, files: Readonly<Record<string, string | undefined>>) => {
+    if (!existsSync(`${mountPoint}/${controller}`)) return;
+    await mkdir(dir(controller, path), { recursive: true });
+    for (const [name, value] of Object.entries(files)) {
+      if (value !== undefined) await writeFile(`${dir(controller, path)}/${name}`, value);
+    }
+  };
+  return {
+    mode,
+    async ensure(path, limits) {
+      await set("cpu", path, {
+        "cpu.shares": text(limits.cpuShares),
+        "cpu.cfs_period_us": text(limits.cpuPeriodUs),
+        "cpu.cfs_quota_us": String(limits.cpuQuotaUs ?? -1),
+      });
+      await set("memory", path, { "memory.limit_in_bytes": String(limits.memoryBytes ?? -1) });
+      await set("pids", path, { "pids.max": String(limits.pids ?? "max") });
+    },
+    async remove(path) {
+      const trees = await readdir(mountPoint, { withFileTypes: true });
+      for (const tree of trees) if (tree.isDirectory()) await removeTree(dir(tree.name, path));
+    },
+    async usage(path) {
+      if (!existsSync(dir("memory", path))) return undefined;
+      const [cpu, memory, stat, pids] = await Promise.all([
+        readNumber(`${dir("cpuacct", path)}/cpuacct.usage`),
+        readNumber(`${dir("memory", path)}/memory.usage_in_bytes`),
+        readStat(`${dir("memory", path)}/memory.stat`),
+        readNumber(`${dir("pids", path)}/pids.current`),
+      ]);
+      return {
+        cpuNanoSeconds: cpu,
+        memoryUsageBytes: memory,
+        memoryWorkingSetBytes: Math.max(0, memory - (stat.get("total_inactive_file") ?? 0)),
+        memoryRssBytes: stat.get("total_rss") ?? 0,
+        pids,
+      };
+    },
+  };
+}
+
+/** v2: one tree, in which each group says which controllers those below it have. */
+function unifiedCgroups(mountPoint: string): Cgroups {
+  return {
+    mode: "v2",
+    async ensure(path, limits) {
+      await enableControllers(mountPoint, path);
+      const dir = `${mountPoint}${path}`;
+      await mkdir(dir, { recursive: true });
+      const period = limits.cpuPeriodUs ?? 100_000;
+      if (limits.cpuShares !== undefined) await writeFile(`${dir}/cpu.weight`, String(cpuWeight(limits.cpuShares)));
+      await writeFile(`${dir}/cpu.max`, `${limits.cpuQuotaUs ?? "max"} ${period}`);
+      await writeFile(`${dir}/memory.max`, String(limits.memoryBytes ?? "max"));
+      await writeFile(`${dir}/pids.max`, String(limits.pids ?? "max"));
+    },
+    remove: (path) => removeTree(`${mountPoint}${path}`),
+    async usage(path) {
+      const dir = `${mountPoint}${path}`;
+      if (!existsSync(dir)) return undefined;
+      const [cpu, memory, stat, pids] = await Promise.all([
+        readStat(`${dir}/cpu.stat`),
+        readNumber(`${dir}/memory.current`),
+        readStat(`${dir}/memory.stat`),
+        readNumber(`${dir}/pids.current`),
+      ]);
+      return {
+        cpuNanoSeconds: (cpu.get("usage_usec") ?? 0) * 1000,
+        memoryUsageBytes: memory,
+        memoryWorkingSetBytes: Math.max(0, memory - (stat.get("inactive_file") ?? 0)),
+        memoryRssBytes: stat.get("anon") ?? 0,
+        pids,
+      };
+    },
+  };
+}
+
+/** From v1's 2…262144 to v2's 1…10000. */
+export const cpuWeight = (shares: number): number =>
+  Math.floor(1 + ((Math.min(262_144, Math.max(2, shares)) - 2) * 9999) / 262_142);
+
+const wanted = ["cpuset", "cpu", "io", "memory", "hugetlb", "pids"];
+
+/** Lets every group on the way down to `path` pass its controllers on. */
+async function enableControllers(mountPoint: string, path: string): Promise<void> {
+  const parents = path.split("/").slice(1, -1);
+  for (let depth = 0; depth <= parents.length; depth++) {
+    const dir = [mountPoint, ...parents.slice(0, depth)].join("/");
+    await mkdir(dir, { recursive: true });
+    const there = await readWords(`${dir}/cgroup.controllers`);
+    const passedOn = await readWords(`${dir}/cgroup.subtree_control`);
+    const missing = wanted.filter((name) => there.includes(name) && !passedOn.includes(name));
+    if (missing.length > 0) await passOn(mountPoint, dir, missing.map((name) => `+${name}`).join(" "));
+  }
+}
+
+async function passOn(mountPoint: string, dir: string, controllers: string): Promise<void> {
+  try {
+    await writeFile(`${dir}/cgroup.subtree_control`, controllers);
+  } catch (error) {
+    if (dir !== mountPoint || !isCode(error, "EBUSY")) throw error;
+    // In a container the root group is not the real root and may not hold processes beside groups: move them down.
+    await mkdir(`${dir}/init`, { recursive: true });
+    for (const pid of await readWords(`${dir}/cgroup.procs`)) {
+      await writeFile(`${dir}/init/cgroup.procs`, pid).catch(ignoreGone);
+    }
+    await writeFile(`${dir}/cgroup.subtree_control`, controllers);
+  }
+}
+
+/** A process that ended meanwhile need not be moved. */
+function ignoreGone(error: unknown): void {
+  if (!isCode(error, "ESRCH")) throw error;
+}
+
+async function removeTree(dir: string): Promise<void> {
+  const entries = await readdir(dir, { withFileTypes: true }).catch(() => undefined);
+  if (entries === undefined) return; // Not in this tree.
+  for (const entry of entries) if (entry.isDirectory()) await removeTree(`${dir}/${entry.name}`);
+  for (let attempt = 0; ; attempt++) {
+    for (const pid of await readWords(`${dir}/cgroup.procs`)) signalProcess(Number(pid), "SIGKILL");
+    try {
+      return await rmdir(dir);
+    } catch (error) {
+      if (isCode(error, "ENOENT")) return;
+      if (!isCode(error, "EBUSY") || attempt > 1000) throw error;
+    }
+    // Busy until the kernel has buried what was killed.
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+}
+
+const text = (value: number | undefined): string | undefined => (value === undefined ? undefined : String(value));
+
+const isCode = (error: unknown, code: string): boolean =>
+  error instanceof Error && "code" in error && error.code === code;
+
+async function readWords(file: string): Promise<string[]> {
+  const content = await readFile(file, "utf8").catch(() => "");
+  return content.split(/\s+/).filter((word) => word !== "");
+}
+
+async function readNumber(file: string): Promise<number> {
+  return Number((await readWords(file))[0] ?? 0);
+}
+
+async function readStat(file: string): Promise<Map<string, number>> {
+  const content = await readFile(file, "utf8").catch(() => "");
+  return new Map(content.split("\n").map((line) => [line.split(" ")[0] ?? "", Number(line.split(" ")[1] ?? 0)]));
+}
