@@ -46,6 +46,18 @@ suite("SortedMap", () => {
     assert.equal(map.count("", "004998"), 1);
   });
 
+  test("filled at once is the same as filled one by one", () => {
+    const keys = Array.from({ length: 3000 }, (_, n) => `/${(n * 7919) % 3000}`);
+    const filled = new SortedMap<number>();
+    filled.fill(keys.map((key, n) => [key, n]));
+    filled.set("/x", 1);
+
+    assert.equal(filled.size, 3001);
+    assert.deepEqual(keysOf(filled), [...keys, "/x"].sort());
+    assert.equal(filled.get("/0"), 0);
+    assert.equal(filled.count("/1"), keys.filter((key) => key.startsWith("/1")).length);
+  });
+
   test("sorts by the bytes of UTF-8 where UTF-16 would not", () => {
     const map = new SortedMap<number>();
     const keys = ["/z", "/\u{1f600}", "/\uff5e", "/é"];

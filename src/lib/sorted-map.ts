@@ -1,3 +1,5 @@
+import assert from "node:assert/strict";
+
 /**
  * A map whose keys are strings kept in the byte order of their UTF-8 form. The entries lie in a list of short sorted
  * chunks: a look-up is two binary searches, an insert moves at most one chunk, and counting a range adds chunk sizes.
@@ -32,6 +34,19 @@ export class SortedMap<V> {
       if (chunk.keys.length > chunkLimit) this.#split(place.chunk, chunk);
     }
     this.#size++;
+  }
+
+  /** Takes many at once, each key once, into a map that is empty: much cheaper than one by one. */
+  fill(entries: readonly (readonly [string, V])[]): void {
+    assert(this.#size === 0, "only an empty map can be filled");
+    if (entries.some(([key]) => surrogate.test(key))) this.#compare = compareBytes;
+    const compare = this.#compare;
+    const sorted = entries.toSorted(([a], [b]) => compare(a, b));
+    for (let at = 0; at < sorted.length; at += chunkLimit / 2) {
+      const part = sorted.slice(at, at + chunkLimit / 2);
+      this.#chunks.push({ keys: part.map(([key]) => key), values: part.map(([, value]) => value) });
+    }
+    this.#size = sorted.length;
   }
 
   delete(key: string): boolean {
@@ -69,7 +84,7 @@ export class SortedMap<V> {
 
   /** Where the first key with this prefix and after `after` is or would be. */
   #start(prefix: string, after: string | undefined): Place {
-    if (after === undefined || this.#compareFor(prefix, after)(prefix, after) > 0) return this.#seek(prefix);
+    if (after === undefined || compareKeys(prefix, after) > 0) return this.#seek(prefix);
     const place = this.#seek(after);
     return place.found ? { ...place, index: place.index + 1 } : place;
   }
@@ -108,8 +123,8 @@ export class SortedMap<V> {
   }
 
   /** Code units sort as bytes do until a surrogate turns up: from then on the slower comparison is used. */
-  #compareFor(...keys: readonly string[]): Compare {
-    if (this.#compare === compareUnits && keys.some((key) => surrogate.test(key))) this.#compare = compareBytes;
+  #compareFor(key: string): Compare {
+    if (this.#compare === compareUnits && surrogate.test(key)) this.#compare = compareBytes;
     return this.#compare;
   }
 

@@ -51,6 +51,8 @@ export class History {
   #bytes = 0;
   #revision = firstRevision;
   #compactedRevision = 0;
+  /** While rows of an earlier run come in, `#sorted` waits: all at once is cheaper. */
+  #isRestoring = false;
   readonly #limits: HistoryLimits;
   readonly #dropped: (row: number) => void;
 
@@ -140,6 +142,7 @@ export class History {
 
   /** Takes the next row that was kept from an earlier run, which had forgotten what was before `compactedRevision`. */
   restore(row: Row, compactedRevision: number): void {
+    this.#isRestoring = true;
     if (row.revision > compactedRevision) {
       this.append(row);
       return;
@@ -154,6 +157,8 @@ export class History {
 
   /** After the last `restore`. */
   restored(compactedRevision: number): void {
+    this.#isRestoring = false;
+    this.#sorted.fill([...this.#keys]);
     this.#compactedRevision = Math.max(this.#compactedRevision, compactedRevision);
     this.#revision = Math.max(this.#revision, compactedRevision);
   }
@@ -214,7 +219,7 @@ export class History {
     if (!versions) {
       const added = { newest: version };
       this.#keys.set(key, added);
-      this.#sorted.set(key, added);
+      if (!this.#isRestoring) this.#sorted.set(key, added);
     } else {
       if (versions.newest.entry === undefined) this.#deleted.delete(key);
       versions.newest = version;
@@ -224,7 +229,7 @@ export class History {
 
   #remove(key: string, row: number): void {
     this.#keys.delete(key);
-    this.#sorted.delete(key);
+    if (!this.#isRestoring) this.#sorted.delete(key);
     this.#deleted.delete(key);
     this.#dropped(row);
   }

@@ -65,7 +65,7 @@ export class RowReader {
     return value;
   }
 
-  /** Its value is a view of the buffer: it keeps all of it alive. */
+  /** Its value is a view of the buffer. */
   row(): Row {
     const buffer = this.#buffer;
     const [row, revision, created, at, expires] = [
@@ -81,7 +81,7 @@ export class RowReader {
     const valueAt = keyAt + keyBytes;
     this.#at = valueAt + Math.max(valueBytes, 0);
     const key = buffer.toString("utf8", keyAt, valueAt);
-    const value = valueBytes < 0 ? undefined : buffer.subarray(valueAt, this.#at);
+    const value = valueBytes < 0 ? undefined : new Uint8Array(buffer.buffer, valueAt, valueBytes);
     return { row, revision, created, at, expires, key, value };
   }
 }

@@ -5,9 +5,10 @@ import { type Clock } from "#lib/clock.ts";
 import { type Log } from "#lib/log.ts";
 import { readPidFile, removePidFile, writePidFile } from "#lib/pid-file.ts";
 import { EmbeddedStore, type Journal } from "./embedded.ts";
-import { defaultHistoryLimits, History, type HistoryLimits, type Row } from "./history.ts";
-import { RowReader, RowWriter, rowSizeLimit } from "./row-codec.ts";
-import { type Answer, type Opening, type Request, resultCodes, type WorkerSettings } from "./sqlite-protocol.ts";
+import { History, type HistoryLimits, type Row } from "./history.ts";
+import { RowWriter, rowSizeLimit } from "./row-codec.ts";
+import { codeOf, readFile, resultCodes, SqliteError } from "./sqlite-file.ts";
+import { type Answer, type Request } from "./sqlite-protocol.ts";
 import { type Store, StoreUnavailableError } from "./store.ts";
 
 export interface SqliteStoreOptions {
@@ -23,83 +24,57 @@ export async function openSqliteStore(dataDir: string, options: SqliteStoreOptio
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const file = join(dataDir, "state.db");
   const pidFile = join(dataDir, "state.pid");
-  const settings: WorkerSettings = { file, maxPages: options.maxPages ?? 0 };
-  const worker = new Worker(new URL("./sqlite-worker.ts", import.meta.url), { workerData: settings });
+  // Started first: it comes to life while this thread reads the file.
+  const worker = new Worker(new URL("./sqlite-worker.ts", import.meta.url));
   const journal = new SqliteJournal({ worker, file, pidFile, ...options });
-  const history = new History(options.limits ?? defaultHistoryLimits, (row) => journal.drop(row));
-
-  const loaded = await load(worker, history).catch((error: unknown) => {
-    throw error instanceof OpenFailure ? openError(error, dataDir, pidFile) : error;
-  });
-  writePidFile(pidFile);
-  journal.start(history);
-  return new EmbeddedStore({ history, journal, clock: options.clock, ...loaded });
-}
-
-class OpenFailure extends Error {
-  readonly code: number;
-  constructor(code: number, message: string) {
-    super(message);
-    this.code = code;
+  const history = new History(options.limits, (row) => journal.drop(row));
+  try {
+    const { lastRow, expiries } = load(file, history);
+    await journal.open(history, lastRow, options.maxPages ?? 0);
+    writePidFile(pidFile);
+    return new EmbeddedStore({ history, journal, clock: options.clock, lastRow, expiries });
+  } catch (error) {
+    await worker.terminate();
+    throw openError(error, dataDir, pidFile);
   }
 }
 
-/** Takes in what the thread finds in the file. */
-function load(worker: Worker, history: History): Promise<{ lastRow: number; expiries: Map<string, number> }> {
-  const { promise, resolve, reject } = Promise.withResolvers<{ lastRow: number; expiries: Map<string, number> }>();
+function load(file: string, history: History): { lastRow: number; expiries: Map<string, number> } {
   const expiries = new Map<string, number>();
-  let compactedRevision = 0;
-  let lastRow = 0;
-  const hear = (message: Opening) => {
-    if (message.type === "found") compactedRevision = message.compactedRevision;
-    if (message.type === "failed") reject(new OpenFailure(message.code, message.message));
-    if (message.type === "rows") {
-      const reader = new RowReader(message.rows);
-      for (let n = 0; n < message.count; n++) {
-        const row = reader.row();
-        // A copy of its own: a view would keep the whole buffer for as long as any of its values lives.
-        history.restore({ ...row, value: row.value && new Uint8Array(row.value) }, compactedRevision);
-        lastRow = row.row;
-        if (row.expires > 0) expiries.set(row.key, row.expires);
-        else expiries.delete(row.key);
-      }
-    }
-    if (message.type !== "opened") return;
-    worker.off("message", hear);
-    worker.off("error", reject);
-    history.restored(compactedRevision);
-    resolve({ lastRow, expiries });
-  };
-  worker.on("message", hear);
-  worker.once("error", reject);
-  return promise;
+  const { compactedRevision, lastRow } = readFile(file, (row, compacted) => {
+    history.restore(row, compacted);
+    if (row.expires > 0) expiries.set(row.key, row.expires);
+    else expiries.delete(row.key);
+  });
+  history.restored(compactedRevision);
+  return { lastRow, expiries };
 }
 
-function openError({ code, message }: OpenFailure, dataDir: string, pidFile: string): Error {
+/** Says what happened and what to do about it. */
+function openError(cause: unknown, dataDir: string, pidFile: string): Error {
   const file = join(dataDir, "state.db");
-  const other = "choose another with --data-dir";
-  switch (code) {
+  const message = cause instanceof Error ? cause.message : String(cause);
+  const say = (text: string) => new Error(text, { cause });
+  switch (codeOf(cause)) {
     case resultCodes.busy:
     case resultCodes.locked: {
       const pid = readPidFile(pidFile);
       const holder = pid === undefined ? "another process" : `process ${pid}`;
-      return new Error(`data directory ${dataDir} is in use by ${holder}: stop it or ${other}`);
+      return say(`data directory ${dataDir} is in use by ${holder}: stop it or choose another with --data-dir`);
     }
     case resultCodes.newer:
-      return new Error(
-        `${file} was written by a newer Orlop (format ${message}): upgrade Orlop or choose another data directory with --data-dir`,
+      return say(
+        `${file} was written by a newer Orlop (format ${message}): upgrade Orlop or choose another data directory`,
       );
     case resultCodes.foreign:
-      return new Error(
-        `${file} is a database of another program: move it away or choose another data directory with --data-dir`,
-      );
+      return say(`${file} belongs to another program: move it away or choose another data directory`);
     case resultCodes.corrupt:
     case resultCodes.notDatabase:
-      return new Error(`${file} is damaged (${message}): restore it from a backup, or move it away to start empty`);
+      return say(`${file} is damaged (${message}): restore it from a backup, or move it away to start empty`);
     case resultCodes.full:
-      return new Error(`cannot open ${file}: no space left on device: free some space`);
+      return say(`cannot open ${file}: no space left on device: free some space`);
     default:
-      return new Error(`cannot open ${file}: ${message}`);
+      return say(`cannot open ${file}: ${message}`);
   }
 }
 
@@ -130,14 +105,15 @@ class SqliteJournal implements Journal {
     this.#deps = deps;
   }
 
-  /** From here on the thread speaks only when asked. */
-  start(history: History): void {
-    this.#history = history;
-    const { worker } = this.#deps;
+  async open(history: History, lastRow: number, maxPages: number): Promise<void> {
+    const { worker, file } = this.#deps;
     worker.on("message", (answer: Answer) => this.#waiting.shift()?.resolve(answer));
     worker.on("error", (error) => this.#break(error instanceof Error ? error : new Error(String(error))));
     worker.on("exit", () => this.#break(new Error("the thread has stopped")));
-    this.#armTend();
+    const answer = await this.#ask({ type: "open", file, lastRow, maxPages });
+    if (answer.type === "failed") throw new SqliteError(answer.code, answer.message);
+    this.#history = history;
+    if (this.#garbage.length > 0) this.#armTend();
   }
 
   drop(row: number): void {
@@ -167,7 +143,7 @@ class SqliteJournal implements Journal {
 
   async close(): Promise<void> {
     this.#tendTimer?.();
-    const closed = this.#ask({ type: "close" });
+    const closed = this.#ask({ type: "close", compactedRevision: this.#compactedRevision });
     this.#ended ??= new Error("the store is closed");
     // Without the thread there is nothing left to close.
     await closed.catch(() => {});
@@ -185,7 +161,7 @@ class SqliteJournal implements Journal {
 
   #break(cause: Error): void {
     const { file, log } = this.#deps;
-    if (this.#ended && this.#waiting.length === 0) return;
+    if (this.#ended) return;
     const message = `cannot write to ${file}: ${cause.message}: restart Orlop`;
     this.#ended = new StoreUnavailableError(message, { cause });
     log.error("store has stopped", { file, error: cause });
