@@ -72,7 +72,8 @@ export const ObjectMeta = object(
       list(string(), { list: "set", patch: "merge" }),
       "Names that must be removed by those who put them there before the object can go.",
     ),
-    managedFields: optional(17, list(ManagedFieldsEntry), "Which manager wrote which fields."),
+    // Nullable: an empty list is not an absent one, it asks to forget who wrote what.
+    managedFields: nullable(17, list(ManagedFieldsEntry), "Which manager wrote which fields."),
   },
   { doc: "What every stored object has: identity, life cycle, labels and ownership." },
 );

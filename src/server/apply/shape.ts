@@ -1,0 +1,194 @@
+import { type Field, type ObjectSchema, resolve, type Schema } from "#schema/schema.ts";
+import { fieldElement, keyElement, type PathElement, valueElement } from "./path-element.ts";
+
+/** How field ownership sees a value; compiled from the schema once. */
+export type Shape = LeafShape | ObjectShape | MapShape | SetShape | KeyedShape | DeducedShape;
+
+/** One value as a whole: scalars, and what is atomic. */
+export interface LeafShape {
+  readonly kind: "leaf";
+}
+/** Every entry is a field of its own. */
+export interface MapShape {
+  readonly kind: "map";
+  readonly value: Shape;
+}
+/** A list of scalars in which every value is a field of its own. */
+export interface SetShape {
+  readonly kind: "set";
+}
+/** No schema: objects are maps, lists and scalars are leaves. */
+export interface DeducedShape {
+  readonly kind: "deduced";
+}
+
+/** A list whose items are told apart by some of their fields. */
+export class KeyedShape {
+  readonly kind = "keyed";
+  readonly item: Shape;
+  /** In the order of their names. */
+  readonly #keys: readonly { readonly name: string; readonly default: unknown }[];
+
+  constructor(item: Shape, keys: readonly { name: string; default: unknown }[]) {
+    this.item = item;
+    this.#keys = keys;
+  }
+  /** Undefined for an item that has none of the keys. */
+  elementOf(item: unknown): PathElement | undefined {
+    if (typeof item !== "object" || item === null) return undefined;
+    const found: [string, unknown][] = [];
+    for (const key of this.#keys) {
+      const own = (item as Readonly<Record<string, unknown>>)[key.name];
+      const value = own === undefined ? key.default : own;
+      if (value !== undefined) found.push([key.name, value]);
+    }
+    return found.length > 0 ? keyElement(found) : undefined;
+  }
+  /** Whether two items have the same keys, without making their elements. */
+  alike(a: unknown, b: unknown): boolean {
+    if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
+    for (const { name } of this.#keys) {
+      if ((a as Readonly<Record<string, unknown>>)[name] !== (b as Readonly<Record<string, unknown>>)[name])
+        return false;
+    }
+    return true;
+  }
+}
+
+export interface FieldShape {
+  readonly name: string;
+  readonly element: PathElement;
+  readonly shape: Shape;
+  /** What an absent field counts as: Go has a zero value here where JSON has nothing. Undefined if absent is absent. */
+  readonly zero: unknown;
+}
+
+/** An object with declared fields. They are compiled when first asked for: schemas may contain themselves. */
+export class ObjectShape {
+  readonly kind = "object";
+  readonly #schema: ObjectSchema;
+  readonly #filter: Filter;
+  #fields: readonly FieldShape[] | undefined;
+  #byName: ReadonlyMap<string, FieldShape> | undefined;
+
+  constructor(schema: ObjectSchema, filter: Filter = {}) {
+    this.#schema = schema;
+    this.#filter = filter;
+  }
+  /** In the order of their names. */
+  get fields(): readonly FieldShape[] {
+    this.#fields ??= compileFields(this.#schema, this.#filter);
+    return this.#fields;
+  }
+  get byName(): ReadonlyMap<string, FieldShape> {
+    this.#byName ??= new Map(this.fields.map((field) => [field.name, field]));
+    return this.#byName;
+  }
+}
+
+/** Parts of an object that a shape is blind to. `only` keeps what it names, and "*" in it stands for any item. */
+export interface Filter {
+  readonly skip?: FilterTree;
+  readonly only?: FilterTree;
+}
+export interface FilterTree {
+  readonly [name: string]: FilterTree | true;
+}
+
+const shapes = new WeakMap<Schema, Shape>();
+
+export function shapeOf(schema: Schema): Shape {
+  let shape = shapes.get(schema);
+  if (!shape) {
+    shape = compile(resolve(schema), {});
+    shapes.set(schema, shape);
+  }
+  return shape;
+}
+/** The shape of an object without the parts that `filter` hides. */
+export const filteredShape = (schema: ObjectSchema, filter: Filter): ObjectShape => new ObjectShape(schema, filter);
+
+const leafShape: LeafShape = { kind: "leaf" };
+const setShape: SetShape = { kind: "set" };
+const deducedShape: DeducedShape = { kind: "deduced" };
+
+function compile(schema: Exclude<Schema, { type: "lazy" }>, filter: Filter): Shape {
+  switch (schema.type) {
+    case "object":
+      return schema.options.atomic ? leafShape : new ObjectShape(schema as ObjectSchema, filter);
+    case "map":
+      return schema.options.atomic ? leafShape : { kind: "map", value: shapeOf(schema.value) };
+    case "any":
+      return schema.options.name ? leafShape : deducedShape;
+    case "list": {
+      if (schema.options.list === "set") return setShape;
+      if (schema.options.list !== "map") return leafShape;
+      const only = filter.only?.["*"];
+      const item = resolve(schema.item);
+      const shape = only && only !== true ? compile(item, { only }) : shapeOf(item);
+      return new KeyedShape(shape, keysOf(item, schema.options.keys ?? []));
+    }
+    default:
+      return leafShape;
+  }
+}
+
+function keysOf(item: Schema, names: readonly string[]): { name: string; default: unknown }[] {
+  const fields = item.type === "object" ? item.fields : {};
+  return names.toSorted().map((name) => ({ name, default: fields[name]?.default }));
+}
+
+function compileFields(schema: ObjectSchema, { skip, only }: Filter): FieldShape[] {
+  const fields: FieldShape[] = [];
+  for (const name of Object.keys(schema.fields).toSorted()) {
+    const field = schema.fields[name] as Field;
+    const hidden = skip?.[name];
+    const kept = only?.[name];
+    if (hidden === true || (only && !kept)) continue;
+    const narrower = { ...(hidden ? { skip: hidden } : {}), ...(kept && kept !== true ? { only: kept } : {}) };
+    const blind = narrower.skip || narrower.only;
+    const shape = blind ? compile(resolve(field.schema), narrower) : shapeOf(field.schema);
+    fields.push({ name, element: fieldElement(name), shape, zero: zeroOf(name, field) });
+  }
+  return fields;
+}
+
+const zeros: Readonly<Record<string, unknown>> = {
+  string: "",
+  bytes: "",
+  boolean: false,
+  int32: 0,
+  int64: 0,
+  double: 0,
+  intOrString: 0,
+  quantity: "0",
+  duration: "0s",
+  time: null,
+  microTime: null,
+  list: Object.freeze([]),
+  map: Object.freeze({}),
+};
+const emptyObject = Object.freeze({});
+/** Formats that are structs in Go, which `omitempty` does not leave out. */
+const structs: ReadonlySet<string> = new Set(["time", "microTime", "duration", "quantity", "intOrString"]);
+
+/** Structs that are not behind a pointer are always there in Go, and so is every field without `omitempty`. */
+function zeroOf(name: string, { mode, schema, default: value }: Field): unknown {
+  const { type } = resolve(schema);
+  if (type === "object") {
+    if (mode === "nullable") return undefined;
+    return mode === "defaulted" && isPointer(resolve(schema), value) ? undefined : emptyObject;
+  }
+  // Left out when zero, unlike all other times.
+  if (name === "creationTimestamp") return undefined;
+  return mode === "required" || (mode === "optional" && structs.has(type)) ? zeros[type] : undefined;
+}
+/** Defaults that say something are of pointers, which Go can tell from what the client left out. */
+function isPointer(schema: Schema, value: unknown): boolean {
+  if (typeof value === "object" && value !== null && Object.keys(value).length > 0) return true;
+  return schema.type === "object" && schema.name === "core/v1.PodSecurityContext";
+}
+
+/** The element of an item of a set; undefined if no scalar. */
+export const setElement = (item: unknown): PathElement | undefined =>
+  typeof item === "object" ? undefined : valueElement(item);
