@@ -1,0 +1,16 @@
+import { type ApiObject, type Resource } from "#api/resource.ts";
+import { type AdmissionRequest } from "./plugin.ts";
+
+/** The object as its kind has it, if the request is about that kind. The one place that takes the type on trust. */
+export function objectOf<T extends ApiObject>(resource: Resource<T>, request: AdmissionRequest): T | undefined {
+  return isAbout(resource, request) ? (request.object as T | undefined) : undefined;
+}
+
+/** The same for what stands there now. */
+export function oldObjectOf<T extends ApiObject>(resource: Resource<T>, request: AdmissionRequest): T | undefined {
+  return isAbout(resource, request) ? (request.oldObject as T | undefined) : undefined;
+}
+
+/** Whether the request is about this kind, itself or a subresource of it. */
+export const isAbout = (resource: Pick<Resource, "group" | "plural">, request: AdmissionRequest): boolean =>
+  request.resource.plural === resource.plural && request.resource.group === resource.group;

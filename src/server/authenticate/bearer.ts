@@ -1,0 +1,55 @@
+import { type ApiRequest, type UserInfo } from "#api/exchange.ts";
+import { type Authenticator } from "./authenticator.ts";
+
+/** Knows a kind of token; asked for bearer tokens of requests and for those in TokenReviews. */
+export interface TokenAuthenticator {
+  readonly name: string;
+  /**
+   * undefined: not my kind of token. A token of mine that is no longer good throws `unauthorized()`.
+   * Without `audiences` the token must be meant for the API server.
+   */
+  authenticateToken(
+    token: string,
+    audiences?: readonly string[],
+  ): TokenIdentity | undefined | Promise<TokenIdentity | undefined>;
+}
+
+export interface TokenIdentity {
+  readonly user: UserInfo;
+  /** Those of the asked audiences that the token is for; absent if the token does not know about audiences. */
+  readonly audiences?: readonly string[];
+}
+
+/** Uses a token authenticator on the `Authorization` header. */
+export const bearer = (tokens: TokenAuthenticator): Authenticator => ({
+  name: tokens.name,
+  authenticate(request) {
+    const token = bearerToken(request);
+    if (!token) return undefined;
+    const identity = tokens.authenticateToken(token);
+    return identity instanceof Promise ? identity.then((known) => known?.user) : identity?.user;
+  },
+});
+
+/** The bearer token of a request, if it has one. Browsers can only send it as a WebSocket protocol. */
+export function bearerToken({ headers }: Pick<ApiRequest, "headers">): string | undefined {
+  const { authorization } = headers;
+  if (authorization !== undefined) {
+    const [scheme = "", token] = authorization.trim().split(" ", 2);
+    return scheme.toLowerCase() === "bearer" && token ? token : undefined;
+  }
+  const protocols = headers["sec-websocket-protocol"];
+  return protocols === undefined ? undefined : protocolToken(protocols);
+}
+
+const protocolPrefix = "base64url.bearer.authorization.k8s.io.";
+
+function protocolToken(protocols: string): string | undefined {
+  for (const protocol of protocols.split(",")) {
+    const name = protocol.trim();
+    if (name.startsWith(protocolPrefix)) {
+      return Buffer.from(name.slice(protocolPrefix.length), "base64url").toString("utf8") || undefined;
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,146 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import { Node } from "#api/core/node.ts";
+import { Pod } from "#api/core/pod.ts";
+import { Secret } from "#api/core/secret.ts";
+import { ServiceAccount } from "#api/core/service-account.ts";
+import { type UserInfo } from "#api/exchange.ts";
+import { type ApiObject } from "#api/resource.ts";
+import { unauthorized } from "#api/status.ts";
+import { type Clock } from "#lib/clock.ts";
+import { isSignedBy, parseJwt, type VerifyingKey } from "#lib/jwt.ts";
+import { type Informer, type Informers } from "#runtime/informer.ts";
+import { type TokenAuthenticator, type TokenIdentity } from "./bearer.ts";
+import { legacyIssuer, readClaims, type ServiceAccountClaims, serviceAccountUser } from "./service-account-claims.ts";
+
+export interface ServiceAccountTokenDeps {
+  readonly informers: Informers;
+  readonly clock: Clock;
+  /** Tokens of other issuers are not ours to judge. The first is the one we issue under. */
+  readonly issuers: readonly string[];
+  /** Who the API server is: a token for someone else opens nothing here. */
+  readonly audiences: readonly string[];
+  readonly keys: readonly VerifyingKey[];
+}
+
+/** Clocks may differ by this much. */
+const leewayMs = 60_000;
+const cacheSize = 4096;
+
+/**
+ * Tokens of service accounts, verified here. The signature is checked once and remembered; that the account and what
+ * the token is bound to still exist is looked up every time, for that is how a token is taken back.
+ */
+export function serviceAccountTokens(deps: ServiceAccountTokenDeps): TokenAuthenticator {
+  const { informers, clock } = deps;
+  const verified = new Map<string, Verified>();
+  const bound = {
+    accounts: informers.of(ServiceAccount),
+    secrets: informers.of(Secret),
+    pods: informers.of(Pod),
+    nodes: informers.of(Node),
+  };
+  return {
+    name: "service-account",
+    authenticateToken(token, audiences = deps.audiences) {
+      const known = recall(verified, token) ?? verifyToken(deps, token);
+      if (!known) return undefined;
+      remember(verified, token, known);
+      checkTime(known.claims, clock.now());
+      checkBound(bound, known.claims, clock.now() - leewayMs);
+      checkHome(bound, known.claims, token);
+      return audiences === deps.audiences ? (known.forServer ?? refuse()) : identityFor(known, audiences);
+    },
+  };
+}
+
+interface Verified {
+  readonly claims: ServiceAccountClaims;
+  readonly user: UserInfo;
+  /** The tokens of old have no audience: they are for the API server. */
+  readonly audiences: readonly string[];
+  /** undefined: the token is meant for others. */
+  readonly forServer: TokenIdentity | undefined;
+}
+
+/** The oldest entry goes when there are too many; a hit makes an entry young again. */
+function remember(cache: Map<string, Verified>, token: string, known: Verified): void {
+  cache.set(token, known);
+  if (cache.size <= cacheSize) return;
+  for (const oldest of cache.keys()) {
+    cache.delete(oldest);
+    return;
+  }
+}
+function recall(cache: Map<string, Verified>, token: string): Verified | undefined {
+  const known = cache.get(token);
+  if (known) cache.delete(token);
+  return known;
+}
+
+/** undefined: not one of our tokens. */
+function verifyToken(deps: ServiceAccountTokenDeps, token: string): Verified | undefined {
+  const jwt = parseJwt(token);
+  const issuer = jwt?.claims.iss;
+  if (!jwt || typeof issuer !== "string") return undefined;
+  if (issuer !== legacyIssuer && !deps.issuers.includes(issuer)) return undefined;
+  const { kid } = jwt.header;
+  const keys = kid ? deps.keys.filter(({ id }) => id === kid) : deps.keys;
+  if (!keys.some((key) => isSignedBy(key, jwt))) return refuse();
+  const claims = readClaims(jwt.claims) ?? refuse();
+  const user = serviceAccountUser(claims);
+  const audiences = claims.audiences.length > 0 ? claims.audiences : deps.audiences;
+  const known = { claims, user, audiences };
+  return {
+    ...known,
+    forServer: audiences.some((name) => deps.audiences.includes(name)) ? identityFor(known, deps.audiences) : undefined,
+  };
+}
+
+function identityFor(
+  { user, audiences }: Pick<Verified, "user" | "audiences">,
+  asked: readonly string[],
+): TokenIdentity {
+  const shared = audiences.filter((name) => asked.includes(name));
+  return shared.length > 0 ? { user, audiences: shared } : refuse();
+}
+
+function checkTime({ expiresMs, notBeforeMs, issuedMs }: ServiceAccountClaims, now: number): void {
+  if (expiresMs !== undefined && now - leewayMs > expiresMs) refuse();
+  if (notBeforeMs !== undefined && now + leewayMs < notBeforeMs) refuse();
+  if (issuedMs !== undefined && now + leewayMs < issuedMs) refuse();
+}
+
+interface BoundObjects {
+  readonly accounts: Informer<ServiceAccount>;
+  readonly secrets: Informer<Secret>;
+  readonly pods: Informer<Pod>;
+  readonly nodes: Informer<Node>;
+}
+
+function checkBound(objects: BoundObjects, claims: ServiceAccountClaims, deletedBefore: number): void {
+  const { namespace, account, secret, pod, node } = claims;
+  const check = (object: ApiObject | undefined, uid: string): void => {
+    const deleted = object?.metadata.deletionTimestamp;
+    if (!object || object.metadata.uid !== uid || (deleted && Date.parse(deleted) < deletedBefore)) refuse();
+  };
+  check(objects.accounts.get({ namespace, name: account.name }), account.uid);
+  if (secret) check(objects.secrets.get({ namespace, name: secret.name }), secret.uid);
+  if (pod) check(objects.pods.get({ namespace, name: pod.name }), pod.uid);
+  // A pod's token only mentions its node.
+  else if (node) check(objects.nodes.get({ name: node.name }), node.uid);
+}
+
+/** A token that lives in a Secret must still stand there, and not be marked as too old. */
+function checkHome({ secrets }: BoundObjects, { namespace, homeSecret }: ServiceAccountClaims, token: string): void {
+  if (homeSecret === undefined) return;
+  const { metadata, data } = secrets.get({ namespace, name: homeSecret }) ?? refuse();
+  if (metadata.deletionTimestamp || metadata.labels?.["kubernetes.io/legacy-token-invalid-since"]) refuse();
+  const kept = createHash("sha256")
+    .update(Buffer.from(data?.token ?? "", "base64"))
+    .digest();
+  if (!timingSafeEqual(kept, createHash("sha256").update(token).digest())) refuse();
+}
+
+function refuse(): never {
+  throw unauthorized();
+}
