@@ -6,7 +6,7 @@ import { defineResource, type ObjectOf } from "../resource.ts";
 export const ScaleSpec = object(
   "autoscaling/v1.ScaleSpec",
   {
-    replicas: optional(1, int32(), "0 }: Number of instances wanted."),
+    replicas: optional(1, int32({ min: 0 }), "Number of instances wanted."),
   },
   { doc: "How many there should be." },
 );

@@ -11,7 +11,7 @@ export const LeaseSpec = object(
     leaseDurationSeconds: nullable(2, int32(), "Seconds after renewTime at which others may take the lease."),
     acquireTime: nullable(3, microTime(), "When the present holder took the lease."),
     renewTime: nullable(4, microTime(), "When the holder last said that it is still there."),
-    leaseTransitions: nullable(5, int32(), "0 }: How often the lease changed hands."),
+    leaseTransitions: nullable(5, int32({ min: 0 }), "How often the lease changed hands."),
     strategy: nullable(6, string(), "How the holder is chosen in coordinated leader election."),
     preferredHolder: nullable(7, string(), "Who should get the lease next; needs a strategy."),
   },

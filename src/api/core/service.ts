@@ -29,7 +29,7 @@ export const ServicePort = object(
     name: optional(1, string(), "Its name; needed where there are several."),
     protocol: defaulted(2, oneOf("SCTP", "TCP", "UDP"), "TCP", "TCP, UDP or SCTP."),
     appProtocol: nullable(6, string(), "The application protocol, such as http or kubernetes.io/h2c."),
-    port: present(3, int32(), "1, max: 65535 }: Its number."),
+    port: present(3, int32({ min: 1, max: 65535 }), "Its number."),
     targetPort: optional(4, intOrString(), "The port of the pods, by number or name; without it the same number."),
     nodePort: optional(
       5,
