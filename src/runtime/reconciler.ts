@@ -2,7 +2,7 @@ import { type ApiObject, type Resource } from "#api/resource.ts";
 import { type Client } from "#client/client.ts";
 import { type Clock } from "#lib/clock.ts";
 import { type Log } from "#lib/log.ts";
-import { type Change, type Informers } from "./informer.ts";
+import { type Change, type InformerScope, type Informers } from "./informer.ts";
 
 /** What every component is given. */
 export interface ReconcilerDeps {
@@ -19,6 +19,8 @@ export interface ReconcilerDeps {
 export interface Reconciler<T extends ApiObject = ApiObject> {
   readonly name: string;
   readonly reconciles: Resource<T>;
+  /** Only these of them: the pods of one node. */
+  readonly scope?: InformerScope;
   /** Kinds whose controller owner is a `reconciles`: a change of one wakes its owner. */
   readonly owns?: readonly Resource[];
   /** Other kinds, and which objects a change of one wakes. */

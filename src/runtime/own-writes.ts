@@ -1,0 +1,140 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { type ApiObject, type Resource } from "#api/resource.ts";
+import { type Client, type ObjectRef, refOf } from "#client/client.ts";
+import { type Informer, type Informers } from "./informer.ts";
+import { revisionOf } from "./object-cache.ts";
+
+/** What one run of a reconciler wrote. */
+export class OwnWrites {
+  readonly #seen: ((signal: AbortSignal) => Promise<void>)[] = [];
+  /** The newest revision that was written; 0 if none. */
+  revision = 0;
+  count = 0;
+
+  /** Nothing that an informer could be behind on. */
+  get isEmpty(): boolean {
+    return this.#seen.length === 0;
+  }
+  add(revision: number, seen: ((signal: AbortSignal) => Promise<void>) | undefined): void {
+    this.count++;
+    this.revision = Math.max(this.revision, revision);
+    if (seen) this.#seen.push(seen);
+  }
+  /** Resolves once the informers show all of it. */
+  async areSeen(signal: AbortSignal): Promise<void> {
+    await Promise.all(this.#seen.map((seen) => seen(signal)));
+  }
+}
+
+/** The client and the informers of one reconciler, which remember what it writes and what it reads. */
+export interface TrackedDeps {
+  readonly client: Client;
+  readonly informers: Informers;
+  /** Runs a task; what it writes through the client, also after awaiting, is added to `writes`. */
+  track<R>(writes: OwnWrites, task: () => R): R;
+}
+
+/**
+ * Wraps the two so that a reconciler can wait until the informers it reads show what it wrote. Writes of kinds that it
+ * does not read are not waited for.
+ */
+export function trackWrites({ client, informers }: { client: Client; informers: Informers }): TrackedDeps {
+  const running = new AsyncLocalStorage<OwnWrites>();
+  const read = new Map<string, Informer[]>();
+  return {
+    track: (writes, task) => running.run(writes, task),
+    client: trackedClient(client, (resource) => read.get(keyOf(resource)) ?? [], running),
+    informers: {
+      of(resource, scope) {
+        const informer = informers.of(resource, scope);
+        const key = keyOf(resource);
+        const known = read.get(key) ?? [];
+        if (!known.includes(informer)) read.set(key, [...known, informer]);
+        return informer;
+      },
+      synced: (signal) => informers.synced(signal),
+      // They are shared: whoever opened them closes them.
+      async [Symbol.asyncDispose]() {},
+    },
+  };
+}
+
+const keyOf = ({ group, plural }: Resource): string => `${group}/${plural}`;
+
+function trackedClient(
+  client: Client,
+  informersOf: (resource: Resource) => readonly Informer[],
+  running: AsyncLocalStorage<OwnWrites>,
+): Client {
+  const noted = async <T extends ApiObject>(resource: Resource<T>, written: Promise<T>): Promise<T> => {
+    const object = await written;
+    const writes = running.getStore();
+    const revision = revisionOf(object.metadata?.resourceVersion);
+    const informers = revision > 0 ? informersOf(resource) : [];
+    writes?.add(revision, informers.length > 0 ? shows(informers, revision) : undefined);
+    return object;
+  };
+  return {
+    ...client,
+    create: (resource, object, options) => noted(resource, client.create(resource, object, options)),
+    update: (resource, object, options) => noted(resource, client.update(resource, object, options)),
+    updateStatus: (resource, object, options) => noted(resource, client.updateStatus(resource, object, options)),
+    patch: (resource, ref, patch, options) => noted(resource, client.patch(resource, ref, patch, options)),
+    apply: (resource, object, options) => noted(resource, client.apply(resource, object, options)),
+    async delete(resource, ref, options) {
+      const gone = isGone(informersOf(resource), ref);
+      const object = await client.delete(resource, ref, options);
+      if (object) return await noted(resource, Promise.resolve(object));
+      running.getStore()?.add(0, gone);
+      return undefined;
+    },
+    async createSubresource(resource, ref, subresource, body, options) {
+      const answer = await client.createSubresource(resource, ref, subresource, body, options);
+      running.getStore()?.add(0, undefined);
+      return answer;
+    },
+  };
+}
+
+const shows = (informers: readonly Informer[], revision: number) => async (signal: AbortSignal) => {
+  await Promise.all(informers.map((informer) => informer.caughtUpTo(revision, signal)));
+};
+
+/** A deletion answers without a revision: what can be waited for is that the object as it was is no longer there. */
+function isGone(informers: readonly Informer[], ref: ObjectRef): ((signal: AbortSignal) => Promise<void>) | undefined {
+  const place = refOf(ref);
+  const holding = informers.flatMap((informer) => {
+    const uid = informer.get(place)?.metadata.uid;
+    return uid ? [{ informer, uid }] : [];
+  });
+  if (holding.length === 0) return undefined;
+  return async (signal) => {
+    await Promise.all(holding.map(({ informer, uid }) => untilGone(informer, { ...place, uid }, signal)));
+  };
+}
+
+function untilGone(
+  informer: Informer,
+  { uid, ...place }: { namespace: string; name: string; uid: string },
+  signal: AbortSignal,
+): Promise<void> {
+  const isThere = (): boolean => informer.get(place)?.metadata.uid === uid;
+  if (!isThere()) return Promise.resolve();
+  return new Promise((resolve, reject) => {
+    const finish = () => {
+      unsubscribe();
+      signal.removeEventListener("abort", abort);
+    };
+    const abort = () => {
+      finish();
+      reject(signal.reason);
+    };
+    const unsubscribe = informer.subscribe(({ object }) => {
+      if (object.metadata.uid !== uid || isThere()) return;
+      finish();
+      resolve();
+    });
+    if (signal.aborted) abort();
+    else signal.addEventListener("abort", abort, { once: true });
+  });
+}

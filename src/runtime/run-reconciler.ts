@@ -1,0 +1,245 @@
+import { controllerOf } from "#api/meta/owner.ts";
+import { type ApiObject, groupResource, type Resource } from "#api/resource.ts";
+import { isConflict } from "#api/status.ts";
+import { type Clock } from "#lib/clock.ts";
+import { isAbort, runTogether } from "#lib/tasks.ts";
+import { type TraceRecorder } from "#trace/recorder.ts";
+import { currentTrace, parseTraceparent } from "#trace/trace.ts";
+import { type Change } from "./informer.ts";
+import { objectKey } from "./object-cache.ts";
+import { OwnWrites, type TrackedDeps, trackWrites } from "./own-writes.ts";
+import { type Reconciler, type ReconcilerDeps } from "./reconciler.ts";
+import { type Work, WorkQueue } from "./work-queue.ts";
+
+export type ReconcilerFactory = (deps: ReconcilerDeps) => Reconciler;
+
+export interface RunDeps extends ReconcilerDeps {
+  /** Where runs that wrote something are recorded as hops. */
+  readonly recorder?: TraceRecorder;
+  /** Told of every queue, so that a test can wait until there is no work left. */
+  onQueue?(name: string, queue: WorkQueue<Cause>): void;
+}
+
+/** Runs reconcilers, each with a client and informers that see to it that it reads its own writes. */
+export async function runReconcilers(
+  factories: readonly ReconcilerFactory[],
+  deps: RunDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  const tasks = factories.map((factory) => {
+    const tracked = trackWrites(deps);
+    const reconciler = factory({ ...deps, client: tracked.client, informers: tracked.informers });
+    return (stop: AbortSignal) => runReconciler(reconciler, { ...deps, tracked }, stop);
+  });
+  await runTogether(signal, tasks);
+}
+
+/** Which trace woke a key, and when. */
+export interface Cause {
+  readonly trace: string;
+  readonly atMs: number;
+}
+
+const defaultWorkers = 5;
+
+/** Wakes the reconciler for what changes until the signal fires. Without `tracked` it may read from before its writes. */
+export async function runReconciler<T extends ApiObject>(
+  reconciler: Reconciler<T>,
+  deps: RunDeps & { readonly tracked?: TrackedDeps },
+  signal: AbortSignal,
+): Promise<void> {
+  const queue = new WorkQueue<Cause>({ clock: deps.clock });
+  deps.onQueue?.(reconciler.name, queue);
+  const close = () => queue.close();
+  signal.addEventListener("abort", close, { once: true });
+  if (signal.aborted) close();
+  const unsubscribe = subscribe(reconciler, deps, queue);
+  try {
+    await (deps.tracked?.informers ?? deps.informers).synced(signal);
+    const runner = new Runner(reconciler, deps, queue);
+    const workers = Array.from({ length: reconciler.workers ?? defaultWorkers }, () => () => runner.work(signal));
+    await runTogether(signal, [...workers, (stop) => resync(reconciler, deps, { queue, signal: stop })]);
+  } catch (error) {
+    if (!isAbort(error, signal)) throw error;
+  } finally {
+    for (const stop of unsubscribe) stop();
+    signal.removeEventListener("abort", close);
+    close();
+  }
+}
+
+/** Maps changes to the keys they wake. */
+function subscribe<T extends ApiObject>(
+  { reconciles, scope, owns = [], watches = [] }: Reconciler<T>,
+  deps: RunDeps & { readonly tracked?: TrackedDeps },
+  queue: WorkQueue<Cause>,
+): (() => void)[] {
+  const informers = deps.tracked?.informers ?? deps.informers;
+  const wake = (key: string, trace: string | undefined): void =>
+    queue.add(key, trace ? { trace, atMs: deps.clock.now() } : undefined);
+  const own = informers.of(reconciles, scope).subscribe(({ object: { metadata }, trace }) => {
+    wake(objectKey(metadata.namespace, metadata.name), trace);
+  });
+  const owned = owns.map((resource) =>
+    informers.of(resource).subscribe((change) => {
+      for (const key of ownersOf(change, reconciles)) wake(key, change.trace);
+    }),
+  );
+  const others = watches.map((watch) =>
+    informers.of(watch.resource).subscribe((change) => {
+      for (const { namespace, name } of watch.wakes(change)) wake(objectKey(namespace, name), change.trace);
+    }),
+  );
+  return [own, ...owned, ...others];
+}
+
+/** The controller of the object as it is, and as it was: an object that changes hands concerns both. */
+function ownersOf(change: Change<ApiObject>, owner: Resource): Set<string> {
+  const states = change.type === "put" && change.previous ? [change.object, change.previous] : [change.object];
+  const keys = new Set<string>();
+  for (const state of states) {
+    const reference = controllerOf(state);
+    if (!reference || reference.kind !== owner.kind || groupOf(reference.apiVersion) !== owner.group) continue;
+    const namespace = owner.scope === "Namespaced" ? state.metadata.namespace : undefined;
+    keys.add(objectKey(namespace, reference.name));
+  }
+  return keys;
+}
+
+const groupOf = (apiVersion: string): string => (apiVersion.includes("/") ? (apiVersion.split("/")[0] ?? "") : "");
+
+async function resync<T extends ApiObject>(
+  { reconciles, scope, resyncMs }: Reconciler<T>,
+  { informers, clock }: RunDeps,
+  { queue, signal }: { readonly queue: WorkQueue<Cause>; readonly signal: AbortSignal },
+): Promise<void> {
+  if (!resyncMs) return;
+  while (!signal.aborted) {
+    await clock.sleep(resyncMs, signal);
+    for (const { metadata } of informers.of(reconciles, scope).list()) {
+      queue.add(objectKey(metadata.namespace, metadata.name));
+    }
+  }
+}
+
+/** How long to wait for the informers before going on with what they have. */
+const staleTimeoutMs = 10_000;
+
+const causeLifeMs = 10 * 60_000;
+
+/** Takes keys off the queue and brings the reconciler and its outcome together. */
+class Runner<T extends ApiObject> {
+  readonly #reconciler: Reconciler<T>;
+  readonly #deps: RunDeps & { readonly tracked?: TrackedDeps };
+  readonly #queue: WorkQueue<Cause>;
+  /** What the last run of a key wrote and the informers may not show yet. */
+  readonly #unseen = new Map<string, OwnWrites>();
+
+  constructor(reconciler: Reconciler<T>, deps: RunDeps & { readonly tracked?: TrackedDeps }, queue: WorkQueue<Cause>) {
+    this.#reconciler = reconciler;
+    this.#deps = deps;
+    this.#queue = queue;
+  }
+
+  async work(signal: AbortSignal): Promise<void> {
+    for (let work = await this.#queue.next(); work; work = await this.#queue.next()) {
+      try {
+        await this.#run(work, signal);
+      } finally {
+        this.#queue.done(work.key);
+      }
+    }
+  }
+
+  async #run(work: Work<Cause>, signal: AbortSignal): Promise<void> {
+    const { key } = work;
+    try {
+      await this.#readOwnWrites(key, signal);
+      const afterMs = await this.#traced(work, signal);
+      this.#queue.forget(key);
+      if (afterMs !== undefined) this.#queue.addAfter(key, afterMs, this.#stillCause(work));
+    } catch (error) {
+      if (signal.aborted) return;
+      const retryMs = this.#queue.addFailed(key, work.cause);
+      const { name } = this.#reconciler;
+      // The loser of a race comes back to what the winner left, and that is all there is to it.
+      if (isConflict(error)) this.#deps.log.debug("reconcile lost a race", { reconciler: name, object: key });
+      else this.#deps.log.warn("reconcile failed", { reconciler: name, object: key, error, retryMs });
+    }
+  }
+
+  /** What a key does of itself long after it was woken is no longer that change's doing. */
+  #stillCause({ cause }: Work<Cause>): Cause | undefined {
+    return cause && this.#deps.clock.now() - cause.atMs < causeLifeMs ? cause : undefined;
+  }
+
+  /** Waits until the informers show what this key's last run wrote. */
+  async #readOwnWrites(key: string, signal: AbortSignal): Promise<void> {
+    const writes = this.#unseen.get(key);
+    if (!writes) return;
+    const inTime = await within(staleTimeoutMs, { clock: this.#deps.clock, signal }, (stop) => writes.areSeen(stop));
+    this.#unseen.delete(key);
+    if (inTime) return;
+    const facts = { reconciler: this.#reconciler.name, object: key, revision: writes.revision };
+    this.#deps.log.warn("informers are behind, going on without them", facts);
+  }
+
+  /** Runs in the trace of the change that woke the key; a run that wrote something is a hop of it. */
+  async #traced(work: Work<Cause>, signal: AbortSignal): Promise<number | undefined> {
+    const cause = parseTraceparent(work.cause?.trace);
+    const span = this.#deps.recorder?.startSpan({
+      hop: "control",
+      component: this.#reconciler.name,
+      object: { ...refOfKey(work.key), resource: nameOf(this.#reconciler.reconciles) },
+      parent: cause,
+    });
+    const writes = new OwnWrites();
+    const run = () => this.#reconcile(work.key, signal);
+    const tracked = () => (this.#deps.tracked ? this.#deps.tracked.track(writes, run) : run());
+    const trace = span?.trace ?? cause;
+    try {
+      return await (trace ? currentTrace.run(trace, tracked) : tracked());
+    } finally {
+      if (!writes.isEmpty) this.#unseen.set(work.key, writes);
+      if (writes.count > 0) span?.end({ revision: writes.revision, facts: { writes: writes.count } });
+    }
+  }
+
+  async #reconcile(key: string, signal: AbortSignal): Promise<number | undefined> {
+    const ref = refOfKey(key);
+    const { reconciles, scope } = this.#reconciler;
+    const object = this.#deps.informers.of(reconciles, scope).get(ref);
+    if (object) return (await this.#reconciler.reconcile(object, signal))?.afterMs;
+    await this.#reconciler.gone?.(ref, signal);
+    return undefined;
+  }
+}
+
+const nameOf = (resource: Resource): string => groupResource(resource, resource.plural);
+
+function refOfKey(key: string): { namespace: string; name: string } {
+  const slash = key.indexOf("/");
+  return { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
+}
+
+/** Whether the task ended in time; what it throws after the limit is the limit's doing. */
+async function within(
+  limitMs: number,
+  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
+  task: (signal: AbortSignal) => Promise<void>,
+): Promise<boolean> {
+  const limit = new AbortController();
+  const pass = () => limit.abort(signal.reason);
+  signal.addEventListener("abort", pass, { once: true });
+  const cancel = clock.after(limitMs, () => limit.abort(new Error("out of time")));
+  try {
+    await task(limit.signal);
+    return true;
+  } catch (error) {
+    if (signal.aborted || !limit.signal.aborted) throw error;
+    return false;
+  } finally {
+    cancel();
+    signal.removeEventListener("abort", pass);
+  }
+}
