@@ -1,6 +1,6 @@
 import { DecodeError, jsonKind, Mismatch, maxRecursion } from "./decode-error.ts";
 import { readScalar } from "./scalars.ts";
-import { type ObjectSchema, type Schema } from "./schema.ts";
+import { type Either, type ObjectSchema, type Schema } from "./schema.ts";
 
 /** As many as upstream lists. */
 const maxUnknown = 100;
@@ -32,6 +32,7 @@ function visit(schema: Schema, raw: unknown, place: Place, unknown: string[]): v
       visit(schema.get(), raw, { ...place, depth: place.depth + 1 }, unknown);
       break;
     case "any":
+      visitEither(schema.options.either, raw, place, unknown);
       break;
     case "list":
       if (!Array.isArray(raw)) throw misplaced(new Mismatch(jsonKind(raw), goType(schema)), place);
@@ -50,6 +51,12 @@ function visit(schema: Schema, raw: unknown, place: Place, unknown: string[]): v
     default:
       visitScalar(() => readScalar[schema.type](raw), place);
   }
+}
+
+function visitEither(either: Either | undefined, raw: unknown, place: Place, unknown: string[]): void {
+  if (!either) return;
+  const isObject = typeof raw === "object" && !Array.isArray(raw);
+  visit(isObject ? either.object : either.other, raw, place, unknown);
 }
 
 function visitObject(schema: ObjectSchema<unknown>, raw: unknown, place: Place, unknown: string[]): void {

@@ -1,7 +1,7 @@
 import { DecodeError, jsonKind, Mismatch, maxDepth, maxRecursion } from "./decode-error.ts";
 import { explainFault } from "./decode-faults.ts";
 import { readScalar, type ScalarSchema } from "./scalars.ts";
-import { type Field, type ObjectSchema, resolve, type Schema } from "./schema.ts";
+import { type Either, type Field, type ObjectSchema, resolve, type Schema } from "./schema.ts";
 
 export interface DecodeOptions {
   /** Fill what is absent with its default. */
@@ -63,7 +63,7 @@ function compile(schema: Schema): Decoder {
     case "map":
       return compileMap(schema.value);
     case "any":
-      return decodeAny;
+      return schema.options.either ? compileEither(schema.options.either) : decodeAny;
     case "lazy":
       return compileLazy(schema.get);
     default:
@@ -107,6 +107,10 @@ function compileMap(schema: Schema): Decoder {
     }
     return out;
   };
+}
+
+function compileEither({ object, other }: Either): Decoder {
+  return (raw, state) => decoderOf(isObject(raw) ? object : other)(raw, state);
 }
 
 /** Any JSON is kept as it is; the walk only counts its keys and bounds its depth. */

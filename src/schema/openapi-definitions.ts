@@ -125,7 +125,8 @@ export class Definitions {
 
   #any(name: string | undefined): Json {
     if (!name) return { type: "object", "x-kubernetes-preserve-unknown-fields": true };
-    if (!this.has(name)) this.add(name, { type: "object", description: "JSON of any form." });
+    if (!this.has(name))
+      this.add(name, { description: "JSON of any form.", ...(isObjectName(name) ? { type: "object" } : {}) });
     return this.refer(name);
   }
 
@@ -135,6 +136,9 @@ export class Definitions {
     return this.refer(name);
   }
 }
+
+/** FieldsV1 and RawExtension are objects; what stands in schemas may be anything. */
+const isObjectName = (name: string): boolean => !name.startsWith("apiextensions/");
 
 const scalars = {
   boolean: { type: "boolean" },

@@ -1,10 +1,13 @@
 import { Writer, wire } from "#lib/protobuf-wire.ts";
 import { type Json } from "./openapi-definitions.ts";
 
-/**
- * The v2 document in the protobuf form that kubectl asks for
- * (`application/com.github.proto-openapi.spec.v2@v1.0+protobuf`): the messages of gnostic's openapi.v2.
- */
+/** The media type that kubectl asks for, which is not a well-formed one, and the one that answers it. */
+export const openApiV2ProtobufTypes = {
+  asked: "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+  answered: "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+} as const;
+
+/** The v2 document in the protobuf form that kubectl asks for: the messages of gnostic's openapi.v2. */
 export function openApiV2Protobuf(document: Json): Uint8Array {
   const writer = new Writer();
   writeMessage(writer, messages.Document, document);

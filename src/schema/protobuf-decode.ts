@@ -4,7 +4,7 @@ import { formatDuration } from "./duration.ts";
 import { isInstant, microTimeText, timeText } from "./instant.ts";
 import { parseJson } from "./json.ts";
 import { type ScalarSchema } from "./scalars.ts";
-import { type ObjectSchema, resolve, type Schema } from "./schema.ts";
+import { type Either, type ObjectSchema, resolve, type Schema } from "./schema.ts";
 
 /** The JSON-like value of a message, to be handed to `decode()`. Unknown fields are skipped. Throws DecodeError. */
 export function decodeProtobuf(schema: Schema, bytes: Uint8Array): unknown {
@@ -94,7 +94,7 @@ function readerOf(schema: Schema): Read {
     case "map":
       return readMap(schema.value);
     case "any":
-      return readAny;
+      return schema.options.either ? readEither(schema.options.either) : readAny;
     default:
       return scalarReaders[schema.type];
   }
@@ -194,6 +194,20 @@ const readAny: Read = (reader, wireType, _before, depth) =>
     if (bytes.length > 0) out.value = parseJson(bytes).value;
     return true;
   }).value;
+
+function readEither({ object, objectTag, other, otherTag }: Either): Read {
+  const empty = resolve(other).type === "boolean" ? false : [];
+  return (reader, wireType, _before, depth) => {
+    const found: { object: unknown; other: unknown } = { object: undefined, other: undefined };
+    readMessage(reader, wireType, depth, found, (out, tag, inner) => {
+      if (tag === objectTag) out.object = readerOf(object)(reader, inner, out.object, depth + 1);
+      else if (tag === otherTag) out.other = readerOf(other)(reader, inner, out.other, depth + 1);
+      else return false;
+      return true;
+    });
+    return found.object ?? found.other ?? empty;
+  };
+}
 
 function expect(wireType: number, wanted: number): void {
   if (wireType !== wanted) throw new DecodeError(`proto: wrong wireType = ${wireType} for field`);

@@ -13,6 +13,7 @@ import {
   bytes,
   double,
   duration,
+  either,
   inline,
   int32,
   int64,
@@ -111,6 +112,28 @@ test("decodeProtobuf() refuses malformed bytes with a DecodeError and nothing el
       assert(error instanceof DecodeError, String(error));
     }
   }
+});
+
+test("one of two types travels in a field of its own", () => {
+  const Or = object("x/v1.Or", {
+    flag: optional(1, either("x/v1.OrBool", [2, Inner], [1, boolean()]), ""),
+    list: optional(2, either("x/v1.OrStrings", [1, Inner], [2, list(string())]), ""),
+  });
+  const hex = (value: object) => Buffer.from(encodeProtobuf(Or, value)).toString("hex");
+
+  assert.equal(hex({ flag: { name: "a" }, list: ["b"] }), "0a07080112030a016112031201" + "62");
+  for (const value of [
+    { flag: true, list: { name: "x" } },
+    { flag: false },
+    { flag: { name: "a" }, list: ["b", "c"] },
+  ]) {
+    const raw = decodeProtobuf(Or, encodeProtobuf(Or, value));
+
+    assert.deepEqual(decode(Or, raw, { defaults: false }).value, value);
+  }
+  assert.throws(() => decode(Or, { flag: "x" }, { defaults: false }), {
+    message: "json: cannot unmarshal string into Go struct field Or.flag of type bool",
+  });
 });
 
 test("decodeProtobuf() refuses bottomless nesting", () => {

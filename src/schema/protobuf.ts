@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { Writer, wire } from "#lib/protobuf-wire.ts";
 import { parseDuration } from "./duration.ts";
 import { microsOf, secondsOf } from "./instant.ts";
-import { type Field, type ObjectSchema, resolve, type Schema } from "./schema.ts";
+import { type Either, type Field, type ObjectSchema, resolve, type Schema } from "./schema.ts";
 
 /** The protobuf message of a decoded object: what is absent is not written, what is there is, even if it is zero. */
 export function encodeProtobuf(schema: Schema, value: unknown): Uint8Array {
@@ -47,13 +47,24 @@ function compile(schema: Schema): Encoder {
     case "map":
       return mapEncoder(schema.value);
     case "any":
-      return message((writer, value) => {
-        writer.bytes(Buffer.from(JSON.stringify(value)));
-        writer.key(1, wire.bytes);
-      });
+      return message(schema.options.either ? eitherContent(schema.options.either) : writeRaw);
     default:
       return scalarEncoders[schema.type];
   }
+}
+
+const writeRaw: Encoder["content"] = (writer, value) => {
+  writer.bytes(Buffer.from(JSON.stringify(value)));
+  writer.key(1, wire.bytes);
+};
+
+function eitherContent({ object, objectTag, other, otherTag }: Either): Encoder["content"] {
+  const hasFlag = resolve(other).type === "boolean";
+  return (writer, value) => {
+    const isObject = typeof value === "object" && !Array.isArray(value);
+    if (isObject) encoderOf(object).field(writer, value, objectTag);
+    if (!isObject || hasFlag) encoderOf(other).field(writer, isObject ? true : value, otherTag);
+  };
 }
 
 const message = (content: Encoder["content"]): Encoder => ({

@@ -56,6 +56,16 @@ export interface AnySchema<T = unknown> extends Typed<T> {
 export interface AnyOptions {
   /** Name in OpenAPI, such as `meta/v1.FieldsV1`; without it the schema is an anonymous object. */
   readonly name?: string;
+  /** Not quite any JSON, but one of two types. */
+  readonly either?: Either;
+}
+/** An object, or something that is not one. In protobuf a message with a field for each. */
+export interface Either {
+  readonly object: Schema;
+  readonly objectTag: number;
+  /** A list or a boolean; a boolean is also written, as true, beside the object. */
+  readonly other: Schema;
+  readonly otherTag: number;
 }
 
 export interface ListSchema<T = unknown[]> extends Typed<T> {
@@ -215,6 +225,12 @@ export const duration = (): FormatSchema => ({ type: "duration" });
 export const quantity = (): FormatSchema => ({ type: "quantity" });
 export const intOrString = (): FormatSchema<number | string> => ({ type: "intOrString" });
 export const any = (options: AnyOptions = {}): AnySchema => ({ type: "any", options });
+/** One of two types, of which only the first is an object: a schema or a boolean. Name it for OpenAPI. */
+export const either = <A, B>(
+  name: string,
+  [objectTag, object]: readonly [tag: number, Schema<A>],
+  [otherTag, other]: readonly [tag: number, Schema<B>],
+): AnySchema<A | B> => ({ type: "any", options: { name, either: { object, objectTag, other, otherTag } } });
 export const list = <T>(item: Schema<T>, options: ListOptions = {}): ListSchema<T[]> => ({
   type: "list",
   item,

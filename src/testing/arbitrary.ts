@@ -42,6 +42,10 @@ export function arbitrary(schema: Schema, random: Random, depth = 0): unknown {
         repeat(1 + random.below(2), () => [random.pick(keys), arbitrary(at.value, random, depth + 1)]),
       );
     case "any":
+      if (at.options.either) {
+        const { object, other } = at.options.either;
+        return arbitrary(depth < maxDepth && random.chance(50) ? object : other, random, depth + 1);
+      }
       return { text: arbitraryText({}, random), list: [random.below(100), null, true], deep: { empty: {} } };
     case "string":
       return arbitraryText(at.options, random);
