@@ -50,7 +50,7 @@ export interface HostAlias extends Infer<typeof HostAlias> {}
 
 export const PodOS = object(
   "core/v1.PodOS",
-  { name: present(1, oneOf("linux", "windows"), "Name of the system.") },
+  { name: required(1, oneOf("linux", "windows"), "Name of the system.") },
   { doc: "The operating system the pod is for." },
 );
 export interface PodOS extends Infer<typeof PodOS> {}

@@ -1,12 +1,12 @@
-import { defaulted, type Infer, object, required } from "#schema/schema.ts";
+import { embedded, type Infer, object } from "#schema/schema.ts";
 import { ObjectMeta } from "../meta/object-meta.ts";
 import { PodSpec } from "./pod-spec.ts";
 
 export const PodTemplateSpec = object(
   "core/v1.PodTemplateSpec",
   {
-    metadata: defaulted(1, ObjectMeta, {}, "Labels and annotations of the pod."),
-    spec: required(2, PodSpec, "What the pod should be."),
+    metadata: embedded(1, ObjectMeta, "Labels and annotations of the pod."),
+    spec: embedded(2, PodSpec, "What the pod should be."),
   },
   { doc: "A pod to be made." },
 );

@@ -1,7 +1,31 @@
-import { defaulted, required } from "#schema/schema.ts";
-import { defineResource, type ObjectTypeOf } from "../resource.ts";
-import { PodSpec } from "./pod-spec.ts";
-import { PodStatus } from "./pod-status.ts";
+import { dns1123Subdomain } from "../meta/names.ts";
+import { defineResource, type ObjectOf, type PartialUpdate } from "../resource.ts";
+import { podColumns } from "./pod-columns.ts";
+import { podDefaults } from "./pod-defaults.ts";
+import { type PodObject, podFields } from "./pod-fields.ts";
+import {
+  prepareEphemeralUpdate,
+  preparePod,
+  preparePodStatusUpdate,
+  preparePodUpdate,
+  prepareResize,
+} from "./pod-prepare.ts";
+import { podWarnings } from "./pod-warnings.ts";
+import { validatePod, validatePodCreate } from "./validate-pod.ts";
+import { validatePodResize } from "./validate-pod-resize.ts";
+import { validatePodStatusUpdate } from "./validate-pod-status.ts";
+import { validateEphemeralUpdate, validatePodUpdate } from "./validate-pod-update.ts";
+
+export interface Pod extends ObjectOf<typeof podFields> {}
+
+const change = ["get", "patch", "update"];
+const stream = ["create", "get"];
+const options = (kind: string) => ({ group: "", version: "v1", kind });
+const ephemeralUpdate: PartialUpdate<PodObject> = {
+  prepare: prepareEphemeralUpdate,
+  validate: validateEphemeralUpdate,
+};
+const resizeUpdate: PartialUpdate<PodObject> = { prepare: prepareResize, validate: validatePodResize };
 
 /** Containers that run together on one node. */
 export const Pod = defineResource({
@@ -15,10 +39,48 @@ export const Pod = defineResource({
   scope: "Namespaced",
   hasGeneration: true,
   doc: "Containers that run together on one node, with their network address and volumes.",
-  fields: {
-    spec: required(2, PodSpec, "What the pod should be."),
-    status: defaulted(3, PodStatus, {}, "What the pod is."),
+  fields: podFields,
+  subresources: [
+    { name: "attach", verbs: stream, body: options("PodAttachOptions") },
+    { name: "binding", verbs: ["create"], body: options("Binding") },
+    { name: "ephemeralcontainers", verbs: change, update: ephemeralUpdate },
+    { name: "eviction", verbs: ["create"], body: { group: "policy", version: "v1", kind: "Eviction" } },
+    { name: "exec", verbs: stream, body: options("PodExecOptions") },
+    { name: "log", verbs: ["get"] },
+    { name: "portforward", verbs: stream, body: options("PodPortForwardOptions") },
+    { name: "proxy", verbs: ["create", "delete", "get", "patch", "update"], body: options("PodProxyOptions") },
+    { name: "resize", verbs: change, update: resizeUpdate },
+    { name: "status", verbs: change },
+  ],
+  columns: podColumns,
+  selectableFields: {
+    "spec.nodeName": ({ spec }) => spec.nodeName,
+    "spec.restartPolicy": ({ spec }) => spec.restartPolicy,
+    "spec.schedulerName": ({ spec }) => spec.schedulerName,
+    "spec.serviceAccountName": ({ spec }) => spec.serviceAccountName,
+    "spec.hostNetwork": ({ spec }) => String(spec.hostNetwork ?? false),
+    "status.phase": ({ status }) => status.phase,
+    "status.podIP": ({ status }) => status.podIPs?.[0]?.ip,
+    "status.podIPs": ({ status }) => status.podIPs?.[0]?.ip,
+    "status.nominatedNodeName": ({ status }) => status.nominatedNodeName,
   },
-  indexes: { node: (pod) => (pod.spec.nodeName ? [pod.spec.nodeName] : []) },
+  indexes: { node: ({ spec }) => (spec.nodeName ? [spec.nodeName] : []) },
+  nameRule: dns1123Subdomain,
+
+  defaults: podDefaults,
+  prepareForCreate: preparePod,
+  prepareForUpdate: preparePodUpdate,
+  prepareForStatusUpdate: preparePodStatusUpdate,
+  validate: validatePod,
+  validateCreate: validatePodCreate,
+  validateUpdate: validatePodUpdate,
+  validateStatusUpdate: validatePodStatusUpdate,
+  warnings: podWarnings,
+
+  /** A pod that never reached a node, or whose containers are done, has nothing left to end. */
+  gracePeriodSeconds({ spec, status }, asked) {
+    if (!spec.nodeName || status.phase === "Failed" || status.phase === "Succeeded") return 0;
+    const seconds = asked ?? spec.terminationGracePeriodSeconds;
+    return seconds < 0 ? 1 : seconds;
+  },
 });
-export interface Pod extends ObjectTypeOf<typeof Pod> {}

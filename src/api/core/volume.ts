@@ -181,7 +181,7 @@ export interface ClusterTrustBundleProjection extends Infer<typeof ClusterTrustB
 export const PodCertificateProjection = object(
   "core/v1.PodCertificateProjection",
   {
-    signerName: optional(1, string(), "Who signs it."),
+    signerName: required(1, string(), "Who signs it."),
     keyType: present(2, string(), "Type of the key: RSA3072, RSA4096, ECDSAP256, ECDSAP384, ECDSAP521 or ED25519."),
     maxExpirationSeconds: nullable(3, int32(), "The longest life the certificate may have."),
     credentialBundlePath: optional(4, string(), "File for key and chain together."),

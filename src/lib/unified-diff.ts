@@ -1,0 +1,25 @@
+const context = 3;
+
+/** What differs between two texts, as one hunk from the first line that differs to the last. Empty if nothing does. */
+export function unifiedDiff(before: string, after: string): string {
+  if (before === after) return "";
+  const a = before.split("\n");
+  const b = after.split("\n");
+  const shorter = Math.min(a.length, b.length);
+  let head = 0;
+  while (head < shorter && a[head] === b[head]) head++;
+  let tail = 0;
+  while (tail < shorter - head && a.at(-1 - tail) === b.at(-1 - tail)) tail++;
+
+  const from = Math.max(0, head - context);
+  const shownTail = Math.min(tail, context);
+  const lines = [
+    ...a.slice(from, head).map((line) => ` ${line}`),
+    ...a.slice(head, a.length - tail).map((line) => `-${line}`),
+    ...b.slice(head, b.length - tail).map((line) => `+${line}`),
+    ...a.slice(a.length - tail, a.length - tail + shownTail).map((line) => ` ${line}`),
+  ];
+  const removed = a.length - tail + shownTail - from;
+  const added = b.length - tail + shownTail - from;
+  return `@@ -${from + 1},${removed} +${from + 1},${added} @@\n${lines.join("\n")}\n`;
+}
