@@ -3,6 +3,7 @@ import {
   type FieldPath,
   forbiddenValue,
   invalidValue,
+  requiredValue,
   unsupportedValue,
 } from "#schema/field-error.ts";
 import { type PodTemplateSpec } from "../core/pod-template.ts";
