@@ -152,7 +152,7 @@ const faults: [unknown, string][] = [
   [{ when: 5 }, "json: cannot unmarshal number into Go struct field Pod.when of type string"],
   [{ when: "soon" }, 'parsing time "soon" as "2006-01-02T15:04:05Z07:00": cannot parse "soon" as "2006"'],
   [{ when: "2023-02-29T00:00:00Z" }, 'parsing time "2023-02-29T00:00:00Z": day out of range'],
-  [{ wait: "1 hour" }, 'time: invalid duration "1 hour"'],
+  [{ wait: "1 hour" }, 'time: unknown unit " hour" in duration "1 hour"'],
   [{ data: { a: "a!" } }, "illegal base64 data at input byte 1"],
   [
     { spec: { containers: [{ limits: { cpu: "1x" } }] } },

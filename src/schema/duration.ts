@@ -16,7 +16,7 @@ const maxLength = 128;
 /** Nanoseconds of `1h15m30.5s`; throws an Error with Go's words. */
 export function parseDuration(text: string): bigint {
   if (text === "0" || text === "+0" || text === "-0") return 0n;
-  if (text.length > maxLength || !whole.test(text)) throw new Error(`time: invalid duration ${JSON.stringify(text)}`);
+  if (text.length > maxLength || !whole.test(text)) throw new Error(whyNot(text));
   let total = 0n;
   for (const [, digits = "", fraction = "", unit = ""] of text.matchAll(part)) {
     const scale = units[unit] ?? 1n;
@@ -25,6 +25,20 @@ export function parseDuration(text: string): bigint {
   }
   if (total > maxNanos) throw new Error(`time: invalid duration ${JSON.stringify(text)}`);
   return text.startsWith("-") ? -total : total;
+}
+
+function whyNot(text: string): string {
+  const quoted = JSON.stringify(text);
+  let rest = text.slice(0, maxLength).replace(/^[-+]/, "");
+  while (rest !== "") {
+    const match = /^(?:[0-9]+\.?[0-9]*|\.[0-9]+)([^.0-9]*)/.exec(rest);
+    if (!match) break;
+    const [step, unit = ""] = match;
+    if (unit === "") return `time: missing unit in duration ${quoted}`;
+    if (!Object.hasOwn(units, unit)) return `time: unknown unit ${JSON.stringify(unit)} in duration ${quoted}`;
+    rest = rest.slice(step.length);
+  }
+  return `time: invalid duration ${quoted}`;
 }
 
 /** Go's form: `1h15m30.5s`, `1m0s`, `500ms`, `0s`. */

@@ -162,5 +162,7 @@ function quoted(code: number): string {
   const char = String.fromCodePoint(code);
   if (char === "'") return "'\\''";
   if (char === '"') return `'"'`;
-  return `'${JSON.stringify(char).slice(1, -1)}'`;
+  return `'${JSON.stringify(char)
+    .slice(1, -1)
+    .replace(/^\\u00/, "\\x")}'`;
 }

@@ -86,7 +86,7 @@ function readMicroTime(raw: unknown): string {
 /** The moment in UTC: its seconds as `2006-01-02T15:04:05`, and the digits of the fraction. */
 function instantOf(text: string, layout: string): { seconds: string; fraction: string } {
   const match = anyTime.exec(text);
-  if (!match) throw new DecodeError(`parsing time ${JSON.stringify(text)} as "${layout}": ${whyNotTime(text)}`);
+  if (!match) throw new DecodeError(`parsing time ${JSON.stringify(text)}${whyNotTime(text, layout)}`);
   const [, year, month, day, hour, minute, second, fraction = "", zone = "Z"] = match;
   const local = Date.UTC(Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute), Number(second));
   // Date.UTC takes 0-99 for 1900-1999, and carries overflow over: both show in what it makes of the text.
@@ -107,7 +107,7 @@ function zoneMinutes(zone: string): number {
 }
 
 /** Names the first part of the layout that the text does not follow. */
-function whyNotTime(text: string): string {
+function whyNotTime(text: string, layout: string): string {
   const steps: [RegExp, string][] = [
     [/^[0-9]{4}/, "2006"],
     [/^-/, "-"],
@@ -125,10 +125,10 @@ function whyNotTime(text: string): string {
   let rest = text;
   for (const [pattern, name] of steps) {
     const match = pattern.exec(rest);
-    if (!match) return `cannot parse ${JSON.stringify(rest)} as "${name}"`;
+    if (!match) return ` as "${layout}": cannot parse ${JSON.stringify(rest)} as "${name}"`;
     rest = rest.slice(match[0].length);
   }
-  return `extra text: ${JSON.stringify(rest)}`;
+  return `: extra text: ${JSON.stringify(rest)}`;
 }
 
 function outOfRange([, , month, , hour, minute, second, , zone = "Z"]: RegExpExecArray): string {
