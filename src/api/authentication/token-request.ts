@@ -29,7 +29,12 @@ export interface BoundObjectReference extends Infer<typeof BoundObjectReference>
 export const TokenRequestSpec = object(
   "authentication/v1.TokenRequestSpec",
   {
-    audiences: present(1, list(string(), { list: "atomic" }), "Who the token is for; empty means the API server."),
+    audiences: defaulted(
+      1,
+      list(string(), { list: "atomic" }),
+      [],
+      "Who the token is for; empty means the API server.",
+    ),
     expirationSeconds: defaulted(
       4,
       int64(),
@@ -53,7 +58,7 @@ export const TokenRequestStatus = object(
 export interface TokenRequestStatus extends Infer<typeof TokenRequestStatus> {}
 
 const fields = {
-  spec: present(2, TokenRequestSpec, "What token is wanted."),
+  spec: embedded(2, TokenRequestSpec, "What token is wanted."),
   status: embedded(3, TokenRequestStatus, "The token that was made."),
 };
 export interface TokenRequest extends ObjectOf<typeof fields> {}

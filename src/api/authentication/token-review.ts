@@ -5,7 +5,7 @@ import { UserInfo } from "./user-info.ts";
 export const TokenReviewSpec = object(
   "authentication/v1.TokenReviewSpec",
   {
-    token: optional(1, string(), "The token."),
+    token: present(1, string(), "The token."),
     audiences: optional(2, list(string(), { list: "atomic" }), "Who the asker is; the token must be for one of these."),
   },
   { doc: "The token in question." },

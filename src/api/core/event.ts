@@ -1,5 +1,6 @@
 import { type FieldError, type FieldPath, invalidValue, requiredValue, root } from "#schema/field-error.ts";
 import {
+  defaulted,
   embedded,
   type Infer,
   int32,
@@ -81,8 +82,8 @@ const fields = {
   series: nullable(11, EventSeries, "Set once it has happened again."),
   action: optional(12, string(), "What was done or tried."),
   related: nullable(13, ObjectReference, "Another object that has to do with it."),
-  reportingComponent: present(14, string(), "The controller that saw it, such as kubernetes.io/kubelet."),
-  reportingInstance: present(15, string(), "Which instance of the controller saw it."),
+  reportingComponent: defaulted(14, string(), "", "The controller that saw it, such as kubernetes.io/kubelet."),
+  reportingInstance: defaulted(15, string(), "", "Which instance of the controller saw it."),
 };
 export interface Event extends ObjectOf<typeof fields> {}
 

@@ -1,5 +1,6 @@
 import {
   boolean,
+  defaulted,
   embedded,
   type Infer,
   int32,
@@ -149,7 +150,7 @@ export interface NodeSystemInfo extends Infer<typeof NodeSystemInfo> {}
 export const ContainerImage = object(
   "core/v1.ContainerImage",
   {
-    names: present(1, list(string(), { list: "atomic" }), "Names of the image."),
+    names: defaulted(1, list(string(), { list: "atomic" }), [], "Names of the image."),
     sizeBytes: optional(2, int64(), "Its size."),
   },
   { doc: "An image that a node has." },

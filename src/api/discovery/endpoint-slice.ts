@@ -107,7 +107,7 @@ const managers = ["endpointslice-controller.k8s.io", "endpointslicemirroring-con
 
 const fields = {
   addressType: required(4, oneOf("FQDN", "IPv4", "IPv6"), "IPv4, IPv6 or FQDN. Cannot be changed."),
-  endpoints: present(2, list(Endpoint, { list: "atomic" }), "The endpoints, at most a thousand."),
+  endpoints: defaulted(2, list(Endpoint, { list: "atomic" }), [], "The endpoints, at most a thousand."),
   ports: optional(3, list(EndpointPort, { list: "atomic" }), "The ports that each endpoint has."),
 };
 export interface EndpointSlice extends ObjectOf<typeof fields> {}

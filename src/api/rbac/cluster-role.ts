@@ -1,5 +1,5 @@
 import { requiredValue, root } from "#schema/field-error.ts";
-import { type Infer, list, nullable, object, optional, present } from "#schema/schema.ts";
+import { defaulted, type Infer, list, nullable, object, optional } from "#schema/schema.ts";
 import { LabelSelector, validateLabelSelector } from "../meta/label-selector.ts";
 import { pathSegmentName } from "../meta/names.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
@@ -19,7 +19,7 @@ export const AggregationRule = object(
 export interface AggregationRule extends Infer<typeof AggregationRule> {}
 
 const fields = {
-  rules: present(2, list(PolicyRule, { list: "atomic" }), "What the role allows."),
+  rules: defaulted(2, list(PolicyRule, { list: "atomic" }), [], "What the role allows."),
   aggregationRule: nullable(3, AggregationRule, "Fills the rules from other cluster roles."),
 };
 export interface ClusterRole extends ObjectOf<typeof fields> {}

@@ -1,11 +1,11 @@
 import { root } from "#schema/field-error.ts";
-import { list, present } from "#schema/schema.ts";
+import { defaulted, list } from "#schema/schema.ts";
 import { pathSegmentName } from "../meta/names.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
 import { PolicyRule, validatePolicyRule } from "./policy-rule.ts";
 
 const fields = {
-  rules: present(2, list(PolicyRule, { list: "atomic" }), "What the role allows."),
+  rules: defaulted(2, list(PolicyRule, { list: "atomic" }), [], "What the role allows."),
 };
 export interface Role extends ObjectOf<typeof fields> {}
 
