@@ -1,10 +1,10 @@
 import { type Answer, type ApiRequest, type Encoded, type WatchSink } from "#api/exchange.ts";
-import { jsonEqual } from "#api/meta/equal.ts";
 import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
 import { alreadyExists, badRequest, expired, internalError, notFound, StatusError, staleObject } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
 import { localClient } from "#client/local.ts";
 import { type Clock, timestamp } from "#lib/clock.ts";
+import { equal } from "#lib/equal.ts";
 import { deepFreeze } from "#lib/freeze.ts";
 import { cloneJson } from "#lib/json.ts";
 import { applyJsonPatch } from "#lib/json-patch.ts";
@@ -133,7 +133,7 @@ export class MemoryApi {
     const wanted = object.metadata.resourceVersion;
     if (wanted && wanted !== old.object.metadata.resourceVersion) throw staleObject(target.resource, target.name);
     const next = mergeUpdate(target, object, old.object);
-    if (jsonEqual(next, old.object)) return objectAnswer(target, 200, old);
+    if (equal(next, old.object)) return objectAnswer(target, 200, old);
     const leaves = old.object.metadata.deletionTimestamp && !next.metadata.finalizers?.length;
     return objectAnswer(target, 200, this.#commit(target, leaves ? undefined : next, request));
   }

@@ -1,3 +1,4 @@
+import { equal } from "#lib/equal.ts";
 import {
   type FieldError,
   type FieldPath,
@@ -26,7 +27,6 @@ import {
 } from "#schema/schema.ts";
 import { PodTemplateSpec } from "../core/pod-template.ts";
 import { ageColumn } from "../meta/columns.ts";
-import { jsonEqual } from "../meta/equal.ts";
 import { percentOf, validateAtMost100Percent, validateIntOrPercent } from "../meta/int-or-string.ts";
 import { formatLabelSelector, LabelSelector } from "../meta/label-selector.ts";
 import { dns1123Subdomain } from "../meta/names.ts";
@@ -191,7 +191,7 @@ export const Deployment = defineResource({
     deployment.status = old.status;
     // Rollouts look at annotations too, so a change of them counts.
     const { metadata } = deployment;
-    if (!jsonEqual(metadata.annotations ?? {}, old.metadata.annotations ?? {})) {
+    if (!equal(metadata.annotations ?? {}, old.metadata.annotations ?? {})) {
       metadata.generation = (old.metadata.generation ?? 0) + 1;
     }
   },

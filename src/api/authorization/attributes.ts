@@ -1,3 +1,4 @@
+import { equal } from "#lib/equal.ts";
 import {
   type FieldError,
   type FieldPath,
@@ -7,7 +8,6 @@ import {
   root,
 } from "#schema/field-error.ts";
 import { boolean, type Infer, list, nullable, object, optional, present, string } from "#schema/schema.ts";
-import { jsonEqual } from "../meta/equal.ts";
 import { LabelSelectorRequirement, validateSelectorRequirement } from "../meta/label-selector.ts";
 import { type ObjectMeta } from "../meta/object-meta.ts";
 
@@ -153,5 +153,5 @@ export function* validateNoMetadata(metadata: ObjectMeta, except: "nothing" | "n
   const { managedFields: _, namespace, ...others } = metadata;
   const rest = namespace && except === "nothing" ? { ...others, namespace } : others;
   const detail = except === "nothing" ? "must be empty" : "must be empty except for namespace";
-  if (!jsonEqual(rest, {})) yield invalidValue(root.child("metadata"), metadata, detail);
+  if (!equal(rest, {})) yield invalidValue(root.child("metadata"), metadata, detail);
 }

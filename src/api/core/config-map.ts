@@ -1,7 +1,7 @@
+import { equal } from "#lib/equal.ts";
 import { type FieldError, forbiddenValue, invalidValue, root, tooLong } from "#schema/field-error.ts";
 import { boolean, bytes, map, nullable, optional, string } from "#schema/schema.ts";
 import { ageColumn } from "../meta/columns.ts";
-import { jsonEqual } from "../meta/equal.ts";
 import { configMapKey, dns1123Subdomain } from "../meta/names.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
 
@@ -45,8 +45,8 @@ export const ConfigMap = defineResource({
     if (!old.immutable) return;
     const detail = "field is immutable when `immutable` is set";
     if (!configMap.immutable) yield forbiddenValue(root.child("immutable"), detail);
-    if (!jsonEqual(configMap.data ?? {}, old.data ?? {})) yield forbiddenValue(root.child("data"), detail);
-    if (!jsonEqual(configMap.binaryData ?? {}, old.binaryData ?? {})) {
+    if (!equal(configMap.data ?? {}, old.data ?? {})) yield forbiddenValue(root.child("data"), detail);
+    if (!equal(configMap.binaryData ?? {}, old.binaryData ?? {})) {
       yield forbiddenValue(root.child("binaryData"), detail);
     }
   },

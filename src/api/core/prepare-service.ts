@@ -1,4 +1,4 @@
-import { jsonEqual } from "../meta/equal.ts";
+import { equal } from "#lib/equal.ts";
 import type { Service, ServiceSpec } from "./service.ts";
 
 export function prepareServiceForCreate(service: Service): void {
@@ -52,7 +52,7 @@ function keepNodePorts(spec: ServiceSpec, old: ServiceSpec): void {
 function alignClusterIps(spec: ServiceSpec, old: ServiceSpec): void {
   if (spec.clusterIP === old.clusterIP) {
     if (!spec.clusterIPs?.length && old.clusterIPs?.length) spec.clusterIPs = old.clusterIPs;
-  } else if (jsonEqual(spec.clusterIPs ?? [], old.clusterIPs ?? [])) {
+  } else if (equal(spec.clusterIPs ?? [], old.clusterIPs ?? [])) {
     if (spec.clusterIP) spec.clusterIPs = [spec.clusterIP];
     else delete spec.clusterIPs;
   }
@@ -81,10 +81,10 @@ function dropUnused(spec: ServiceSpec, old: ServiceSpec): void {
 }
 
 function dropClusterIps(spec: ServiceSpec, old: ServiceSpec): void {
-  if (spec.clusterIP === old.clusterIP && jsonEqual(spec.clusterIPs ?? [], old.clusterIPs ?? [])) {
+  if (spec.clusterIP === old.clusterIP && equal(spec.clusterIPs ?? [], old.clusterIPs ?? [])) {
     delete spec.clusterIP;
     delete spec.clusterIPs;
   }
-  if (jsonEqual(spec.ipFamilies ?? [], old.ipFamilies ?? [])) delete spec.ipFamilies;
+  if (equal(spec.ipFamilies ?? [], old.ipFamilies ?? [])) delete spec.ipFamilies;
   if (spec.ipFamilyPolicy === old.ipFamilyPolicy) delete spec.ipFamilyPolicy;
 }

@@ -1,3 +1,4 @@
+import { equal } from "#lib/equal.ts";
 import {
   type FieldError,
   type FieldPath,
@@ -9,7 +10,6 @@ import {
 } from "#schema/field-error.ts";
 import { boolean, bytes, defaulted, map, nullable, optional, string } from "#schema/schema.ts";
 import { ageColumn } from "../meta/columns.ts";
-import { jsonEqual } from "../meta/equal.ts";
 import { configMapKey, dns1123Subdomain } from "../meta/names.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
 import { decodedLength, maxDataBytes } from "./config-map.ts";
@@ -58,7 +58,7 @@ export const Secret = defineResource({
     if (!old.immutable) return;
     const detail = "field is immutable when `immutable` is set";
     if (!secret.immutable) yield forbiddenValue(root.child("immutable"), detail);
-    if (!jsonEqual(secret.data ?? {}, old.data ?? {})) yield forbiddenValue(root.child("data"), detail);
+    if (!equal(secret.data ?? {}, old.data ?? {})) yield forbiddenValue(root.child("data"), detail);
   },
 });
 

@@ -1,3 +1,4 @@
+import { equal } from "#lib/equal.ts";
 import {
   duplicateValue,
   type FieldError,
@@ -25,7 +26,6 @@ import {
 } from "#schema/schema.ts";
 import { ObjectReference } from "../core/references.ts";
 import { ageColumn, fewOf } from "../meta/columns.ts";
-import { jsonEqual } from "../meta/equal.ts";
 import { ipFamily, ipWarnings, validateCanonicalIp, validateEndpointIp, validateIp } from "../meta/ip-address.ts";
 import { validateLabels } from "../meta/label-selector.ts";
 import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName, type Rule } from "../meta/names.ts";
@@ -154,9 +154,9 @@ export const EndpointSlice = defineResource({
 
   prepareForCreate: dropTopology,
   prepareForUpdate(slice, old) {
-    if (!jsonEqual(slice.endpoints, old.endpoints)) dropTopology(slice);
+    if (!equal(slice.endpoints, old.endpoints)) dropTopology(slice);
     const { metadata } = slice;
-    if (!jsonEqual(metadata.labels ?? {}, old.metadata.labels ?? {})) {
+    if (!equal(metadata.labels ?? {}, old.metadata.labels ?? {})) {
       metadata.generation = (old.metadata.generation ?? 0) + 1;
     }
   },

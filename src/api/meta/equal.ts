@@ -1,3 +1,4 @@
+import { equal } from "#lib/equal.ts";
 import { type Field, resolve, type Schema } from "#schema/schema.ts";
 import { compareQuantities } from "./quantity.ts";
 
@@ -16,7 +17,7 @@ export function semanticEqual(schema: Schema, a: unknown, b: unknown): boolean {
     case "map":
       return mapsEqual(shape.value, isRecord(a) ? a : {}, isRecord(b) ? b : {});
     case "any":
-      return jsonEqual(a, b);
+      return equal(a, b);
     case "quantity":
       return typeof a === "string" && typeof b === "string" && compareQuantities(a, b) === 0;
     case "time":
@@ -70,17 +71,4 @@ function mapsEqual(schema: Schema, a: Values, b: Values): boolean {
   const keys = Object.keys(a);
   if (keys.length !== Object.keys(b).length) return false;
   return keys.every((key) => Object.hasOwn(b, key) && semanticEqual(schema, a[key], b[key]));
-}
-
-/** Whether two JSON values are the same, whatever the order of their keys. */
-export function jsonEqual(a: unknown, b: unknown): boolean {
-  if (Object.is(a, b)) return true;
-  if (Array.isArray(a)) {
-    return Array.isArray(b) && a.length === b.length && a.every((value, index) => jsonEqual(value, b[index]));
-  }
-  if (!isRecord(a) || !isRecord(b)) return false;
-  const keys = Object.keys(a);
-  return (
-    keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key) && jsonEqual(a[key], b[key]))
-  );
 }

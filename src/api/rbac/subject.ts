@@ -1,3 +1,4 @@
+import { equal } from "#lib/equal.ts";
 import {
   type FieldError,
   type FieldPath,
@@ -8,7 +9,6 @@ import {
 } from "#schema/field-error.ts";
 import { defaulted, type Infer, object, optional, present, required, string } from "#schema/schema.ts";
 import { ageColumn } from "../meta/columns.ts";
-import { jsonEqual } from "../meta/equal.ts";
 import { dns1123Subdomain, pathSegmentName } from "../meta/names.ts";
 import { type ApiObject, type Column } from "../resource.ts";
 
@@ -100,7 +100,7 @@ export function* validateBinding(
 }
 
 export function* validateBindingUpdate({ roleRef }: Binding, old: Binding): Iterable<FieldError> {
-  if (!jsonEqual(roleRef, old.roleRef)) yield invalidValue(root.child("roleRef"), roleRef, "cannot change roleRef");
+  if (!equal(roleRef, old.roleRef)) yield invalidValue(root.child("roleRef"), roleRef, "cannot change roleRef");
 }
 
 function* validateSubject(
