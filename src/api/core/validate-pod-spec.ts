@@ -18,7 +18,7 @@ import {
 import { type ObjectMeta } from "../meta/object-meta.ts";
 import { compareQuantities } from "../meta/quantity.ts";
 import { type Faults, judge, judgeAt, judgeIfSet } from "./faults.ts";
-import { placedContainers } from "./pod-containers.ts";
+import { type AnyContainer, allContainers, placedContainers } from "./pod-containers.ts";
 import { containerTotal } from "./pod-resources.ts";
 import { type PodDNSConfig, type PodResourceClaim, type PodSpec } from "./pod-spec.ts";
 import { isHugePages } from "./resource-list.ts";
@@ -67,9 +67,10 @@ export function validatePodSpec(spec: PodSpec, { metadata }: PodSpecContext, pat
 
 /** Rules about containers that only a few pods fall under; the others do not pay for the walk. */
 function validateSpecialContainers(spec: PodSpec, path: FieldPath, faults: Faults): void {
+  const isSpecial = spec.os || spec.hostUsers === false || spec.securityContext.windowsOptions;
+  if (!isSpecial && !allContainers(spec).some(isSpecialContainer)) return;
   const placed = placedContainers(spec, path);
-  const isWindows = placed.some(([{ securityContext }]) => securityContext?.windowsOptions);
-  if (isWindows || spec.securityContext.windowsOptions) validateHostProcess(spec, placed, path, faults);
+  validateHostProcess(spec, placed, path, faults);
   if (spec.os) validateSystem(spec, placed, path, faults);
   for (const [container, at] of placed) {
     if (spec.hostUsers === false && container.volumeDevices?.length) {
@@ -78,6 +79,9 @@ function validateSpecialContainers(spec: PodSpec, path: FieldPath, faults: Fault
     if (container.env) validateFileRefVolumes(container.env, spec.volumes ?? [], at.child("env"), faults);
   }
 }
+
+const isSpecialContainer = ({ securityContext, env }: AnyContainer): boolean =>
+  securityContext?.windowsOptions !== undefined || (env?.some(({ valueFrom }) => valueFrom?.fileKeyRef) ?? false);
 
 function validateResourceClaims(
   claims: readonly PodResourceClaim[],

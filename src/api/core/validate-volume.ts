@@ -91,7 +91,7 @@ const sourceNames = [
 ] as const satisfies readonly SourceName[];
 
 function validateSources(volume: Volume, context: VolumeContext, path: FieldPath, faults: Faults): void {
-  const [first, ...others] = sourceNames.filter((name) => volume[name] !== undefined);
+  const [first, ...others] = sourcesOf(volume);
   if (first === undefined) {
     faults.push(requiredValue(path, "must specify a volume type"));
     return;
@@ -109,6 +109,14 @@ function validateSources(volume: Volume, context: VolumeContext, path: FieldPath
       "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.";
     faults.push(invalidValue(path.child("name"), volume.name, detail));
   }
+}
+
+const order = new Map<string, number>(sourceNames.map((name, index) => [name, index]));
+const isSource = (key: string): key is (typeof sourceNames)[number] => order.has(key);
+
+function sourcesOf(volume: Volume): SourceName[] {
+  const names = Object.keys(volume).filter(isSource);
+  return names.length < 2 ? names : names.sort((a, b) => (order.get(a) ?? 0) - (order.get(b) ?? 0));
 }
 
 function validateSource<K extends SourceName>(volume: Volume, name: K, path: FieldPath, faults: Faults): void {

@@ -1,5 +1,5 @@
 import { validateObjectMeta, validateObjectMetaUpdate } from "#api/meta/validate-meta.ts";
-import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
+import { type ApiObject, apiVersionOf, type PartialUpdate, type Resource } from "#api/resource.ts";
 import { badRequest, conflict, invalid, isAlreadyExists, staleObject } from "#api/status.ts";
 import { type Clock, timestamp } from "#lib/clock.ts";
 import { equal } from "#lib/equal.ts";
@@ -73,7 +73,7 @@ async function createOnce<T extends ApiObject>(deps: WriteDeps, write: Write<T>,
   resource.prepareForCreate?.(object);
   if (resource.hasGeneration) object.metadata.generation = 1;
   recordOwnership(deps, write, { object, old: undefined });
-  refuseFaults(resource, object, findFaults(resource, object));
+  refuseFaults(resource, object, [...findFaults(resource, object), ...(resource.validateCreate?.(object) ?? [])]);
   warn(write, object, undefined);
   await deps.admission.validate(request);
   const settle = await runHooks(deps, write as unknown as Write, object, undefined);
@@ -231,8 +231,13 @@ function prepareUpdate<T extends ApiObject>({ resource, subresource }: Write<T>,
     resource.prepareForStatusUpdate?.(object, old);
   } else if (subresource === "") {
     resource.prepareForUpdate?.(object, old);
+  } else {
+    partialUpdate(resource, subresource)?.prepare(object, old);
   }
 }
+
+const partialUpdate = (resource: Resource, subresource: string): PartialUpdate | undefined =>
+  resource.subresources.find(({ name }) => name === subresource)?.update;
 
 /** What a client cannot change is taken from what is there, so that leaving it out is no fault. */
 function keepIdentity(resource: Resource, object: ApiObject, { metadata: old }: ApiObject): void {
@@ -300,7 +305,9 @@ function findUpdateFaults(
 ): FieldError[] {
   const meta = validateObjectMetaUpdate(object, old);
   if (subresource === "status") return [...meta, ...(resource.validateStatusUpdate?.(object, old) ?? [])];
-  return [...findFaults(resource, object), ...meta, ...(resource.validateUpdate?.(object, old) ?? [])];
+  const partial = partialUpdate(resource, subresource);
+  const change = partial ? partial.validate(object, old) : (resource.validateUpdate?.(object, old) ?? []);
+  return [...findFaults(resource, object), ...meta, ...change];
 }
 
 function refuseFaults(resource: Resource, object: ApiObject, faults: readonly FieldError[]): void {
