@@ -1,7 +1,13 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 
-/** Leaves word of which process is at work here, for people and messages: the lock itself is somewhere else. */
-export const writePidFile = (file: string): void => writeFileSync(file, `${process.pid}\n`);
+/** Leaves word of which process is at work here, for people and messages, if it can: the lock itself is somewhere else. */
+export function writePidFile(file: string): void {
+  try {
+    writeFileSync(file, `${process.pid}\n`);
+  } catch {
+    // On a full disk there is still work that needs no space.
+  }
+}
 
 export const removePidFile = (file: string): void => rmSync(file, { force: true });
 

@@ -55,11 +55,13 @@ export function openFile(file: string): DatabaseSync {
   const db = new DatabaseSync(file, { timeout: 0 });
   try {
     // The lock is the kernel's: it goes when the process goes, however that happens.
-    db.exec(`PRAGMA locking_mode = EXCLUSIVE; PRAGMA page_size = ${pageBytes}; PRAGMA auto_vacuum = INCREMENTAL`);
-    checkFormat(db);
+    db.exec("PRAGMA locking_mode = EXCLUSIVE");
+    const isNew = checkFormat(db);
+    // Only then: to set them again would be a write, and a full disk must not keep a store from being read.
+    if (isNew) db.exec(`PRAGMA page_size = ${pageBytes}; PRAGMA auto_vacuum = INCREMENTAL`);
     db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0");
     db.exec("PRAGMA cache_size = -8000; PRAGMA cell_size_check = ON");
-    if (numberFrom(db, "SELECT count(*) FROM sqlite_schema") === 0) db.exec(`BEGIN IMMEDIATE; ${schema} COMMIT`);
+    if (isNew) db.exec(`BEGIN IMMEDIATE; ${schema} COMMIT`);
     return db;
   } catch (error) {
     db.close();
@@ -67,13 +69,15 @@ export function openFile(file: string): DatabaseSync {
   }
 }
 
-function checkFormat(db: DatabaseSync): void {
+/** Throws if the file is not for us; tells whether it is new. */
+function checkFormat(db: DatabaseSync): boolean {
   const found = numberFrom(db, "PRAGMA application_id");
   const version = numberFrom(db, "PRAGMA user_version");
   const isNew = found === 0 && version === 0 && numberFrom(db, "SELECT count(*) FROM sqlite_schema") === 0;
-  if (isNew) return;
+  if (isNew) return true;
   if (found !== applicationId) throw new SqliteError(resultCodes.foreign, "not an Orlop store");
   if (version > formatVersion) throw new SqliteError(resultCodes.newer, String(version));
+  return false;
 }
 
 /** The one number that the statement is about; NaN: there is none. */

@@ -80,9 +80,12 @@ class Writer {
   }
 
   close(compactedRevision: number): void {
-    this.#compact.run(compactedRevision, compactedRevision);
-    this.#checkpoint("TRUNCATE");
-    this.#db.close();
+    try {
+      this.#compact.run(compactedRevision, compactedRevision);
+    } finally {
+      this.#checkpoint("TRUNCATE");
+      this.#db.close();
+    }
   }
 
   #transaction(change: () => void): void {
@@ -123,6 +126,5 @@ parentPort?.on("message", (request: Request) => {
     answer = { type: "failed", code: codeOf(error), message: error instanceof Error ? error.message : String(error) };
   }
   parentPort?.postMessage(answer);
-  if (request.type === "write") writer?.checkpointIfDue();
-  if (request.type === "tend") writer?.checkpointIfDue();
+  if (request.type === "write" || request.type === "tend") writer?.checkpointIfDue();
 });

@@ -21,7 +21,11 @@ export interface SqliteStoreOptions {
 
 /** The embedded store, durable in `state.db` in this directory, which is made if need be. */
 export async function openSqliteStore(dataDir: string, options: SqliteStoreOptions): Promise<Store> {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    throw new Error(`cannot make data directory ${dataDir}: ${messageOf(cause)}`, { cause });
+  }
   const file = join(dataDir, "state.db");
   const pidFile = join(dataDir, "state.pid");
   // Started first: it comes to life while this thread reads the file.
@@ -53,7 +57,7 @@ function load(file: string, history: History): { lastRow: number; expiries: Map<
 /** Says what happened and what to do about it. */
 function openError(cause: unknown, dataDir: string, pidFile: string): Error {
   const file = join(dataDir, "state.db");
-  const message = cause instanceof Error ? cause.message : String(cause);
+  const message = messageOf(cause);
   const say = (text: string) => new Error(text, { cause });
   switch (codeOf(cause)) {
     case resultCodes.busy:
@@ -77,6 +81,8 @@ function openError(cause: unknown, dataDir: string, pidFile: string): Error {
       return say(`cannot open ${file}: ${message}`);
   }
 }
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 interface JournalDeps {
   readonly worker: Worker;

@@ -1,0 +1,146 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { createVirtualClock } from "#testing/virtual-clock.ts";
+import { History, type Row } from "./history.ts";
+import { openMemoryStore } from "./memory.ts";
+import { bytes, collect, commit, put } from "./store.suite.ts";
+import { CompactedError } from "./store.ts";
+
+const generous = { maxEvents: 1e9, maxBytes: 1e12, maxAgeMs: 1e9 };
+
+function rowOf(n: number, key: string, value: string | undefined): Row {
+  return {
+    row: n,
+    revision: n,
+    created: n,
+    at: n * 1000,
+    expires: 0,
+    key,
+    value: value === undefined ? value : bytes(value),
+  };
+}
+
+suite("History", () => {
+  const cases = [
+    { limit: "count", limits: { ...generous, maxEvents: 10 }, forgotten: 90 },
+    { limit: "size", limits: { ...generous, maxBytes: 10 * (256 + 5) }, forgotten: 90 },
+    { limit: "age", limits: { ...generous, maxAgeMs: 10_000 }, forgotten: 90 },
+  ];
+  for (const { limit, limits, forgotten } of cases) {
+    test(`is limited by ${limit}, and forgets in small steps`, () => {
+      const dropped: number[] = [];
+      const history = new History(limits, (row) => dropped.push(row));
+      for (let n = 2; n <= 101; n++) history.append(rowOf(n, "/a", "value"));
+
+      let steps = 1;
+      while (history.trim(101_000, 7)) steps++;
+
+      assert.equal(history.compactedRevision, forgotten + 1);
+      assert.equal(steps, Math.ceil(forgotten / 7));
+      // The first row replaced nothing.
+      assert.equal(dropped.length, forgotten - 1);
+      assert.equal(history.changesAfter(forgotten + 1, 1000).length, 100 - forgotten);
+    });
+  }
+
+  test("drops every row that nobody can ask for, once, and no other", () => {
+    const dropped: number[] = [];
+    const history = new History(generous, (row) => dropped.push(row));
+    history.append(rowOf(2, "/a", "1"));
+    history.append(rowOf(3, "/a", "2"));
+    history.append(rowOf(4, "/b", "1"));
+    history.append(rowOf(5, "/b", undefined));
+    history.append(rowOf(6, "/b", "2"));
+    history.append(rowOf(7, "/c", "1"));
+    history.append(rowOf(8, "/c", undefined));
+
+    history.compact(5, 100);
+    assert.deepEqual(dropped, [2, 4]);
+    history.compact(8, 100);
+
+    assert.deepEqual(dropped, [2, 4, 5, 7, 8]);
+    assert.deepEqual(
+      history.list("").entries.map(({ key, revision }) => [key, revision]),
+      [
+        ["/a", 3],
+        ["/b", 6],
+      ],
+    );
+  });
+
+  test("restored from what was kept is what it was", () => {
+    const rows = Array.from({ length: 200 }, (_, n) =>
+      rowOf(n + 2, `/${(n * 7) % 23}`, n % 5 === 4 ? undefined : `${n}`),
+    );
+    const dropped = new Set<number>();
+    const before = new History(generous, (row) => dropped.add(row));
+    for (const row of rows) before.append(row);
+    before.compact(120, 1000);
+
+    // A deletion is kept for as long as something newer stands on it; nothing is lost if it goes now.
+    const isDeletion = (row: number) => rows.some((kept) => kept.row === row && kept.value === undefined);
+    const after = new History(generous, (row) => assert(isDeletion(row), `row ${row} should not have been kept`));
+    for (const row of rows) if (!dropped.has(row.row)) after.restore(row, before.compactedRevision);
+    after.restored(before.compactedRevision);
+
+    assert.equal(after.revision, before.revision);
+    for (let revision = 120; revision <= before.revision; revision += 9) {
+      assert.deepEqual(after.list("/1", { revision, limit: 3 }), before.list("/1", { revision, limit: 3 }));
+      assert.deepEqual(after.changesAfter(revision, 1000), before.changesAfter(revision, 1000));
+    }
+  });
+});
+
+/** Until then the feed stands still. */
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+suite("WatchHub", () => {
+  test("a watcher far behind catches up in several turns and misses nothing", async () => {
+    await using store = openMemoryStore({ clock: createVirtualClock() });
+    const from = store.revision;
+    for (let n = 0; n < 10_000; n++) await put(store, `/${n % 2 ? "a" : "b"}/${n}`, "1");
+    await nextTurn();
+    const seen = collect(store, "/a/", from);
+    const last = await put(store, "/a/last", "1");
+    await seen.upTo(last);
+
+    assert(seen.batches.length > 3);
+    assert.equal(seen.events.length, 5001);
+    assert.equal(seen.events.at(-1)?.key, "/a/last");
+  });
+
+  test("a watcher that compaction overtakes is told to start over", async () => {
+    await using store = openMemoryStore({ clock: createVirtualClock() });
+    const from = store.revision;
+    for (let n = 0; n < 10_000; n++) await put(store, `/${n}`, "1");
+    await nextTurn();
+    const failure = Promise.withResolvers<Error>();
+    store.watch("/", from, { events: () => {}, failed: failure.resolve });
+
+    await store.compact(store.revision);
+
+    assert((await failure.promise) instanceof CompactedError);
+  });
+
+  test("a watcher may end itself or others, and start new ones, while it is told", async () => {
+    await using store = openMemoryStore({ clock: createVirtualClock() });
+    const others = [collect(store, "/", store.revision)];
+    const stop = store.watch("/", store.revision, {
+      events(_, revision) {
+        stop();
+        others.push(collect(store, "/", revision));
+      },
+      failed: assert.fail,
+    });
+    await commit(store, [{ key: "/a", value: bytes("1") }]);
+    const last = await put(store, "/a", "2");
+    await others[0]?.upTo(last);
+    const later = await put(store, "/a", "3");
+    for (const seen of others) await seen.upTo(later);
+
+    assert.deepEqual(
+      others.map(({ events }) => events.length),
+      [3, 1],
+    );
+  });
+});
