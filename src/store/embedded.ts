@@ -172,7 +172,7 @@ export class EmbeddedStore implements Store {
       this.#pending.set(key, { entry: value && { key, value, revision, created }, revision, batch });
     }
     this.#scheduleFlush();
-    return this.#answerAfter(batch, answer) as Promise<Committed>;
+    return this.#answerAfter(batch, answer);
   }
 
   #openBatch(): Batch {

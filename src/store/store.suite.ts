@@ -15,9 +15,15 @@ export function storeSuite(name: string, open: (clock: Clock) => Promise<Store>)
 
   suite(name, () => {
     suite("commit", () => commitClaims(claim));
+    suite("deletes", () => deleteClaims(claim));
+    suite("concurrent commits", () => concurrencyClaims(claim));
     suite("list", () => listClaims(claim));
+    suite("list at a revision", () => listAtRevisionClaims(claim));
     suite("history", () => historyClaims(claim));
     suite("watch", () => watchClaims(claim));
+    suite("the start of a watch", () => watchStartClaims(claim));
+    suite("the batches of a watch", () => watchBatchClaims(claim));
+    suite("the end of a watch", () => watchEndClaims(claim));
     suite("ttl", () => ttlClaims(claim));
   });
 }
@@ -85,7 +91,9 @@ function commitClaims(claim: Claim): void {
       { key: "/b", value: "1", revision, created: revision },
     ]);
   });
+}
 
+function deleteClaims(claim: Claim): void {
   claim("a key that is deleted and made again has a new `created`", async (store) => {
     const first = await put(store, "/a", "1");
     const update = await put(store, "/a", "2");
@@ -115,7 +123,9 @@ function commitClaims(claim: Claim): void {
     ];
     await assert.rejects(store.commit(twice), /changes \/a twice/);
   });
+}
 
+function concurrencyClaims(claim: Claim): void {
   claim("of concurrent writers of one revision exactly one wins", async (store) => {
     const base = await put(store, "/a", "0");
 
@@ -207,7 +217,9 @@ function listClaims(claim: Claim): void {
     );
     assert.deepEqual(pages.flat(), names);
   });
+}
 
+function listAtRevisionClaims(claim: Claim): void {
   claim("pages at one revision do not see what happens meanwhile", async (store) => {
     const names = Array.from({ length: 10 }, (_, n) => `/p/${n}`);
     await commit(
@@ -333,7 +345,9 @@ function watchClaims(claim: Claim): void {
 
     assert.deepEqual(seen.events, []);
   });
+}
 
+function watchStartClaims(claim: Claim): void {
   claim("a prefix without a slash at its end matches as a string", async (store) => {
     const from = store.revision;
     const watchers = ["", "/a", "/ab", "/a/"].map((prefix) => collect(store, prefix, from));
@@ -360,7 +374,9 @@ function watchClaims(claim: Claim): void {
       );
     }
   });
+}
 
+function watchBatchClaims(claim: Claim): void {
   claim("the changes of one commit come in one batch", async (store) => {
     const seen = collect(store, "/", store.revision);
     const changes = Array.from({ length: 10 }, (_, n) => ({ key: `/${n}`, value: bytes("1") }));
@@ -408,7 +424,9 @@ function watchClaims(claim: Claim): void {
 
     assert.deepEqual(order, ["writer", "watcher"]);
   });
+}
 
+function watchEndClaims(claim: Claim): void {
   claim("nothing is delivered after the end", async (store) => {
     const seen = collect(store, "/", store.revision);
     const other = collect(store, "/", store.revision);
