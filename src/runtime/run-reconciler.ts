@@ -1,7 +1,7 @@
 import { controllerOf } from "#api/meta/owner.ts";
 import { type ApiObject, groupResource, type Resource } from "#api/resource.ts";
 import { isConflict } from "#api/status.ts";
-import { type Clock } from "#lib/clock.ts";
+import { outOfTime, withDeadline } from "#lib/deadline.ts";
 import { isAbort, runTogether } from "#lib/tasks.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
 import { currentTrace, parseTraceparent } from "#trace/trace.ts";
@@ -177,9 +177,10 @@ class Runner<T extends ApiObject> {
   async #readOwnWrites(key: string, signal: AbortSignal): Promise<void> {
     const writes = this.#unseen.get(key);
     if (!writes) return;
-    const inTime = await within(staleTimeoutMs, { clock: this.#deps.clock, signal }, (stop) => writes.areSeen(stop));
+    const deadline = { clock: this.#deps.clock, signal };
+    const seen = await withDeadline(staleTimeoutMs, deadline, (stop) => writes.areSeen(stop));
     this.#unseen.delete(key);
-    if (inTime) return;
+    if (seen !== outOfTime) return;
     const facts = { reconciler: this.#reconciler.name, object: key, revision: writes.revision };
     this.#deps.log.warn("informers are behind, going on without them", facts);
   }
@@ -220,26 +221,4 @@ const nameOf = (resource: Resource): string => groupResource(resource, resource.
 function refOfKey(key: string): { namespace: string; name: string } {
   const slash = key.indexOf("/");
   return { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
-}
-
-/** Whether the task ended in time; what it throws after the limit is the limit's doing. */
-async function within(
-  limitMs: number,
-  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
-  task: (signal: AbortSignal) => Promise<void>,
-): Promise<boolean> {
-  const limit = new AbortController();
-  const pass = () => limit.abort(signal.reason);
-  signal.addEventListener("abort", pass, { once: true });
-  const cancel = clock.after(limitMs, () => limit.abort(new Error("out of time")));
-  try {
-    await task(limit.signal);
-    return true;
-  } catch (error) {
-    if (signal.aborted || !limit.signal.aborted) throw error;
-    return false;
-  } finally {
-    cancel();
-    signal.removeEventListener("abort", pass);
-  }
 }

@@ -1,0 +1,132 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Event } from "#api/core/event.ts";
+import { serviceUnavailable } from "#api/status.ts";
+import { MemoryApi } from "#testing/memory-api.ts";
+import { createVirtualClock } from "#testing/virtual-clock.ts";
+import { Widget } from "#testing/widget.ts";
+import { currentTrace } from "#trace/trace.ts";
+import { createEventRecorder, referenceTo } from "./events.ts";
+
+function setup() {
+  const clock = createVirtualClock();
+  const api = new MemoryApi([Event], clock);
+  const recorder = createEventRecorder(api.client, { component: "widget-controller", host: "node-1", clock });
+  const events = async () => (await api.client.list(Event)).items;
+  return { api, clock, recorder, events };
+}
+
+const about = (name: string) => ({
+  kind: "Widget",
+  apiVersion: "example.com/v1",
+  metadata: { namespace: "default", name, uid: `uid-${name}`, resourceVersion: "7" },
+});
+
+test("an event says what happened to what, when, and who saw it", async () => {
+  const { recorder, events } = setup();
+
+  recorder.event(referenceTo(Widget, about("a"), "spec.color"), "Warning", "Faded", "the color is gone");
+  await recorder.flush();
+
+  const [event] = await events();
+  assert.deepEqual(event?.involvedObject, {
+    kind: "Widget",
+    apiVersion: "example.com/v1",
+    namespace: "default",
+    name: "a",
+    uid: "uid-a",
+    resourceVersion: "7",
+    fieldPath: "spec.color",
+  });
+  assert.equal(event?.type, "Warning");
+  assert.equal(event?.reason, "Faded");
+  assert.equal(event?.message, "the color is gone");
+  assert.deepEqual(event?.source, { component: "widget-controller", host: "node-1" });
+  assert.equal(event?.count, 1);
+  assert.equal(event?.firstTimestamp, "2026-01-01T08:00:00Z");
+  assert.match(event?.metadata.name ?? "", /^a\.[0-9a-f]{16}$/);
+});
+
+test("the same thing again counts up", async () => {
+  const { clock, recorder, events } = setup();
+
+  for (let round = 0; round < 3; round++) {
+    recorder.event(about("a"), "Normal", "Turned", "turned left");
+    await clock.advance(1000);
+  }
+  await recorder.flush();
+
+  const found = await events();
+  assert.equal(found.length, 1);
+  assert.deepEqual([found[0]?.count, found[0]?.lastTimestamp], [3, "2026-01-01T08:00:02Z"]);
+});
+
+test("an event that has expired meanwhile is written anew", async () => {
+  const { api, recorder, events } = setup();
+  recorder.event(about("a"), "Normal", "Turned", "turned left");
+  await recorder.flush();
+  const [first] = await events();
+  assert(first);
+  await api.client.delete(Event, first);
+
+  recorder.event(about("a"), "Normal", "Turned", "turned left");
+  await recorder.flush();
+
+  assert.deepEqual(
+    (await events()).map(({ count }) => count),
+    [1],
+  );
+});
+
+test("many that differ in their message only are joined", async () => {
+  const { recorder, events } = setup();
+
+  for (let round = 1; round <= 15; round++) recorder.event(about("a"), "Normal", "Turned", `turned ${round} times`);
+  await recorder.flush();
+
+  const found = await events();
+  const joined = found.find(({ message }) => message?.startsWith("(combined from similar events): "));
+  assert.equal(found.length, 10);
+  assert.deepEqual([joined?.count, joined?.message], [6, "(combined from similar events): turned 15 times"]);
+});
+
+test("an object that spams is heard less, others are not", async () => {
+  const { clock, recorder, events } = setup();
+
+  for (let round = 1; round <= 100; round++) recorder.event(about("noisy"), "Normal", `Reason${round}`, "x");
+  recorder.event(about("quiet"), "Normal", "Turned", "x");
+  await recorder.flush();
+  const early = (await events()).length;
+  await clock.advance(300_000);
+  recorder.event(about("noisy"), "Normal", "Later", "x");
+  await recorder.flush();
+
+  assert.equal(early, 26);
+  assert.equal((await events()).length, 27);
+});
+
+test("a server that fails is asked again, and the caller never hears of it", async () => {
+  const { api, clock, recorder, events } = setup();
+  let failures = 2;
+  api.intercept = () => {
+    if (failures-- > 0) throw serviceUnavailable("down");
+  };
+
+  recorder.event(about("a"), "Normal", "Turned", "x");
+  await clock.advance(30_000);
+  await recorder.flush();
+
+  assert.equal((await events()).length, 1);
+});
+
+test("an event belongs to the trace in which it was told", async () => {
+  const { api, recorder } = setup();
+  const trace = { traceId: "a".repeat(32), spanId: "b".repeat(16) };
+
+  currentTrace.run(trace, () => recorder.event(about("a"), "Normal", "Turned", "x"));
+  recorder.event(about("b"), "Normal", "Turned", "x");
+  await recorder.flush();
+
+  assert.deepEqual(api.traceOf(1), trace);
+  assert.equal(api.traceOf(2), undefined);
+});

@@ -1,0 +1,238 @@
+import { Event } from "#api/core/event.ts";
+import { type ObjectReference } from "#api/core/references.ts";
+import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
+import { isAlreadyExists, isNotFound, StatusError } from "#api/status.ts";
+import { type Clock, timestamp } from "#lib/clock.ts";
+import { type Log, silentLog } from "#lib/log.ts";
+import { LruMap } from "#lib/lru-map.ts";
+import { currentTrace, type Trace } from "#trace/trace.ts";
+import { type Client } from "./client.ts";
+
+/** Tells users what happened to an object. Never waits, never throws: telling is not part of the work. */
+export interface EventRecorder extends AsyncDisposable {
+  /** About an object, or about a part of one: `referenceTo(Pod, pod, "spec.containers{web}")`. */
+  event(about: ApiObject | ObjectReference, type: "Normal" | "Warning", reason: string, message: string): void;
+  /** Resolves once everything so far was written or given up. */
+  flush(): Promise<void>;
+}
+
+export interface EventRecorderOptions {
+  readonly component: string;
+  readonly host?: string;
+  readonly clock: Clock;
+  readonly log?: Log;
+}
+
+/** Points at an object, which may come without its kind, or at a part of it. */
+export function referenceTo(resource: Resource, { metadata }: ApiObject, fieldPath?: string): ObjectReference {
+  const { namespace, name, uid, resourceVersion } = metadata;
+  return {
+    kind: resource.kind,
+    apiVersion: apiVersionOf(resource),
+    ...(namespace ? { namespace } : {}),
+    ...(name ? { name } : {}),
+    ...(uid ? { uid } : {}),
+    ...(resourceVersion ? { resourceVersion } : {}),
+    ...(fieldPath ? { fieldPath } : {}),
+  };
+}
+
+/** What waits to be written. More than this is dropped: a flood must not fill memory. */
+const maxWaiting = 1000;
+/** Events that differ only in their message are joined from so many within the time on. */
+const maxSimilar = 10;
+const similarForMs = 600_000;
+/** An object may have so many events at once, then one more each interval. */
+const burst = 25;
+const refillMs = 300_000;
+const rememberedKeys = 4096;
+const maxTries = 12;
+const retryMs = 10_000;
+
+interface Sighting {
+  readonly about: ObjectReference;
+  readonly type: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly atMs: number;
+  readonly trace: Trace | undefined;
+}
+
+/** What was last written under a key. */
+interface Written {
+  readonly name: string;
+  readonly count: number;
+}
+interface Similar {
+  readonly messages: Set<string>;
+  lastMs: number;
+}
+interface Bucket {
+  tokens: number;
+  atMs: number;
+}
+
+export function createEventRecorder(client: Client, options: EventRecorderOptions): EventRecorder {
+  return new Recorder(client, options);
+}
+
+class Recorder implements EventRecorder {
+  readonly #client: Client;
+  readonly #options: EventRecorderOptions;
+  readonly #log: Log;
+  readonly #waiting: Sighting[] = [];
+  readonly #written = new LruMap<string, Written>(rememberedKeys);
+  readonly #similar = new LruMap<string, Similar>(rememberedKeys);
+  readonly #buckets = new LruMap<string, Bucket>(rememberedKeys);
+  readonly #stop = new AbortController();
+  #writing: Promise<void> | undefined;
+  #made = 0;
+
+  constructor(client: Client, options: EventRecorderOptions) {
+    this.#client = client;
+    this.#options = options;
+    this.#log = options.log ?? silentLog;
+  }
+
+  event(about: ApiObject | ObjectReference, type: "Normal" | "Warning", reason: string, message: string): void {
+    if (this.#stop.signal.aborted) return;
+    const reference = "metadata" in about ? referenceOf(about) : about;
+    const atMs = this.#options.clock.now();
+    if (!this.#hasToken(subjectOf(reference), atMs) || this.#waiting.length >= maxWaiting) {
+      this.#log.debug("event dropped", { about: reference, reason });
+      return;
+    }
+    this.#waiting.push({ about: reference, type, reason, message, atMs, trace: currentTrace.getStore() });
+    this.#writing ??= this.#writeAll();
+  }
+
+  async flush(): Promise<void> {
+    await this.#writing;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort(new Error("the event recorder is closed"));
+    await this.#writing;
+  }
+
+  /** A token bucket for each object: one that spams is heard less, the others are not. */
+  #hasToken(subject: string, nowMs: number): boolean {
+    const bucket = this.#buckets.get(subject) ?? { tokens: burst, atMs: nowMs };
+    const tokens = Math.min(burst, bucket.tokens + (nowMs - bucket.atMs) / refillMs);
+    const has = tokens >= 1;
+    this.#buckets.set(subject, { tokens: has ? tokens - 1 : tokens, atMs: nowMs });
+    return has;
+  }
+
+  async #writeAll(): Promise<void> {
+    // In another turn: the caller's own work comes first.
+    await Promise.resolve();
+    for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
+      const sighting = next;
+      const write = () => this.#tryToWrite(this.#joined(sighting));
+      await (sighting.trace ? currentTrace.run(sighting.trace, write) : currentTrace.exit(write));
+    }
+    this.#writing = undefined;
+  }
+
+  /** Too many that differ in their message only become one. */
+  #joined(sighting: Sighting): Sighting & { readonly key: string } {
+    const { about, type, reason, message, atMs } = sighting;
+    const group = JSON.stringify([subjectOf(about), about.fieldPath, type, reason]);
+    let similar = this.#similar.get(group);
+    if (!similar || atMs - similar.lastMs > similarForMs) similar = { messages: new Set(), lastMs: atMs };
+    this.#similar.set(group, similar);
+    similar.lastMs = atMs;
+    similar.messages.add(message);
+    if (similar.messages.size < maxSimilar) return { ...sighting, key: JSON.stringify([group, message]) };
+    // The set has done its work; one message too many is all that it must remember.
+    for (const old of similar.messages) {
+      if (similar.messages.size <= maxSimilar) break;
+      similar.messages.delete(old);
+    }
+    return { ...sighting, key: group, message: `(combined from similar events): ${message}` };
+  }
+
+  async #tryToWrite(sighting: Sighting & { readonly key: string }): Promise<void> {
+    const { signal } = this.#stop;
+    for (let tries = 1; !signal.aborted; tries++) {
+      try {
+        await this.#write(sighting);
+        return;
+      } catch (error) {
+        if (signal.aborted) return;
+        // What the server has refused it will refuse again.
+        const refused = error instanceof StatusError && error.code < 500 && error.code !== 429;
+        if (refused || tries >= maxTries) {
+          this.#log.warn("event not written", { about: sighting.about, reason: sighting.reason, error });
+          return;
+        }
+        await this.#options.clock.sleep(retryMs, signal).catch(() => undefined);
+      }
+    }
+  }
+
+  /** Counts up what was there before, else writes a new one. */
+  async #write(sighting: Sighting & { readonly key: string }): Promise<void> {
+    const { key, message, atMs } = sighting;
+    const namespace = sighting.about.namespace || "default";
+    const { signal } = this.#stop;
+    const before = this.#written.get(key);
+    if (before) {
+      const body = { count: before.count + 1, lastTimestamp: timestamp(atMs), message };
+      try {
+        await this.#client.patch(Event, { namespace, name: before.name }, { type: "merge", body }, { signal });
+        this.#written.set(key, { name: before.name, count: before.count + 1 });
+        return;
+      } catch (error) {
+        // It has expired meanwhile.
+        if (!isNotFound(error)) throw error;
+      }
+    }
+    const name = this.#newName(sighting);
+    const event = this.#eventOf(sighting, { namespace, name });
+    await this.#client.create(Event, event, { signal }).catch((error: unknown) => {
+      if (!isAlreadyExists(error)) throw error;
+    });
+    this.#written.set(key, { name, count: 1 });
+  }
+
+  /** The object's name and the time in nanoseconds, made unique by our own count. */
+  #newName({ about, atMs }: Sighting): string {
+    const nanoseconds = BigInt(atMs) * 1_000_000n + BigInt(this.#made++ % 1_000_000);
+    return `${about.name ?? ""}.${nanoseconds.toString(16).padStart(16, "0")}`;
+  }
+
+  #eventOf({ about, type, reason, message, atMs }: Sighting, metadata: { namespace: string; name: string }) {
+    const { component, host } = this.#options;
+    const time = timestamp(atMs);
+    return {
+      metadata,
+      involvedObject: about,
+      reason,
+      message,
+      source: { component, ...(host ? { host } : {}) },
+      firstTimestamp: time,
+      lastTimestamp: time,
+      count: 1,
+      type,
+      reportingComponent: component,
+      reportingInstance: host ?? "",
+    };
+  }
+}
+
+const subjectOf = ({ kind, namespace, name, uid, apiVersion }: ObjectReference): string =>
+  JSON.stringify([kind, namespace, name, uid, apiVersion]);
+
+function referenceOf({ kind = "", apiVersion = "", metadata }: ApiObject): ObjectReference {
+  const { namespace, name, uid, resourceVersion } = metadata;
+  return {
+    kind,
+    apiVersion,
+    ...(namespace ? { namespace } : {}),
+    ...(name ? { name } : {}),
+    ...(uid ? { uid } : {}),
+    ...(resourceVersion ? { resourceVersion } : {}),
+  };
+}

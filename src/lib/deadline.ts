@@ -1,0 +1,35 @@
+import { type Clock } from "./clock.ts";
+
+export interface DeadlineDeps {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+/** The limit was reached first. */
+export const outOfTime: unique symbol = Symbol("out of time");
+
+/** The task's result, or `outOfTime`: then the task's own signal has fired, and what it does after that is ignored. */
+export async function withDeadline<T>(
+  limitMs: number,
+  { clock, signal }: DeadlineDeps,
+  task: (signal: AbortSignal) => Promise<T>,
+): Promise<T | typeof outOfTime> {
+  if (signal.aborted) throw signal.reason;
+  const limit = new AbortController();
+  const late = Promise.withResolvers<typeof outOfTime>();
+  const pass = () => {
+    limit.abort(signal.reason);
+    late.reject(signal.reason);
+  };
+  signal.addEventListener("abort", pass, { once: true });
+  const cancel = clock.after(limitMs, () => {
+    late.resolve(outOfTime);
+    limit.abort(new Error(`out of time after ${limitMs} ms`));
+  });
+  try {
+    return await Promise.race([late.promise, task(limit.signal)]);
+  } finally {
+    cancel();
+    signal.removeEventListener("abort", pass);
+  }
+}
