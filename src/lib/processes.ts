@@ -118,3 +118,5 @@ async function commandLine(pid: number): Promise<RunningProcess | undefined> {
 
 /** The machine's processor, by Go's name, as images and nodes write it. */
 export const goArchitecture = (): string => (process.arch === "x64" ? "amd64" : process.arch);
+
+export const ownPid = (): number => process.pid;

@@ -1,0 +1,59 @@
+import type { ConfigMap } from "#api/core/config-map.ts";
+import type { Pod } from "#api/core/pod.ts";
+import type { Secret } from "#api/core/secret.ts";
+import type {
+  ClusterTrustBundleProjection,
+  PodCertificateProjection,
+  ServiceAccountTokenProjection,
+  Volume,
+} from "#api/core/volume.ts";
+import type { Clock } from "#lib/clock.ts";
+
+/** One kind of volume. */
+export interface VolumePlugin {
+  /** As upstream names it; a part of the path of its volumes. */
+  readonly name: string;
+  /** Whether the content follows its sources: then `mount` is called again when they change. */
+  readonly refreshes?: boolean;
+  handles(volume: Volume): boolean;
+  /** Makes the volume be there, with its content as it should be now. May be called again at any time. */
+  mount(context: VolumeContext, volume: Volume): Promise<MountedVolume>;
+}
+
+export interface MountedVolume {
+  /** A directory or file of the node. */
+  readonly path: string;
+  /** Whether containers may only read it, whatever they ask for. */
+  readonly readOnly: boolean;
+}
+
+/** What a volume may need to know, beside its own declaration. */
+export interface VolumeContext {
+  readonly pod: Pod;
+  /** The pod's own directory. It is removed with the pod. */
+  readonly podDir: string;
+  /** The same in memory, for what should never reach a disk. */
+  readonly podMemoryDir: string;
+  readonly sources: VolumeSources;
+  readonly node: NodeAmounts;
+  readonly clock: Clock;
+}
+/** Quantities by resource name: `cpu`, `memory`, `ephemeral-storage`. */
+export interface NodeAmounts {
+  readonly allocatable: Readonly<Record<string, string>>;
+}
+
+/** Where content comes from. Undefined means that the object does not exist. */
+export interface VolumeSources {
+  configMap(namespace: string, name: string): Promise<ConfigMap | undefined>;
+  secret(namespace: string, name: string): Promise<Secret | undefined>;
+  /** A token that is good for a while yet. */
+  serviceAccountToken(pod: Pod, projection: ServiceAccountTokenProjection): Promise<string>;
+  /** PEM certificates. */
+  trustBundle(projection: ClusterTrustBundleProjection): Promise<string | undefined>;
+  podCertificate(pod: Pod, projection: PodCertificateProjection): Promise<{ key: string; chain: string }>;
+}
+
+/** `<pod>/volumes/kubernetes.io~config-map/<volume>`, as upstream has it. */
+export const volumePath = (podDir: string, plugin: string, volume: string): string =>
+  `${podDir}/volumes/${plugin.replace("/", "~")}/${volume}`;

@@ -1,0 +1,309 @@
+import assert from "node:assert/strict";
+import {
+  chmod,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  rm,
+  stat,
+  statfs,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { afterEach, beforeEach, suite, test } from "node:test";
+import type { ConfigMap } from "#api/core/config-map.ts";
+import type { Pod } from "#api/core/pod.ts";
+import type { Secret } from "#api/core/secret.ts";
+import type { Volume } from "#api/core/volume.ts";
+import { systemClock } from "#lib/clock.ts";
+import { mountsUnder } from "#lib/mounts.ts";
+import { writeAtomically } from "./atomic-writer.ts";
+import type { VolumeContext } from "./plugin.ts";
+import { bindSubPath } from "./sub-path.ts";
+import { localVolumePlugins, mountVolume, removePodDirs } from "./volumes.ts";
+
+const base64 = (text: string) => Buffer.from(text).toString("base64");
+const file = (text: string, mode = 0o644) => ({ content: Buffer.from(text), mode });
+const modeOf = async (path: string) => (await stat(path)).mode & 0o7777;
+
+suite("volumes", { timeout: 30_000 }, () => {
+  let dir: string;
+  let context: VolumeContext;
+  const configMaps = new Map<string, Partial<ConfigMap>>();
+  const secrets = new Map<string, Partial<Secret>>();
+  const mounted = (volume: object) => mountVolume(localVolumePlugins, context, { name: "v", ...volume } as Volume);
+  const withPod = (pod: object) => {
+    context = { ...context, pod: { ...context.pod, ...pod } as Pod };
+  };
+
+  beforeEach(async () => {
+    dir = await mkdtemp(`${tmpdir()}/orlop-volumes-`);
+    configMaps.clear();
+    secrets.clear();
+    context = {
+      pod: aPod,
+      podDir: `${dir}/pod`,
+      podMemoryDir: `${dir}/memory`,
+      node: { allocatable: { cpu: "2", memory: "8Gi" } },
+      clock: systemClock,
+      sources: {
+        configMap: async (_namespace, name) => configMaps.get(name) as ConfigMap | undefined,
+        secret: async (_namespace, name) => secrets.get(name) as Secret | undefined,
+        serviceAccountToken: async (_pod, { audience }) => `token for ${audience}`,
+        trustBundle: async () => undefined,
+        podCertificate: async () => ({ key: "key", chain: "chain" }),
+      },
+    };
+  });
+  afterEach(() => removePodDirs([dir]));
+
+  test("a config map is shown as links through ..data, and an update swaps that link alone", async () => {
+    configMaps.set("c", { data: { a: "1", b: "2" }, binaryData: { bin: base64("\0\xff") } });
+    const volume = { configMap: { name: "c", defaultMode: 0o640 } };
+    const { path, readOnly } = await mounted(volume);
+    const first = await readlink(`${path}/..data`);
+
+    assert.equal(path, `${dir}/pod/volumes/kubernetes.io~configmap/v`);
+    assert(readOnly);
+    assert.deepEqual((await readdir(path)).toSorted(), ["..data", first, "a", "b", "bin"].toSorted());
+    assert.match(first, /^\.\.\d{4}(_\d\d){5}\.\w+$/);
+    assert.equal(await readlink(`${path}/a`), "..data/a");
+    assert.equal(await modeOf(`${path}/a`), 0o640);
+
+    await mounted(volume);
+    assert.equal(await readlink(`${path}/..data`), first);
+
+    configMaps.set("c", { data: { a: "new", c: "3" } });
+    await mounted(volume);
+    const second = await readlink(`${path}/..data`);
+    assert.notEqual(second, first);
+    assert.deepEqual((await readdir(path)).toSorted(), ["..data", second, "a", "c"].toSorted());
+    assert.equal(await readFile(`${path}/a`, "utf8"), "new");
+  });
+
+  test("items choose keys, paths and modes", async () => {
+    secrets.set("s", { data: { user: base64("u"), password: base64("p") } });
+    const items = [{ key: "password", path: "deep/er/pw", mode: 0o400 }];
+
+    const { path } = await mounted({ secret: { secretName: "s", items, defaultMode: 0o644 } });
+
+    assert(path.startsWith(context.podMemoryDir));
+    assert.equal(await readFile(`${path}/deep/er/pw`, "utf8"), "p");
+    assert.equal(await modeOf(`${path}/deep/er/pw`), 0o400);
+    assert.equal(await readlink(`${path}/deep`), "..data/deep");
+  });
+
+  test("what is missing is told, unless it is optional", async () => {
+    configMaps.set("c", { data: {} });
+    const items = [{ key: "k", path: "k" }];
+    const failed = (why: string) => ({ message: `MountVolume.SetUp failed for volume "v" : ${why}` });
+
+    await assert.rejects(mounted({ configMap: { name: "x", defaultMode: 0 } }), failed('configmap "x" not found'));
+    await assert.rejects(mounted({ secret: { secretName: "x", defaultMode: 0 } }), failed('secret "x" not found'));
+    await assert.rejects(
+      mounted({ configMap: { name: "c", items, defaultMode: 0 } }),
+      failed("configmap references non-existent config key: k"),
+    );
+    for (const name of ["x", "c"]) await mounted({ configMap: { name, items, optional: true, defaultMode: 0 } });
+    await assert.rejects(mounted({ nfs: { server: "a", path: "/" } }), failed("no volume plugin matched"));
+  });
+
+  test("downward API shows facts about the pod", async () => {
+    const show = (path: string, fieldPath: string) => ({ path, fieldRef: { apiVersion: "v1", fieldPath } });
+    const amount = (path: string, resource: string, divisor = "0") => ({
+      path,
+      resourceFieldRef: { containerName: "web", resource, divisor },
+    });
+    const items = [
+      show("name", "metadata.name"),
+      show("labels", "metadata.labels"),
+      show("one", "metadata.annotations['a/b']"),
+      amount("cpu", "limits.cpu", "1m"),
+      amount("cores", "limits.cpu"),
+      amount("memory", "requests.memory", "1Mi"),
+      amount("unlimited", "limits.memory", "1Gi"),
+    ];
+
+    const { path } = await mounted({ downwardAPI: { items, defaultMode: 0o644 } });
+
+    const read = (name: string) => readFile(`${path}/${name}`, "utf8");
+    assert.equal(await read("name"), "pod");
+    assert.equal(await read("labels"), 'app="web"\ntext="say \\"hi\\"\\n\\u00ad é"');
+    assert.equal(await read("one"), "annotated");
+    assert.deepEqual(await Promise.all(["cpu", "cores", "memory", "unlimited"].map(read)), ["250", "1", "64", "8"]);
+  });
+
+  test("a projected volume puts its parts together; a token is for the pod's user alone", async () => {
+    configMaps.set("ca", { data: { "ca.crt": "CA" } });
+    withPod({ spec: { ...aPod.spec, securityContext: { runAsUser: 1234, fsGroup: 77 } } });
+    const sources = [
+      { configMap: { name: "ca" } },
+      { serviceAccountToken: { path: "token", audience: "api", expirationSeconds: 600 } },
+      {
+        downwardAPI: {
+          items: [{ path: "namespace", fieldRef: { apiVersion: "v1", fieldPath: "metadata.namespace" } }],
+        },
+      },
+    ];
+
+    const { path } = await mounted({ projected: { sources, defaultMode: 0o644 } });
+
+    assert.equal(await readFile(`${path}/token`, "utf8"), "token for api");
+    assert.equal(await readFile(`${path}/namespace`, "utf8"), "default");
+    const token = await stat(`${path}/token`);
+    assert.deepEqual([token.uid, token.gid, token.mode & 0o777], [1234, 77, 0o640]);
+    assert.equal(await modeOf(`${path}/ca.crt`), 0o644);
+  });
+
+  test("an empty directory is for all, or for the pod's group", async () => {
+    const { path, readOnly } = await mounted({ emptyDir: {} });
+    assert.equal(await modeOf(path), 0o777);
+    assert(!readOnly);
+
+    withPod({ spec: { ...aPod.spec, securityContext: { fsGroup: 77 } } });
+    await writeFile(`${path}/mine`, "", { mode: 0o600 });
+    await mounted({ emptyDir: {} });
+    assert.equal(await modeOf(path), 0o2777);
+    assert.deepEqual([(await stat(path)).gid, await modeOf(`${path}/mine`)], [77, 0o660]);
+  });
+
+  test("an empty directory in memory is a tmpfs of its size, and goes with the pod", async () => {
+    const { path } = await mounted({ emptyDir: { medium: "Memory", sizeLimit: "1Mi" } });
+    await mounted({ emptyDir: { medium: "Memory", sizeLimit: "1Mi" } });
+
+    const { blocks, bsize } = await statfs(path);
+    assert.equal(blocks * bsize, 1 << 20);
+    assert.equal(await modeOf(path), 0o777);
+    assert.deepEqual(await mountsUnder([dir]), [path]);
+    await assert.rejects(writeFile(`${path}/large`, Buffer.alloc(2 << 20)), { code: "ENOSPC" });
+
+    await removePodDirs([context.podDir]);
+    assert.deepEqual(await mountsUnder([dir]), []);
+  });
+
+  test("host paths are checked and made as their type says", async () => {
+    const at = (name: string, type: string) => mounted({ hostPath: { path: `${dir}/${name}`, type } });
+
+    await at("nothing", "");
+    await assert.rejects(stat(`${dir}/nothing`));
+    await at("made/deep", "DirectoryOrCreate");
+    assert.equal(await modeOf(`${dir}/made/deep`), 0o755);
+    await at("made/file", "FileOrCreate");
+    await at("made/file", "File");
+    for (const [type, called] of [
+      ["Directory", "directory"],
+      ["Socket", "socket file"],
+      ["CharDevice", "character device"],
+      ["BlockDevice", "block device"],
+    ] as const) {
+      await assert.rejects(at("made/file", type), new RegExp(`check failed: ${dir}/made/file is not a ${called}`));
+    }
+    await mounted({ hostPath: { path: "/dev/null", type: "CharDevice" } });
+    await assert.rejects(mounted({ hostPath: { path: "/tmp/../etc", type: "" } }), /must not contain '\.\.'/);
+  });
+
+  test("places for volumes inside a volume are there", async () => {
+    configMaps.set("c", { data: { a: "1" } });
+    const volumeMounts = [
+      { name: "v", mountPath: "/etc/app" },
+      { name: "other", mountPath: "/etc/app/certs/deep" },
+    ];
+    withPod({ spec: { ...aPod.spec, containers: [{ ...aPod.spec.containers[0], volumeMounts }] } });
+
+    const { path } = await mounted({ configMap: { name: "c", defaultMode: 0o644 } });
+    await mounted({ configMap: { name: "c", defaultMode: 0o644 } });
+
+    assert((await stat(`${path}/certs/deep`)).isDirectory());
+  });
+
+  test("a crash at any step leaves nothing that the next write does not clear", async () => {
+    const path = `${dir}/crashed`;
+    await mkdir(path);
+    await writeAtomically(path, new Map([["a", file("1")]]), { nowMs: 0 });
+    await mkdir(`${path}/..2020_01_01_00_00_00.halfway`);
+    await symlink("..nowhere", `${path}/..data_tmp`);
+    await rm(`${path}/a`);
+
+    await writeAtomically(path, new Map([["a", file("1")]]), { nowMs: 0 });
+
+    const current = await readlink(`${path}/..data`);
+    assert.deepEqual((await readdir(path)).toSorted(), ["..data", current, "a"].toSorted());
+  });
+
+  for (const bad of ["../up", "/abs", "a/../b", "..data", "a//b", "."]) {
+    test(`no file is written at ${bad}`, async () => {
+      await assert.rejects(writeAtomically(dir, new Map([[bad, file("x")]]), { nowMs: 0 }), /invalid path in volume/);
+    });
+  }
+
+  suite("subPath", () => {
+    const volume = () => `${dir}/volume`;
+    const bind = (subPath: string, name = "t") =>
+      bindSubPath({ volumePath: volume(), subPath, target: `${dir}/subpaths/${name}` });
+
+    beforeEach(async () => {
+      await mkdir(`${volume()}/real`, { recursive: true });
+      await writeFile(`${volume()}/real/file`, "content");
+      await symlink("real", `${volume()}/inside`);
+      await symlink("/etc", `${volume()}/outside`);
+      await symlink("nowhere", `${volume()}/dangling`);
+    });
+
+    test("binds directories, files and what links inside the volume lead to", async () => {
+      assert.equal(await readFile(`${await bind("real")}/file`, "utf8"), "content");
+      assert.equal(await readFile(await bind("real/file", "f"), "utf8"), "content");
+      assert.equal(await readFile(`${await bind("inside", "i")}/file`, "utf8"), "content");
+      assert.equal(await bind("real"), `${dir}/subpaths/t`);
+      assert.equal((await mountsUnder([`${dir}/subpaths`])).length, 3);
+    });
+
+    test("makes what is missing, with the volume's rights", async () => {
+      await chmod(volume(), 0o777);
+      await bind("new/deep");
+
+      assert.equal(await modeOf(`${volume()}/new/deep`), 0o777);
+      await writeFile(`${dir}/subpaths/t/x`, "");
+      assert.deepEqual(await readdir(`${volume()}/new/deep`), ["x"]);
+    });
+
+    for (const bad of [
+      "outside",
+      "outside/passwd",
+      "outside/new",
+      "dangling",
+      "dangling/x",
+      "../volume",
+      "/etc",
+      "real/../..",
+    ]) {
+      test(`refuses ${bad}`, async () => {
+        await assert.rejects(bind(bad), /subPath .* (leads|must stay)/);
+        assert.deepEqual(await mountsUnder([dir]), []);
+      });
+    }
+  });
+});
+
+const aPod = {
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: {
+    name: "pod",
+    namespace: "default",
+    uid: "u",
+    labels: { text: 'say "hi"\n\u00ad é', app: "web" },
+    annotations: { "a/b": "annotated" },
+  },
+  spec: {
+    containers: [
+      {
+        name: "web",
+        resources: { limits: { cpu: "250m" }, requests: { memory: "64Mi" } },
+      },
+    ],
+  },
+  status: {},
+} as unknown as Pod;

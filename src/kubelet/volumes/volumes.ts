@@ -1,0 +1,56 @@
+import { rm } from "node:fs/promises";
+import type { Volume } from "#api/core/volume.ts";
+import { mountsUnder, unmountUnder } from "#lib/mounts.ts";
+import { emptyDirVolume } from "./empty-dir.ts";
+import { hostPathVolume } from "./host-path.ts";
+import type { MountedVolume, VolumeContext, VolumePlugin } from "./plugin.ts";
+import { configMapVolume, downwardApiVolume, projectedVolume, secretVolume } from "./written-volumes.ts";
+
+/** The kinds of volumes that need nothing but this node. */
+export const localVolumePlugins: readonly VolumePlugin[] = [
+  emptyDirVolume,
+  hostPathVolume,
+  configMapVolume,
+  secretVolume,
+  downwardApiVolume,
+  projectedVolume,
+];
+
+export function pluginFor(plugins: readonly VolumePlugin[], volume: Volume): VolumePlugin {
+  const plugin = plugins.find((one) => one.handles(volume));
+  if (!plugin) throw new Error("no volume plugin matched");
+  return plugin;
+}
+
+/** A volume of a pod that could not be mounted. */
+export class VolumeError extends Error {
+  override readonly name = "VolumeError";
+  readonly volume: string;
+
+  constructor(volume: string, cause: unknown) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    super(`MountVolume.SetUp failed for volume "${volume}" : ${why}`, { cause });
+    this.volume = volume;
+  }
+}
+
+export async function mountVolume(
+  plugins: readonly VolumePlugin[],
+  context: VolumeContext,
+  volume: Volume,
+): Promise<MountedVolume> {
+  try {
+    return await pluginFor(plugins, volume).mount(context, volume);
+  } catch (error) {
+    throw new VolumeError(volume.name, error);
+  }
+}
+
+/** Unmounts everything that is below a pod's directories, then removes them. */
+export async function removePodDirs(directories: readonly string[]): Promise<void> {
+  await unmountUnder(directories, "strict");
+  const left = await mountsUnder(directories);
+  // What is still mounted may be somebody's data: better a directory too many than that gone.
+  if (left.length > 0) throw new Error(`still mounted: ${left.join(", ")}`);
+  await Promise.all(directories.map((dir) => rm(dir, { recursive: true, force: true })));
+}
