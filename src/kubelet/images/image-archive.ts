@@ -24,6 +24,10 @@ export interface ImageArchive {
   readonly name: string;
   /** The digest of its config, which is what the runtime calls the image's id. */
   readonly id: string;
+  /** The digest of its manifest, by which registries know it. */
+  readonly digest: string;
+  /** Layer, config and manifest, by digest. */
+  readonly blobs: ReadonlyMap<string, Uint8Array>;
   /** A tar of the OCI layout, which `ctr images import`, `docker load` and `skopeo` read. */
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
@@ -58,7 +62,8 @@ export function buildImageArchive(image: ImageContents): ImageArchive {
       content: bytes,
     })),
   ]);
-  return { name: image.name, id: config.digest, bytes };
+  const blobs = new Map([layer, config, manifest].map(({ digest, bytes }) => [digest, bytes]));
+  return { name: image.name, id: config.digest, digest: manifest.digest, blobs, bytes };
 }
 
 const mediaTypes = {

@@ -6,10 +6,12 @@ import { after, before, suite, test } from "node:test";
 import { systemClock } from "#lib/clock.ts";
 import { silentLog } from "#lib/log.ts";
 import { mountsUnder } from "#lib/mounts.ts";
-import { isRunning, listProcesses, runCommand, signalProcess } from "#lib/processes.ts";
+import { goArchitecture, isRunning, listProcesses, runCommand, signalProcess } from "#lib/processes.ts";
+import { startRegistry } from "#testing/registry.ts";
 import { type Containerd, startContainerd, stopContainerd } from "../containerd/containerd.ts";
 import { nodeId } from "../containerd/paths.ts";
 import { buildBusyboxImage } from "../images/busybox-image.ts";
+import { buildImageArchive } from "../images/image-archive.ts";
 import { ensurePauseImage, importImage, pauseImageName } from "../images/import.ts";
 import { writeCniConfig } from "../network/cni.ts";
 import { ContainerdRuntime } from "./containerd.ts";
@@ -155,6 +157,27 @@ suite("ContainerdRuntime, on a containerd of its own", { timeout: 120_000 }, () 
     reader.abort();
     await runtime.stopSandbox(sandboxId);
     await runtime.removeSandbox(sandboxId);
+  });
+
+  test("images are pulled from a registry, with its password, and removed", async () => {
+    const login = { username: "user", password: "secret" };
+    await using registry = await startRegistry(login);
+    const image = `${registry.host}/team/tool:1`;
+    const files = [{ path: "tool", content: Buffer.from("x"), mode: 0o755 }];
+    const archive = buildImageArchive({ name: image, architecture: goArchitecture(), files, config: { user: "1000" } });
+    registry.add("team/tool", "1", archive);
+
+    await assert.rejects(runtime.pullImage(`${registry.host}/team/none:1`, { auth: login }), { code: "NOT_FOUND" });
+    await assert.rejects(runtime.pullImage(image), /401|authorization failed|unauthorized/i);
+    const reference = await runtime.pullImage(image, { auth: login });
+
+    const pulled = await runtime.imageStatus(image);
+    assert.equal(pulled?.id, archive.id);
+    assert.equal(pulled.uid, 1000);
+    assert.deepEqual(pulled.digests, [`${registry.host}/team/tool@${archive.digest}`]);
+    assert.equal((await runtime.imageStatus(reference))?.id, archive.id);
+    await runtime.removeImage(image);
+    assert.equal(await runtime.imageStatus(image), undefined);
   });
 
   test("a later start takes over containerd and its running containers", async () => {
