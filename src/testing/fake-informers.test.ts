@@ -20,3 +20,31 @@ test("fake informers have what was put in, scoped ones their part of it", () => 
   assert.ok(Object.isFrozen(b.spec));
   assert.equal(informers.of(Widget).revision, 4);
 });
+
+test("scopes by the same field each get their own changes, also those of objects that move between them", () => {
+  const informers = createFakeInformers();
+  const metadata = { namespace: "default", name: "a" };
+  informers.put(Widget, { metadata, spec: { color: "red" } });
+  const seen: string[] = [];
+  const watch = (color: string) =>
+    informers.of(Widget, { fieldSelector: `spec.color=${color}` }).subscribe((change) => {
+      const before = change.type === "put" && change.previous ? ` after ${change.previous.spec.size}` : "";
+      seen.push(`${color}: ${change.type} ${change.object.spec.size}${before}`);
+    });
+  watch("red");
+  const stop = watch("blue");
+
+  informers.put(Widget, { metadata, spec: { color: "red", size: 1 } });
+  informers.put(Widget, { metadata, spec: { color: "blue", size: 2 } });
+  informers.put(Widget, { metadata, spec: { color: "blue", size: 3 } });
+  stop();
+  informers.delete(Widget, metadata);
+
+  assert.deepEqual(seen, [
+    "red: put undefined",
+    "red: put 1 after undefined",
+    "blue: put 2",
+    "red: delete 2",
+    "blue: put 3 after 2",
+  ]);
+});
