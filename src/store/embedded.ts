@@ -206,7 +206,7 @@ export class EmbeddedStore implements Store {
     }
     this.#writing = false;
     this.#batches.shift();
-    // Scheduled ahead of the watchers' turn: the disk can work while they look at this batch.
+    // The disk gets the next batch as soon as the watchers have seen this one.
     this.#scheduleFlush();
     this.#apply(batch.rows);
     for (const { settle } of batch.waiting) settle();

@@ -140,7 +140,7 @@ suite("WatchHub", () => {
 
     assert.deepEqual(
       others.map(({ events }) => events.length),
-      [3, 1],
+      [3, 2],
     );
   });
 });

@@ -406,7 +406,7 @@ function watchBatchClaims(claim: Claim): void {
     assert.deepEqual(late.events, early.events);
   });
 
-  claim("a commit is answered before watchers hear of it", async (store) => {
+  claim("watchers have heard of a commit when it is answered", async (store) => {
     const order: string[] = [];
     const { promise, resolve } = Promise.withResolvers<void>();
     store.watch("/", store.revision, {
@@ -422,7 +422,7 @@ function watchBatchClaims(claim: Claim): void {
     order.push("writer");
     await promise;
 
-    assert.deepEqual(order, ["writer", "watcher"]);
+    assert.deepEqual(order, ["watcher", "writer"]);
   });
 }
 

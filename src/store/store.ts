@@ -15,7 +15,7 @@ export interface Store extends AsyncDisposable {
   list(prefix: string, options?: ListOptions): Promise<ListResult>;
 
   /**
-   * All or nothing. Resolves after the commit is durable and before watchers see it. If an `expected` revision does not
+   * All or nothing. Resolves after the commit is durable and watchers have been told of it. If an `expected` revision does not
    * hold, nothing changes and the answer says what stands there instead. To delete what is not there changes nothing and
    * takes no revision. A commit names a key once.
    */

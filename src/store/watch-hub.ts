@@ -23,6 +23,7 @@ export class WatchHub {
   #published: number;
   #queue: StoreEvent[] = [];
   #queuedRevision = 0;
+  #isDelivering = false;
   #turn: NodeJS.Immediate | undefined;
 
   constructor(source: ChangeSource) {
@@ -43,11 +44,15 @@ export class WatchHub {
     return () => this.#end(watch);
   }
 
-  /** Delivers in the next turn of the event loop, so that those who wait for the commit go first. */
+  /** Delivers at once, so that whoever hears of a commit finds it in every cache. */
   publish(events: readonly StoreEvent[], revision: number): void {
     for (const event of events) this.#queue.push(event);
     this.#queuedRevision = revision;
-    this.#schedule();
+    // A watcher that commits while it is told of another commit waits for its turn.
+    if (this.#isDelivering) return;
+    this.#isDelivering = true;
+    while (this.#queuedRevision > this.#published) this.#deliver();
+    this.#isDelivering = false;
   }
 
   close(): void {
@@ -59,14 +64,12 @@ export class WatchHub {
   #schedule(): void {
     this.#turn ??= setImmediate(() => {
       this.#turn = undefined;
-      this.#deliver();
       for (const watch of [...this.#catchingUp]) this.#catchUp(watch);
       if (this.#catchingUp.size > 0) this.#schedule();
     });
   }
 
   #deliver(): void {
-    if (this.#queuedRevision <= this.#published) return;
     const events = this.#queue;
     this.#queue = [];
     this.#published = this.#queuedRevision;

@@ -3,7 +3,7 @@ import { ListMeta } from "#api/meta/object-meta.ts";
 import { Status } from "#api/meta/status-kind.ts";
 import { apiVersionOf, type Resource } from "#api/resource.ts";
 import { openApiV2, openApiV3 } from "#schema/openapi.ts";
-import { openApiV2Protobuf } from "#schema/openapi-v2-protobuf.ts";
+import { openApiV2Protobuf, openApiV2ProtobufTypes } from "#schema/openapi-v2-protobuf.ts";
 import { type ObjectSchema } from "#schema/schema.ts";
 import { type Answer, type Context } from "../pipeline.ts";
 import { type ResourceRegistry } from "../registry.ts";
@@ -14,8 +14,6 @@ export interface OpenApi {
   /** undefined: no such document. */
   answer(context: Context, path: string): Answer | undefined;
 }
-
-const v2Protobuf = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 
 interface Document {
   readonly body: Uint8Array;
@@ -40,9 +38,9 @@ export function createOpenApi(resources: ResourceRegistry): OpenApi {
   return {
     answer({ request }, path) {
       if (path === "/openapi/v2") {
-        const wantsProtobuf = request.headers["accept"]?.includes(v2Protobuf) ?? false;
+        const wantsProtobuf = request.headers["accept"]?.includes(openApiV2ProtobufTypes.asked) ?? false;
         if (!wantsProtobuf) return found(request.headers, once("v2", () => json(v2())), "application/json");
-        return found(request.headers, once("v2 protobuf", () => openApiV2Protobuf(v2() as never)), v2Protobuf);
+        return found(request.headers, once("v2 protobuf", () => openApiV2Protobuf(v2() as never)), openApiV2ProtobufTypes.answered);
       }
       if (path === "/openapi/v3") return { type: "value", status: 200, value: { paths: index(resources, v3) } };
       const groupVersion = /^\/openapi\/v3\/(?:api|apis)\/(.+)$/.exec(path)?.[1];

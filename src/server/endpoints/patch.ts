@@ -1,6 +1,5 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { badRequest, isNotFound, StatusError, tooLarge, unsupportedMediaType } from "#api/status.ts";
-import { timestamp } from "#lib/clock.ts";
 import { applyJsonPatch } from "#lib/json-patch.ts";
 import { applyMergePatch } from "#lib/merge-patch.ts";
 import { PatchError } from "#lib/patch-error.ts";
@@ -8,10 +7,10 @@ import { DecodeError } from "#schema/decode-error.ts";
 import { requiredValue, root } from "#schema/field-error.ts";
 import { parseJson } from "#schema/json.ts";
 import { strategicMerge } from "#schema/merge.ts";
-import { applyConfiguration } from "../apply/apply.ts";
+import { applyPatch } from "../apply/apply.ts";
 import { type Answer, type Context } from "../pipeline.ts";
 import { decodeRaw, type Expected, mediaType, type RawBody, yamlValue } from "./body.ts";
-import { optionsFault, type WriteOptions, writeOptions } from "./options.ts";
+import { optionsFault, writeOptions } from "./options.ts";
 import { createObject, type Updated, updateObject, type Write, type WriteDeps } from "./write.ts";
 
 const patchTypes = [
@@ -98,23 +97,16 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 async function applyEndpoint(deps: WriteDeps, write: Write, configuration: unknown): Promise<Answer> {
   const { context, resource, options } = write;
   requireManager(context);
-  const applied = readApplied(write, configuration);
-  const merge = (live: ApiObject | undefined): ApiObject => {
-    const { object } = applyConfiguration({
-      resource,
-      live,
-      applied,
-      manager: options.manager,
-      force: options.force,
-      subresource: write.subresource,
-      now: timestamp(deps.clock.now()),
-    });
-    return decodeRaw(
-      context,
-      resource as unknown as Expected,
-      { value: object, text: undefined },
-      { fieldValidation: "Ignore", defaults: true },
-    ) as ApiObject;
+  const applied = checkApplied(write, configuration);
+  const { manager, force } = options;
+  const merge = (liveObject: ApiObject | undefined): ApiObject => {
+    const { subresource } = write;
+    const merged = applyPatch({ resource, liveObject, applied, manager, force, subresource, now: deps.clock.now() });
+    const raw: RawBody = { value: merged.object, text: undefined };
+    const object = decodeRaw(context, resource as unknown as Expected, raw, lenient) as ApiObject;
+    if (merged.managedFields) object.metadata.managedFields = [...merged.managedFields];
+    else delete object.metadata.managedFields;
+    return object;
   };
   const applyWrite: Write = { ...write, applied: true };
   try {
@@ -132,29 +124,24 @@ function requireManager({ query }: Context): void {
   throw optionsFault("PatchOptions", [requiredValue(root.child("fieldManager"), "is required for apply patch")]);
 }
 
-function readApplied({ context, resource, name, namespace, options }: Write, configuration: unknown): ApiObject {
+/** The configuration as it was sent, once it is known to be one for this object. */
+function checkApplied({ context, resource, name, namespace, options }: Write, configuration: unknown): unknown {
   if (!isObject(configuration)) throw badRequest("error decoding patch: an object was expected");
   if (!configuration["kind"] || !configuration["apiVersion"]) {
     throw badRequest("error decoding patch: apiVersion and kind must be set");
   }
-  const read = decoding(options);
-  const object = decodeRaw(
-    context,
-    resource as unknown as Expected,
-    { value: configuration, text: undefined },
-    read,
-  ) as ApiObject;
-  const { metadata } = object;
-  if (metadata.managedFields) throw badRequest("metadata.managedFields must be nil");
+  const raw: RawBody = { value: configuration, text: undefined };
+  const { fieldValidation } = options;
+  const { metadata } = decodeRaw(context, resource as unknown as Expected, raw, { fieldValidation, defaults: false }) as ApiObject;
   if (metadata.name && metadata.name !== name) {
     throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`);
   }
   if (metadata.namespace && metadata.namespace !== namespace) {
     throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
   }
-  metadata.name = name;
-  if (namespace && resource.scope === "Namespaced") metadata.namespace = namespace;
-  return object;
+  const place = resource.scope === "Namespaced" ? { name, namespace } : { name };
+  return { ...configuration, metadata: { ...(configuration["metadata"] as object | undefined), ...place } };
 }
 
-const decoding = ({ fieldValidation }: WriteOptions) => ({ fieldValidation, defaults: false });
+/** What is merged has been checked as it was sent. */
+const lenient = { fieldValidation: "Ignore", defaults: true } as const;

@@ -114,7 +114,7 @@ export class Objects implements AsyncDisposable {
     this.#underway.set(key, { object: undefined, trace: currentTrace.getStore() });
     try {
       const result = await this.#commit([{ key, value: undefined, expected }]);
-      if (result.ok) this.#deps.traces.remember(result.revision, currentTrace.getStore());
+      if (result.ok) this.#remember(result.revision, currentTrace.getStore());
       return result.ok ? result.revision : undefined;
     } finally {
       this.#underway.delete(key);
@@ -146,7 +146,7 @@ export class Objects implements AsyncDisposable {
         if (expected !== 0 && !result.current) throw notFound(resource, metadata.name ?? "");
         return undefined;
       }
-      this.#deps.traces.remember(result.revision, trace);
+      this.#remember(result.revision, trace);
       return this.#written(resource, object, { value, revision: result.revision });
     } finally {
       this.#underway.delete(value);
@@ -166,6 +166,10 @@ export class Objects implements AsyncDisposable {
     return new EncodedObject<T>(codecOf(resource), revision, { stored, object });
   }
 
+  #remember(revision: number, trace: Trace | undefined): void {
+    if (trace) this.#deps.traces.remember(revision, trace);
+  }
+
   async #commit(changes: readonly Change[]): Promise<Committed | Refused> {
     try {
       return await this.#deps.store.commit(changes);
@@ -177,7 +181,7 @@ export class Objects implements AsyncDisposable {
 
   #takeWritten({ key, value, revision }: Pick<StoreEvent, "key" | "value" | "revision">): ApiObject | undefined {
     const written = this.#underway.get(value ?? key);
-    if (written?.trace) this.#deps.traces.remember(revision, written.trace);
+    this.#remember(revision, written?.trace);
     return written?.object;
   }
 }

@@ -61,7 +61,7 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
   }
 
   get revision(): number {
-    return this.#isReady ? Math.max(this.#revision, this.#deps.store.revision) : 0;
+    return this.#revision;
   }
 
   get isReady(): boolean {

@@ -1,0 +1,11 @@
+import { type SchedulerPlugin } from "../framework.ts";
+
+/** A pod with gates is not looked at until they are gone. */
+export const schedulingGates: SchedulerPlugin = {
+  name: "SchedulingGates",
+
+  preEnqueue({ spec }) {
+    const gates = (spec.schedulingGates ?? []).map(({ name }) => name);
+    return gates.length > 0 ? `waiting for scheduling gates: [${gates.join(" ")}]` : undefined;
+  },
+};
