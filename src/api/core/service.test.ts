@@ -24,7 +24,11 @@ const cases = [
   { name: "takes a plain one", spec: { ports }, faults: [] },
   { name: "takes a headless one without ports", spec: { clusterIP: "None" }, faults: [] },
   { name: "wants ports", spec: {}, faults: ["spec.ports: Required value"] },
-  { name: "lets the health check port be allocated", spec: { type: "LoadBalancer", externalTrafficPolicy: "Local", ports }, faults: [] },
+  {
+    name: "lets the health check port be allocated",
+    spec: { type: "LoadBalancer", externalTrafficPolicy: "Local", ports },
+    faults: [],
+  },
   {
     name: "wants names where there are several ports",
     spec: { ports: [{ port: 80 }, { port: 81 }] },
@@ -91,9 +95,7 @@ const cases = [
   {
     name: "has addresses of the families it names",
     spec: { clusterIP: "10.0.0.1", ipFamilies: ["IPv6"], ports },
-    faults: [
-      'spec.clusterIPs[0]: Invalid value: "10.0.0.1": expected an IPv6 value as indicated by `ipFamilies[0]`',
-    ],
+    faults: ['spec.clusterIPs[0]: Invalid value: "10.0.0.1": expected an IPv6 value as indicated by `ipFamilies[0]`'],
   },
   {
     name: "keeps load balancer fields to load balancers",
@@ -131,7 +133,10 @@ test("what was allocated is kept when a client leaves it out", () => {
 });
 
 test("what the new type has no use for goes with the old one", () => {
-  const service = read(Service, { ...allocated, spec: { ...allocated.spec, type: "ExternalName", externalName: "a.b" } });
+  const service = read(Service, {
+    ...allocated,
+    spec: { ...allocated.spec, type: "ExternalName", externalName: "a.b" },
+  });
 
   Service.prepareForUpdate?.(service, read(Service, allocated));
 
