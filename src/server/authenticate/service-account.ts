@@ -5,10 +5,11 @@ import { Secret } from "#api/core/secret.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import { type UserInfo } from "#api/exchange.ts";
 import { type ApiObject } from "#api/resource.ts";
-import { unauthorized } from "#api/status.ts";
+import { StatusError } from "#api/status.ts";
 import { type Clock } from "#lib/clock.ts";
 import { isSignedBy, parseJwt, type VerifyingKey } from "#lib/jwt.ts";
 import { type Informer, type Informers } from "#runtime/informer.ts";
+import { quotedList } from "../authorize/rules.ts";
 import { type TokenAuthenticator, type TokenIdentity } from "./bearer.ts";
 import { legacyIssuer, readClaims, type ServiceAccountClaims, serviceAccountUser } from "./service-account-claims.ts";
 
@@ -48,7 +49,7 @@ export function serviceAccountTokens(deps: ServiceAccountTokenDeps): TokenAuthen
       checkTime(known.claims, clock.now());
       checkBound(bound, known.claims, clock.now() - leewayMs);
       checkHome(bound, known.claims, token);
-      return audiences === deps.audiences ? (known.forServer ?? refuse()) : identityFor(known, audiences);
+      return audiences === deps.audiences && known.forServer ? known.forServer : identityFor(known, audiences);
     },
   };
 }
@@ -85,15 +86,14 @@ function verifyToken(deps: ServiceAccountTokenDeps, token: string): Verified | u
   if (issuer !== legacyIssuer && !deps.issuers.includes(issuer)) return undefined;
   const { kid } = jwt.header;
   const keys = kid ? deps.keys.filter(({ id }) => id === kid) : deps.keys;
-  if (!keys.some((key) => isSignedBy(key, jwt))) return refuse();
-  const claims = readClaims(jwt.claims) ?? refuse();
+  if (keys.length === 0) refuse("invalid signature, no keys found");
+  if (!keys.some((key) => isSignedBy(key, jwt))) refuse("invalid signature");
+  const claims = readClaims(jwt.claims) ?? refuse("service account token claims could not be validated");
   const user = serviceAccountUser(claims);
   const audiences = claims.audiences.length > 0 ? claims.audiences : deps.audiences;
+  const isForServer = audiences.some((name) => deps.audiences.includes(name));
   const known = { claims, user, audiences };
-  return {
-    ...known,
-    forServer: audiences.some((name) => deps.audiences.includes(name)) ? identityFor(known, deps.audiences) : undefined,
-  };
+  return { ...known, forServer: isForServer ? identityFor(known, deps.audiences) : undefined };
 }
 
 function identityFor(
@@ -101,13 +101,14 @@ function identityFor(
   asked: readonly string[],
 ): TokenIdentity {
   const shared = audiences.filter((name) => asked.includes(name));
-  return shared.length > 0 ? { user, audiences: shared } : refuse();
+  if (shared.length > 0) return { user, audiences: shared };
+  return refuse(`token audiences ${quotedList(audiences)} is invalid for the target audiences ${quotedList(asked)}`);
 }
 
 function checkTime({ expiresMs, notBeforeMs, issuedMs }: ServiceAccountClaims, now: number): void {
-  if (expiresMs !== undefined && now - leewayMs > expiresMs) refuse();
-  if (notBeforeMs !== undefined && now + leewayMs < notBeforeMs) refuse();
-  if (issuedMs !== undefined && now + leewayMs < issuedMs) refuse();
+  if (expiresMs !== undefined && now - leewayMs > expiresMs) refuse("service account token has expired");
+  if (notBeforeMs !== undefined && now + leewayMs < notBeforeMs) refuse("service account token is not valid yet");
+  if (issuedMs !== undefined && now + leewayMs < issuedMs) refuse("service account token is issued in the future");
 }
 
 interface BoundObjects {
@@ -119,28 +120,43 @@ interface BoundObjects {
 
 function checkBound(objects: BoundObjects, claims: ServiceAccountClaims, deletedBefore: number): void {
   const { namespace, account, secret, pod, node } = claims;
-  const check = (object: ApiObject | undefined, uid: string): void => {
-    const deleted = object?.metadata.deletionTimestamp;
-    if (!object || object.metadata.uid !== uid || (deleted && Date.parse(deleted) < deletedBefore)) refuse();
+  const owner = objects.accounts.get({ namespace, name: account.name });
+  if (!owner) refuse(`serviceaccounts ${JSON.stringify(account.name)} not found`);
+  if (owner.metadata.uid !== account.uid) {
+    refuse(`service account UID (${owner.metadata.uid}) does not match claim (${account.uid})`);
+  }
+  if (isGone(owner, deletedBefore)) refuse(`service account ${namespace}/${account.name} has been deleted`);
+  const check = (kind: string, object: ApiObject | undefined, uid: string): void => {
+    if (!object || isGone(object, deletedBefore)) return refuse("service account token has been invalidated");
+    if (object.metadata.uid === uid) return;
+    refuse(`${kind} UID (${object.metadata.uid}) does not match service account ${kind} ref claim (${uid})`);
   };
-  check(objects.accounts.get({ namespace, name: account.name }), account.uid);
-  if (secret) check(objects.secrets.get({ namespace, name: secret.name }), secret.uid);
-  if (pod) check(objects.pods.get({ namespace, name: pod.name }), pod.uid);
+  if (secret) check("secret", objects.secrets.get({ namespace, name: secret.name }), secret.uid);
+  if (pod) check("pod", objects.pods.get({ namespace, name: pod.name }), pod.uid);
   // A pod's token only mentions its node.
-  else if (node) check(objects.nodes.get({ name: node.name }), node.uid);
+  else if (node) check("node", objects.nodes.get({ name: node.name }), node.uid);
 }
+
+const isGone = ({ metadata }: ApiObject, deletedBefore: number): boolean =>
+  metadata.deletionTimestamp !== undefined && Date.parse(metadata.deletionTimestamp) < deletedBefore;
 
 /** A token that lives in a Secret must still stand there, and not be marked as too old. */
 function checkHome({ secrets }: BoundObjects, { namespace, homeSecret }: ServiceAccountClaims, token: string): void {
   if (homeSecret === undefined) return;
-  const { metadata, data } = secrets.get({ namespace, name: homeSecret }) ?? refuse();
-  if (metadata.deletionTimestamp || metadata.labels?.["kubernetes.io/legacy-token-invalid-since"]) refuse();
+  const secret = secrets.get({ namespace, name: homeSecret });
+  if (!secret || secret.metadata.deletionTimestamp) return refuse("Token has been invalidated");
+  const { metadata, data } = secret;
+  if (metadata.labels?.["kubernetes.io/legacy-token-invalid-since"]) {
+    refuse(`the token in secret ${namespace}/${homeSecret} has been marked invalid`);
+  }
   const kept = createHash("sha256")
     .update(Buffer.from(data?.token ?? "", "base64"))
     .digest();
-  if (!timingSafeEqual(kept, createHash("sha256").update(token).digest())) refuse();
+  const shown = createHash("sha256").update(token).digest();
+  if (!timingSafeEqual(kept, shown)) refuse("Token does not match server's copy");
 }
 
-function refuse(): never {
-  throw unauthorized();
+/** The bearer only hears that it is not authorised; why stands in the cause, for the log and for TokenReviews. */
+function refuse(why: string): never {
+  throw new StatusError("Unauthorized", "Unauthorized", undefined, { cause: new Error(why) });
 }
