@@ -1,6 +1,6 @@
 import { type Node } from "#api/core/node.ts";
 import { type Pod } from "#api/core/pod.ts";
-import { addResources, noResources, type PodRequest, requestOf, type Resources, resourcesOf } from "./resources.ts";
+import { addResources, noResources, type PodRequest, type Resources, requestOf, resourcesOf } from "./resources.ts";
 
 /** A node with its pods, as scheduling sees it. Sums are kept, not recomputed. */
 export interface NodeInfo {
@@ -139,7 +139,8 @@ export class Snapshot {
 export const isFinished = ({ status }: Pod): boolean => status?.phase === "Succeeded" || status?.phase === "Failed";
 
 /** Status changes of a placed pod do not move it: only what is counted matters. */
-const samePlace = (a: Pod, b: Pod): boolean => isFinished(a) === isFinished(b) && a.spec.containers === b.spec.containers;
+const samePlace = (a: Pod, b: Pod): boolean =>
+  isFinished(a) === isFinished(b) && a.spec.containers === b.spec.containers;
 
 /** `TCP 0.0.0.0 80` for every host port that the pod takes. */
 export function* hostPorts({ spec }: Pod): Iterable<string> {

@@ -1,7 +1,7 @@
 import { type Binding } from "#api/core/binding.ts";
 import { Pod } from "#api/core/pod.ts";
-import { type Client } from "#client/client.ts";
 import { type InputOf, type Resource } from "#api/resource.ts";
+import { type Client } from "#client/client.ts";
 import { type SchedulerPlugin } from "../framework.ts";
 
 /** Writes the decision down, where everybody can see it: the binding subresource. */

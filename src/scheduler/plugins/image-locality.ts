@@ -17,7 +17,9 @@ export const imageLocality: SchedulerPlugin = {
   weight: 1,
 
   preScore(pod, snapshot): Wanted {
-    const images = [...(pod.spec.initContainers ?? []), ...pod.spec.containers].map(({ image }) => fullName(image ?? ""));
+    const images = [...(pod.spec.initContainers ?? []), ...pod.spec.containers].map(({ image }) =>
+      fullName(image ?? ""),
+    );
     return { images, snapshot };
   },
 
@@ -33,4 +35,5 @@ export const imageLocality: SchedulerPlugin = {
 };
 
 /** Nodes list their images with a tag. */
-const fullName = (image: string): string => (image.lastIndexOf(":") <= image.lastIndexOf("/") ? `${image}:latest` : image);
+const fullName = (image: string): string =>
+  image.lastIndexOf(":") <= image.lastIndexOf("/") ? `${image}:latest` : image;

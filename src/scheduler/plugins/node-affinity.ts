@@ -1,5 +1,5 @@
-import { type Node } from "#api/core/node.ts";
 import { type NodeSelectorTerm } from "#api/core/affinity.ts";
+import { type Node } from "#api/core/node.ts";
 import { type Pod } from "#api/core/pod.ts";
 import { fits, rejectFinally, type SchedulerPlugin } from "../framework.ts";
 import { normalize } from "../normalize.ts";
@@ -65,7 +65,9 @@ function termMatches({ matchExpressions = [], matchFields = [] }: NodeSelectorTe
   const labels = node.metadata.labels ?? {};
   return (
     matchExpressions.every((requirement) => requirementMatches(requirement, labels[requirement.key])) &&
-    matchFields.every((requirement) => requirement.key === "metadata.name" && requirementMatches(requirement, node.metadata.name))
+    matchFields.every(
+      (requirement) => requirement.key === "metadata.name" && requirementMatches(requirement, node.metadata.name),
+    )
   );
 }
 

@@ -30,7 +30,8 @@ export const nodeResourcesFit: SchedulerPlugin = {
   },
 };
 
-const leftShare = (used: number, of: number): number => (of === 0 || used > of ? 0 : Math.floor(((of - used) * maxScore) / of));
+const leftShare = (used: number, of: number): number =>
+  of === 0 || used > of ? 0 : Math.floor(((of - used) * maxScore) / of);
 
 /** What the node lacks for the pod, in upstream's words and order. */
 export function missingOn(pod: Pod, info: NodeInfo): string[] {
@@ -38,9 +39,14 @@ export function missingOn(pod: Pod, info: NodeInfo): string[] {
   const { allocatable, requested } = info;
   const missing: string[] = [];
   if (info.pods.size + 1 > info.allowedPods) missing.push("Too many pods");
-  if (requests.milliCpu > 0 && requests.milliCpu > allocatable.milliCpu - requested.milliCpu) missing.push("Insufficient cpu");
-  if (requests.memory > 0 && requests.memory > allocatable.memory - requested.memory) missing.push("Insufficient memory");
-  if (requests.ephemeralStorage > 0 && requests.ephemeralStorage > allocatable.ephemeralStorage - requested.ephemeralStorage) {
+  if (requests.milliCpu > 0 && requests.milliCpu > allocatable.milliCpu - requested.milliCpu)
+    missing.push("Insufficient cpu");
+  if (requests.memory > 0 && requests.memory > allocatable.memory - requested.memory)
+    missing.push("Insufficient memory");
+  if (
+    requests.ephemeralStorage > 0 &&
+    requests.ephemeralStorage > allocatable.ephemeralStorage - requested.ephemeralStorage
+  ) {
     missing.push("Insufficient ephemeral-storage");
   }
   for (const [name, amount] of requests.scalar) {

@@ -20,6 +20,8 @@ export const taintToleration: SchedulerPlugin = {
   },
 
   score: ({ spec }, { node }) =>
-    (node?.spec?.taints ?? []).filter((taint) => taint.effect === "PreferNoSchedule" && !tolerates(spec.tolerations, taint)).length,
+    (node?.spec?.taints ?? []).filter(
+      (taint) => taint.effect === "PreferNoSchedule" && !tolerates(spec.tolerations, taint),
+    ).length,
   normalize: normalizeReversed,
 };

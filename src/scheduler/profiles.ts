@@ -1,0 +1,31 @@
+import { type Client } from "#client/client.ts";
+import { type Profile } from "./framework.ts";
+import { defaultBinder } from "./plugins/default-binder.ts";
+import { imageLocality } from "./plugins/image-locality.ts";
+import { nodeAffinity } from "./plugins/node-affinity.ts";
+import { nodeName } from "./plugins/node-name.ts";
+import { nodePorts } from "./plugins/node-ports.ts";
+import { nodeResourcesBalancedAllocation } from "./plugins/node-resources-balanced-allocation.ts";
+import { nodeResourcesFit } from "./plugins/node-resources-fit.ts";
+import { nodeUnschedulable } from "./plugins/node-unschedulable.ts";
+import { prioritySort } from "./plugins/priority-sort.ts";
+import { schedulingGates } from "./plugins/scheduling-gates.ts";
+import { taintToleration } from "./plugins/taint-toleration.ts";
+
+/** The default scheduler: its plugins in their order, each with its default weight. */
+export const defaultProfile = (client: Client): Profile => ({
+  schedulerName: "default-scheduler",
+  plugins: [
+    schedulingGates,
+    prioritySort,
+    nodeUnschedulable,
+    nodeName,
+    taintToleration,
+    nodeAffinity,
+    nodePorts,
+    nodeResourcesFit,
+    nodeResourcesBalancedAllocation,
+    imageLocality,
+    defaultBinder(client),
+  ],
+});
