@@ -178,10 +178,15 @@ function reportFields(schema: ObjectSchema<unknown>, value: Fields, place: Place
   }
 }
 
-function reportString({ values, rule }: StringOptions, value: string, path: FieldPath, out: FieldError[]): void {
+function reportString(
+  { values, listed, rule }: StringOptions,
+  value: string,
+  path: FieldPath,
+  out: FieldError[],
+): void {
   if (value === "") return;
   if (values && !values.includes(value)) {
-    out.push(unsupportedValue(path, value, values.toSorted()));
+    out.push(unsupportedValue(path, value, listed ? values : values.toSorted()));
     return;
   }
   const detail = rule?.(value);

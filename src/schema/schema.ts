@@ -26,6 +26,8 @@ export interface StringSchema<T = string> extends Typed<T> {
 export interface StringOptions {
   /** The closed set of values. Others are refused as "Unsupported value". */
   readonly values?: readonly string[];
+  /** Refusals list the values in the order given here; else sorted. */
+  readonly listed?: true;
   /** Says what is wrong with a value, in upstream's words, or nothing. */
   rule?(value: string): string | undefined;
 }
@@ -208,6 +210,11 @@ export const string = (options: StringOptions = {}): StringSchema => ({ type: "s
 export const oneOf = <const V extends readonly string[]>(...values: V): StringSchema<V[number]> => ({
   type: "string",
   options: { values },
+});
+/** The same where upstream lists the values in an order of its own. */
+export const listedOneOf = <const V extends readonly string[]>(...values: V): StringSchema<V[number]> => ({
+  type: "string",
+  options: { values, listed: true },
 });
 export const int32 = (options: NumberOptions = {}): NumberSchema => ({ type: "int32", options });
 export const int64 = (options: NumberOptions = {}): NumberSchema => ({ type: "int64", options });

@@ -3,6 +3,7 @@ import {
   int32,
   int64,
   list,
+  listedOneOf,
   nullable,
   object,
   oneOf,
@@ -164,7 +165,7 @@ export const Toleration = object(
     value: optional(3, string(), "Taint value to match."),
     effect: optional(
       4,
-      oneOf("NoSchedule", "PreferNoSchedule", "NoExecute"),
+      listedOneOf("NoSchedule", "PreferNoSchedule", "NoExecute"),
       "Taint effect to match; empty matches all.",
     ),
     tolerationSeconds: nullable(

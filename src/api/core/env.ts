@@ -61,7 +61,7 @@ export const FileKeySelector = object(
     volumeName: required(1, string(), "The volume that holds the file."),
     path: required(2, string(), "Path of the file in the volume; relative, and without `..`."),
     key: required(3, string(), "Name of the variable in the file."),
-    optional: nullable(4, boolean(), "Whether the file or the variable may be missing."),
+    optional: defaulted(4, boolean(), false, "Whether the file or the variable may be missing."),
   },
   { atomic: true, doc: "One variable of an env file in a volume." },
 );

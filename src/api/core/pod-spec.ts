@@ -6,10 +6,10 @@ import {
   int64,
   list,
   listByKey,
+  listedOneOf,
   map,
   nullable,
   object,
-  oneOf,
   optional,
   present,
   quantity,
@@ -50,7 +50,7 @@ export interface HostAlias extends Infer<typeof HostAlias> {}
 
 export const PodOS = object(
   "core/v1.PodOS",
-  { name: required(1, oneOf("linux", "windows"), "Name of the system.") },
+  { name: present(1, string(), "Name of the system: linux or windows.") },
   { doc: "The operating system the pod is for." },
 );
 export interface PodOS extends Infer<typeof PodOS> {}
@@ -98,7 +98,7 @@ export const PodSpec = object(
     containers: required(2, listByKey("name", Container), "The containers. Cannot be added or removed."),
     restartPolicy: defaulted(
       3,
-      oneOf("Always", "OnFailure", "Never"),
+      listedOneOf("Always", "OnFailure", "Never"),
       "Always",
       "When ended containers are started again.",
     ),
@@ -106,7 +106,7 @@ export const PodSpec = object(
     activeDeadlineSeconds: nullable(5, int64(), "Seconds after its start at which the pod is ended."),
     dnsPolicy: defaulted(
       6,
-      oneOf("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"),
+      listedOneOf("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"),
       "ClusterFirst",
       "Where names are resolved: in the cluster, as the node does, or as dnsConfig says.",
     ),
@@ -152,7 +152,7 @@ export const PodSpec = object(
     ),
     preemptionPolicy: nullable(
       31,
-      oneOf("PreemptLowerPriority", "Never"),
+      listedOneOf("PreemptLowerPriority", "Never"),
       "Whether less important pods make room for this one.",
     ),
     overhead: optional(

@@ -1,4 +1,5 @@
 import { dns1123Subdomain } from "../meta/names.ts";
+import { orphanIndex } from "../meta/owner.ts";
 import { defineResource, type ObjectOf, type PartialUpdate } from "../resource.ts";
 import { podColumns } from "./pod-columns.ts";
 import { podDefaults } from "./pod-defaults.ts";
@@ -64,7 +65,7 @@ export const Pod = defineResource({
     "status.podIPs": ({ status }) => status.podIPs?.[0]?.ip,
     "status.nominatedNodeName": ({ status }) => status.nominatedNodeName,
   },
-  indexes: { node: ({ spec }) => (spec.nodeName ? [spec.nodeName] : []) },
+  indexes: { node: ({ spec }) => (spec.nodeName ? [spec.nodeName] : []), orphan: orphanIndex },
   nameRule: dns1123Subdomain,
 
   defaults: podDefaults,

@@ -141,8 +141,8 @@ export const PodSecurityContext = object(
     appArmorProfile: nullable(11, AppArmorProfile, "What AppArmor allows."),
     seLinuxChangePolicy: nullable(
       13,
-      oneOf("MountOption", "Recursive"),
-      "Whether volumes get their label by a mount option or file by file; MountOption by default where possible.",
+      string(),
+      "How volumes get their label: Recursive, file by file, is the one way that is switched on.",
     ),
   },
   { doc: "Rights shared by all containers of a pod, and settings of its volumes." },

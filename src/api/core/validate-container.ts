@@ -1,5 +1,6 @@
 import {
   duplicateValue,
+  type FieldError,
   type FieldPath,
   forbiddenValue,
   invalidValue,
@@ -59,7 +60,7 @@ export function validateInitContainers(context: ContainerContext, path: FieldPat
   for (const [index, container] of initContainers.entries()) {
     const at = path.index(index);
     validateContainer(container, context, at, faults);
-    validateRestartRules(container, at, faults);
+    validateInitRestartRules(container, at, faults);
     if (names.has(container.name)) faults.push(duplicateValue(at.child("name"), container.name));
     if (container.name) names.add(container.name);
     validateHostPorts([container], path, faults);
@@ -213,13 +214,19 @@ function validateChoice(value: string, supported: readonly string[], path: Field
   else if (!supported.includes(value)) faults.push(unsupportedValue(path, value, supported));
 }
 
+/** Of an init container without a policy of its own, upstream looks at the rules no further. */
+function validateInitRestartRules(container: Container, path: FieldPath, faults: Faults): void {
+  if (container.restartPolicy !== undefined) validateRestartRules(container, path, faults);
+  else if (container.restartPolicyRules) faults.push(missingRestartPolicy(path));
+}
+
+const missingRestartPolicy = (path: FieldPath): FieldError =>
+  requiredValue(path.child("restartPolicy"), "must specify restartPolicy when restart rules are used");
+
 function validateRestartRules(container: Container, path: FieldPath, faults: Faults): void {
   const { restartPolicy, restartPolicyRules: rules = [] } = container;
   if (rules.length === 0) return;
-  if (restartPolicy === undefined) {
-    const detail = "must specify restartPolicy when restart rules are used";
-    faults.push(requiredValue(path.child("restartPolicy"), detail));
-  }
+  if (restartPolicy === undefined) faults.push(missingRestartPolicy(path));
   const at = path.child("restartPolicyRules");
   if (rules.length > 20) faults.push(tooMany(at, rules.length, 20));
   for (const [index, rule] of rules.entries()) validateRestartRule(rule, at.index(index), faults);

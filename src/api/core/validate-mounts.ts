@@ -1,4 +1,4 @@
-import { type FieldPath, forbiddenValue, invalidValue, notFoundValue } from "#schema/field-error.ts";
+import { type FieldPath, forbiddenValue, invalidValue, notFoundValue, unsupportedValue } from "#schema/field-error.ts";
 import { type Container, type VolumeDevice, type VolumeMount } from "./container.ts";
 import { type Faults } from "./faults.ts";
 import { hasBackstep, validateDescendingPath } from "./validate-path.ts";
@@ -50,18 +50,28 @@ function validateSubPath({ subPath, subPathExpr }: VolumeMount, at: FieldPath, l
   validateDescendingPath(subPathExpr, list.child("subPathExpr"), faults);
 }
 
+const propagations = ["Bidirectional", "HostToContainer", "None"];
+const recursions = ["Disabled", "Enabled", "IfPossible"];
+
 function validatePropagation(
   { mountPropagation, recursiveReadOnly, readOnly }: VolumeMount,
   privileged: boolean,
   path: FieldPath,
   faults: Faults,
 ): void {
+  if (mountPropagation !== undefined && !propagations.includes(mountPropagation)) {
+    faults.push(unsupportedValue(path.child("mountPropagation"), mountPropagation, propagations));
+  }
   if (mountPropagation === "Bidirectional" && !privileged) {
     const detail = "Bidirectional mount propagation is available only to privileged containers";
     faults.push(forbiddenValue(path.child("mountPropagation"), detail));
   }
-  if (recursiveReadOnly !== "Enabled" && recursiveReadOnly !== "IfPossible") return;
+  if (recursiveReadOnly === undefined || recursiveReadOnly === "Disabled") return;
   const at = path.child("recursiveReadOnly");
+  if (!recursions.includes(recursiveReadOnly)) {
+    faults.push(unsupportedValue(at, recursiveReadOnly, recursions));
+    return;
+  }
   if (!readOnly) faults.push(forbiddenValue(at, "may only be specified when readOnly is true"));
   if (mountPropagation !== undefined && mountPropagation !== "None") {
     faults.push(forbiddenValue(at, "may only be specified when mountPropagation is None or not specified"));

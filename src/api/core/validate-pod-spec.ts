@@ -5,6 +5,7 @@ import {
   invalidValue,
   requiredValue,
   tooLong,
+  unsupportedValue,
 } from "#schema/field-error.ts";
 import { ipFault } from "../meta/ip.ts";
 import { validateLabels } from "../meta/label-selector.ts";
@@ -71,6 +72,10 @@ function validateSpecialContainers(spec: PodSpec, path: FieldPath, faults: Fault
   if (!isSpecial && !allContainers(spec).some(isSpecialContainer)) return;
   const placed = placedContainers(spec, path);
   validateHostProcess(spec, placed, path, faults);
+  if (spec.os?.name === "") faults.push(requiredValue(path.child("os", "name")));
+  else if (spec.os && !systems.includes(spec.os.name)) {
+    faults.push(unsupportedValue(path.child("os"), spec.os.name, systems));
+  }
   if (spec.os) validateSystem(spec, placed, path, faults);
   for (const [container, at] of placed) {
     if (spec.hostUsers === false && container.volumeDevices?.length) {
@@ -79,6 +84,8 @@ function validateSpecialContainers(spec: PodSpec, path: FieldPath, faults: Fault
     if (container.env) validateFileRefVolumes(container.env, spec.volumes ?? [], at.child("env"), faults);
   }
 }
+
+const systems = ["linux", "windows"];
 
 const isSpecialContainer = ({ securityContext, env }: AnyContainer): boolean =>
   securityContext?.windowsOptions !== undefined || (env?.some(({ valueFrom }) => valueFrom?.fileKeyRef) ?? false);

@@ -142,7 +142,7 @@ const placementCases: Case[] = [
       ],
     },
     faults: [
-      'spec.tolerations[5].effect: Unsupported value: "Never": supported values: "NoExecute", "NoSchedule", "PreferNoSchedule"',
+      'spec.tolerations[5].effect: Unsupported value: "Never": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"',
       'spec.tolerations[0].operator: Invalid value: "Equal": operator must be Exists when `key` is empty, which means "match all values and all keys"',
       "spec.tolerations[1].operator: Invalid value: \"x\": value must be empty when `operator` is 'Exists'",
       'spec.tolerations[2].operator: Unsupported value: "Gt": supported values: "Equal", "Exists", "Lt", "Gt"',
@@ -204,7 +204,7 @@ const podCases: Case[] = [
       restartPolicy: "Maybe",
     },
     faults: [
-      'spec.restartPolicy: Unsupported value: "Maybe": supported values: "Always", "Never", "OnFailure"',
+      'spec.restartPolicy: Unsupported value: "Maybe": supported values: "Always", "OnFailure", "Never"',
       'spec.hostAliases[0].ip: Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)',
       `spec.hostname: Invalid value: "A": ${dnsLabel}`,
       "spec.activeDeadlineSeconds: Invalid value: 0: must be between 1 and 2147483647, inclusive",

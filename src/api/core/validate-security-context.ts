@@ -1,4 +1,11 @@
-import { duplicateValue, type FieldPath, invalidValue, requiredValue, tooLong } from "#schema/field-error.ts";
+import {
+  duplicateValue,
+  type FieldPath,
+  invalidValue,
+  requiredValue,
+  tooLong,
+  unsupportedValue,
+} from "#schema/field-error.ts";
 import { unixId } from "../meta/names.ts";
 import { type Faults } from "./faults.ts";
 import { type PodSpec } from "./pod-spec.ts";
@@ -57,6 +64,11 @@ export function validatePodSecurityContext(
     const detail = "ShareProcessNamespace and HostPID cannot both be enabled";
     faults.push(invalidValue(path.child("shareProcessNamespace"), true, detail));
   }
+  const { seLinuxChangePolicy } = context;
+  // Labelling by mount option is a feature of this release that is not switched on.
+  if (seLinuxChangePolicy !== undefined && seLinuxChangePolicy !== "Recursive") {
+    faults.push(unsupportedValue(path.child("seLinuxChangePolicy"), seLinuxChangePolicy, ["Recursive"]));
+  }
   if (context.sysctls) validateSysctls(context.sysctls, spec, path.child("sysctls"), faults);
   validateProfiles(context, path, faults);
 }
@@ -97,9 +109,10 @@ export function validateAppArmor(
 ): void {
   const at = path.child("localhostProfile");
   if (!type) faults.push(requiredValue(path.child("type"), "type is required when appArmorProfile is set"));
-  else if (type !== "Localhost") {
+  else if (type === "RuntimeDefault" || type === "Unconfined") {
     if (name !== undefined) faults.push(invalidValue(at, name, "can only be set when AppArmor type is Localhost"));
-  } else if (!name) faults.push(requiredValue(at, "must be set when AppArmor type is Localhost"));
+  } else if (type !== "Localhost") return;
+  else if (!name) faults.push(requiredValue(at, "must be set when AppArmor type is Localhost"));
   else {
     if (name.trim() !== name) faults.push(invalidValue(at, name, "must not be padded with whitespace"));
     if (Buffer.byteLength(name) > maxProfileLength) faults.push(tooLong(at, maxProfileLength));
