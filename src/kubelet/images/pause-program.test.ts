@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { test } from "node:test";
 import { goArchitecture } from "#lib/processes.ts";
@@ -17,6 +17,8 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
     await writeFile(`${dir}/pause`, pauseProgram(machine), { mode: 0o755 });
     const child = spawn(`${dir}/pause`, { stdio: "ignore" });
     await once(child, "spawn");
+    // It takes signals only from when it has blocked them.
+    while (!(await readFile(`/proc/${child.pid}/status`, "utf8")).includes("SigBlk:\t0000000000014002")) continue;
 
     child.kill("SIGCHLD");
     child.kill(signal);

@@ -1,0 +1,151 @@
+import { type PullPolicy, parseImageName } from "#api/core/image-name.ts";
+import type { Secret } from "#api/core/secret.ts";
+import { backoffMs } from "#lib/backoff.ts";
+import type { Clock } from "#lib/clock.ts";
+import { orAborted } from "#lib/tasks.ts";
+import type { ContainerRuntime, Image, RegistryAuth, SandboxConfig } from "../runtime/runtime.ts";
+import { credentialsFor } from "./credentials.ts";
+
+export interface ImageRequest {
+  readonly image: string;
+  readonly policy: PullPolicy;
+  readonly podUid: string;
+  /** The pod's `imagePullSecrets`, as far as they exist. */
+  readonly secrets: readonly Secret[];
+  readonly sandbox?: SandboxConfig;
+  /** Called when a pull begins. */
+  onPulling?(): void;
+}
+/** Reason and message are those that the container's status shows. */
+export type ImageOutcome =
+  | { readonly ok: true; readonly image: Image; readonly message: string }
+  | { readonly ok: false; readonly reason: ImageFailure; readonly message: string; readonly retryAfterMs: number };
+export type ImageFailure =
+  | "ErrImagePull"
+  | "ImagePullBackOff"
+  | "ErrImageNeverPull"
+  | "InvalidImageName"
+  | "ImageInspectError"
+  | "RegistryUnavailable";
+
+interface Failure {
+  readonly count: number;
+  readonly until: number;
+  readonly message: string;
+}
+
+/**
+ * Makes images be there. An image that several pods want is pulled once; one that cannot be had is tried again after
+ * 10 s, 20 s, … 5 min, for each pod apart.
+ */
+export class ImagePuller {
+  readonly #runtime: ContainerRuntime;
+  readonly #clock: Clock;
+  readonly #pulls = new Map<string, Promise<string>>();
+  readonly #failures = new Map<string, Failure>();
+
+  constructor({ runtime, clock }: { runtime: ContainerRuntime; clock: Clock }) {
+    this.#runtime = runtime;
+    this.#clock = clock;
+  }
+
+  /** Never rejects for what is wrong with the image; only by the signal. */
+  async ensure(request: ImageRequest, signal?: AbortSignal): Promise<ImageOutcome> {
+    const { image, policy } = request;
+    const name = parseImageName(image);
+    if (!name) {
+      const message = `Failed to apply default image tag "${image}": couldn't parse image name "${image}": invalid reference format`;
+      return { ok: false, reason: "InvalidImageName", message, retryAfterMs: maxMs };
+    }
+    const full = name.digest === undefined ? `${name.repository}:${name.tag}` : image;
+    try {
+      const held = await this.#runtime.imageStatus(full, signal);
+      if (held && policy !== "Always") return { ok: true, image: held, message: present(image) };
+    } catch (error) {
+      signal?.throwIfAborted();
+      const message = `Failed to inspect image "${full}": ${textOf(error)}`;
+      return { ok: false, reason: "ImageInspectError", message, retryAfterMs: baseMs };
+    }
+    if (policy === "Never") {
+      const message = `Container image "${image}" is not present with pull policy of Never`;
+      return { ok: false, reason: "ErrImageNeverPull", message, retryAfterMs: maxMs };
+    }
+    return await this.#pull(full, request, signal);
+  }
+
+  /** Nothing is remembered of a pod that is gone. */
+  forgetPod(uid: string): void {
+    for (const key of this.#failures.keys()) if (key.startsWith(`${uid}_`)) this.#failures.delete(key);
+  }
+
+  async #pull(name: string, request: ImageRequest, signal: AbortSignal | undefined): Promise<ImageOutcome> {
+    const key = `${request.podUid}_${request.image}`;
+    const before = this.#failures.get(key);
+    const waitMs = (before?.until ?? 0) - this.#clock.now();
+    if (before && waitMs > 0) {
+      const message = `Back-off pulling image "${request.image}": ${before.message}`;
+      return { ok: false, reason: "ImagePullBackOff", message, retryAfterMs: waitMs };
+    }
+    request.onPulling?.();
+    const startedAt = this.#clock.now();
+    try {
+      const reference = await orAborted(this.#pullOnce(name, request), signal);
+      const image =
+        (await this.#runtime.imageStatus(reference, signal)) ?? (await this.#runtime.imageStatus(name, signal));
+      if (!image) throw new Error(`image ${name} is not there after it was pulled`);
+      this.#failures.delete(key);
+      const took = `${Math.round(this.#clock.now() - startedAt)}ms`;
+      const text = `Successfully pulled image "${request.image}" in ${took} (${took} including waiting). Image size: ${image.sizeBytes} bytes.`;
+      return { ok: true, image, message: text };
+    } catch (error) {
+      signal?.throwIfAborted();
+      return this.#failed(key, request.image, error);
+    }
+  }
+
+  #failed(key: string, image: string, error: unknown): ImageOutcome {
+    const count = (this.#failures.get(key)?.count ?? 0) + 1;
+    const retryAfterMs = backoffMs(count, { baseMs, maxMs });
+    const [reason, message] = explain(image, textOf(error));
+    this.#failures.set(key, { count, until: this.#clock.now() + retryAfterMs, message: `${reason}: ${message}` });
+    return { ok: false, reason, message, retryAfterMs };
+  }
+
+  /** Joins a pull of the same image with the same logins that is under way. It goes on when a waiting pod leaves. */
+  #pullOnce(name: string, { secrets, sandbox }: ImageRequest): Promise<string> {
+    const logins = credentialsFor(name, secrets);
+    const key = JSON.stringify([name, logins]);
+    const running = this.#pulls.get(key);
+    if (running) return running;
+    const pull = this.#tryLogins(name, logins, sandbox).finally(() => this.#pulls.delete(key));
+    this.#pulls.set(key, pull);
+    return pull;
+  }
+
+  async #tryLogins(name: string, logins: readonly RegistryAuth[], sandbox: SandboxConfig | undefined): Promise<string> {
+    if (logins.length === 0) return await this.#runtime.pullImage(name, { sandbox });
+    const faults: unknown[] = [];
+    for (const auth of logins) {
+      try {
+        return await this.#runtime.pullImage(name, { auth, sandbox });
+      } catch (error) {
+        faults.push(error);
+      }
+    }
+    if (faults.length === 1) throw faults[0];
+    throw new AggregateError(faults, `[${[...new Set(faults.map(textOf))].join(", ")}]`);
+  }
+}
+
+const baseMs = 10_000;
+const maxMs = 300_000;
+
+const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const present = (image: string): string =>
+  `Container image "${image}" already present on machine and can be accessed by the pod`;
+
+function explain(image: string, text: string): ["ErrImagePull" | "RegistryUnavailable", string] {
+  if (!text.startsWith("RegistryUnavailable")) return ["ErrImagePull", text];
+  const detail = text.slice("RegistryUnavailable".length);
+  return ["RegistryUnavailable", `image pull failed for ${image} because the registry is unavailable${detail}`];
+}
