@@ -106,6 +106,15 @@ export function readName(name: Uint8Array): Subject & { organizations: readonly 
   return { commonName, organizations };
 }
 
+/** Who a certificate signing request (PKCS #10, PEM) is for. Throws if it is not one. */
+export function readRequestSubject(pem: string): Subject & { organizations: readonly string[] } {
+  const request = readDer(bytesOfPem(pem))[0];
+  const info = request && readDer(request.content)[0];
+  const [, subject] = info ? readDer(info.content) : [];
+  if (!subject) throw new RangeError("not a certificate signing request");
+  return readName(subject.content);
+}
+
 export const notAfterMs = (certificate: X509Certificate): number => certificate.validToDate.getTime();
 export const notBeforeMs = (certificate: X509Certificate): number => certificate.validFromDate.getTime();
 

@@ -1,0 +1,32 @@
+import { type Client } from "#client/client.ts";
+import { type Clock } from "#lib/clock.ts";
+import { type Random } from "#lib/random.ts";
+import { type Informers } from "#runtime/informer.ts";
+import { type EscalationDeps, rbacEscalation } from "../authorize/escalation.ts";
+import { defaultTolerations } from "./default-tolerations.ts";
+import { namespaceLifecycle } from "./namespace-lifecycle.ts";
+import { nodeRestriction } from "./node-restriction.ts";
+import { type AdmissionPlugin } from "./plugin.ts";
+import { type PriorityClasses, priority } from "./priority.ts";
+import { serviceAccount } from "./service-account.ts";
+import { taintNodes } from "./taint-nodes.ts";
+
+export interface AdmissionDeps extends EscalationDeps {
+  readonly informers: Informers;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Reads past the cache, for what was written a moment ago. */
+  readonly client?: Pick<Client, "get">;
+  readonly priorityClasses?: PriorityClasses;
+}
+
+/** The built-in plugins, in the order in which they are asked. */
+export const builtInAdmission = (deps: AdmissionDeps): AdmissionPlugin[] => [
+  namespaceLifecycle(deps),
+  serviceAccount(deps),
+  nodeRestriction(deps),
+  taintNodes,
+  priority(deps.priorityClasses),
+  defaultTolerations,
+  rbacEscalation(deps),
+];

@@ -1,0 +1,27 @@
+import { Pod } from "#api/core/pod.ts";
+import { isAbout, objectOf } from "./object-of.ts";
+import { type AdmissionPlugin } from "./plugin.ts";
+
+const taints = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
+const tolerationSeconds = 300;
+
+/** Lets every pod stay for five minutes on a node that is not ready or out of reach, unless it says otherwise. */
+export const defaultTolerations: AdmissionPlugin = {
+  name: "DefaultTolerationSeconds",
+  appliesTo: (request) =>
+    isAbout(Pod, request) &&
+    request.subresource === "" &&
+    (request.operation === "CREATE" || request.operation === "UPDATE"),
+
+  mutate(request) {
+    const pod = objectOf(Pod, request);
+    if (!pod) return;
+    const given = pod.spec.tolerations ?? [];
+    const missing = taints.filter(
+      (taint) => !given.some(({ key, effect }) => (!key || key === taint) && (!effect || effect === "NoExecute")),
+    );
+    if (missing.length === 0) return;
+    const added = missing.map((key) => ({ key, operator: "Exists", effect: "NoExecute", tolerationSeconds }) as const);
+    pod.spec.tolerations = [...given, ...added];
+  },
+};

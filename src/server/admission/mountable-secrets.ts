@@ -1,0 +1,61 @@
+import { type Pod } from "#api/core/pod.ts";
+import { type AnyContainer } from "#api/core/pod-containers.ts";
+import { type ServiceAccount } from "#api/core/service-account.ts";
+import { type AdmissionRequest } from "./plugin.ts";
+import { refusal } from "./refuse.ts";
+
+const annotation = "kubernetes.io/enforce-mountable-secrets";
+const truths = new Set(["1", "t", "T", "true", "TRUE", "True"]);
+
+/** An account that asks for it lets its pods use only the secrets that it names. */
+export function checkMountable(request: AdmissionRequest, pod: Pod, account: ServiceAccount): void {
+  if (!truths.has(account.metadata.annotations?.[annotation] ?? "")) return;
+  const fault =
+    request.operation === "UPDATE"
+      ? containersFault("ephemeral container", pod.spec.ephemeralContainers ?? [], account)
+      : podFault(pod, account);
+  if (fault) throw refusal(request, fault);
+}
+
+function podFault({ spec }: Pod, account: ServiceAccount): string | undefined {
+  const name = account.metadata.name ?? "";
+  for (const { secret } of spec.volumes ?? []) {
+    if (!secret || isMountable(account, secret.secretName)) continue;
+    return `volume with secret.secretName="${secret.secretName ?? ""}" is not allowed because service account ${name} does not reference that secret`;
+  }
+  return (
+    containersFault("init container", spec.initContainers ?? [], account) ??
+    containersFault("container", spec.containers, account) ??
+    pullSecretsFault(spec.imagePullSecrets ?? [], account)
+  );
+}
+
+function containersFault(
+  kind: string,
+  containers: readonly AnyContainer[],
+  account: ServiceAccount,
+): string | undefined {
+  const tail = (secret: string | undefined) =>
+    `referencing secret.secretName="${secret ?? ""}" is not allowed because service account ${account.metadata.name ?? ""} does not reference that secret`;
+  for (const { name, env = [], envFrom = [] } of containers) {
+    for (const { name: variable, valueFrom } of env) {
+      const ref = valueFrom?.secretKeyRef;
+      if (ref && !isMountable(account, ref.name)) return `${kind} ${name} with envVar ${variable} ${tail(ref.name)}`;
+    }
+    for (const { secretRef } of envFrom) {
+      if (secretRef && !isMountable(account, secretRef.name))
+        return `${kind} ${name} with envFrom ${tail(secretRef.name)}`;
+    }
+  }
+  return undefined;
+}
+
+function pullSecretsFault(refs: readonly { name?: string }[], account: ServiceAccount): string | undefined {
+  const known = account.imagePullSecrets ?? [];
+  const index = refs.findIndex((ref) => !known.some(({ name }) => name === ref.name));
+  if (index < 0) return undefined;
+  return `imagePullSecrets[${index}].name="${refs[index]?.name ?? ""}" is not allowed because service account ${account.metadata.name ?? ""} does not reference that imagePullSecret`;
+}
+
+const isMountable = ({ secrets = [] }: ServiceAccount, secret: string | undefined): boolean =>
+  secrets.some(({ name }) => name === secret);

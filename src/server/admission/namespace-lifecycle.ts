@@ -1,0 +1,66 @@
+import { Namespace } from "#api/core/namespace.ts";
+import { isNotFound, notFound, StatusError } from "#api/status.ts";
+import { type Client } from "#client/client.ts";
+import { type Informers } from "#runtime/informer.ts";
+import { isAbout } from "./object-of.ts";
+import { type AdmissionPlugin, type AdmissionRequest } from "./plugin.ts";
+import { refusal } from "./refuse.ts";
+
+const immortal = new Set(["default", "kube-system", "kube-public", "kube-node-lease"]);
+
+export interface NamespaceLifecycleDeps {
+  readonly informers: Informers;
+  readonly client?: Pick<Client, "get">;
+}
+
+/** Refuses objects in a namespace that is missing, and new ones in one on its way out; keeps system namespaces. */
+export function namespaceLifecycle({ informers, client }: NamespaceLifecycleDeps): AdmissionPlugin {
+  const namespaces = informers.of(Namespace);
+  const check = (request: AdmissionRequest): void | Promise<void> => {
+    if (isAbout(Namespace, request)) return;
+    const known = namespaces.get({ name: request.namespace });
+    if (known) return checkPhase(request, known);
+    if (!client) throw notFound(Namespace, request.namespace);
+    // It may have been created a moment ago.
+    return lookUp(client, request).then((found) => checkPhase(request, found));
+  };
+  return {
+    name: "NamespaceLifecycle",
+    appliesTo: (request) =>
+      request.operation === "DELETE"
+        ? isAbout(Namespace, request)
+        : request.namespace !== "" && request.operation !== "CONNECT" && !isAccessReview(request),
+    mutate: check,
+    validate(request) {
+      if (request.operation !== "DELETE") return check(request);
+      if (immortal.has(request.name)) throw refusal(request, "this namespace may not be deleted");
+    },
+  };
+}
+
+async function lookUp(client: Pick<Client, "get">, { namespace, signal }: AdmissionRequest): Promise<Namespace> {
+  try {
+    return await client.get(Namespace, { name: namespace }, { signal });
+  } catch (error) {
+    throw isNotFound(error) ? notFound(Namespace, namespace) : error;
+  }
+}
+
+function checkPhase(request: AdmissionRequest, { status }: Namespace): void {
+  if (request.operation !== "CREATE" || status?.phase !== "Terminating") return;
+  const { namespace } = request;
+  const { message, details } = refusal(
+    request,
+    `unable to create new content in namespace ${namespace} because it is being terminated`,
+  );
+  const cause = {
+    reason: "NamespaceTerminating",
+    message: `namespace ${namespace} is being terminated`,
+    field: "metadata.namespace",
+  };
+  throw new StatusError("Forbidden", message, { ...details, causes: [cause] });
+}
+
+/** Its answer must not tell whether the namespace exists. */
+const isAccessReview = (request: AdmissionRequest): boolean =>
+  isAbout({ group: "authorization.k8s.io", plural: "localsubjectaccessreviews" }, request);

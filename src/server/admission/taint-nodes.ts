@@ -1,0 +1,21 @@
+import { Node } from "#api/core/node.ts";
+import { isAbout, objectOf } from "./object-of.ts";
+import { type AdmissionPlugin } from "./plugin.ts";
+
+const key = "node.kubernetes.io/not-ready";
+const effect = "NoSchedule";
+
+/** Nothing is placed on a new node before it was seen to be ready. */
+export const taintNodes: AdmissionPlugin = {
+  name: "TaintNodesByCondition",
+  appliesTo: (request) => request.operation === "CREATE" && request.subresource === "" && isAbout(Node, request),
+
+  mutate(request) {
+    const node = objectOf(Node, request);
+    if (!node) return;
+    const taints = node.spec.taints ?? [];
+    if (!taints.some((taint) => taint.key === key && taint.effect === effect)) {
+      node.spec.taints = [...taints, { key, effect }];
+    }
+  },
+};

@@ -1,0 +1,53 @@
+import { type Container } from "#api/core/container.ts";
+import { type PodSpec } from "#api/core/pod-spec.ts";
+import { type Volume } from "#api/core/volume.ts";
+import { type Random } from "#lib/random.ts";
+
+const prefix = "kube-api-access-";
+const mountPath = "/var/run/secrets/kubernetes.io/serviceaccount";
+/** An hour and a bit: by this number the server knows that nobody chose it. */
+const expirationSeconds = 3607;
+
+/** Mounts token, authority and namespace into every container that has nothing else at that place. */
+export function mountToken(spec: PodSpec, random: Random): void {
+  const volumes = spec.volumes ?? [];
+  const given = volumes.find(({ name }) => name.startsWith(prefix));
+  const name = given?.name ?? `${prefix}${randomSuffix(random)}`;
+  let isNeeded = false;
+  for (const container of [...(spec.initContainers ?? []), ...spec.containers]) {
+    if (mount(container, name)) isNeeded = true;
+  }
+  if (isNeeded && !given) spec.volumes = [...volumes, tokenVolume(name)];
+}
+
+function mount(container: Container, name: string): boolean {
+  const mounts = container.volumeMounts ?? [];
+  if (mounts.some((one) => one.mountPath === mountPath)) return false;
+  container.volumeMounts = [...mounts, { name, readOnly: true, mountPath }];
+  return true;
+}
+
+const tokenVolume = (name: string): Volume => ({
+  name,
+  projected: {
+    sources: [
+      { serviceAccountToken: { expirationSeconds, path: "token" } },
+      { configMap: { name: "kube-root-ca.crt", items: [{ key: "ca.crt", path: "ca.crt" }] } },
+      {
+        downwardAPI: {
+          items: [{ path: "namespace", fieldRef: { apiVersion: "v1", fieldPath: "metadata.namespace" } }],
+        },
+      },
+    ],
+    defaultMode: 0o644,
+  },
+});
+
+/** The characters that upstream's generated names are made of: no vowels, so no words. */
+const alphabet = "bcdfghjklmnpqrstvwxz2456789";
+
+function randomSuffix(random: Random): string {
+  let suffix = "";
+  for (let at = 0; at < 5; at++) suffix += alphabet[Math.floor(random() * alphabet.length)] ?? "";
+  return suffix;
+}
