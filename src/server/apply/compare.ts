@@ -1,7 +1,7 @@
 import { equal } from "#lib/equal.ts";
 import { type FieldSet, leaf, sorted } from "./field-set.ts";
 import { fieldElement, type PathElement } from "./path-element.ts";
-import { type FieldShape, type KeyedShape, type ObjectShape, type SetShape, type Shape, setElement } from "./shape.ts";
+import { findElement, type KeyedShape, type ObjectShape, readField, type SetShape, type Shape } from "./shape.ts";
 
 /** Which fields differ between two objects. */
 export interface Delta {
@@ -10,10 +10,13 @@ export interface Delta {
   readonly removed: FieldSet | undefined;
 }
 
+/** Whether absent fields of new parts count as their zero values, as in decoded objects, or as absent, as in raw ones. */
+export type Reading = "decoded" | "raw";
+
 /** Compares two objects in one walk that does not enter what they share. Undefined if they are the same. */
-export function compare(shape: Shape, old: unknown, now: unknown): Delta | undefined {
+export function compare(shape: Shape, old: unknown, now: unknown, reading: Reading = "decoded"): Delta | undefined {
   if (old === now) return undefined;
-  const delta = new Builder();
+  const delta = new Builder(reading);
   switch (shape.kind) {
     case "leaf":
       break;
@@ -36,18 +39,18 @@ export function compare(shape: Shape, old: unknown, now: unknown): Delta | undef
 }
 
 /** Every field of a value that is there as a whole: the value itself and all in it. */
-export function everyField(shape: Shape, value: unknown): FieldSet {
+export function everyField(shape: Shape, value: unknown, reading: Reading): FieldSet {
   switch (shape.kind) {
     case "leaf":
       return leaf;
     case "object":
-      return everyDeclared(shape, asObject(value));
+      return everyDeclared(shape, asObject(value), reading);
     case "map":
-      return everyEntry(shape.value, asObject(value));
+      return everyEntry(shape.value, asObject(value), reading);
     case "deduced":
-      return isPlainObject(value) ? everyEntry(shape, value) : leaf;
+      return isPlainObject(value) ? everyEntry(shape, value, reading) : leaf;
     default:
-      return everyItem(shape, asList(value));
+      return everyItem(shape, asList(value), reading);
   }
 }
 
@@ -64,19 +67,24 @@ const asList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? v
 
 /** Gathers the members of the two sets of a Delta; neither is made before it has one. */
 class Builder {
+  readonly reading: Reading;
   #changed: Members | undefined;
   #removed: Members | undefined;
+
+  constructor(reading: Reading) {
+    this.reading = reading;
+  }
 
   /** Compares one member; undefined is absent. */
   member(element: PathElement, shape: Shape, old: unknown, now: unknown): void {
     if (old === now) return;
-    if (old === undefined) this.change(element, everyField(shape, now));
-    else if (now === undefined) this.remove(element, everyField(shape, old));
+    if (old === undefined) this.change(element, everyField(shape, now, this.reading));
+    else if (now === undefined) this.remove(element, everyField(shape, old, "decoded"));
     else if (shape.kind === "leaf") {
       if (!equal(old, now)) this.change(element, leaf);
     } else if (shape.kind === "deduced" && !(isPlainObject(old) && isPlainObject(now))) {
       this.#retyped(element, shape, old, now);
-    } else this.within(element, compare(shape, old, now));
+    } else this.within(element, compare(shape, old, now, this.reading));
   }
   change(element: PathElement, node: FieldSet): void {
     this.#changed ??= {};
@@ -103,34 +111,26 @@ class Builder {
   /** Without a schema a value may turn from one type into another. */
   #retyped(element: PathElement, shape: Shape, old: unknown, now: unknown): void {
     if (equal(old, now)) return;
-    if (isPlainObject(now)) this.change(element, { ".": leaf, ...everyField(shape, now) });
+    if (isPlainObject(now)) this.change(element, { ".": leaf, ...everyField(shape, now, this.reading) });
     else this.change(element, leaf);
     if (!isPlainObject(old)) return;
-    const { ".": _, ...below } = everyField(shape, old);
+    const { ".": _, ...below } = everyField(shape, old, "decoded");
     if (Object.keys(below).length > 0) this.remove(element, below);
   }
 }
 
-/** A field named like a member that all objects inherit must be the object's own. */
-const inherited = new Set(Object.getOwnPropertyNames(Object.prototype));
-function read(object: Fields, { name, zero }: FieldShape): unknown {
-  if (inherited.has(name) && !Object.hasOwn(object, name)) return zero;
-  const value = object[name];
-  return value === undefined ? zero : value;
-}
-
 function compareObjects(shape: ObjectShape, delta: Builder, old: Fields, now: Fields): void {
   for (const field of shape.fields) {
-    delta.member(field.element, field.shape, read(old, field), read(now, field));
+    delta.member(field.element, field.shape, readField(old, field), readField(now, field));
   }
 }
-function everyDeclared(shape: ObjectShape, object: Fields): FieldSet {
+function everyDeclared(shape: ObjectShape, object: Fields, reading: Reading): FieldSet {
   let members: Members | undefined;
   for (const field of shape.fields) {
-    const value = read(object, field);
-    if (value === undefined) continue;
+    const value = readField(object, field);
+    if (value === undefined || (reading === "raw" && !Object.hasOwn(object, field.name))) continue;
     members ??= { ".": leaf };
-    members[field.element] = everyField(field.shape, value);
+    members[field.element] = everyField(field.shape, value, reading);
   }
   return members ?? leaf;
 }
@@ -144,12 +144,12 @@ function compareMaps(value: Shape, delta: Builder, old: Fields, now: Fields): vo
     delta.member(fieldElement(name), value, before, after);
   }
 }
-function everyEntry(value: Shape, map: Fields): FieldSet {
+function everyEntry(value: Shape, map: Fields, reading: Reading): FieldSet {
   let members: Members | undefined;
   for (const name of Object.keys(map).sort()) {
     if (map[name] === undefined) continue;
     members ??= { ".": leaf };
-    members[fieldElement(name)] = everyField(value, map[name]);
+    members[fieldElement(name)] = everyField(value, map[name], reading);
   }
   return members ?? leaf;
 }
@@ -160,19 +160,19 @@ type Items = readonly unknown[];
 /** An item that cannot be named makes the whole ownership unknowable; validation refuses such a list anyway. */
 export class UnnamedItemError extends Error {}
 export function elementIn(shape: ListShape, item: unknown): PathElement {
-  const element = shape.kind === "set" ? setElement(item) : shape.elementOf(item);
+  const element = findElement(shape, item);
   if (element === undefined) throw new UnnamedItemError("a list has an item without keys");
   return element;
 }
 const itemShape = (shape: ListShape): Shape => (shape.kind === "set" ? scalar : shape.item);
 const scalar: Shape = { kind: "leaf" };
 
-function everyItem(shape: ListShape, list: Items): FieldSet {
+function everyItem(shape: ListShape, list: Items, reading: Reading): FieldSet {
   if (list.length === 0) return leaf;
   const members: Members = { ".": leaf };
   for (const item of list) {
     const element = elementIn(shape, item);
-    members[element] = members[element] ? leaf : everyField(itemShape(shape), item);
+    members[element] = members[element] ? leaf : everyField(itemShape(shape), item, reading);
   }
   return list.length > 1 ? sorted(members) : members;
 }
@@ -184,7 +184,7 @@ function compareSets(shape: SetShape, delta: Builder, old: Items, now: Items): v
 
 /** Items mostly stay where they are: then no element has to be made for those that did not change. */
 function compareKeyed(shape: KeyedShape, delta: Builder, old: Items, now: Items): void {
-  const changes = old.length === now.length ? changesInPlace(shape, old, now) : undefined;
+  const changes = old.length === now.length ? changesInPlace(shape, old, now, delta.reading) : undefined;
   if (changes && changes.length === 0) return;
   if (!changes || hasTwins(shape, now)) {
     compareByElement(shape, delta, old, now);
@@ -198,7 +198,12 @@ function compareKeyed(shape: KeyedShape, delta: Builder, old: Items, now: Items)
   if (changes.length > 1) delta.sort();
 }
 /** Undefined if the lists do not have the same keys in the same order. */
-function changesInPlace(shape: KeyedShape, old: Items, now: Items): [number, Delta | "leaf"][] | undefined {
+function changesInPlace(
+  shape: KeyedShape,
+  old: Items,
+  now: Items,
+  reading: Reading,
+): [number, Delta | "leaf"][] | undefined {
   const changes: [number, Delta | "leaf"][] = [];
   for (let index = 0; index < now.length; index++) {
     if (old[index] === now[index]) continue;
@@ -207,7 +212,7 @@ function changesInPlace(shape: KeyedShape, old: Items, now: Items): [number, Del
       if (!equal(old[index], now[index])) changes.push([index, "leaf"]);
       continue;
     }
-    const change = compare(shape.item, old[index], now[index]);
+    const change = compare(shape.item, old[index], now[index], reading);
     if (change) changes.push([index, change]);
   }
   return changes;

@@ -2,7 +2,7 @@ import { type ManagedFieldsEntry } from "#api/meta/object-meta.ts";
 import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
 import { timestamp } from "#lib/clock.ts";
 import { equal } from "#lib/equal.ts";
-import { compare, type Delta, UnnamedItemError } from "./compare.ts";
+import { compare, type Delta, type Reading, UnnamedItemError } from "./compare.ts";
 import { capUpdates, type Entries, isSameManager, readEntries, sortEntries } from "./entries.ts";
 import { difference, type FieldSet, isBare, noFields, union } from "./field-set.ts";
 import { ownableShape } from "./reset-fields.ts";
@@ -95,8 +95,9 @@ export function compareObjects(
   { resource, subresource }: Pick<UpdateFacts, "resource" | "subresource">,
   old: ApiObject | undefined,
   now: ApiObject | undefined,
+  reading: Reading = "decoded",
 ): Delta | undefined {
-  return compare(ownableShape(resource, subresource), old, now);
+  return compare(ownableShape(resource, subresource), old, now, reading);
 }
 
 /** The entries after those fields that someone else changed, or that are gone, were taken from them. */

@@ -61,6 +61,15 @@ export interface FieldShape {
   readonly shape: Shape;
   /** What an absent field counts as: Go has a zero value here where JSON has nothing. Undefined if absent is absent. */
   readonly zero: unknown;
+  /** Objects inherit a member of this name: it counts only if it is the object's own. */
+  readonly inherited: boolean;
+}
+
+/** The value of a declared field, its zero if it is absent. */
+export function readField(object: Readonly<Record<string, unknown>>, { name, zero, inherited }: FieldShape): unknown {
+  if (inherited && !Object.hasOwn(object, name)) return zero;
+  const value = object[name];
+  return value === undefined ? zero : value;
 }
 
 /** An object with declared fields. They are compiled when first asked for: schemas may contain themselves. */
@@ -135,7 +144,12 @@ function compile(schema: Exclude<Schema, { type: "lazy" }>, filter: Filter): Sha
 
 function keysOf(item: Schema, names: readonly string[]): { name: string; default: unknown }[] {
   const fields = item.type === "object" ? item.fields : {};
-  return names.toSorted().map((name) => ({ name, default: fields[name]?.default }));
+  return names.toSorted().map((name) => ({ name, default: keyDefault(fields[name]) }));
+}
+
+function keyDefault(field: Field | undefined): unknown {
+  if (!field) return undefined;
+  return field.default ?? (field.mode === "required" ? zeros[resolve(field.schema).type] : undefined);
 }
 
 function compileFields(schema: ObjectSchema, { skip, only }: Filter): FieldShape[] {
@@ -148,7 +162,8 @@ function compileFields(schema: ObjectSchema, { skip, only }: Filter): FieldShape
     const narrower = { ...(hidden ? { skip: hidden } : {}), ...(kept && kept !== true ? { only: kept } : {}) };
     const blind = narrower.skip || narrower.only;
     const shape = blind ? compile(resolve(field.schema), narrower) : shapeOf(field.schema);
-    fields.push({ name, element: fieldElement(name), shape, zero: zeroOf(name, field) });
+    const inherited = name in Object.prototype;
+    fields.push({ name, element: fieldElement(name), shape, zero: zeroOf(name, field), inherited });
   }
   return fields;
 }
@@ -189,6 +204,8 @@ function isPointer(schema: Schema, value: unknown): boolean {
   return schema.type === "object" && schema.name === "core/v1.PodSecurityContext";
 }
 
-/** The element of an item of a set; undefined if no scalar. */
-export const setElement = (item: unknown): PathElement | undefined =>
-  typeof item === "object" ? undefined : valueElement(item);
+/** The element of an item of a list; undefined if it has no keys, or should be a scalar and is none. */
+export function findElement(shape: SetShape | KeyedShape, item: unknown): PathElement | undefined {
+  if (shape.kind === "keyed") return shape.elementOf(item);
+  return typeof item === "object" ? undefined : valueElement(item);
+}

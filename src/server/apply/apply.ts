@@ -1,0 +1,158 @@
+import { type ManagedFieldsEntry } from "#api/meta/object-meta.ts";
+import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
+import { badRequest, StatusError } from "#api/status.ts";
+import { equal } from "#lib/equal.ts";
+import { isObject } from "#lib/json-object.ts";
+import { faultsIn } from "./check-applied.ts";
+import { type Conflict, conflictError, without } from "./conflicts.ts";
+import { type Entries, faultIn, isSameManager, sortEntries } from "./entries.ts";
+import { intersection, isBare, noFields } from "./field-set.ts";
+import { lastAppliedFields, withLastApplied } from "./last-applied.ts";
+import {
+  compareObjects,
+  DeltasByVersion,
+  entryOf,
+  fieldsOf,
+  timeText,
+  updateManagedFields,
+  type Versions,
+  withoutMoved,
+} from "./managed-fields.ts";
+import { mergeValues } from "./merge-values.ts";
+import { ownFields } from "./own-fields.ts";
+import { prune } from "./prune.ts";
+import { ownableShape } from "./reset-fields.ts";
+import { same } from "./same.ts";
+import { shapeOf } from "./shape.ts";
+
+export interface ApplyFacts {
+  readonly resource: Resource;
+  /** What is in the store; undefined to create it. */
+  readonly liveObject: ApiObject | undefined;
+  /** The configuration as the client sent it: parsed, but neither decoded nor defaulted. */
+  readonly applied: unknown;
+  readonly manager: string;
+  /** Take over what others own. */
+  readonly force: boolean;
+  /** "" for the object itself. */
+  readonly subresource: string;
+  /** Milliseconds. */
+  readonly now: number;
+  readonly versions?: Versions | undefined;
+}
+
+export interface Applied {
+  /** Not decoded and not defaulted; the live object itself if nothing changes. Its managedFields are out of date. */
+  readonly object: ApiObject;
+  readonly managedFields: Entries | undefined;
+}
+
+/**
+ * Server-side apply: merges a configuration into the live object, removes what the manager applied before and no
+ * longer does, and notes what it owns now. Throws a Conflict if it would change what another manager owns.
+ */
+export function applyPatch(facts: ApplyFacts): Applied {
+  const config = checkApplied(facts);
+  const live = facts.liveObject;
+  const task: Task = { ...facts, config, before: entriesOf(facts) };
+  let done = attempt(task, facts.force);
+  if (done.conflicts.length > 0 && facts.manager === "kubectl" && live) {
+    const open = without(done.conflicts, lastAppliedFields(facts.resource, live));
+    if (open.length > 0) throw conflictError(open);
+    done = attempt(task, true);
+  }
+  if (done.conflicts.length > 0) throw conflictError(done.conflicts);
+  const object = facts.manager === "kubectl" ? withLastApplied(done.object, config) : done.object;
+  return { object, managedFields: done.managedFields };
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** The configuration must be whole enough to be read by the schema. */
+function checkApplied({ resource, applied }: ApplyFacts): Json {
+  const config: Json = isObject(applied) ? applied : {};
+  const expected = { apiVersion: apiVersionOf(resource), kind: resource.kind };
+  if (config.apiVersion !== expected.apiVersion || config.kind !== expected.kind) {
+    throw badRequest(`invalid object type: ${kindText(config.apiVersion, config.kind)}`);
+  }
+  const metadata: Json = isObject(config.metadata) ? config.metadata : {};
+  if (Array.isArray(metadata.managedFields)) throw badRequest("metadata.managedFields must be nil");
+  const faults = faultsIn(resource.schema, config);
+  if (!faults) return config;
+  const id = `${metadata.namespace ?? ""}/${metadata.name ?? ""}; ${kindText(expected.apiVersion, expected.kind)}`;
+  throw new StatusError("", `failed to create typed patch object (${id}): ${faults}`);
+}
+
+/** `apps/v1, Kind=Deployment`; the core group has no name before its slash. */
+const kindText = (apiVersion: unknown, kind: unknown): string => {
+  const version = typeof apiVersion === "string" ? apiVersion : "";
+  return `${version.includes("/") ? version : `/${version}`}, Kind=${typeof kind === "string" ? kind : ""}`;
+};
+
+interface Task extends ApplyFacts {
+  readonly config: Json;
+  /** Who owned what before. */
+  readonly before: Entries;
+}
+
+/** An object that nobody has applied to may have no entries: then one stands for all that was there before. */
+function entriesOf({ resource, liveObject, subresource, now }: ApplyFacts): Entries {
+  const entries = liveObject?.metadata.managedFields ?? [];
+  const fault = faultIn(entries);
+  if (fault) throw new StatusError("", `failed to decode managed fields: ${fault}`);
+  if (entries.length > 0 || !liveObject) return entries;
+  const { managedFields: _, ...metadata } = liveObject.metadata;
+  const newObject = { ...liveObject, metadata };
+  const manager = "before-first-apply";
+  return updateManagedFields({ resource, oldObject: undefined, newObject, manager, subresource, now }) ?? [];
+}
+
+interface Attempt extends Applied {
+  /** If there are any, nothing was taken over. */
+  readonly conflicts: readonly Conflict[];
+}
+
+function attempt(task: Task, force: boolean): Attempt {
+  const { resource, subresource, config, before, liveObject: live } = task;
+  const apiVersion = apiVersionOf(resource);
+  const id = { manager: task.manager || "unknown", operation: "Apply", apiVersion, subresource };
+  const last = before.find((entry) => isSameManager(entry, id));
+  const others = before.filter((entry) => entry !== last);
+  const fields = ownFields(ownableShape(resource, subresource), config);
+  const object = mergeAndPrune(task, last, others);
+  const facts = { ...task, oldObject: live, newObject: object };
+  const delta = compareObjects(task, live, object, "raw");
+  const conflicts = force ? [] : findConflicts(others, new DeltasByVersion(facts, { apiVersion, delta }));
+  if (conflicts.length > 0) return { object, managedFields: before, conflicts };
+  const unchanged = live !== undefined && same(shapeOf(resource.schema), live, object);
+  const mine = isBare(fields) ? [] : [entryOf(id, fields, unchanged ? last?.time : timeText(task.now))];
+  const managedFields = sortEntries([...withoutMoved(facts, others, { apiVersion, delta }), ...mine]);
+  const known = live?.metadata.managedFields;
+  return {
+    object: unchanged ? live : object,
+    managedFields:
+      managedFields.length === 0 ? undefined : known && equal(known, managedFields) ? known : managedFields,
+    conflicts,
+  };
+}
+
+function mergeAndPrune(task: Task, last: ManagedFieldsEntry | undefined, others: Entries): ApiObject {
+  const { resource, versions, liveObject, config } = task;
+  const shape = shapeOf(resource.schema);
+  const merged = mergeValues(shape, liveObject ?? {}, config) as ApiObject;
+  const versioned = (entry: ManagedFieldsEntry) => ({ apiVersion: entry.apiVersion ?? "", fields: fieldsOf(entry) });
+  const applied = { apiVersion: apiVersionOf(resource), fields: ownFields(shape, config) };
+  const owned = [...others.map(versioned), applied];
+  return prune({ resource, versions, merged, last: last && versioned(last), owned });
+}
+
+function findConflicts(others: Entries, deltas: DeltasByVersion): Conflict[] {
+  const conflicts: Conflict[] = [];
+  for (const entry of others) {
+    const delta = deltas.in(entry.apiVersion ?? "");
+    if (delta === "not served") continue;
+    const fields = intersection(fieldsOf(entry), delta?.changed ?? noFields);
+    if (!isBare(fields)) conflicts.push({ entry, fields });
+  }
+  return conflicts;
+}

@@ -1,0 +1,63 @@
+import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
+import { isObject } from "#lib/json-object.ts";
+import { faultsIn } from "./check-applied.ts";
+import { compare } from "./compare.ts";
+import { difference, type FieldSet, noFields } from "./field-set.ts";
+import { ownFields } from "./own-fields.ts";
+import { encode } from "./path-element.ts";
+import { shapeOf } from "./shape.ts";
+
+const annotation = "kubectl.kubernetes.io/last-applied-configuration";
+const maxAnnotationBytes = 256 * 1024;
+
+/**
+ * Fields that client-side apply wrote and that still have the value it gave them: `kubectl apply --server-side` may take
+ * them over without a conflict.
+ */
+export function lastAppliedFields(resource: Resource, live: ApiObject): FieldSet {
+  const text = live.metadata.annotations?.[annotation];
+  const applied = text ? parse(text) : undefined;
+  if (!isObject(applied) || applied.apiVersion !== apiVersionOf(resource)) return noFields;
+  if (faultsIn(resource.schema, applied) || faultsIn(resource.schema, live)) return noFields;
+  const shape = shapeOf(resource.schema);
+  const delta = compare(shape, applied, live);
+  const unchanged = difference(ownFields(shape, applied), delta?.changed ?? noFields);
+  return difference(unchanged, delta?.removed ?? noFields);
+}
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Keeps the annotation of client-side apply in step, so that a user can go back to it. */
+export function withLastApplied(merged: ApiObject, applied: Readonly<Record<string, unknown>>): ApiObject {
+  const { annotations } = merged.metadata;
+  if (!annotations?.[annotation]) return merged;
+  const { [annotation]: _, ...others } = annotations;
+  const value = `${stable(withoutAnnotation(applied))}\n`;
+  const size = Object.entries({ ...others, [annotation]: value }).reduce(
+    (sum, [name, text]) => sum + Buffer.byteLength(name) + Buffer.byteLength(text),
+    0,
+  );
+  const next = size > maxAnnotationBytes ? others : { ...annotations, [annotation]: value };
+  return { ...merged, metadata: { ...merged.metadata, annotations: next } };
+}
+
+function withoutAnnotation(applied: Readonly<Record<string, unknown>>): unknown {
+  const { metadata } = applied;
+  if (!isObject(metadata) || !isObject(metadata.annotations)) return applied;
+  const { [annotation]: _, ...annotations } = metadata.annotations;
+  const { annotations: __, ...rest } = metadata;
+  return { ...applied, metadata: Object.keys(annotations).length > 0 ? { ...rest, annotations } : rest };
+}
+
+/** JSON with the members of every object in the order of their names. */
+function stable(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(stable).join(",")}]`;
+  if (!isObject(value)) return encode(value);
+  const members = Object.keys(value).toSorted();
+  return `{${members.map((name) => `${encode(name)}:${stable(value[name])}`).join(",")}}`;
+}
