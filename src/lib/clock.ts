@@ -2,6 +2,8 @@
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
+  /** The same with fractions, where the clock has them: for measuring, not for deciding. */
+  fine?(): number;
   /** Calls back once after the delay; the returned function cancels. */
   after(delayMs: number, callback: () => void): () => void;
   /** Resolves after the delay; rejects with the signal's reason if that comes first. */
@@ -10,6 +12,7 @@ export interface Clock {
 
 export const systemClock: Clock = {
   now: () => Date.now(),
+  fine: () => performance.timeOrigin + performance.now(),
   after(delayMs, callback) {
     const timer = setTimeout(callback, delayMs);
     return () => clearTimeout(timer);

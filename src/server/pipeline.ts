@@ -1,4 +1,5 @@
 import { type Answer, type ApiRequest, type UserInfo } from "#api/exchange.ts";
+import { type HopName } from "#trace/recorder.ts";
 import { type Trace } from "#trace/trace.ts";
 
 export type {
@@ -42,6 +43,13 @@ export interface Context {
   readonly warnings: string[];
   /** Facts for the audit log and the trace: which rule allowed, which webhook patched. */
   readonly annotations: Map<string, string>;
+  /** Where the time of this request went. */
+  readonly steps: RequestSteps;
+}
+
+/** A hop ends: the time since the last mark was its. */
+export interface RequestSteps {
+  mark(hop: HopName): void;
 }
 
 export type Next = (context: Context) => Answer | Promise<Answer>;

@@ -4,6 +4,7 @@ import { type Clock } from "#lib/clock.ts";
 import { type Log } from "#lib/log.ts";
 import { type Metrics } from "#lib/metrics.ts";
 import { type Random, randomHex } from "#lib/random.ts";
+import { type TraceRecorder } from "#trace/recorder.ts";
 import { currentTrace, parseTraceparent, type Trace } from "#trace/trace.ts";
 import { type Authenticator } from "./authenticate/authenticator.ts";
 import { authenticate } from "./authenticate/chain.ts";
@@ -13,6 +14,7 @@ import { authorize } from "./authorize/chain.ts";
 import { type DispatchDeps, dispatch } from "./dispatch.ts";
 import { negotiate } from "./negotiate.ts";
 import { type Context, type Next, pipeline } from "./pipeline.ts";
+import { endOf, recordHops, Steps } from "./record-hops.ts";
 import { parseRequestInfo } from "./request-info.ts";
 import { render, type Wire } from "./respond.ts";
 import { type IncludeObject } from "./table.ts";
@@ -24,6 +26,7 @@ export interface ServerDeps extends DispatchDeps {
   readonly random: Random;
   readonly log: Log;
   readonly metrics: Metrics;
+  readonly recorder: TraceRecorder;
 }
 
 /** The whole server is a function from request to answer. */
@@ -47,9 +50,12 @@ const gauntlet = (deps: ServerDeps): Next =>
   pipeline(
     [
       countRequests(deps),
+      recordHops(deps),
       authenticate(deps.authenticators),
+      endOf("authenticate"),
       impersonate(deps.authorizers),
       authorize(deps.authorizers),
+      endOf("authorize"),
     ],
     dispatch(deps),
   );
@@ -61,7 +67,7 @@ export function createApiServer(deps: ServerDeps): ApiServer {
   return {
     async handle(request) {
       try {
-        return await handleIn(contextOf(request, traceIds));
+        return await handleIn(contextOf(request, traceIds, deps.clock));
       } catch (error) {
         throw toStatusError(error, request, deps.log);
       }
@@ -70,7 +76,7 @@ export function createApiServer(deps: ServerDeps): ApiServer {
       let context: Context | undefined;
       try {
         const fault = "fault" in request ? request.fault : undefined;
-        context = contextOf(request, traceIds);
+        context = contextOf(request, traceIds, deps.clock);
         if (fault !== undefined) throw fault;
         const answer = await handleIn(context);
         return served(context, await render(answer, renderOptions(context, deps.clock)));
@@ -84,16 +90,18 @@ export function createApiServer(deps: ServerDeps): ApiServer {
 const emptyQuery = new URLSearchParams();
 const nobody = { name: "", groups: [] };
 
-function contextOf(request: ApiRequest, traceIds: (parent: Trace | undefined) => Trace): Context {
+function contextOf(request: ApiRequest, traceIds: (parent: Trace | undefined) => Trace, clock: Clock): Context {
+  const parent = parseTraceparent(request.headers["traceparent"]) ?? currentTrace.getStore();
   const query = request.query === "" ? emptyQuery : new URLSearchParams(request.query);
   return {
     request,
     info: parseRequestInfo(request.method, request.path, query),
     query,
-    trace: traceIds(parseTraceparent(request.headers["traceparent"]) ?? currentTrace.getStore()),
+    trace: traceIds(parent),
     user: nobody,
     warnings: [],
     annotations: new Map(),
+    steps: new Steps(clock, parent?.spanId ?? ""),
   };
 }
 

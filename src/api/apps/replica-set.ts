@@ -17,6 +17,7 @@ import { PodTemplateSpec } from "../core/pod-template.ts";
 import { ageColumn } from "../meta/columns.ts";
 import { formatLabelSelector, LabelSelector } from "../meta/label-selector.ts";
 import { dns1123Subdomain } from "../meta/names.ts";
+import { orphanIndex } from "../meta/owner.ts";
 import { validateImmutable } from "../meta/validate-meta.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
 import { containerColumns, nameWarnings, validateCounts, validateSelectorAndTemplate } from "./pod-template-rules.ts";
@@ -114,6 +115,7 @@ export const ReplicaSet = defineResource({
     },
   ],
   selectableFields: { "status.replicas": ({ status }) => String(status.replicas) },
+  indexes: { orphan: orphanIndex },
   nameRule: dns1123Subdomain,
 
   prepareForCreate(set) {

@@ -8,6 +8,10 @@ export const controllerOf = (object: ApiObject): OwnerReference | undefined =>
 export const isControlledBy = (object: ApiObject, owner: ApiObject): boolean =>
   controllerOf(object)?.uid === owner.metadata.uid;
 
+/** For an index of the objects that nobody manages, by namespace: those that a controller may adopt. */
+export const orphanIndex = (object: ApiObject): readonly string[] =>
+  controllerOf(object) ? [] : [object.metadata.namespace ?? ""];
+
 /** The reference that a controller puts on what it creates. */
 export const ownerRefTo = (
   resource: Pick<Resource, "group" | "version" | "kind">,

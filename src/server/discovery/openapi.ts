@@ -22,7 +22,10 @@ interface Document {
 
 /** The documents that `kubectl explain` and client-side validation read; made when first asked for. */
 export function createOpenApi(resources: ResourceRegistry): OpenApi {
-  const options = { common: [ListMeta, Status, DeleteOptions] as unknown as ObjectSchema<unknown>[], version: kubernetesVersion };
+  const options = {
+    common: [ListMeta, Status, DeleteOptions] as unknown as ObjectSchema<unknown>[],
+    version: kubernetesVersion,
+  };
   const documents = new Map<string, { generation: number; document: Document }>();
   const once = (key: string, make: () => Uint8Array): Document => {
     const known = documents.get(key);
@@ -39,8 +42,17 @@ export function createOpenApi(resources: ResourceRegistry): OpenApi {
     answer({ request }, path) {
       if (path === "/openapi/v2") {
         const wantsProtobuf = request.headers["accept"]?.includes(openApiV2ProtobufTypes.asked) ?? false;
-        if (!wantsProtobuf) return found(request.headers, once("v2", () => json(v2())), "application/json");
-        return found(request.headers, once("v2 protobuf", () => openApiV2Protobuf(v2() as never)), openApiV2ProtobufTypes.answered);
+        if (!wantsProtobuf)
+          return found(
+            request.headers,
+            once("v2", () => json(v2())),
+            "application/json",
+          );
+        return found(
+          request.headers,
+          once("v2 protobuf", () => openApiV2Protobuf(v2() as never)),
+          openApiV2ProtobufTypes.answered,
+        );
       }
       if (path === "/openapi/v3") return { type: "value", status: 200, value: { paths: index(resources, v3) } };
       const groupVersion = /^\/openapi\/v3\/(?:api|apis)\/(.+)$/.exec(path)?.[1];
@@ -66,7 +78,8 @@ const pathOf = (resource: Resource): string =>
 function found(headers: Context["request"]["headers"], { body, hash }: Document, contentType: string): Answer {
   const etag = `"${hash}"`;
   const answerHeaders = { etag, vary: "Accept" };
-  if (headers["if-none-match"] === etag) return { type: "bytes", status: 304, contentType, body: new Uint8Array(), headers: answerHeaders };
+  if (headers["if-none-match"] === etag)
+    return { type: "bytes", status: 304, contentType, body: new Uint8Array(), headers: answerHeaders };
   return { type: "bytes", status: 200, contentType, body, headers: answerHeaders };
 }
 

@@ -39,7 +39,7 @@ export const bindingEndpoint =
 
 function boundPod(pod: Pod, binding: Binding, now: string): Pod {
   const name = pod.metadata.name ?? "";
-  const { uid, annotations, resourceVersion } = binding.metadata;
+  const { uid, annotations, labels, resourceVersion } = binding.metadata;
   if (uid && uid !== pod.metadata.uid) {
     throw conflict(
       Pod,
@@ -57,13 +57,15 @@ function boundPod(pod: Pod, binding: Binding, now: string): Pod {
   const metadata = {
     ...pod.metadata,
     ...(annotations ? { annotations: { ...pod.metadata.annotations, ...annotations } } : {}),
+    ...(labels ? { labels: { ...pod.metadata.labels, ...labels } } : {}),
     ...(resourceVersion ? { resourceVersion } : {}),
   };
+  const { nominatedNodeName: _placed, ...status } = pod.status ?? {};
   return {
     ...pod,
     metadata,
     spec: { ...pod.spec, nodeName: binding.target.name ?? "" },
-    status: { ...pod.status, conditions: withCondition(pod.status?.conditions, scheduled) },
+    status: { ...status, conditions: withCondition(status.conditions, scheduled) },
   };
 }
 

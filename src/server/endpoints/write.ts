@@ -69,13 +69,18 @@ export async function createObject<T extends ApiObject>(
 async function createOnce<T extends ApiObject>(deps: WriteDeps, write: Write<T>, object: T): Promise<EncodedObject<T>> {
   const { resource } = write;
   const request = admissionRequest(write, "CREATE", { object, oldObject: undefined });
+  const { steps } = write.context;
+  steps.mark("schema");
   await deps.admission.mutate(request);
+  steps.mark("mutate");
   resource.prepareForCreate?.(object);
   if (resource.hasGeneration) object.metadata.generation = 1;
   recordOwnership(deps, write, { object, old: undefined });
   refuseFaults(resource, object, [...findFaults(resource, object), ...(resource.validateCreate?.(object) ?? [])]);
   warn(write, object, undefined);
+  steps.mark("schema");
   await deps.admission.validate(request);
+  steps.mark("admit");
   const settle = await runHooks(deps, write as unknown as Write, object, undefined);
   try {
     if (write.options.dryRun) return await dryCreate(deps, resource, object);
@@ -124,12 +129,17 @@ async function updateOnce<T extends ApiObject>(
   const old = current.object;
   prepareUpdate(write, object, old);
   const request = admissionRequest(write, "UPDATE", { object, oldObject: old });
+  const { steps } = write.context;
+  steps.mark("schema");
   await deps.admission.mutate(request);
+  steps.mark("mutate");
   if (!write.trusted) countGeneration(resource, object, old);
   recordOwnership(deps, write, { object, old });
   if (!write.trusted) refuseFaults(resource, object, findUpdateFaults(resource, { object, old, subresource }));
   warn(write, object, old);
+  steps.mark("schema");
   await deps.admission.validate(request);
+  steps.mark("admit");
   if (isFinished(resource, object)) return await finish(deps, write, { object, current });
   if (equal(object, old)) return { encoded: current, changed: false };
   const settle = await runHooks(deps, write as unknown as Write, object, old);

@@ -3,7 +3,8 @@ import { type ApiObject, type Resource } from "#api/resource.ts";
 import { alreadyExists, notFound, serviceUnavailable } from "#api/status.ts";
 import { type Clock } from "#lib/clock.ts";
 import { type Log } from "#lib/log.ts";
-import { type Informer, type Informers } from "#runtime/informer.ts";
+import { type Informers } from "#runtime/informer.ts";
+import { localInformers } from "#runtime/local-informers.ts";
 import {
   type Change,
   type Committed,
@@ -76,13 +77,7 @@ export class Objects implements AsyncDisposable {
 
   /** For components in this process: the caches themselves, behind the informer's face. */
   informers(): Informers {
-    return {
-      of: <T extends ApiObject>(resource: Resource<T>): Informer<T> => this.cacheOf(resource),
-      synced: async () => {
-        await Promise.all([...this.#caches.values()].map((cache) => cache.synced()));
-      },
-      [Symbol.asyncDispose]: async () => {},
-    };
+    return localInformers({ of: (resource) => this.cacheOf(resource) });
   }
 
   async get<T extends ApiObject>(resource: Resource<T>, namespace: string, name: string): Promise<EncodedObject<T>> {

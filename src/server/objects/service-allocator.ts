@@ -3,8 +3,8 @@ import { type ApiObject } from "#api/resource.ts";
 import { internalError, invalid } from "#api/status.ts";
 import { formatIPv4, parseCidr } from "#lib/ip.ts";
 import { type Random } from "#lib/random.ts";
-import { type FieldError, type FieldPath, internalFault, invalidValue, root } from "#schema/field-error.ts";
 import { type Informer } from "#runtime/informer.ts";
+import { type FieldError, type FieldPath, internalFault, invalidValue, root } from "#schema/field-error.ts";
 import { type WriteHook } from "../endpoints/write.ts";
 
 export interface ServiceRanges {
@@ -23,7 +23,8 @@ export function serviceAllocator(services: Informer<Service>, ranges: ServiceRan
   const underway = new Set<string>();
   const isTaken = (what: string): boolean => taken.has(what) || underway.has(what);
   return (write, object, old) => {
-    if (write.resource.kind !== "Service" || write.resource.group !== "" || write.subresource === "status") return undefined;
+    if (write.resource.kind !== "Service" || write.resource.group !== "" || write.subresource === "status")
+      return undefined;
     return allocate({ ranges, random, isTaken, underway }, object as Service, old as Service | undefined);
   };
 }
@@ -109,12 +110,14 @@ function* claimAddress({ ranges, random }: Pool, { spec }: Service, claim: Claim
 
 function addressFault(address: string, cidr: string, claim: Claim): string | undefined {
   const { contains } = parseCidr(cidr);
-  if (!contains(address)) return `the provided IP (${address}) is not in the valid range. The range of valid IPs is ${cidr}`;
+  if (!contains(address))
+    return `the provided IP (${address}) is not in the valid range. The range of valid IPs is ${cidr}`;
   return claim(`ip ${address}`) ? undefined : "provided IP is already allocated";
 }
 
 function* claimPorts(pool: Pool, { spec }: Service, claim: Claim): Iterable<FieldError> {
-  const wantsPorts = spec.type === "NodePort" || (spec.type === "LoadBalancer" && spec.allocateLoadBalancerNodePorts !== false);
+  const wantsPorts =
+    spec.type === "NodePort" || (spec.type === "LoadBalancer" && spec.allocateLoadBalancerNodePorts !== false);
   const ports = spec.ports ?? [];
   for (const [index, port] of ports.entries()) {
     if (!wantsPorts && !port.nodePort) continue;
@@ -125,7 +128,8 @@ function* claimPorts(pool: Pool, { spec }: Service, claim: Claim): Iterable<Fiel
   }
   if (spec.type === "LoadBalancer" && spec.externalTrafficPolicy === "Local") {
     const path = root.child("spec", "healthCheckNodePort");
-    if (spec.healthCheckNodePort) yield* claimGiven(pool, path, { port: spec.healthCheckNodePort, protocol: "TCP", claim });
+    if (spec.healthCheckNodePort)
+      yield* claimGiven(pool, path, { port: spec.healthCheckNodePort, protocol: "TCP", claim });
     else spec.healthCheckNodePort = freePort(pool, "TCP", claim) ?? 0;
   }
 }
@@ -137,7 +141,11 @@ function* claimGiven(
 ): Iterable<FieldError> {
   const { min, max } = ranges.nodePorts;
   if (port < min || port > max) {
-    yield invalidValue(path, port, `provided port is not in the valid range. The range of valid ports is ${min}-${max}`);
+    yield invalidValue(
+      path,
+      port,
+      `provided port is not in the valid range. The range of valid ports is ${min}-${max}`,
+    );
   } else if (!claim(portKey(protocol, port))) {
     yield invalidValue(path, port, "provided port is already allocated");
   }

@@ -1,0 +1,29 @@
+import { type ParseArgsConfig, parseArgs } from "node:util";
+
+/** One verb of the command line. It is imported only when it is asked for. */
+export interface Command {
+  readonly summary: string;
+  load(): Promise<{ run(args: readonly string[]): Promise<number> }>;
+}
+
+/** Wrong use, or a state of the machine that the user can mend: shown as it is, with no stack. */
+export class UserError extends Error {
+  override readonly name = "UserError";
+}
+
+type Options = NonNullable<ParseArgsConfig["options"]>;
+
+/** Flags of one command; what is unknown is the user's mistake. */
+export function parseFlags<const O extends Options>(args: readonly string[], options: O) {
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
+  } catch (error) {
+    throw new UserError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+export function wholeNumber(text: string, flag: string, { min, max }: { min: number; max: number }): number {
+  const value = Number(text);
+  if (Number.isInteger(value) && value >= min && value <= max) return value;
+  throw new UserError(`--${flag} must be a whole number from ${min} to ${max}, not ${JSON.stringify(text)}`);
+}

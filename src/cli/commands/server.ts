@@ -1,0 +1,60 @@
+import path from "node:path";
+import { startControlPlane } from "#cluster/control-plane.ts";
+import { systemClock } from "#lib/clock.ts";
+import { jsonLog } from "#lib/log.ts";
+import { systemRandom } from "#lib/random.ts";
+import { isAbort, shutdownSignal } from "#lib/tasks.ts";
+import { loadTokenFile } from "#server/authenticate/token-file.ts";
+import { parseFlags, UserError, wholeNumber } from "../command.ts";
+
+const flags = {
+  "data-dir": { type: "string" },
+  port: { type: "string", default: "6443" },
+  host: { type: "string", default: "127.0.0.1" },
+  "token-auth-file": { type: "string" },
+  store: { type: "string", default: "sqlite" },
+  verbose: { type: "boolean", short: "v", default: false },
+} as const;
+
+/** The control plane in the foreground, until it is told to end. */
+export async function run(args: readonly string[]): Promise<number> {
+  const { values } = parseFlags(args, flags);
+  const dataDir = values["data-dir"];
+  if (!dataDir) throw new UserError("--data-dir DIR is needed: where the cluster keeps its state and certificates");
+  const { store, host } = values;
+  if (store !== "sqlite" && store !== "memory")
+    throw new UserError(`--store must be sqlite or memory, not ${JSON.stringify(store)}`);
+  const port = wholeNumber(values.port, "port", { min: 0, max: 65535 });
+  const tokenFile = values["token-auth-file"];
+  const tokens = tokenFile ? [await loadTokenFile(tokenFile)] : [];
+  const log = jsonLog((line) => process.stderr.write(line), values.verbose ? "debug" : "info");
+  const signal = shutdownSignal();
+  await using plane = await startControlPlane({
+    dataDir: path.resolve(dataDir),
+    store,
+    host,
+    port,
+    tokens,
+    clock: systemClock,
+    log,
+    random: systemRandom,
+  }).catch((error: unknown) => {
+    throw explain(error, port);
+  });
+  process.stdout.write(`orlop: serving ${plane.url}\norlop: export KUBECONFIG=${plane.kubeconfigPath}\n`);
+  try {
+    await plane.run(signal);
+  } catch (error) {
+    if (!isAbort(error, signal)) throw error;
+  }
+  return 0;
+}
+
+function explain(error: unknown, port: number): unknown {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  if (code === "EADDRINUSE")
+    return new UserError(`port ${port} is in use: stop what listens there or choose another with --port`);
+  if (code === "EACCES")
+    return new UserError(`not allowed to listen on port ${port}: choose one above 1023 with --port, or run as root`);
+  return error;
+}

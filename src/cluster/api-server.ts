@@ -1,0 +1,163 @@
+import { allResources } from "#api/all.ts";
+import { Service } from "#api/core/service.ts";
+import { type UserInfo } from "#api/exchange.ts";
+import { type Client } from "#client/client.ts";
+import { localClient } from "#client/local.ts";
+import { type Clock } from "#lib/clock.ts";
+import { type SigningKey } from "#lib/jwt.ts";
+import { type Log } from "#lib/log.ts";
+import { Metrics } from "#lib/metrics.ts";
+import { type Random } from "#lib/random.ts";
+import { type Informers } from "#runtime/informer.ts";
+import { builtInAdmission } from "#server/admission/all.ts";
+import { createAdmission } from "#server/admission/chain.ts";
+import { anonymous } from "#server/authenticate/anonymous.ts";
+import { bearer, type TokenAuthenticator } from "#server/authenticate/bearer.ts";
+import { clientCertificate } from "#server/authenticate/client-certificate.ts";
+import { inProcess } from "#server/authenticate/in-process.ts";
+import { serviceAccountTokens } from "#server/authenticate/service-account.ts";
+import { createNodeAuthorizer } from "#server/authorize/node.ts";
+import { privileged } from "#server/authorize/privileged.ts";
+import { createRbac } from "#server/authorize/rbac.ts";
+import { createDiscovery } from "#server/discovery/groups.ts";
+import { answerNonResource, type NonResourceDeps } from "#server/discovery/non-resource.ts";
+import { createOpenApi } from "#server/discovery/openapi.ts";
+import { type Endpoint } from "#server/dispatch.ts";
+import { bindingEndpoint } from "#server/endpoints/binding.ts";
+import { evictionEndpoint } from "#server/endpoints/eviction.ts";
+import { finalizeEndpoint } from "#server/endpoints/finalize.ts";
+import { reviewEndpoints, tokenEndpoint } from "#server/endpoints/reviews.ts";
+import { openIdConfiguration, openIdKeys } from "#server/endpoints/token-request.ts";
+import { type WriteDeps } from "#server/endpoints/write.ts";
+import { Objects } from "#server/objects/objects.ts";
+import { defaultServiceRanges, type ServiceRanges, serviceAllocator } from "#server/objects/service-allocator.ts";
+import { ResourceRegistry } from "#server/registry.ts";
+import { type ApiServer, createApiServer } from "#server/server.ts";
+import { type Store } from "#store/store.ts";
+import { TraceRecorder } from "#trace/recorder.ts";
+import { RevisionTraces } from "#trace/revision-traces.ts";
+
+export interface AssembleOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: Random;
+  /** Signs service-account tokens. */
+  readonly signingKey: SigningKey;
+  readonly serverAddress: string;
+  readonly tokens?: readonly TokenAuthenticator[];
+  readonly serviceRanges?: ServiceRanges;
+  /** Streams to the node's agents and what else the process adds; they are given what the others get. */
+  subresources?(deps: WriteDeps): ReadonlyMap<string, Endpoint>;
+  /** Paths that are not about a resource, by their first segment. */
+  readonly paths?: NonResourceDeps["more"];
+}
+
+/** The API server with everything it stands on, and no socket yet. */
+export interface AssembledServer extends AsyncDisposable {
+  readonly server: ApiServer;
+  readonly objects: Objects;
+  readonly informers: Informers;
+  readonly recorder: TraceRecorder;
+  readonly resources: ResourceRegistry;
+  readonly metrics: Metrics;
+  /** A client in this process, through all gates, as this user. */
+  clientFor(user: UserInfo): Client;
+}
+
+export const issuer = "https://kubernetes.default.svc.cluster.local";
+
+export async function assembleApiServer(options: AssembleOptions): Promise<AssembledServer> {
+  const { store, clock, log, random } = options;
+  const traces = new RevisionTraces();
+  const recorder = new TraceRecorder({ clock, random });
+  const metrics = new Metrics();
+  const objects = new Objects({ store, clock, log, traces });
+  const informers = objects.informers();
+  const resources = new ResourceRegistry(allResources);
+  const security = assembleSecurity(options, informers);
+  const { authorizers, rbac } = security;
+  const admission = createAdmission(builtInAdmission({ informers, rbac, authorizers, clock, random }));
+  const ranges = options.serviceRanges ?? defaultServiceRanges;
+  const hooks = [serviceAllocator(informers.of(Service), ranges, random)];
+  const write: WriteDeps = { objects, admission, clock, random, hooks };
+  const server = createApiServer({
+    ...write,
+    ...security,
+    resources,
+    log,
+    metrics,
+    recorder,
+    subresources: subresourceEndpoints(options, { write, informers }),
+    reviews: new Map([
+      ["bindings", bindingEndpoint(write)],
+      ...reviewEndpoints({ authorizers, rbac, tokens: security.tokens, audiences: [issuer], clock }),
+    ]),
+    nonResource: answerNonResource(nonResourceDeps(options, { resources, metrics, store })),
+  });
+  await informers.synced();
+  const traceOf = (revision: number) => traces.of(revision);
+  return {
+    server,
+    objects,
+    informers,
+    recorder,
+    resources,
+    metrics,
+    clientFor: (user) => localClient(server.handle, user, { traceOf }),
+    [Symbol.asyncDispose]: () => objects[Symbol.asyncDispose](),
+  };
+}
+
+/** Who is it, and may they: each list is asked from its top. */
+function assembleSecurity({ clock, signingKey, tokens = [] }: AssembleOptions, informers: Informers) {
+  const accounts = serviceAccountTokens({
+    informers,
+    clock,
+    issuers: [issuer],
+    audiences: [issuer],
+    keys: [signingKey],
+  });
+  const allTokens = [...tokens, accounts];
+  const rbac = createRbac({ informers });
+  return {
+    tokens: allTokens,
+    rbac,
+    authenticators: [inProcess, clientCertificate, ...allTokens.map(bearer), anonymous()],
+    authorizers: [privileged, createNodeAuthorizer({ informers }), rbac],
+  };
+}
+
+function subresourceEndpoints(
+  { clock, signingKey, subresources }: AssembleOptions,
+  { write, informers }: { write: WriteDeps; informers: Informers },
+): ReadonlyMap<string, Endpoint> {
+  return new Map<string, Endpoint>([
+    ["pods/binding", bindingEndpoint(write)],
+    ["pods/eviction", evictionEndpoint(write)],
+    ["namespaces/finalize", finalizeEndpoint(write)],
+    ["serviceaccounts/token", tokenEndpoint({ informers, clock, issuer, audiences: [issuer], key: signingKey })],
+    ...(subresources?.(write) ?? []),
+  ]);
+}
+
+function nonResourceDeps(
+  { signingKey, serverAddress, paths }: AssembleOptions,
+  { resources, metrics, store }: { resources: ResourceRegistry; metrics: Metrics; store: Store },
+): NonResourceDeps {
+  const ping = { name: "ping", check: () => undefined };
+  metrics.gauge("orlop_store_revision", "The newest revision of the store.", () => store.revision);
+  return {
+    discovery: createDiscovery(resources),
+    openApi: createOpenApi(resources),
+    metrics,
+    live: [ping],
+    ready: [ping, { name: "store", check: () => (store.revision > 0 ? undefined : "the store has no revision") }],
+    tokenIssuer: () => ({
+      configuration: openIdConfiguration(issuer, `${issuer}/openid/v1/jwks`, [signingKey]),
+      keys: openIdKeys([signingKey]),
+    }),
+    serverAddress,
+    more: paths ?? new Map(),
+  };
+}

@@ -1,0 +1,121 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { type UserInfo } from "#api/exchange.ts";
+import { type Client } from "#client/client.ts";
+import { createEventRecorder } from "#client/events.ts";
+import { runControllers } from "#controllers/all.ts";
+import { type Clock } from "#lib/clock.ts";
+import { signingKey } from "#lib/jwt.ts";
+import { type Log } from "#lib/log.ts";
+import { type Random } from "#lib/random.ts";
+import { runTogether } from "#lib/tasks.ts";
+import { runScheduler } from "#scheduler/scheduler.ts";
+import { Verdicts } from "#scheduler/verdicts.ts";
+import { type TokenAuthenticator } from "#server/authenticate/bearer.ts";
+import { listen } from "#server/serve.ts";
+import { adminKubeconfig, loadOrCreatePki, type Pki, peerOf } from "#server/tls.ts";
+import { openMemoryStore } from "#store/memory.ts";
+import { openSqliteStore } from "#store/sqlite.ts";
+import { type Store } from "#store/store.ts";
+import { type AssembledServer, assembleApiServer } from "./api-server.ts";
+import { bootstrapCluster } from "./bootstrap.ts";
+
+export interface ControlPlaneOptions {
+  readonly dataDir: string;
+  readonly store: "sqlite" | "memory";
+  readonly host: string;
+  readonly port: number;
+  /** Names and addresses, besides the usual ones, that clients use for the server. */
+  readonly hosts?: readonly string[];
+  readonly tokens?: readonly TokenAuthenticator[];
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: Random;
+}
+
+/** API server, controllers and scheduler in this process. */
+export interface ControlPlane extends AsyncDisposable {
+  readonly url: string;
+  readonly port: number;
+  readonly pki: Pki;
+  readonly kubeconfigPath: string;
+  readonly api: AssembledServer;
+  readonly verdicts: Verdicts;
+  clientFor(user: UserInfo): Client;
+  /** Controllers and scheduler, until the signal. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+/** Who the control plane's own components are. */
+export const systemUser = (name: string): UserInfo => ({ name: `system:${name}`, groups: ["system:masters"] });
+
+export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
+  const { dataDir, clock, log, random, host } = options;
+  const [store, pki] = await Promise.all([openStore(options), openPki(options)]);
+  const api = await assembleApiServer({
+    store,
+    clock,
+    log,
+    random,
+    signingKey: signingKey(pki.serviceAccountKey),
+    serverAddress: `${host}:${options.port}`,
+    tokens: options.tokens ?? [],
+  });
+  await bootstrapCluster(api.clientFor(systemUser("apiserver")));
+  const { key, certificate: cert } = pki.serving;
+  const ca = pki.authority.certificate;
+  const listening = await listen((request) => api.server.serve(request), {
+    host,
+    port: options.port,
+    key,
+    cert,
+    ca,
+    log,
+    peerOf,
+  });
+  const url = `https://${host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host}:${listening.port}`;
+  const kubeconfigPath = path.join(dataDir, "kubeconfig");
+  await writeFile(kubeconfigPath, adminKubeconfig(pki, url), { mode: 0o600 });
+  const verdicts = new Verdicts();
+  return {
+    url,
+    port: listening.port,
+    pki,
+    kubeconfigPath,
+    api,
+    verdicts,
+    clientFor: (user) => api.clientFor(user),
+    run: (signal) => runComponents(options, { api, pki, verdicts, signal }),
+    async [Symbol.asyncDispose]() {
+      await listening[Symbol.asyncDispose]();
+      await api[Symbol.asyncDispose]();
+      await store[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function openStore({ store, dataDir, clock, log }: ControlPlaneOptions): Promise<Store> {
+  if (store === "memory") {
+    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    return openMemoryStore({ clock });
+  }
+  return await openSqliteStore(dataDir, { clock, log });
+}
+
+const openPki = ({ dataDir, hosts = [], clock }: ControlPlaneOptions): Promise<Pki> =>
+  loadOrCreatePki(path.join(dataDir, "pki"), { hosts, clock });
+
+function runComponents(
+  { clock, log, random }: ControlPlaneOptions,
+  { api, pki, verdicts, signal }: { api: AssembledServer; pki: Pki; verdicts: Verdicts; signal: AbortSignal },
+): Promise<void> {
+  const { informers, recorder } = api;
+  const controllerClient = api.clientFor(systemUser("kube-controller-manager"));
+  const schedulerClient = api.clientFor(systemUser("kube-scheduler"));
+  const events = createEventRecorder(schedulerClient, { component: "default-scheduler", clock, log });
+  const base = { informers, clock, log, recorder };
+  return runTogether(signal, [
+    (ended) => runControllers({ ...base, client: controllerClient, rootCa: pki.authority.certificate }, ended),
+    (ended) => runScheduler({ ...base, client: schedulerClient, random, events, verdicts }, ended),
+  ]);
+}

@@ -1,0 +1,76 @@
+import { SelfSubjectReview } from "#api/authentication/self-subject-review.ts";
+import { TokenRequest } from "#api/authentication/token-request.ts";
+import { TokenReview } from "#api/authentication/token-review.ts";
+import { LocalSubjectAccessReview } from "#api/authorization/local-subject-access-review.ts";
+import { SelfSubjectAccessReview } from "#api/authorization/self-subject-access-review.ts";
+import { SelfSubjectRulesReview } from "#api/authorization/self-subject-rules-review.ts";
+import { SubjectAccessReview } from "#api/authorization/subject-access-review.ts";
+import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
+import { invalid } from "#api/status.ts";
+import { type Clock } from "#lib/clock.ts";
+import { check } from "#schema/check.ts";
+import { type Endpoint } from "../dispatch.ts";
+import { type Context } from "../pipeline.ts";
+import {
+  type AccessReviewDeps,
+  reviewLocalSubjectAccess,
+  reviewSelfSubjectAccess,
+  reviewSelfSubjectRules,
+  reviewSubjectAccess,
+} from "./access-review.ts";
+import { readObject } from "./body.ts";
+import { writeOptions } from "./options.ts";
+import { requestToken, type TokenIssuer } from "./token-request.ts";
+import { reviewSelf, reviewToken, type TokenReviewDeps } from "./token-review.ts";
+
+export interface ReviewDeps extends AccessReviewDeps, TokenReviewDeps {
+  readonly clock: Clock;
+}
+
+/** The kinds that are questions: what is posted comes back with its status filled in, and is not kept. */
+export function reviewEndpoints(deps: ReviewDeps): ReadonlyMap<string, Endpoint> {
+  return new Map([
+    [
+      "subjectaccessreviews.authorization.k8s.io",
+      reviewed(SubjectAccessReview, (review) => reviewSubjectAccess(deps, review)),
+    ],
+    [
+      "localsubjectaccessreviews.authorization.k8s.io",
+      reviewed(LocalSubjectAccessReview, (review, { info }) => reviewLocalSubjectAccess(deps, review, info.namespace)),
+    ],
+    [
+      "selfsubjectaccessreviews.authorization.k8s.io",
+      reviewed(SelfSubjectAccessReview, (review, { user }) => reviewSelfSubjectAccess(deps, review, user)),
+    ],
+    [
+      "selfsubjectrulesreviews.authorization.k8s.io",
+      reviewed(SelfSubjectRulesReview, (review, { user }) => reviewSelfSubjectRules(deps, review, user)),
+    ],
+    ["tokenreviews.authentication.k8s.io", reviewed(TokenReview, (review) => reviewToken(deps, review))],
+    [
+      "selfsubjectreviews.authentication.k8s.io",
+      reviewed(SelfSubjectReview, (review, { user }) => reviewSelf(review, user, deps.clock)),
+    ],
+  ]);
+}
+
+/** POST serviceaccounts/NAME/token */
+export const tokenEndpoint = (issuer: TokenIssuer): Endpoint =>
+  reviewed(TokenRequest, (request, { info, warnings }) => {
+    const { namespace, name } = info;
+    return requestToken(issuer, { namespace, name, request, warn: (message) => warnings.push(message) });
+  });
+
+function reviewed<T extends ApiObject>(
+  resource: Resource<T>,
+  answer: (object: T, context: Context) => T | Promise<T>,
+): Endpoint {
+  return async (context) => {
+    const { fieldValidation } = writeOptions(context, "CreateOptions");
+    const object = await readObject(context, resource, { fieldValidation, defaults: true });
+    const faults = [...check(resource.schema, object), ...(resource.validate?.(object) ?? [])];
+    if (faults.length > 0) throw invalid(resource, object.metadata.name ?? "", faults);
+    const value = { ...(await answer(object, context)), kind: resource.kind, apiVersion: apiVersionOf(resource) };
+    return { type: "value", status: 201, value, schema: resource.schema };
+  };
+}
