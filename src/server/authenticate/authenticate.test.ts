@@ -42,6 +42,7 @@ const contextOf = (part: Partial<ApiRequest>, user: UserInfo = { name: "", group
   user,
   warnings: [],
   annotations: new Map(),
+  steps: { mark() {} },
 });
 const done = { type: "value", status: 200, value: {} } as const;
 

@@ -1,21 +1,39 @@
 import { type UserInfo } from "#api/exchange.ts";
-import { type RequestInfo, type Stage } from "../pipeline.ts";
+import { parseFieldSelector, requiredField } from "#api/meta/field-selector.ts";
+import { type Context, type RequestInfo, type Stage } from "../pipeline.ts";
 import { type Authorizer, type Decision } from "./authorizer.ts";
 import { forbiddenRequest } from "./forbidden.ts";
 
 /** Lets a request through if an authoriser allows it before another denies it; nobody's opinion is a no. */
 export function authorize(authorizers: readonly Authorizer[]): Stage {
   return (context, next) => {
+    const info = withSelector(context);
     const settle = (decision: Decision) => {
       const isAllowed = decision.verdict === "allow";
       context.annotations.set("authorization.k8s.io/decision", isAllowed ? "allow" : "forbid");
       context.annotations.set("authorization.k8s.io/reason", decision.reason);
-      if (!isAllowed) throw forbiddenRequest(context.user, context.info, decision.reason);
+      if (!isAllowed) throw forbiddenRequest(context.user, info, decision.reason);
       return next(context);
     };
-    const decision = decide(authorizers, context.user, context.info);
+    const decision = decide(authorizers, context.user, info);
     return decision instanceof Promise ? decision.then(settle) : settle(decision);
   };
+}
+
+const selecting = new Set(["list", "watch", "deletecollection"]);
+
+/** A list that selects one object by its name counts as a request for that object. */
+function withSelector({ info, query }: Context): RequestInfo {
+  if (!selecting.has(info.verb)) return info;
+  const fieldSelector = query.get("fieldSelector");
+  if (!fieldSelector) return info;
+  try {
+    const name = info.name || requiredField(parseFieldSelector(fieldSelector), "metadata.name") || "";
+    return { ...info, fieldSelector, name };
+  } catch {
+    // The endpoint will say what is wrong with it; a selector that cannot be read narrows nothing down.
+    return info;
+  }
 }
 
 /** The verdict of the whole chain; without one, everybody's reasons. Stays off promises for as long as the chain does. */
