@@ -176,9 +176,8 @@ function withoutProgress(claim: ApiObject): object {
 
 async function restrictTokens(restricted: Restricted): Promise<void> {
   const { node, request, deny, authorizers } = restricted;
-  const body = bodyOf(TokenRequest, request, "token");
-  if (!body || request.operation !== "CREATE") return;
-  const { boundObjectRef: ref, audiences = [] } = body.spec;
+  if (request.operation !== "CREATE" || request.subresource !== "token") return;
+  const { boundObjectRef: ref, audiences = [] } = bodyOf(TokenRequest, request)?.spec ?? {};
   if (ref?.apiVersion !== "v1" || ref.kind !== "Pod" || !ref.name)
     throw deny("node requested token not bound to a pod");
   if (!ref.uid) throw deny("node requested token with a pod binding without a uid");

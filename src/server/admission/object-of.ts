@@ -15,11 +15,6 @@ export function oldObjectOf<T extends ApiObject>(resource: Resource<T>, request:
 export const isAbout = (resource: Pick<Resource, "group" | "plural">, request: AdmissionRequest): boolean =>
   request.resource.plural === resource.plural && request.resource.group === resource.group;
 
-/** The body of a subresource that takes another kind, such as a TokenRequest. Its endpoint has decoded it as that kind. */
-export function bodyOf<T extends ApiObject>(
-  body: Resource<T>,
-  request: AdmissionRequest,
-  subresource: string,
-): T | undefined {
-  return request.subresource === subresource && request.object?.kind === body.kind ? (request.object as T) : undefined;
-}
+/** The body of a subresource that takes another kind, such as a TokenRequest, if it is that kind. */
+export const bodyOf = <T extends ApiObject>(body: Resource<T>, { object }: AdmissionRequest): T | undefined =>
+  object?.kind === body.kind ? (object as T) : undefined;
