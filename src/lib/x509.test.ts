@@ -3,7 +3,7 @@ import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { test } from "node:test";
 import { connect, createServer } from "node:tls";
-import { createAuthority, createCertificate, notAfterMs, readSubject } from "./x509.ts";
+import { createAuthority, createCertificate, notAfterMs, readRequestSubject, readSubject } from "./x509.ts";
 
 const day = 86_400_000;
 const start = Date.UTC(2026, 0, 1);
@@ -89,4 +89,21 @@ test("both ends of a TLS connection accept the certificates", async () => {
   assert.equal(readSubject(peer.getPeerX509Certificate()).commonName, "c");
   socket.destroy();
   server.close();
+});
+
+const signingRequest = `-----BEGIN CERTIFICATE REQUEST-----
+MIHrMIGRAgEAMC8xFTATBgNVBAoMDHN5c3RlbTpub2RlczEWMBQGA1UEAwwNc3lz
+dGVtOm5vZGU6YTBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABJnTUUXcyCtUPmKX
+Ah1sOupmvErC6kg4+SXFTFUnM4qJGPOTiq4khKrB5n86Vys1hVoMdrNLEI/rpCHv
+mrbxEXSgADAKBggqhkjOPQQDAgNJADBGAiEA7IixjLnQw0Xl99bUFMS75ujmvRzd
+1kt2qZW4jgy4zgUCIQCis4EH2WvP+ohvkbAI5nzhGjbh+YRHeatt5ZUJybJL8A==
+-----END CERTIFICATE REQUEST-----
+`;
+
+test("readRequestSubject() reads a request that another tool made", () => {
+  assert.deepEqual(readRequestSubject(signingRequest), {
+    commonName: "system:node:a",
+    organizations: ["system:nodes"],
+  });
+  assert.throws(() => readRequestSubject("rubbish"), RangeError);
 });
