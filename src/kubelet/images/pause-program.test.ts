@@ -18,7 +18,9 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
     const child = spawn(`${dir}/pause`, { stdio: "ignore" });
     await once(child, "spawn");
     // It takes signals only from when it has blocked them.
-    while (!(await readFile(`/proc/${child.pid}/status`, "utf8")).includes("SigBlk:\t0000000000014002")) continue;
+    while (!(await readFile(`/proc/${child.pid}/status`, "utf8")).includes("SigBlk:\t0000000000014002")) {
+      // Look again.
+    }
 
     child.kill("SIGCHLD");
     child.kill(signal);

@@ -1,0 +1,153 @@
+import { watch } from "node:fs";
+import { type FileHandle, open, stat } from "node:fs/promises";
+import { dirname } from "node:path";
+import { type LogLine, parseLogLine } from "./log-line.ts";
+
+export interface LogOptions {
+  /** Only the last lines of the file. */
+  readonly tailLines?: number;
+  /** Only what was written since, in milliseconds since the epoch. */
+  readonly sinceMs?: number;
+  readonly limitBytes?: number;
+  readonly timestamps?: boolean;
+  readonly stream?: "stdout" | "stderr";
+  /** Goes on with what is written later, until this fires: the container has ended. */
+  readonly followUntil?: AbortSignal;
+  /** The reader has left. */
+  readonly signal?: AbortSignal;
+}
+
+/** The text of a container's log. A file that is moved away meanwhile is read to its end, then the new one. */
+export async function* readLog(path: string, options: LogOptions = {}): AsyncGenerator<Buffer, void> {
+  let left = options.limitBytes ?? Number.POSITIVE_INFINITY;
+  for await (const lines of readLines(path, options)) {
+    const text = Buffer.concat(lines.flatMap((line) => renderLine(line, options)));
+    if (text.length === 0) continue;
+    yield text.length > left ? text.subarray(0, left) : text;
+    left -= text.length;
+    if (left <= 0) return;
+  }
+}
+
+const newline = 0x0a;
+const lineEnd = Buffer.from("\n");
+
+function renderLine(line: Buffer, { timestamps, sinceMs, stream }: LogOptions): Buffer[] {
+  const parsed = parseLogLine(line);
+  if (!parsed || (stream && parsed.stream !== stream)) return [];
+  if (sinceMs !== undefined && Date.parse(parsed.time) < sinceMs) return [];
+  return withEnd(parsed, timestamps ? [Buffer.from(`${parsed.time} `), parsed.content] : [parsed.content]);
+}
+const withEnd = ({ isFull }: LogLine, parts: Buffer[]): Buffer[] => (isFull ? [...parts, lineEnd] : parts);
+
+/** The lines of the file, as many at a time as were there. */
+async function* readLines(path: string, options: LogOptions): AsyncGenerator<Buffer[], void> {
+  await using changes = options.followUntil ? watchChanges(path, options) : undefined;
+  let file = await open(path, "r");
+  try {
+    let position = options.tailLines === undefined ? 0 : await tailStart(file, options.tailLines);
+    let rest: Buffer = Buffer.alloc(0);
+    for (;;) {
+      options.signal?.throwIfAborted();
+      // Asked before reading: what is written before the end is then surely read.
+      const isOver = options.followUntil?.aborted ?? true;
+      const chunk = await readChunk(file, position);
+      position += chunk.length;
+      if (chunk.length > 0) {
+        const lines = cutLines(Buffer.concat([rest, chunk]));
+        rest = lines.rest;
+        yield lines.whole;
+        continue;
+      }
+      const next = await openIfReplaced(path, file);
+      if (next && (await readChunk(file, position)).length > 0) {
+        // Written to the old file before the new one was there.
+        await next.close();
+        continue;
+      }
+      if (next) {
+        await file.close();
+        file = next;
+        position = 0;
+        rest = Buffer.alloc(0);
+        continue;
+      }
+      if (isOver || !changes) return;
+      await changes.next();
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+const chunkSize = 64 * 1024;
+
+async function readChunk(file: FileHandle, position: number): Promise<Buffer> {
+  const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(chunkSize), 0, chunkSize, position);
+  return buffer.subarray(0, bytesRead);
+}
+
+function cutLines(text: Buffer): { whole: Buffer[]; rest: Buffer } {
+  const whole: Buffer[] = [];
+  let start = 0;
+  for (let end = text.indexOf(newline); end >= 0; end = text.indexOf(newline, start)) {
+    whole.push(text.subarray(start, end));
+    start = end + 1;
+  }
+  return { whole, rest: text.subarray(start) };
+}
+
+/** Where the last lines of a file begin; it is read from its end, as far as needed. */
+async function tailStart(file: FileHandle, lines: number): Promise<number> {
+  const { size } = await file.stat();
+  if (lines <= 0) return size;
+  let found = 0;
+  for (let end = size; end > 0; ) {
+    const start = Math.max(0, end - chunkSize);
+    const { buffer } = await file.read(Buffer.alloc(end - start), 0, end - start, start);
+    for (let at = buffer.length - 1; at >= 0; at--) {
+      if (buffer[at] !== newline || start + at === size - 1) continue;
+      if (++found === lines) return start + at + 1;
+    }
+    end = start;
+  }
+  return 0;
+}
+
+async function openIfReplaced(path: string, file: FileHandle): Promise<FileHandle | undefined> {
+  const [held, there] = await Promise.all([file.stat(), stat(path).catch(() => undefined)]);
+  return there && there.ino !== held.ino ? await open(path, "r") : undefined;
+}
+
+interface Changes extends AsyncDisposable {
+  /** Resolves when something may have been written since the last call, or the end came. */
+  next(): Promise<void>;
+}
+
+function watchChanges(path: string, { followUntil, signal }: LogOptions): Changes {
+  let isDirty = false;
+  let wake: (() => void) | undefined;
+  const note = () => {
+    isDirty = true;
+    wake?.();
+  };
+  // The directory, since the file itself is replaced when it has grown large.
+  const watcher = watch(dirname(path), note);
+  watcher.on("error", note);
+  const signals = [followUntil, signal].filter((one) => one !== undefined);
+  for (const one of signals) one.addEventListener("abort", note, { once: true });
+  return {
+    async next() {
+      if (!isDirty) {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+      isDirty = false;
+    },
+    async [Symbol.asyncDispose]() {
+      watcher.close();
+      for (const one of signals) one.removeEventListener("abort", note);
+    },
+  };
+}
