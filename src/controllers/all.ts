@@ -1,4 +1,6 @@
 import { type ReconcilerFactory, type RunDeps, runReconcilers } from "#runtime/run-reconciler.ts";
+import { deploymentController } from "./deployment/deployment.ts";
+import { replicaSetController } from "./replica-set.ts";
 import { rootCaController } from "./root-ca.ts";
 import { serviceAccountController } from "./service-account.ts";
 
@@ -11,6 +13,8 @@ export interface ControllerOptions {
 export const controllers = (options: ControllerOptions): readonly ReconcilerFactory[] => [
   serviceAccountController,
   rootCaController(options.rootCa),
+  replicaSetController,
+  deploymentController,
 ];
 
 /** Runs all controllers until the signal fires. */

@@ -1,0 +1,98 @@
+import { type LabelSelector, matches } from "#api/meta/label-selector.ts";
+import { ownerRefTo } from "#api/meta/owner.ts";
+import { type ApiObject, type Resource } from "#api/resource.ts";
+import { isNotFound, isStatus } from "#api/status.ts";
+import { type Client } from "#client/client.ts";
+
+export interface Claim<O extends ApiObject, D extends ApiObject> {
+  readonly owner: O;
+  readonly ownerResource: Resource<O>;
+  readonly resource: Resource<D>;
+  readonly selector: LabelSelector;
+  /** What has the owner as its controller. */
+  readonly owned: readonly D[];
+  /** What has no controller. */
+  readonly orphans: readonly D[];
+}
+
+/** What the owner has, takes and gives up, by its selector. */
+export interface ClaimPlan<D> {
+  readonly keep: D[];
+  readonly adopt: D[];
+  readonly release: D[];
+}
+
+/** Decides by labels who belongs to the owner. One that is being deleted takes and gives up nothing. */
+export function planClaim<O extends ApiObject, D extends ApiObject>(claim: Claim<O, D>): ClaimPlan<D> {
+  const { owner, selector, owned, orphans } = claim;
+  const plan: ClaimPlan<D> = { keep: [], adopt: [], release: [] };
+  const ends = owner.metadata.deletionTimestamp !== undefined;
+  for (const object of owned) {
+    if (matches(selector, object.metadata.labels)) plan.keep.push(object);
+    else if (!ends) plan.release.push(object);
+  }
+  if (ends) return plan;
+  for (const object of orphans) {
+    if (!object.metadata.deletionTimestamp && matches(selector, object.metadata.labels)) plan.adopt.push(object);
+  }
+  return plan;
+}
+
+/** Adopts and releases so that the owner has what its selector matches, and returns that. */
+export async function claim<O extends ApiObject, D extends ApiObject>(
+  client: Client,
+  request: Claim<O, D>,
+  signal: AbortSignal,
+): Promise<D[]> {
+  const { keep, adopt, release } = planClaim(request);
+  if (adopt.length > 0) await checkStillThere(client, request, signal);
+  const adopted = await Promise.all(adopt.map((object) => take(client, { ...request, object }, signal)));
+  await Promise.all(release.map((object) => letGo(client, { ...request, object }, signal)));
+  return [...keep, ...adopted.filter((object) => object !== undefined)];
+}
+
+/** An owner that is gone must not take anything: the garbage collector would take it away from the next one. */
+async function checkStillThere<O extends ApiObject, D extends ApiObject>(
+  client: Client,
+  { owner, ownerResource }: Claim<O, D>,
+  signal: AbortSignal,
+): Promise<void> {
+  const { metadata } = await client.get(ownerResource, owner, { signal });
+  const { kind } = ownerResource;
+  const name = `${metadata.namespace}/${metadata.name}`;
+  if (metadata.uid !== owner.metadata.uid) {
+    throw new Error(`original ${kind} ${name} is gone: got uid ${metadata.uid}, wanted ${owner.metadata.uid}`);
+  }
+  if (metadata.deletionTimestamp) throw new Error(`${kind} ${name} has just been deleted`);
+}
+
+type Held<O extends ApiObject, D extends ApiObject> = Claim<O, D> & { readonly object: D };
+
+async function take<O extends ApiObject, D extends ApiObject>(
+  client: Client,
+  { owner, ownerResource, resource, object }: Held<O, D>,
+  signal: AbortSignal,
+): Promise<D | undefined> {
+  const metadata = { ownerReferences: [ownerRefTo(ownerResource, owner)], uid: object.metadata.uid };
+  try {
+    return await client.patch(resource, object, { type: "strategic", body: { metadata } }, { signal });
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
+async function letGo<O extends ApiObject, D extends ApiObject>(
+  client: Client,
+  { owner, resource, object }: Held<O, D>,
+  signal: AbortSignal,
+): Promise<void> {
+  const reference = { $patch: "delete", uid: owner.metadata.uid };
+  const metadata = { ownerReferences: [reference], uid: object.metadata.uid };
+  try {
+    await client.patch(resource, object, { type: "strategic", body: { metadata } }, { signal });
+  } catch (error) {
+    // It is gone, or another has its name now.
+    if (!isNotFound(error) && !isStatus(error, "Invalid")) throw error;
+  }
+}

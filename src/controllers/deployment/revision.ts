@@ -1,0 +1,73 @@
+import { type Deployment } from "#api/apps/deployment.ts";
+import { type ReplicaSet } from "#api/apps/replica-set.ts";
+import { maxSurge } from "./limits.ts";
+
+export const revisionKey = "deployment.kubernetes.io/revision";
+const historyKey = "deployment.kubernetes.io/revision-history";
+const desiredKey = "deployment.kubernetes.io/desired-replicas";
+const maxKey = "deployment.kubernetes.io/max-replicas";
+
+/** What is about the deployment itself, or about one revision only. */
+const notCopied = new Set([
+  "kubectl.kubernetes.io/last-applied-configuration",
+  revisionKey,
+  historyKey,
+  desiredKey,
+  maxKey,
+  "deprecated.deployment.rollback.to",
+]);
+const maxHistoryLength = 2000;
+
+type Annotations = Record<string, string>;
+
+/** 0 if it has none; undefined if it is no number. */
+export function revisionOf({ metadata }: Pick<ReplicaSet, "metadata">): number | undefined {
+  const text = metadata.annotations?.[revisionKey];
+  if (text === undefined) return 0;
+  return /^[-+]?\d+$/.test(text) ? Number(text) : undefined;
+}
+
+/** The number of the revision that comes after these sets. */
+export const nextRevision = (oldSets: readonly ReplicaSet[]): number =>
+  1 + oldSets.reduce((highest, set) => Math.max(highest, revisionOf(set) ?? 0), 0);
+
+/** The annotations of the set that runs the deployment's template: those of the deployment, and its revision. */
+export function newSetAnnotations(
+  deployment: Deployment,
+  current: Readonly<Annotations> | undefined,
+  revision: number,
+): Annotations {
+  const annotations: Annotations = { ...current };
+  for (const [key, value] of Object.entries(deployment.metadata.annotations ?? {})) {
+    if (!notCopied.has(key)) annotations[key] = value;
+  }
+  const before = current?.[revisionKey];
+  const old = before ? revisionOf({ metadata: { annotations } }) : 0;
+  if (old === undefined || old >= revision) return annotations;
+  annotations[revisionKey] = String(revision);
+  // A set that had a revision is rolled back to: what it was before is remembered.
+  if (before !== undefined) annotations[historyKey] = longerHistory(annotations[historyKey], before);
+  return annotations;
+}
+
+/** The oldest entries go when there is no more room. */
+function longerHistory(history: string | undefined, revision: string): string {
+  const revisions = [...(history ? history.split(",") : []), revision];
+  while (revisions.length > 1 && revisions.join(",").length > maxHistoryLength) revisions.shift();
+  return revisions.join(",");
+}
+
+/** By these a change of the deployment's size is told from a step of its rollout. */
+export function sizeAnnotations({ spec }: Deployment): Annotations {
+  return { [desiredKey]: String(spec.replicas), [maxKey]: String(spec.replicas + maxSurge({ spec })) };
+}
+
+export const desiredReplicasOf = (set: ReplicaSet): number | undefined => countIn(set, desiredKey);
+export const maxReplicasOf = (set: ReplicaSet): number | undefined => countIn(set, maxKey);
+
+function countIn({ metadata }: ReplicaSet, key: string): number | undefined {
+  const text = metadata.annotations?.[key];
+  if (text === undefined || !/^\d{1,10}$/.test(text)) return undefined;
+  const count = Number(text);
+  return count < 2 ** 31 ? count : undefined;
+}
