@@ -1,0 +1,120 @@
+import type { Pod } from "#api/core/pod.ts";
+import type { AnyContainer } from "#api/core/pod-containers.ts";
+import { isSidecar, podLimits, podRequests, qosClassOf } from "#api/core/pod-resources.ts";
+import { quantityMilliValue, quantityValue } from "#api/meta/quantity.ts";
+import type { LinuxResources } from "../runtime/runtime.ts";
+import type { CgroupLimits } from "./cgroups.ts";
+
+const sharesPerCpu = 1024;
+const minShares = 2;
+const maxShares = 262_144;
+const periodUs = 100_000;
+const minQuotaUs = 1000;
+
+/** How much of the processor something gets when all want it. */
+export const cpuShares = (milli: number): number =>
+  milli === 0 ? minShares : Math.min(maxShares, Math.max(minShares, Math.floor((milli * sharesPerCpu) / 1000)));
+
+/** How much of the processor something gets at most; undefined for no limit. */
+export const cpuQuotaUs = (milli: number): number | undefined =>
+  milli === 0 ? undefined : Math.max(minQuotaUs, Math.floor((milli * periodUs) / 1000));
+
+const milliOf = (amount: string | undefined): number => (amount === undefined ? 0 : quantityMilliValue(amount));
+const bytesOf = (amount: string | undefined): number => (amount === undefined ? 0 : quantityValue(amount));
+
+/** What the runtime enforces for one container. */
+export function containerResources(pod: Pod, container: AnyContainer, memoryCapacity: number): LinuxResources {
+  const { requests = {}, limits = {} } = container.resources;
+  const whole = pod.spec.resources?.limits ?? {};
+  const cpuLimit = milliOf(limits.cpu) || milliOf(whole.cpu);
+  const memory = bytesOf(limits.memory) || bytesOf(whole.memory);
+  const quota = cpuQuotaUs(cpuLimit);
+  return {
+    cpuShares: cpuShares(requests.cpu === undefined ? cpuLimit : milliOf(requests.cpu)),
+    cpuPeriodUs: periodUs,
+    ...(quota === undefined ? {} : { cpuQuotaUs: quota }),
+    ...(memory === 0 ? {} : { memoryLimitBytes: memory }),
+    oomScoreAdj: oomScoreAdjust(pod, container, memoryCapacity),
+    ...hugepages(limits),
+  };
+}
+
+function hugepages(limits: Readonly<Record<string, string>>): Pick<LinuxResources, "hugepageLimits"> {
+  const hugepageLimits = Object.entries(limits).flatMap(([name, amount]) =>
+    name.startsWith("hugepages-") ? [{ pageSize: `${name.slice("hugepages-".length, -1)}B`, limit: bytesOf(amount) }] : [],
+  );
+  return hugepageLimits.length > 0 ? { hugepageLimits } : {};
+}
+
+const protectedScore = -997;
+const nodeCriticalPriority = 2_000_001_000;
+
+/**
+ * Who is killed first when memory runs out: those that promised nothing, then those that promised less than they use.
+ */
+export function oomScoreAdjust(pod: Pod, container: AnyContainer, memoryCapacity: number): number {
+  const { spec } = pod;
+  if ((spec.priority ?? 0) >= nodeCriticalPriority) return protectedScore;
+  const qos = qosClassOf(spec);
+  if (qos === "Guaranteed") return protectedScore;
+  if (qos === "BestEffort") return 1000;
+  const extra = unassignedMemory(pod);
+  const score = (bytes: number) => Math.floor(1000 - Math.floor((1000 * (bytes + extra)) / Math.max(1, memoryCapacity)));
+  let adjust = score(bytesOf(container.resources.requests?.memory));
+  if (spec.initContainers?.some(({ name }) => name === container.name) && isSidecar(container)) {
+    const least = Math.min(...spec.containers.map(({ resources }) => bytesOf(resources.requests?.memory)));
+    adjust = Math.min(adjust, score(least));
+  }
+  return Math.min(999, Math.max(1000 + protectedScore, adjust));
+}
+
+/** What the pod as a whole asks for beyond its containers, shared out among them. */
+function unassignedMemory({ spec }: Pod): number {
+  const whole = bytesOf(spec.resources?.requests?.memory);
+  if (whole === 0) return 0;
+  const containers = [...(spec.initContainers ?? []).filter(isSidecar), ...spec.containers];
+  const assigned = containers.reduce((sum, { resources }) => sum + bytesOf(resources.requests?.memory), 0);
+  return Math.max(0, Math.floor((whole - assigned) / containers.length));
+}
+
+/** What a pod as a whole is held to. A limit counts only where every container has one. */
+export function podCgroupLimits({ spec }: Pod, pidLimit: number | undefined): CgroupLimits {
+  const requests = podRequests(spec);
+  const limits = podLimits(spec);
+  const containers = [...(spec.initContainers ?? []), ...spec.containers];
+  const limitsAll = (name: string) =>
+    spec.resources?.limits?.[name] !== undefined || containers.every(({ resources }) => resources.limits?.[name]);
+  const quota = limitsAll("cpu") ? cpuQuotaUs(milliOf(limits.cpu)) : undefined;
+  const memory = limitsAll("memory") ? bytesOf(limits.memory) : 0;
+  const qos = qosClassOf(spec);
+  return {
+    cpuShares: qos === "BestEffort" ? minShares : cpuShares(milliOf(requests.cpu)),
+    cpuPeriodUs: periodUs,
+    ...(quota === undefined ? {} : { cpuQuotaUs: quota }),
+    ...(memory === 0 ? {} : { memoryBytes: memory }),
+    ...(pidLimit === undefined ? {} : { pids: pidLimit }),
+  };
+}
+
+/** What the sandbox is told about the sum of its containers. */
+export function sandboxResources({ spec }: Pod): LinuxResources {
+  const bare = { ...spec };
+  delete bare.overhead;
+  return amountsOf(podRequests(bare), podLimits(bare));
+}
+export const overheadResources = ({ spec }: Pod): LinuxResources | undefined =>
+  spec.overhead && amountsOf(spec.overhead, spec.overhead);
+
+function amountsOf(
+  requests: Readonly<Record<string, string>>,
+  limits: Readonly<Record<string, string>>,
+): LinuxResources {
+  const quota = cpuQuotaUs(milliOf(limits.cpu));
+  const memory = bytesOf(limits.memory);
+  return {
+    cpuShares: cpuShares(milliOf(requests.cpu ?? limits.cpu)),
+    cpuPeriodUs: periodUs,
+    ...(quota === undefined ? {} : { cpuQuotaUs: quota }),
+    ...(memory === 0 ? {} : { memoryLimitBytes: memory }),
+  };
+}
