@@ -139,6 +139,8 @@ export class SchedulingQueue {
   }
 
   #canHelp(queued: QueuedPod, change: ClusterChange): boolean {
+    // No plugin rejected it: there was no node to try.
+    if (queued.rejectedBy.size === 0) return true;
     for (const name of queued.rejectedBy) {
       const hints = this.#plugins.get(name)?.retryOn;
       const hint = hints?.find((each) => each.kind === change.kind && each.change === change.change);
