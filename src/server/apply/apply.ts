@@ -21,6 +21,7 @@ import {
 import { mergeValues } from "./merge-values.ts";
 import { ownFields } from "./own-fields.ts";
 import { prune } from "./prune.ts";
+import { reconcileFields } from "./reconcile-fields.ts";
 import { ownableShape } from "./reset-fields.ts";
 import { same } from "./same.ts";
 import { shapeOf } from "./shape.ts";
@@ -100,11 +101,17 @@ function entriesOf({ resource, liveObject, subresource, now }: ApplyFacts): Entr
   const entries = liveObject?.metadata.managedFields ?? [];
   const fault = faultIn(entries);
   if (fault) throw new StatusError("", `failed to decode managed fields: ${fault}`);
-  if (entries.length > 0 || !liveObject) return entries;
+  if (entries.length > 0 || !liveObject) return entries.map((entry) => reconciled(resource, entry));
   const { managedFields: _, ...metadata } = liveObject.metadata;
   const newObject = { ...liveObject, metadata };
   const manager = "before-first-apply";
   return updateManagedFields({ resource, oldObject: undefined, newObject, manager, subresource, now }) ?? [];
+}
+
+function reconciled(resource: Resource, entry: ManagedFieldsEntry): ManagedFieldsEntry {
+  if (entry.apiVersion !== apiVersionOf(resource)) return entry;
+  const fields = reconcileFields(shapeOf(resource.schema), fieldsOf(entry));
+  return fields === entry.fieldsV1 ? entry : { ...entry, fieldsV1: fields };
 }
 
 interface Attempt extends Applied {

@@ -5,7 +5,9 @@ import { equal } from "#lib/equal.ts";
 import { compare, type Delta, type Reading, UnnamedItemError } from "./compare.ts";
 import { capUpdates, type Entries, isSameManager, readEntries, sortEntries } from "./entries.ts";
 import { difference, type FieldSet, isBare, noFields, union } from "./field-set.ts";
+import { markReconciled, reconcileFields } from "./reconcile-fields.ts";
 import { ownableShape } from "./reset-fields.ts";
+import { shapeOf } from "./shape.ts";
 
 export interface UpdateFacts {
   readonly resource: Resource;
@@ -86,6 +88,7 @@ function moveFields(facts: UpdateFacts, entries: Entries): Entries {
   const previous = kept.find((entry) => isSameManager(entry, id));
   const fields = previous ? union(delta.changed, fieldsOf(previous)) : delta.changed;
   const mine = entryOf(id, fields, timeText(facts.now));
+  markReconciled(shapeOf(facts.resource.schema), fields);
   const others = previous ? kept.filter((entry) => entry !== previous) : kept;
   return sortEntries(capUpdates([...others, mine]));
 }
@@ -107,17 +110,24 @@ export function withoutMoved(
   current: { apiVersion: string; delta: Delta | undefined },
 ): ManagedFieldsEntry[] {
   const deltas = new DeltasByVersion(facts, current);
+  const whole = shapeOf(facts.resource.schema);
   const kept: ManagedFieldsEntry[] = [];
   for (const entry of entries) {
     const delta = deltas.in(entry.apiVersion ?? "");
     if (delta === "not served") continue;
     const owned = fieldsOf(entry);
-    const rest = difference(difference(owned, delta?.changed ?? noFields), delta?.removed ?? noFields);
+    const rest = withoutDelta(entry.apiVersion === current.apiVersion ? reconcileFields(whole, owned) : owned, delta);
     if (isBare(rest)) continue;
-    kept.push(rest === owned ? entry : { ...entry, fieldsV1: rest });
+    if (rest === owned) kept.push(entry);
+    else {
+      markReconciled(whole, rest);
+      kept.push({ ...entry, fieldsV1: rest });
+    }
   }
   return kept;
 }
+const withoutDelta = (fields: FieldSet, delta: Delta | undefined): FieldSet =>
+  difference(difference(fields, delta?.changed ?? noFields), delta?.removed ?? noFields);
 
 /** The same change in the words of the version that an entry is written in. */
 export class DeltasByVersion {
@@ -173,4 +183,20 @@ export function timeText(now: number): string {
     lastSecond = second;
   }
   return lastText;
+}
+
+/**
+ * A write that changes nothing but times is no change: then these are the entries of the old object, and otherwise those
+ * of the new one. To be asked last, when the new object is what would be stored.
+ */
+export function settledEntries(oldObject: ApiObject, newObject: ApiObject): Entries | undefined {
+  const old = oldObject.metadata.managedFields;
+  const now = newObject.metadata.managedFields;
+  if (!old || !now || old === now || old.length !== now.length) return now;
+  const timeless = now.every((entry, index) =>
+    equal({ ...entry, time: undefined }, { ...old[index], time: undefined }),
+  );
+  if (!timeless) return now;
+  const restored = { ...newObject, metadata: { ...newObject.metadata, managedFields: old } };
+  return equal(restored, oldObject) ? old : now;
 }

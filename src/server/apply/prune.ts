@@ -4,7 +4,7 @@ import { difference, type FieldSet, intersection, isBare, leaf, noFields, union 
 import { type Versions } from "./managed-fields.ts";
 import { ownFields } from "./own-fields.ts";
 import { fieldElement, type PathElement } from "./path-element.ts";
-import { findElement, type KeyedShape, type SetShape, type Shape, shapeOf } from "./shape.ts";
+import { findElement, type KeyedShape, memberShape, type SetShape, type Shape, shapeOf } from "./shape.ts";
 
 /** Fields in the words of a version. */
 export interface VersionedSet {
@@ -82,13 +82,6 @@ function withNamed(shape: Shape | undefined, set: FieldSet): FieldSet {
   }
   return members;
 }
-function memberShape(shape: Shape | undefined, element: PathElement): Shape | undefined {
-  if (shape?.kind === "object") return shape.byName.get(element.slice(2))?.shape;
-  if (shape?.kind === "map") return shape.value;
-  if (shape?.kind === "deduced") return shape;
-  return shape?.kind === "keyed" && element.startsWith("k:") ? shape.item : undefined;
-}
-
 /** The value without the fields of a set; null if nothing is left of it. */
 export function removeFields(shape: Shape, value: unknown, set: FieldSet): unknown {
   if (isBare(set)) return value;

@@ -128,7 +128,9 @@ function compile(schema: Exclude<Schema, { type: "lazy" }>, filter: Filter): Sha
     case "map":
       return schema.options.atomic ? leafShape : { kind: "map", value: shapeOf(schema.value) };
     case "any":
-      return schema.options.name ? leafShape : deducedShape;
+      return schema.options.name === "runtime.RawExtension" || schema.options.name === "meta/v1.FieldsV1"
+        ? leafShape
+        : deducedShape;
     case "list": {
       if (schema.options.list === "set") return setShape;
       if (schema.options.list !== "map") return leafShape;
@@ -144,7 +146,9 @@ function compile(schema: Exclude<Schema, { type: "lazy" }>, filter: Filter): Sha
 
 function keysOf(item: Schema, names: readonly string[]): { name: string; default: unknown }[] {
   const fields = item.type === "object" ? item.fields : {};
-  return names.toSorted().map((name) => ({ name, default: keyDefault(fields[name]) }));
+  // A reference may leave its name out, and is then told apart by the empty one.
+  const nameless = item.type === "object" && item.name === "core/v1.LocalObjectReference" ? "" : undefined;
+  return names.toSorted().map((name) => ({ name, default: keyDefault(fields[name]) ?? nameless }));
 }
 
 function keyDefault(field: Field | undefined): unknown {
@@ -163,7 +167,7 @@ function compileFields(schema: ObjectSchema, { skip, only }: Filter): FieldShape
     const blind = narrower.skip || narrower.only;
     const shape = blind ? compile(resolve(field.schema), narrower) : shapeOf(field.schema);
     const inherited = name in Object.prototype;
-    fields.push({ name, element: fieldElement(name), shape, zero: zeroOf(name, field), inherited });
+    fields.push({ name, element: fieldElement(name), shape, zero: zeroOf(schema, name, field), inherited });
   }
   return fields;
 }
@@ -187,9 +191,46 @@ const emptyObject = Object.freeze({});
 /** Formats that are structs in Go, which `omitempty` does not leave out. */
 const structs: ReadonlySet<string> = new Set(["time", "microTime", "duration", "quantity", "intOrString"]);
 
+/** Fields that may be left out, but that Go writes all the same. */
+const alwaysWritten: ReadonlySet<string> = new Set([
+  "apps/v1.DaemonSetSpec.selector",
+  "apps/v1.DeploymentSpec.selector",
+  "apps/v1.ReplicaSetSpec.selector",
+  "apps/v1.StatefulSetOrdinals.start",
+  "apps/v1.StatefulSetSpec.selector",
+  "apps/v1.StatefulSetSpec.serviceName",
+  "apps/v1.StatefulSetStatus.availableReplicas",
+  "autoscaling/v2.HorizontalPodAutoscalerStatus.currentMetrics",
+  "core/v1.AzureFilePersistentVolumeSource.secretNamespace",
+  "core/v1.Event.reportingComponent",
+  "core/v1.Event.reportingInstance",
+  "core/v1.GRPCAction.service",
+  "core/v1.ProjectedVolumeSource.sources",
+  "core/v1.ScaleIOPersistentVolumeSource.secretRef",
+  "core/v1.ScaleIOVolumeSource.secretRef",
+  "core/v1.TypedLocalObjectReference.apiGroup",
+  "core/v1.TypedObjectReference.apiGroup",
+  "discovery/v1.EndpointSlice.endpoints",
+  "discovery/v1.EndpointSlice.ports",
+  "flowcontrol/v1.FlowSchemaSpec.matchingPrecedence",
+  "flowcontrol/v1.LimitedPriorityLevelConfiguration.nominalConcurrencyShares",
+  "flowcontrol/v1.QueuingConfiguration.handSize",
+  "flowcontrol/v1.QueuingConfiguration.queueLengthLimit",
+  "flowcontrol/v1.QueuingConfiguration.queues",
+  "policy/v1.PodDisruptionBudgetStatus.currentHealthy",
+  "policy/v1.PodDisruptionBudgetStatus.desiredHealthy",
+  "policy/v1.PodDisruptionBudgetStatus.disruptionsAllowed",
+  "policy/v1.PodDisruptionBudgetStatus.expectedPods",
+  "rbac/v1.ClusterRole.rules",
+  "rbac/v1.Role.rules",
+  "scheduling/v1.PriorityClass.value",
+  "storage/v1.CSINodeDriver.topologyKeys",
+]);
+
 /** Structs that are not behind a pointer are always there in Go, and so is every field without `omitempty`. */
-function zeroOf(name: string, { mode, schema, default: value }: Field): unknown {
+function zeroOf(owner: ObjectSchema, name: string, { mode, schema, default: value }: Field): unknown {
   const { type } = resolve(schema);
+  if (alwaysWritten.has(`${owner.name}.${name}`)) return mode === "nullable" || type === "object" ? null : zeros[type];
   if (type === "object") {
     if (mode === "nullable") return undefined;
     return mode === "defaulted" && isPointer(resolve(schema), value) ? undefined : emptyObject;
@@ -208,4 +249,12 @@ function isPointer(schema: Schema, value: unknown): boolean {
 export function findElement(shape: SetShape | KeyedShape, item: unknown): PathElement | undefined {
   if (shape.kind === "keyed") return shape.elementOf(item);
   return typeof item === "object" ? undefined : valueElement(item);
+}
+
+/** The shape of what an element names in a value of some shape. */
+export function memberShape(shape: Shape | undefined, element: PathElement): Shape | undefined {
+  if (shape?.kind === "object") return shape.byName.get(element.slice(2))?.shape;
+  if (shape?.kind === "map") return shape.value;
+  if (shape?.kind === "deduced") return shape;
+  return shape?.kind === "keyed" && element.startsWith("k:") ? shape.item : undefined;
 }

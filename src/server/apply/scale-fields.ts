@@ -1,0 +1,56 @@
+import { type ManagedFieldsEntry } from "#api/meta/object-meta.ts";
+import { type Entries, isSameManager, sortEntries } from "./entries.ts";
+import { difference, type FieldSet, intersection, isBare, leaf } from "./field-set.ts";
+import { fieldElement } from "./path-element.ts";
+
+/** Where each version of a kind has the number of replicas: `apps/v1` to `.spec.replicas`. */
+export type ReplicasPaths = ReadonlyMap<string, string>;
+
+const scaleVersion = "autoscaling/v1";
+const inScale = pathSet(".spec.replicas");
+
+/** The managedFields that an object's Scale has: who owns the number of replicas, in the words of Scale. */
+export function scaleEntries(parent: Entries, paths: ReplicasPaths): Entries {
+  const found: ManagedFieldsEntry[] = [];
+  for (const entry of parent) {
+    const path = paths.get(entry.apiVersion ?? "");
+    if (path && owns(entry, pathSet(path))) found.push({ ...entry, apiVersion: scaleVersion, fieldsV1: inScale });
+  }
+  return sortEntries(found);
+}
+
+/** The managedFields of the object after its Scale was written: who owns the number now has it in the object too. */
+export function parentEntries(
+  parent: Entries,
+  scale: Entries,
+  target: { apiVersion: string; paths: ReplicasPaths },
+): Entries {
+  const newOwners = [...scale.filter((entry) => owns(entry, inScale))];
+  const kept: ManagedFieldsEntry[] = [];
+  for (const entry of parent) {
+    const path = target.paths.get(entry.apiVersion ?? "");
+    if (path === undefined) continue;
+    const replicas = pathSet(path);
+    const stays = newOwners.findIndex((owner) => isSameManager({ ...owner, apiVersion: entry.apiVersion ?? "" }, entry));
+    if (!owns(entry, replicas)) kept.push(entry);
+    else if (stays >= 0) {
+      newOwners.splice(stays, 1);
+      kept.push(entry);
+    } else {
+      const rest = difference(fieldsOf(entry), replicas);
+      if (!isBare(rest)) kept.push({ ...entry, fieldsV1: rest });
+    }
+  }
+  const fields = pathSet(target.paths.get(target.apiVersion) ?? ".spec.replicas");
+  const added = newOwners.map((owner) => ({ ...owner, apiVersion: target.apiVersion, fieldsV1: fields }));
+  return sortEntries([...kept, ...added]);
+}
+
+const fieldsOf = (entry: ManagedFieldsEntry): FieldSet => (entry.fieldsV1 ?? {}) as FieldSet;
+const owns = (entry: ManagedFieldsEntry, field: FieldSet): boolean => !isBare(intersection(fieldsOf(entry), field));
+
+/** The set of one field: `.spec.replicas`. */
+function pathSet(path: string): FieldSet {
+  const names = path.split(".").filter((name) => name !== "");
+  return names.reduceRight<FieldSet>((below, name) => ({ [fieldElement(name)]: below }), leaf);
+}
