@@ -9,7 +9,6 @@ import { encodeEnvelope, encodeListEnvelope, encodeWatchFrame } from "#schema/pr
 import { type ObjectSchema, object } from "#schema/schema.ts";
 import { joinedItems } from "./list-bodies.ts";
 import { type Negotiated } from "./negotiate.ts";
-import { type EncodedObject } from "./objects/encode-once.ts";
 import { type IncludeObject, partialMetadata, renderTable } from "./table.ts";
 
 /** An answer on its way out: bytes, or something that goes on producing them. */
@@ -218,7 +217,7 @@ function frameEncoder(resource: Resource, { negotiated, include, now }: RenderOp
     Buffer.from(`${JSON.stringify({ type, object: value })}\n`);
   return {
     event(type, encoded) {
-      if (!as) return (encoded as EncodedObject).frame(type);
+      if (!as) return jsonFrame(type, encoded.json());
       if (as !== "Table") return line(type, partialMetadata(encoded.object));
       const metadata = { resourceVersion: encoded.object.metadata.resourceVersion };
       return line(type, renderTable(resource, [encoded.object], { metadata, include, now: now() }));
@@ -226,6 +225,16 @@ function frameEncoder(resource: Resource, { negotiated, include, now }: RenderOp
     value: (type, value) => line(type, value),
   };
 }
+
+const frameHeads = {
+  ADDED: Buffer.from('{"type":"ADDED","object":'),
+  MODIFIED: Buffer.from('{"type":"MODIFIED","object":'),
+  DELETED: Buffer.from('{"type":"DELETED","object":'),
+};
+const frameTail = Buffer.from("}\n");
+
+const jsonFrame = (type: keyof typeof frameHeads, json: Uint8Array): Uint8Array =>
+  Buffer.concat([frameHeads[type], json, frameTail]);
 
 function protobufFrames(resource: Resource, partial: boolean): FrameEncoder {
   return {

@@ -156,7 +156,8 @@ export class EmbeddedStore implements Store {
 
   #rowsOf(changes: readonly Change[], revision: number): Row[] {
     const at = this.#clock.now();
-    return changes.map(({ key, value, ttlSeconds }) => {
+    return changes.map(({ key, value: given, ttlSeconds }) => {
+      const value = typeof given === "function" ? given(revision) : given;
       const created = this.#newest(key)?.created ?? revision;
       const expires = ttlSeconds && value ? at + ttlSeconds * 1000 : 0;
       return { row: ++this.#row, revision, created, at, expires, key, value };

@@ -11,6 +11,9 @@ import { codeOf, readFile, resultCodes, SqliteError } from "./sqlite-file.ts";
 import { type Answer, type Request } from "./sqlite-protocol.ts";
 import { type Store, StoreUnavailableError } from "./store.ts";
 
+/** The worker only hands batches on: a small heap does, and what is not used is not kept. */
+const workerLimits = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 64 };
+
 export interface SqliteStoreOptions {
   readonly clock: Clock;
   readonly log: Log;
@@ -29,7 +32,7 @@ export async function openSqliteStore(dataDir: string, options: SqliteStoreOptio
   const file = join(dataDir, "state.db");
   const pidFile = join(dataDir, "state.pid");
   // Started first: it comes to life while this thread reads the file.
-  const worker = new Worker(new URL("./sqlite-worker.ts", import.meta.url));
+  const worker = new Worker(new URL("./sqlite-worker.ts", import.meta.url), { resourceLimits: workerLimits });
   const journal = new SqliteJournal({ worker, file, pidFile, ...options });
   const history = new History(options.limits, (row) => journal.drop(row));
   try {

@@ -59,7 +59,8 @@ export interface ListResult {
 /** `expected`: 0 absent, n still at revision n, undefined whatever is there. `value` undefined deletes. */
 export interface Change {
   readonly key: string;
-  readonly value: Uint8Array | undefined;
+  /** A function is called once, with the revision that the commit gets, if it gets one: values may say their revision. */
+  readonly value: Uint8Array | ((revision: number) => Uint8Array) | undefined;
   readonly expected?: number;
   /** The store may drop the key this long after the write. */
   readonly ttlSeconds?: number;

@@ -4,11 +4,10 @@ import { deepFreeze } from "#lib/freeze.ts";
 import { encodeProtobuf } from "#schema/protobuf.ts";
 
 /**
- * How one Resource's objects become stored bytes and come back. Stored JSON has no resourceVersion, because the store
- * gives it: served JSON is the stored bytes with the revision spliced in behind a head that is the same for all.
+ * How one Resource's objects become stored bytes and come back. Every object starts with the same head, and the
+ * revision follows, so what is stored is what is served, to the byte:
  *
- *   stored  {"kind":"Pod","apiVersion":"v1","metadata":{"name":…
- *   served  {"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"7","name":…
+ *   {"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"7","name":…
  */
 export interface Codec {
   readonly resource: Resource;
@@ -26,13 +25,15 @@ export function codecOf(resource: Resource): Codec {
 }
 const codecs = new WeakMap<Resource, Codec>();
 
-/** The bytes that the store keeps. `object.metadata` must have a name and no resourceVersion. */
-export function toStoredBytes(codec: Codec, object: ApiObject): Uint8Array {
+/** The bytes that the store keeps and the server sends. `object.metadata` must have a name and no resourceVersion. */
+export function toStoredBytes(codec: Codec, object: ApiObject, revision: number): Uint8Array {
   const { kind: _kind, apiVersion: _apiVersion, metadata, ...rest } = object;
   const body = JSON.stringify({ metadata, ...rest });
   // `{"metadata":{` is 13 characters; the head says the same and more.
-  return Buffer.from(codec.head + body.slice(13));
+  return Buffer.from(`${codec.head}${versionField(revision)}${body.slice(13)}`);
 }
+
+const versionField = (revision: number): string => `"resourceVersion":"${revision}",`;
 
 /** Frozen objects catch a component that changes what it shares; freezing costs, so only tests turn it on. */
 export const sharing = { freeze: false };
@@ -43,10 +44,9 @@ export type FrameType = "ADDED" | "MODIFIED" | "DELETED";
 export class EncodedObject<T extends ApiObject = ApiObject> implements Encoded<T> {
   readonly revision: number;
   readonly #codec: Codec;
-  #stored: Uint8Array | undefined;
+  readonly #stored: Uint8Array | undefined;
   #object: T | undefined;
   #json: Uint8Array | undefined;
-  #frame: { type: FrameType; bytes: Uint8Array } | undefined;
   #protobuf: Uint8Array | undefined;
 
   /** One of `stored` and `object` at least; `object` is adopted: it gets its resourceVersion and is shared from now on. */
@@ -67,21 +67,9 @@ export class EncodedObject<T extends ApiObject = ApiObject> implements Encoded<T
   }
 
   json(): Uint8Array {
-    this.#json ??= this.#stored ? this.#spliced("", "") : Buffer.from(JSON.stringify(this.object));
+    if (this.#stored) return this.#stored;
+    this.#json ??= Buffer.from(JSON.stringify(this.object));
     return this.#json;
-  }
-
-  /** A whole watch event in JSON, with its line end. */
-  frame(type: FrameType): Uint8Array {
-    if (this.#frame?.type === type) return this.#frame.bytes;
-    const [before, after] = [`{"type":"${type}","object":`, "}\n"];
-    const bytes = this.#stored
-      ? this.#spliced(before, after)
-      : Buffer.concat([Buffer.from(before), this.json(), Buffer.from(after)]);
-    // The object's own bytes are inside the frame: lists use them from there.
-    this.#json ??= bytes.subarray(before.length, bytes.length - after.length);
-    this.#frame = { type, bytes };
-    return bytes;
   }
 
   /** The message alone, without the envelope. */
@@ -96,16 +84,15 @@ export class EncodedObject<T extends ApiObject = ApiObject> implements Encoded<T
 
   /** The same object as of another revision: what a DELETED event carries. */
   at(revision: number): EncodedObject<T> {
-    const { resourceVersion: _old, ...metadata } = this.object.metadata;
-    return new EncodedObject<T>(this.#codec, revision, { stored: this.#stored, object: { ...this.object, metadata } });
+    const stored = this.#stored && withRevision(this.#codec, this.#stored, { from: this.revision, to: revision });
+    const object = { ...this.object, metadata: { ...this.object.metadata } };
+    return new EncodedObject<T>(this.#codec, revision, { stored, object });
   }
 
   /** A newer version took its place: history needs the bytes only. */
   shed(): void {
     if (!this.#stored) return;
     this.#object = undefined;
-    this.#frame = undefined;
-    this.#json = undefined;
     this.#protobuf = undefined;
   }
 
@@ -113,17 +100,11 @@ export class EncodedObject<T extends ApiObject = ApiObject> implements Encoded<T
     object.metadata.resourceVersion = String(this.revision);
     return sharing.freeze ? deepFreeze(object) : object;
   }
+}
 
-  #spliced(before: string, after: string): Uint8Array {
-    const stored = this.#stored ?? empty;
-    const { head } = this.#codec;
-    const start = `${before}${head}"resourceVersion":"${this.revision}",`;
-    const bytes = Buffer.allocUnsafe(start.length + stored.length - head.length + after.length);
-    bytes.write(start, 0, "latin1");
-    bytes.set(stored.subarray(head.length), start.length);
-    if (after) bytes.write(after, bytes.length - after.length, "latin1");
-    return bytes;
-  }
+function withRevision({ head }: Codec, stored: Uint8Array, { from, to }: { from: number; to: number }): Uint8Array {
+  const rest = stored.subarray(head.length + versionField(from).length);
+  return Buffer.concat([Buffer.from(head + versionField(to)), rest]);
 }
 
 const empty = new Uint8Array();

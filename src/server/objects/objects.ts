@@ -130,9 +130,13 @@ export class Objects implements AsyncDisposable {
     metadata.uid ??= randomUUID();
     const stored = resource.storedAs ? (resource.storedAs.toStored(object) as ApiObject) : object;
     const codec = codecOf(resource.storedAs?.resource ?? resource);
-    const value = toStoredBytes(codec, stored);
     const trace = currentTrace.getStore();
-    this.#underway.set(value, { object: stored, trace });
+    let bytes: Uint8Array | undefined;
+    const value = (revision: number): Uint8Array => {
+      bytes = toStoredBytes(codec, stored, revision);
+      this.#underway.set(bytes, { object: stored, trace });
+      return bytes;
+    };
     try {
       const ttl = resource.ttlSeconds;
       const change = { key: keyOf(resource, object), value, expected, ...(ttl ? { ttlSeconds: ttl } : {}) };
@@ -142,9 +146,9 @@ export class Objects implements AsyncDisposable {
         return undefined;
       }
       this.#remember(result.revision, trace);
-      return this.#written(resource, object, { value, revision: result.revision });
+      return this.#written(resource, object, { value: bytes, revision: result.revision });
     } finally {
-      this.#underway.delete(value);
+      if (bytes) this.#underway.delete(bytes);
     }
   }
 
@@ -152,7 +156,7 @@ export class Objects implements AsyncDisposable {
   #written<T extends ApiObject>(
     resource: Resource<T>,
     object: T,
-    { value, revision }: { value: Uint8Array; revision: number },
+    { value, revision }: { value: Uint8Array | undefined; revision: number },
   ): EncodedObject<T> {
     const { namespace = "", name = "" } = object.metadata;
     const cached = this.cacheOf(resource).encoded(namespace, name);
