@@ -84,7 +84,9 @@ export function subPathOf({ subPath = "", subPathExpr = "" }: VolumeMount, envir
   return path;
 }
 
-export const propagationOf = ({ mountPropagation }: VolumeMount): Mount["propagation"] => mountPropagation ?? "None";
+const propagations = ["Bidirectional", "HostToContainer"] as const;
+export const propagationOf = ({ mountPropagation }: VolumeMount): Mount["propagation"] =>
+  propagations.find((one) => one === mountPropagation) ?? "None";
 
 function checkNonRoot({ pod, container, image }: ContainerInput): void {
   const own = container.securityContext ?? {};
