@@ -38,10 +38,17 @@ export async function mountsUnder(directories: readonly string[]): Promise<strin
 const unescapeMount = (point: string): string =>
   point.replace(/\\(\d{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
 
-/** Whether another file system begins at the directory. A bind mount of the same one is not seen. */
+/** Whether something is mounted at the directory itself. */
 export async function isMountPoint(dir: string): Promise<boolean> {
   const [here, above] = await Promise.all([stat(dir), stat(dirname(dir))]);
-  return here.dev !== above.dev;
+  // Another device is a sure sign; a bind mount of the same one shows only in the table.
+  return here.dev !== above.dev || (await mountsUnder([dir])).includes(dir);
+}
+
+/** Makes mounts below the directory pass to and from the mount namespaces of containers, where they ask for it. */
+export async function ensureShared(dir: string): Promise<void> {
+  if (!(await mountsUnder([dir])).includes(dir)) await mount({ source: dir, target: dir });
+  await runCommand("mount", ["--make-rshared", dir]);
 }
 
 const tmpfsMagic = 0x01021994;

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { after, before, suite, test } from "node:test";
+import type { Pod } from "#api/core/pod.ts";
+import type { Volume } from "#api/core/volume.ts";
 import { systemClock } from "#lib/clock.ts";
 import { silentLog } from "#lib/log.ts";
 import { mountsUnder } from "#lib/mounts.ts";
@@ -13,7 +15,11 @@ import { nodeId } from "../containerd/paths.ts";
 import { buildBusyboxImage } from "../images/busybox-image.ts";
 import { buildImageArchive } from "../images/image-archive.ts";
 import { ensurePauseImage, importImage, pauseImageName } from "../images/import.ts";
+import { ImagePuller } from "../images/puller.ts";
 import { writeCniConfig } from "../network/cni.ts";
+import { imageVolume } from "../volumes/image-volume.ts";
+import type { VolumeContext } from "../volumes/plugin.ts";
+import { unmountVolumes } from "../volumes/volumes.ts";
 import { ContainerdRuntime } from "./containerd.ts";
 import type { ContainerConfig, RuntimeEvent, SandboxConfig } from "./runtime.ts";
 
@@ -178,6 +184,26 @@ suite("ContainerdRuntime, on a containerd of its own", { timeout: 120_000 }, () 
     assert.equal((await runtime.imageStatus(reference))?.id, archive.id);
     await runtime.removeImage(image);
     assert.equal(await runtime.imageStatus(image), undefined);
+  });
+
+  test("an image is a volume", async () => {
+    const { socket } = containerd.paths;
+    const puller = new ImagePuller({ runtime, clock: systemClock });
+    const plugin = imageVolume({ puller, socket, snapshotter: containerd.host.snapshotter });
+    const pod = { metadata: { name: "p", namespace: "n", uid: "u" }, spec: { containers: [] } } as unknown as Pod;
+    const context = { pod, podDir: `${dataDir}/pods/u` } as unknown as VolumeContext;
+    const volume = { name: "tools", image: { reference: busybox, pullPolicy: "Never" } } as Volume;
+
+    const mounted = await plugin.mount(context, volume);
+    assert.deepEqual(await plugin.mount(context, volume), mounted);
+
+    assert(mounted.readOnly);
+    assert(existsSync(`${mounted.path}/bin/busybox`));
+    await unmountVolumes([plugin], context.podDir);
+    assert.deepEqual(await readdir(mounted.path), []);
+    assert.deepEqual(await mountsUnder([context.podDir]), []);
+    const missing = { name: "x", image: { reference: "no.example/such:1", pullPolicy: "Never" } } as Volume;
+    await assert.rejects(plugin.mount(context, missing), /^Error: ErrImageNeverPull: Container image/);
   });
 
   test("a later start takes over containerd and its running containers", async () => {

@@ -3,6 +3,8 @@ import type { Pod } from "#api/core/pod.ts";
 import type { Secret } from "#api/core/secret.ts";
 import type {
   ClusterTrustBundleProjection,
+  HostPathVolumeSource,
+  NFSVolumeSource,
   PodCertificateProjection,
   ServiceAccountTokenProjection,
   Volume,
@@ -18,6 +20,8 @@ export interface VolumePlugin {
   handles(volume: Volume): boolean;
   /** Makes the volume be there, with its content as it should be now. May be called again at any time. */
   mount(context: VolumeContext, volume: Volume): Promise<MountedVolume>;
+  /** Undoes what more was done than mounts and files at its path, which go with the pod's directory. */
+  unmount?(path: string): Promise<void>;
 }
 
 export interface MountedVolume {
@@ -51,7 +55,38 @@ export interface VolumeSources {
   serviceAccountToken(pod: Pod, projection: ServiceAccountTokenProjection): Promise<string>;
   /** PEM certificates. */
   trustBundle(projection: ClusterTrustBundleProjection): Promise<string | undefined>;
+  /** The volume that a claim is bound to. */
+  claimedVolume(namespace: string, claim: string): Promise<ClaimedVolume | undefined>;
   podCertificate(pod: Pod, projection: PodCertificateProjection): Promise<{ key: string; chain: string }>;
+}
+
+/** What a node must know of a PersistentVolume. */
+export interface ClaimedVolume {
+  readonly name: string;
+  readonly spec: PersistentSource;
+}
+/** The part of a PersistentVolume's spec that says where the data are. */
+export interface PersistentSource {
+  readonly hostPath?: HostPathVolumeSource;
+  readonly local?: { readonly path: string; readonly fsType?: string };
+  readonly nfs?: NFSVolumeSource;
+  readonly csi?: CsiSource;
+  readonly accessModes?: readonly string[];
+  readonly mountOptions?: readonly string[];
+  readonly volumeMode?: string;
+}
+export interface CsiSource {
+  readonly driver: string;
+  readonly volumeHandle: string;
+  readonly readOnly?: boolean;
+  readonly fsType?: string;
+  readonly volumeAttributes?: Readonly<Record<string, string>>;
+  readonly nodeStageSecretRef?: SecretReference;
+  readonly nodePublishSecretRef?: SecretReference;
+}
+export interface SecretReference {
+  readonly name?: string;
+  readonly namespace?: string;
 }
 
 /** `<pod>/volumes/kubernetes.io~config-map/<volume>`, as upstream has it. */

@@ -21,7 +21,7 @@ import type { Volume } from "#api/core/volume.ts";
 import { systemClock } from "#lib/clock.ts";
 import { mountsUnder } from "#lib/mounts.ts";
 import { writeAtomically } from "./atomic-writer.ts";
-import type { VolumeContext } from "./plugin.ts";
+import type { ClaimedVolume, VolumeContext } from "./plugin.ts";
 import { bindSubPath } from "./sub-path.ts";
 import { localVolumePlugins, mountVolume, removePodDirs } from "./volumes.ts";
 
@@ -33,6 +33,7 @@ suite("volumes", { timeout: 30_000 }, () => {
   let dir: string;
   let context: VolumeContext;
   const configMaps = new Map<string, Partial<ConfigMap>>();
+  const claims = new Map<string, ClaimedVolume>();
   const secrets = new Map<string, Partial<Secret>>();
   const mounted = (volume: object) => mountVolume(localVolumePlugins, context, { name: "v", ...volume } as Volume);
   const withPod = (pod: object) => {
@@ -54,6 +55,7 @@ suite("volumes", { timeout: 30_000 }, () => {
         secret: async (_namespace, name) => secrets.get(name) as Secret | undefined,
         serviceAccountToken: async (_pod, { audience }) => `token for ${audience}`,
         trustBundle: async () => undefined,
+        claimedVolume: async (_namespace, claim) => claims.get(claim),
         podCertificate: async () => ({ key: "key", chain: "chain" }),
       },
     };
@@ -108,7 +110,7 @@ suite("volumes", { timeout: 30_000 }, () => {
       failed("configmap references non-existent config key: k"),
     );
     for (const name of ["x", "c"]) await mounted({ configMap: { name, items, optional: true, defaultMode: 0 } });
-    await assert.rejects(mounted({ nfs: { server: "a", path: "/" } }), failed("no volume plugin matched"));
+    await assert.rejects(mounted({ rbd: { monitors: [], image: "" } }), failed("no volume plugin matched"));
   });
 
   test("downward API shows facts about the pod", async () => {
@@ -203,6 +205,25 @@ suite("volumes", { timeout: 30_000 }, () => {
     }
     await mounted({ hostPath: { path: "/dev/null", type: "CharDevice" } });
     await assert.rejects(mounted({ hostPath: { path: "/tmp/../etc", type: "" } }), /must not contain '\.\.'/);
+  });
+
+  test("a claim shows the volume it is bound to", async () => {
+    const claim = (claimName: string) => mounted({ persistentVolumeClaim: { claimName } });
+    await mkdir(`${dir}/disk`);
+    claims.set("c", { name: "pv", spec: { local: { path: `${dir}/disk` } } });
+    claims.set("pod-v", { name: "pv2", spec: { hostPath: { path: `${dir}/host`, type: "DirectoryOrCreate" } } });
+    withPod({ spec: { ...aPod.spec, securityContext: { fsGroup: 77 } } });
+
+    assert.deepEqual(await claim("c"), { path: `${dir}/disk`, readOnly: false });
+    assert.equal((await stat(`${dir}/disk`)).gid, 77);
+    const own = { ephemeral: { volumeClaimTemplate: { spec: {} } } };
+    assert.deepEqual(await mounted(own), { path: `${dir}/host`, readOnly: false });
+    assert.equal((await stat(`${dir}/host`)).gid, 0);
+    await assert.rejects(claim("none"), /persistentvolumeclaim "none" not found/);
+    claims.set("gone", { name: "pv", spec: { local: { path: `${dir}/nowhere` } } });
+    await assert.rejects(claim("gone"), /ENOENT/);
+    claims.set("odd", { name: "pv", spec: {} });
+    await assert.rejects(claim("odd"), /no volume plugin matched/);
   });
 
   test("places for volumes inside a volume are there", async () => {

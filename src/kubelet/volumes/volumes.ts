@@ -1,9 +1,12 @@
-import { rm } from "node:fs/promises";
+import { readdir, rm } from "node:fs/promises";
 import type { Volume } from "#api/core/volume.ts";
 import { mountsUnder, unmountUnder } from "#lib/mounts.ts";
+import { claimVolume } from "./claim.ts";
 import { emptyDirVolume } from "./empty-dir.ts";
 import { hostPathVolume } from "./host-path.ts";
+import { nfsVolume } from "./nfs.ts";
 import type { MountedVolume, VolumeContext, VolumePlugin } from "./plugin.ts";
+import { volumePath } from "./plugin.ts";
 import { configMapVolume, downwardApiVolume, projectedVolume, secretVolume } from "./written-volumes.ts";
 
 /** The kinds of volumes that need nothing but this node. */
@@ -14,6 +17,8 @@ export const localVolumePlugins: readonly VolumePlugin[] = [
   secretVolume,
   downwardApiVolume,
   projectedVolume,
+  nfsVolume,
+  claimVolume([]),
 ];
 
 export function pluginFor(plugins: readonly VolumePlugin[], volume: Volume): VolumePlugin {
@@ -43,6 +48,16 @@ export async function mountVolume(
     return await pluginFor(plugins, volume).mount(context, volume);
   } catch (error) {
     throw new VolumeError(volume.name, error);
+  }
+}
+
+/** Lets the plugins undo what they did for the volumes of a pod, as its directory shows them. */
+export async function unmountVolumes(plugins: readonly VolumePlugin[], podDir: string): Promise<void> {
+  for (const plugin of plugins) {
+    if (!plugin.unmount) continue;
+    const dir = volumePath(podDir, plugin.name, "");
+    const names = await readdir(dir).catch(() => []);
+    for (const name of names) await plugin.unmount(`${dir}${name}`);
   }
 }
 

@@ -1,0 +1,83 @@
+import { mkdir, stat } from "node:fs/promises";
+import type { Volume } from "#api/core/volume.ts";
+import { isMountPoint, mount } from "#lib/mounts.ts";
+import { CommandError, runCommand } from "#lib/processes.ts";
+import { ensureHostPath } from "./host-path.ts";
+import { mountNfs } from "./nfs.ts";
+import { giveToGroup } from "./ownership.ts";
+import {
+  type ClaimedVolume,
+  type MountedVolume,
+  type PersistentSource,
+  type VolumeContext,
+  type VolumePlugin,
+  volumePath,
+} from "./plugin.ts";
+
+/** Further kinds of persistent volumes, such as those of CSI drivers. */
+export interface PersistentPlugin {
+  handles(source: PersistentSource): boolean;
+  mount(context: VolumeContext, claimed: ClaimedVolume, volume: string): Promise<MountedVolume>;
+}
+
+/** The volume that a claim is bound to: the pod's own claim, or one that is made for it. */
+export const claimVolume = (plugins: readonly PersistentPlugin[]): VolumePlugin => ({
+  name: "kubernetes.io/persistent-volume",
+  handles: (volume) => volume.persistentVolumeClaim !== undefined || volume.ephemeral !== undefined,
+
+  async mount(context, volume) {
+    const claim = claimName(context, volume);
+    const claimed = await context.sources.claimedVolume(context.pod.metadata.namespace ?? "", claim);
+    if (!claimed) throw new Error(`persistentvolumeclaim "${claim}" not found or not bound`);
+    const plugin = plugins.find((one) => one.handles(claimed.spec));
+    const mounted = plugin
+      ? await plugin.mount(context, claimed, volume.name)
+      : await mountSource(context, claimed.spec, volumePath(context.podDir, this.name, volume.name));
+    return { ...mounted, readOnly: mounted.readOnly || (volume.persistentVolumeClaim?.readOnly ?? false) };
+  },
+});
+
+const claimName = ({ pod }: VolumeContext, volume: Volume): string =>
+  volume.persistentVolumeClaim?.claimName ?? `${pod.metadata.name}-${volume.name}`;
+
+async function mountSource(context: VolumeContext, source: PersistentSource, path: string): Promise<MountedVolume> {
+  if (source.hostPath) {
+    await ensureHostPath(source.hostPath);
+    return { path: source.hostPath.path, readOnly: false };
+  }
+  if (source.nfs) return await mountNfs(source.nfs, { path, options: source.mountOptions ?? [] });
+  if (source.local) return await mountLocal(context, { ...source, local: source.local }, path);
+  throw new Error("no volume plugin matched");
+}
+
+type LocalSource = PersistentSource & Required<Pick<PersistentSource, "local">>;
+
+/** A directory or disk of this node. A disk is mounted, and formatted if it never was; or given as it is. */
+async function mountLocal({ pod }: VolumeContext, source: LocalSource, path: string): Promise<MountedVolume> {
+  const isDisk = (await stat(source.local.path)).isBlockDevice();
+  if (source.volumeMode === "Block") return { path: source.local.path, readOnly: false };
+  if (isDisk) await mountDisk(source, path);
+  const mounted = isDisk ? path : source.local.path;
+  const { fsGroup: group, fsGroupChangePolicy: policy = "Always" } = pod.spec.securityContext ?? {};
+  if (group !== undefined) await giveToGroup(mounted, { group, readOnly: false, policy });
+  return { path: mounted, readOnly: false };
+}
+
+async function mountDisk({ local, mountOptions = [] }: LocalSource, path: string): Promise<void> {
+  await mkdir(path, { recursive: true, mode: 0o750 });
+  if (await isMountPoint(path)) return;
+  const type = local.fsType || "ext4";
+  if (!(await isFormatted(local.path))) await runCommand(`mkfs.${type}`, [local.path]);
+  await mount({ type, source: local.path, target: path, options: mountOptions });
+}
+
+/** `blkid` ends with 2 when it finds no sign of a file system or partition. */
+async function isFormatted(device: string): Promise<boolean> {
+  try {
+    await runCommand("blkid", ["--probe", device]);
+    return true;
+  } catch (error) {
+    if (error instanceof CommandError && error.exitCode === 2) return false;
+    throw error;
+  }
+}
