@@ -78,8 +78,10 @@ export function createApiServer(deps: ServerDeps): ApiServer {
         const fault = "fault" in request ? request.fault : undefined;
         context = contextOf(request, traceIds, deps.clock);
         if (fault !== undefined) throw fault;
+        // Before anything is done: who could not read the answer must not have caused anything.
+        if (isNegotiated(context)) negotiate(request.headers["accept"]);
         const answer = await handleIn(context);
-        return served(context, await render(answer, renderOptions(context, deps.clock)));
+        return served(context, await rendered(answer, context, deps.clock));
       } catch (error) {
         return await renderError(request, context, toStatusError(error, request, deps.log));
       }
@@ -116,12 +118,19 @@ function traceSource(random: Random): (parent: Trace | undefined) => Trace {
   };
 }
 
+const isNegotiated = ({ info }: Context): boolean => info.isResource && !connects.has(info.subresource);
+const connects = new Set(["log", "exec", "attach", "portforward", "proxy"]);
+
 const includes: readonly IncludeObject[] = ["None", "Metadata", "Object"];
 
-function renderOptions({ request, query }: Context, clock: Clock) {
+function rendered(answer: Answer, { request, query }: Context, clock: Clock): Wire | Promise<Wire> {
   const include = includes.find((name) => name === query.get("includeObject")) ?? "Metadata";
-  return { negotiated: negotiate(request.headers["accept"]), include, now: () => clock.now() };
+  const accept = isReady(answer) ? undefined : request.headers["accept"];
+  return render(answer, { negotiated: negotiate(accept), include, now: () => clock.now() });
 }
+
+/** Streams, and documents with types of their own, are sent as they are. */
+const isReady = ({ type }: Answer): boolean => type === "bytes" || type === "stream" || type === "upgrade";
 
 const served = ({ request, trace, warnings }: Context, wire: Wire): Served => ({
   wire,

@@ -6,6 +6,7 @@ import { type Random } from "#lib/random.ts";
 import { type Informer } from "#runtime/informer.ts";
 import { type FieldError, type FieldPath, internalFault, invalidValue, root } from "#schema/field-error.ts";
 import { type WriteHook } from "../endpoints/write.ts";
+import { settleFamilies } from "./service-families.ts";
 
 export interface ServiceRanges {
   /** Where cluster addresses come from: `10.96.0.0/16`. */
@@ -74,6 +75,8 @@ async function allocate(pool: Pool, service: Service, old: Service | undefined):
   const release = (): void => {
     for (const what of claimed) pool.underway.delete(what);
   };
+  const families = [...settleFamilies(service, old)];
+  if (families.length > 0) throw invalid(Service, service.metadata.name ?? "", families);
   const faults = [...claimAddress(pool, service, claim), ...claimPorts(pool, service, claim)];
   if (faults.length > 0) {
     release();
