@@ -136,7 +136,10 @@ function subresourceEndpoints(
     ["pods/binding", bindingEndpoint(write)],
     ["pods/eviction", evictionEndpoint(write)],
     ["namespaces/finalize", finalizeEndpoint(write)],
-    ["serviceaccounts/token", tokenEndpoint({ informers, clock, issuer, audiences: [issuer], key: signingKey })],
+    [
+      "serviceaccounts/token",
+      tokenEndpoint({ informers, clock, issuer, audiences: [issuer], key: signingKey }, write.admission),
+    ],
     ...(subresources?.(write) ?? []),
   ]);
 }

@@ -120,7 +120,9 @@ async function onStream(
     if (!stream.readableEnded && hasBody(request.method)) {
       request.body = await readBody(stream, request);
     }
-    await respondHttp2(stream, await edge.serve(request));
+    const served = await edge.serve(request);
+    if (served.wire.type === "body") request.answered();
+    await respondHttp2(stream, served);
   } catch (error) {
     if (!stream.destroyed) await respondHttp2(stream, await edge.serve(faulty(request, error)));
   }
@@ -152,9 +154,10 @@ function readBody(stream: http2.ServerHttp2Stream | http.IncomingMessage, reques
       if (!encoding) resolve(collector.whole());
       else decompressed(collector.whole(), encoding).then(resolve, reject);
     });
-    stream.once("close", () =>
-      reject(new StatusError("BadRequest", "the client hung up before the body was complete")),
-    );
+    stream.once("close", () => {
+      if (stream.readableEnded) return;
+      reject(new StatusError("BadRequest", "the client hung up before the body was complete"));
+    });
   });
 }
 
@@ -251,6 +254,7 @@ async function onRequest(edge: Edge, message: http.IncomingMessage, response: ht
   try {
     if (hasBody(request.method)) request.body = await readBody(message, request);
     served = await edge.serve(request);
+    if (served.wire.type === "body") request.answered();
   } catch (error) {
     response.setHeader("connection", "close"); // The rest of the body is not read.
     served = await edge.serve(faulty(request, error));

@@ -32,6 +32,11 @@ export class WireRequest implements ApiRequest {
     return this.#abort.signal;
   }
 
+  /** The answer is on its way, whole: nobody waits for anything any more. */
+  answered(): void {
+    this.#abort = undefined;
+  }
+
   /** The client hung up. */
   gone(): void {
     this.#isGone = true;

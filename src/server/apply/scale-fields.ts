@@ -31,7 +31,9 @@ export function parentEntries(
     const path = target.paths.get(entry.apiVersion ?? "");
     if (path === undefined) continue;
     const replicas = pathSet(path);
-    const stays = newOwners.findIndex((owner) => isSameManager({ ...owner, apiVersion: entry.apiVersion ?? "" }, entry));
+    const stays = newOwners.findIndex((owner) =>
+      isSameManager({ ...owner, apiVersion: entry.apiVersion ?? "" }, entry),
+    );
     if (!owns(entry, replicas)) kept.push(entry);
     else if (stays >= 0) {
       newOwners.splice(stays, 1);

@@ -5,10 +5,12 @@ import { LocalSubjectAccessReview } from "#api/authorization/local-subject-acces
 import { SelfSubjectAccessReview } from "#api/authorization/self-subject-access-review.ts";
 import { SelfSubjectRulesReview } from "#api/authorization/self-subject-rules-review.ts";
 import { SubjectAccessReview } from "#api/authorization/subject-access-review.ts";
+import { ServiceAccount } from "#api/core/service-account.ts";
 import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
 import { invalid } from "#api/status.ts";
 import { type Clock } from "#lib/clock.ts";
 import { check } from "#schema/check.ts";
+import { type Admission } from "../admission/chain.ts";
 import { type Endpoint } from "../dispatch.ts";
 import { type Context } from "../pipeline.ts";
 import {
@@ -22,6 +24,7 @@ import { readObject } from "./body.ts";
 import { writeOptions } from "./options.ts";
 import { requestToken, type TokenIssuer } from "./token-request.ts";
 import { reviewSelf, reviewToken, type TokenReviewDeps } from "./token-review.ts";
+import { admissionRequest, type Write } from "./write.ts";
 
 export interface ReviewDeps extends AccessReviewDeps, TokenReviewDeps {
   readonly clock: Clock;
@@ -54,10 +57,17 @@ export function reviewEndpoints(deps: ReviewDeps): ReadonlyMap<string, Endpoint>
   ]);
 }
 
-/** POST serviceaccounts/NAME/token */
-export const tokenEndpoint = (issuer: TokenIssuer): Endpoint =>
-  reviewed(TokenRequest, (request, { info, warnings }) => {
+/** POST serviceaccounts/NAME/token: admitted like a write, because nodes may only ask for tokens of their pods. */
+export const tokenEndpoint = (issuer: TokenIssuer, admission: Admission): Endpoint =>
+  reviewed(TokenRequest, async (request, context) => {
+    const { info, warnings } = context;
     const { namespace, name } = info;
+    const options = writeOptions(context, "CreateOptions");
+    const write: Write = { context, resource: ServiceAccount, subresource: "token", namespace, name, options };
+    const object = { ...request, kind: TokenRequest.kind, apiVersion: apiVersionOf(TokenRequest) };
+    const admitted = admissionRequest(write, "CREATE", { object, oldObject: undefined });
+    await admission.mutate(admitted);
+    await admission.validate(admitted);
     return requestToken(issuer, { namespace, name, request, warn: (message) => warnings.push(message) });
   });
 

@@ -343,7 +343,9 @@ export function admissionRequest(
     oldObject,
     user: context.user,
     dryRun: options.dryRun,
-    signal: context.request.signal,
+    get signal() {
+      return context.request.signal;
+    },
     warn: (message) => context.warnings.push(message),
   };
 }
