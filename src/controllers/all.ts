@@ -1,5 +1,6 @@
 import { type ReconcilerFactory, type RunDeps, runReconcilers } from "#runtime/run-reconciler.ts";
 import { deploymentController } from "./deployment/deployment.ts";
+import { endpointSliceController } from "./endpoint-slice/endpoint-slice.ts";
 import { replicaSetController } from "./replica-set.ts";
 import { rootCaController } from "./root-ca.ts";
 import { serviceAccountController } from "./service-account.ts";
@@ -15,6 +16,7 @@ export const controllers = (options: ControllerOptions): readonly ReconcilerFact
   rootCaController(options.rootCa),
   replicaSetController,
   deploymentController,
+  endpointSliceController,
 ];
 
 /** Runs all controllers until the signal fires. */

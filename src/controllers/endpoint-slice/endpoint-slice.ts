@@ -1,0 +1,175 @@
+import { Node } from "#api/core/node.ts";
+import { Pod } from "#api/core/pod.ts";
+import { Service } from "#api/core/service.ts";
+import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
+import { matchesLabels } from "#api/meta/label-selector.ts";
+import { isNotFound } from "#api/status.ts";
+import { createEventRecorder, referenceTo } from "#client/events.ts";
+import { equal } from "#lib/equal.ts";
+import { type Change, type Informer } from "#runtime/informer.ts";
+import { type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
+import { isNamespaceEnding } from "../namespace-ending.ts";
+import { Pace } from "../pace.ts";
+import { isFinished, isReady } from "../pod-state.ts";
+import { addressTypesOf, endpointsOf } from "./endpoints-of.ts";
+import { managedByKey, manager, planSlices, type SlicePlan, serviceNameKey } from "./plan-slices.ts";
+import { TriggerTimes } from "./trigger-times.ts";
+
+/** Writes down, for every service with a selector, where its traffic can go. */
+export function endpointSliceController(deps: ReconcilerDeps): Reconciler<Service> {
+  const { client, informers, clock } = deps;
+  const services = informers.of(Service);
+  const pods = informers.of(Pod);
+  const nodes = informers.of(Node);
+  const slices = informers.of(EndpointSlice);
+  const events = createEventRecorder(client, { ...deps, component: "endpoint-slice-controller" });
+  const triggerTimes = new TriggerTimes();
+  const pace = new Pace(clock);
+  return {
+    name: "endpointslice",
+    reconciles: Service,
+    watches: [
+      { resource: Pod, wakes: (change: Change<Pod>) => servicesFor(change, services) },
+      { resource: EndpointSlice, wakes: serviceOf },
+    ],
+
+    async reconcile(service, signal) {
+      const { selector, type } = service.spec;
+      if (type === "ExternalName" || !selector || Object.keys(selector).length === 0) return;
+      const waitMs = pace.waitMs(service);
+      if (waitMs > 0) return { afterMs: waitMs };
+      const { namespace = "", name = "" } = service.metadata;
+      const selected = pods.list(namespace).filter(({ metadata }) => matchesLabels(selector, metadata.labels));
+      const existing = slices
+        .by("service", `${namespace}/${name}`)
+        .filter(({ metadata }) => metadata.labels?.[managedByKey] === manager && !metadata.deletionTimestamp);
+      const plan = planAll(service, { selected, existing, nodes });
+      const time = triggerTimes.next(service, selected);
+      try {
+        await carryOut(deps, { service, plan, time }, signal);
+        if (plan.homeless.length > 0) throw homelessError(service, plan.homeless);
+      } catch (error) {
+        if (signal.aborted) throw error;
+        const why = error instanceof Error ? error.message : String(error);
+        const message = `Error updating Endpoint Slices for Service ${namespace}/${name}: ${why}`;
+        events.event(referenceTo(Service, service), "Warning", "FailedToUpdateEndpointSlices", message);
+        throw error;
+      }
+      pace.settled(service, selected.length);
+      return undefined;
+    },
+    async gone(ref) {
+      triggerTimes.forget(ref);
+      pace.forget(ref);
+    },
+  };
+}
+
+interface FullPlan extends SlicePlan {
+  readonly homeless: Pod[];
+}
+
+function planAll(
+  service: Service,
+  {
+    selected,
+    existing,
+    nodes,
+  }: { readonly selected: readonly Pod[]; readonly existing: readonly EndpointSlice[]; nodes: Informer<Node> },
+): FullPlan {
+  const types = addressTypesOf(service);
+  const plan: FullPlan = { create: [], update: [], remove: [], homeless: [] };
+  const nodeOf = (name: string) => nodes.get({ name });
+  for (const type of types) {
+    const { groups, homeless } = endpointsOf(service, selected, { type, nodeOf });
+    const slices = existing.filter(({ addressType }) => addressType === type);
+    const { create, update, remove } = planSlices(service, groups, { type, slices });
+    plan.create.push(...create);
+    plan.update.push(...update);
+    plan.remove.push(...remove);
+    plan.homeless.push(...homeless);
+  }
+  plan.remove.push(...existing.filter(({ addressType }) => !types.some((type) => type === addressType)));
+  return plan;
+}
+
+function homelessError({ metadata }: Service, pods: readonly Pod[]): Error {
+  const service = `${metadata.namespace}/${metadata.name}`;
+  const texts = pods.map(
+    (pod) => `skipping Pod ${pod.metadata.name} for Service ${service}: Node ${pod.spec.nodeName} Not Found`,
+  );
+  return new Error(texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`);
+}
+
+const triggerTimeKey = "endpoints.kubernetes.io/last-change-trigger-time";
+
+async function carryOut(
+  { client }: ReconcilerDeps,
+  { service, plan, time }: { readonly service: Service; readonly plan: SlicePlan; readonly time: string | undefined },
+  signal: AbortSignal,
+): Promise<void> {
+  const annotations = (current: Readonly<Record<string, string>> | undefined): Record<string, string> => {
+    const { [triggerTimeKey]: _, ...others } = current ?? {};
+    return time ? { ...others, [triggerTimeKey]: time } : others;
+  };
+  if (!service.metadata.deletionTimestamp) {
+    try {
+      for (const slice of plan.create) {
+        const metadata = { ...slice.metadata, annotations: annotations(undefined) };
+        await client.create(EndpointSlice, { ...slice, metadata }, { signal });
+      }
+    } catch (error) {
+      if (isNamespaceEnding(error)) return;
+      throw error;
+    }
+  }
+  for (const slice of plan.update) {
+    const metadata = { ...slice.metadata, annotations: annotations(slice.metadata.annotations) };
+    await client.update(EndpointSlice, { ...slice, metadata }, { signal });
+  }
+  for (const slice of plan.remove) {
+    await client.delete(EndpointSlice, slice, { signal }).catch((error: unknown) => {
+      if (!isNotFound(error)) throw error;
+    });
+  }
+}
+
+interface Key {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** The services that select the pod, or did, if something changed that a slice shows. */
+function* servicesFor(change: Change<Pod>, services: Informer<Service>): Iterable<Key> {
+  const { object } = change;
+  const previous = change.type === "put" ? change.previous : undefined;
+  if (previous && !isVisible(previous, object)) return;
+  const { namespace = "", labels } = object.metadata;
+  const oldLabels = previous?.metadata.labels;
+  for (const { metadata, spec } of services.list(namespace)) {
+    const { selector } = spec;
+    if (!selector) continue;
+    if (!matchesLabels(selector, labels) && !(previous && matchesLabels(selector, oldLabels))) continue;
+    yield { namespace, name: metadata.name ?? "" };
+  }
+}
+
+function isVisible(before: Pod, after: Pod): boolean {
+  return (
+    Boolean(before.metadata.deletionTimestamp) !== Boolean(after.metadata.deletionTimestamp) ||
+    isReady(before) !== isReady(after) ||
+    isFinished(before) !== isFinished(after) ||
+    before.status.podIP !== after.status.podIP ||
+    before.spec.nodeName !== after.spec.nodeName ||
+    before.metadata.uid !== after.metadata.uid ||
+    !equal(before.status.podIPs, after.status.podIPs) ||
+    !equal(before.metadata.labels, after.metadata.labels)
+  );
+}
+
+/** A slice of ours that somebody else changed or deleted is put right. */
+function* serviceOf({ object }: Change<EndpointSlice>): Iterable<Key> {
+  const { namespace = "", labels } = object.metadata;
+  const name = labels?.[serviceNameKey];
+  if (name && labels?.[managedByKey] === manager) yield { namespace, name };
+}
