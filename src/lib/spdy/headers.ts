@@ -1,0 +1,40 @@
+export type SpdyHeaders = Readonly<Record<string, string>>;
+
+/** zlib's first two bytes with the preset-dictionary flag, then the checksum that names the dictionary of SPDY/3. */
+const zlibStart = Buffer.from([0x78, 0xbb, 0xe3, 0xc6, 0xa7, 0xc2]);
+
+/**
+ * Header blocks of one direction of a connection: one zlib stream, cut at the ends of blocks. The few short headers
+ * that open a stream are not worth compressing, so they go into blocks that deflate calls stored; these refer to
+ * nothing before them, and the dictionary itself is never needed.
+ */
+export class HeaderEncoder {
+  #hasStarted = false;
+
+  encode(headers: SpdyHeaders): Buffer {
+    const plain = plainBlock(headers);
+    if (plain.length > 0xffff) throw new RangeError(`headers of ${plain.length} bytes do not fit in one block`);
+    const stored = Buffer.alloc(5);
+    stored.writeUInt16LE(plain.length, 1);
+    stored.writeUInt16LE(plain.length ^ 0xffff, 3);
+    const start = this.#hasStarted ? [] : [zlibStart];
+    this.#hasStarted = true;
+    return Buffer.concat([...start, stored, plain]);
+  }
+}
+
+/** Count, then each name and value with its length before it. Names are in lower case. */
+function plainBlock(headers: SpdyHeaders): Buffer {
+  const entries = Object.entries(headers);
+  const texts = entries.flatMap(([name, value]) => [name.toLowerCase(), value]);
+  return Buffer.concat([
+    uint32(entries.length),
+    ...texts.flatMap((text) => [uint32(Buffer.byteLength(text)), Buffer.from(text)]),
+  ]);
+}
+
+function uint32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(value);
+  return bytes;
+}

@@ -1,0 +1,69 @@
+import http, { type IncomingHttpHeaders, type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
+import https from "node:https";
+import { type Duplex } from "node:stream";
+import { ignore } from "./sockets.ts";
+
+export interface UpgradeRequest {
+  readonly url: URL;
+  readonly method: string;
+  readonly headers: OutgoingHttpHeaders;
+  /** Where connections come from; it has the certificates, where they are needed. */
+  readonly agent?: http.Agent | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export type UpgradeResult =
+  | { readonly type: "upgraded"; readonly response: IncomingMessage; readonly socket: Duplex; readonly head: Buffer }
+  | { readonly type: "refused"; readonly response: IncomingMessage };
+
+/** Asks a server to make the connection into something else. */
+export function dialUpgrade({ url, method, headers, agent, signal }: UpgradeRequest): Promise<UpgradeResult> {
+  return new Promise((resolve, reject) => {
+    const { request } = url.protocol === "https:" ? https : http;
+    const options = { method, headers, ...(agent ? { agent } : {}), ...(signal ? { signal } : {}) };
+    const outgoing = request(url, options);
+    outgoing.once("upgrade", (response, socket, head) => {
+      outgoing.on("error", ignore);
+      socket.on("error", ignore);
+      resolve({ type: "upgraded", response, socket, head });
+    });
+    outgoing.once("response", (response) => resolve({ type: "refused", response }));
+    outgoing.once("error", reject);
+    outgoing.end();
+  });
+}
+
+/** Whether a request wants the connection to become something else. */
+export const isUpgrade = (headers: Readonly<Record<string, string | undefined>>): boolean =>
+  (headers["connection"] ?? "").toLowerCase().includes("upgrade") && headers["upgrade"] !== undefined;
+
+/** The answer to an upgrade, as another server gave it. */
+export function renderUpgrade({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): string {
+  let text = "HTTP/1.1 101 Switching Protocols\r\n";
+  for (let i = 0; i < rawHeaders.length; i += 2) text += `${rawHeaders[i]}: ${rawHeaders[i + 1]}\r\n`;
+  return `${text}\r\n`;
+}
+
+const passedOn = [
+  "connection",
+  "upgrade",
+  "sec-websocket-key",
+  "sec-websocket-version",
+  "sec-websocket-protocol",
+  "sec-websocket-extensions",
+  "user-agent",
+];
+
+/** What of an upgrade's headers the next server needs. */
+export function upgradeHeaders(headers: IncomingHttpHeaders | Readonly<Record<string, string | undefined>>) {
+  const result: OutgoingHttpHeaders = {};
+  for (const name of passedOn) {
+    const value = headers[name];
+    if (value !== undefined) result[name] = value;
+  }
+  // Older servers take each of these as one name, commas and all.
+  const versions = String(headers["x-stream-protocol-version"] ?? "").split(",");
+  const names = versions.map((version) => version.trim()).filter((version) => version !== "");
+  if (names.length > 0) result["x-stream-protocol-version"] = names;
+  return result;
+}
