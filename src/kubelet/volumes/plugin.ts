@@ -74,6 +74,8 @@ export interface PersistentSource {
   readonly accessModes?: readonly string[];
   readonly mountOptions?: readonly string[];
   readonly volumeMode?: string;
+  /** What attaching the volume to this node gave, which its driver wants to see. */
+  readonly publishContext?: Readonly<Record<string, string>>;
 }
 export interface CsiSource {
   readonly driver: string;

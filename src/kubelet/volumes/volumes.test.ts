@@ -23,7 +23,7 @@ import { mountsUnder } from "#lib/mounts.ts";
 import { writeAtomically } from "./atomic-writer.ts";
 import type { ClaimedVolume, VolumeContext } from "./plugin.ts";
 import { bindSubPath } from "./sub-path.ts";
-import { localVolumePlugins, mountVolume, removePodDirs } from "./volumes.ts";
+import { createVolumePlugins, mountVolume, removePodDirs } from "./volumes.ts";
 
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 const file = (text: string, mode = 0o644) => ({ content: Buffer.from(text), mode });
@@ -35,7 +35,7 @@ suite("volumes", { timeout: 30_000 }, () => {
   const configMaps = new Map<string, Partial<ConfigMap>>();
   const claims = new Map<string, ClaimedVolume>();
   const secrets = new Map<string, Partial<Secret>>();
-  const mounted = (volume: object) => mountVolume(localVolumePlugins, context, { name: "v", ...volume } as Volume);
+  const mounted = (volume: object) => mountVolume(createVolumePlugins(), context, { name: "v", ...volume } as Volume);
   const withPod = (pod: object) => {
     context = { ...context, pod: { ...context.pod, ...pod } as Pod };
   };

@@ -1,7 +1,7 @@
 import { readdir, rm } from "node:fs/promises";
 import type { Volume } from "#api/core/volume.ts";
 import { mountsUnder, unmountUnder } from "#lib/mounts.ts";
-import { claimVolume } from "./claim.ts";
+import { claimVolume, type PersistentPlugin } from "./claim.ts";
 import { emptyDirVolume } from "./empty-dir.ts";
 import { hostPathVolume } from "./host-path.ts";
 import { nfsVolume } from "./nfs.ts";
@@ -9,8 +9,16 @@ import type { MountedVolume, VolumeContext, VolumePlugin } from "./plugin.ts";
 import { volumePath } from "./plugin.ts";
 import { configMapVolume, downwardApiVolume, projectedVolume, secretVolume } from "./written-volumes.ts";
 
-/** The kinds of volumes that need nothing but this node. */
-export const localVolumePlugins: readonly VolumePlugin[] = [
+/** Kinds of volumes that need more than the node. */
+export interface FurtherPlugins {
+  readonly volumes?: readonly VolumePlugin[];
+  readonly persistent?: readonly PersistentPlugin[];
+}
+
+export const createVolumePlugins = ({
+  volumes = [],
+  persistent = [],
+}: FurtherPlugins = {}): readonly VolumePlugin[] => [
   emptyDirVolume,
   hostPathVolume,
   configMapVolume,
@@ -18,7 +26,8 @@ export const localVolumePlugins: readonly VolumePlugin[] = [
   downwardApiVolume,
   projectedVolume,
   nfsVolume,
-  claimVolume([]),
+  claimVolume(persistent),
+  ...volumes,
 ];
 
 export function pluginFor(plugins: readonly VolumePlugin[], volume: Volume): VolumePlugin {
