@@ -5,11 +5,13 @@ export interface Negotiated {
   readonly encoding: "json" | "yaml" | "protobuf";
   /** A transformation asked for with `as=`. */
   readonly as: "Table" | "PartialObjectMetadata" | "PartialObjectMetadataList" | undefined;
+  /** An answer that cannot be transformed will do as it is. */
+  readonly plainToo: boolean;
   /** `;as=APIGroupDiscoveryList;v=v2`, for discovery. */
   readonly discovery: string | undefined;
 }
 
-const plain: Negotiated = { encoding: "json", as: undefined, discovery: undefined };
+const plain: Negotiated = { encoding: "json", as: undefined, plainToo: true, discovery: undefined };
 
 const encodings: Readonly<Record<string, Negotiated["encoding"]>> = {
   "application/json": "json",
@@ -37,16 +39,17 @@ export function negotiate(accept: string | undefined): Negotiated {
 /** The first alternative that can be served; clients list what they like best first. */
 function choose(accept: string): Negotiated {
   const alternatives = accept.split(",").map(parseAlternative);
+  const plainToo = alternatives.some(({ type, parameters }) => encodings[type] && !parameters.has("as"));
   for (const { type, parameters } of alternatives.sort((a, b) => b.quality - a.quality)) {
     const encoding = encodings[type];
     if (!encoding) continue;
     const as = parameters.get("as");
-    if (as === undefined) return { encoding, as: undefined, discovery: undefined };
+    if (as === undefined) return { encoding, as: undefined, plainToo, discovery: undefined };
     const group = parameters.get("g");
-    if (group === "apidiscovery.k8s.io") return { encoding, as: undefined, discovery: parameters.get("v") };
+    if (group === "apidiscovery.k8s.io") return { encoding, as: undefined, plainToo, discovery: parameters.get("v") };
     const known = transformations.find((name) => name === as);
     if (known && group === "meta.k8s.io" && isServed(known, encoding, parameters.get("v"))) {
-      return { encoding, as: known, discovery: undefined };
+      return { encoding, as: known, plainToo, discovery: undefined };
     }
   }
   throw notAcceptable(

@@ -58,6 +58,7 @@ export function render(answer: Answer, options: RenderOptions): Wire | Promise<W
     case "watch":
       return renderWatch(answer, options);
     case "value":
+      if (options.negotiated.as && !options.negotiated.plainToo) throw notTransformable();
       return renderValue(answer, options);
     case "bytes":
       return { ...answer, type: "body", chunks: [answer.body] };
@@ -65,6 +66,11 @@ export function render(answer: Answer, options: RenderOptions): Wire | Promise<W
       return answer;
   }
 }
+
+const notTransformable = (): StatusError =>
+  notAcceptable(
+    "this answer has no metadata, so there is no table or partial object of it: accept application/json too",
+  );
 
 type ObjectAnswer = Extract<Answer, { type: "object" }>;
 

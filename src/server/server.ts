@@ -154,7 +154,7 @@ async function errorWire(request: ApiRequest, error: StatusError): Promise<Wire>
   try {
     const { encoding } = negotiate(request.headers["accept"]);
     return await render(answer, {
-      negotiated: { encoding, as: undefined, discovery: undefined },
+      negotiated: { encoding, as: undefined, plainToo: true, discovery: undefined },
       include: "Metadata",
       now,
     });

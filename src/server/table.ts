@@ -50,11 +50,11 @@ export function renderTable(
   };
 }
 
-/** Every table starts with the name; one that says nothing else has the age too. */
+/** A table starts with the name, unless it says where that stands; one that says nothing else has the age too. */
 function columnsOf(resource: Resource): readonly Column<ApiObject>[] {
   const { columns } = resource;
   if (columns.length === 0) return [nameColumn, ageColumn];
-  return columns[0]?.name === "Name" ? columns : [nameColumn, ...columns];
+  return columns.some(({ name }) => name === "Name") ? columns : [nameColumn, ...columns];
 }
 
 function cell(column: Column<ApiObject>, object: ApiObject, now: number): unknown {

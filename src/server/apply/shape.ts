@@ -128,9 +128,7 @@ function compile(schema: Exclude<Schema, { type: "lazy" }>, filter: Filter): Sha
     case "map":
       return schema.options.atomic ? leafShape : { kind: "map", value: shapeOf(schema.value) };
     case "any":
-      return schema.options.name === "runtime.RawExtension" || schema.options.name === "meta/v1.FieldsV1"
-        ? leafShape
-        : deducedShape;
+      return isOpaque(schema.options.name) ? leafShape : deducedShape;
     case "list": {
       if (schema.options.list === "set") return setShape;
       if (schema.options.list !== "map") return leafShape;
@@ -143,6 +141,9 @@ function compile(schema: Exclude<Schema, { type: "lazy" }>, filter: Filter): Sha
       return leafShape;
   }
 }
+
+/** JSON that has a meaning of its own only as a whole. */
+const isOpaque = (name = ""): boolean => name.endsWith(".RawExtension") || name.endsWith(".FieldsV1");
 
 function keysOf(item: Schema, names: readonly string[]): { name: string; default: unknown }[] {
   const fields = item.type === "object" ? item.fields : {};

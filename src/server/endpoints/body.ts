@@ -54,8 +54,8 @@ export function decodeRaw(context: Context, expected: Expected, raw: RawBody, op
     const duplicates = raw.text === undefined ? [] : duplicateKeys(raw.text, keys);
     if (unknown.length === 0 && duplicates.length === 0) return value;
     const faults = [
-      ...duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`),
       ...unknown.map((path) => `unknown field ${JSON.stringify(path)}`),
+      ...duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`),
     ];
     if (options.fieldValidation === "Strict") throw asKind(`strict decoding error: ${faults.join(", ")}`);
     context.warnings.push(...faults);
