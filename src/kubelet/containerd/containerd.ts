@@ -8,7 +8,7 @@ import { isRunning, listProcesses, signalProcess, startDaemon } from "#lib/proce
 import { neverAborted } from "#lib/tasks.ts";
 import { ContainerdRuntime } from "../runtime/containerd.ts";
 import { renderContainerdConfig } from "./config.ts";
-import { type HostFacts, probeHost } from "./host.ts";
+import { type HostFacts, missingPrograms, probeHost } from "./host.ts";
 import { type ContainerdPaths, containerdPaths } from "./paths.ts";
 import { sweepLeftovers } from "./sweep.ts";
 
@@ -132,7 +132,7 @@ async function runningPid(paths: ContainerdPaths): Promise<number | undefined> {
 /** Starts it and waits until it answers. */
 async function launch(paths: ContainerdPaths, { clock, log, signal }: Deps & { signal: AbortSignal }): Promise<number> {
   await rm(paths.socket, { force: true });
-  const { pid, ended } = await startDaemon("containerd", ["--config", paths.config], paths.log);
+  const { pid, ended } = await startDaemon("containerd", ["--config", paths.config], paths.log).catch(explainMissing);
   await writeFile(paths.pidFile, String(pid));
   let over: string | undefined;
   void ended.then((reason) => {
@@ -150,6 +150,13 @@ async function launch(paths: ContainerdPaths, { clock, log, signal }: Deps & { s
 }
 
 const startTimeoutMs = 30_000;
+
+async function explainMissing(cause: unknown): Promise<never> {
+  const missing = await missingPrograms();
+  if (missing.length === 0) throw cause;
+  const hint = "Debian has them in containerd, runc, containernetworking-plugins and iptables";
+  throw new Error(`pods cannot run here for want of ${missing.join(", ")} (${hint})`, { cause });
+}
 
 async function answers(paths: ContainerdPaths, deps: Deps, timeoutMs: number): Promise<boolean> {
   using runtime = new ContainerdRuntime({ address: `unix://${paths.socket}`, ...deps });

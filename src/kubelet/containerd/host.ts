@@ -22,7 +22,7 @@ export async function probeHost(dataDir: string): Promise<HostFacts> {
   ]);
   return {
     cgroups,
-    // Without a systemd that owns the tree, a driver that asks it would wait for ever.
+    // It works with and without systemd, and is the faster one.
     cgroupDriver: "cgroupfs",
     canRaisePriority,
     hasAppArmor: existsSync("/sys/kernel/security/apparmor") && existsSync("/sbin/apparmor_parser"),
@@ -30,6 +30,20 @@ export async function probeHost(dataDir: string): Promise<HostFacts> {
     cniBinDir: cniBinDirs.find((dir) => existsSync(`${dir}/bridge`)) ?? "/opt/cni/bin",
   };
 }
+
+/** Programs that real pods need and this machine has not; empty if they can run. */
+export async function missingPrograms(): Promise<string[]> {
+  const wanted = ["containerd", "ctr", "runc", "mount", "umount", "iptables"];
+  const found = await Promise.all(wanted.map((name) => isProgram(name)));
+  const missing = wanted.filter((_, at) => !found[at]);
+  return cniBinDirs.some((dir) => existsSync(`${dir}/bridge`)) ? missing : [...missing, "CNI plugins"];
+}
+
+const isProgram = async (name: string): Promise<boolean> =>
+  await runCommand("sh", ["-c", `command -v ${name}`]).then(
+    () => true,
+    () => false,
+  );
 
 const cniBinDirs = ["/usr/lib/cni", "/opt/cni/bin", "/usr/libexec/cni"];
 const cgroup2Magic = 0x63677270;

@@ -1,4 +1,5 @@
 import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { runCommand } from "#lib/processes.ts";
 
 export interface PodNetwork {
   /** Unique on the machine: address leases are kept by it. */
@@ -51,4 +52,32 @@ export async function writeCniConfig(confDir: string, network: PodNetwork): Prom
   const draft = `${confDir}/.draft`;
   await writeFile(draft, renderCniConfig(network));
   await rename(draft, `${confDir}/${file}`);
+}
+
+/** Removes what the plugins leave on the machine when the last pod is gone: the bridge, and rules that serve nobody. */
+export async function removePodNetwork(bridge: string): Promise<void> {
+  const links = await runCommand("ip", ["-json", "link", "show", "type", "bridge"]);
+  if (links.stdout.includes(`"${bridge}"`)) await runCommand("ip", ["link", "delete", bridge]);
+  for (const family of ["iptables", "ip6tables"]) await removeHostPortChains(family);
+}
+
+/** Other users of the plugins share these chains: they go only if no pod has a port in them. */
+async function removeHostPortChains(family: string): Promise<void> {
+  const rules = await runCommand(family, ["--table", "nat", "--list-rules"]).then(
+    ({ stdout }) => stdout.split("\n"),
+    () => [], // The machine has no such rules at all.
+  );
+  const chains = ["CNI-HOSTPORT-DNAT", "CNI-HOSTPORT-MASQ", "CNI-HOSTPORT-SETMARK"];
+  const isUsed = rules.some((rule) => rule.startsWith("-A CNI-HOSTPORT-DNAT ") || rule.startsWith("-N CNI-DN-"));
+  const there = chains.filter((chain) => rules.includes(`-N ${chain}`));
+  if (isUsed || there.length === 0) return;
+  const jumps = rules.filter((rule) => /^-A (PREROUTING|OUTPUT|POSTROUTING) .*-j CNI-HOSTPORT-/.test(rule));
+  const steps = [
+    "*nat",
+    ...jumps.map((rule) => rule.replace("-A", "-D")),
+    ...there.map((chain) => `-F ${chain}`),
+    ...there.map((chain) => `-X ${chain}`),
+    "COMMIT\n",
+  ];
+  await runCommand(`${family}-restore`, ["--noflush"], { input: steps.join("\n") });
 }

@@ -16,7 +16,7 @@ import { buildBusyboxImage } from "../images/busybox-image.ts";
 import { buildImageArchive } from "../images/image-archive.ts";
 import { ensurePauseImage, importImage, pauseImageName } from "../images/import.ts";
 import { ImagePuller } from "../images/puller.ts";
-import { writeCniConfig } from "../network/cni.ts";
+import { removePodNetwork, writeCniConfig } from "../network/cni.ts";
 import { imageVolume } from "../volumes/image-volume.ts";
 import type { VolumeContext } from "../volumes/plugin.ts";
 import { unmountVolumes } from "../volumes/volumes.ts";
@@ -34,6 +34,14 @@ suite("ContainerdRuntime, on a containerd of its own", { timeout: 120_000 }, () 
   let stop = new AbortController();
 
   const start = () => startContainerd({ dataDir, sandboxImage: pauseImageName, ...base, signal: stop.signal });
+
+  const startPod = async (sandbox: SandboxConfig, script: string) => {
+    await mkdir(sandbox.logDirectory, { recursive: true });
+    const sandboxId = await runtime.runSandbox(sandbox);
+    const id = await runtime.createContainer({ sandboxId, config: aContainer(["sh", "-c", script]), sandbox });
+    await runtime.startContainer(id);
+    return { sandboxId, id };
+  };
 
   before(async () => {
     dataDir = await mkdtemp(`${tmpdir()}/orlop-containerd-`);
@@ -58,7 +66,8 @@ suite("ContainerdRuntime, on a containerd of its own", { timeout: 120_000 }, () 
     runtime.close();
     signalProcess(containerd.pid(), "SIGKILL"); // It must leave nothing even then.
     await stopContainerd({ dataDir, ...base, removeData: true });
-    await runCommand("ip", ["link", "delete", bridge]);
+    await removePodNetwork(bridge);
+    await removePodNetwork(bridge);
     await rm(dataDir, { recursive: true });
     await assertNothingLeft(containerd, dataDir);
   });
@@ -143,6 +152,28 @@ suite("ContainerdRuntime, on a containerd of its own", { timeout: 120_000 }, () 
     reader.abort();
     await runtime.stopSandbox(sandboxId);
     await runtime.removeSandbox(sandboxId);
+  });
+
+  test("pods reach each other, and a host port leads to its pod", async () => {
+    const base = aSandbox({ dataDir, cgroupRoot: containerd.paths.cgroupRoot, name: "server" });
+    const hostPort = 20_000 + (Number.parseInt(nodeId(dataDir).slice(0, 4), 16) % 10_000);
+    const ports = [{ protocol: "TCP", containerPort: 8080, hostPort, hostIp: "" }] as const;
+    const server = await startPod({ ...base, ports }, "echo hi > /tmp/x; exec httpd -f -p 8080 -h /tmp");
+    const other = aSandbox({ dataDir, cgroupRoot: containerd.paths.cgroupRoot, name: "client" });
+    const client = await startPod(other, "exec sleep 600");
+    const ip = (await runtime.sandboxStatus(server.sandboxId))?.ips[0];
+
+    const fetch = ["wget", "-q", "-O", "-", `http://${ip}:8080/x`];
+    await until(async () => (await runtime.execSync(client.id, fetch)).exitCode === 0);
+    const byPod = await runtime.execSync(client.id, fetch);
+    const byHost = await (await globalThis.fetch(`http://127.0.0.1:${hostPort}/x`)).text();
+
+    assert.equal(Buffer.from(byPod.stdout).toString(), "hi\n");
+    assert.equal(byHost, "hi\n");
+    for (const { sandboxId } of [server, client]) {
+      await runtime.stopSandbox(sandboxId);
+      await runtime.removeSandbox(sandboxId);
+    }
   });
 
   test("a container that uses too much memory is killed and says so", async () => {
@@ -234,7 +265,7 @@ suite("ContainerdRuntime, on a containerd of its own", { timeout: 120_000 }, () 
 
     assert.deepEqual((await again).value, { type: "resync" });
     reader.abort();
-    while (!isRunning(containerd.pid()) || !(await answers(runtime))) await systemClock.sleep(20);
+    await until(async () => isRunning(containerd.pid()) && (await answers(runtime)));
     assert(container);
     assert.equal((await runtime.containerStatus(container.id))?.state, "running");
   });
@@ -247,12 +278,11 @@ async function answers(runtime: ContainerdRuntime): Promise<boolean> {
   );
 }
 
-async function networkReady(runtime: ContainerdRuntime): Promise<void> {
-  for (;;) {
-    const conditions = await runtime.conditions();
-    if (conditions.every(({ status }) => status)) return;
-    await systemClock.sleep(20);
-  }
+const networkReady = (runtime: ContainerdRuntime): Promise<void> =>
+  until(async () => (await runtime.conditions()).every(({ status }) => status));
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  while (!(await condition())) await systemClock.sleep(20);
 }
 
 async function collect(events: AsyncIterable<RuntimeEvent>): Promise<RuntimeEvent[]> {
