@@ -65,7 +65,7 @@ export async function removePodNetwork(bridge: string): Promise<void> {
 async function removeHostPortChains(family: string): Promise<void> {
   const rules = await runCommand(family, ["--table", "nat", "--list-rules"]).then(
     ({ stdout }) => stdout.split("\n"),
-    () => [], // The machine has no such rules at all.
+    (): string[] => [], // The machine has no such rules at all.
   );
   const chains = ["CNI-HOSTPORT-DNAT", "CNI-HOSTPORT-MASQ", "CNI-HOSTPORT-SETMARK"];
   const isUsed = rules.some((rule) => rule.startsWith("-A CNI-HOSTPORT-DNAT ") || rule.startsWith("-N CNI-DN-"));

@@ -132,7 +132,7 @@ export class SimulatedRuntime implements ContainerRuntime {
   async createContainer({ sandboxId, config }: CreateContainer) {
     const sandbox = this.#sandboxes.get(sandboxId);
     if (sandbox?.status.state !== "ready") throw new GrpcError("NOT_FOUND", `sandbox ${sandboxId} is not running`);
-    if (!this.#images.has(config.image)) throw new GrpcError("NOT_FOUND", `image ${config.image} is not there`);
+    if (!this.#image(config.image)) throw new GrpcError("NOT_FOUND", `image ${config.image} is not there`);
     const id = randomHex(this.#random, 32);
     const { name, attempt, image, labels, annotations, logPath } = config;
     const about = { id, name, attempt, image, imageRef: image, labels, annotations, logPath };
@@ -211,7 +211,7 @@ export class SimulatedRuntime implements ContainerRuntime {
   }
 
   async imageStatus(name: string): Promise<Image | undefined> {
-    return this.#images.get(name);
+    return this.#image(name);
   }
 
   async listImages(): Promise<Image[]> {
@@ -224,12 +224,12 @@ export class SimulatedRuntime implements ContainerRuntime {
     const digest = `sha256:${createHash("sha256").update(name).digest("hex")}`;
     const repository = name.replace(/(@.*|:[^/:]*)$/, "");
     const about = { tags: [name], digests: [`${repository}@${digest}`], sizeBytes: 1 << 20, username: "" };
-    this.#images.set(name, { id: digest, ...about, pinned: false });
-    return name;
+    this.#images.set(digest, { id: digest, ...about, pinned: false });
+    return digest;
   }
 
   async removeImage(name: string) {
-    this.#images.delete(name);
+    this.#images.delete(this.#image(name)?.id ?? "");
   }
 
   async imageFilesystems() {
@@ -265,6 +265,12 @@ export class SimulatedRuntime implements ContainerRuntime {
     const container = this.#containers.get(id);
     if (!container) throw new GrpcError("NOT_FOUND", `container ${id} is not there`);
     return container;
+  }
+
+  /** By id or by one of its names. */
+  #image(name: string): Image | undefined {
+    const byId = this.#images.get(name);
+    return byId ?? this.#images.values().find(({ tags, digests }) => tags.includes(name) || digests.includes(name));
   }
 
   #forget(id: string): void {
