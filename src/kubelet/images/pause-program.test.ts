@@ -4,10 +4,12 @@ import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import { goArchitecture } from "#lib/processes.ts";
 import { buildPauseImage } from "./import.ts";
 import { pauseProgram } from "./pause-program.ts";
 
+const sigTimedWait = goArchitecture() === "arm64" ? 137 : 128;
 const machine = goArchitecture() === "arm64" ? "arm64" : "amd64";
 
 for (const signal of ["SIGTERM", "SIGINT"] as const) {
@@ -17,9 +19,9 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
     await writeFile(`${dir}/pause`, pauseProgram(machine), { mode: 0o755 });
     const child = spawn(`${dir}/pause`, { stdio: "ignore" });
     await once(child, "spawn");
-    // It takes signals only from when it has blocked them.
-    while (!(await readFile(`/proc/${child.pid}/status`, "utf8")).includes("SigBlk:\t0000000000014002")) {
-      // Look again.
+    // It takes signals only from when it waits for them.
+    while (!(await readFile(`/proc/${child.pid}/syscall`, "utf8")).startsWith(`${sigTimedWait} `)) {
+      await setImmediate();
     }
 
     child.kill("SIGCHLD");
