@@ -1,0 +1,250 @@
+import { type OwnerReference } from "#api/meta/object-meta.ts";
+import { type ApiObject, type Resource } from "#api/resource.ts";
+import { isConflict, isNotFound } from "#api/status.ts";
+import { LruMap } from "#lib/lru-map.ts";
+import { isAbort, runTogether } from "#lib/tasks.ts";
+import { type Cause, type RunDeps } from "#runtime/run-reconciler.ts";
+import { WorkQueue } from "#runtime/work-queue.ts";
+import { currentTrace, parseTraceparent } from "#trace/trace.ts";
+import { keyOf, OwnerGraph, ownerPlace, type Place } from "./owner-graph.ts";
+import {
+  foregroundFinalizer,
+  isBlocking,
+  isDeletingDependents,
+  isOrphaningDependents,
+  type Owners,
+  orphanFinalizer,
+  planCollection,
+} from "./plan-collection.ts";
+
+export interface GarbageCollectorDeps extends RunDeps {
+  /** Every kind there is; asked again from time to time, as custom kinds come and go. */
+  resources(): readonly Resource[];
+}
+
+const workers = 20;
+const refreshMs = 30_000;
+const rememberedAbsent = 4096;
+
+/**
+ * Deletes what has lost its last owner, and carries out the two slower ways of deleting: dependents first
+ * (foreground), and without dependents (orphan). Unlike the reconcilers it follows all kinds at once.
+ */
+export async function runGarbageCollector(deps: GarbageCollectorDeps, signal: AbortSignal): Promise<void> {
+  const queue = new WorkQueue<Cause>({ clock: deps.clock });
+  deps.onQueue?.("garbage-collector", queue);
+  const places = new Map<string, Place>();
+  const graph = new OwnerGraph(deps.informers, (place, trace) => {
+    const key = keyOf(place);
+    places.set(key, place);
+    queue.add(key, trace ? { trace, atMs: deps.clock.now() } : undefined);
+  });
+  const close = () => queue.close();
+  signal.addEventListener("abort", close, { once: true });
+  if (signal.aborted) close();
+  try {
+    await graph.follow(collectable(deps), signal);
+    const collector = new Collector(deps, graph);
+    const work = async (stop: AbortSignal): Promise<void> => {
+      for (let next = await queue.next(); next; next = await queue.next()) {
+        const { key, cause } = next;
+        const place = places.get(key);
+        places.delete(key);
+        const trace = parseTraceparent(cause?.trace);
+        const collect = () => collector.collect(place, stop);
+        try {
+          await (trace ? currentTrace.run(trace, collect) : collect());
+          queue.forget(key);
+        } catch (error) {
+          if (stop.aborted) return;
+          if (place && !places.has(key)) places.set(key, place);
+          const retryMs = queue.addFailed(key, cause);
+          if (!isConflict(error)) deps.log.warn("garbage collection failed", { object: key, error, retryMs });
+        } finally {
+          queue.done(key);
+        }
+      }
+    };
+    const refresh = async (stop: AbortSignal): Promise<void> => {
+      while (!stop.aborted) {
+        await deps.clock.sleep(refreshMs, stop);
+        await graph.follow(collectable(deps), stop);
+      }
+    };
+    await runTogether(signal, [...Array.from({ length: workers }, () => work), refresh]);
+  } catch (error) {
+    if (!isAbort(error, signal)) throw error;
+  } finally {
+    graph.close();
+    signal.removeEventListener("abort", close);
+    close();
+  }
+}
+
+/** Events go by themselves, and there are many. */
+const collectable = (deps: GarbageCollectorDeps): Resource[] =>
+  deps
+    .resources()
+    .filter(
+      ({ verbs, plural, storedAs }) =>
+        !storedAs && plural !== "events" && verbs.includes("delete") && verbs.includes("watch"),
+    );
+
+/** What is done about one object. */
+class Collector {
+  readonly #deps: GarbageCollectorDeps;
+  readonly #graph: OwnerGraph;
+  /** Owners that are known to be gone; a uid never comes back. */
+  readonly #absent = new LruMap<string, true>(rememberedAbsent);
+
+  constructor(deps: GarbageCollectorDeps, graph: OwnerGraph) {
+    this.#deps = deps;
+    this.#graph = graph;
+  }
+
+  async collect(place: Place | undefined, signal: AbortSignal): Promise<void> {
+    const object = place && this.#graph.get(place);
+    if (!object) return;
+    if (isOrphaningDependents(object)) await this.#orphan(place, object, signal);
+    else if (isDeletingDependents(object)) await this.#deleteForeground(place, object, signal);
+    else if (!object.metadata.deletionTimestamp) await this.#check(place, signal);
+  }
+
+  /** Takes the owner off all that it owns, then lets it go. */
+  async #orphan(place: Place, owner: ApiObject, signal: AbortSignal): Promise<void> {
+    const { uid = "" } = owner.metadata;
+    const dependents = this.#graph.dependentsOf(uid);
+    await Promise.all(dependents.map((dependent) => this.#unlink(dependent, [uid], signal)));
+    await this.#removeFinalizer(place, orphanFinalizer, signal);
+  }
+
+  /** Lets the owner go once nothing that it must wait for is left. */
+  async #deleteForeground(place: Place, owner: ApiObject, signal: AbortSignal): Promise<void> {
+    const { uid = "" } = owner.metadata;
+    const isLeft = (dependent: Place): boolean => {
+      const object = this.#graph.get(dependent);
+      return object !== undefined && isBlocking(object, uid);
+    };
+    if (!this.#graph.dependentsOf(uid).some(isLeft)) await this.#removeFinalizer(place, foregroundFinalizer, signal);
+  }
+
+  async #check(place: Place, signal: AbortSignal): Promise<void> {
+    const latest = await this.#read(place, signal);
+    if (!latest || latest.metadata.deletionTimestamp) return;
+    const owners = await this.#classify(place, latest.metadata.ownerReferences ?? [], signal);
+    if (!owners) return;
+    const dependents = this.#graph.dependentsOf(latest.metadata.uid ?? "").flatMap((dependent) => {
+      const object = this.#graph.get(dependent);
+      return object ? [object] : [];
+    });
+    const plan = planCollection(latest, owners, dependents);
+    if (plan.type === "unlink") await this.#unlink(place, plan.uids, signal);
+    if (plan.type !== "delete") return;
+    const current = plan.unblock ? await this.#unblock(place, latest, signal) : latest;
+    await this.#delete(place, { object: current, policy: plan.policy }, signal);
+  }
+
+  /** undefined: its owner cannot be looked up, and it stays. */
+  async #classify(
+    place: Place,
+    references: readonly OwnerReference[],
+    signal: AbortSignal,
+  ): Promise<Owners | undefined> {
+    const owners = { solid: [], dangling: [], waiting: [] } as Record<keyof Owners, OwnerReference[]>;
+    for (const reference of references) {
+      const resource = this.#graph.resourceOf(reference);
+      const { apiVersion, kind, name } = reference;
+      if (!resource) throw new Error(`owner ${kind} ${name} is of a kind that is not served: ${apiVersion}`);
+      if (resource.scope === "Namespaced" && !place.namespace) {
+        const owner = `${kind} ${name}`;
+        this.#deps.log.info("a cluster-wide object names an owner in a namespace", { object: keyOf(place), owner });
+        return undefined;
+      }
+      const owner = await this.#owner(ownerPlace(resource, reference, place.namespace), reference, signal);
+      if (!owner) owners.dangling.push(reference);
+      else if (isDeletingDependents(owner)) owners.waiting.push(reference);
+      else owners.solid.push(reference);
+    }
+    return owners;
+  }
+
+  /** Asks the server: the informers may not have seen a new owner yet. */
+  async #owner(place: Place, { uid }: OwnerReference, signal: AbortSignal): Promise<ApiObject | undefined> {
+    const key = `${keyOf(place)} ${uid}`;
+    if (this.#absent.get(key)) return undefined;
+    const owner = await this.#read(place, signal);
+    if (owner?.metadata.uid === uid) return owner;
+    this.#absent.set(key, true);
+    return undefined;
+  }
+
+  async #read({ resource, ...ref }: Place, signal: AbortSignal): Promise<ApiObject | undefined> {
+    try {
+      return await this.#deps.client.get(resource, ref, { signal });
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async #delete(
+    { resource, ...ref }: Place,
+    { object, policy }: { readonly object: ApiObject; readonly policy: "Orphan" | "Foreground" | "Background" },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { uid = "", resourceVersion = "" } = object.metadata;
+    // With its version: an owner that it was given this moment must save it.
+    const preconditions = { uid, resourceVersion };
+    try {
+      await this.#deps.client.delete(resource, ref, { propagationPolicy: policy, preconditions, signal });
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+  }
+
+  async #unlink(place: Place, uids: readonly string[], signal: AbortSignal): Promise<void> {
+    await this.#change(place, signal, ({ metadata }) => {
+      const left = (metadata.ownerReferences ?? []).filter(({ uid }) => !uids.includes(uid));
+      if (left.length === (metadata.ownerReferences?.length ?? 0)) return undefined;
+      return { ownerReferences: left.length > 0 ? left : null };
+    });
+  }
+
+  async #unblock(place: Place, object: ApiObject, signal: AbortSignal): Promise<ApiObject> {
+    const changed = await this.#change(place, signal, ({ metadata }) => ({
+      ownerReferences: (metadata.ownerReferences ?? []).map((reference) => ({
+        ...reference,
+        blockOwnerDeletion: false,
+      })),
+    }));
+    return changed ?? object;
+  }
+
+  async #removeFinalizer(place: Place, finalizer: string, signal: AbortSignal): Promise<void> {
+    await this.#change(place, signal, ({ metadata }) => {
+      const left = (metadata.finalizers ?? []).filter((name) => name !== finalizer);
+      if (left.length === (metadata.finalizers?.length ?? 0)) return undefined;
+      return { finalizers: left.length > 0 ? left : null };
+    });
+  }
+
+  /** Writes a change of metadata to the object as it is now; nothing, if there is none to make or it is gone. */
+  async #change(
+    place: Place,
+    signal: AbortSignal,
+    change: (object: ApiObject) => object | undefined,
+  ): Promise<ApiObject | undefined> {
+    const { resource, ...ref } = place;
+    const object = await this.#read(place, signal);
+    const metadata = object && change(object);
+    if (!metadata) return undefined;
+    const { uid, resourceVersion } = object.metadata;
+    const body = { metadata: { ...metadata, uid, resourceVersion } };
+    try {
+      return await this.#deps.client.patch(resource, ref, { type: "merge", body }, { signal });
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,167 @@
+import { type OwnerReference } from "#api/meta/object-meta.ts";
+import { type ApiObject, type Resource } from "#api/resource.ts";
+import { equal } from "#lib/equal.ts";
+import { type Change, type Informer, type Informers } from "#runtime/informer.ts";
+
+/** Where an object is. */
+export interface Place {
+  readonly resource: Resource;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+type Wake = (place: Place, trace: string | undefined) => void;
+
+/**
+ * Who owns what, across all kinds, as the informers show it, and which objects a change concerns.
+ *
+ *     dependents   uid of the owner -> "apps/replicasets/ns/name" -> place
+ */
+export class OwnerGraph {
+  readonly #informers: Informers;
+  readonly #wake: Wake;
+  readonly #dependents = new Map<string, Map<string, Place>>();
+  readonly #kinds = new Map<string, { readonly informer: Informer; stop(): void }>();
+  /** Until all kinds are known, an owner that is not there may only not have been read yet. */
+  #isComplete = false;
+
+  constructor(informers: Informers, wake: Wake) {
+    this.#informers = informers;
+    this.#wake = wake;
+  }
+
+  /** Takes in the objects of these kinds, one kind after another, and forgets kinds that are no longer there. */
+  async follow(resources: readonly Resource[], signal: AbortSignal): Promise<void> {
+    const wanted = new Map(resources.map((resource) => [kindOf(resource), resource]));
+    for (const [kind, { stop }] of this.#kinds) {
+      if (wanted.has(kind)) continue;
+      stop();
+      this.#kinds.delete(kind);
+    }
+    for (const [kind, resource] of wanted) {
+      if (this.#kinds.has(kind)) continue;
+      const informer = this.#informers.of(resource);
+      await informer.synced(signal);
+      const stop = informer.subscribe((change) => this.#take(resource, change));
+      this.#kinds.set(kind, { informer, stop });
+    }
+    if (!this.#isComplete) this.#complete();
+  }
+
+  close(): void {
+    for (const { stop } of this.#kinds.values()) stop();
+  }
+
+  get({ resource, namespace, name }: Place): ApiObject | undefined {
+    return this.#kinds.get(kindOf(resource))?.informer.get({ namespace, name });
+  }
+
+  /** The places of what has this owner. */
+  dependentsOf(uid: string): Place[] {
+    return [...(this.#dependents.get(uid)?.values() ?? [])];
+  }
+
+  /** The kind that a reference speaks of; undefined if there is none such. */
+  resourceOf({ apiVersion, kind }: Pick<OwnerReference, "apiVersion" | "kind">): Resource | undefined {
+    return this.#kinds.get(`${groupOf(apiVersion)}/${kind}`)?.informer.resource;
+  }
+
+  /** Everything that was not certain while kinds were missing. */
+  #complete(): void {
+    this.#isComplete = true;
+    for (const { informer } of this.#kinds.values()) {
+      for (const object of informer.list()) this.#judge(informer.resource, object, undefined);
+    }
+  }
+
+  #take(resource: Resource, change: Change<ApiObject>): void {
+    const { object, trace } = change;
+    const before = change.type === "delete" ? object : change.previous;
+    const after = change.type === "delete" ? undefined : object;
+    const old = before?.metadata.ownerReferences ?? none;
+    const now = after?.metadata.ownerReferences ?? none;
+    if (old.length > 0 || now.length > 0) this.#relink(placeOf(resource, object), { old, now, trace });
+    if (!this.#isComplete) return;
+    if (change.type === "delete") this.#wakeAfter(object, trace);
+    else if (now.length > 0 || object.metadata.deletionTimestamp) this.#judge(resource, object, change);
+  }
+
+  #relink(
+    place: Place,
+    { old, now, trace }: { old: readonly OwnerReference[]; now: readonly OwnerReference[]; trace: string | undefined },
+  ): void {
+    const key = keyOf(place);
+    for (const reference of old) {
+      const next = now.find(({ uid }) => uid === reference.uid);
+      // An owner that waited for this one need not wait any longer.
+      if (reference.blockOwnerDeletion && !next?.blockOwnerDeletion) this.#wakeOwner(reference, place, trace);
+      if (next) continue;
+      const entry = this.#dependents.get(reference.uid);
+      entry?.delete(key);
+      if (entry?.size === 0) this.#dependents.delete(reference.uid);
+    }
+    for (const { uid } of now) {
+      const entry = this.#dependents.get(uid);
+      if (entry) entry.set(key, place);
+      else this.#dependents.set(uid, new Map([[key, place]]));
+    }
+  }
+
+  /** The owner is gone: who still has it? */
+  #wakeAfter({ metadata }: ApiObject, trace: string | undefined): void {
+    for (const dependent of this.dependentsOf(metadata.uid ?? "")) this.#wake(dependent, trace);
+  }
+
+  #wakeOwner(reference: OwnerReference, { namespace }: Place, trace: string | undefined): void {
+    const resource = this.resourceOf(reference);
+    if (resource) this.#wake(ownerPlace(resource, reference, namespace), trace);
+  }
+
+  /** Wakes an object that lost an owner or that is being deleted in one of the two ways that concern its dependents. */
+  #judge(resource: Resource, object: ApiObject, change: Change<ApiObject> | undefined): void {
+    const { metadata } = object;
+    const previous = change?.type === "put" ? change.previous : undefined;
+    const trace = change?.trace;
+    const place = placeOf(resource, object);
+    const isNewsOfDeletion =
+      metadata.deletionTimestamp !== undefined &&
+      (metadata.finalizers?.length ?? 0) > 0 &&
+      !(previous?.metadata.deletionTimestamp && equal(previous.metadata.finalizers, metadata.finalizers));
+    if (isNewsOfDeletion) {
+      this.#wake(place, trace);
+      this.#wakeAfter(object, trace);
+      return;
+    }
+    const known = new Set(previous?.metadata.ownerReferences?.map(({ uid }) => uid));
+    const isUncertain = ({ uid, ...reference }: OwnerReference): boolean =>
+      !known.has(uid) && !this.#isThere({ uid, ...reference }, place);
+    if (metadata.ownerReferences?.some(isUncertain)) this.#wake(place, trace);
+  }
+
+  #isThere(reference: OwnerReference, { namespace }: Place): boolean {
+    const resource = this.resourceOf(reference);
+    const owner = resource && this.get(ownerPlace(resource, reference, namespace));
+    return owner?.metadata.uid === reference.uid && !owner.metadata.deletionTimestamp;
+  }
+}
+
+const none: readonly OwnerReference[] = [];
+
+const kindOf = ({ group, kind }: Resource): string => `${group}/${kind}`;
+const groupOf = (apiVersion: string): string => (apiVersion.includes("/") ? (apiVersion.split("/")[0] ?? "") : "");
+
+export const keyOf = ({ resource, namespace, name }: Place): string =>
+  `${resource.group}/${resource.plural}/${namespace}/${name}`;
+
+const placeOf = (resource: Resource, { metadata }: ApiObject): Place => ({
+  resource,
+  namespace: metadata.namespace ?? "",
+  name: metadata.name ?? "",
+});
+
+/** An owner is in the namespace of what it owns, or in none. */
+export const ownerPlace = (resource: Resource, { name }: OwnerReference, namespace: string): Place => ({
+  resource,
+  namespace: resource.scope === "Namespaced" ? namespace : "",
+  name,
+});
