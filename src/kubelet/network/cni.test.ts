@@ -4,7 +4,15 @@ import { tmpdir } from "node:os";
 import { test } from "node:test";
 import { renderCniConfig, writeCniConfig } from "./cni.ts";
 
-const network = { name: "n", bridge: "b", podCidrs: ["10.1.0.0/24"], mtu: 1400, masquerade: true, dataDir: "/d" };
+const network = {
+  name: "n",
+  bridge: "b",
+  podCidrs: ["10.1.0.0/24"],
+  mtu: 1400,
+  masquerade: true,
+  dataDir: "/d",
+  hostPorts: true,
+};
 
 test("renderCniConfig() is a chain of bridge and portmap", () => {
   const { plugins } = JSON.parse(renderCniConfig(network));

@@ -12,6 +12,8 @@ export interface PodNetwork {
   readonly mtu: number;
   /** Whether the plugin hides pod addresses from the outside; false where the node's own rules do. */
   readonly masquerade: boolean;
+  /** Whether a plugin opens host ports; false where the node's own rules do. */
+  readonly hostPorts: boolean;
   /** Where leases of addresses are kept. */
   readonly dataDir: string;
 }
@@ -36,7 +38,7 @@ export function renderCniConfig(network: PodNetwork): string {
           dataDir: network.dataDir,
         },
       },
-      { type: "portmap", capabilities: { portMappings: true }, snat: true },
+      ...(network.hostPorts ? [{ type: "portmap", capabilities: { portMappings: true }, snat: true }] : []),
     ],
   };
   return `${JSON.stringify(config, null, 2)}\n`;

@@ -51,8 +51,8 @@ suite("ContainerdRuntime, on a containerd of its own", { timeout: 120_000 }, () 
     const { paths, host, address } = containerd;
     runtime = new ContainerdRuntime({ address, ...base });
     const podCidrs = [`10.88.${Number.parseInt(id.slice(0, 2), 16)}.0/24`];
-    const dir = paths.cniDataDir;
-    await writeCniConfig(paths.cniConfDir, { name: bridge, bridge, podCidrs, mtu: 0, masquerade: true, dataDir: dir });
+    const how = { mtu: 0, masquerade: true, hostPorts: true, dataDir: paths.cniDataDir };
+    await writeCniConfig(paths.cniConfDir, { name: bridge, bridge, podCidrs, ...how });
     const deps = { socket: paths.socket, snapshotter: host.snapshotter, runtime, clock: systemClock };
     await Promise.all([
       ensurePauseImage(deps),
