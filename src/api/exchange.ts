@@ -64,7 +64,7 @@ export type Answer =
       readonly status: number;
       readonly contentType: string;
       readonly body: Uint8Array;
-      readonly headers?: Record<string, string>;
+      readonly headers?: Record<string, string | string[]>;
     }
   /** Log streams and proxied bodies. */
   | {
@@ -72,7 +72,7 @@ export type Answer =
       readonly status: number;
       readonly contentType: string;
       readonly body: AsyncIterable<Uint8Array>;
-      readonly headers?: Record<string, string>;
+      readonly headers?: Record<string, string | string[]>;
     }
   /** The connection itself is handed over (exec, attach, port-forward). */
   | { readonly type: "upgrade"; accept(connection: UpgradeConnection): void };

@@ -169,8 +169,8 @@ function rawOf(answer: Answer, deps: LocalDeps, signal: AbortSignal = neverAbort
 
 const jsonHeaders = { "content-type": "application/json" };
 const text = (value: unknown): Uint8Array => Buffer.from(`${JSON.stringify(value)}\n`);
-const typed = (answer: { contentType: string; headers?: Record<string, string> }) => ({
-  ...answer.headers,
+const typed = (answer: { contentType: string; headers?: Record<string, string | string[]> }) => ({
+  ...Object.fromEntries(Object.entries(answer.headers ?? {}).map(([name, value]) => [name, String(value)])),
   "content-type": answer.contentType,
 });
 const rawJson = (status: number, body: Uint8Array): RawStream => ({ status, headers: jsonHeaders, body: once(body) });

@@ -20,22 +20,29 @@ export type UpgradeResult =
 export function dialUpgrade({ url, method, headers, agent, signal }: UpgradeRequest): Promise<UpgradeResult> {
   return new Promise((resolve, reject) => {
     const { request } = url.protocol === "https:" ? https : http;
-    const options = { method, headers, ...(agent ? { agent } : {}), ...(signal ? { signal } : {}) };
-    const outgoing = request(url, options);
-    outgoing.once("upgrade", (response, socket, head) => {
+    const outgoing = request(url, { method, headers, ...(agent ? { agent } : {}) });
+    const abort = () => outgoing.destroy(new Error("the request was given up"));
+    const settle = (result: UpgradeResult) => {
+      // What becomes of the connection from here on is the caller's matter.
+      signal?.removeEventListener("abort", abort);
       outgoing.on("error", ignore);
+      resolve(result);
+    };
+    outgoing.once("upgrade", (response, socket, head) => {
       socket.on("error", ignore);
-      resolve({ type: "upgraded", response, socket, head });
+      settle({ type: "upgraded", response, socket, head });
     });
-    outgoing.once("response", (response) => resolve({ type: "refused", response }));
+    outgoing.once("response", (response) => settle({ type: "refused", response }));
     outgoing.once("error", reject);
+    if (signal?.aborted) return abort();
+    signal?.addEventListener("abort", abort, { once: true });
     outgoing.end();
   });
 }
 
 /** Whether a request wants the connection to become something else. */
 export const isUpgrade = (headers: Readonly<Record<string, string | undefined>>): boolean =>
-  (headers["connection"] ?? "").toLowerCase().includes("upgrade") && headers["upgrade"] !== undefined;
+  (headers.connection ?? "").toLowerCase().includes("upgrade") && headers.upgrade !== undefined;
 
 /** The answer to an upgrade, as another server gave it. */
 export function renderUpgrade({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): string {

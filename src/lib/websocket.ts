@@ -161,7 +161,7 @@ export interface WebSocketRequest {
 export function readWebSocketRequest(
   headers: Readonly<Record<string, string | undefined>>,
 ): WebSocketRequest | undefined {
-  if (headers["upgrade"]?.toLowerCase() !== "websocket") return undefined;
+  if (headers.upgrade?.toLowerCase() !== "websocket") return undefined;
   const key = headers["sec-websocket-key"] ?? "";
   const version = headers["sec-websocket-version"] ?? "";
   if (version !== "13") throw new WebSocketError(closeCode.protocolError, `WebSocket version "${version}" is not 13`);

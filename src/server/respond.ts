@@ -18,14 +18,14 @@ export type Wire =
       readonly status: number;
       readonly contentType: string;
       readonly chunks: readonly Uint8Array[];
-      readonly headers?: Record<string, string>;
+      readonly headers?: Record<string, string | string[]>;
     }
   | {
       readonly type: "stream";
       readonly status: number;
       readonly contentType: string;
       readonly body: AsyncIterable<Uint8Array>;
-      readonly headers?: Record<string, string>;
+      readonly headers?: Record<string, string | string[]>;
     }
   | { readonly type: "watch"; readonly contentType: string; start(writer: WatchWriter): () => void }
   | Extract<Answer, { type: "upgrade" }>;

@@ -1,0 +1,147 @@
+import { timestamp } from "#lib/clock.ts";
+import type { ContainerUsage, Filesystem, NodeStats, PodUsage, Usage } from "./handle.ts";
+
+/** How much of the CPU was used between the last two looks; the kernel only counts what was used in all. */
+export class CpuRates {
+  #last = new Map<string, { readonly usage: Usage; readonly nanoCores: number | undefined }>();
+  #next = new Map<string, { readonly usage: Usage; readonly nanoCores: number | undefined }>();
+
+  /** undefined at the first look. */
+  rateOf(key: string, usage: Usage): number | undefined {
+    const last = this.#last.get(key);
+    const elapsedMs = last ? usage.atMs - last.usage.atMs : 0;
+    const used = last ? usage.cpuNanoSeconds - last.usage.cpuNanoSeconds : 0;
+    // Two looks at one count say nothing new; a count that fell belongs to another life.
+    const nanoCores = last && elapsedMs > 0 && used >= 0 ? Math.round((used / elapsedMs) * 1000) : last?.nanoCores;
+    this.#next.set(key, elapsedMs > 0 || !last ? { usage, nanoCores } : last);
+    return nanoCores;
+  }
+
+  /** Everything has been looked at: what was not seen is forgotten. */
+  turn(): void {
+    this.#last = this.#next;
+    this.#next = new Map();
+  }
+}
+
+/** The body of `/stats/summary`. */
+export function renderSummary(stats: NodeStats, rates: CpuRates): unknown {
+  const summary = {
+    node: {
+      nodeName: stats.name,
+      startTime: timestamp(stats.startedMs),
+      ...(stats.usage ? usageForm("node", stats.usage, rates) : {}),
+      ...(stats.usage ? { memory: nodeMemory(stats.usage, stats.memoryCapacityBytes) } : {}),
+      ...(stats.filesystem ? { fs: filesystemForm(stats.filesystem) } : {}),
+      ...(stats.imageFilesystem ? { runtime: { imageFs: filesystemForm(stats.imageFilesystem) } } : {}),
+    },
+    pods: stats.pods.map((pod) => podForm(pod, stats, rates)),
+  };
+  rates.turn();
+  return summary;
+}
+
+function podForm(pod: PodUsage, stats: NodeStats, rates: CpuRates): unknown {
+  const { name, namespace, uid, usage } = pod;
+  const written = pod.containers.reduce((sum, { rootfs }) => sum + (rootfs?.usedBytes ?? 0), 0);
+  const storage = stats.filesystem && { ...stats.filesystem, usedBytes: written, inodesUsed: 0 };
+  return {
+    podRef: { name, namespace, uid },
+    startTime: timestamp(pod.startedMs),
+    containers: pod.containers.map((container) => containerForm(uid, container, rates)),
+    ...(usage ? usageForm(uid, usage, rates) : {}),
+    ...(storage ? { "ephemeral-storage": filesystemForm(storage) } : {}),
+  };
+}
+
+const containerForm = (podUid: string, container: ContainerUsage, rates: CpuRates): unknown => ({
+  name: container.name,
+  startTime: timestamp(container.startedMs),
+  ...usageForm(`${podUid}/${container.name}`, container.usage, rates),
+  ...(container.rootfs ? { rootfs: filesystemForm(container.rootfs) } : {}),
+});
+
+function usageForm(key: string, usage: Usage, rates: CpuRates) {
+  const time = timestamp(usage.atMs);
+  const nanoCores = rates.rateOf(key, usage);
+  return {
+    cpu: {
+      time,
+      ...(nanoCores === undefined ? {} : { usageNanoCores: nanoCores }),
+      usageCoreNanoSeconds: usage.cpuNanoSeconds,
+    },
+    memory: {
+      time,
+      usageBytes: usage.memoryUsageBytes,
+      workingSetBytes: usage.memoryWorkingSetBytes,
+      rssBytes: usage.memoryRssBytes,
+      ...(usage.pageFaults === undefined ? {} : { pageFaults: usage.pageFaults }),
+      ...(usage.majorPageFaults === undefined ? {} : { majorPageFaults: usage.majorPageFaults }),
+    },
+  };
+}
+
+const nodeMemory = (usage: Usage, capacityBytes: number) => ({
+  time: timestamp(usage.atMs),
+  availableBytes: Math.max(0, capacityBytes - usage.memoryWorkingSetBytes),
+  usageBytes: usage.memoryUsageBytes,
+  workingSetBytes: usage.memoryWorkingSetBytes,
+  rssBytes: usage.memoryRssBytes,
+});
+
+const filesystemForm = ({ atMs, ...counts }: Filesystem) => ({ time: timestamp(atMs), ...counts });
+
+interface Sample {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+  readonly atMs?: number;
+}
+
+/** The body of `/metrics/resource`: what autoscalers and `kubectl top` are fed from. */
+export function renderResourceMetrics(stats: NodeStats): string {
+  const node = stats.usage ? [{ labels: {}, usage: stats.usage }] : [];
+  const pods = stats.pods.flatMap(({ name, namespace, usage }) =>
+    usage ? [{ labels: { namespace, pod: name }, usage }] : [],
+  );
+  const containers = stats.pods.flatMap((pod) =>
+    pod.containers.map(({ name, usage, startedMs }) => {
+      return { labels: { container: name, namespace: pod.namespace, pod: pod.name }, usage, startedMs };
+    }),
+  );
+  const cpu = ({ labels, usage }: { labels: Sample["labels"]; usage: Usage }): Sample => {
+    return { labels, value: usage.cpuNanoSeconds / 1e9, atMs: usage.atMs };
+  };
+  const memory = ({ labels, usage }: { labels: Sample["labels"]; usage: Usage }): Sample => {
+    return { labels, value: usage.memoryWorkingSetBytes, atMs: usage.atMs };
+  };
+  const starts = containers.map(({ labels, startedMs }) => ({ labels, value: startedMs / 1000 }));
+  return [
+    family("container_cpu_usage_seconds_total", "counter", containers.map(cpu)),
+    family("container_memory_working_set_bytes", "gauge", containers.map(memory)),
+    family("container_start_time_seconds", "gauge", starts),
+    family("node_cpu_usage_seconds_total", "counter", node.map(cpu)),
+    family("node_memory_working_set_bytes", "gauge", node.map(memory)),
+    family("pod_cpu_usage_seconds_total", "counter", pods.map(cpu)),
+    family("pod_memory_working_set_bytes", "gauge", pods.map(memory)),
+    family("resource_scrape_error", "gauge", [{ labels: {}, value: 0 }]),
+  ].join("");
+}
+
+const help: Readonly<Record<string, string>> = {
+  container_cpu_usage_seconds_total: "CPU time that a container has used.",
+  container_memory_working_set_bytes: "Memory that a container uses and cannot easily give back.",
+  container_start_time_seconds: "When a container was started, in seconds since the epoch.",
+  node_cpu_usage_seconds_total: "CPU time that the node has used.",
+  node_memory_working_set_bytes: "Memory that the node uses and cannot easily give back.",
+  pod_cpu_usage_seconds_total: "CPU time that a pod has used.",
+  pod_memory_working_set_bytes: "Memory that a pod uses and cannot easily give back.",
+  resource_scrape_error: "1 if the numbers could not be had.",
+};
+
+function family(name: string, type: string, samples: readonly Sample[]): string {
+  const lines = samples.map(({ labels, value, atMs }) => {
+    const pairs = Object.entries(labels).map(([key, text]) => `${key}=${JSON.stringify(text)}`);
+    return `${name}${pairs.length > 0 ? `{${pairs.join(",")}}` : ""} ${value}${atMs ? ` ${atMs}` : ""}\n`;
+  });
+  return samples.length === 0 ? "" : `# HELP ${name} ${help[name]}\n# TYPE ${name} ${type}\n${lines.join("")}`;
+}

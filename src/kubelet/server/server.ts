@@ -1,0 +1,163 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import https from "node:https";
+import type { Duplex } from "node:stream";
+import { badRequest, methodNotAllowed, StatusError } from "#api/status.ts";
+import type { Clock } from "#lib/clock.ts";
+import type { Log } from "#lib/log.ts";
+import { ignore } from "#lib/sockets.ts";
+import { type Access, nodeAccess } from "./access.ts";
+import type { KubeletHandle } from "./handle.ts";
+import { containerLogs } from "./logs.ts";
+import { CpuRates, renderResourceMetrics, renderSummary } from "./render-stats.ts";
+import { type NodeRequest, podOf, type Route, refuse, type UpgradeRoute } from "./requests.ts";
+import { attach, exec, portForward, refuseUpgrade } from "./streams.ts";
+
+export interface KubeletServerOptions {
+  readonly host?: string;
+  /** 0: any that is free. */
+  readonly port: number;
+  readonly key: string;
+  readonly cert: string;
+  /** Who signs the certificates of those that may ask. */
+  readonly clientCa: string;
+  readonly handle: KubeletHandle;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Who may ask what; by default the API server and administrators, by certificate. */
+  readonly access?: Access;
+}
+
+export interface KubeletServer extends AsyncDisposable {
+  readonly port: number;
+  /** New connections see this certificate. */
+  renew(pair: { readonly key: string; readonly cert: string }): void;
+}
+
+/** The node's own HTTPS server: logs, commands, port forwarding and numbers, for the API server. */
+export async function startKubeletServer(options: KubeletServerOptions): Promise<KubeletServer> {
+  const { host = "127.0.0.1", port, key, cert, clientCa: ca } = options;
+  const server = https.createServer({ key, cert, ca, requestCert: true, rejectUnauthorized: false });
+  const sockets = new Set<Duplex>();
+  const serving = createServing(options);
+  server.on("request", (message, response) => void onRequest(serving, message, response));
+  server.on("upgrade", (message, socket, head) => void onUpgrade(serving, message, { socket, head }));
+  server.on("secureConnection", (socket) => {
+    sockets.add(socket);
+    socket.on("error", ignore);
+    socket.once("close", () => sockets.delete(socket));
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, () => resolve());
+  });
+  const address = server.address();
+  return {
+    port: typeof address === "object" && address ? address.port : port,
+    renew: (pair) => server.setSecureContext({ ...pair, ca }),
+    async [Symbol.asyncDispose]() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    },
+  };
+}
+
+interface Serving {
+  readonly options: KubeletServerOptions;
+  readonly access: Access;
+  readonly routes: Readonly<Record<string, Route>>;
+}
+
+function createServing(options: KubeletServerOptions): Serving {
+  const rates = new CpuRates();
+  const { handle, clock } = options;
+  const routes: Record<string, Route> = {
+    containerLogs,
+    healthz: (_, response) => void response.writeHead(200, plainText).end("ok"),
+    pods: (_, response) =>
+      sendJson(response, { kind: "PodList", apiVersion: "v1", metadata: {}, items: handle.pods() }),
+    run: runCommand,
+    async stats({ path, signal }, response) {
+      if (path[1] !== "summary") throw noSuchPath();
+      sendJson(response, renderSummary(await handle.stats(signal), rates));
+    },
+    async metrics({ path, signal }, response) {
+      if (path[1] !== "resource") throw noSuchPath();
+      response.writeHead(200, metricsText).end(renderResourceMetrics(await handle.stats(signal)));
+    },
+  };
+  return { options, access: options.access ?? nodeAccess(handle.nodeName, clock), routes };
+}
+
+const plainText = { "content-type": "text/plain; charset=utf-8" };
+const metricsText = { "content-type": "text/plain; version=0.0.4; charset=utf-8" };
+const noSuchPath = (): StatusError => new StatusError("NotFound", "404 page not found");
+
+function sendJson(response: ServerResponse, value: unknown): void {
+  response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(value));
+}
+
+/** POST /run/NAMESPACE/POD/CONTAINER?cmd=… */
+const runCommand: Route = async (request, response) => {
+  if (request.message.method !== "POST") throw methodNotAllowed("use POST");
+  const { ref, container } = podOf(request, true);
+  const command = (request.query.get("cmd") ?? "").split(" ");
+  const { stdout, stderr, exitCode } = await request.handle.run(ref, container, command, request.signal);
+  const text = Buffer.concat([stdout, stderr]);
+  response.writeHead(exitCode === 0 ? 200 : 500, plainText).end(text);
+};
+
+const upgradeRoutes: Readonly<Record<string, UpgradeRoute>> = { exec, attach, portForward };
+
+async function onRequest(serving: Serving, message: IncomingMessage, response: ServerResponse): Promise<void> {
+  const left = new AbortController();
+  response.once("close", () => left.abort());
+  response.on("error", ignore);
+  message.resume();
+  try {
+    const request = nodeRequest(serving, message, left.signal);
+    const [name = ""] = request.path;
+    await serving.access(message, name);
+    if (Object.hasOwn(upgradeRoutes, name)) throw badRequest("Upgrade request required");
+    const route = Object.hasOwn(serving.routes, name) ? serving.routes[name] : undefined;
+    if (!route) throw noSuchPath();
+    await route(request, response);
+  } catch (error) {
+    if (!left.signal.aborted) refuse(response, error, 500);
+  }
+}
+
+async function onUpgrade(
+  serving: Serving,
+  message: IncomingMessage,
+  connection: { socket: Duplex; head: Buffer },
+): Promise<void> {
+  const left = new AbortController();
+  connection.socket.once("close", () => left.abort());
+  connection.socket.on("error", ignore);
+  try {
+    const request = nodeRequest(serving, message, left.signal);
+    const [name = ""] = request.path;
+    await serving.access(message, name);
+    const route = Object.hasOwn(upgradeRoutes, name) ? upgradeRoutes[name] : undefined;
+    if (!route) throw noSuchPath();
+    await route(request, connection);
+  } catch (error) {
+    refuseUpgrade(connection, error, serving.options.clock);
+  }
+}
+
+function nodeRequest({ options }: Serving, message: IncomingMessage, signal: AbortSignal): NodeRequest {
+  const { handle, clock, log } = options;
+  const url = new URL(message.url ?? "/", "https://node");
+  const path = url.pathname.split("/").slice(1).map(decodeSegment);
+  return { handle, clock, log, message, path, query: url.searchParams, signal };
+}
+
+function decodeSegment(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    throw badRequest(`the path segment ${JSON.stringify(segment)} is not valid percent-encoding`);
+  }
+}

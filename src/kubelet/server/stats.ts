@@ -1,0 +1,142 @@
+import { readFile, statfs } from "node:fs/promises";
+import type { Pod } from "#api/core/pod.ts";
+import type { Clock } from "#lib/clock.ts";
+import { type Cgroups, podCgroup, type QosClass } from "../resources/cgroups.ts";
+import type { ContainerRuntime, ContainerStats } from "../runtime/runtime.ts";
+import { labels } from "../runtime-labels.ts";
+import type { ContainerUsage, Filesystem, NodeStats, PodUsage, Usage } from "./handle.ts";
+
+export interface StatsDeps {
+  readonly nodeName: string;
+  readonly startedMs: number;
+  readonly runtime: Pick<ContainerRuntime, "containerStats" | "imageFilesystems">;
+  /** Absent where containers exist only as state. */
+  readonly cgroups?: Cgroups | undefined;
+  readonly cgroupRoot: string;
+  /** Where pods and volumes are kept. */
+  readonly dataDir: string;
+  readonly clock: Clock;
+  pods(): readonly Pod[];
+}
+
+/** What the node and its pods use now: containers as the runtime has it, pods and the node as the kernel has it. */
+export async function collectStats(deps: StatsDeps, signal?: AbortSignal): Promise<NodeStats> {
+  const [containers, filesystem, imageFilesystem, machine] = await Promise.all([
+    deps.runtime.containerStats(signal),
+    filesystemAt(deps.dataDir, deps.clock),
+    imageFilesystemOf(deps, signal),
+    machineUsage(deps.clock),
+  ]);
+  const byPod = Map.groupBy(containers, (one) => one.labels[labels.podUid] ?? "");
+  const pods = await Promise.all(
+    deps.pods().map((pod) => podUsage(deps, pod, byPod.get(pod.metadata.uid ?? "") ?? [])),
+  );
+  return {
+    name: deps.nodeName,
+    startedMs: deps.startedMs,
+    memoryCapacityBytes: machine?.capacityBytes ?? 0,
+    ...(machine ? { usage: machine.usage } : {}),
+    ...(filesystem ? { filesystem } : {}),
+    ...(imageFilesystem ? { imageFilesystem } : {}),
+    pods: pods.filter((pod) => pod !== undefined),
+  };
+}
+
+async function podUsage(
+  { cgroups, cgroupRoot, clock }: StatsDeps,
+  pod: Pod,
+  containers: readonly ContainerStats[],
+): Promise<PodUsage | undefined> {
+  if (containers.length === 0) return undefined;
+  const { name = "", namespace = "", uid = "" } = pod.metadata;
+  const qos = qosClasses.find((one) => one === pod.status.qosClass) ?? "BestEffort";
+  const group = await cgroups?.usage(podCgroup(cgroupRoot, qos, uid));
+  const starts = startTimes(pod);
+  const own = containers.map((one) => containerUsage(one, starts.get(one.labels[labels.containerName] ?? "") ?? 0));
+  const usage = group ? { atMs: clock.now(), ...group } : sumOf(own.map((one) => one.usage));
+  return { name, namespace, uid, startedMs: Date.parse(pod.status.startTime ?? "") || 0, usage, containers: own };
+}
+const qosClasses: readonly QosClass[] = ["Guaranteed", "Burstable", "BestEffort"];
+
+function startTimes({ status }: Pod): Map<string, number> {
+  const all = [status.initContainerStatuses, status.containerStatuses, status.ephemeralContainerStatuses];
+  return new Map(
+    all.flatMap((list) => list ?? []).map((one) => [one.name, Date.parse(one.state?.running?.startedAt ?? "") || 0]),
+  );
+}
+
+const containerUsage = (stats: ContainerStats, startedMs: number): ContainerUsage => ({
+  name: stats.labels[labels.containerName] ?? stats.name,
+  startedMs,
+  usage: {
+    atMs: stats.at,
+    cpuNanoSeconds: stats.cpuNanoSeconds,
+    memoryUsageBytes: stats.memoryUsageBytes,
+    memoryWorkingSetBytes: stats.memoryWorkingSetBytes,
+    memoryRssBytes: stats.memoryRssBytes,
+    pageFaults: stats.pageFaults,
+    majorPageFaults: stats.majorPageFaults,
+  },
+  rootfs: { atMs: stats.at, usedBytes: stats.writableLayerBytes, inodesUsed: stats.writableLayerInodes },
+});
+
+function sumOf(usages: readonly Usage[]): Usage {
+  const sum = (read: (usage: Usage) => number): number => usages.reduce((total, usage) => total + read(usage), 0);
+  return {
+    atMs: Math.max(...usages.map(({ atMs }) => atMs)),
+    cpuNanoSeconds: sum((usage) => usage.cpuNanoSeconds),
+    memoryUsageBytes: sum((usage) => usage.memoryUsageBytes),
+    memoryWorkingSetBytes: sum((usage) => usage.memoryWorkingSetBytes),
+    memoryRssBytes: sum((usage) => usage.memoryRssBytes),
+  };
+}
+
+async function imageFilesystemOf({ runtime, clock }: StatsDeps, signal?: AbortSignal): Promise<Filesystem | undefined> {
+  const [first] = await runtime.imageFilesystems(signal);
+  if (!first) return undefined;
+  const whole = await filesystemAt(first.mountPoint, clock);
+  const { usedBytes, inodesUsed } = first;
+  return whole ? { ...whole, usedBytes, inodesUsed } : { atMs: clock.now(), usedBytes, inodesUsed };
+}
+
+/** undefined: there is no such place. */
+async function filesystemAt(path: string, clock: Clock): Promise<Filesystem | undefined> {
+  const facts = await statfs(path).catch(() => undefined);
+  if (!facts) return undefined;
+  const { bsize, blocks, bavail, bfree, files, ffree } = facts;
+  return {
+    atMs: clock.now(),
+    capacityBytes: blocks * bsize,
+    availableBytes: bavail * bsize,
+    usedBytes: (blocks - bfree) * bsize,
+    inodes: files,
+    inodesFree: ffree,
+    inodesUsed: files - ffree,
+  };
+}
+
+/** Ticks of the kernel's clock in a second, on every Linux that Node runs on. */
+const ticksPerSecond = 100;
+
+/** undefined on a machine without /proc. */
+async function machineUsage(clock: Clock): Promise<{ usage: Usage; capacityBytes: number } | undefined> {
+  const read = (name: string) => readFile(`/proc/${name}`, "utf8").catch(() => "");
+  const [stat, meminfo] = await Promise.all([read("stat"), read("meminfo")]);
+  if (!stat || !meminfo) return undefined;
+  const memory = new Map(
+    [...meminfo.matchAll(/^(\S+):\s+(\d+) kB$/gm)].map(([, name, size]) => [name, Number(size) * 1024]),
+  );
+  const bytes = (name: string): number => memory.get(name) ?? 0;
+  // user nice system idle iowait irq softirq steal: all but the fourth and fifth are work.
+  const ticks = (/^cpu\s+(.*)$/m.exec(stat)?.[1] ?? "").split(" ").slice(0, 8).map(Number);
+  const busy = ticks.reduce((sum, count, index) => (index === 3 || index === 4 ? sum : sum + count), 0);
+  const capacityBytes = bytes("MemTotal");
+  const usage = {
+    atMs: clock.now(),
+    cpuNanoSeconds: Math.round((busy / ticksPerSecond) * 1e9),
+    memoryUsageBytes: capacityBytes - bytes("MemFree"),
+    memoryWorkingSetBytes: capacityBytes - bytes("MemAvailable"),
+    memoryRssBytes: bytes("AnonPages"),
+  };
+  return { usage, capacityBytes };
+}

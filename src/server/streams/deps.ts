@@ -1,0 +1,15 @@
+import { type Clock } from "#lib/clock.ts";
+import { type Log } from "#lib/log.ts";
+import { type Admission } from "../admission/chain.ts";
+import { type Authorizer } from "../authorize/authorizer.ts";
+import { type Objects } from "../objects/objects.ts";
+import { type NodeCredentials } from "./node-link.ts";
+
+export interface StreamDeps {
+  readonly objects: Objects;
+  readonly admission: Admission;
+  readonly authorizers: readonly Authorizer[];
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly node: NodeCredentials;
+}

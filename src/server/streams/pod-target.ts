@@ -1,0 +1,90 @@
+import { Pod } from "#api/core/pod.ts";
+import { allContainers } from "#api/core/pod-containers.ts";
+import { type ApiObject, type Resource } from "#api/resource.ts";
+import { badRequest } from "#api/status.ts";
+import { type Admission } from "../admission/chain.ts";
+import { type AdmissionRequest } from "../admission/plugin.ts";
+import { type Authorizer } from "../authorize/authorizer.ts";
+import { decide } from "../authorize/chain.ts";
+import { forbiddenRequest } from "../authorize/forbidden.ts";
+import { type Objects } from "../objects/objects.ts";
+import { type Context } from "../pipeline.ts";
+
+/** The container that is meant: the one named, or the only one there is. */
+export function containerOf(pod: Pod, wanted: string): string {
+  const name = pod.metadata.name ?? "";
+  const names = allContainers(pod.spec).map((container) => container.name);
+  if (wanted) {
+    if (!names.includes(wanted)) throw badRequest(`container ${wanted} is not valid for pod ${name}`);
+    return wanted;
+  }
+  const [only, ...others] = pod.spec.containers;
+  if (only && others.length === 0) return only.name;
+  const choice = only ? `, choose one of: [${names.join(" ")}]` : "";
+  throw badRequest(`a container name must be specified for pod ${name}${choice}`);
+}
+
+export async function podOf(objects: Objects, { info }: Context): Promise<Pod> {
+  return (await objects.get(Pod, info.namespace, info.name)).object;
+}
+
+export function nodeOf(pod: Pod): string {
+  if (!pod.spec.nodeName) throw badRequest(`pod ${pod.metadata.name} does not have a host assigned`);
+  return pod.spec.nodeName;
+}
+
+/** A browser's WebSocket begins with GET; what it does needs the right to create all the same. */
+export async function mayCreate(authorizers: readonly Authorizer[], { user, info }: Context): Promise<void> {
+  if (info.verb === "create") return;
+  const asked = { ...info, verb: "create" };
+  const decision = await decide(authorizers, user, asked);
+  if (decision.verdict !== "allow") throw forbiddenRequest(user, asked, decision.reason);
+}
+
+/** What a connection is asked for with: `PodExecOptions` and the like. */
+export type ConnectOptions = Readonly<Record<string, unknown>> & { readonly kind: string };
+
+/** Lets admission see a connection before it is made. */
+export async function admitConnection(
+  admission: Admission,
+  context: Context,
+  { resource, options }: { readonly resource: Resource; readonly options: ConnectOptions },
+): Promise<void> {
+  const { info, user, request, warnings } = context;
+  const object: ApiObject = { apiVersion: "v1", metadata: {}, ...options };
+  const connection: AdmissionRequest = {
+    operation: "CONNECT",
+    resource,
+    subresource: info.subresource,
+    namespace: info.namespace,
+    name: info.name,
+    object,
+    oldObject: undefined,
+    user,
+    dryRun: false,
+    signal: request.signal,
+    warn: (text) => void warnings.push(text),
+  };
+  await admission.mutate(connection);
+  await admission.validate(connection);
+}
+
+/** As Go reads a boolean in a query: anything but `false` and `0` is true. */
+export function isSet(query: URLSearchParams, name: string): boolean {
+  const value = query.get(name);
+  return value !== null && value.toLowerCase() !== "false" && value !== "0";
+}
+
+/** undefined: not there. */
+export function integerIn(query: URLSearchParams, name: string): number | undefined {
+  const text = query.get(name);
+  return text === null ? undefined : parseInteger(text);
+}
+
+export function parseInteger(text: string): number {
+  const quoted = `strconv.ParseInt: parsing ${JSON.stringify(text)}`;
+  if (!/^[+-]?\d+$/.test(text)) throw badRequest(`${quoted}: invalid syntax`);
+  const value = Number(text);
+  if (!Number.isSafeInteger(value)) throw badRequest(`${quoted}: value out of range`);
+  return value;
+}
