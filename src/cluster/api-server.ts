@@ -16,6 +16,7 @@ import { bearer, type TokenAuthenticator } from "#server/authenticate/bearer.ts"
 import { clientCertificate } from "#server/authenticate/client-certificate.ts";
 import { inProcess } from "#server/authenticate/in-process.ts";
 import { serviceAccountTokens } from "#server/authenticate/service-account.ts";
+import { type Authorizer } from "#server/authorize/authorizer.ts";
 import { createNodeAuthorizer } from "#server/authorize/node.ts";
 import { privileged } from "#server/authorize/privileged.ts";
 import { createRbac } from "#server/authorize/rbac.ts";
@@ -48,7 +49,7 @@ export interface AssembleOptions {
   readonly tokens?: readonly TokenAuthenticator[];
   readonly serviceRanges?: ServiceRanges;
   /** Streams to the node's agents and what else the process adds; they are given what the others get. */
-  subresources?(deps: WriteDeps): ReadonlyMap<string, Endpoint>;
+  subresources?(deps: WriteDeps & { readonly authorizers: readonly Authorizer[] }): ReadonlyMap<string, Endpoint>;
   /** Paths that are not about a resource, by their first segment. */
   readonly paths?: NonResourceDeps["more"];
 }
@@ -88,7 +89,7 @@ export async function assembleApiServer(options: AssembleOptions): Promise<Assem
     log,
     metrics,
     recorder,
-    subresources: subresourceEndpoints(options, { write, informers }),
+    subresources: subresourceEndpoints(options, { write, informers, authorizers }),
     reviews: new Map([
       ["bindings", bindingEndpoint(write)],
       ...reviewEndpoints({ authorizers, rbac, tokens: security.tokens, audiences: [issuer], clock }),
@@ -130,7 +131,7 @@ function assembleSecurity({ clock, signingKey, tokens = [] }: AssembleOptions, i
 
 function subresourceEndpoints(
   { clock, signingKey, subresources }: AssembleOptions,
-  { write, informers }: { write: WriteDeps; informers: Informers },
+  { write, informers, authorizers }: { write: WriteDeps; informers: Informers; authorizers: readonly Authorizer[] },
 ): ReadonlyMap<string, Endpoint> {
   return new Map<string, Endpoint>([
     ["pods/binding", bindingEndpoint(write)],
@@ -140,7 +141,7 @@ function subresourceEndpoints(
       "serviceaccounts/token",
       tokenEndpoint({ informers, clock, issuer, audiences: [issuer], key: signingKey }, write.admission),
     ],
-    ...(subresources?.(write) ?? []),
+    ...(subresources?.({ ...write, authorizers }) ?? []),
   ]);
 }
 
