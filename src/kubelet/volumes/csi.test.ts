@@ -8,9 +8,9 @@ import type { Secret } from "#api/core/secret.ts";
 import type { Volume } from "#api/core/volume.ts";
 import { systemClock } from "#lib/clock.ts";
 import { field, message, nested, repeated, stringMap } from "#lib/grpc/message.ts";
+import { type GrpcMethod, serveGrpc } from "#lib/grpc/server.ts";
 import { silentLog } from "#lib/log.ts";
 import { mount, unmountUnder } from "#lib/mounts.ts";
-import { serveGrpc } from "#testing/grpc-server.ts";
 import { watchPlugins } from "../plugins/registration.ts";
 import { csiPersistent, csiVolume } from "./csi.ts";
 import { CsiDrivers } from "./csi-drivers.ts";
@@ -30,6 +30,14 @@ const Capabilities = message({
   capabilities: repeated(1, message({ rpc: nested(1, message({ type: field(1, "int32") })) })),
 });
 const nothing = new Uint8Array(0);
+
+const methods = (handlers: Record<string, (request: Uint8Array) => Promise<Uint8Array> | Uint8Array>): GrpcMethod[] =>
+  Object.entries(handlers).map(([path, handle]) => ({
+    path,
+    async *answer(request) {
+      yield await handle(request);
+    },
+  }));
 
 /** A driver that keeps its volumes as directories beside itself, and mounts them by binding. */
 function directoryDriver(home: string, calls: string[]) {
@@ -63,16 +71,19 @@ test("a CSI driver registers, and its volumes are staged once, published to pods
   t.after(() => removePodDirs([dir]));
   await mkdir(`${dir}/registry`);
   const calls: string[] = [];
-  await using _driver = await serveGrpc(`${dir}/csi.sock`, directoryDriver(dir, calls));
+  await using _driver = await serveGrpc(`${dir}/csi.sock`, methods(directoryDriver(dir, calls)));
   const registered = Promise.withResolvers<void>();
-  await using _registration = await serveGrpc(`${dir}/registry/driver.sock`, {
-    "/pluginregistration.Registration/GetInfo": () =>
-      Text.encode({ first: "CSIPlugin", second: "dirs.example.org", third: `${dir}/csi.sock` }),
-    "/pluginregistration.Registration/NotifyRegistrationStatus": () => {
-      registered.resolve();
-      return nothing;
-    },
-  });
+  await using _registration = await serveGrpc(
+    `${dir}/registry/driver.sock`,
+    methods({
+      "/pluginregistration.Registration/GetInfo": () =>
+        Text.encode({ first: "CSIPlugin", second: "dirs.example.org", third: `${dir}/csi.sock` }),
+      "/pluginregistration.Registration/NotifyRegistrationStatus": () => {
+        registered.resolve();
+        return nothing;
+      },
+    }),
+  );
   const stop = new AbortController();
   using drivers = new CsiDrivers(systemClock);
   const watching = watchPlugins(

@@ -22,6 +22,8 @@ const codes = [
 ] as const;
 export type GrpcCode = Exclude<(typeof codes)[number], "OK">;
 
+export const codeNumber = (code: GrpcCode): number => codes.indexOf(code);
+
 /** A call that the server refused or could not finish. */
 export class GrpcError extends Error {
   override readonly name = "GrpcError";
