@@ -33,6 +33,10 @@ export async function* chunksOf(socket: Duplex): AsyncGenerator<Buffer> {
     for await (const chunk of socket.iterator({ destroyOnReturn: false })) yield chunk;
   } catch {
     // Reset by the peer, or destroyed here: whoever cares asks `readableEnded`.
+  } finally {
+    // A socket on its way out closes only once all that was sent to it is read. Later, since the stream takes note of
+    // its reader's leave later, and stops then.
+    if (socket.writableEnded) setImmediate(() => socket.resume());
   }
 }
 
