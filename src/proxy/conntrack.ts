@@ -1,0 +1,66 @@
+import { type Log } from "#lib/log.ts";
+import { type Host } from "./apply.ts";
+import { type PortPlan, type ServicePlan } from "./service-map.ts";
+
+/** Flows without connections that the kernel would go on sending where they went before. */
+export interface StaleFlow {
+  /** The service's address; undefined for a port of every node. */
+  readonly address: string | undefined;
+  readonly port: number;
+  /** The endpoint that is gone; undefined for flows that never had one. */
+  readonly target: string | undefined;
+}
+
+/** Decides which UDP flows a change of a service leaves behind. */
+export function planStaleFlows(old: ServicePlan | undefined, now: ServicePlan | undefined): StaleFlow[] {
+  const stale: StaleFlow[] = [];
+  for (const before of old?.ports ?? []) {
+    if (before.protocol !== "udp") continue;
+    const after = now?.ports.find(({ protocol, port }) => protocol === "udp" && port === before.port);
+    const kept = new Set(after ? addressesOf(after) : []);
+    const gone = addressesOf(before).filter((address) => !kept.has(address));
+    for (const target of new Set(gone)) stale.push(...placesOf(before).map((place) => ({ ...place, target })));
+  }
+  for (const after of now?.ports ?? []) {
+    if (after.protocol !== "udp" || addressesOf(after).length === 0) continue;
+    const before = old?.ports.find(({ protocol, port }) => protocol === "udp" && port === after.port);
+    const known = new Set(before && addressesOf(before).length > 0 ? placesOf(before).map(placeKey) : []);
+    const fresh = placesOf(after).filter((place) => !known.has(placeKey(place)));
+    stale.push(...fresh.map((place) => ({ ...place, target: undefined })));
+  }
+  return stale;
+}
+
+const addressesOf = ({ cluster, local }: PortPlan): string[] => [...cluster, ...local].map(({ address }) => address);
+
+function placesOf({ clusterIPs, externalIPs, loadBalancerIPs, port, nodePort }: PortPlan) {
+  const addresses: (string | undefined)[] = [...clusterIPs, ...externalIPs, ...loadBalancerIPs];
+  const places = addresses.map((address) => ({ address, port }));
+  return nodePort > 0 ? [...places, { address: undefined, port: nodePort }] : places;
+}
+
+const placeKey = ({ address, port }: { address: string | undefined; port: number }): string => `${address} ${port}`;
+
+/** Makes the kernel forget flows, so that their next packet is looked up again. */
+export async function clearFlows(host: Host, flows: readonly StaleFlow[], log: Log): Promise<void> {
+  for (const flow of flows) {
+    try {
+      await host.run("conntrack", argsOf(flow));
+    } catch (error) {
+      const said = String(error);
+      if (said.includes("0 flow entries have been deleted")) continue;
+      log.warn("stale flows could not be cleared", { ...flow, error: said });
+      if (said.includes("ENOENT")) return; // There is no such program here.
+    }
+  }
+}
+
+function argsOf({ address, port, target }: StaleFlow): string[] {
+  const family = (address ?? target)?.includes(":") ? "ipv6" : "ipv4";
+  return [
+    "-D",
+    ...["-f", family, "-p", "udp", "--orig-port-dst", String(port)],
+    ...(address ? ["--orig-dst", address] : []),
+    ...(target ? ["--dst-nat", target] : []),
+  ];
+}

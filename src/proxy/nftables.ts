@@ -1,0 +1,244 @@
+import { type Element, type Fragment, type TableFrame } from "./rule-table.ts";
+import { type PortPlan, type ServicePlan, type Target } from "./service-map.ts";
+
+/** What the rules need to know of the cluster. */
+export interface RuleConfig {
+  /** Of the nft table; one for each cluster on a machine. */
+  readonly tableName: string;
+  readonly family: "ip" | "ip6";
+  /** Pods of the whole cluster: what comes from elsewhere to a cluster address is masqueraded. */
+  readonly clusterCidr: string;
+  /** Pods of this node. */
+  readonly podCidr: string;
+  /** Cluster addresses that no service has are refused. */
+  readonly serviceCidr?: string | undefined;
+  /** Hides pods from the world outside of the cluster, if the pod network does not do that itself. */
+  readonly masqueradeOutgoing?: boolean | undefined;
+  /** Whether the bridge shows replies between pods of this node to these rules; if not, they are sent by the node. */
+  readonly bridgeIsFiltered: boolean;
+  /** Kernel settings that were changed for the table; `removeProxy` finds them by these names. */
+  readonly changedSettings: readonly string[];
+}
+
+/** The packet mark that means: masquerade on the way out. */
+const masqueradeMark = "0x4000";
+const loopback = { ip: "127.0.0.0/8", ip6: "::1" } as const;
+
+/**
+ * The part of the table that is there without any service. Traffic is looked up once, by address, protocol and port:
+ *
+ *     nat-prerouting, nat-output ─▶ services ─▶ @service-ips, @node-ports ─▶ ext/… ─▶ svc/… or local/… ─▶ dnat
+ *     filter-input, -forward, -output ─▶ refusals ─▶ @refused-ips, @refused-ports ─▶ refuse or drop
+ */
+export function tableFrame(config: RuleConfig): TableFrame {
+  const { family } = config;
+  const address = addressType(family);
+  const place = `${address} . inet_proto . inet_service`;
+  return {
+    family,
+    name: config.tableName,
+    sets: [
+      { name: "service-ips", kind: "map", definition: `type ${place} : verdict;` },
+      { name: "node-ports", kind: "map", definition: "type inet_proto . inet_service : verdict;" },
+      { name: "refused-ips", kind: "map", definition: `type ${place} : verdict;` },
+      { name: "refused-ports", kind: "map", definition: "type inet_proto . inet_service : verdict;" },
+      { name: "cluster-ips", kind: "set", definition: `type ${address};` },
+      { name: "hairpins", kind: "set", definition: `type ${address} . ${address};` },
+      ...config.changedSettings.map((setting) => ({
+        name: settingSet(setting),
+        kind: "set" as const,
+        definition: `type ${address};`,
+      })),
+    ],
+    chains: [
+      { name: "refuse", rules: ["meta l4proto tcp reject with tcp reset", "reject"] },
+      { name: "mark-own", rules: [`meta mark set meta mark | ${masqueradeMark}`] },
+      { name: "services", rules: serviceRules(config) },
+      { name: "refusals", rules: refusalRules(config) },
+      { name: "nat-prerouting", hook: "type nat hook prerouting priority -100;", rules: ["jump services"] },
+      { name: "nat-output", hook: "type nat hook output priority -100;", rules: ["jump services"] },
+      { name: "nat-postrouting", hook: "type nat hook postrouting priority 100;", rules: masqueradeRules(config) },
+      { name: "filter-input", hook: "type filter hook input priority 0;", rules: inputRules(config) },
+      {
+        name: "filter-forward",
+        hook: "type filter hook forward priority 0;",
+        rules: ["ct state new jump refusals"],
+      },
+      { name: "filter-output", hook: "type filter hook output priority 0;", rules: ["ct state new jump refusals"] },
+    ],
+  };
+}
+
+/** The set that tells that a kernel setting was changed for the table. */
+export const settingSet = (setting: string): string => `changed/${setting}`;
+
+const addressType = (family: "ip" | "ip6"): string => (family === "ip" ? "ipv4_addr" : "ipv6_addr");
+
+const serviceRules = ({ family, clusterCidr }: RuleConfig): string[] => [
+  `${family} daddr @cluster-ips ${family} saddr != ${clusterCidr} jump mark-own`,
+  `${family} daddr . meta l4proto . th dport vmap @service-ips`,
+  "fib daddr type local meta l4proto . th dport vmap @node-ports",
+];
+
+/** What gets here with a service's address was not sent on. */
+const refusalRules = ({ family, serviceCidr }: RuleConfig): string[] => [
+  `${family} daddr . meta l4proto . th dport vmap @refused-ips`,
+  "fib daddr type local meta l4proto . th dport vmap @refused-ports",
+  `${family} daddr @cluster-ips goto refuse`,
+  ...(serviceCidr ? [`${family} daddr ${serviceCidr} goto refuse`] : []),
+];
+
+/** Traffic that stays within the machine itself finds its way back as it is. */
+function masqueradeRules(config: RuleConfig): string[] {
+  const { family, podCidr, clusterCidr } = config;
+  const between = `${family} saddr ${podCidr} ${family} daddr ${podCidr}`;
+  return [
+    'oifname "lo" return',
+    `ct status dnat ${family} saddr . ${family} daddr @hairpins masquerade fully-random`,
+    ...(config.bridgeIsFiltered ? [] : [`ct status dnat ${between} masquerade fully-random`]),
+    `meta mark & ${masqueradeMark} != 0 meta mark set meta mark & 0xffffbfff masquerade fully-random`,
+    ...(config.masqueradeOutgoing
+      ? [`${family} saddr ${podCidr} ${family} daddr != ${clusterCidr} masquerade fully-random`]
+      : []),
+  ];
+}
+
+/** Node ports on 127.0.0.1 need the kernel to route it; from other machines it stays out of reach. */
+const inputRules = ({ family }: RuleConfig): string[] => [
+  `iifname != "lo" ${family} daddr ${loopback[family]} ct status & dnat == 0 drop`,
+  "ct state new jump refusals",
+];
+
+/** What a service adds to the table. */
+export function renderService(family: "ip" | "ip6", clusterCidr: string, plan: ServicePlan): Fragment {
+  const parts = { chains: new Map<string, readonly string[]>(), sets: new Map<string, string>() };
+  const elements: Element[] = [];
+  for (const port of plan.ports) {
+    const id = `${plan.namespace}/${plan.name}/${port.protocol}/${port.port}`;
+    for (const address of port.clusterIPs) elements.push({ set: "cluster-ips", key: address, value: "" });
+    elements.push(...renderInternal(port, id), ...renderExternal(port, id));
+    for (const [name, rules] of chainsOf({ family, clusterCidr }, port, id)) parts.chains.set(name, rules);
+    for (const { address, isLocal } of targetsOf(port)) {
+      if (isLocal) elements.push({ set: "hairpins", key: `${address} . ${address}`, value: "" });
+    }
+    if (port.affinitySeconds === 0) continue;
+    const definition = `type ${addressType(family)}; flags dynamic,timeout; timeout ${port.affinitySeconds}s;`;
+    for (const target of targetsOf(port)) parts.sets.set(affinitySet(port, id, target), definition);
+  }
+  return { ...parts, elements };
+}
+
+/** Each endpoint that this node sends to, once. */
+function targetsOf({ cluster, local }: PortPlan): Target[] {
+  if (local.length === 0) return [...cluster];
+  const known = new Map([...cluster, ...local].map((target) => [`${target.address} ${target.port}`, target]));
+  return [...known.values()];
+}
+
+/** Where the cluster's own addresses lead. */
+function renderInternal(port: PortPlan, id: string): Element[] {
+  const targets = port.internalLocal ? port.local : port.cluster;
+  const isRefused = targets.length === 0;
+  const verdict = isRefused ? refusal(port) : `goto ${port.internalLocal ? "local" : "svc"}/${id}`;
+  return port.clusterIPs.map((address) => atAddress(isRefused, placeOf(address, port), verdict));
+}
+
+/** Where all other addresses, and the port of every node, lead. */
+function renderExternal(port: PortPlan, id: string): Element[] {
+  const { externalIPs, loadBalancerIPs, nodePort, externalLocal, cluster, local } = port;
+  const elements: Element[] = [];
+  const isSent = cluster.length > 0 || (externalLocal && local.length > 0);
+  const isRefused = externalLocal ? local.length === 0 : cluster.length === 0;
+  for (const address of new Set([...externalIPs, ...loadBalancerIPs])) {
+    const isGuarded = port.sourceRanges.length > 0 && loadBalancerIPs.includes(address);
+    const place = placeOf(address, port);
+    if (isSent) elements.push(atAddress(false, place, `goto ${isGuarded ? "guard" : "ext"}/${id}`));
+    if (isRefused) elements.push(atAddress(true, place, refusal(port)));
+  }
+  if (nodePort === 0) return elements;
+  const key = `${port.protocol} . ${nodePort}`;
+  if (isSent) elements.push({ set: "node-ports", key, value: `goto ext/${id}` });
+  if (isRefused) elements.push({ set: "refused-ports", key, value: refusal(port) });
+  return elements;
+}
+
+const atAddress = (isRefused: boolean, key: string, value: string): Element => ({
+  set: isRefused ? "refused-ips" : "service-ips",
+  key,
+  value,
+});
+const placeOf = (address: string, { protocol, port }: PortPlan): string => `${address} . ${protocol} . ${port}`;
+/** Another node may have an endpoint: then a client had better try again than give up. */
+const refusal = ({ hasEndpoints }: PortPlan): string => (hasEndpoints ? "drop" : "goto refuse");
+
+type Family = Pick<RuleConfig, "family" | "clusterCidr">;
+
+function* chainsOf({ family, clusterCidr }: Family, port: PortPlan, id: string): Iterable<[string, string[]]> {
+  const { cluster, local, externalLocal, sourceRanges } = port;
+  if (port.affinitySeconds > 0) {
+    for (const target of targetsOf(port)) yield [endpointChain(id, target), stickyRules(family, port, { id, target })];
+  }
+  if (cluster.length > 0) yield [`svc/${id}`, balanceRules(family, port, { id, targets: cluster })];
+  if (local.length > 0) yield [`local/${id}`, balanceRules(family, port, { id, targets: local })];
+  const isExternal = port.nodePort > 0 || port.externalIPs.length > 0 || port.loadBalancerIPs.length > 0;
+  if (!isExternal || (cluster.length === 0 && (!externalLocal || local.length === 0))) return;
+  yield [`ext/${id}`, externalRules({ family, clusterCidr }, port, id)];
+  if (sourceRanges.length === 0 || port.loadBalancerIPs.length === 0) return;
+  yield [`guard/${id}`, [`${family} saddr != { ${sourceRanges.join(", ")} } drop`, `goto ext/${id}`]];
+}
+
+/** With the policy Local, outside clients stay on this node and keep their address; our own go where they like. */
+function externalRules({ family, clusterCidr }: Family, port: PortPlan, id: string): string[] {
+  if (!port.externalLocal) return ["jump mark-own", `goto svc/${id}`];
+  const own =
+    port.cluster.length === 0
+      ? []
+      : [
+          `${family} saddr ${clusterCidr} goto svc/${id}`,
+          "fib saddr type local jump mark-own",
+          `fib saddr type local goto svc/${id}`,
+        ];
+  return port.local.length > 0 ? [...own, `goto local/${id}`] : own;
+}
+
+interface Balanced {
+  readonly id: string;
+  readonly targets: readonly Target[];
+}
+
+/** One rule picks an endpoint, any as likely as the other; a client that is known goes where it went before. */
+function balanceRules(family: "ip" | "ip6", port: PortPlan, { id, targets }: Balanced): string[] {
+  if (port.affinitySeconds > 0) {
+    const known = targets.map(
+      (target) => `${family} saddr @${affinitySet(port, id, target)} goto ${endpointChain(id, target)}`,
+    );
+    return [
+      ...known,
+      `${pick(targets.length)} vmap { ${numbered(targets, (one) => `goto ${endpointChain(id, one)}`)} }`,
+    ];
+  }
+  const [only] = targets;
+  if (only && targets.length === 1) return [sendTo(family, port, only)];
+  const choice = numbered(targets, (target) => `${target.address} . ${target.port}`);
+  return [`meta l4proto ${port.protocol} dnat to ${pick(targets.length)} map { ${choice} }`];
+}
+
+const pick = (count: number): string => `numgen random mod ${count}`;
+const numbered = (targets: readonly Target[], text: (target: Target) => string): string =>
+  targets.map((target, index) => `${index} : ${text(target)}`).join(", ");
+
+/** Remembering is a rule of its own: where the set is full, the client is sent on all the same. */
+const stickyRules = (
+  family: "ip" | "ip6",
+  port: PortPlan,
+  { id, target }: { readonly id: string; readonly target: Target },
+): string[] => [`update @${affinitySet(port, id, target)} { ${family} saddr }`, sendTo(family, port, target)];
+
+const sendTo = (family: "ip" | "ip6", { protocol }: PortPlan, { address, port }: Target): string =>
+  `meta l4proto ${protocol} dnat to ${family === "ip" ? address : `[${address}]`}:${port}`;
+
+/** nft's names have no colons. */
+const endpointName = ({ address, port }: Target): string => `${address.replaceAll(":", ".")}/${port}`;
+const endpointChain = (id: string, target: Target): string => `ep/${id}/${endpointName(target)}`;
+const affinitySet = ({ affinitySeconds }: PortPlan, id: string, target: Target): string =>
+  `known/${id}/${endpointName(target)}/${affinitySeconds}s`;

@@ -1,0 +1,318 @@
+import assert from "node:assert/strict";
+import { after, before, suite, test } from "node:test";
+import { Service } from "#api/core/service.ts";
+import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
+import { type InputOf } from "#api/resource.ts";
+import { systemClock } from "#lib/clock.ts";
+import { jsonLog } from "#lib/log.ts";
+import { createFakeInformers, type FakeInformers } from "#testing/fake-informers.ts";
+import { canMakeNetworks, createTestNetwork, type Place, type TestNetwork } from "#testing/test-network.ts";
+import { TraceRecorder } from "#trace/recorder.ts";
+import { traceparent } from "#trace/trace.ts";
+import { type Host } from "./apply.ts";
+import { removeProxy, runProxy } from "./proxy.ts";
+
+const tableName = "orlop-test";
+const log = jsonLog((line) => process.stderr.write(line), "error");
+const serviceCidr = "10.92.0.0/24";
+
+/** The node of a test's network as a machine. */
+const hostOf = (node: Place): Host => ({
+  run: node.run,
+  readSetting: async (path) => {
+    const text = await node.run("sh", ["-c", `cat /proc/sys/${path} 2>/dev/null || true`]);
+    return text.trim() || undefined;
+  },
+  writeSetting: async (path, value) => {
+    await node.run("tee", [`/proc/sys/${path}`], value);
+  },
+});
+
+/** A proxy in the node of a test's network. */
+class Running {
+  readonly network: TestNetwork;
+  readonly informers: FakeInformers = createFakeInformers();
+  readonly recorder = new TraceRecorder({ clock: systemClock });
+  readonly host: Host;
+  readonly #stop = new AbortController();
+  #applied = Promise.withResolvers<void>();
+  #ended: Promise<void> = Promise.resolve();
+
+  constructor(network: TestNetwork) {
+    this.network = network;
+    this.host = hostOf(network.node);
+  }
+  start(): Promise<void> {
+    this.#ended = runProxy(
+      {
+        ...{ nodeName: "node-1", informers: this.informers, clock: systemClock, log, tableName },
+        ...{ podCidr: this.network.podCidr, clusterCidr: this.network.podCidr, serviceCidr },
+        recorder: this.recorder,
+        host: this.host,
+        healthAddress: "127.0.0.1",
+        onApplied: () => this.#applied.resolve(),
+      },
+      this.#stop.signal,
+    );
+    return Promise.race([this.#ended, this.applied()]);
+  }
+  /** Resolves at the next transaction. */
+  async applied(): Promise<void> {
+    this.#applied = Promise.withResolvers();
+    await this.#applied.promise;
+  }
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#ended;
+    await removeProxy(tableName, this.host);
+  }
+}
+
+interface Wanted extends Partial<Service["spec"]> {
+  readonly name: string;
+  /** Places with their pod's port, and the node that they are on. */
+  readonly endpoints: readonly { readonly address: string; readonly node?: string }[];
+  readonly protocol?: "TCP" | "UDP";
+  readonly port?: number;
+  readonly targetPort?: number;
+  readonly nodePort?: number;
+}
+
+async function put(proxy: Running, wanted: Wanted, trace?: string): Promise<void> {
+  const { name, endpoints, protocol = "TCP", port = 80, targetPort = 8080, nodePort, ...spec } = wanted;
+  const service: InputOf<Service> = {
+    metadata: { namespace: "default", name },
+    spec: {
+      type: "ClusterIP",
+      sessionAffinity: "None",
+      ports: [{ port, protocol, targetPort, ...(nodePort ? { nodePort } : {}) }],
+      ...spec,
+    },
+    status: { loadBalancer: {} },
+  };
+  const applied = proxy.applied();
+  proxy.informers.put(Service, service, trace);
+  proxy.informers.put(
+    EndpointSlice,
+    {
+      metadata: { namespace: "default", name, labels: { "kubernetes.io/service-name": name } },
+      addressType: "IPv4",
+      ports: [{ name: "", protocol, port: targetPort }],
+      endpoints: endpoints.map(({ address, node = "node-1" }) => ({
+        addresses: [address],
+        nodeName: node,
+        conditions: { ready: true },
+      })),
+    },
+    trace,
+  );
+  await applied;
+}
+
+const many = async (count: number, ask: () => Promise<string>): Promise<string[]> => {
+  const answers: string[] = [];
+  for (let round = 0; round < count; round++) answers.push(await ask());
+  return answers;
+};
+const namesIn = (answers: readonly string[]): string[] =>
+  [...new Set(answers.map((answer) => answer.split(" ")[0] ?? ""))].sort();
+
+const skip = (await canMakeNetworks()) ? false : "needs root, ip and nft";
+
+suite("services in a network of their own", { skip }, () => {
+  let network: TestNetwork;
+  let proxy: Running;
+  const podsOf = (...indexes: number[]) => indexes.map((index) => ({ address: network.pods[index]?.address ?? "" }));
+
+  before(async () => {
+    network = await createTestNetwork();
+    proxy = new Running(network);
+    for (const [index, pod] of network.pods.entries()) {
+      const name = `pod-${"abc"[index]}`;
+      await pod.listen("tcp", { port: 8080, name });
+      await pod.listen("udp", { port: 8080, name });
+    }
+    await network.node.listen("tcp", { host: network.node.address, port: 6443, name: "node" });
+    await proxy.start();
+  });
+  after(async () => {
+    await proxy.stop();
+    await network[Symbol.asyncDispose]();
+  });
+
+  test("a cluster address leads pods, the node and outsiders to every endpoint", async () => {
+    const { pods, node, outside } = network;
+    await put(proxy, { name: "web", clusterIP: "10.92.0.1", endpoints: podsOf(0, 1) });
+
+    const answers = await many(24, () => pods[2].ask("tcp", "10.92.0.1", 80));
+
+    assert.deepEqual(namesIn(answers), ["pod-a", "pod-b"]);
+    assert(
+      answers.every((answer) => answer.endsWith(" 10.90.0.13")),
+      "a pod keeps its address",
+    );
+    assert.match(await node.ask("tcp", "10.92.0.1", 80), /^pod-[ab] 10\.90\.0\.1$/);
+    assert.match(await outside.ask("tcp", "10.92.0.1", 80), /^pod-[ab] 10\.90\.0\.1$/);
+  });
+
+  test("a pod reaches itself through its service", async () => {
+    await put(proxy, { name: "self", clusterIP: "10.92.0.2", endpoints: podsOf(0) });
+
+    assert.equal(await network.pods[0].ask("tcp", "10.92.0.2", 80), "pod-a 10.90.0.1");
+  });
+
+  test("a service without endpoints and a port that no service has are refused at once", async () => {
+    const { pods, node, outside } = network;
+    await put(proxy, { name: "empty", clusterIP: "10.92.0.3", type: "NodePort", nodePort: 31003, endpoints: [] });
+
+    assert.equal(await pods[0].ask("tcp", "10.92.0.3", 80), "ECONNREFUSED");
+    assert.equal(await pods[0].ask("udp", "10.92.0.3", 80), "ECONNREFUSED");
+    assert.equal(await node.ask("tcp", "10.92.0.3", 80), "ECONNREFUSED");
+    assert.equal(await pods[0].ask("tcp", "10.92.0.3", 81), "ECONNREFUSED");
+    assert.equal(await pods[0].ask("tcp", "10.92.0.77", 80), "ECONNREFUSED");
+    assert.equal(await outside.ask("tcp", node.address, 31003), "ECONNREFUSED");
+    assert.equal(await node.ask("tcp", "127.0.0.1", 31003), "ECONNREFUSED");
+  });
+
+  test("a node port answers on all addresses of the node, 127.0.0.1 too", async () => {
+    const { pods, node, outside } = network;
+    await put(proxy, {
+      ...{ name: "np", clusterIP: "10.92.0.4", type: "NodePort", nodePort: 31004, endpoints: podsOf(1) },
+      externalTrafficPolicy: "Cluster",
+    });
+
+    assert.equal(await outside.ask("tcp", node.address, 31004), "pod-b 10.90.0.1");
+    assert.match(await node.ask("tcp", node.address, 31004), /^pod-b/);
+    assert.match(await node.ask("tcp", "127.0.0.1", 31004), /^pod-b/);
+    assert.match(await pods[0].ask("tcp", node.address, 31004), /^pod-b/);
+    assert.match(await pods[1].ask("tcp", "10.90.0.1", 31004), /^pod-b/);
+  });
+
+  test("what listens on 127.0.0.1 stays out of reach of others", async () => {
+    const { node, outside } = network;
+    await node.listen("tcp", { host: "127.0.0.1", port: 7000, name: "private" });
+    await outside.run("tee", ["/proc/sys/net/ipv4/conf/all/route_localnet"], "1");
+    await outside.run("ip", ["address", "del", "127.0.0.1/8", "dev", "lo"]);
+    await outside.run("ip", ["route", "add", "127.0.0.1/32", "via", node.address, "src", outside.address]);
+
+    assert.equal(await node.ask("tcp", "127.0.0.1", 7000), "private 127.0.0.1");
+    assert.equal(await outside.ask("tcp", "127.0.0.1", 7000), "no answer");
+  });
+
+  test("a client with affinity stays with its endpoint", async () => {
+    await put(proxy, {
+      ...{ name: "sticky", clusterIP: "10.92.0.5", endpoints: podsOf(0, 1, 2) },
+      sessionAffinity: "ClientIP",
+      sessionAffinityConfig: { clientIP: { timeoutSeconds: 60 } },
+    });
+
+    const answers = await many(12, () => network.outside.ask("tcp", "10.92.0.5", 80));
+    assert.equal(namesIn(answers).length, 1);
+
+    const [chosen = ""] = namesIn(answers);
+    await put(proxy, {
+      ...{ name: "sticky", clusterIP: "10.92.0.5" },
+      endpoints: podsOf(...[0, 1, 2].filter((index) => chosen !== `pod-${"abc"[index]}`)),
+      sessionAffinity: "ClientIP",
+      sessionAffinityConfig: { clientIP: { timeoutSeconds: 60 } },
+    });
+    const others = await many(6, () => network.outside.ask("tcp", "10.92.0.5", 80));
+    assert.equal(namesIn(others).length, 1);
+    assert.notEqual(namesIn(others)[0], chosen);
+  });
+
+  test("UDP follows a change of endpoints, from the same port too", async () => {
+    const { pods } = network;
+    const service = { name: "udp", clusterIP: "10.92.0.6", protocol: "UDP", port: 53 } as const;
+    await put(proxy, { ...service, endpoints: podsOf(0) });
+    assert.equal(await pods[2].ask("udp", "10.92.0.6", 53, { fromPort: 5000 }), "pod-a 10.90.0.13");
+
+    await put(proxy, { ...service, endpoints: podsOf(1) });
+
+    assert.equal(await pods[2].ask("udp", "10.92.0.6", 53, { fromPort: 5000 }), "pod-b 10.90.0.13");
+  });
+
+  test("with the policy Local, outsiders keep their address and stay on the node", async () => {
+    const { outside, node, pods } = network;
+    const service = { name: "local", clusterIP: "10.92.0.7", type: "NodePort", nodePort: 31007 } as const;
+    const here = { address: pods[0].address };
+    const away = { address: pods[1].address, node: "node-2" };
+    await put(proxy, { ...service, externalTrafficPolicy: "Local", endpoints: [here, away] });
+
+    const answers = await many(8, () => outside.ask("tcp", node.address, 31007));
+    assert.deepEqual([...new Set(answers)], ["pod-a 10.91.0.2"]);
+
+    await put(proxy, { ...service, externalTrafficPolicy: "Local", endpoints: [away] });
+    assert.equal(await outside.ask("tcp", node.address, 31007), "no answer");
+    assert.match(await node.ask("tcp", node.address, 31007), /^pod-b/);
+    assert.match(await pods[2].ask("tcp", node.address, 31007), /^pod-b/);
+  });
+
+  test("external addresses and those of a load balancer work, within the source ranges", async () => {
+    const { outside, node, pods } = network;
+    proxy.informers.put(Service, {
+      metadata: { namespace: "default", name: "lb" },
+      spec: {
+        ...{ type: "LoadBalancer", clusterIP: "10.92.0.8", sessionAffinity: "None", externalIPs: ["10.93.0.1"] },
+        ports: [{ port: 8000, protocol: "TCP", targetPort: 8080 }],
+        loadBalancerSourceRanges: ["10.90.0.0/24"],
+      },
+      status: { loadBalancer: { ingress: [{ ip: node.address, ipMode: "VIP" }] } },
+    });
+    const applied = proxy.applied();
+    proxy.informers.put(EndpointSlice, {
+      metadata: { namespace: "default", name: "lb", labels: { "kubernetes.io/service-name": "lb" } },
+      addressType: "IPv4",
+      ports: [{ name: "", protocol: "TCP", port: 8080 }],
+      endpoints: [{ addresses: [pods[1].address], conditions: {} }],
+    });
+    await applied;
+
+    assert.match(await outside.ask("tcp", "10.93.0.1", 8000), /^pod-b/);
+    assert.match(await pods[0].ask("tcp", node.address, 8000), /^pod-b/);
+    assert.equal(await outside.ask("tcp", node.address, 8000), "no answer");
+  });
+
+  test("a process of the node can be behind a service: the API server", async () => {
+    const { pods, node } = network;
+    await put(proxy, {
+      ...{ name: "kubernetes", clusterIP: "10.92.0.9", port: 443, targetPort: 6443 },
+      endpoints: [{ address: node.address }],
+    });
+
+    assert.equal(await pods[0].ask("tcp", "10.92.0.9", 443), "node 10.90.0.11");
+    assert.match(await node.ask("tcp", "10.92.0.9", 443), /^node 10\.91\.0\.1/);
+  });
+
+  test("a hop is recorded in the trace of the change", async () => {
+    const trace = { traceId: "0af7651916cd43dd8448eb211c80319c", spanId: "b7ad6b7169203331" };
+    await put(proxy, { name: "traced", clusterIP: "10.92.0.10", endpoints: podsOf(0) }, traceparent(trace));
+
+    const [hop] = proxy.recorder.byTrace(trace.traceId);
+    assert.equal(hop?.parentId, trace.spanId);
+    assert.deepEqual([hop?.hop, hop?.component, hop?.object?.name], ["serve", "proxy", "traced"]);
+  });
+
+  test("a table that somebody spoilt is made anew", async () => {
+    await network.node.run("nft", ["flush", "ruleset"]);
+    await put(proxy, { name: "again", clusterIP: "10.92.0.11", endpoints: podsOf(0) });
+
+    assert.equal(await network.pods[1].ask("tcp", "10.92.0.11", 80), "pod-a 10.90.0.12");
+    assert.match(await network.pods[2].ask("tcp", "10.92.0.1", 80), /^pod-[ab]/);
+  });
+
+  test("a deleted service leaves no rule, and removing the proxy leaves nothing", async () => {
+    const applied = proxy.applied();
+    for (const { metadata } of proxy.informers.of(Service).list()) {
+      proxy.informers.delete(Service, { namespace: "default", name: metadata.name ?? "" });
+    }
+    await applied;
+    const rules = await network.node.run("nft", ["list", "table", "ip", tableName]);
+    assert.doesNotMatch(rules, /default\/|elements/);
+
+    await proxy.stop();
+
+    assert.equal(await network.node.run("nft", ["list", "ruleset"]), "");
+    assert.equal(await proxy.host.readSetting("net/ipv4/conf/all/route_localnet"), "0");
+  });
+});

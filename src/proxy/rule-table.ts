@@ -1,0 +1,225 @@
+/** What one owner adds to a table. Names of chains and sets are its own; elements may be shared with other owners. */
+export interface Fragment {
+  /** Chain name to its rules, in order. */
+  readonly chains: ReadonlyMap<string, readonly string[]>;
+  /** Set name to its definition, `type ipv4_addr; timeout 10s;`, which the name stands for: another one, another name. */
+  readonly sets: ReadonlyMap<string, string>;
+  readonly elements: readonly Element[];
+}
+
+/** An element of one of the table's sets and maps; `value` is "" for a set. */
+export interface Element {
+  readonly set: string;
+  readonly key: string;
+  readonly value: string;
+}
+
+/** What is always in the table. */
+export interface TableFrame {
+  readonly family: "ip" | "ip6";
+  readonly name: string;
+  readonly sets: readonly { readonly name: string; readonly kind: "set" | "map"; readonly definition: string }[];
+  /** `hook` makes a base chain: `type nat hook output priority -100;`. */
+  readonly chains: readonly { readonly name: string; readonly hook?: string; readonly rules: readonly string[] }[];
+}
+
+const elementsPerLine = 400;
+
+/**
+ * A table of rules as it should be and as the kernel was last told. It only makes text: each is one transaction for
+ * `nft -f -`, the whole table or, where the kernel has the last one, only the difference.
+ */
+export class RuleTable {
+  readonly #frame: TableFrame;
+  readonly #fragments = new Map<string, Fragment>();
+  readonly #chains = new Map<string, readonly string[]>();
+  readonly #sets = new Map<string, string>();
+  /** Set, key, owner, value. Of several owners the first by name has its way. */
+  readonly #elements = new Map<string, Map<string, Map<string, string>>>();
+  /** What may differ from what was told. */
+  readonly #touched = { chains: new Set<string>(), sets: new Set<string>(), elements: new Map<string, Set<string>>() };
+  #told: Told | undefined;
+
+  constructor(frame: TableFrame) {
+    this.#frame = frame;
+    for (const { name } of frame.sets) this.#elements.set(name, new Map());
+  }
+
+  /** Adds or replaces what an owner has; undefined takes it away. */
+  set(owner: string, fragment: Fragment | undefined): void {
+    const old = this.#fragments.get(owner);
+    if (old) this.#withdraw(owner, old);
+    if (!fragment) {
+      this.#fragments.delete(owner);
+      return;
+    }
+    this.#fragments.set(owner, fragment);
+    for (const [name, rules] of fragment.chains) {
+      this.#chains.set(name, rules);
+      this.#touched.chains.add(name);
+    }
+    for (const [name, definition] of fragment.sets) {
+      this.#sets.set(name, definition);
+      this.#touched.sets.add(name);
+    }
+    for (const element of fragment.elements) this.#claim(owner, element);
+  }
+
+  /** The next transaction, "" if nothing changed. It counts as told; if the kernel refuses it, call `forget`. */
+  takeChanges(): string {
+    const told = this.#told ?? { chains: new Map(), sets: new Map(), elements: new Map() };
+    if (!this.#told) this.#touchAll();
+    const lines = this.#told ? [] : this.#frameLines();
+    this.#told = told;
+    lines.push(...this.#changeLines(told));
+    this.#touched.chains.clear();
+    this.#touched.sets.clear();
+    this.#touched.elements.clear();
+    return lines.length > 0 ? `${lines.join("\n")}\n` : "";
+  }
+
+  /** Nothing is known of what the kernel has: the next transaction is the whole table. */
+  forget(): void {
+    this.#told = undefined;
+  }
+
+  #withdraw(owner: string, { chains, sets, elements }: Fragment): void {
+    for (const name of chains.keys()) {
+      this.#chains.delete(name);
+      this.#touched.chains.add(name);
+    }
+    for (const name of sets.keys()) {
+      this.#sets.delete(name);
+      this.#touched.sets.add(name);
+    }
+    for (const { set, key } of elements) {
+      const owners = this.#elements.get(set)?.get(key);
+      owners?.delete(owner);
+      if (owners?.size === 0) this.#elements.get(set)?.delete(key);
+      this.#touch(set, key);
+    }
+  }
+
+  #claim(owner: string, { set, key, value }: Element): void {
+    const keys = this.#elements.get(set);
+    if (!keys) throw new Error(`table ${this.#frame.name} has no set ${set}`);
+    const owners = keys.get(key);
+    if (owners) owners.set(owner, value);
+    else keys.set(key, new Map([[owner, value]]));
+    this.#touch(set, key);
+  }
+
+  #touch(set: string, key: string): void {
+    const keys = this.#touched.elements.get(set);
+    if (keys) keys.add(key);
+    else this.#touched.elements.set(set, new Set([key]));
+  }
+
+  #touchAll(): void {
+    for (const name of this.#chains.keys()) this.#touched.chains.add(name);
+    for (const name of this.#sets.keys()) this.#touched.sets.add(name);
+    for (const [set, keys] of this.#elements) for (const key of keys.keys()) this.#touch(set, key);
+  }
+
+  /** The empty table, whatever was there before. */
+  #frameLines(): string[] {
+    const { family, name, sets, chains } = this.#frame;
+    const table = `${family} ${name}`;
+    return [
+      `add table ${table}`,
+      `delete table ${table}`,
+      `add table ${table}`,
+      ...sets.map((set) => `add ${set.kind} ${table} ${set.name} { ${set.definition} }`),
+      ...chains.map((chain) => `add chain ${table} ${chain.name}${chain.hook ? ` { ${chain.hook} }` : ""}`),
+      ...chains.flatMap((chain) => chain.rules.map((rule) => `add rule ${table} ${chain.name} ${rule}`)),
+    ];
+  }
+
+  /**
+   * In the only order that the kernel takes: what is referred to comes before what refers to it, and goes after it.
+   * Then `told` is what is wanted.
+   */
+  #changeLines(told: Told): string[] {
+    const table = `${this.#frame.family} ${this.#frame.name}`;
+    const chains = changesOf(this.#touched.chains, this.#chains, told.chains);
+    const sets = changesOf(this.#touched.sets, this.#sets, told.sets);
+    const elements = this.#elementChanges(told);
+    return [
+      ...chains.gone.map((name) => `flush chain ${table} ${name}`),
+      ...chains.changed.map((name) => `flush chain ${table} ${name}`),
+      ...elements.gone.map((line) => `delete element ${table} ${line}`),
+      ...chains.gone.map((name) => `delete chain ${table} ${name}`),
+      ...sets.gone.map((name) => `delete set ${table} ${name}`),
+      ...sets.added.map((name) => `add set ${table} ${name} { ${this.#sets.get(name)} }`),
+      ...chains.added.map((name) => `add chain ${table} ${name}`),
+      ...[...chains.changed, ...chains.added].flatMap((name) =>
+        (this.#chains.get(name) ?? []).map((rule) => `add rule ${table} ${name} ${rule}`),
+      ),
+      ...elements.added.map((line) => `add element ${table} ${line}`),
+    ];
+  }
+
+  #elementChanges(told: Told): { gone: string[]; added: string[] } {
+    const lines = { gone: [] as string[], added: [] as string[] };
+    for (const [set, keys] of this.#touched.elements) {
+      let known = told.elements.get(set);
+      if (!known) {
+        known = new Map();
+        told.elements.set(set, known);
+      }
+      const wanted = new Map<string, string>();
+      for (const key of keys) {
+        const value = this.#winner(set, key);
+        if (value !== undefined) wanted.set(key, value);
+      }
+      const { added, changed, gone } = changesOf(keys, wanted, known);
+      lines.gone.push(...elementLines(set, [...gone, ...changed]));
+      const texts = [...changed, ...added].map((key) => (wanted.get(key) ? `${key} : ${wanted.get(key)}` : key));
+      lines.added.push(...elementLines(set, texts));
+    }
+    return lines;
+  }
+
+  #winner(set: string, key: string): string | undefined {
+    const owners = this.#elements.get(set)?.get(key);
+    if (!owners) return undefined;
+    const [first = ""] = owners.size > 1 ? [...owners.keys()].sort() : owners.keys();
+    return owners.get(first);
+  }
+}
+
+/** What the kernel has beyond the frame. */
+interface Told {
+  readonly chains: Map<string, readonly string[]>;
+  readonly sets: Map<string, string>;
+  readonly elements: Map<string, Map<string, string>>;
+}
+
+/** Sorts names by what is to be done about them, and brings `known` to what is wanted. */
+function changesOf<T extends string | readonly string[]>(
+  names: Iterable<string>,
+  wanted: ReadonlyMap<string, T>,
+  known: Map<string, T>,
+): { added: string[]; changed: string[]; gone: string[] } {
+  const changes = { added: [] as string[], changed: [] as string[], gone: [] as string[] };
+  for (const name of names) {
+    const value = wanted.get(name);
+    const old = known.get(name);
+    if (value === undefined) {
+      if (known.delete(name)) changes.gone.push(name);
+      continue;
+    }
+    if (old === undefined) changes.added.push(name);
+    else if (String(old) !== String(value)) changes.changed.push(name);
+    known.set(name, value);
+  }
+  return changes;
+}
+
+function elementLines(set: string, texts: readonly string[]): string[] {
+  const lines: string[] = [];
+  for (let at = 0; at < texts.length; at += elementsPerLine) {
+    lines.push(`${set} { ${texts.slice(at, at + elementsPerLine).join(", ")} }`);
+  }
+  return lines;
+}

@@ -1,0 +1,93 @@
+/**
+ * Runs inside a network namespace for a test: listens where it is told and asks whom it is told. It reads one order a
+ * line, as JSON, and writes one answer a line.
+ */
+import { createSocket } from "node:dgram";
+import { connect, createServer } from "node:net";
+import { createInterface } from "node:readline";
+
+interface Order {
+  readonly id: number;
+  readonly act: "listen" | "ask";
+  readonly protocol: "tcp" | "udp";
+  readonly host: string;
+  readonly port: number;
+  /** What a listener answers with, before the address of who asked. */
+  readonly name?: string;
+  /** The port to ask from; 0 or absent is any. */
+  readonly fromPort?: number;
+}
+
+const timeoutMs = 2_000;
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const order = JSON.parse(line) as Order;
+  void perform(order).then(
+    (text) => answer(order, text),
+    (error: unknown) => answer(order, error instanceof Error && "code" in error ? String(error.code) : String(error)),
+  );
+}
+process.exit(0);
+
+function answer({ id }: Order, text: string): void {
+  process.stdout.write(`${JSON.stringify({ id, text })}\n`);
+}
+
+function perform(order: Order): Promise<string> {
+  if (order.act === "listen") return order.protocol === "tcp" ? listenTcp(order) : listenUdp(order);
+  return order.protocol === "tcp" ? askTcp(order) : askUdp(order);
+}
+
+function listenTcp({ host, port, name }: Order): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const server = createServer((socket) => {
+      socket.on("error", () => {});
+      socket.end(`${name} ${socket.remoteAddress}`);
+    });
+    server.on("error", reject);
+    server.listen(port, host, () => resolve("listening"));
+  });
+}
+
+function listenUdp({ host, port, name }: Order): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = createSocket("udp4");
+    socket.on("message", (_message, from) => socket.send(`${name} ${from.address}`, from.port, from.address));
+    socket.on("error", reject);
+    socket.bind(port, host, () => resolve("listening"));
+  });
+}
+
+function askTcp({ host, port }: Order): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host, port });
+    let text = "";
+    socket.setTimeout(timeoutMs, () => {
+      socket.destroy();
+      resolve("no answer");
+    });
+    socket.on("data", (chunk) => {
+      text += chunk.toString();
+    });
+    socket.on("end", () => resolve(text));
+    socket.on("error", reject);
+  });
+}
+
+function askUdp({ host, port, fromPort }: Order): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = createSocket("udp4");
+    const timer = setTimeout(() => done("no answer"), timeoutMs);
+    const done = (text: string): void => {
+      clearTimeout(timer);
+      socket.close();
+      resolve(text);
+    };
+    socket.on("error", (error) => {
+      clearTimeout(timer);
+      reject(error);
+    });
+    socket.on("message", (message) => done(message.toString()));
+    socket.bind(fromPort ?? 0, () => socket.connect(port, host, () => socket.send("?")));
+  });
+}

@@ -1,0 +1,154 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import path from "node:path";
+import { createInterface } from "node:readline";
+import { runCommand } from "#lib/processes.ts";
+
+/** What a process inside a namespace can do for a test. */
+export interface Place {
+  readonly namespace: string;
+  readonly address: string;
+  /** Answers every connection or datagram with its name and the address that it came from. */
+  listen(protocol: "tcp" | "udp", at: { host?: string; port: number; name: string }): Promise<void>;
+  /** The answer, an error's code, or `no answer`. */
+  ask(protocol: "tcp" | "udp", host: string, port: number, options?: { fromPort?: number }): Promise<string>;
+  /** Runs a command there. */
+  run(command: string, args: readonly string[], input?: string): Promise<string>;
+}
+
+/**
+ * A node with a bridge and pods on it, and a machine outside, each a network namespace of its own that nobody else
+ * uses: nothing leaves it, and disposing of it takes all of it away.
+ *
+ *     pod a (10.90.0.11) ┐
+ *     pod b (10.90.0.12) ┼─ bridge (10.90.0.1) node (10.91.0.1) ── outside (10.91.0.2)
+ *     pod c (10.90.0.13) ┘
+ */
+export interface TestNetwork extends AsyncDisposable {
+  readonly node: Place;
+  readonly outside: Place;
+  readonly pods: readonly [Place, Place, Place];
+  readonly podCidr: string;
+}
+
+/** Whether this process may make network namespaces and has the programs for it. */
+export async function canMakeNetworks(): Promise<boolean> {
+  try {
+    await runCommand("nft", ["--version"]);
+    await runCommand("ip", ["netns", "list"]);
+    return process.getuid?.() === 0;
+  } catch {
+    return false;
+  }
+}
+
+let made = 0;
+
+export async function createTestNetwork(): Promise<TestNetwork> {
+  const prefix = `orlop-test-${process.pid}-${made++}`;
+  const names = ["node", "outside", "pod-a", "pod-b", "pod-c"].map((name) => `${prefix}-${name}`);
+  const [node = "", outside = "", ...pods] = names;
+  const agents: Agent[] = [];
+  const dispose = async (): Promise<void> => {
+    await Promise.all(agents.map((agent) => agent.stop()));
+    for (const name of names) await runCommand("ip", ["netns", "del", name]).catch(() => {});
+  };
+  try {
+    for (const name of names) await runCommand("ip", ["netns", "add", name]);
+    for (const [name, lines] of layout(node, outside, pods)) {
+      await runCommand("ip", ["-n", name, "-batch", "-"], { input: `${lines.join("\n")}\n` });
+    }
+    await runCommand("ip", ["netns", "exec", node, "tee", "/proc/sys/net/ipv4/ip_forward"], { input: "1" });
+    const addresses = ["10.91.0.1", "10.91.0.2", "10.90.0.11", "10.90.0.12", "10.90.0.13"];
+    const places = names.map((name, index) => {
+      const agent = new Agent(name);
+      agents.push(agent);
+      return placeOf(name, addresses[index] ?? "", agent);
+    });
+    const [a, b, c, d, e] = places;
+    if (!a || !b || !c || !d || !e) throw new Error("a place is missing");
+    return { node: a, outside: b, pods: [c, d, e], podCidr: "10.90.0.0/24", [Symbol.asyncDispose]: dispose };
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
+}
+
+/** Orders for `ip -batch`, by namespace; the node comes first because it makes the links. */
+function layout(node: string, outside: string, pods: readonly string[]): Map<string, string[]> {
+  const nodeLines = [
+    "link set lo up",
+    "link add pods type bridge",
+    "address add 10.90.0.1/24 dev pods",
+    "link set pods up",
+    `link add uplink type veth peer name eth0 netns ${outside}`,
+    "address add 10.91.0.1/24 dev uplink",
+    "link set uplink up",
+    "route add default via 10.91.0.2",
+    ...pods.flatMap((pod, index) => [
+      `link add pod${index} type veth peer name eth0 netns ${pod}`,
+      `link set pod${index} master pods up`,
+      `link set pod${index} type bridge_slave hairpin on`,
+    ]),
+  ];
+  return new Map([
+    [node, nodeLines],
+    [outside, endLines("10.91.0.2", "10.91.0.1")],
+    ...pods.map((pod, index) => [pod, endLines(`10.90.0.${11 + index}`, "10.90.0.1")] as const),
+  ]);
+}
+
+const endLines = (address: string, gateway: string): string[] => [
+  "link set lo up",
+  `address add ${address}/24 dev eth0`,
+  "link set eth0 up",
+  `route add default via ${gateway}`,
+];
+
+function placeOf(namespace: string, address: string, agent: Agent): Place {
+  return {
+    namespace,
+    address,
+    async listen(protocol, { host = "0.0.0.0", port, name }) {
+      const text = await agent.order({ act: "listen", protocol, host, port, name });
+      if (text !== "listening") throw new Error(`${namespace} does not listen on ${host}:${port}: ${text}`);
+    },
+    ask: (protocol, host, port, options) => agent.order({ act: "ask", protocol, host, port, ...options }),
+    run: async (command, args, input) =>
+      (await runCommand("ip", ["netns", "exec", namespace, command, ...args], { input })).stdout,
+  };
+}
+
+/** A process in the namespace that takes orders. */
+class Agent {
+  readonly #child: ChildProcess;
+  readonly #waiting = new Map<number, (text: string) => void>();
+  readonly #ended: Promise<void>;
+  #orders = 0;
+
+  constructor(namespace: string) {
+    const script = path.join(import.meta.dirname, "network-agent.ts");
+    this.#child = spawn("ip", ["netns", "exec", namespace, process.execPath, script], {
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    this.#ended = new Promise((resolve) => this.#child.on("exit", () => resolve()));
+    if (!this.#child.stdout) throw new Error("the agent has no output");
+    createInterface({ input: this.#child.stdout }).on("line", (line) => {
+      const { id, text } = JSON.parse(line) as { id: number; text: string };
+      this.#waiting.get(id)?.(text);
+      this.#waiting.delete(id);
+    });
+  }
+
+  order(order: object): Promise<string> {
+    const id = this.#orders++;
+    return new Promise((resolve) => {
+      this.#waiting.set(id, resolve);
+      this.#child.stdin?.write(`${JSON.stringify({ id, ...order })}\n`);
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#child.stdin?.end();
+    await this.#ended;
+  }
+}
