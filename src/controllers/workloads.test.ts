@@ -10,13 +10,16 @@ import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { controllerOf } from "#api/meta/owner.ts";
 import { type InputOf } from "#api/resource.ts";
 import { runReconcilers } from "#runtime/run-reconciler.ts";
-import { type PodRunnerOptions, podRunner } from "#testing/pod-runner.ts";
+import { heartbeats, type PodRunnerOptions, podRunner } from "#testing/pod-runner.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
 
 /** A cluster with one large node on which pods run at once. */
 async function startWithNode(options: PodRunnerOptions = {}): Promise<TestCluster> {
   const cluster = await startCluster({
-    components: (deps) => [(stop) => runReconcilers([podRunner(options)], deps, stop)],
+    components: (deps) => [
+      (stop) => runReconcilers([podRunner(options)], deps, stop),
+      (stop) => heartbeats(deps, ["node-1"], stop),
+    ],
   });
   const resources = { cpu: "1000", memory: "1000Gi", pods: "5000" };
   await cluster.client.create(Node, {

@@ -1,6 +1,8 @@
+import { Lease } from "#api/coordination/lease.ts";
 import { Pod } from "#api/core/pod.ts";
 import { isNotFound } from "#api/status.ts";
-import { timestamp } from "#lib/clock.ts";
+import { microTimestamp, timestamp } from "#lib/clock.ts";
+import { type ReconcilerDeps } from "#runtime/reconciler.ts";
 import { type ReconcilerFactory } from "#runtime/run-reconciler.ts";
 
 export interface PodRunnerOptions {
@@ -34,3 +36,21 @@ export const podRunner =
       },
     };
   };
+
+const heartbeatMs = 10_000;
+
+/** Renews the leases of these nodes until the signal fires. */
+export async function heartbeats(
+  { client, clock }: ReconcilerDeps,
+  names: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    const renewTime = microTimestamp(clock.now());
+    for (const name of names) {
+      const metadata = { namespace: "kube-node-lease", name };
+      await client.update(Lease, { metadata, spec: { holderIdentity: name, renewTime } }, { signal });
+    }
+    await clock.sleep(heartbeatMs, signal);
+  }
+}

@@ -1,0 +1,23 @@
+import { type Toleration } from "./affinity.ts";
+import { type Taint } from "./node.ts";
+
+/** Whether the toleration puts up with the taint. */
+export function toleratesTaint({ key, operator, value, effect }: Toleration, taint: Taint): boolean {
+  if (effect && effect !== taint.effect) return false;
+  if (key && key !== taint.key) return false;
+  const given = taint.value ?? "";
+  switch (operator || "Equal") {
+    case "Exists":
+      return true;
+    case "Equal":
+      return (value ?? "") === given;
+    case "Gt":
+      return isInteger(value) && isInteger(given) && Number(given) > Number(value);
+    case "Lt":
+      return isInteger(value) && isInteger(given) && Number(given) < Number(value);
+    default:
+      return false;
+  }
+}
+
+const isInteger = (text: string | undefined): boolean => text !== undefined && /^[-+]?\d+$/.test(text);

@@ -1,0 +1,55 @@
+import { Pod } from "#api/core/pod.ts";
+import { type PodCondition } from "#api/core/pod-status.ts";
+import { findCondition, withCondition } from "#api/meta/condition.ts";
+import { isNotFound } from "#api/status.ts";
+import { timestamp } from "#lib/clock.ts";
+import { type ReconcilerDeps } from "#runtime/reconciler.ts";
+import { isFinished } from "./pod-state.ts";
+
+export interface Disruption {
+  /** Written to the pod's condition DisruptionTarget, for those who must know why it went. */
+  readonly reason?: string;
+  readonly message?: string;
+  /** Nobody is there to end it: it counts as failed and goes at once. */
+  readonly isForced?: boolean;
+}
+
+/** Notes in the pod why it goes, then deletes it. */
+export async function disruptPod(
+  { client, clock }: ReconcilerDeps,
+  { pod, ...disruption }: Disruption & { readonly pod: Pod },
+  signal: AbortSignal,
+): Promise<void> {
+  const { uid = "" } = pod.metadata;
+  const status = disruptedStatus(pod, disruption, clock.now());
+  try {
+    if (status) await client.updateStatus(Pod, { ...pod, status }, { signal });
+    const grace = disruption.isForced ? { gracePeriodSeconds: 0 } : {};
+    await client.delete(Pod, pod, { preconditions: { uid }, ...grace, signal });
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
+}
+
+/** The status with the note; undefined if it is there, or the pod has ended anyway. */
+function disruptedStatus(
+  pod: Pod,
+  { reason, message, isForced }: Disruption,
+  nowMs: number,
+): Pod["status"] | undefined {
+  if (isForced && isFinished(pod)) return undefined;
+  const { conditions } = pod.status;
+  const current = findCondition(conditions, "DisruptionTarget");
+  const isNoted = !reason || (current?.status === "True" && current.reason === reason);
+  if (isNoted && !isForced) return undefined;
+  const phase = isForced ? { phase: "Failed" as const } : {};
+  if (isNoted) return { ...pod.status, ...phase };
+  const condition: PodCondition = {
+    type: "DisruptionTarget",
+    status: "True",
+    reason,
+    ...(message ? { message } : {}),
+    lastTransitionTime: timestamp(nowMs),
+  };
+  return { ...pod.status, ...phase, conditions: withCondition(conditions, condition) };
+}

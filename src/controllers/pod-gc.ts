@@ -1,0 +1,115 @@
+import { Node } from "#api/core/node.ts";
+import { Pod } from "#api/core/pod.ts";
+import { isConditionTrue } from "#api/meta/condition.ts";
+import { isNotFound } from "#api/status.ts";
+import { type Change } from "#runtime/informer.ts";
+import { objectKey } from "#runtime/object-cache.ts";
+import { type Again, type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
+import { disruptPod } from "./disrupt-pod.ts";
+import { isFinished } from "./pod-state.ts";
+
+const defaultThreshold = 12_500;
+/** A node that is missing may only be registering anew. */
+const quarantineMs = 40_000;
+
+/** Takes away pods that nobody else will: of nodes that are gone, without a node, or ended long ago. */
+export const podGcController =
+  (threshold = defaultThreshold) =>
+  (deps: ReconcilerDeps): Reconciler<Pod> => {
+    const pods = deps.informers.of(Pod);
+    const nodes = deps.informers.of(Node);
+    const missing = new MissingNodes(deps);
+    const finished = new Map<string, Pod>();
+    return {
+      name: "pod-garbage-collector",
+      reconciles: Pod,
+      watches: [
+        {
+          resource: Node,
+          wakes: (change: Change<Node>) => {
+            const { name = "" } = change.object.metadata;
+            if (change.type === "put") missing.found(name);
+            if (change.type === "put" && !isOutOfService(change.object)) return [];
+            return pods.by("node", name).map(({ metadata }) => placeOf(metadata));
+          },
+        },
+      ],
+
+      async reconcile(pod, signal) {
+        const key = objectKey(pod.metadata.namespace, pod.metadata.name);
+        if (isFinished(pod)) finished.set(key, pod);
+        else finished.delete(key);
+        const { nodeName } = pod.spec;
+        const node = nodeName ? nodes.get({ name: nodeName }) : undefined;
+        if (nodeName && !node) return await missing.check(pod, nodeName, signal);
+        if (pod.metadata.deletionTimestamp && (!node || isOutOfService(node))) {
+          await disruptPod(deps, { pod, isForced: true }, signal);
+          return undefined;
+        }
+        for (const old of finished.size > threshold ? surplus([...finished.values()], threshold) : []) {
+          finished.delete(objectKey(old.metadata.namespace, old.metadata.name));
+          await disruptPod(deps, { pod: old, isForced: true }, signal);
+        }
+        return undefined;
+      },
+      async gone({ namespace, name }) {
+        finished.delete(objectKey(namespace, name));
+      },
+    };
+  };
+
+const placeOf = ({ namespace = "", name = "" }: Pod["metadata"]) => ({ namespace, name });
+
+/** Its administrator has said that it is gone for good. */
+const isOutOfService = ({ spec, status }: Node): boolean =>
+  !isConditionTrue(status.conditions, "Ready") &&
+  (spec.taints?.some(({ key }) => key === "node.kubernetes.io/out-of-service") ?? false);
+
+/** Ended pods beyond the threshold: those that were evicted first, then the oldest. */
+export function surplus(finished: readonly Pod[], threshold: number): Pod[] {
+  if (threshold <= 0) return [];
+  const isEvicted = ({ status }: Pod): number => (status.phase === "Failed" && status.reason === "Evicted" ? 0 : 1);
+  const ageOf = ({ metadata }: Pod): string => `${metadata.creationTimestamp} ${metadata.name}`;
+  const sorted = finished.toSorted((a, b) => isEvicted(a) - isEvicted(b) || (ageOf(a) < ageOf(b) ? -1 : 1));
+  return sorted.slice(0, Math.max(0, finished.length - threshold));
+}
+
+/** Nodes that pods name and that are not there, and since when. */
+class MissingNodes {
+  readonly #deps: ReconcilerDeps;
+  readonly #sinceMs = new Map<string, number>();
+
+  constructor(deps: ReconcilerDeps) {
+    this.#deps = deps;
+  }
+
+  /** It is there, and if it goes again its time starts anew. */
+  found(name: string): void {
+    this.#sinceMs.delete(name);
+  }
+
+  async check(pod: Pod, nodeName: string, signal: AbortSignal): Promise<Again | undefined> {
+    const now = this.#deps.clock.now();
+    const since = this.#sinceMs.get(nodeName) ?? now;
+    this.#sinceMs.set(nodeName, since);
+    if (now - since < quarantineMs) return { afterMs: quarantineMs - (now - since) };
+    if (await this.#exists(nodeName, signal)) {
+      this.found(nodeName);
+      return undefined;
+    }
+    const reason = "DeletionByPodGC";
+    const message = "PodGC: node no longer exists";
+    await disruptPod(this.#deps, { pod, reason, message, isForced: true }, signal);
+    return undefined;
+  }
+
+  async #exists(name: string, signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.#deps.client.get(Node, { name }, { signal });
+      return true;
+    } catch (error) {
+      if (isNotFound(error)) return false;
+      throw error;
+    }
+  }
+}
