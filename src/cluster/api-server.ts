@@ -9,6 +9,7 @@ import { type Log } from "#lib/log.ts";
 import { Metrics } from "#lib/metrics.ts";
 import { type Random } from "#lib/random.ts";
 import { type Informers } from "#runtime/informer.ts";
+import { renderVerdicts, type Verdicts } from "#scheduler/verdicts.ts";
 import { builtInAdmission } from "#server/admission/all.ts";
 import { createAdmission } from "#server/admission/chain.ts";
 import { anonymous } from "#server/authenticate/anonymous.ts";
@@ -33,6 +34,7 @@ import { type WriteDeps } from "#server/endpoints/write.ts";
 import { Objects } from "#server/objects/objects.ts";
 import { defaultServiceRanges, type ServiceRanges, serviceAllocator } from "#server/objects/service-allocator.ts";
 import { ResourceRegistry } from "#server/registry.ts";
+import { answerSeeing } from "#server/seeing.ts";
 import { type ApiServer, createApiServer } from "#server/server.ts";
 import { type Store } from "#store/store.ts";
 import { TraceRecorder } from "#trace/recorder.ts";
@@ -52,6 +54,10 @@ export interface AssembleOptions {
   subresources?(deps: WriteDeps & { readonly authorizers: readonly Authorizer[] }): ReadonlyMap<string, Endpoint>;
   /** Paths that are not about a resource, by their first segment. */
   readonly paths?: NonResourceDeps["more"];
+  /** What the scheduler keeps of its decisions, for those who ask why. */
+  readonly verdicts?: Verdicts;
+  /** false: no hops are kept, and nobody can ask where the time went. */
+  readonly tracing?: boolean;
 }
 
 /** The API server with everything it stands on, and no socket yet. */
@@ -70,8 +76,9 @@ export const issuer = "https://kubernetes.default.svc.cluster.local";
 
 export async function assembleApiServer(options: AssembleOptions): Promise<AssembledServer> {
   const { store, clock, log, random } = options;
-  const traces = new RevisionTraces();
-  const recorder = new TraceRecorder({ clock, random });
+  const { tracing = true } = options;
+  const traces = tracing ? new RevisionTraces() : undefined;
+  const recorder = new TraceRecorder({ clock, random, ...(tracing ? {} : { capacity: 0 }) });
   const metrics = new Metrics();
   const objects = new Objects({ store, clock, log, traces });
   const informers = objects.informers();
@@ -94,10 +101,11 @@ export async function assembleApiServer(options: AssembleOptions): Promise<Assem
       ["bindings", bindingEndpoint(write)],
       ...reviewEndpoints({ authorizers, rbac, tokens: security.tokens, audiences: [issuer], clock }),
     ]),
-    nonResource: answerNonResource(nonResourceDeps(options, { resources, metrics, store })),
+    traceOf: (revision) => traces?.of(revision),
+    nonResource: answerNonResource(nonResourceDeps(options, { resources, metrics, recorder })),
   });
   await informers.synced();
-  const traceOf = (revision: number) => traces.of(revision);
+  const traceOf = (revision: number) => traces?.of(revision);
   return {
     server,
     objects,
@@ -146,8 +154,8 @@ function subresourceEndpoints(
 }
 
 function nonResourceDeps(
-  { signingKey, serverAddress, paths }: AssembleOptions,
-  { resources, metrics, store }: { resources: ResourceRegistry; metrics: Metrics; store: Store },
+  { signingKey, serverAddress, paths, store, verdicts }: AssembleOptions,
+  { resources, metrics, recorder }: { resources: ResourceRegistry; metrics: Metrics; recorder: TraceRecorder },
 ): NonResourceDeps {
   const ping = { name: "ping", check: () => undefined };
   metrics.gauge("orlop_store_revision", "The newest revision of the store.", () => store.revision);
@@ -162,6 +170,9 @@ function nonResourceDeps(
       keys: openIdKeys([signingKey]),
     }),
     serverAddress,
-    more: paths ?? new Map(),
+    more: new Map([
+      ["orlop", answerSeeing({ recorder, verdictsOf: (key) => renderVerdicts(verdicts?.of(key) ?? []) })],
+      ...(paths ?? []),
+    ]),
   };
 }

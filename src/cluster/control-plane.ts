@@ -28,6 +28,8 @@ export interface ControlPlaneOptions {
   /** Names and addresses, besides the usual ones, that clients use for the server. */
   readonly hosts?: readonly string[];
   readonly tokens?: readonly TokenAuthenticator[];
+  /** false: `orlop trace` has nothing to show. */
+  readonly tracing?: boolean;
   readonly clock: Clock;
   readonly log: Log;
   readonly random: Random;
@@ -51,6 +53,7 @@ export const systemUser = (name: string): UserInfo => ({ name: `system:${name}`,
 
 export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
   const { dataDir, clock, log, random, host } = options;
+  const verdicts = new Verdicts();
   const [store, pki] = await Promise.all([openStore(options), openPki(options)]);
   const api = await assembleApiServer({
     store,
@@ -60,6 +63,8 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     signingKey: signingKey(pki.serviceAccountKey),
     serverAddress: `${host}:${options.port}`,
     tokens: options.tokens ?? [],
+    verdicts,
+    tracing: options.tracing ?? true,
   });
   await bootstrapCluster(api.clientFor(systemUser("apiserver")));
   const { key, certificate: cert } = pki.serving;
@@ -76,7 +81,6 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   const url = `https://${host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host}:${listening.port}`;
   const kubeconfigPath = path.join(dataDir, "kubeconfig");
   await writeFile(kubeconfigPath, adminKubeconfig(pki, url), { mode: 0o600 });
-  const verdicts = new Verdicts();
   return {
     url,
     port: listening.port,

@@ -1,3 +1,4 @@
+import { type VerdictsAnswer } from "#trace/answers.ts";
 import { type Rejection } from "./framework.ts";
 
 /** One attempt to place a pod: what `orlop why` shows. */
@@ -34,3 +35,15 @@ export class Verdicts {
     return this.#byPod.get(key) ?? [];
   }
 }
+
+/** The attempts as they are told to others. */
+export const renderVerdicts = (attempts: readonly Attempt[]): VerdictsAnswer => ({
+  attempts: attempts.map(({ at, attempt, node, evaluated, message, rejections }) => ({
+    atMs: at,
+    attempt,
+    node: node ?? "",
+    evaluated,
+    message,
+    rejections: Array.from(rejections, ([name, { plugin, reasons }]) => ({ node: name, plugin, reasons })),
+  })),
+});

@@ -1,5 +1,5 @@
 import { type Answer, type ApiRequest, type UserInfo } from "#api/exchange.ts";
-import { type HopName } from "#trace/recorder.ts";
+import { type HopName } from "#trace/hop.ts";
 import { type Trace } from "#trace/trace.ts";
 
 export type {

@@ -1,30 +1,63 @@
 import { type Answer } from "#api/exchange.ts";
 import { groupResource } from "#api/resource.ts";
 import { StatusError } from "#api/status.ts";
-import { type Clock } from "#lib/clock.ts";
-import { type HopName, hopNumber, type TraceRecorder } from "#trace/recorder.ts";
-import { type Context, type Next, type RequestSteps, type Stage } from "./pipeline.ts";
+import { type Facts, type HopName, type HopObject, type Steps } from "#trace/hop.ts";
+import { maxSteps } from "#trace/ids.ts";
+import { type TraceRecorder } from "#trace/recorder.ts";
+import { type WriteSteps } from "#trace/trace.ts";
+import { type Context, type Next, type RequestInfo, type RequestSteps, type Stage } from "./pipeline.ts";
 
-/** The time of one request, hop by hop. Two numbers a mark: requests pay next to nothing for it. */
-export class Steps implements RequestSteps {
+const writes = new Set(["create", "update", "patch", "delete", "deletecollection"]);
+/** Heartbeats and events would push everything else out of memory. */
+const unrecorded = new Set(["leases", "events"]);
+
+/** Writes are hops of an apply; the others pay nothing. */
+export const isRecorded = ({ verb, resource }: RequestInfo): boolean =>
+  resource !== "" && writes.has(verb) && !unrecorded.has(resource);
+
+/** For requests that are not recorded. */
+export const unmeasured: RequestSteps = { mark() {} };
+
+/** Where the time of one write went, step by step. */
+export class RequestTimes implements RequestSteps, WriteSteps, Steps {
   readonly parentId: string;
   readonly startMs: number;
-  readonly #clock: Clock;
   readonly hops: HopName[] = [];
   readonly endsMs: number[] = [];
+  /** What the write became; 0 if nothing. */
+  revision = 0;
+  readonly #recorder: TraceRecorder;
+  #isOver = false;
 
-  constructor(clock: Clock, parentId: string) {
-    this.#clock = clock;
+  constructor(recorder: TraceRecorder, parentId: string) {
+    this.#recorder = recorder;
     this.parentId = parentId;
-    this.startMs = fineNow(clock);
+    this.startMs = recorder.now();
   }
+
   mark(hop: HopName): void {
+    if (this.#isOver) return;
+    // However often a write is tried again, its last steps are those that count.
+    if (this.hops.length >= maxSteps - 2) {
+      this.hops.pop();
+      this.endsMs.pop();
+    }
     this.hops.push(hop);
-    this.endsMs.push(fineNow(this.#clock));
+    this.endsMs.push(this.#recorder.now());
+  }
+  committed(revision: number): void {
+    if (this.revision === revision || this.#isOver) return;
+    this.revision = revision;
+    this.mark("persist");
+  }
+  delivered(): void {
+    this.mark("broadcast");
+  }
+  /** What is still noted after the answer belongs to nobody. */
+  end(): void {
+    this.#isOver = true;
   }
 }
-
-const fineNow = (clock: Clock): number => clock.fine?.() ?? clock.now();
 
 /** A stage that only notes that the one before it is done. */
 export const endOf =
@@ -34,83 +67,112 @@ export const endOf =
     return next(context);
   };
 
-const writes = new Set(["create", "update", "patch", "delete", "deletecollection"]);
-/** Heartbeats and events would push everything else out of memory. */
-const unrecorded = new Set(["leases", "events"]);
-
 /** Keeps the hops of every write, with what caused it and what it wrote. */
-export const recordHops =
-  ({ recorder, clock }: { readonly recorder: TraceRecorder; readonly clock: Clock }): Stage =>
-  (context, next) => {
-    const { verb, resource } = context.info;
-    if (!writes.has(verb) || unrecorded.has(resource) || resource === "") return next(context);
-    return recorded({ recorder, clock }, context, next);
+export function recordHops({ recorder }: { readonly recorder: TraceRecorder }): Stage {
+  const facts = new RequestFacts();
+  return (context, next) => {
+    const { steps } = context;
+    return steps instanceof RequestTimes ? recorded({ recorder, facts, steps }, context, next) : next(context);
   };
+}
 
-async function recorded(
-  deps: { recorder: TraceRecorder; clock: Clock },
-  context: Context,
-  next: Next,
-): Promise<Answer> {
+interface Recording {
+  readonly recorder: TraceRecorder;
+  readonly facts: RequestFacts;
+  readonly steps: RequestTimes;
+}
+
+async function recorded(recording: Recording, context: Context, next: Next): Promise<Answer> {
   try {
     const answer = await next(context);
-    context.steps.mark("persist");
-    record(deps, context, {
+    record(recording, context, {
       status: "status" in answer ? answer.status : 200,
-      revision: revisionOf(answer),
+      object: objectOf(context.info, answer.type === "object" ? answer.encoded.object.metadata : undefined),
       message: "",
     });
     return answer;
   } catch (error) {
-    const status = error instanceof StatusError ? error.code : 500;
-    record(deps, context, { status, revision: 0, message: error instanceof Error ? error.message : "" });
+    const details = error instanceof StatusError ? error.details : undefined;
+    recording.steps.mark(stepAfter(recording.steps.hops));
+    record(recording, context, {
+      status: error instanceof StatusError ? error.code : 500,
+      object: objectOf(context.info, details),
+      message: error instanceof Error ? error.message : String(error),
+      refusedAt: recording.steps.hops.at(-1),
+    });
     throw error;
   }
 }
 
-const revisionOf = (answer: Answer): number => (answer.type === "object" ? answer.encoded.revision : 0);
+/** The step that refused is the one that was not noted. */
+function stepAfter(hops: readonly HopName[]): HopName {
+  const last = hops.at(-1);
+  switch (last) {
+    case undefined:
+      return "authenticate";
+    case "authenticate":
+      return "authorize";
+    case "authorize":
+    case "mutate":
+      return "schema";
+    case "schema":
+      return hops.includes("mutate") ? "admit" : "mutate";
+    default:
+      return "persist";
+  }
+}
 
-function record(
-  { recorder, clock }: { recorder: TraceRecorder; clock: Clock },
-  { info, trace, user, request, steps }: Context,
-  { status, revision, message }: { status: number; revision: number; message: string },
-): void {
-  const { hops, endsMs, startMs, parentId } = steps as Steps;
-  const object = { resource: groupResource(info, info.resource), namespace: info.namespace, name: info.name };
-  const common = { traceId: trace.traceId, component: "apiserver", object };
-  recorder.record({
-    ...common,
-    spanId: trace.spanId,
-    parentId,
-    hop: "client",
-    revision,
-    startMs,
-    durationMs: fineNow(clock) - startMs,
-    facts: {
-      verb: info.verb,
-      subresource: info.subresource,
-      user: user.name,
-      client: request.headers["user-agent"] ?? "",
-      status,
-      ...(message ? { message } : {}),
-    },
-  });
-  const prefix = trace.spanId.slice(0, 14);
-  let from = startMs;
-  hops.forEach((hop, at) => {
-    const end = endsMs[at] ?? from;
-    const spanId = prefix + (hopNumber(hop) * 16 + at).toString(16).padStart(2, "0").slice(-2);
-    const ofPersist = hop === "persist" ? revision : 0;
-    recorder.record({
-      ...common,
+/** A new object's name is not in the path. */
+function objectOf(info: RequestInfo, known: { name?: string; namespace?: string } | undefined): HopObject {
+  return {
+    resource: groupResource(info, info.resource),
+    namespace: info.resource === "namespaces" ? "" : (known?.namespace ?? info.namespace),
+    name: info.name || (known?.name ?? ""),
+  };
+}
+
+interface Outcome {
+  readonly status: number;
+  readonly object: HopObject;
+  readonly message: string;
+  readonly refusedAt?: HopName | undefined;
+}
+
+function record({ recorder, facts, steps }: Recording, context: Context, outcome: Outcome): void {
+  const { startMs, parentId, revision } = steps;
+  steps.end();
+  const { traceId, spanId } = context.trace;
+  recorder.record(
+    {
+      traceId,
       spanId,
-      parentId: trace.spanId,
-      hop,
-      revision: ofPersist,
-      startMs: from,
-      durationMs: end - from,
-      facts: undefined,
-    });
-    from = end;
-  });
+      parentId,
+      hop: "client",
+      component: "apiserver",
+      object: outcome.object,
+      revision,
+      startMs,
+      durationMs: recorder.now() - startMs,
+      facts: facts.of(context, outcome),
+    },
+    steps,
+  );
+}
+
+/** Most requests are one of a few: who, with what, does what. Their facts are kept once. */
+class RequestFacts {
+  readonly #known = new Map<string, Facts>();
+
+  of({ info: { verb, subresource }, user, request }: Context, { status, message, refusedAt }: Outcome): Facts {
+    const client = request.headers["user-agent"] ?? "";
+    if (message) return { verb, subresource, user: user.name, client, status, refusedAt, message };
+    const key = `${verb} ${subresource} ${status} ${user.name} ${client}`;
+    let facts = this.#known.get(key);
+    if (!facts) {
+      if (this.#known.size >= 2000) this.#known.clear();
+      facts = { verb, subresource, user: user.name, client, status };
+      this.#known.set(key, facts);
+    }
+    return facts;
+  }
 }

@@ -7,6 +7,7 @@ import { formatYaml } from "#lib/yaml.ts";
 import { encodeProtobuf } from "#schema/protobuf.ts";
 import { encodeEnvelope, encodeListEnvelope, encodeWatchFrame } from "#schema/protobuf-envelope.ts";
 import { type ObjectSchema, object } from "#schema/schema.ts";
+import { type Trace, traceparent } from "#trace/trace.ts";
 import { joinedItems } from "./list-bodies.ts";
 import { type Negotiated } from "./negotiate.ts";
 import { type IncludeObject, partialMetadata, renderTable } from "./table.ts";
@@ -41,6 +42,8 @@ export interface RenderOptions {
   readonly negotiated: Negotiated;
   readonly include: IncludeObject;
   readonly now: () => number;
+  /** For watchers that ask which trace made each event. */
+  traceOf?(revision: number): Trace | undefined;
 }
 
 const contentTypes = {
@@ -178,7 +181,7 @@ const maxBufferedBytes = 16 << 20;
 function renderWatch({ resource, start }: WatchAnswer, options: RenderOptions): Wire {
   const { encoding, as } = options.negotiated;
   const frames = frameEncoder(resource, options);
-  const name = `${encoding};${as ?? ""};${options.include}`;
+  const name = `${encoding};${as ?? ""};${options.include}${options.traceOf ? ";traces" : ""}`;
   const contentType = encoding === "protobuf" ? "application/vnd.kubernetes.protobuf;stream=watch" : contentTypes.json;
   const begin = (writer: WatchWriter): (() => void) => {
     const sink: WatchSink = {
@@ -216,14 +219,14 @@ function joinFrames(batch: EventBatch, frames: FrameEncoder): Uint8Array {
   return Buffer.concat(batch.events.map(({ type, encoded }) => frames.event(type, encoded)));
 }
 
-function frameEncoder(resource: Resource, { negotiated, include, now }: RenderOptions): FrameEncoder {
+function frameEncoder(resource: Resource, { negotiated, include, now, traceOf }: RenderOptions): FrameEncoder {
   const { encoding, as } = negotiated;
   if (encoding === "protobuf") return protobufFrames(resource, as !== undefined);
   const line = (type: string, value: unknown): Uint8Array =>
     Buffer.from(`${JSON.stringify({ type, object: value })}\n`);
   return {
     event(type, encoded) {
-      if (!as) return jsonFrame(type, encoded.json());
+      if (!as) return jsonFrame(type, encoded.json(), traceOf?.(encoded.revision));
       if (as !== "Table") return line(type, partialMetadata(encoded.object));
       const metadata = { resourceVersion: encoded.object.metadata.resourceVersion };
       return line(type, renderTable(resource, [encoded.object], { metadata, include, now: now() }));
@@ -239,8 +242,8 @@ const frameHeads = {
 };
 const frameTail = Buffer.from("}\n");
 
-const jsonFrame = (type: keyof typeof frameHeads, json: Uint8Array): Uint8Array =>
-  Buffer.concat([frameHeads[type], json, frameTail]);
+const jsonFrame = (type: keyof typeof frameHeads, json: Uint8Array, trace: Trace | undefined): Uint8Array =>
+  Buffer.concat([frameHeads[type], json, trace ? Buffer.from(`,"trace":"${traceparent(trace)}"}\n`) : frameTail]);
 
 function protobufFrames(resource: Resource, partial: boolean): FrameEncoder {
   return {

@@ -3,7 +3,7 @@ import { internalError, StatusError } from "#api/status.ts";
 import { type Clock } from "#lib/clock.ts";
 import { type Log } from "#lib/log.ts";
 import { type Metrics } from "#lib/metrics.ts";
-import { type Random, randomHex } from "#lib/random.ts";
+import { type Random } from "#lib/random.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
 import { currentTrace, parseTraceparent, type Trace } from "#trace/trace.ts";
 import { type Authenticator } from "./authenticate/authenticator.ts";
@@ -14,7 +14,7 @@ import { authorize } from "./authorize/chain.ts";
 import { type DispatchDeps, dispatch } from "./dispatch.ts";
 import { negotiate } from "./negotiate.ts";
 import { type Context, type Next, pipeline } from "./pipeline.ts";
-import { endOf, recordHops, Steps } from "./record-hops.ts";
+import { endOf, isRecorded, RequestTimes, recordHops, unmeasured } from "./record-hops.ts";
 import { parseRequestInfo } from "./request-info.ts";
 import { render, type Wire } from "./respond.ts";
 import { type IncludeObject } from "./table.ts";
@@ -27,6 +27,8 @@ export interface ServerDeps extends DispatchDeps {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly recorder: TraceRecorder;
+  /** Which trace made a revision. */
+  traceOf?(revision: number): Trace | undefined;
 }
 
 /** The whole server is a function from request to answer. */
@@ -62,12 +64,11 @@ const gauntlet = (deps: ServerDeps): Next =>
 
 export function createApiServer(deps: ServerDeps): ApiServer {
   const run = gauntlet(deps);
-  const traceIds = traceSource(deps.random);
   const handleIn = (context: Context): Answer | Promise<Answer> => currentTrace.run(context.trace, run, context);
   return {
     async handle(request) {
       try {
-        return await handleIn(contextOf(request, traceIds, deps.clock));
+        return await handleIn(contextOf(request, deps.recorder));
       } catch (error) {
         throw toStatusError(error, request, deps.log);
       }
@@ -76,12 +77,12 @@ export function createApiServer(deps: ServerDeps): ApiServer {
       let context: Context | undefined;
       try {
         const fault = "fault" in request ? request.fault : undefined;
-        context = contextOf(request, traceIds, deps.clock);
+        context = contextOf(request, deps.recorder);
         if (fault !== undefined) throw fault;
         // Before anything is done: who could not read the answer must not have caused anything.
         if (isNegotiated(context)) negotiate(request.headers["accept"]);
         const answer = await handleIn(context);
-        return served(context, await rendered(answer, context, deps.clock));
+        return served(context, await rendered(answer, context, deps));
       } catch (error) {
         return await renderError(request, context, toStatusError(error, request, deps.log));
       }
@@ -92,29 +93,21 @@ export function createApiServer(deps: ServerDeps): ApiServer {
 const emptyQuery = new URLSearchParams();
 const nobody = { name: "", groups: [] };
 
-function contextOf(request: ApiRequest, traceIds: (parent: Trace | undefined) => Trace, clock: Clock): Context {
+function contextOf(request: ApiRequest, recorder: TraceRecorder): Context {
   const parent = parseTraceparent(request.headers["traceparent"]) ?? currentTrace.getStore();
   const query = request.query === "" ? emptyQuery : new URLSearchParams(request.query);
+  const info = parseRequestInfo(request.method, request.path, query);
+  const times = recorder.isOn && isRecorded(info) ? new RequestTimes(recorder, parent?.spanId ?? "") : undefined;
+  const { traceId, spanId } = recorder.ids.next(parent);
   return {
     request,
-    info: parseRequestInfo(request.method, request.path, query),
+    info,
     query,
-    trace: traceIds(parent),
+    trace: times ? { traceId, spanId, write: times } : { traceId, spanId },
     user: nobody,
     warnings: [],
     annotations: new Map(),
-    steps: new Steps(clock, parent?.spanId ?? ""),
-  };
-}
-
-/** Ids that never repeat in one run, and practically never between two: random start, then counted on. */
-function traceSource(random: Random): (parent: Trace | undefined) => Trace {
-  const prefix = randomHex(random, 10);
-  let count = 0;
-  const next = (): string => (++count).toString(16).padStart(12, "0");
-  return (parent) => {
-    const id = next();
-    return { traceId: parent?.traceId ?? prefix + id, spanId: prefix.slice(0, 4) + id };
+    steps: times ?? unmeasured,
   };
 }
 
@@ -123,10 +116,12 @@ const connects = new Set(["log", "exec", "attach", "portforward", "proxy"]);
 
 const includes: readonly IncludeObject[] = ["None", "Metadata", "Object"];
 
-function rendered(answer: Answer, { request, query }: Context, clock: Clock): Wire | Promise<Wire> {
+function rendered(answer: Answer, { request, query }: Context, deps: ServerDeps): Wire | Promise<Wire> {
   const include = includes.find((name) => name === query.get("includeObject")) ?? "Metadata";
   const accept = isReady(answer) ? undefined : request.headers["accept"];
-  return render(answer, { negotiated: negotiate(accept), include, now: () => clock.now() });
+  const { clock, traceOf } = deps;
+  const traces = answer.type === "watch" && request.headers["x-orlop-traces"] && traceOf ? { traceOf } : {};
+  return render(answer, { negotiated: negotiate(accept), include, now: () => clock.now(), ...traces });
 }
 
 /** Streams, and documents with types of their own, are sent as they are. */

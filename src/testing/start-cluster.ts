@@ -68,10 +68,11 @@ export async function startCluster(options: ClusterOptions = {}): Promise<TestCl
   const random = seededRandom(seed);
   const store = openMemoryStore({ clock, ...(historyLimits ? { limits: historyLimits } : {}) });
   const key = signingKey(keyToPem(createKey()));
-  const api = await assembleApiServer({ store, clock, log, random, signingKey: key, serverAddress: "127.0.0.1:6443" });
+  const verdicts = new Verdicts();
+  const serverAddress = "127.0.0.1:6443";
+  const api = await assembleApiServer({ store, clock, log, random, signingKey: key, serverAddress, verdicts });
   await bootstrapCluster(api.clientFor(systemUser("apiserver")));
 
-  const verdicts = new Verdicts();
   const queues = new Map<string, WorkQueue<Cause>>();
   const onQueue = (name: string, queue: WorkQueue<Cause>): void => void queues.set(name, queue);
   const { informers, recorder } = api;

@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { seededRandom } from "#lib/random.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
-import { hopNumber, newTrace, TraceRecorder } from "./recorder.ts";
+import { hopNumber } from "./hop.ts";
+import { TraceIds } from "./ids.ts";
+import { TraceRecorder } from "./recorder.ts";
 import { RevisionTraces } from "./revision-traces.ts";
 import { currentTrace, parseTraceparent, traceparent } from "./trace.ts";
 
@@ -45,13 +47,38 @@ test("the recorder keeps the newest hops and forgets the oldest everywhere", () 
   assert.equal([...recorder.all()].length, 2);
 });
 
+test("a request's steps are hops of their own, one after the other", () => {
+  const { recorder } = setup();
+  const { traceId, spanId } = recorder.ids.next(undefined);
+  const request = { traceId, spanId, parentId: "", hop: "client", component: "apiserver", object: pod } as const;
+
+  recorder.record(
+    { ...request, revision: 9, startMs: 100, durationMs: 8, facts: { verb: "create" } },
+    { hops: ["authenticate", "persist"], endsMs: [102, 107] },
+  );
+
+  const [root, first, second] = recorder.byTrace(traceId);
+  assert.deepEqual(root?.facts, { verb: "create" });
+  assert.deepEqual([first?.parentId, first?.hop, first?.startMs, first?.durationMs], [spanId, "authenticate", 100, 2]);
+  assert.deepEqual([second?.hop, second?.startMs, second?.durationMs, second?.revision], ["persist", 102, 5, 9]);
+  assert.equal(new Set([spanId, first?.spanId, second?.spanId]).size, 3);
+});
+
+test("a recorder that is off keeps nothing", () => {
+  const { recorder } = setup(0);
+  recorder.startSpan({ hop: "schedule", component: "scheduler", object: pod }).end();
+
+  assert.equal(recorder.isOn, false);
+  assert.deepEqual(recorder.byObject(pod), []);
+});
+
 test("the twelve hops have their numbers", () => {
   assert.deepEqual([hopNumber("client"), hopNumber("persist"), hopNumber("serve")], [1, 7, 12]);
 });
 
 test("RevisionTraces knows the newest revisions and no others", () => {
-  const random = seededRandom(7);
-  const traces = Array.from({ length: 12 }, () => newTrace(random));
+  const ids = new TraceIds(seededRandom(7));
+  const traces = Array.from({ length: 12 }, () => ids.next(undefined));
   const ring = new RevisionTraces(8);
 
   traces.forEach((trace, at) => {

@@ -6,6 +6,16 @@ export interface Trace {
   readonly traceId: string;
   /** 16 hex digits: the step itself. */
   readonly spanId: string;
+  /** Where a request of this process notes what becomes of its write. */
+  readonly write?: WriteSteps;
+}
+
+/** How far a write has come. */
+export interface WriteSteps {
+  /** The store has it. */
+  committed(revision: number): void;
+  /** Everyone who watches has been told. */
+  delivered(): void;
 }
 
 /** The trace that the running task belongs to: set around a request and around a reconcile. */

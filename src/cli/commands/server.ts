@@ -13,6 +13,8 @@ const flags = {
   host: { type: "string", default: "127.0.0.1" },
   "token-auth-file": { type: "string" },
   store: { type: "string", default: "sqlite" },
+  /** Keep no hops: what `orlop trace` shows costs about a percent of a write. */
+  "no-trace": { type: "boolean", default: false },
   verbose: { type: "boolean", short: "v", default: false },
 } as const;
 
@@ -35,6 +37,7 @@ export async function run(args: readonly string[]): Promise<number> {
     host,
     port,
     tokens,
+    tracing: !values["no-trace"],
     clock: systemClock,
     log,
     random: systemRandom,

@@ -22,7 +22,8 @@ export interface ObjectsDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
-  readonly traces: RevisionTraces;
+  /** Which trace made which revision; without it nobody can tell. */
+  readonly traces?: RevisionTraces | undefined;
 }
 
 interface Written {
@@ -53,16 +54,18 @@ export class Objects implements AsyncDisposable {
     if (!cache) {
       const { store, clock, log } = this.#deps;
       const traceOf = (revision: number): string | undefined => {
-        const trace = this.#deps.traces.of(revision);
+        const trace = this.#deps.traces?.of(revision);
         return trace && traceparent(trace);
       };
       const takeWritten = (event: Pick<StoreEvent, "key" | "value" | "revision">) => this.#takeWritten(event);
+      const delivered = ({ key, value }: StoreEvent) => this.#underway.get(value ?? key)?.trace?.write?.delivered();
       cache = new WatchCache(resource as unknown as Resource, codecOf(resource), {
         store,
         clock,
         log,
         traceOf,
         takeWritten,
+        delivered,
       });
       this.#caches.set(key, cache);
     }
@@ -166,7 +169,9 @@ export class Objects implements AsyncDisposable {
   }
 
   #remember(revision: number, trace: Trace | undefined): void {
-    if (trace) this.#deps.traces.remember(revision, trace);
+    if (!trace) return;
+    this.#deps.traces?.remember(revision, trace);
+    trace.write?.committed(revision);
   }
 
   async #commit(changes: readonly Change[]): Promise<Committed | Refused> {

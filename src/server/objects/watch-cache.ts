@@ -18,6 +18,8 @@ export interface WatchCacheDeps {
   traceOf(revision: number): string | undefined;
   /** The object behind an event that this process itself caused, so that it need not be parsed again. */
   takeWritten(event: Pick<StoreEvent, "key" | "value" | "revision">): ApiObject | undefined;
+  /** Everyone who follows this cache has been told of the event. */
+  delivered?(event: StoreEvent): void;
 }
 
 export interface CacheWatcher {
@@ -184,6 +186,7 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
       this.#groups.deliver(changes, revision);
       for (const change of changes) this.#inform(change);
       for (const { previous } of changes) previous?.shed();
+      if (this.#deps.delivered) for (const event of events) this.#deps.delivered(event);
     }
     this.#wakeWaiters();
   }
