@@ -1,3 +1,4 @@
 import { commands, runCommand } from "#cli/main.ts";
 
-process.exitCode = await runCommand(commands, process.argv.slice(2));
+// A command that has ended has nothing left to wait for, whatever timers say.
+process.exit(await runCommand(commands, process.argv.slice(2)));

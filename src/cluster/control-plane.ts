@@ -109,16 +109,16 @@ async function openStore({ store, dataDir, clock, log }: ControlPlaneOptions): P
 const openPki = ({ dataDir, hosts = [], clock }: ControlPlaneOptions): Promise<Pki> =>
   loadOrCreatePki(path.join(dataDir, "pki"), { hosts, clock });
 
-function runComponents(
+async function runComponents(
   { clock, log, random }: ControlPlaneOptions,
   { api, pki, verdicts, signal }: { api: AssembledServer; pki: Pki; verdicts: Verdicts; signal: AbortSignal },
 ): Promise<void> {
   const { informers, recorder } = api;
   const controllerClient = api.clientFor(systemUser("kube-controller-manager"));
   const schedulerClient = api.clientFor(systemUser("kube-scheduler"));
-  const events = createEventRecorder(schedulerClient, { component: "default-scheduler", clock, log });
+  await using events = createEventRecorder(schedulerClient, { component: "default-scheduler", clock, log });
   const base = { informers, clock, log, recorder };
-  return runTogether(signal, [
+  await runTogether(signal, [
     (ended) => runControllers({ ...base, client: controllerClient, rootCa: pki.authority.certificate }, ended),
     (ended) => runScheduler({ ...base, client: schedulerClient, random, events, verdicts }, ended),
   ]);

@@ -16,6 +16,8 @@ export interface WriteOptions {
 const fieldValidations = ["Ignore", "Strict", "Warn"] as const;
 
 export function writeOptions({ query, request }: Context, kind: string): WriteOptions {
+  const agent = request.headers["user-agent"] ?? "";
+  if (query.size === 0) return { dryRun: false, manager: managerOf("", agent), fieldValidation: "Warn", force: false };
   const faults: FieldError[] = [];
   const dryRun = query.getAll("dryRun").filter((value) => value !== "");
   for (const value of dryRun) {
@@ -29,7 +31,7 @@ export function writeOptions({ query, request }: Context, kind: string): WriteOp
   if (faults.length > 0) throw optionsFault(kind, faults);
   return {
     dryRun: dryRun.length > 0,
-    manager: managerOf(manager, request.headers["user-agent"] ?? ""),
+    manager: managerOf(manager, agent),
     fieldValidation: fieldValidation ?? "Warn",
     force: isTrue(query.get("force"), "force"),
   };

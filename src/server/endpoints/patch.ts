@@ -77,18 +77,15 @@ export function mergeInto(
     if (!(error instanceof PatchError)) throw error;
     if (error.code === 400) throw badRequest(error.message);
     if (error.code === 413) throw tooLarge(error.message);
-    const details = {
-      kind: resource.kind,
-      ...(resource.group ? { group: resource.group } : {}),
-      name: current.metadata.name ?? "",
-    };
+    // Without the object's name in the details, kubectl shows the message.
     throw new StatusError(
       "Invalid",
       `the server rejected our request due to an error in our request: ${error.message}`,
-      details,
     );
   }
 }
+
+const rejected = "the server rejected our request due to an error in our request";
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);

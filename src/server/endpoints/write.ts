@@ -1,6 +1,7 @@
+import { randomUUID } from "node:crypto";
 import { validateObjectMeta, validateObjectMetaUpdate } from "#api/meta/validate-meta.ts";
 import { type ApiObject, apiVersionOf, type PartialUpdate, type Resource } from "#api/resource.ts";
-import { badRequest, conflict, invalid, isAlreadyExists, staleObject } from "#api/status.ts";
+import { alreadyExists, badRequest, conflict, invalid, isAlreadyExists, staleObject } from "#api/status.ts";
 import { type Clock, timestamp } from "#lib/clock.ts";
 import { equal } from "#lib/equal.ts";
 import { type Random } from "#lib/random.ts";
@@ -45,7 +46,7 @@ export interface Write<T extends ApiObject = ApiObject> {
   readonly applied?: boolean;
 }
 
-/** mutate → prepare → own fields → validate → admit → persist. The object is not shared yet. */
+/** own fields → mutate → prepare → validate → admit → persist. The object is not shared yet. */
 export async function createObject<T extends ApiObject>(
   deps: WriteDeps,
   write: Write<T>,
@@ -70,12 +71,13 @@ async function createOnce<T extends ApiObject>(deps: WriteDeps, write: Write<T>,
   const { resource } = write;
   const request = admissionRequest(write, "CREATE", { object, oldObject: undefined });
   const { steps } = write.context;
+  // What admission adds belongs to nobody: a manager owns what it sent.
+  recordOwnership(deps, write, { object, old: undefined });
   steps.mark("schema");
   await deps.admission.mutate(request);
   steps.mark("mutate");
   resource.prepareForCreate?.(object);
   if (resource.hasGeneration) object.metadata.generation = 1;
-  recordOwnership(deps, write, { object, old: undefined });
   refuseFaults(resource, object, [...findFaults(resource, object), ...(resource.validateCreate?.(object) ?? [])]);
   warn(write, object, undefined);
   steps.mark("schema");
@@ -111,10 +113,10 @@ export async function updateObject<T extends ApiObject>(
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const current = await deps.objects.get(resource, namespace, name);
     const object = await produce(current.object);
-    const { conditional } = matchIdentity(write, object, current.object);
+    // A client that said which version it means is refused here once that one is no longer the newest.
+    matchIdentity(write, object, current.object);
     const result = await updateOnce(deps, write, { object, current });
     if (result) return result;
-    if (conditional) break;
   }
   throw staleObject(resource, name);
 }
@@ -130,11 +132,11 @@ async function updateOnce<T extends ApiObject>(
   prepareUpdate(write, object, old);
   const request = admissionRequest(write, "UPDATE", { object, oldObject: old });
   const { steps } = write.context;
+  recordOwnership(deps, write, { object, old });
   steps.mark("schema");
   await deps.admission.mutate(request);
   steps.mark("mutate");
   if (!write.trusted) countGeneration(resource, object, old);
-  recordOwnership(deps, write, { object, old });
   if (!write.trusted) refuseFaults(resource, object, findUpdateFaults(resource, { object, old, subresource }));
   warn(write, object, old);
   steps.mark("schema");
@@ -179,7 +181,8 @@ async function dryCreate<T extends ApiObject>(
 ): Promise<EncodedObject<T>> {
   const { namespace = "", name = "" } = object.metadata;
   const cache = await deps.objects.cache(resource);
-  if (cache.encoded(namespace, name)) await deps.objects.create(resource, object);
+  if (cache.encoded(namespace, name)) throw alreadyExists(resource, name);
+  object.metadata.uid = randomUUID();
   return new EncodedObject<T>(codecOf(resource), 0, { object });
 }
 
@@ -215,7 +218,7 @@ function generateUniqueName(prefix: string, random: Random): string {
   return prefix.slice(0, 63 - 5) + suffix;
 }
 
-function matchIdentity(write: Write, { metadata }: ApiObject, { metadata: old }: ApiObject): { conditional: boolean } {
+function matchIdentity(write: Write, { metadata }: ApiObject, { metadata: old }: ApiObject): void {
   const { resource, name } = write;
   if (metadata.name !== name) {
     throw badRequest(`the name of the object (${metadata.name ?? ""}) does not match the name on the URL (${name})`);
@@ -229,9 +232,8 @@ function matchIdentity(write: Write, { metadata }: ApiObject, { metadata: old }:
     );
   }
   const { resourceVersion } = metadata;
-  const conditional = resourceVersion !== undefined && resourceVersion !== "0";
-  if (conditional && resourceVersion !== old.resourceVersion) throw staleObject(resource, name);
-  return { conditional };
+  const isConditional = resourceVersion !== undefined && resourceVersion !== "0";
+  if (isConditional && resourceVersion !== old.resourceVersion) throw staleObject(resource, name);
 }
 
 function prepareUpdate<T extends ApiObject>({ resource, subresource }: Write<T>, object: T, old: T): void {

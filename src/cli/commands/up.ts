@@ -1,0 +1,90 @@
+import { mkdir, rm } from "node:fs/promises";
+import { hostname } from "node:os";
+import path from "node:path";
+import { systemClock } from "#lib/clock.ts";
+import { isRunning, startDaemon } from "#lib/processes.ts";
+import { parseFlags, UserError, wholeNumber } from "../command.ts";
+import { installPackages } from "../packages.ts";
+import { progressFile, readProgress } from "../progress.ts";
+import { defaultDataDir, runningCluster } from "../running.ts";
+import { addContext, userKubeconfigPath } from "../user-kubeconfig.ts";
+
+export const upFlags = {
+  "data-dir": { type: "string", default: defaultDataDir },
+  port: { type: "string", default: "6443" },
+  "node-name": { type: "string", default: hostname().toLowerCase() },
+  "cluster-cidr": { type: "string", default: "10.244.0.0/16" },
+  "service-cidr": { type: "string", default: "10.96.0.0/16" },
+  "kubelet-port": { type: "string", default: "10250" },
+  /** Run the cluster in this process instead of in the background. */
+  foreground: { type: "boolean", default: false },
+  verbose: { type: "boolean", short: "v", default: false },
+} as const;
+
+const say = (text: string): void => void process.stdout.write(`${text}\n`);
+
+/** Starts a cluster with real containers on this machine, in the background, and says how to use it. */
+export async function run(args: readonly string[]): Promise<number> {
+  const { values } = parseFlags(args, upFlags);
+  if (process.getuid?.() !== 0) {
+    throw new UserError(
+      "starting containers needs root: run `sudo ./orlop up`, or `./orlop server` for a control plane without containers",
+    );
+  }
+  const dataDir = path.resolve(values["data-dir"]);
+  for (const flag of ["port", "kubelet-port"] as const) wholeNumber(values[flag], flag, { min: 1, max: 65535 });
+  if (values.foreground) {
+    const { runInForeground } = await import("../up-foreground.ts");
+    return await runInForeground({ ...values, dataDir });
+  }
+  const running = await runningCluster(dataDir);
+  if (running) {
+    say(`orlop: already running: ${running.url} (process ${running.pid}, data in ${dataDir})`);
+    say("orlop: `./orlop status` shows it, `./orlop down` stops it");
+    return 0;
+  }
+  await installPackages((text) => say(`orlop: ${text}`));
+  return await startInBackground(args, dataDir);
+}
+
+async function startInBackground(args: readonly string[], dataDir: string): Promise<number> {
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  await rm(progressFile(dataDir), { force: true });
+  const entry = path.resolve(import.meta.dirname, "../../bin/orlop.ts");
+  const log = path.join(dataDir, "orlop.log");
+  const command = [...process.execArgv, entry, "up", "--foreground", ...args];
+  const { pid } = await startDaemon(process.execPath, command, log);
+  const kubeconfig = await followProgress(dataDir, { pid, log });
+  const file = userKubeconfigPath(process.env);
+  await addContext(file, kubeconfig);
+  say("");
+  say(`The cluster is up. kubectl uses it now (context "orlop" in ${file}):`);
+  say("");
+  say("  kubectl get nodes");
+  say("  kubectl apply -f examples/web.yaml");
+  say("  ./orlop trace deploy/web      where the time went, hop by hop");
+  say("  ./orlop why pod/NAME          why a pod is stuck");
+  say("  ./orlop down                  stop it, and leave nothing behind");
+  return 0;
+}
+
+/** Shows every step as it ends; resolves with the kubeconfig when the node is ready. */
+async function followProgress(dataDir: string, { pid, log }: { pid: number; log: string }): Promise<string> {
+  let shown = 0;
+  for (;;) {
+    const progress = readProgress(dataDir);
+    for (const { step, ms, state } of progress.slice(shown)) {
+      if (state === "failed") throw new UserError(step);
+      say(`  ${String((ms / 1000).toFixed(2)).padStart(6)} s  ${step}`);
+      if (state === "ready") {
+        const { readFile } = await import("node:fs/promises");
+        return await readFile(path.join(dataDir, "kubeconfig"), "utf8");
+      }
+    }
+    shown = progress.length;
+    if (!isRunning(pid) && readProgress(dataDir).length === shown) {
+      throw new UserError(`the cluster ended before it was ready; its log is ${log}`);
+    }
+    await systemClock.sleep(10);
+  }
+}

@@ -1,0 +1,40 @@
+import { existsSync } from "node:fs";
+import { runCommand } from "#lib/processes.ts";
+import { UserError } from "./command.ts";
+
+/** What a node needs from Debian, and how to see that it is there. */
+const needed: readonly { readonly name: string; readonly files: readonly string[] }[] = [
+  { name: "containerd", files: ["/usr/bin/containerd"] },
+  { name: "runc", files: ["/usr/sbin/runc", "/usr/bin/runc"] },
+  { name: "containernetworking-plugins", files: ["/usr/lib/cni/bridge", "/opt/cni/bin/bridge"] },
+  { name: "nftables", files: ["/usr/sbin/nft"] },
+  { name: "iptables", files: ["/usr/sbin/iptables"] },
+  { name: "iproute2", files: ["/usr/sbin/ip", "/sbin/ip", "/usr/bin/ip", "/bin/ip"] },
+  { name: "conntrack", files: ["/usr/sbin/conntrack"] },
+  { name: "busybox-static", files: ["/bin/busybox", "/usr/bin/busybox"] },
+];
+
+/** Installs what is missing, once. */
+export async function installPackages(say: (text: string) => void): Promise<void> {
+  const missing = missingPackages();
+  if (missing.length === 0) return;
+  if (!existsSync("/usr/bin/apt-get")) {
+    throw new UserError(
+      `these programs are missing: ${missing.join(", ")}; there is no apt-get here, so install them by hand`,
+    );
+  }
+  say(`installing from Debian: ${missing.join(", ")}`);
+  const env = { DEBIAN_FRONTEND: "noninteractive" };
+  try {
+    await runCommand("apt-get", ["update", "-q"], { env });
+    await runCommand("apt-get", ["install", "-y", "-q", "--no-install-recommends", ...missing], { env });
+  } catch (error) {
+    const why = error instanceof Error ? error.message.split("\n").slice(-3).join(" ") : String(error);
+    throw new UserError(`could not install ${missing.join(", ")}: ${why}`);
+  }
+  const still = missingPackages();
+  if (still.length > 0) throw new UserError(`apt-get ended well, but these are still missing: ${still.join(", ")}`);
+}
+
+export const missingPackages = (): string[] =>
+  needed.filter(({ files }) => !files.some((file) => existsSync(file))).map(({ name }) => name);

@@ -1,0 +1,30 @@
+import { appendFileSync, readFileSync } from "node:fs";
+
+/** What the cluster's process tells the command that started it, a line each, through a file in the data directory. */
+export interface Progress {
+  readonly step: string;
+  /** Milliseconds since the start. */
+  readonly ms: number;
+  readonly state: "doing" | "ready" | "failed";
+}
+
+export const progressFile = (dataDir: string): string => `${dataDir}/progress.jsonl`;
+
+export function progressWriter(dataDir: string, startedMs: number): (step: string, state?: Progress["state"]) => void {
+  return (step, state = "doing") => {
+    const progress: Progress = { step, ms: Math.round(Date.now() - startedMs), state };
+    appendFileSync(progressFile(dataDir), `${JSON.stringify(progress)}\n`);
+  };
+}
+
+/** Everything said so far; a line that is still being written is left for the next time. */
+export function readProgress(dataDir: string): Progress[] {
+  let text: string;
+  try {
+    text = readFileSync(progressFile(dataDir), "utf8");
+  } catch {
+    return [];
+  }
+  const lines = text.slice(0, text.lastIndexOf("\n") + 1).split("\n");
+  return lines.filter(Boolean).map((line) => JSON.parse(line) as Progress);
+}

@@ -1,0 +1,41 @@
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import path from "node:path";
+import { addToKubeconfig, removeFromKubeconfig } from "#client/merge-kubeconfig.ts";
+
+export const contextName = "orlop";
+const userName = "kubernetes-admin";
+
+/** Where the user's kubectl looks first. */
+export function userKubeconfigPath(env: Readonly<Record<string, string | undefined>>): string {
+  const [first] = (env["KUBECONFIG"] ?? "").split(path.delimiter).filter(Boolean);
+  return first ?? path.join(env["HOME"] ?? homedir(), ".kube", "config");
+}
+
+/** Adds the context `orlop` and makes it the current one; other contexts are left alone. */
+export async function addContext(file: string, kubeconfig: string): Promise<void> {
+  await replaceFile(file, await addToKubeconfig(await readText(file), kubeconfig, file));
+}
+
+export async function removeContext(file: string): Promise<void> {
+  const text = await readText(file);
+  if (text === "" || !text.includes(contextName)) return;
+  await replaceFile(file, await removeFromKubeconfig(text, { context: contextName, user: userName }, file));
+}
+
+async function readText(file: string): Promise<string> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return "";
+    throw error;
+  }
+}
+
+/** Whole or not at all: a half-written kubeconfig locks people out of their other clusters. */
+async function replaceFile(file: string, text: string): Promise<void> {
+  await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
+  const temporary = `${file}.orlop-${process.pid}`;
+  await writeFile(temporary, text, { mode: 0o600 });
+  await rename(temporary, file);
+}

@@ -1,0 +1,73 @@
+import { KubeconfigError } from "./kubeconfig-file.ts";
+
+/** The parts of a kubeconfig that belong together under one name. */
+interface Named {
+  readonly name: string;
+}
+interface File {
+  apiVersion?: string;
+  kind?: string;
+  clusters?: Named[];
+  contexts?: Named[];
+  users?: Named[];
+  "current-context"?: string;
+}
+const lists = ["clusters", "contexts", "users"] as const;
+
+/** The user's file with our cluster, context and user in it. Everything else in it, comments too, stays as it is. */
+export async function addToKubeconfig(text: string, addition: string, path: string): Promise<string> {
+  const document = await open(text, path);
+  const { parse } = await import("yaml");
+  const added = parse(addition) as File;
+  for (const list of lists) {
+    for (const entry of added[list] ?? []) {
+      removeNamed(document, list, entry.name);
+      if (!isList(document, list)) document.set(list, document.createNode([]));
+      document.addIn([list], document.createNode(entry));
+    }
+  }
+  document.set("apiVersion", "v1");
+  document.set("kind", "Config");
+  document.set("current-context", added["current-context"]);
+  return document.toString();
+}
+
+/** The same file without what `addToKubeconfig` added under these names. */
+export async function removeFromKubeconfig(
+  text: string,
+  names: { context: string; user: string },
+  path: string,
+): Promise<string> {
+  const document = await open(text, path);
+  removeNamed(document, "clusters", names.context);
+  removeNamed(document, "contexts", names.context);
+  removeNamed(document, "users", names.user);
+  if (document.get("current-context") === names.context) document.set("current-context", "");
+  return document.toString();
+}
+
+type Document = Awaited<ReturnType<typeof open>>;
+
+async function open(text: string, path: string) {
+  const { parseDocument, isMap } = await import("yaml");
+  const document = parseDocument(text.trim() === "" ? "{}" : text);
+  const [fault] = document.errors;
+  const advice = "mend it, move it away, or name another file in KUBECONFIG";
+  if (fault) throw new KubeconfigError(`${path} is not valid YAML (${fault.message.split("\n")[0]}): ${advice}`);
+  if (!isMap(document.contents)) throw new KubeconfigError(`${path} is not a kubeconfig: ${advice}`);
+  document.contents.flow = false;
+  return document;
+}
+
+const isList = (document: Document, list: string): boolean => {
+  const node = document.get(list);
+  return typeof node === "object" && node !== null && "items" in node;
+};
+
+function removeNamed(document: Document, list: string, name: string): void {
+  if (!isList(document, list)) return;
+  const entries = (document.toJS() as File)[list as (typeof lists)[number]] ?? [];
+  for (let at = entries.length - 1; at >= 0; at--) {
+    if (entries[at]?.name === name) document.deleteIn([list, at]);
+  }
+}
