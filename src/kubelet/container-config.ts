@@ -5,8 +5,8 @@ import type { AppArmorProfile, SeccompProfile } from "#api/core/security-context
 import { type Environment, expand } from "./environment.ts";
 import { podFullName } from "./pod-state.ts";
 import { containerResources } from "./resources/linux-resources.ts";
-import { containerAnnotations, containerLabels } from "./runtime-labels.ts";
 import type { ContainerConfig, ContainerSecurity, Image, Mount, SecurityProfile } from "./runtime/runtime.ts";
+import { containerAnnotations, containerLabels } from "./runtime-labels.ts";
 import { podNamespaces, supplementalGroups } from "./sandbox-config.ts";
 
 export interface ContainerInput {
@@ -30,7 +30,8 @@ export interface ContainerInput {
 export function containerConfig(input: ContainerInput): ContainerConfig {
   const { pod, container, image, restartCount, environment, messageFile } = input;
   checkNonRoot(input);
-  const expanded = (texts: readonly string[] = []) => texts.map((text) => expand(text, (name) => environment.get(name)));
+  const expanded = (texts: readonly string[] = []) =>
+    texts.map((text) => expand(text, (name) => environment.get(name)));
   const { stopSignal } = container.lifecycle ?? {};
   return {
     name: container.name,
@@ -116,7 +117,9 @@ function containerSecurity(input: ContainerInput): ContainerSecurity {
   const isUnmasked = own.procMount === "Unmasked" || own.privileged === true;
   return {
     namespaces:
-      targetId !== undefined && namespaces.pid === "container" ? { ...namespaces, pid: "target", targetId } : namespaces,
+      targetId !== undefined && namespaces.pid === "container"
+        ? { ...namespaces, pid: "target", targetId }
+        : namespaces,
     privileged: own.privileged ?? false,
     ...userOf(runAsUser, image),
     ...(runAsGroup === undefined ? {} : { runAsGroup }),
@@ -125,7 +128,9 @@ function containerSecurity(input: ContainerInput): ContainerSecurity {
     seccomp: seccompOf(own.seccompProfile ?? shared.seccompProfile, input),
     ...(appArmor ? { appArmor } : {}),
     ...(seLinux ? { seLinux } : {}),
-    ...(own.capabilities ? { capabilities: { add: own.capabilities.add ?? [], drop: own.capabilities.drop ?? [] } } : {}),
+    ...(own.capabilities
+      ? { capabilities: { add: own.capabilities.add ?? [], drop: own.capabilities.drop ?? [] } }
+      : {}),
     noNewPrivileges: own.allowPrivilegeEscalation === false,
     maskedPaths: isUnmasked ? [] : maskedPaths,
     readOnlyPaths: isUnmasked ? [] : readOnlyPaths,

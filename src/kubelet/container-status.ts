@@ -94,6 +94,7 @@ function absentStatus(input: StatusInput, container: AnyContainer, old: Containe
     lastState: old?.lastState ?? {},
     ...withMounts(container),
   };
+  if (input.hasEnded && input.pod.metadata.deletionTimestamp) return { ...base, state: { terminated: lost } };
   if (!old?.state.running || old.lastState.terminated) return base;
   const message = "The container could not be located when the pod was deleted.  The container used to be Running";
   const terminated = { reason: "ContainerStatusUnknown", message, exitCode: 137 };
@@ -101,6 +102,13 @@ function absentStatus(input: StatusInput, container: AnyContainer, old: Containe
   const restarts = input.pod.metadata.deletionTimestamp ? 0 : 1;
   return { ...base, lastState: { terminated }, restartCount: base.restartCount + restarts };
 }
+
+/** A container that never was cannot tell how it ended; a pod that is gone must not look as if it still began. */
+const lost = {
+  reason: "ContainerStatusUnknown",
+  message: "The container could not be located when the pod was terminated",
+  exitCode: 137,
+};
 
 interface Recorded {
   readonly record: ContainerRecord;

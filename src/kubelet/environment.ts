@@ -25,9 +25,10 @@ export type Environment = ReadonlyMap<string, string>;
 export function containerEnvironment(input: EnvironmentInput): Environment {
   const services = serviceVariables(input);
   const env = new Map<string, string>();
-  for (const source of input.container.envFrom ?? []) for (const [name, value] of setOf(input, source)) env.set(name, value);
+  for (const source of input.container.envFrom ?? [])
+    for (const [name, value] of setOf(input, source)) env.set(name, value);
   for (const variable of input.container.env ?? []) {
-    const value = valueOf(input, variable, (name) => env.get(name) ?? services.get(name));
+    const value = variableValue(input, variable, (name) => env.get(name) ?? services.get(name));
     if (value !== undefined) env.set(variable.name, value);
   }
   for (const [name, value] of services) if (!env.has(name)) env.set(name, value);
@@ -60,7 +61,7 @@ const fromBase64 = (text: string): string => Buffer.from(text, "base64").toStrin
 type Lookup = (name: string) => string | undefined;
 
 /** Undefined for an optional one whose source is missing. */
-function valueOf(input: EnvironmentInput, { value = "", valueFrom }: EnvVar, lookup: Lookup): string | undefined {
+function variableValue(input: EnvironmentInput, { value = "", valueFrom }: EnvVar, lookup: Lookup): string | undefined {
   if (value !== "" || !valueFrom) return expand(value, lookup);
   return sourceValue(input, valueFrom);
 }
@@ -149,7 +150,10 @@ function variablesOf({ metadata, spec }: Service): [string, string][] {
 }
 
 /** Names that the container's variables refer to: what must be known before it can be made. */
-export function referencesOf({ env = [], envFrom = [] }: AnyContainer): { configMaps: Set<string>; secrets: Set<string> } {
+export function referencesOf({ env = [], envFrom = [] }: AnyContainer): {
+  configMaps: Set<string>;
+  secrets: Set<string>;
+} {
   const configMaps = [
     ...envFrom.map(({ configMapRef }) => configMapRef),
     ...env.map(({ valueFrom }) => valueFrom?.configMapKeyRef),

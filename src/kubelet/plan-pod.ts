@@ -180,7 +180,7 @@ function planMain(input: PlanInput): { start: string[]; kill: ContainerKill[]; i
 
 /** Whether a container that does not run is to run. */
 export function shouldStart(pod: Pod, container: Container, record: ContainerRecord | undefined): boolean {
-  if (!record || record.state !== "exited") return true;
+  if (record?.state !== "exited") return true;
   return mayRestart(container, pod.spec, record.exitCode);
 }
 

@@ -79,7 +79,9 @@ function nextPhase(input: StatusInput, statuses: readonly ContainerStatus[]): Ph
 }
 
 /** What one container's status means for the phase; a container that waits to run again has ended. */
-type Standing = { readonly is: "running" | "waiting" | "unknown" } | { readonly is: "ended"; readonly exitCode: number };
+type Standing =
+  | { readonly is: "running" | "waiting" | "unknown" }
+  | { readonly is: "ended"; readonly exitCode: number };
 
 function standingOf(status: ContainerStatus | undefined): Standing {
   const { running, terminated, waiting } = status?.state ?? {};
@@ -98,7 +100,8 @@ function phaseOf(input: StatusInput, statuses: readonly ContainerStatus[]): Phas
     standing.is === "ended" && !mayRestart(container, spec, standing.exitCode);
   const steps = inits.filter((container) => !isSidecar(container));
   const stepStandings = steps.map((container) => ({ container, standing: standingOf(statusOf(container.name)) }));
-  if (stepStandings.some(({ container, standing }) => failed(standing) && isStuck(container, standing))) return "Failed";
+  if (stepStandings.some(({ container, standing }) => failed(standing) && isStuck(container, standing)))
+    return "Failed";
   const sidecars = inits.filter(isSidecar).map(({ name }) => statusOf(name));
   const main = spec.containers.map((container) => ({ container, standing: standingOf(statusOf(container.name)) }));
   const hasBegun = main.some(({ standing }) => standing.is === "running" || standing.is === "ended");

@@ -56,7 +56,8 @@ test("planPodDns() cuts what resolvers do not take, and says so", () => {
 });
 
 test("parseResolvConf() reads what resolvers read", () => {
-  const text = "# c\nnameserver 1.1.1.1\nsearch a b\n nameserver ::1\nsearch x. .\noptions ndots:1 a\noptions ndots:2\n";
+  const text =
+    "# c\nnameserver 1.1.1.1\nsearch a b\n nameserver ::1\nsearch x. .\noptions ndots:1 a\noptions ndots:2\n";
 
   assert.deepEqual(parseResolvConf(text), { servers: ["1.1.1.1", "::1"], searches: ["x"], options: ["ndots:2", "a"] });
 });

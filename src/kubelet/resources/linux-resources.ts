@@ -41,7 +41,9 @@ export function containerResources(pod: Pod, container: AnyContainer, memoryCapa
 
 function hugepages(limits: Readonly<Record<string, string>>): Pick<LinuxResources, "hugepageLimits"> {
   const hugepageLimits = Object.entries(limits).flatMap(([name, amount]) =>
-    name.startsWith("hugepages-") ? [{ pageSize: `${name.slice("hugepages-".length, -1)}B`, limit: bytesOf(amount) }] : [],
+    name.startsWith("hugepages-")
+      ? [{ pageSize: `${name.slice("hugepages-".length, -1)}B`, limit: bytesOf(amount) }]
+      : [],
   );
   return hugepageLimits.length > 0 ? { hugepageLimits } : {};
 }
@@ -59,7 +61,8 @@ export function oomScoreAdjust(pod: Pod, container: AnyContainer, memoryCapacity
   if (qos === "Guaranteed") return protectedScore;
   if (qos === "BestEffort") return 1000;
   const extra = unassignedMemory(pod);
-  const score = (bytes: number) => Math.floor(1000 - Math.floor((1000 * (bytes + extra)) / Math.max(1, memoryCapacity)));
+  const score = (bytes: number) =>
+    Math.floor(1000 - Math.floor((1000 * (bytes + extra)) / Math.max(1, memoryCapacity)));
   let adjust = score(bytesOf(container.resources.requests?.memory));
   if (spec.initContainers?.some(({ name }) => name === container.name) && isSidecar(container)) {
     const least = Math.min(...spec.containers.map(({ resources }) => bytesOf(resources.requests?.memory)));

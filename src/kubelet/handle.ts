@@ -1,0 +1,110 @@
+import { Pod } from "#api/core/pod.ts";
+import { badRequest, notFound } from "#api/status.ts";
+import { readLog } from "./logs/read-log.ts";
+import { type ContainerRecord, containerNamed } from "./pod-state.ts";
+import type { PodWorker } from "./pod-worker.ts";
+import type { ContainerRuntime } from "./runtime/runtime.ts";
+import type { ContainerLogOptions, KubeletHandle, NodeStats, PodRef } from "./server/handle.ts";
+
+export interface HandleDeps {
+  readonly nodeName: string;
+  readonly runtime: ContainerRuntime;
+  /** The workers of all pods of the node. */
+  workers(): Iterable<PodWorker>;
+  stats(signal?: AbortSignal): Promise<NodeStats>;
+  /** Fires when the container has ended; `release` when nobody waits any more. */
+  whenEnded(containerId: string): { readonly signal: AbortSignal; release(): void };
+}
+
+/** What the node's own server can ask of the kubelet. */
+export function createHandle(deps: HandleDeps): KubeletHandle {
+  const { runtime } = deps;
+  const workerOf = (ref: PodRef): PodWorker => {
+    for (const worker of deps.workers()) {
+      const { name, namespace, uid } = worker.pod.metadata;
+      if (name === ref.name && namespace === ref.namespace && (ref.uid === undefined || ref.uid === uid)) return worker;
+    }
+    throw notFound(Pod, ref.name);
+  };
+  const runningId = (ref: PodRef, container: string): string => {
+    const record = recordsOf(workerOf(ref), container)[0];
+    if (record?.state !== "running") throw notRunning(ref, container);
+    return record.id;
+  };
+  return {
+    nodeName: deps.nodeName,
+    logs: (ref, container, options) => openLog(deps, workerOf(ref), { container, options }),
+    execUrl: async (ref, container, request, signal) =>
+      await runtime.execUrl(runningId(ref, container), request, signal),
+    attachUrl: async (ref, container, request, signal) => {
+      const tty = containerNamed(workerOf(ref).pod, container)?.tty ?? false;
+      // A terminal has one output.
+      const streams = { ...request, tty, stderr: request.stderr && !tty };
+      return await runtime.attachUrl(runningId(ref, container), streams, signal);
+    },
+    portForwardUrl: async (ref, ports, signal) => {
+      const { sandbox } = workerOf(ref).state;
+      if (!sandbox?.isReady) throw badRequest(`unable to forward port because pod ${ref.name} is not running`);
+      return await runtime.portForwardUrl(sandbox.id, ports, signal);
+    },
+    run: async (ref, container, command, signal) =>
+      await runtime.execSync(runningId(ref, container), command, signal ? { signal } : {}),
+    pods: () => Array.from(deps.workers(), ({ pod }) => pod),
+    stats: (signal) => deps.stats(signal),
+  };
+}
+
+const notRunning = ({ name }: PodRef, container: string) =>
+  badRequest(`container ${container} in pod ${JSON.stringify(name)} is not running`);
+
+/** The newest first. */
+function recordsOf({ pod, state }: PodWorker, container: string): ContainerRecord[] {
+  if (!containerNamed(pod, container)) {
+    throw badRequest(`container ${container} is not valid for pod ${pod.metadata.name}`);
+  }
+  return state.containers.filter(({ name }) => name === container);
+}
+
+interface LogRequest {
+  readonly container: string;
+  readonly options: ContainerLogOptions;
+}
+
+async function* openLog(
+  { whenEnded }: HandleDeps,
+  worker: PodWorker,
+  { container, options }: LogRequest,
+): AsyncGenerator<Uint8Array, void> {
+  const record = loggedRecord(worker, container, options.previous);
+  const { follow, previous: _, ...rest } = options;
+  const isOver = record.state === "exited";
+  const end = follow && !isOver ? whenEnded(record.id) : undefined;
+  try {
+    yield* readLog(record.logPath, end ? { ...rest, followUntil: end.signal } : rest);
+  } finally {
+    end?.release();
+  }
+}
+
+/** Whose log is meant: the container's of now, or of its last life. */
+function loggedRecord(worker: PodWorker, container: string, previous: boolean): ContainerRecord {
+  const records = recordsOf(worker, container).filter(({ state }) => state !== "created");
+  const pod = worker.pod.metadata.name ?? "";
+  const [newest, before] = records;
+  if (previous) {
+    const ended = newest?.state === "exited" && !before ? undefined : before;
+    if (!ended) throw badRequest(`previous terminated container "${container}" in pod "${pod}" not found`);
+    return ended;
+  }
+  if (newest) return newest;
+  const reason = waitingReason(worker.pod, container);
+  throw badRequest(`container "${container}" in pod "${pod}" is waiting to start: ${reason}`);
+}
+
+function waitingReason({ status }: Pod, container: string): string {
+  const all = [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])];
+  const { reason, message } = all.find(({ name }) => name === container)?.state.waiting ?? {};
+  const isPull = reason === "ErrImagePull" || reason === "ImagePullBackOff";
+  if (isPull) return message ? `image can't be pulled: ${message}` : "trying and failing to pull image";
+  return reason ?? "ContainerCreating";
+}

@@ -1,0 +1,82 @@
+import type { Pod } from "#api/core/pod.ts";
+import type { AnyContainer } from "#api/core/pod-containers.ts";
+import type { Environment } from "./environment.ts";
+import type { ResolverConfig } from "./network/pod-dns.ts";
+import { type ProbeNetwork, simulatedNetwork } from "./probes/network.ts";
+import type { Mount } from "./runtime/runtime.ts";
+import type { MountedVolume, VolumeSources } from "./volumes/plugin.ts";
+
+/** What a pod needs of the machine besides the runtime: directories, volumes, cgroups, its network. */
+export interface PodHost {
+  readonly network: ProbeNetwork;
+  /** The node's own resolver. */
+  readonly resolver: ResolverConfig;
+  /** Bytes of memory of the machine. */
+  readonly memoryCapacity: number;
+  readonly seccompDir: string;
+
+  /** Makes what must be there before a sandbox. */
+  prepare(pod: Pod): Promise<PodPlaces>;
+  /** Makes a pod's volumes be there with their content as it should be now; rejects with a VolumeError. */
+  mountVolumes(pod: Pod, sources: VolumeSources): Promise<MountedVolumes>;
+  /** Everything that is mounted into a container. */
+  containerMounts(request: MountsRequest): Promise<Mount[]>;
+  /** A file of a volume, if it is there. */
+  readVolumeFile(volume: MountedVolume, path: string): Promise<string | undefined>;
+  /** Makes what a container needs before it is made; its file for last words, if it leaves any. */
+  prepareContainer(pod: Pod, container: AnyContainer, restartCount: number): Promise<string | undefined>;
+  readLastWords(request: LastWordsRequest): Promise<string>;
+  /** Takes down what a pod that has ended used, but for its logs. */
+  release(uid: string): Promise<void>;
+  /** The logs of a pod go last. */
+  removeLogs(pod: PodName): Promise<void>;
+  removeLog(path: string): Promise<void>;
+  /** Pods that left something here. */
+  leftovers(): Promise<PodName[]>;
+}
+
+export interface PodName {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+}
+export const podNameOf = ({ metadata }: Pod): PodName => ({
+  namespace: metadata.namespace ?? "",
+  name: metadata.name ?? "",
+  uid: metadata.uid ?? "",
+});
+export interface PodPlaces {
+  readonly logDirectory: string;
+  readonly cgroupParent: string;
+}
+export type MountedVolumes = ReadonlyMap<string, MountedVolume>;
+export interface MountsRequest {
+  readonly pod: Pod;
+  readonly container: AnyContainer;
+  readonly volumes: MountedVolumes;
+  readonly environment: Environment;
+  readonly ips: readonly string[];
+}
+export interface LastWordsRequest {
+  readonly file: string | undefined;
+  /** Where to look if the file is empty and the container failed. */
+  readonly logPath: string | undefined;
+}
+
+/** The machine of pods that exist only as state: it has everything, and nothing is on it. */
+export const simulatedHost: PodHost = {
+  network: simulatedNetwork,
+  resolver: { servers: [], searches: [], options: [] },
+  memoryCapacity: 2 ** 35,
+  seccompDir: "/",
+  prepare: async () => ({ logDirectory: "", cgroupParent: "" }),
+  mountVolumes: async () => new Map(),
+  containerMounts: async () => [],
+  readVolumeFile: async () => undefined,
+  prepareContainer: async () => undefined,
+  readLastWords: async () => "",
+  release: async () => {},
+  removeLogs: async () => {},
+  removeLog: async () => {},
+  leftovers: async () => [],
+};

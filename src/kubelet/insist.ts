@@ -1,0 +1,30 @@
+import { backoffMs } from "#lib/backoff.ts";
+import type { Clock } from "#lib/clock.ts";
+import type { Log } from "#lib/log.ts";
+import { isAbort } from "#lib/tasks.ts";
+
+export interface InsistDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+}
+
+const retry = { baseMs: 200, maxMs: 10_000 };
+
+/** Tries until it works, for what nothing can go on without; only the signal ends it. */
+export async function insist<T>(
+  { clock, log, signal }: InsistDeps,
+  complaint: string,
+  task: () => Promise<T>,
+): Promise<T> {
+  for (let failures = 1; ; failures++) {
+    try {
+      return await task();
+    } catch (error) {
+      if (isAbort(error, signal)) throw error;
+      signal.throwIfAborted();
+      log.warn(complaint, { error, failures });
+      await clock.sleep(backoffMs(failures, retry), signal);
+    }
+  }
+}

@@ -1,0 +1,56 @@
+import type { LifecycleHandler } from "#api/core/probe.ts";
+import type { Clock } from "#lib/clock.ts";
+import { podFullName } from "./pod-state.ts";
+import type { HttpCheck } from "./probes/network.ts";
+import { type CheckDeps, type CheckTarget, httpCheck } from "./probes/run-probe.ts";
+
+export interface HookLimits {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly timeoutMs?: number;
+}
+
+const httpTimeoutMs = 30_000;
+
+/** Does what a container wants done after its start or before its end. Rejects if that fails. */
+export async function runHook(
+  deps: CheckDeps,
+  target: CheckTarget,
+  handler: LifecycleHandler,
+  limits: HookLimits,
+): Promise<void> {
+  const where = `for Container "${target.container.name}" in Pod "${podFullName(target.pod)}" failed - error:`;
+  if (handler.exec) {
+    const { command = [] } = handler.exec;
+    const { signal, timeoutMs } = limits;
+    const options = timeoutMs === undefined ? { signal } : { signal, timeoutMs };
+    const { exitCode, stdout, stderr } = await deps.runtime.execSync(target.containerId, command, options);
+    if (exitCode === 0) return;
+    const said = JSON.stringify(Buffer.concat([stdout, stderr]).toString());
+    const text = `command '${command.join(" ")}' exited with ${exitCode}: ${said}`;
+    throw new Error(`Exec lifecycle hook ([${command.join(" ")}]) ${where} ${text}, message: ${said}`);
+  }
+  if (handler.httpGet) {
+    const fault = await askHttp(deps, httpCheck(handler.httpGet, target, "lifecycle"), limits);
+    if (fault !== undefined) throw new Error(`HTTP lifecycle hook (${handler.httpGet.path}) ${where} ${fault}`);
+    return;
+  }
+  if (handler.sleep) {
+    await limits.clock.sleep(handler.sleep.seconds * 1000, limits.signal);
+    return;
+  }
+  throw new Error("Cannot run handler: invalid handler");
+}
+
+/** Any answer will do: a hook tells the container something, and does not judge it. */
+async function askHttp(
+  deps: CheckDeps,
+  check: HttpCheck,
+  { clock, signal, timeoutMs }: HookLimits,
+): Promise<string | undefined> {
+  const limits = { clock, signal, timeoutMs: timeoutMs ?? httpTimeoutMs };
+  const { result, status, output } = await deps.network.http(check, limits);
+  if (result !== "failure" || status !== undefined) return undefined;
+  const isPlain = check.scheme === "HTTPS" && output.includes("server gave HTTP response to HTTPS client");
+  return isPlain ? await askHttp(deps, { ...check, scheme: "HTTP" }, { clock, signal }) : output;
+}

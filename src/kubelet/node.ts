@@ -1,0 +1,165 @@
+import { Node, type NodeStatus, type Taint } from "#api/core/node.ts";
+import { isAlreadyExists, isConflict, isNotFound } from "#api/status.ts";
+import type { Client } from "#client/client.ts";
+import type { EventRecorder } from "#client/events.ts";
+import type { Clock } from "#lib/clock.ts";
+import { equal } from "#lib/equal.ts";
+import type { Log } from "#lib/log.ts";
+import { isAbort } from "#lib/tasks.ts";
+import { insist } from "./insist.ts";
+import type { Machine } from "./machine.ts";
+import { conditionEvents, type NodePressure, type NodeStatusInput, nodeStatus } from "./node-status.ts";
+import type { ContainerRuntime, RuntimeVersion } from "./runtime/runtime.ts";
+
+export interface NodeDeps {
+  readonly nodeName: string;
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly events: EventRecorder;
+  readonly runtime: ContainerRuntime;
+  readonly version: RuntimeVersion;
+  readonly machine: Machine;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly taints: readonly Taint[];
+  readonly kubeletPort: number;
+  /** The node's range of pod addresses, if nobody else assigns one. */
+  readonly podCidrs: readonly string[];
+  /** How often it is looked whether something changed. */
+  readonly checkMs: number;
+  pressure(): NodePressure;
+  extraResources(): NodeStatusInput["extra"];
+  /** Called with the node as the API has it, once it is there. */
+  registered(node: Node): void;
+}
+
+export const kubeletVersion = "v1.36.4";
+const fieldManager = "kubelet";
+/** What has not changed is said again so often. */
+const reportMs = 300_000;
+const unreadyCheckMs = 200;
+
+/** Registers the node and keeps its status true, until the signal. */
+export async function runNode(deps: NodeDeps, signal: AbortSignal): Promise<void> {
+  const limits = { clock: deps.clock, log: deps.log, signal };
+  const first = await insist(limits, "node not registered", () => register(deps, signal));
+  deps.registered(first);
+  const about = { kind: "Node", name: deps.nodeName, uid: deps.nodeName };
+  deps.events.event(about, "Normal", "Starting", "Starting kubelet.");
+  let node = first;
+  let reportedAt = deps.clock.now();
+  while (!signal.aborted) {
+    const isReady = node.status.conditions?.some(({ type, status }) => type === "Ready" && status === "True");
+    await deps.clock.sleep(isReady ? deps.checkMs : unreadyCheckMs, signal);
+    node = await insist(limits, "node not reported", async () => {
+      const status = await observe(deps, node.status, signal);
+      const now = deps.clock.now();
+      const isSame = equal(withoutHeartbeat(status), withoutHeartbeat(node.status));
+      if (isSame && now - reportedAt < reportMs) return node;
+      reportedAt = now;
+      return await report(deps, node, status, signal);
+    });
+  }
+}
+
+async function observe(deps: NodeDeps, previous: Partial<NodeStatus>, signal: AbortSignal): Promise<NodeStatus> {
+  const [runtimeConditions, images] = await Promise.all([
+    deps.runtime.conditions(signal).catch((error: unknown) => {
+      if (isAbort(error, signal)) throw error;
+      return [];
+    }),
+    deps.runtime.listImages(signal).catch((error: unknown) => {
+      if (isAbort(error, signal)) throw error;
+      return [];
+    }),
+  ]);
+  const { machine, kubeletPort, clock } = deps;
+  return nodeStatus({
+    machine,
+    kubeletVersion,
+    kubeletPort,
+    runtime: deps.version,
+    runtimeConditions,
+    images,
+    pressure: deps.pressure(),
+    extra: deps.extraResources(),
+    previous,
+    now: clock.now(),
+  });
+}
+
+/** Creates the Node, or takes over the one that is there: it may have been ours before a restart. */
+async function register(deps: NodeDeps, signal: AbortSignal): Promise<Node> {
+  const { client, nodeName, machine, taints, podCidrs } = deps;
+  const labels = {
+    "beta.kubernetes.io/arch": machine.architecture,
+    "beta.kubernetes.io/os": machine.operatingSystem,
+    "kubernetes.io/arch": machine.architecture,
+    "kubernetes.io/hostname": machine.hostname,
+    "kubernetes.io/os": machine.operatingSystem,
+    ...deps.labels,
+  };
+  const annotations = { "volumes.kubernetes.io/controller-managed-attach-detach": "true" };
+  const spec = {
+    ...(taints.length > 0 ? { taints: [...taints] } : {}),
+    ...(podCidrs[0] ? { podCIDR: podCidrs[0], podCIDRs: [...podCidrs] } : {}),
+  };
+  const status = await observe(deps, {}, signal);
+  try {
+    const created = await client.create(
+      Node,
+      { metadata: { name: nodeName, labels, annotations }, spec, status },
+      { signal, fieldManager },
+    );
+    tellConditions(deps, [], created);
+    deps.log.info("node registered", { node: nodeName });
+    return created;
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+  }
+  const old = await client.get(Node, { name: nodeName }, { signal });
+  const wanted = { ...old.metadata.labels, ...labels };
+  let node = old;
+  if (!equal(wanted, old.metadata.labels ?? {})) {
+    const body = { metadata: { labels: wanted, annotations } };
+    node = await client.patch(Node, { name: nodeName }, { type: "merge", body }, { signal, fieldManager });
+  }
+  return await report(deps, node, await observe(deps, node.status, signal), signal);
+}
+
+async function report(deps: NodeDeps, node: Node, status: NodeStatus, signal: AbortSignal): Promise<Node> {
+  const { client, nodeName } = deps;
+  try {
+    const written = await client.updateStatus(Node, { ...node, status }, { signal, fieldManager });
+    tellConditions(deps, node.status.conditions ?? [], written);
+    return written;
+  } catch (error) {
+    if (isConflict(error)) {
+      const fresh = await client.get(Node, { name: nodeName }, { signal });
+      return await report(deps, fresh, { ...status, ...keptFrom(fresh) }, signal);
+    }
+    if (isNotFound(error)) return await register(deps, signal);
+    throw error;
+  }
+}
+
+/** What others write into a node's status. */
+const keptFrom = ({ status }: Node): Partial<NodeStatus> => ({
+  ...(status.volumesAttached ? { volumesAttached: status.volumesAttached } : {}),
+});
+
+function tellConditions(
+  { events, nodeName }: NodeDeps,
+  before: NonNullable<NodeStatus["conditions"]>,
+  node: Node,
+): void {
+  const about = { kind: "Node", name: nodeName, uid: nodeName };
+  for (const reason of conditionEvents(before, node.status.conditions ?? [])) {
+    events.event(about, "Normal", reason, `Node ${nodeName} status is now: ${reason}`);
+  }
+}
+
+const withoutHeartbeat = (status: NodeStatus): NodeStatus => ({
+  ...status,
+  conditions: (status.conditions ?? []).map(({ lastHeartbeatTime: _, ...condition }) => condition),
+});

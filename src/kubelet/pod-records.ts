@@ -1,0 +1,149 @@
+import type { Pod } from "#api/core/pod.ts";
+import type { PodDeps } from "./pod-deps.ts";
+import {
+  type ContainerRecord,
+  containerNamed,
+  isEnded,
+  lostRecord,
+  newestOf,
+  type PodState,
+  type SandboxRecord,
+  updatedRecord,
+  withContainer,
+  withoutContainer,
+} from "./pod-state.ts";
+import type { Container, ContainerStatus } from "./runtime/runtime.ts";
+import { labels } from "./runtime-labels.ts";
+
+/** What a restarted kubelet finds of a pod in the runtime. */
+export interface FoundPod extends PodState {
+  /** Sandboxes that were replaced by the newest. */
+  readonly oldSandboxes: readonly string[];
+}
+
+export interface RecordDeps
+  extends Pick<PodDeps, "runtime" | "host" | "clock" | "claimContainer" | "disclaimContainer"> {
+  pod(): Pod;
+  /** A container has ended. */
+  ended(id: string): void;
+}
+
+/** What we know of one pod's sandboxes and containers, and how we come to know it. */
+export class PodRecords {
+  readonly #deps: RecordDeps;
+  readonly #oldSandboxes: string[];
+  readonly #looks = new Map<string, Promise<void>>();
+  #state: PodState;
+
+  constructor(deps: RecordDeps, found: FoundPod | undefined) {
+    this.#deps = deps;
+    this.#state = { sandbox: found?.sandbox, containers: found?.containers ?? [] };
+    this.#oldSandboxes = [...(found?.oldSandboxes ?? [])];
+    const uid = deps.pod().metadata.uid ?? "";
+    for (const id of this.#allIds()) deps.claimContainer(id, uid);
+  }
+
+  get state(): PodState {
+    return this.#state;
+  }
+  get sandboxIds(): string[] {
+    return [...this.#oldSandboxes, ...(this.#state.sandbox ? [this.#state.sandbox.id] : [])];
+  }
+  get running(): ContainerRecord[] {
+    return this.#state.containers.filter(({ state }) => state === "running" || state === "unknown");
+  }
+  get = (id: string): ContainerRecord | undefined => this.#state.containers.find((record) => record.id === id);
+  newest = (name: string): ContainerRecord | undefined => newestOf(this.#state.containers, name);
+
+  put(record: ContainerRecord): void {
+    this.#state = withContainer(this.#state, record);
+  }
+
+  /** One that was started runs, unless we heard already that it ended. */
+  started(running: ContainerRecord): void {
+    if (this.get(running.id)?.state === "created") this.put(running);
+  }
+
+  putSandbox(sandbox: SandboxRecord): void {
+    const before = this.#state.sandbox;
+    if (before && before.id !== sandbox.id) this.#oldSandboxes.push(before.id);
+    this.#state = { ...this.#state, sandbox };
+  }
+
+  sandboxLost(id: string): void {
+    const { sandbox } = this.#state;
+    if (sandbox?.id === id) this.#state = { ...this.#state, sandbox: { ...sandbox, isReady: false } };
+  }
+
+  /** Asks the runtime what became of a sandbox or container; several who ask at once share the answer. */
+  look(id: string): Promise<void> {
+    let look = this.#looks.get(id);
+    if (!look) {
+      look = this.#lookOnce(id).finally(() => this.#looks.delete(id));
+      this.#looks.set(id, look);
+    }
+    return look;
+  }
+
+  async lookAtAll(): Promise<void> {
+    await Promise.all(this.#state.containers.filter((record) => !isEnded(record)).map(({ id }) => this.look(id)));
+  }
+
+  /** Which ones a whole listing of the runtime disagrees about. */
+  differences(containers: ReadonlyMap<string, Container>, readySandboxes: ReadonlySet<string>): string[] {
+    const { sandbox } = this.#state;
+    const changed = this.#state.containers.filter((record) => {
+      const now = containers.get(record.id)?.state;
+      return !isEnded(record) && now !== record.state;
+    });
+    const lost = sandbox?.isReady && !readySandboxes.has(sandbox.id) ? [sandbox.id] : [];
+    return [...lost, ...changed.map(({ id }) => id)];
+  }
+
+  /** All but the newest and the one before it, which is kept for its logs and how it ended. */
+  takeOld(name: string): ContainerRecord[] {
+    const [, , ...old] = this.#state.containers.filter((record) => record.name === name);
+    for (const { id } of old) this.#state = withoutContainer(this.#state, id);
+    return old;
+  }
+
+  /** Nothing that happens in the runtime concerns this pod any more. */
+  forget(): void {
+    for (const id of this.#allIds()) this.#deps.disclaimContainer(id);
+  }
+
+  #allIds = (): string[] => [...this.sandboxIds, ...this.#state.containers.map(({ id }) => id)];
+
+  async #lookOnce(id: string): Promise<void> {
+    if (this.#state.sandbox?.id === id) {
+      const status = await this.#deps.runtime.sandboxStatus(id);
+      if (status?.state !== "ready") this.sandboxLost(id);
+      return;
+    }
+    const before = this.get(id);
+    if (!before || before.state === "exited") return;
+    const status = await this.#deps.runtime.containerStatus(id);
+    const record = this.get(id);
+    if (!record || record.state === "exited") return;
+    if (!status) this.#end(lostRecord(record, this.#deps.clock.now()));
+    else if (status.state === "exited") this.#end(await this.#endedRecord(record, status));
+    // A container that we are about to start is better known to us than to the runtime.
+    else if (record.state !== "created") this.put(updatedRecord(record, status));
+  }
+
+  #end(record: ContainerRecord): void {
+    this.put(record);
+    this.#deps.ended(record.id);
+  }
+
+  async #endedRecord(record: ContainerRecord, status: ContainerStatus): Promise<ContainerRecord> {
+    const ended = updatedRecord(record, status);
+    const policy = containerNamed(this.#deps.pod(), record.name)?.terminationMessagePolicy;
+    const fallsBack = policy === "FallbackToLogsOnError" && ended.exitCode !== 0;
+    const words = await this.#deps.host.readLastWords({
+      file: status.annotations[labels.terminationMessageFile],
+      logPath: fallsBack ? ended.logPath : undefined,
+    });
+    return { ...ended, message: [ended.message, words].filter((part) => part !== "").join(": ") };
+  }
+}

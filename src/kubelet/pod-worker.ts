@@ -1,0 +1,595 @@
+import type { Pod } from "#api/core/pod.ts";
+import type { AnyContainer } from "#api/core/pod-containers.ts";
+import type { Probe } from "#api/core/probe.ts";
+import { isAbort } from "#lib/tasks.ts";
+import { formatDuration } from "#schema/duration.ts";
+import { currentTrace, type Trace } from "#trace/trace.ts";
+import type { StatusInput, Waiting } from "./container-status.ts";
+import type { MountedVolumes } from "./host.ts";
+import { type ImageFailure } from "./images/puller.ts";
+import { runHook } from "./lifecycle-hooks.ts";
+import { type ContainerKill, isUsable, type PodPlan, planPod } from "./plan-pod.ts";
+import { containerEvent, messageOf, type PodDeps, podEvent } from "./pod-deps.ts";
+import { type FoundPod, PodRecords } from "./pod-records.ts";
+import { type ContainerRecord, containerNamed, type PodState, podFullName, type SandboxRecord } from "./pod-state.ts";
+import { PodProbes } from "./probes/pod-probes.ts";
+import { type CheckTarget, runProbe } from "./probes/run-probe.ts";
+import { removePod } from "./remove-pod.ts";
+import { Restarts } from "./restart-backoff.ts";
+import {
+  type ContainerRun,
+  createContainer,
+  createSandbox,
+  ensureImage,
+  planSandbox,
+  StartFailure,
+  startContainer,
+} from "./run-pod.ts";
+import type { Container, SandboxConfig } from "./runtime/runtime.ts";
+import { podStatus } from "./status.ts";
+import { StatusWriter } from "./status-writer.ts";
+import { RetryLater, Steps } from "./steps.ts";
+import { killContainer, killContainers } from "./terminate.ts";
+import { VolumeError } from "./volumes/volumes.ts";
+
+/** Makes the pod fail whatever its containers do. */
+export interface PodVerdict {
+  readonly reason: string;
+  readonly message: string;
+  readonly graceMs?: number;
+}
+
+export interface WorkerOptions {
+  readonly pod: Pod;
+  readonly found: FoundPod | undefined;
+  /** Nothing is left to do for the pod. */
+  finished(uid: string): void;
+}
+
+/** `stopped`: nothing runs any more. `removed`: nothing is left of it, and the API has been told. */
+type Life = "running" | "stopping" | "stopped" | "removed";
+
+/**
+ * Everything about one pod. Whatever happens wakes it; then it compares what should be with what is, and starts the
+ * steps that are missing. These run beside each other and wake it when they are over.
+ */
+export class PodWorker {
+  readonly uid: string;
+  readonly #deps: PodDeps;
+  readonly #finished: (uid: string) => void;
+  readonly #records: PodRecords;
+  readonly #probes: PodProbes;
+  readonly #writer: StatusWriter;
+  readonly #steps: Steps;
+  /** Ends waits for what is not wanted any more: pulls, hooks. Calls to the runtime are let finish. */
+  readonly #starting = new AbortController();
+  readonly #waiting = new Map<string, Waiting>();
+  readonly #restarts = new Restarts();
+  /** Sandboxes and containers to which something has happened. */
+  readonly #toLookAt = new Set<string>();
+  #pod: Pod;
+  #life: Life = "running";
+  #verdict: PodVerdict | undefined;
+  #isGone = false;
+  #isClosed = false;
+  #isAwake = false;
+  #isReleased = false;
+  #isStale = false;
+  #graceMs = Number.POSITIVE_INFINITY;
+  #volumes: MountedVolumes | undefined;
+  #config: SandboxConfig | undefined;
+  #trace: Trace | undefined;
+  #wasReady = false;
+
+  constructor(deps: PodDeps, { pod, found, finished }: WorkerOptions) {
+    this.uid = pod.metadata.uid ?? "";
+    this.#deps = deps;
+    this.#finished = finished;
+    this.#pod = pod;
+    this.#steps = new Steps({
+      clock: deps.clock,
+      wake: () => this.wake(),
+      failed: (step, error) => {
+        if (isAbort(error, this.#starting.signal)) return;
+        deps.log.debug("step of a pod failed", { pod: podFullName(this.#pod), step, error });
+      },
+    });
+    this.#probes = this.#createProbes();
+    const { runtime, host, clock, claimContainer, disclaimContainer } = deps;
+    const recordDeps = { runtime, host, clock, claimContainer, disclaimContainer };
+    this.#records = new PodRecords(
+      { ...recordDeps, pod: () => this.#pod, ended: (id) => this.#probes.stop(id) },
+      found,
+    );
+    this.#writer = this.#createWriter();
+    for (const record of this.#records.running) this.#probe(record, "found");
+  }
+
+  get pod(): Pod {
+    return this.#pod;
+  }
+  get state(): PodState {
+    return this.#records.state;
+  }
+
+  /** The API has a newer version of the pod. */
+  podChanged(pod: Pod, trace: Trace | undefined): void {
+    if (trace) this.#trace = trace;
+    this.#see(pod);
+    this.#isStale = this.#volumes !== undefined && showsPod(pod);
+    this.wake();
+  }
+
+  /** The API has the pod no more. */
+  podGone(): void {
+    this.#isGone = true;
+    this.#writer.close();
+    this.wake();
+  }
+
+  /** Something that its volumes or variables show has changed: what failed for lack of it may work now. */
+  referencesChanged(): void {
+    this.#steps.retryNow((key) => key === "volumes" || key.startsWith("start "));
+    this.#isStale = this.#volumes !== undefined;
+    this.wake();
+  }
+
+  /** Ends the pod for good: it was evicted, or the node cannot have it. */
+  fail(verdict: PodVerdict): void {
+    this.#verdict ??= verdict;
+    this.wake();
+  }
+
+  /** Something happened to a container or sandbox of this pod. */
+  runtimeChanged(id: string): void {
+    this.#toLookAt.add(id);
+    this.wake();
+  }
+
+  /** Compares with a whole listing of the runtime, after events may have been missed. */
+  compare(containers: ReadonlyMap<string, Container>, readySandboxes: ReadonlySet<string>): void {
+    for (const id of this.#records.differences(containers, readySandboxes)) this.#toLookAt.add(id);
+    this.wake();
+  }
+
+  /** Leaves the pod as it is: the kubelet ends, its pods go on. Resolves when no step is under way. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#steps.close();
+    this.#starting.abort(new Error("the kubelet ends"));
+    this.#probes.stopAll();
+    this.#writer.close();
+    await this.#steps.allDone();
+  }
+
+  wake(): void {
+    if (this.#isAwake || this.#isClosed) return;
+    this.#isAwake = true;
+    queueMicrotask(() => {
+      this.#isAwake = false;
+      this.#sync();
+    });
+  }
+
+  #see(pod: Pod): void {
+    const before = Number(this.#pod.metadata.resourceVersion ?? 0);
+    if (Number(pod.metadata.resourceVersion ?? 0) >= before) this.#pod = pod;
+  }
+
+  #sync(): void {
+    if (this.#isClosed || this.#life === "removed") return;
+    const isLeaving = this.#isGone || this.#pod.metadata.deletionTimestamp !== undefined;
+    this.#lookAround();
+    if (this.#life === "running") {
+      this.#checkDeadline();
+      if (isLeaving || this.#verdict || hasEnded(this.#pod)) this.#stop();
+      else this.#carryOut(planPod({ ...this.state, pod: this.#pod, probes: this.#probes }));
+    }
+    if (this.#life === "stopping") {
+      this.#steps.try("stop", () => this.#stopAll());
+      if (isLeaving) this.#hurry();
+    }
+    if (this.#life === "stopped" && isLeaving) this.#steps.try("remove", () => this.#remove());
+    // A pod that stays, since it has done its work, gives back all but its logs.
+    else if (this.#life === "stopped" && !this.#isReleased) this.#steps.try("release", () => this.#release());
+    if (!this.#isGone) this.#writer.update();
+    this.#noteReady();
+    this.#steps.setTimer();
+  }
+
+  #lookAround(): void {
+    for (const id of this.#toLookAt) {
+      this.#steps.try(`look ${id}`, async () => {
+        this.#toLookAt.delete(id);
+        try {
+          await this.#records.look(id);
+        } catch (error) {
+          this.#toLookAt.add(id);
+          throw error;
+        }
+      });
+    }
+  }
+
+  #checkDeadline(): void {
+    const { startTime } = this.#pod.status;
+    const seconds = this.#pod.spec.activeDeadlineSeconds;
+    if (seconds === undefined || !startTime || this.#verdict) return;
+    const at = Date.parse(startTime) + seconds * 1000;
+    if (this.#deps.clock.now() < at) {
+      this.#steps.remind("deadline", at);
+      return;
+    }
+    const message = "Pod was active on the node longer than the specified deadline";
+    this.#verdict = { reason: "DeadlineExceeded", message };
+    podEvent(this.#deps, this.#pod, "Normal", "DeadlineExceeded", message);
+  }
+
+  #carryOut(plan: PodPlan): void {
+    if (plan.isFinished) {
+      this.#stop();
+      return;
+    }
+    if (plan.sandbox === "create") this.#steps.try("sandbox", () => this.#createSandbox(plan.attempt));
+    if (!this.#volumes) this.#steps.try("volumes", () => this.#mountVolumes());
+    else if (this.#isStale || this.#steps.isDue("tokens")) this.#steps.try("refresh", () => this.#mountVolumes());
+    for (const kill of plan.kill) this.#steps.try(`kill ${kill.id}`, () => this.#kill(kill));
+    const isReady = plan.sandbox === "keep" || this.#steps.has("sandbox");
+    // What cannot be started yet is not begun with: this wakes again when the sandbox or the volumes are there.
+    if (!isReady || !(this.#volumes ?? this.#steps.has("volumes"))) return;
+    for (const name of plan.start) this.#startWhenDue(name, plan);
+  }
+
+  #startWhenDue(name: string, plan: PodPlan): void {
+    const container = containerNamed(this.#pod, name);
+    const last = this.#records.newest(name);
+    const isHere = plan.sandbox === "keep";
+    if (!container || (last?.state === "running" && isHere) || this.#steps.has(`kill ${last?.id}`)) return;
+    if (last?.state === "exited" && isHere && this.#backsOff(last)) return;
+    this.#steps.try(`start ${name}`, () => this.#start(container));
+  }
+
+  /** Whether a container that ended has to wait, and shows it. */
+  #backsOff(last: ContainerRecord): boolean {
+    const { name } = last;
+    const key = `backoff ${name}`;
+    const decision = this.#restarts.decide(name, last, this.#deps.clock.now());
+    if (decision.at === "now") {
+      this.#steps.forget(key);
+      return false;
+    }
+    const { at, backoff } = decision;
+    if (!this.#steps.hasReminder(key)) {
+      const pod = podFullName(this.#pod);
+      const delay = formatDuration(BigInt(backoff.delayMs) * 1_000_000n);
+      const message = `back-off ${delay} restarting failed container=${name} pod=${pod}`;
+      this.#waiting.set(name, { reason: "CrashLoopBackOff", message });
+      const text = `Back-off restarting failed container ${name} in pod ${pod}`;
+      containerEvent(this.#deps, this.#pod, name, { type: "Warning", reason: "BackOff", message: text });
+    }
+    this.#steps.remind(key, at);
+    return true;
+  }
+
+  /** Records a step as a hop of the apply that caused it. */
+  async #hop<T>(step: string, facts: Readonly<Record<string, unknown>>, work: () => Promise<T>): Promise<T> {
+    const { name = "", namespace = "" } = this.#pod.metadata;
+    const span = this.#deps.recorder.startSpan({
+      hop: "run",
+      component: `kubelet ${this.#deps.nodeName}`,
+      object: { resource: "pods", namespace, name },
+      ...(this.#trace ? { parent: this.#trace } : {}),
+    });
+    try {
+      const result = await currentTrace.run(span.trace, work);
+      span.end({ facts: { step, ...facts } });
+      return result;
+    } catch (error) {
+      span.end({ facts: { step, ...facts, error: messageOf(error) } });
+      throw error;
+    }
+  }
+
+  #noteReady(): void {
+    const ready = this.#pod.status.conditions?.find(({ type }) => type === "Ready")?.status === "True";
+    if (ready && !this.#wasReady) void this.#hop("ready", {}, async () => {});
+    this.#wasReady = ready;
+  }
+
+  async #createSandbox(attempt: number): Promise<void> {
+    const before = this.state.sandbox;
+    if (before) {
+      const message = "Pod sandbox changed, it will be killed and re-created.";
+      podEvent(this.#deps, this.#pod, "Normal", "SandboxChanged", message);
+      await this.#deps.runtime.stopSandbox(before.id);
+      await this.#records.lookAtAll();
+    }
+    const created = await this.#hop("sandbox", { attempt }, async () => {
+      this.#config = await planSandbox(this.#deps, this.#pod, attempt);
+      return await createSandbox(this.#deps, this.#pod, this.#config);
+    });
+    this.#records.putSandbox(created);
+  }
+
+  async #mountVolumes(): Promise<void> {
+    const { host, sourcesFor, clock } = this.#deps;
+    const { volumes = [] } = this.#pod.spec;
+    if (volumes.length === 0) {
+      this.#volumes = noVolumes;
+      return;
+    }
+    this.#isStale = false;
+    try {
+      const mount = () => host.mountVolumes(this.#pod, sourcesFor(this.uid));
+      this.#volumes = this.#volumes ? await mount() : await this.#hop("volumes", {}, mount);
+      const hasTokens = volumes.some(({ projected }) => projected?.sources?.some((part) => part.serviceAccountToken));
+      if (hasTokens && this.#volumes.size > 0) this.#steps.remind("tokens", clock.now() + tokenCheckMs);
+    } catch (error) {
+      if (error instanceof VolumeError) podEvent(this.#deps, this.#pod, "Warning", "FailedMount", error.message);
+      throw error;
+    }
+  }
+
+  async #start(container: AnyContainer): Promise<void> {
+    const { name } = container;
+    const { signal } = this.#starting;
+    // The image comes while the sandbox and the volumes are made.
+    const [outcome] = await Promise.all([
+      this.#hop("image", { container: name }, () => ensureImage(this.#deps, this.#pod, container, signal)),
+      this.#steps.done("sandbox"),
+      this.#steps.done("volumes"),
+    ]);
+    signal.throwIfAborted();
+    if (!outcome.ok) {
+      const { reason, message, retryAfterMs } = outcome;
+      this.#waiting.set(name, { reason, message });
+      throw new RetryLater(message, imageRetryMs(reason, retryAfterMs));
+    }
+    const { sandbox } = this.state;
+    if (!isUsable(this.#pod, sandbox) || !this.#volumes) return;
+    try {
+      await this.#startIn(sandbox, { container, image: outcome.image, volumes: this.#volumes });
+    } catch (error) {
+      if (error instanceof StartFailure) this.#waiting.set(name, { reason: error.reason, message: error.message });
+      throw error;
+    }
+  }
+
+  async #startIn(sandbox: SandboxRecord, parts: Pick<ContainerRun, "container" | "image" | "volumes">): Promise<void> {
+    const { container } = parts;
+    const { name } = container;
+    const deps = this.#deps;
+    this.#config ??= await planSandbox(deps, this.#pod, sandbox.attempt);
+    const restartCount = this.#nextRestart(name);
+    const targetId = this.#targetOf(container);
+    const run: ContainerRun = { ...parts, pod: this.#pod, sandbox, config: this.#config, restartCount, targetId };
+    const created = await this.#hop("create", { container: name }, () => createContainer(deps, run));
+    this.#records.put(created);
+    this.#starting.signal.throwIfAborted();
+    try {
+      this.#records.started(
+        await this.#hop("start", { container: name }, () => startContainer(deps, this.#pod, created)),
+      );
+    } catch (error) {
+      await this.#records.look(created.id);
+      throw error;
+    }
+    this.#waiting.delete(name);
+    this.#discardOld(name);
+    const hook = container.lifecycle?.postStart;
+    if (!hook || (await this.#runPostStart(container, created, hook))) {
+      const record = this.#records.get(created.id);
+      if (record?.state === "running") this.#probe(record, "started");
+    }
+  }
+
+  /** False if it failed, and the container was ended for it. */
+  async #runPostStart(
+    container: AnyContainer,
+    created: ContainerRecord,
+    hook: NonNullable<NonNullable<AnyContainer["lifecycle"]>["postStart"]>,
+  ): Promise<boolean> {
+    this.wake();
+    const { runtime, host, clock } = this.#deps;
+    const { signal } = this.#starting;
+    try {
+      const target = this.#target(container, created.id);
+      await runHook({ runtime, network: host.network }, target, hook, { clock, signal });
+      return true;
+    } catch (error) {
+      signal.throwIfAborted();
+      const failed = { type: "Warning", reason: "FailedPostStartHook", message: "PostStartHook failed" } as const;
+      containerEvent(this.#deps, this.#pod, container.name, failed);
+      const graceMs = this.#pod.spec.terminationGracePeriodSeconds * 1000;
+      const request = { record: created, graceMs, podIp: this.#podIp(), message: "FailedPostStartHook" };
+      await killContainer(this.#deps, this.#pod, request);
+      await this.#records.look(created.id);
+      this.#waiting.set(container.name, { reason: "PostStartHookError", message: messageOf(error) });
+      return false;
+    }
+  }
+
+  /** Counts on from the runtime's record, or from the API's if the runtime has lost it. */
+  #nextRestart(name: string): number {
+    const last = this.#records.newest(name);
+    if (last) return last.restartCount + 1;
+    const known = statusOf(this.#pod, name);
+    return known?.containerID ? known.restartCount + 1 : 0;
+  }
+
+  #targetOf(container: AnyContainer): string | undefined {
+    const target = "targetContainerName" in container ? container.targetContainerName : undefined;
+    return target ? this.#records.newest(target)?.id : undefined;
+  }
+
+  #discardOld(name: string): void {
+    for (const { id, logPath } of this.#records.takeOld(name)) {
+      this.#steps.try(`discard ${id}`, async () => {
+        await this.#deps.runtime.removeContainer(id);
+        this.#deps.disclaimContainer(id);
+        if (logPath !== "") await this.#deps.host.removeLog(logPath);
+      });
+    }
+  }
+
+  async #kill({ id, name, message, probe }: ContainerKill): Promise<void> {
+    const record = this.#records.get(id);
+    const container = containerNamed(this.#pod, name);
+    if (!record || !container) return;
+    const own = probe && container[`${probe}Probe`];
+    const seconds = own?.terminationGracePeriodSeconds ?? this.#pod.spec.terminationGracePeriodSeconds;
+    await killContainer(this.#deps, this.#pod, { record, message, graceMs: seconds * 1000, podIp: this.#podIp() });
+    await this.#records.look(id);
+  }
+
+  #stop(): void {
+    this.#life = "stopping";
+    this.#starting.abort(new Error("the pod ends"));
+  }
+
+  /** Ends everything that runs, then the sandbox. */
+  async #stopAll(): Promise<void> {
+    await this.#steps.allDone("stop");
+    this.#probes.stopRestarting();
+    this.#graceMs = this.#graceNow();
+    const ended = async ({ id }: ContainerRecord) => {
+      await this.#records.look(id);
+      this.wake();
+    };
+    const records = this.#records.running;
+    const podIp = this.#podIp();
+    await killContainers(this.#deps, this.#pod, { records, graceMs: this.#graceMs, podIp, ended });
+    this.#probes.stopAll();
+    const { sandbox } = this.state;
+    if (sandbox?.isReady) {
+      await this.#deps.runtime.stopSandbox(sandbox.id);
+      this.#records.sandboxLost(sandbox.id);
+    }
+    this.#life = "stopped";
+  }
+
+  #graceNow(): number {
+    const seconds = this.#pod.metadata.deletionGracePeriodSeconds ?? this.#pod.spec.terminationGracePeriodSeconds;
+    return this.#verdict?.graceMs ?? seconds * 1000;
+  }
+
+  /** Someone wants it to end sooner than it was promised. */
+  #hurry(): void {
+    const graceMs = this.#graceNow();
+    if (!Number.isFinite(this.#graceMs) || graceMs >= this.#graceMs) return;
+    this.#graceMs = graceMs;
+    for (const { id } of this.#records.running) {
+      this.#steps.try(`hurry ${id}`, () => this.#deps.runtime.stopContainer(id, graceMs));
+    }
+  }
+
+  async #remove(): Promise<void> {
+    await this.#steps.done("release");
+    await removePod(this.#deps, {
+      pod: this.#pod,
+      isGone: this.#isGone,
+      sandboxIds: this.#records.sandboxIds,
+      trace: this.#trace,
+      statusWritten: () => this.#writer.flush(),
+    });
+    this.#writer.close();
+    this.#records.forget();
+    this.#life = "removed";
+    this.#steps.close();
+    this.#finished(this.uid);
+  }
+
+  async #release(): Promise<void> {
+    await this.#deps.host.release(this.uid);
+    this.#isReleased = true;
+    this.#volumes = undefined;
+  }
+
+  #podIp = (): string => (this.#pod.spec.hostNetwork ? this.#deps.hostIps[0] : this.state.sandbox?.ips[0]) ?? "";
+
+  #target = (container: AnyContainer, containerId: string): CheckTarget => ({
+    pod: this.#pod,
+    container,
+    containerId,
+    podIp: this.#podIp(),
+  });
+
+  #probe(record: ContainerRecord, how: "started" | "found"): void {
+    const container = containerNamed(this.#pod, record.name);
+    if (!container) return;
+    const { id, startedAt, name } = record;
+    const status = how === "found" ? statusOf(this.#pod, name) : undefined;
+    const known = status ? { known: { started: status.started ?? false, ready: status.ready } } : {};
+    this.#probes.start({ id, container, startedAt, ...known });
+  }
+
+  #createProbes(): PodProbes {
+    const { runtime, host, clock } = this.#deps;
+    return new PodProbes({
+      clock,
+      check: async (id: string, probe: Probe, signal: AbortSignal) => {
+        const record = this.#records.get(id);
+        const container = record && containerNamed(this.#pod, record.name);
+        if (!container) throw new Error("the container is gone");
+        const limits = { clock, signal, timeoutMs: probe.timeoutSeconds * 1000 };
+        return await runProbe({ runtime, network: host.network }, this.#target(container, id), probe, limits);
+      },
+      changed: () => this.wake(),
+      tell: (container, reason, message) =>
+        containerEvent(this.#deps, this.#pod, container, { type: "Warning", reason, message }),
+    });
+  }
+
+  #createWriter(): StatusWriter {
+    const { client, clock, log } = this.#deps;
+    return new StatusWriter({
+      client,
+      clock,
+      log,
+      pod: () => this.#pod,
+      render: (newest) => podStatus(this.#statusInput(newest)),
+      seen: (newest) => {
+        this.#see(newest);
+        this.wake();
+      },
+      trace: () => this.#trace,
+    });
+  }
+
+  #statusInput(pod: Pod): StatusInput {
+    const isRunning = this.state.containers.some(({ state }) => state === "running" || state === "created");
+    return {
+      ...this.state,
+      pod,
+      previous: pod.status,
+      waiting: this.#waiting,
+      probes: this.#probes,
+      hostIps: this.#deps.hostIps,
+      hasEnded: this.#life !== "running" && !isRunning,
+      verdict: this.#verdict,
+      runtimeName: this.#deps.runtimeName,
+      now: this.#deps.clock.now(),
+    };
+  }
+}
+
+const noVolumes: MountedVolumes = new Map();
+/** How often it is looked whether tokens must be renewed. */
+const tokenCheckMs = 60_000;
+
+/** After a failure the status soon says that it waits, and for how long. */
+const imageRetryMs = (reason: ImageFailure, retryAfterMs: number): number =>
+  reason === "ErrImagePull" || reason === "RegistryUnavailable" ? Math.min(1000, retryAfterMs) : retryAfterMs;
+
+const hasEnded = ({ status }: Pod): boolean => status.phase === "Succeeded" || status.phase === "Failed";
+
+function statusOf({ status }: Pod, name: string) {
+  const { containerStatuses = [], initContainerStatuses = [] } = status;
+  return [...containerStatuses, ...initContainerStatuses].find((one) => one.name === name);
+}
+
+/** Whether some volume shows labels or annotations of the pod itself. */
+const showsPod = ({ spec }: Pod): boolean =>
+  (spec.volumes ?? []).some(
+    ({ downwardAPI, projected }) => downwardAPI ?? projected?.sources?.some((part) => part.downwardAPI),
+  );

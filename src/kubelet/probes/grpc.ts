@@ -1,0 +1,42 @@
+import { GrpcClient, rpc } from "#lib/grpc/client.ts";
+import { field, message } from "#lib/grpc/message.ts";
+import { isGrpcError } from "#lib/grpc/status.ts";
+import type { CheckLimits, GrpcCheck, ProbeOutcome } from "./network.ts";
+import { joinHostPort } from "./tcp.ts";
+
+const HealthCheckRequest = message({ service: field(1, "string") });
+const HealthCheckResponse = message({ status: field(1, "int32") });
+const check = rpc("/grpc.health.v1.Health/Check", HealthCheckRequest, HealthCheckResponse);
+const states = ["UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"];
+
+/** Asks the health service that gRPC servers have. */
+export async function probeGrpc(
+  { host, port, service }: GrpcCheck,
+  { clock, timeoutMs, signal }: CheckLimits,
+): Promise<ProbeOutcome> {
+  const address = joinHostPort(host, port);
+  using client = new GrpcClient({ address: `http://${address}`, clock });
+  try {
+    const metadata = { "user-agent": "kube-probe/1.36" };
+    const { status } = await client.call(check, { service }, { signal, timeoutMs, metadata });
+    const state = states[status] ?? String(status);
+    if (state === "SERVING") return { result: "success", output: "service healthy" };
+    return { result: "failure", output: `service unhealthy (responded with "${state}")` };
+  } catch (error) {
+    signal.throwIfAborted();
+    return { result: "failure", output: explain(error, address, timeoutMs) };
+  }
+}
+
+function explain(error: unknown, address: string, timeoutMs: number): string {
+  const text = error instanceof Error ? error.message : String(error);
+  const within = `${timeoutMs / 1000}s`;
+  if (isGrpcError(error, "UNAVAILABLE")) {
+    return `timeout: failed to connect service "${address}" within ${within}: context deadline exceeded`;
+  }
+  if (isGrpcError(error, "DEADLINE_EXCEEDED")) return `timeout: health rpc did not complete within ${within}`;
+  if (isGrpcError(error, "UNIMPLEMENTED")) {
+    return `error: this server does not implement the grpc health protocol (grpc.health.v1.Health): ${text}`;
+  }
+  return `error: health rpc probe failed: ${text}`;
+}

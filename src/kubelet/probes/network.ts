@@ -1,0 +1,44 @@
+import type { Clock } from "#lib/clock.ts";
+import { probeGrpc } from "./grpc.ts";
+import { probeHttp } from "./http.ts";
+import { probeTcp } from "./tcp.ts";
+
+/** `warning` counts as success, and an event tells of it. */
+export interface ProbeOutcome {
+  readonly result: "success" | "warning" | "failure";
+  readonly output: string;
+  /** What an HTTP server answered, if one did. */
+  readonly status?: number;
+}
+export interface ProbeAddress {
+  readonly host: string;
+  readonly port: number;
+}
+export interface HttpCheck extends ProbeAddress {
+  readonly scheme: "HTTP" | "HTTPS";
+  readonly path: string;
+  readonly headers: readonly { readonly name: string; readonly value: string }[];
+  /** `probe` or `lifecycle`: a part of the user agent. */
+  readonly purpose: "probe" | "lifecycle";
+}
+export interface GrpcCheck extends ProbeAddress {
+  readonly service: string;
+}
+export interface CheckLimits {
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** How checks reach a pod. None of them rejects, except when the signal fires. */
+export interface ProbeNetwork {
+  http(check: HttpCheck, limits: CheckLimits): Promise<ProbeOutcome>;
+  tcp(check: ProbeAddress, limits: CheckLimits): Promise<ProbeOutcome>;
+  grpc(check: GrpcCheck, limits: CheckLimits): Promise<ProbeOutcome>;
+}
+
+export const realNetwork: ProbeNetwork = { http: probeHttp, tcp: probeTcp, grpc: probeGrpc };
+
+const fine = async (): Promise<ProbeOutcome> => ({ result: "success", output: "" });
+/** Where nothing listens because nothing runs, everything answers. */
+export const simulatedNetwork: ProbeNetwork = { http: fine, tcp: fine, grpc: fine };

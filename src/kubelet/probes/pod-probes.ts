@@ -1,0 +1,177 @@
+import type { AnyContainer } from "#api/core/pod-containers.ts";
+import type { Probe } from "#api/core/probe.ts";
+import type { Clock } from "#lib/clock.ts";
+import type { ReadinessView } from "../container-status.ts";
+import type { ProbeResult, ProbeResults } from "../plan-pod.ts";
+import { firstVerdict, judge, type ProbeKind, type Verdict } from "./judge.ts";
+import type { ProbeOutcome } from "./network.ts";
+
+export interface PodProbeDeps {
+  readonly clock: Clock;
+  /** Makes one check. */
+  check(containerId: string, probe: Probe, signal: AbortSignal): Promise<ProbeOutcome>;
+  /** A result has turned. */
+  changed(): void;
+  tell(container: string, reason: "Unhealthy" | "ProbeWarning", message: string): void;
+}
+
+export interface ProbedContainer {
+  readonly id: string;
+  readonly container: AnyContainer;
+  readonly startedAt: number;
+  /** What the API knew of a container that ran before we did: it is not taken back until a check says so. */
+  readonly known?: { readonly started: boolean; readonly ready: boolean };
+}
+
+interface Series {
+  readonly kind: ProbeKind;
+  readonly probe: Probe;
+  readonly stop: AbortController;
+  verdict: Verdict;
+}
+interface Watched extends ProbedContainer {
+  readonly series: Map<ProbeKind, Series>;
+}
+
+const titles = { startup: "Startup", liveness: "Liveness", readiness: "Readiness" } as const;
+/** How soon a server that is not there yet is asked again, doubling up to the probe's period. */
+const earlyRetryMs = 100;
+
+/** The checks of one pod's containers, and what they amount to. */
+export class PodProbes implements ProbeResults, ReadinessView {
+  readonly #deps: PodProbeDeps;
+  readonly #watched = new Map<string, Watched>();
+
+  constructor(deps: PodProbeDeps) {
+    this.#deps = deps;
+  }
+
+  /** Begins with the checks of a container that runs; again is no harm. */
+  start(target: ProbedContainer): void {
+    const { id, container, known } = target;
+    const { startupProbe, livenessProbe, readinessProbe } = container;
+    if (this.#watched.has(id) || !(startupProbe ?? livenessProbe ?? readinessProbe)) return;
+    const watched: Watched = { ...target, series: new Map() };
+    this.#watched.set(id, watched);
+    if (startupProbe && !known?.started) this.#begin(watched, "startup", startupProbe);
+    else this.#beginOthers(watched);
+  }
+
+  stop(id: string): void {
+    for (const { stop } of this.#watched.get(id)?.series.values() ?? []) stop.abort();
+    this.#watched.delete(id);
+  }
+
+  stopAll(): void {
+    for (const id of [...this.#watched.keys()]) this.stop(id);
+  }
+
+  /** A pod on its way out is not restarted any more; whether it can serve still matters. */
+  stopRestarting(): void {
+    for (const { series } of this.#watched.values()) {
+      for (const one of series.values()) {
+        if (one.kind === "readiness") continue;
+        one.stop.abort();
+        one.verdict = { ...one.verdict, result: "success" };
+      }
+    }
+  }
+
+  startup = (id: string): ProbeResult | undefined => this.#result(id, "startup");
+  liveness = (id: string): ProbeResult | undefined => this.#result(id, "liveness");
+
+  isStarted(id: string, { startupProbe }: AnyContainer): boolean {
+    if (!startupProbe) return true;
+    const watched = this.#watched.get(id);
+    return watched?.known?.started === true || this.#result(id, "startup") === "success";
+  }
+
+  isReady(id: string, { readinessProbe }: AnyContainer): boolean {
+    return !readinessProbe || this.#result(id, "readiness") === "success";
+  }
+
+  #result(id: string, kind: ProbeKind): ProbeResult | undefined {
+    return this.#watched.get(id)?.series.get(kind)?.verdict.result;
+  }
+
+  #beginOthers(watched: Watched): void {
+    const { livenessProbe, readinessProbe } = watched.container;
+    if (livenessProbe) this.#begin(watched, "liveness", livenessProbe);
+    if (readinessProbe) this.#begin(watched, "readiness", readinessProbe);
+  }
+
+  #begin(watched: Watched, kind: ProbeKind, probe: Probe): void {
+    const first = firstVerdict(kind);
+    const wasReady = kind === "readiness" && watched.known?.ready;
+    const verdict: Verdict = wasReady ? { ...first, result: "success" } : first;
+    const series: Series = { kind, probe, stop: new AbortController(), verdict };
+    watched.series.set(kind, series);
+    const firstAt = watched.startedAt + (probe.initialDelaySeconds ?? 0) * 1000;
+    this.#schedule(watched, series, Math.max(firstAt, this.#deps.clock.now()));
+  }
+
+  #schedule(watched: Watched, series: Series, atMs: number, early = earlyRetryMs): void {
+    const { clock } = this.#deps;
+    const { signal } = series.stop;
+    if (signal.aborted) return;
+    const go = () => {
+      signal.removeEventListener("abort", cancel);
+      void this.#checkOnce(watched, series, { atMs, early });
+    };
+    const delayMs = atMs - clock.now();
+    // What is due is done now, not in another turn of a timer.
+    const cancel = delayMs > 0 ? clock.after(delayMs, go) : () => {};
+    signal.addEventListener("abort", cancel, { once: true });
+    if (delayMs <= 0) go();
+  }
+
+  async #checkOnce(watched: Watched, series: Series, { atMs, early }: { atMs: number; early: number }): Promise<void> {
+    const { kind, probe, stop } = series;
+    const outcome = await this.#deps
+      .check(watched.id, probe, stop.signal)
+      .catch((error: unknown) => String(textOf(error)));
+    if (stop.signal.aborted) return;
+    const before = series.verdict;
+    if (typeof outcome !== "string") {
+      series.verdict = judge(before, outcome.result === "failure" ? "failure" : "success", probe);
+    }
+    const periodMs = probe.periodSeconds * 1000;
+    const isEarly = mayRetryEarly(series) && early < periodMs;
+    if (!isEarly) this.#tell(watched, series, outcome);
+    const { result } = series.verdict;
+    const isOver = typeof outcome !== "string" && endsSeries(kind, result);
+    const now = this.#deps.clock.now();
+    if (isEarly) this.#schedule(watched, series, now + early, early * 2);
+    // Checks that took longer than the period are not made up for.
+    else if (!isOver) this.#schedule(watched, series, Math.max(atMs + periodMs, now), early);
+    if (kind === "startup" && result === "success" && before.result !== "success") this.#beginOthers(watched);
+    if (result !== before.result) this.#deps.changed();
+  }
+
+  #tell({ container }: Watched, { kind }: Series, outcome: ProbeOutcome | string): void {
+    const title = titles[kind];
+    if (typeof outcome === "string") {
+      const message = `${title} probe errored and resulted in unknown state: ${outcome}`;
+      this.#deps.tell(container.name, "Unhealthy", message);
+    } else if (outcome.result === "failure") {
+      this.#deps.tell(container.name, "Unhealthy", `${title} probe failed: ${outcome.output}`);
+    } else if (outcome.result === "warning") {
+      this.#deps.tell(container.name, "ProbeWarning", `${title} probe warning: ${outcome.output}`);
+    }
+  }
+}
+
+const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** A container that is condemned, or has started, is not asked again. */
+const endsSeries = (kind: ProbeKind, result: ProbeResult): boolean =>
+  (kind === "startup" && result !== "unknown") || (kind === "liveness" && result === "failure");
+
+/** A server needs a moment to listen: until it first answers, asking costs little and waiting a whole period much. */
+const mayRetryEarly = ({ kind, probe, verdict }: Series): boolean =>
+  kind === "readiness" &&
+  !probe.exec &&
+  verdict.last === "failure" &&
+  verdict.run < maxEarlyRuns &&
+  verdict.result === "failure";
+const maxEarlyRuns = 8;

@@ -1,0 +1,45 @@
+import net from "node:net";
+import { outOfTime, withDeadline } from "#lib/deadline.ts";
+import type { CheckLimits, ProbeAddress, ProbeOutcome } from "./network.ts";
+
+/** Succeeds if a connection can be opened. */
+export async function probeTcp(
+  { host, port }: ProbeAddress,
+  { clock, timeoutMs, signal }: CheckLimits,
+): Promise<ProbeOutcome> {
+  const address = joinHostPort(host, port);
+  const opened = await withDeadline(timeoutMs, { clock, signal }, (limit) => connectOnce(host, port, limit));
+  if (opened === outOfTime) return { result: "failure", output: `dial tcp ${address}: i/o timeout` };
+  if (opened === undefined) return { result: "success", output: "" };
+  return { result: "failure", output: describeDial(address, opened) };
+}
+
+/** Resolves with what went wrong, if anything. */
+function connectOnce(host: string, port: number, signal: AbortSignal): Promise<Error | undefined> {
+  return new Promise((resolve) => {
+    const socket = net.connect({ host, port, signal });
+    socket.on("connect", () => {
+      // A reset instead of a farewell: thousands of checks must not leave thousands of waiting sockets.
+      socket.resetAndDestroy();
+      resolve(undefined);
+    });
+    socket.on("error", resolve);
+  });
+}
+
+export const joinHostPort = (host: string, port: number): string =>
+  `${host.includes(":") ? `[${host}]` : host}:${port}`;
+
+/** In the words of Go's dialer, which people search for. */
+export function describeDial(address: string, error: Error): string {
+  const code = "code" in error ? String(error.code) : "";
+  return `dial tcp ${address}: ${words[code] ?? error.message}`;
+}
+
+const words: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "connect: connection refused",
+  EHOSTUNREACH: "connect: no route to host",
+  ENETUNREACH: "connect: network is unreachable",
+  ETIMEDOUT: "i/o timeout",
+  ECONNRESET: "connect: connection reset by peer",
+};

@@ -1,0 +1,45 @@
+/** How long a container that keeps ending waits before it is started again. */
+export interface RestartBackoff {
+  readonly delayMs: number;
+  /** When it was last started again. */
+  readonly startedAt: number;
+}
+
+const baseMs = 10_000;
+export const maxRestartDelayMs = 300_000;
+/** A container that ran for so long starts afresh. */
+const forgivenMs = 2 * maxRestartDelayMs;
+
+export type RestartDecision =
+  | { readonly at: "now"; readonly backoff: RestartBackoff }
+  | { readonly at: number; readonly backoff: RestartBackoff };
+
+/** At once the first time, then after 10 s, 20 s, … 5 min, each counted from the last end. */
+export function decideRestart(before: RestartBackoff | undefined, finishedAt: number, now: number): RestartDecision {
+  if (!before || finishedAt - before.startedAt > forgivenMs) {
+    return { at: "now", backoff: { delayMs: baseMs, startedAt: now } };
+  }
+  const due = finishedAt + before.delayMs;
+  if (now < due) return { at: due, backoff: before };
+  return { at: "now", backoff: { delayMs: Math.min(before.delayMs * 2, maxRestartDelayMs), startedAt: now } };
+}
+
+interface Decided {
+  readonly backoff: RestartBackoff;
+  /** The end of a container that this was decided for. */
+  readonly containerId: string;
+}
+
+/** The restarts of one pod's containers. */
+export class Restarts {
+  readonly #decided = new Map<string, Decided>();
+
+  /** Whether a container that ended may be started again now; each end is decided once. */
+  decide(name: string, ended: { readonly id: string; readonly finishedAt: number }, now: number): RestartDecision {
+    const before = this.#decided.get(name);
+    if (before?.containerId === ended.id) return { at: "now", backoff: before.backoff };
+    const decision = decideRestart(before?.backoff, ended.finishedAt, now);
+    if (decision.at === "now") this.#decided.set(name, { backoff: decision.backoff, containerId: ended.id });
+    return decision;
+  }
+}

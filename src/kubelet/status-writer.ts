@@ -1,0 +1,123 @@
+import { Pod } from "#api/core/pod.ts";
+import type { PodStatus } from "#api/core/pod-status.ts";
+import { isConflict, isNotFound } from "#api/status.ts";
+import type { Client } from "#client/client.ts";
+import { backoffMs } from "#lib/backoff.ts";
+import type { Clock } from "#lib/clock.ts";
+import { equal } from "#lib/equal.ts";
+import type { Log } from "#lib/log.ts";
+import { currentTrace, type Trace } from "#trace/trace.ts";
+
+export interface StatusWriterDeps {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The newest that is known of the pod. */
+  pod(): Pod;
+  /** What its status should be, given that. */
+  render(pod: Pod): PodStatus;
+  /** The API has a newer one. */
+  seen(pod: Pod): void;
+  /** The cause of what is written now. */
+  trace(): Trace | undefined;
+}
+
+/**
+ * Keeps a pod's status in the API what it should be, beside all other work: nobody waits for it, and what changes
+ * while one write is under way goes into the next.
+ */
+export class StatusWriter {
+  readonly #deps: StatusWriterDeps;
+  readonly #stop = new AbortController();
+  #writing: Promise<void> | undefined;
+  #isDirty = false;
+  /** What was last sent, and what the server made of it. */
+  #sent: { readonly status: PodStatus; readonly stored: PodStatus } | undefined;
+
+  constructor(deps: StatusWriterDeps) {
+    this.#deps = deps;
+  }
+
+  /** Something may have changed. */
+  update(): void {
+    if (this.#stop.signal.aborted) return;
+    this.#isDirty = true;
+    this.#writing ??= this.#writeAll();
+  }
+
+  /** Resolves when what is known now is written, or cannot be. */
+  async flush(): Promise<void> {
+    this.update();
+    await this.#writing;
+  }
+
+  /** Nothing is written from now on. */
+  close(): void {
+    this.#stop.abort(new Error("the pod's status is not written any more"));
+  }
+
+  async #writeAll(): Promise<void> {
+    try {
+      await this.#writeWhileDirty();
+    } finally {
+      // In the same turn as the last look at what is dirty: an update must not fall in between.
+      this.#writing = undefined;
+    }
+  }
+
+  async #writeWhileDirty(): Promise<void> {
+    const { signal } = this.#stop;
+    for (let failures = 0; this.#isDirty && !signal.aborted; ) {
+      this.#isDirty = false;
+      try {
+        await this.#writeOnce();
+        failures = 0;
+      } catch (error) {
+        if (signal.aborted || isNotFound(error)) return;
+        this.#isDirty = true;
+        if (isConflict(error) && (await this.#refresh())) continue;
+        failures++;
+        const pod = this.#deps.pod().metadata.name;
+        this.#deps.log.warn("pod status not written", { pod, error, failures });
+        await this.#deps.clock.sleep(backoffMs(failures, retry), signal).catch(() => {});
+      }
+    }
+  }
+
+  async #writeOnce(): Promise<void> {
+    const { client, pod, render, seen, trace } = this.#deps;
+    const base = pod();
+    const status = render(base);
+    if (equal(status, base.status)) return;
+    const { signal } = this.#stop;
+    // The server may keep it in another form than we sent it; then sending it again would not change a thing.
+    if (this.#sent && equal(status, this.#sent.status) && equal(base.status, this.#sent.stored)) return;
+    const write = () => client.updateStatus(Pod, { ...base, status }, { signal, fieldManager });
+    const cause = trace();
+    const stored = await (cause ? currentTrace.run(cause, write) : write());
+    this.#sent = { status, stored: stored.status };
+    seen(stored);
+  }
+
+  /** Gets the pod as it is now; false if it is not ours any more. */
+  async #refresh(): Promise<boolean> {
+    const { client, pod, seen } = this.#deps;
+    const before = pod();
+    try {
+      const now = await client.get(Pod, before, { signal: this.#stop.signal });
+      if (now.metadata.uid !== before.metadata.uid) {
+        this.close();
+        return false;
+      }
+      if (now.metadata.resourceVersion === before.metadata.resourceVersion) return false;
+      seen(now);
+      return true;
+    } catch (error) {
+      if (isNotFound(error)) this.close();
+      return false;
+    }
+  }
+}
+
+const fieldManager = "kubelet";
+const retry = { baseMs: 200, maxMs: 10_000 };
