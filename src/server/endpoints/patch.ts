@@ -55,12 +55,17 @@ export async function patchBody({ request }: Context, type: PatchType): Promise<
 }
 
 function patched(
-  { context, resource, options }: Write,
+  { context, resource, subresource, options }: Write,
   { type, patch, current }: { type: PatchType; patch: unknown; current: ApiObject },
 ): ApiObject {
   const raw: RawBody = { value: mergeInto(resource, { type, patch, current }), text: undefined };
   const expected = resource as unknown as Expected;
-  return decodeRaw(context, expected, raw, { fieldValidation: options.fieldValidation, defaults: true }) as ApiObject;
+  // A change of the status keeps all else, so all else need not be read again.
+  const settled = subresource === "status" ? current : undefined;
+  const reading = { fieldValidation: options.fieldValidation, defaults: true, settled };
+  const object = decodeRaw(context, expected, raw, reading) as ApiObject;
+  if (object.metadata === current.metadata) object.metadata = { ...current.metadata };
+  return object;
 }
 
 /** The patched plain value; neither input is changed. */
@@ -78,10 +83,7 @@ export function mergeInto(
     if (error.code === 400) throw badRequest(error.message);
     if (error.code === 413) throw tooLarge(error.message);
     // Without the object's name in the details, kubectl shows the message.
-    throw new StatusError(
-      "Invalid",
-      `the server rejected our request due to an error in our request: ${error.message}`,
-    );
+    throw new StatusError("Invalid", `${rejected}: ${error.message}`, {});
   }
 }
 

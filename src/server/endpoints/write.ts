@@ -136,7 +136,7 @@ async function updateOnce<T extends ApiObject>(
   steps.mark("schema");
   await deps.admission.mutate(request);
   steps.mark("mutate");
-  if (!write.trusted) countGeneration(resource, object, old);
+  if (!write.trusted && subresource !== "status") countGeneration(resource, object, old);
   if (!write.trusted) refuseFaults(resource, object, findUpdateFaults(resource, { object, old, subresource }));
   warn(write, object, old);
   steps.mark("schema");
@@ -239,7 +239,7 @@ function matchIdentity(write: Write, { metadata }: ApiObject, { metadata: old }:
 function prepareUpdate<T extends ApiObject>({ resource, subresource }: Write<T>, object: T, old: T): void {
   keepIdentity(resource, object, old);
   if (subresource === "status") {
-    keepAllBut("status", object, old);
+    keepAllButStatus(object, old);
     resource.prepareForStatusUpdate?.(object, old);
   } else if (subresource === "") {
     resource.prepareForUpdate?.(object, old);
@@ -257,25 +257,28 @@ function keepIdentity(resource: Resource, object: ApiObject, { metadata: old }: 
   object.apiVersion = apiVersionOf(resource);
   const { metadata } = object;
   metadata.resourceVersion = old.resourceVersion ?? "";
-  for (const name of [
-    "uid",
-    "creationTimestamp",
-    "generation",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-  ] as const) {
+  for (const name of identity) {
     if (old[name] === undefined) delete metadata[name];
-    else Object.assign(metadata, { [name]: old[name] });
+    else metadata[name] = old[name] as never;
   }
   delete metadata.selfLink;
 }
+const identity = [
+  "uid",
+  "creationTimestamp",
+  "generation",
+  "deletionTimestamp",
+  "deletionGracePeriodSeconds",
+] as const;
 
-function keepAllBut(field: string, object: ApiObject, old: ApiObject): void {
-  const kept = new Set(["kind", "apiVersion", "metadata", field]);
+/** Deletes only what it must: an object that loses a member is slow from then on. */
+function keepAllButStatus(object: ApiObject, old: ApiObject): void {
   const target = object as unknown as Record<string, unknown>;
-  for (const name of Object.keys(target)) if (!kept.has(name)) delete target[name];
-  for (const [name, value] of Object.entries(old)) if (!kept.has(name)) target[name] = value;
+  const source = old as unknown as Record<string, unknown>;
+  for (const name in target) if (source[name] === undefined && !ofStatusUpdate.has(name)) delete target[name];
+  for (const name in source) if (!ofStatusUpdate.has(name)) target[name] = source[name];
 }
+const ofStatusUpdate: ReadonlySet<string> = new Set(["kind", "apiVersion", "metadata", "status"]);
 
 /** Any change outside metadata and status is a new generation. */
 function countGeneration(resource: Resource, object: ApiObject, old: ApiObject): void {

@@ -97,7 +97,8 @@ export class EncodedObject<T extends ApiObject = ApiObject> implements Encoded<T
   }
 
   #adopt(object: T): T {
-    object.metadata.resourceVersion = String(this.revision);
+    // What a dry run made has none: it was not written.
+    if (this.revision > 0) object.metadata.resourceVersion = String(this.revision);
     return sharing.freeze ? deepFreeze(object) : object;
   }
 }

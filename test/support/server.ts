@@ -1,0 +1,129 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+
+const root = path.resolve(import.meta.dirname, "../..");
+
+/** `orlop server` in a process of its own, as a user starts it. */
+export interface RunningServer extends AsyncDisposable {
+  readonly url: string;
+  readonly port: number;
+  readonly dataDir: string;
+  readonly kubeconfig: string;
+  readonly pid: number;
+  /** What it has written to stderr so far. */
+  log(): string;
+  /** Sends the signal and waits for the end. */
+  end(signal: NodeJS.Signals): Promise<Ended>;
+}
+
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface ServerOptions {
+  /** Kept by the caller; default: a new one, gone with the server. */
+  readonly dataDir?: string;
+  readonly args?: readonly string[];
+}
+
+export async function startServer({ dataDir, args = [] }: ServerOptions = {}): Promise<RunningServer> {
+  const dir = dataDir ?? makeTempDir();
+  const { child, output, ended } = spawnOrlop(["server", "--data-dir", dir, "--port", "0", ...args]);
+  const url = await deadline(
+    "the server to say that it serves",
+    () => /serving (https:\S+)/.exec(output.stdout)?.[1],
+    () => {
+      if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}: ${output.stderr}`);
+    },
+  );
+  return {
+    url,
+    port: Number(new URL(url).port),
+    dataDir: dir,
+    kubeconfig: path.join(dir, "kubeconfig"),
+    pid: child.pid ?? 0,
+    log: () => output.stderr,
+    end(signal) {
+      child.kill(signal);
+      return ended;
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await ended;
+      if (dataDir === undefined) rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Runs a command of Orlop to its end. */
+export async function runOrlop(args: readonly string[]): Promise<Ended & { stdout: string; stderr: string }> {
+  const { output, ended } = spawnOrlop(args);
+  return { ...(await ended), ...output };
+}
+
+function spawnOrlop(args: readonly string[]): {
+  child: ChildProcess;
+  output: { stdout: string; stderr: string };
+  ended: Promise<Ended>;
+} {
+  const child = spawn(
+    process.execPath,
+    ["--disable-warning=ExperimentalWarning", path.join(root, "src/bin/orlop.ts"), ...args],
+    {
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { ...withoutTestRunner(), NODE_COMPILE_CACHE: path.join(root, ".cache/compile") },
+    },
+  );
+  const output = { stdout: "", stderr: "" };
+  child.stdout?.setEncoding("utf8").on("data", (text: string) => (output.stdout += text));
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => (output.stderr += text));
+  const ended = new Promise<Ended>((resolve) => child.once("close", (code, signal) => resolve({ code, signal })));
+  return { child, output, ended };
+}
+
+/** A child that believes to be a test file would report to the runner. */
+function withoutTestRunner(): NodeJS.ProcessEnv {
+  const { NODE_TEST_CONTEXT: _context, ...rest } = process.env;
+  return rest;
+}
+
+/** Asks again and again until there is an answer; for what another process does. */
+export async function deadline<T>(
+  what: string,
+  ask: () => T | undefined | Promise<T | undefined>,
+  check: () => void = () => {},
+): Promise<T> {
+  const end = Date.now() + 60_000;
+  for (;;) {
+    const answer = await ask();
+    if (answer !== undefined && answer !== false) return answer;
+    check();
+    if (Date.now() > end) throw new Error(`waited in vain for ${what}`);
+    await pause(20);
+  }
+}
+
+export const makeTempDir = (): string => mkdtempSync(path.join(tmpdir(), "orlop-test-"));
+
+/** The administrator's credentials and the server's certificate, for clients that want them as files hold them. */
+export function credentialsOf({ kubeconfig }: Pick<RunningServer, "kubeconfig">): {
+  ca: string;
+  cert: string;
+  key: string;
+} {
+  const text = readFileSync(kubeconfig, "utf8");
+  const field = (name: string): string => {
+    const base64 = new RegExp(`${name}: "?([A-Za-z0-9+/=]+)`).exec(text)?.[1];
+    if (!base64) throw new Error(`the kubeconfig has no ${name}`);
+    return Buffer.from(base64, "base64").toString();
+  };
+  return {
+    ca: field("certificate-authority-data"),
+    cert: field("client-certificate-data"),
+    key: field("client-key-data"),
+  };
+}
