@@ -25,7 +25,7 @@ function summaryOf({ traceId, startMs, parentId, facts = {} }: Hop): TraceSummar
     subresource: text("subresource"),
     user: text("user"),
     client: text("client"),
-    status: typeof facts["status"] === "number" ? facts["status"] : 0,
+    status: typeof facts.status === "number" ? facts.status : 0,
     isRoot: parentId === "",
   };
 }

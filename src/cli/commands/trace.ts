@@ -1,0 +1,54 @@
+import { groupResource, type Resource } from "#api/resource.ts";
+import { type Client } from "#client/client.ts";
+import { type TraceAnswer } from "#trace/answers.ts";
+import { parseFlags, UserError } from "../command.ts";
+import { connect, connectFlags } from "../connect.ts";
+import { renderWaterfall } from "../print/waterfall.ts";
+import { readAnswer } from "../read-answer.ts";
+import { parseTarget } from "../target.ts";
+
+const flags = {
+  ...connectFlags,
+  /** Another trace than the newest apply's. */
+  trace: { type: "string", default: "" },
+  all: { type: "boolean", short: "a", default: false },
+  json: { type: "boolean", default: false },
+} as const;
+
+const defaultWidth = 140;
+
+/** Shows the hops of the last apply of an object, with their times and causes. */
+export async function run(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parseFlags(args, flags);
+  const { resource, name } = parseTarget(positionals, "trace");
+  await using connection = await connect(values);
+  const { namespace } = connection;
+  const answer = await getTrace(connection.client, { resource, namespace, name, traceId: values.trace });
+  if (values.json) {
+    process.stdout.write(`${JSON.stringify(answer, undefined, 2)}\n`);
+    return 0;
+  }
+  if (answer.hops.length === 0) {
+    const where = resource.scope === "Namespaced" ? ` in namespace ${namespace}` : "";
+    throw new UserError(
+      `nothing is recorded about ${resource.singular}/${name}${where}: the server keeps the newest hops only, and since its start`,
+    );
+  }
+  const width = process.stdout.columns ?? defaultWidth;
+  process.stdout.write(`${renderWaterfall(answer, { width, all: values.all })}\n`);
+  return 0;
+}
+
+interface TraceRequest {
+  readonly resource: Resource;
+  readonly namespace: string;
+  readonly name: string;
+  readonly traceId: string;
+}
+
+function getTrace(client: Client, { resource, namespace, name, traceId }: TraceRequest): Promise<TraceAnswer> {
+  const place = resource.scope === "Namespaced" ? namespace : "-";
+  const path = [groupResource(resource, resource.plural), place, name].map(encodeURIComponent).join("/");
+  const query = traceId ? `?trace=${encodeURIComponent(traceId)}` : "";
+  return readAnswer<TraceAnswer>(client, `/orlop/trace/${path}${query}`);
+}

@@ -1,0 +1,33 @@
+import { type Client } from "#client/client.ts";
+import { httpClient } from "#client/http.ts";
+import { loadKubeconfig, resolveContext } from "#client/kubeconfig.ts";
+import { systemClock } from "#lib/clock.ts";
+import { jsonLog } from "#lib/log.ts";
+
+/** Flags of every command that talks to a cluster. */
+export const connectFlags = {
+  kubeconfig: { type: "string" },
+  context: { type: "string" },
+  namespace: { type: "string", short: "n" },
+} as const;
+
+export interface ConnectValues {
+  readonly kubeconfig?: string | undefined;
+  readonly context?: string | undefined;
+  readonly namespace?: string | undefined;
+}
+
+export interface Connection extends AsyncDisposable {
+  readonly client: Client;
+  readonly namespace: string;
+}
+
+/** The cluster that kubectl would use, as the same user. */
+export async function connect(values: ConnectValues): Promise<Connection> {
+  const { kubeconfig: path, context, namespace } = values;
+  const file = await loadKubeconfig({ env: process.env, ...(path ? { path } : {}) });
+  const resolved = await resolveContext(file, { ...(context ? { context } : {}), ...(namespace ? { namespace } : {}) });
+  const log = jsonLog((line) => process.stderr.write(line), "warn");
+  const client = httpClient(resolved.config, { clock: systemClock, log, env: process.env });
+  return { client, namespace: resolved.namespace, [Symbol.asyncDispose]: () => client[Symbol.asyncDispose]() };
+}

@@ -1,0 +1,100 @@
+import { type TraceAnswer } from "#trace/answers.ts";
+import { clientName } from "#trace/describe-hop.ts";
+import { type Hop } from "#trace/hop.ts";
+import { type Milestones, milestonesOf } from "#trace/milestones.ts";
+import { planRows, type Row } from "#trace/plan-rows.ts";
+import { buildTree, focusOn, type HopNode } from "#trace/tree.ts";
+
+export interface WaterfallOptions {
+  /** Characters to a line. */
+  readonly width: number;
+  readonly all: boolean;
+}
+
+/** The hops of a trace as text: when, how long, a bar to the scale of the whole, who, and what for. */
+export function renderWaterfall(answer: TraceAnswer, options: WaterfallOptions): string {
+  const roots = shownRoots(answer);
+  const rows = planRows(roots, options);
+  const milestones = milestonesOf(hopsOf(roots));
+  return [
+    headline(answer, milestones),
+    origin(answer, roots),
+    "",
+    ...renderRows(rows, milestones.startMs, options.width),
+    "",
+    ...footer(answer, options),
+  ].join("\n");
+}
+
+/** All of it if the trace began with the object, else the ways that led to it and from it. */
+function shownRoots({ hops, object, traces, traceId }: TraceAnswer): HopNode[] {
+  const roots = buildTree(hops);
+  const isOwn = traces.some((trace) => trace.traceId === traceId && trace.isRoot);
+  return isOwn ? roots : focusOn(roots, object);
+}
+
+const hopsOf = (nodes: readonly HopNode[]): Hop[] => nodes.flatMap(({ hop, children }) => [hop, ...hopsOf(children)]);
+
+function headline({ object }: TraceAnswer, milestones: Milestones): string {
+  const { pods, ready, placed, allReadyMs, servedMs, lastMs } = milestones;
+  const name = `${object.resource}/${object.name}${object.namespace ? ` in ${object.namespace}` : ""}`;
+  const count = pods.length === 1 ? "its pod is" : `all ${pods.length} pods are`;
+  if (allReadyMs !== undefined) {
+    const served =
+      servedMs === undefined ? "" : `, traffic reaches ${pods.length === 1 ? "it" : "them"} after ${ms(servedMs)}`;
+    return `${name}: ${count} ready after ${ms(allReadyMs)}${served}`;
+  }
+  if (pods.length === 0) return `${name}: the last thing happened after ${ms(lastMs)}`;
+  return `${name}: ${ready} of ${pods.length} pods ready, ${placed} placed, the last thing happened after ${ms(lastMs)}`;
+}
+
+const ms = (value: number): string => `${value.toFixed(1)} ms`;
+
+/** The request with which it all began. */
+function origin({ traceId, hops }: TraceAnswer, [root]: readonly HopNode[]): string {
+  const { facts = {}, object, startMs = 0 } = root?.hop ?? {};
+  const at = new Date(startMs).toISOString().replace("T", " ").replace("Z", "");
+  const what = facts.verb ? `${facts.verb} ${object?.resource}/${object?.name} by ${facts.user} ` : "";
+  const tool = facts.client ? `with ${clientName(String(facts.client))} ` : "";
+  return `${what}${tool}at ${at}, ${hops.length} hops, trace ${traceId}`;
+}
+
+const numberWidth = 9;
+const gap = 1;
+
+function renderRows(rows: readonly Row[], startMs: number, width: number): string[] {
+  const totalMs = Math.max(1e-3, ...rows.map((row) => row.startMs + row.durationMs - startMs));
+  const whoWidth = Math.max(0, ...rows.map(({ who }) => who.length)) + gap;
+  const barWidth = Math.max(10, Math.min(40, Math.floor((width - 3 - 2 * numberWidth - whoWidth) / 4)));
+  const head = `hop${"start".padStart(numberWidth)}${"took".padStart(numberWidth)}  ${"".padEnd(barWidth)}  ${"who".padEnd(whoWidth)}what`;
+  const lines = rows.map((row) => {
+    const from = row.startMs - startMs;
+    const bar = renderBar({ from, to: from + row.durationMs, totalMs, width: barWidth });
+    const numbers = `${from.toFixed(1).padStart(numberWidth)}${row.durationMs.toFixed(1).padStart(numberWidth)}`;
+    const hop = String(row.number ?? "").padStart(3);
+    return cut(`${hop}${numbers}  ${bar}  ${row.who.padEnd(whoWidth)}${"  ".repeat(row.depth)}${row.what}`, width);
+  });
+  return [head, ...lines];
+}
+
+/** Filled cells where the hop ran; a thin mark where it was too short for a cell. */
+export function renderBar(span: { from: number; to: number; totalMs: number; width: number }): string {
+  const { from, to, totalMs, width } = span;
+  const first = Math.min(width - 1, Math.max(0, Math.floor((from / totalMs) * width)));
+  const cells = Math.round(((to - from) / totalMs) * width);
+  const bar = cells < 1 ? "▏" : "█".repeat(Math.min(cells, width - first));
+  return "·".repeat(first) + bar + "·".repeat(Math.max(0, width - first - bar.length));
+}
+
+const cut = (text: string, width: number): string =>
+  text.length <= width ? text.trimEnd() : `${text.slice(0, Math.max(1, width - 1))}…`;
+
+function footer({ traces, traceId }: TraceAnswer, { all }: WaterfallOptions): string[] {
+  const lines: string[] = [];
+  if (!all) lines.push("left out: reports of status, gates of inner requests (--all shows everything)");
+  const older = traces.filter((trace) => trace.traceId !== traceId && trace.isRoot && trace.subresource !== "status");
+  for (const { traceId: id, verb, user, startMs } of older.slice(0, 3)) {
+    lines.push(`also kept: ${verb} by ${user} at ${new Date(startMs).toISOString()} (--trace ${id})`);
+  }
+  return lines;
+}

@@ -1,0 +1,53 @@
+import { isReadyHop } from "./describe-hop.ts";
+import { type Hop } from "./hop.ts";
+import { isNewPod } from "./plan-rows.ts";
+import { endMs } from "./tree.ts";
+
+/** How far an apply came, in milliseconds from its first byte. */
+export interface Milestones {
+  readonly startMs: number;
+  /** The last thing that happened. */
+  readonly lastMs: number;
+  readonly pods: readonly string[];
+  readonly placed: number;
+  readonly ready: number;
+  /** When the last pod was ready; undefined while one is not. */
+  readonly allReadyMs: number | undefined;
+  /** When traffic last found its way; undefined if no service is concerned. */
+  readonly servedMs: number | undefined;
+}
+
+export function milestonesOf(hops: readonly Hop[]): Milestones {
+  const startMs = Math.min(...hops.map((hop) => hop.startMs));
+  const pods = [...new Set(hops.filter((hop) => isNewPod(hop) && statusOf(hop) < 400).map(podOf))];
+  const firstOf = (is: (hop: Hop) => boolean): Map<string, number> => {
+    const found = new Map<string, number>();
+    for (const hop of hops) if (is(hop) && !found.has(podOf(hop))) found.set(podOf(hop), endMs(hop) - startMs);
+    return found;
+  };
+  const placed = firstOf(({ hop, facts }) => hop === "schedule" && Boolean(facts?.node));
+  const ready = firstOf(isReadyHop);
+  const readyTimes = pods.flatMap((pod) => ready.get(pod) ?? []);
+  const isComplete = pods.length > 0 && readyTimes.length === pods.length;
+  const allReadyMs = isComplete ? Math.max(...readyTimes) : undefined;
+  return {
+    startMs,
+    lastMs: Math.max(...hops.map(endMs)) - startMs,
+    pods,
+    placed: pods.filter((pod) => placed.has(pod)).length,
+    ready: readyTimes.length,
+    allReadyMs,
+    servedMs: servedMs(hops, startMs, allReadyMs),
+  };
+}
+
+/** Rules are also programmed on the way, and for other reasons later: the first time after all is ready counts. */
+function servedMs(hops: readonly Hop[], startMs: number, allReadyMs: number | undefined): number | undefined {
+  const ends = hops.filter(({ hop }) => hop === "serve").map((hop) => endMs(hop) - startMs);
+  if (ends.length === 0) return undefined;
+  const after = ends.filter((end) => allReadyMs !== undefined && end >= allReadyMs);
+  return after.length > 0 ? Math.min(...after) : Math.max(...ends);
+}
+
+const podOf = ({ object }: Hop): string => `${object?.namespace}/${object?.name}`;
+const statusOf = ({ facts }: Hop): number => (typeof facts?.status === "number" ? facts.status : 0);

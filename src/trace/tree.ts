@@ -1,0 +1,48 @@
+import { type Hop, type HopObject } from "./hop.ts";
+
+/** A hop and what it caused, in the order in which that began. */
+export interface HopNode {
+  readonly hop: Hop;
+  readonly children: readonly HopNode[];
+}
+
+/** Hops whose cause is not among them are roots: the first request, or what was woken by something forgotten. */
+export function buildTree(hops: readonly Hop[]): HopNode[] {
+  const nodes = new Map<string, { hop: Hop; children: HopNode[] }>();
+  for (const hop of hops) nodes.set(hop.spanId, { hop, children: [] });
+  const roots: HopNode[] = [];
+  for (const node of nodes.values()) {
+    const parent = node.hop.parentId === node.hop.spanId ? undefined : nodes.get(node.hop.parentId);
+    (parent?.children ?? roots).push(node);
+  }
+  for (const { children } of nodes.values()) children.sort(byStart);
+  return roots.sort(byStart);
+}
+
+const byStart = (a: HopNode, b: HopNode): number => a.hop.startMs - b.hop.startMs;
+
+/** The node and everything that followed from it. */
+export function* descendants(node: HopNode): Iterable<HopNode> {
+  yield node;
+  for (const child of node.children) yield* descendants(child);
+}
+
+export const endMs = ({ startMs, durationMs }: Hop): number => startMs + durationMs;
+
+export const isAbout = ({ object }: Hop, { resource, namespace, name }: HopObject): boolean =>
+  object?.name === name && object.namespace === namespace && object.resource === resource;
+
+/** Only the ways that lead to hops about the object, and all that follows from those. */
+export function focusOn(roots: readonly HopNode[], object: HopObject): HopNode[] {
+  return roots.flatMap((node) => {
+    if (isAbout(node.hop, object)) return [node];
+    const children = focusOn(node.children, object);
+    if (children.length === 0) return [];
+    const steps = node.children.filter(({ hop }) => isStepOf(hop, node.hop));
+    return [{ hop: node.hop, children: [...steps, ...children].sort(byStart) }];
+  });
+}
+
+/** Steps of a request are within it; everything else comes after it. */
+export const isStepOf = (step: Hop, request: Hop): boolean =>
+  request.hop === "client" && step.hop !== "client" && step.spanId.slice(0, -1) === request.spanId.slice(0, -1);
