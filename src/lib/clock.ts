@@ -37,6 +37,16 @@ export function sleepOn(clock: Clock, delayMs: number, signal?: AbortSignal): Pr
 }
 
 /** RFC 3339 with seconds, as Kubernetes writes its times. */
-export const timestamp = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;
+export function timestamp(ms: number): string {
+  const second = Math.floor(ms / 1000);
+  if (second !== lastSecond) {
+    lastTimestamp = `${new Date(ms).toISOString().slice(0, 19)}Z`;
+    lastSecond = second;
+  }
+  return lastTimestamp;
+}
+/** Many writes fall into one second. */
+let lastSecond = Number.NaN;
+let lastTimestamp = "";
 /** RFC 3339 with microseconds, as leases and events write theirs. */
 export const microTimestamp = (ms: number): string => `${new Date(ms).toISOString().slice(0, 23)}000Z`;

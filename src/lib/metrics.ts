@@ -4,7 +4,12 @@ export class Metrics {
 
   counter(name: string, help: string, labels: readonly string[] = []): Counter {
     const family = this.#family(name, help, { type: "counter", labels });
-    return { add: (values, by = 1) => family.values.set(keyOf(values), (family.values.get(keyOf(values)) ?? 0) + by) };
+    return {
+      add(values, by = 1) {
+        const key = keyOf(values);
+        family.values.set(key, (family.values.get(key) ?? 0) + by);
+      },
+    };
   }
 
   /** Read when somebody asks. */
@@ -76,7 +81,11 @@ interface Family {
 }
 
 const separator = "\u0000";
-const keyOf = (values: readonly string[]): string => values.join(separator);
+function keyOf(values: readonly string[]): string {
+  let key = values[0] ?? "";
+  for (let at = 1; at < values.length; at++) key += separator + values[at];
+  return key;
+}
 
 function renderFamily(family: Family): string {
   const { name, help, type, labels } = family;

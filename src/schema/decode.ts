@@ -6,6 +6,8 @@ import { type Either, type Field, type ObjectSchema, resolve, type Schema } from
 export interface DecodeOptions {
   /** Fill what is absent with its default. */
   readonly defaults: boolean;
+  /** In normal form already: members that the raw value shares with it are taken over as they are. */
+  readonly settled?: object | undefined;
 }
 export interface Decoded<T> {
   readonly value: T;
@@ -22,7 +24,8 @@ export interface Decoded<T> {
  * The walk that every write pays for keeps no paths; if it meets anything wrong, a second walk finds out where.
  */
 export function decode<T>(schema: Schema<T>, raw: unknown, options: DecodeOptions): Decoded<T> {
-  const state: State = { defaults: options.defaults, unknown: 0, keys: 0, depth: 0 };
+  const settled = options.settled as Raw | undefined;
+  const state: State = { defaults: options.defaults, settled, unknown: 0, keys: 0, depth: 0 };
   let value: unknown;
   try {
     value = decoderOf(schema)(raw, state);
@@ -36,6 +39,8 @@ export function decode<T>(schema: Schema<T>, raw: unknown, options: DecodeOption
 
 interface State {
   readonly defaults: boolean;
+  /** Only the outermost object has it. */
+  settled: Raw | undefined;
   unknown: number;
   keys: number;
   depth: number;
@@ -155,10 +160,16 @@ function compileObject(schema: ObjectSchema<unknown>): Decoder {
     if (!isObject(raw)) throw new Mismatch(jsonKind(raw), schema.name);
     plan ??= planObject(schema);
     const { fields, filled } = plan;
+    const { settled } = state;
+    state.settled = undefined;
     const out: Raw = {};
     for (const key in raw) {
       state.keys++;
       const value = raw[key];
+      if (settled !== undefined && value !== undefined && settled[key] === value) {
+        out[key] = value;
+        continue;
+      }
       const field = fields.get(key);
       if (field === undefined) skipUnknown(value, state);
       else if (!isAbsent(value)) {

@@ -36,11 +36,12 @@ export function* validateObjectMeta(
   yield* validateNamespace(resource, metadata.namespace, path.child("namespace"));
   const { generation = 0 } = metadata;
   if (generation < 0) yield invalidValue(path.child("generation"), generation, "must be greater than or equal to 0");
-  yield* validateLabels(metadata.labels, path.child("labels"));
-  yield* validateAnnotations(metadata.annotations, path.child("annotations"));
-  yield* validateOwnerReferences(metadata.ownerReferences, path.child("ownerReferences"));
-  yield* validateFinalizers(metadata.finalizers, path.child("finalizers"));
-  yield* validateManagedFields(metadata.managedFields, path.child("managedFields"));
+  const { labels, annotations, ownerReferences, finalizers, managedFields } = metadata;
+  if (labels) yield* validateLabels(labels, path.child("labels"));
+  if (annotations) yield* validateAnnotations(annotations, path.child("annotations"));
+  if (ownerReferences) yield* validateOwnerReferences(ownerReferences, path.child("ownerReferences"));
+  if (finalizers) yield* validateFinalizers(finalizers, path.child("finalizers"));
+  if (managedFields) yield* validateManagedFields(managedFields, path.child("managedFields"));
 }
 
 function* validateNamespace({ scope }: Named, namespace: string | undefined, path: FieldPath): Iterable<FieldError> {
@@ -125,8 +126,12 @@ function* validateManagedFields(
   }
 }
 
+/** Short and of ASCII, as nearly all are: nothing is wrong with it. */
+export const isPlainManager = (manager: string): boolean => /^[ -~]{0,128}$/.test(manager);
+
 /** The name under which a client writes. */
 export function* validateFieldManager(manager: string, path: FieldPath): Iterable<FieldError> {
+  if (isPlainManager(manager)) return;
   if (Buffer.byteLength(manager) > 128) yield tooLong(path, 128);
   for (const { 0: character, index } of manager.matchAll(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu)) {
     const code = (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");

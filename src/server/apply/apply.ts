@@ -1,6 +1,7 @@
 import { type ManagedFieldsEntry } from "#api/meta/object-meta.ts";
 import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
 import { badRequest, StatusError } from "#api/status.ts";
+import { timestamp } from "#lib/clock.ts";
 import { equal } from "#lib/equal.ts";
 import { isObject } from "#lib/json-object.ts";
 import { faultsIn } from "./check-applied.ts";
@@ -13,7 +14,6 @@ import {
   DeltasByVersion,
   entryOf,
   fieldsOf,
-  timeText,
   updateManagedFields,
   type Versions,
   withoutMoved,
@@ -132,7 +132,7 @@ function attempt(task: Task, force: boolean): Attempt {
   const conflicts = force ? [] : findConflicts(others, new DeltasByVersion(facts, { apiVersion, delta }));
   if (conflicts.length > 0) return { object, managedFields: before, conflicts };
   const unchanged = live !== undefined && same(shapeOf(resource.schema), live, object);
-  const mine = isBare(fields) ? [] : [entryOf(id, fields, unchanged ? last?.time : timeText(task.now))];
+  const mine = isBare(fields) ? [] : [entryOf(id, fields, unchanged ? last?.time : timestamp(task.now))];
   const managedFields = sortEntries([...withoutMoved(facts, others, { apiVersion, delta }), ...mine]);
   const known = live?.metadata.managedFields;
   return {

@@ -1,6 +1,7 @@
 import { equal } from "#lib/equal.ts";
 import { type FieldSet, leaf, sorted } from "./field-set.ts";
 import { fieldElement, type PathElement } from "./path-element.ts";
+import { pathOf, SetPath } from "./set-path.ts";
 import { findElement, type KeyedShape, type ObjectShape, readField, type SetShape, type Shape } from "./shape.ts";
 
 /** Which fields differ between two objects. */
@@ -68,8 +69,8 @@ const asList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? v
 /** Gathers the members of the two sets of a Delta; neither is made before it has one. */
 class Builder {
   readonly reading: Reading;
-  #changed: Members | undefined;
-  #removed: Members | undefined;
+  #changed: SetPath | undefined;
+  #removed: SetPath | undefined;
 
   constructor(reading: Reading) {
     this.reading = reading;
@@ -87,12 +88,10 @@ class Builder {
     } else this.within(element, compare(shape, old, now, this.reading));
   }
   change(element: PathElement, node: FieldSet): void {
-    this.#changed ??= {};
-    this.#changed[element] = node;
+    this.#changed = (this.#changed ?? SetPath.start()).with(element, node);
   }
   remove(element: PathElement, node: FieldSet): void {
-    this.#removed ??= {};
-    this.#removed[element] = node;
+    this.#removed = (this.#removed ?? SetPath.start()).with(element, node);
   }
   within(element: PathElement, delta: Delta | undefined): void {
     if (delta?.changed) this.change(element, delta.changed);
@@ -100,12 +99,12 @@ class Builder {
   }
   result(): Delta | undefined {
     if (!this.#changed && !this.#removed) return undefined;
-    return { changed: this.#changed, removed: this.#removed };
+    return { changed: this.#changed?.set, removed: this.#removed?.set };
   }
   /** For lists, whose items came in their own order. */
   sort(): void {
-    if (this.#changed) this.#changed = sorted(this.#changed);
-    if (this.#removed) this.#removed = sorted(this.#removed);
+    if (this.#changed) this.#changed = pathOf(sorted(this.#changed.set));
+    if (this.#removed) this.#removed = pathOf(sorted(this.#removed.set));
   }
 
   /** Without a schema a value may turn from one type into another. */
@@ -125,14 +124,14 @@ function compareObjects(shape: ObjectShape, delta: Builder, old: Fields, now: Fi
   }
 }
 function everyDeclared(shape: ObjectShape, object: Fields, reading: Reading): FieldSet {
-  let members: Members | undefined;
+  const self = SetPath.start().with(".", leaf);
+  let path = self;
   for (const field of shape.fields) {
     const value = readField(object, field);
     if (value === undefined || (reading === "raw" && !Object.hasOwn(object, field.name))) continue;
-    members ??= { ".": leaf };
-    members[field.element] = everyField(field.shape, value, reading);
+    path = path.with(field.element, everyField(field.shape, value, reading));
   }
-  return members ?? leaf;
+  return path === self ? leaf : path.set;
 }
 
 function compareMaps(value: Shape, delta: Builder, old: Fields, now: Fields): void {
@@ -145,13 +144,13 @@ function compareMaps(value: Shape, delta: Builder, old: Fields, now: Fields): vo
   }
 }
 function everyEntry(value: Shape, map: Fields, reading: Reading): FieldSet {
-  let members: Members | undefined;
+  const self = SetPath.start().with(".", leaf);
+  let path = self;
   for (const name of Object.keys(map).sort()) {
     if (map[name] === undefined) continue;
-    members ??= { ".": leaf };
-    members[fieldElement(name)] = everyField(value, map[name], reading);
+    path = path.with(fieldElement(name), everyField(value, map[name], reading));
   }
-  return members ?? leaf;
+  return path === self ? leaf : path.set;
 }
 
 type ListShape = SetShape | KeyedShape;
@@ -168,13 +167,18 @@ const itemShape = (shape: ListShape): Shape => (shape.kind === "set" ? scalar : 
 const scalar: Shape = { kind: "leaf" };
 
 function everyItem(shape: ListShape, list: Items, reading: Reading): FieldSet {
+  const [only] = list;
   if (list.length === 0) return leaf;
+  if (list.length === 1) {
+    const fields = everyField(itemShape(shape), only, reading);
+    return SetPath.start().with(".", leaf).with(elementIn(shape, only), fields).set;
+  }
   const members: Members = { ".": leaf };
   for (const item of list) {
     const element = elementIn(shape, item);
     members[element] = members[element] ? leaf : everyField(itemShape(shape), item, reading);
   }
-  return list.length > 1 ? sorted(members) : members;
+  return pathOf(sorted(members)).set;
 }
 
 function compareSets(shape: SetShape, delta: Builder, old: Items, now: Items): void {

@@ -1,4 +1,5 @@
 import { type ManagedFieldsEntry } from "#api/meta/object-meta.ts";
+import { isPlainManager } from "#api/meta/validate-meta.ts";
 import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
 import { timestamp } from "#lib/clock.ts";
 import { equal } from "#lib/equal.ts";
@@ -54,6 +55,7 @@ export function managerOf(fieldManager: string, userAgent: string): string {
   if (fieldManager) return fieldManager;
   const slash = userAgent.indexOf("/");
   const name = slash < 0 ? userAgent : userAgent.slice(0, slash);
+  if (isPlainManager(name)) return name;
   const printable = name.replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, "");
   let kept = "";
   let size = 0;
@@ -87,7 +89,7 @@ function moveFields(facts: UpdateFacts, entries: Entries): Entries {
   const id = { manager: facts.manager || "unknown", operation: "Update", apiVersion, subresource: facts.subresource };
   const previous = kept.find((entry) => isSameManager(entry, id));
   const fields = previous ? union(delta.changed, fieldsOf(previous)) : delta.changed;
-  const mine = entryOf(id, fields, timeText(facts.now));
+  const mine = entryOf(id, fields, timestamp(facts.now));
   markReconciled(shapeOf(facts.resource.schema), fields);
   const others = previous ? kept.filter((entry) => entry !== previous) : kept;
   return sortEntries(capUpdates([...others, mine]));
@@ -163,26 +165,24 @@ export interface ManagerId {
   readonly apiVersion: string;
   readonly subresource: string;
 }
-/** Members in the order in which Go writes them. */
+/** What one manager does in one second is mostly the same: the objects share the entry. */
 export function entryOf(id: ManagerId, fields: FieldSet, time: string | undefined): ManagedFieldsEntry {
+  const last = lastEntry;
+  const isLast = last?.fieldsV1 === fields && last.time === time && isSameManager(last, id);
+  if (isLast && last.apiVersion === id.apiVersion) return last;
+  lastEntry = makeEntry(id, fields, time);
+  return lastEntry;
+}
+let lastEntry: ManagedFieldsEntry | undefined;
+
+/** Members in the order in which Go writes them. */
+function makeEntry(id: ManagerId, fields: FieldSet, time: string | undefined): ManagedFieldsEntry {
   const entry: ManagedFieldsEntry = { manager: id.manager, operation: id.operation, apiVersion: id.apiVersion };
   if (time !== undefined) entry.time = time;
   entry.fieldsType = "FieldsV1";
   entry.fieldsV1 = fields;
   if (id.subresource) entry.subresource = id.subresource;
   return entry;
-}
-
-/** Many writes fall into one second. */
-let lastSecond = Number.NaN;
-let lastText = "";
-export function timeText(now: number): string {
-  const second = Math.floor(now / 1000);
-  if (second !== lastSecond) {
-    lastText = timestamp(now);
-    lastSecond = second;
-  }
-  return lastText;
 }
 
 /**

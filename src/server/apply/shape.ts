@@ -28,6 +28,8 @@ export class KeyedShape {
   readonly item: Shape;
   /** In the order of their names. */
   readonly #keys: readonly { readonly name: string; readonly default: unknown }[];
+  /** Elements by the one key that most lists have: the same few names come again and again. */
+  readonly #byName = new Map<string, PathElement>();
 
   constructor(item: Shape, keys: readonly { name: string; default: unknown }[]) {
     this.item = item;
@@ -42,7 +44,20 @@ export class KeyedShape {
       const value = own === undefined ? key.default : own;
       if (value !== undefined) found.push([key.name, value]);
     }
-    return found.length > 0 ? keyElement(found) : undefined;
+    const [first] = found;
+    if (!first) return undefined;
+    return this.#keys.length === 1 && typeof first[1] === "string"
+      ? this.#named(first[0], first[1])
+      : keyElement(found);
+  }
+  #named(key: string, name: string): PathElement {
+    let element = this.#byName.get(name);
+    if (element === undefined) {
+      element = keyElement([[key, name]]);
+      if (this.#byName.size >= maxNames) this.#byName.clear();
+      this.#byName.set(name, element);
+    }
+    return element;
   }
   /** Whether two items have the same keys, without making their elements. */
   alike(a: unknown, b: unknown): boolean {
@@ -54,6 +69,8 @@ export class KeyedShape {
     return true;
   }
 }
+
+const maxNames = 256;
 
 export interface FieldShape {
   readonly name: string;

@@ -21,6 +21,8 @@ export interface Expected {
 export interface ReadOptions {
   readonly fieldValidation: "Strict" | "Warn" | "Ignore";
   readonly defaults: boolean;
+  /** What the raw value was made from; see `decode`. */
+  readonly settled?: object | undefined;
 }
 
 /** A raw value, and its text where duplicates can still be found in it. */
@@ -49,7 +51,7 @@ export function decodeRaw(context: Context, expected: Expected, raw: RawBody, op
   const asKind = (why: string) =>
     badRequest(`${kind} in version ${JSON.stringify(expected.version)} cannot be handled as a ${kind}: ${why}`);
   try {
-    const { value, unknown, keys } = decode(schema, raw.value, { defaults: options.defaults });
+    const { value, unknown, keys } = decode(schema, raw.value, options);
     if (options.fieldValidation === "Ignore") return value;
     const duplicates = raw.text === undefined ? [] : duplicateKeys(raw.text, keys);
     if (unknown.length === 0 && duplicates.length === 0) return value;

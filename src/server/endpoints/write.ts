@@ -263,13 +263,7 @@ function keepIdentity(resource: Resource, object: ApiObject, { metadata: old }: 
   }
   delete metadata.selfLink;
 }
-const identity = [
-  "uid",
-  "creationTimestamp",
-  "generation",
-  "deletionTimestamp",
-  "deletionGracePeriodSeconds",
-] as const;
+const identity = ["uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds"] as const;
 
 /** Deletes only what it must: an object that loses a member is slow from then on. */
 function keepAllButStatus(object: ApiObject, old: ApiObject): void {

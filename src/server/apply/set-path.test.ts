@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { leaf } from "./field-set.ts";
+import { pathOf, SetPath } from "./set-path.ts";
+
+test("SetPath gives the same set for the same members", () => {
+  const once = SetPath.start().with(".", leaf).with("f:a", leaf).with("f:b", leaf).set;
+
+  const again = pathOf({ ".": {}, "f:a": leaf, "f:b": leaf });
+
+  assert.notEqual(again.set, once, "another leaf is another member");
+  assert.equal(pathOf({ ".": leaf, "f:a": leaf, "f:b": leaf }).set, once);
+  assert.deepEqual(once, { ".": {}, "f:a": {}, "f:b": {} });
+});
+
+test("SetPath tells sets apart by their members and by what is in these", () => {
+  const start = SetPath.start();
+
+  const sets = [
+    start.with("f:a", leaf).set,
+    start.with("f:b", leaf).set,
+    start.with("f:a", start.with("f:b", leaf).set).set,
+    start.with("f:a", leaf).with("f:b", leaf).set,
+  ];
+
+  assert.equal(new Set(sets).size, sets.length);
+});
+
+test("SetPath forgets and starts over rather than to grow without end", () => {
+  const before = SetPath.start();
+  let path = before;
+  for (let i = 0; i < 20_000; i++) path = before.with(`f:${i}`, leaf);
+
+  assert.notEqual(SetPath.start(), before);
+  assert.deepEqual(path.set, { "f:19999": {} });
+});

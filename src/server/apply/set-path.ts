@@ -1,0 +1,83 @@
+import { type FieldSet, leaf } from "./field-set.ts";
+import { type PathElement } from "./path-element.ts";
+
+/**
+ * The members of a field set, one after the other. Objects that are alike own the same fields: they walk the same path
+ * and get the same set, which is made once, held once in memory, and the same for a check of identity.
+ *
+ *     start ─ "." ─→ ○ ─ f:image ─→ ○ ─ f:name ─→ ●  { ".": {}, "f:image": {}, "f:name": {} }
+ */
+export class SetPath {
+  readonly #before: SetPath | undefined;
+  readonly #element: PathElement;
+  readonly #node: FieldSet;
+  /** The step that was taken last is mostly the next one too. */
+  #last: SetPath | undefined;
+  #others: Map<PathElement, Map<FieldSet, SetPath>> | undefined;
+  #set: FieldSet | undefined;
+
+  private constructor(before: SetPath | undefined, element: PathElement, node: FieldSet) {
+    this.#before = before;
+    this.#element = element;
+    this.#node = node;
+  }
+
+  static start(): SetPath {
+    if (steps > maxSteps) {
+      start = new SetPath(undefined, "", leaf);
+      steps = 0;
+    }
+    start ??= new SetPath(undefined, "", leaf);
+    return start;
+  }
+
+  /** One member more; members come in their order. */
+  with(element: PathElement, node: FieldSet): SetPath {
+    const last = this.#last;
+    if (last !== undefined && last.#node === node && last.#element === element) return last;
+    const next = this.#other(element, node);
+    this.#last = next;
+    return next;
+  }
+
+  get set(): FieldSet {
+    this.#set ??= this.#make();
+    return this.#set;
+  }
+
+  #other(element: PathElement, node: FieldSet): SetPath {
+    this.#others ??= new Map();
+    let byNode = this.#others.get(element);
+    if (!byNode) {
+      byNode = new Map();
+      this.#others.set(element, byNode);
+    }
+    let next = byNode.get(node);
+    if (!next) {
+      next = new SetPath(this, element, node);
+      byNode.set(node, next);
+      steps++;
+    }
+    return next;
+  }
+
+  #make(): FieldSet {
+    const members: SetPath[] = [];
+    for (let at: SetPath = this; at.#before; at = at.#before) members.push(at);
+    const set: Record<PathElement, FieldSet> = {};
+    for (const member of members.reverse()) set[member.#element] = member.#node;
+    return set;
+  }
+}
+
+/** When there are too many, all are forgotten: those that are needed come again. */
+const maxSteps = 16_384;
+let steps = 0;
+let start: SetPath | undefined;
+
+/** The path through the members of a set, which are in order. */
+export function pathOf(set: FieldSet): SetPath {
+  let path = SetPath.start();
+  for (const element in set) path = path.with(element, set[element] as FieldSet);
+  return path;
+}
