@@ -4,7 +4,7 @@ import { ServiceAccount } from "#api/core/service-account.ts";
 import type { ServiceAccountTokenProjection } from "#api/core/volume.ts";
 import { apiVersionOf } from "#api/resource.ts";
 import type { Client } from "#client/client.ts";
-import type { Clock } from "#lib/clock.ts";
+import { type Clock, timestamp } from "#lib/clock.ts";
 import type { Random } from "#lib/random.ts";
 
 interface HeldToken {
@@ -60,7 +60,8 @@ export class ServiceAccountTokens {
       kind: TokenRequest.kind,
       metadata: {},
       spec: { audiences: audience === "" ? [] : [audience], expirationSeconds, boundObjectRef },
-      status: { token: "", expirationTimestamp: "" },
+      // The server fills it in, but reads it first: an empty text is no time.
+      status: { token: "", expirationTimestamp: timestamp(this.#clock.now()) },
     });
     const now = this.#clock.now();
     const expiresAt = Date.parse(status.expirationTimestamp);

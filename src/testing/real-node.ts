@@ -1,0 +1,188 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { ConfigMap } from "#api/core/config-map.ts";
+import { Pod } from "#api/core/pod.ts";
+import { ServiceAccount } from "#api/core/service-account.ts";
+import type { UserInfo } from "#api/exchange.ts";
+import { isNotFound, notFound } from "#api/status.ts";
+import type { Client } from "#client/client.ts";
+import { type AssembledServer, assembleApiServer } from "#cluster/api-server.ts";
+import { bootstrapCluster } from "#cluster/bootstrap.ts";
+import { type Containerd, startContainerd, stopContainerd } from "#kubelet/containerd/containerd.ts";
+import { nodeId } from "#kubelet/containerd/paths.ts";
+import type { PodHost } from "#kubelet/host.ts";
+import { buildBusyboxImage } from "#kubelet/images/busybox-image.ts";
+import { ensurePauseImage, importImage, pauseImageName } from "#kubelet/images/import.ts";
+import { Kubelet } from "#kubelet/kubelet.ts";
+import { openLinuxHost } from "#kubelet/linux-host.ts";
+import { type Machine, readMachine } from "#kubelet/machine.ts";
+import { removePodNetwork, writeCniConfig } from "#kubelet/network/cni.ts";
+import { openCgroups } from "#kubelet/resources/cgroups.ts";
+import { ContainerdRuntime } from "#kubelet/runtime/containerd.ts";
+import { systemClock } from "#lib/clock.ts";
+import { signingKey } from "#lib/jwt.ts";
+import { type Log, silentLog } from "#lib/log.ts";
+import { unmountUnder } from "#lib/mounts.ts";
+import { seededRandom } from "#lib/random.ts";
+import { orAborted } from "#lib/tasks.ts";
+import { createKey, keyToPem } from "#lib/x509.ts";
+import { openMemoryStore } from "#store/memory.ts";
+
+/** An API server and one real node on this machine, with everything under a directory of their own. Needs root. */
+export interface RealNode extends AsyncDisposable {
+  readonly client: Client;
+  readonly api: AssembledServer;
+  readonly dataDir: string;
+  readonly runtime: ContainerdRuntime;
+  readonly containerd: Containerd;
+  readonly kubelet: Kubelet;
+  /** Ends the kubelet and starts another; pods go on meanwhile. */
+  restartKubelet(): Promise<void>;
+  /** The pod, once it is as asked; rejects after so long. */
+  podWhen(name: string, condition: (pod: Pod) => boolean, limitMs?: number): Promise<Pod>;
+  podGone(name: string, limitMs?: number): Promise<void>;
+}
+
+export const busyboxImage = "orlop.test/busybox:1";
+export const realNodeName = "node-real";
+const administrator: UserInfo = { name: "kubernetes-admin", groups: ["system:masters", "system:authenticated"] };
+
+export async function startRealNode({ log = silentLog }: { log?: Log } = {}): Promise<RealNode> {
+  const dataDir = await mkdtemp(`${tmpdir()}/orlop-node-`);
+  const base = { clock: systemClock, log };
+  const stop = new AbortController();
+  const store = openMemoryStore({ clock: systemClock });
+  const api = await assembleApiServer({
+    store,
+    ...base,
+    random: seededRandom(1),
+    signingKey: signingKey(keyToPem(createKey())),
+    serverAddress: "127.0.0.1:6443",
+  });
+  await bootstrapCluster(api.clientFor(administrator));
+  const client = api.clientFor(administrator);
+  await client.create(ServiceAccount, { metadata: { namespace: "default", name: "default" } });
+  const root = { metadata: { namespace: "default", name: "kube-root-ca.crt" }, data: { "ca.crt": "none" } };
+  await client.create(ConfigMap, root);
+
+  const containerd = await startContainerd({ dataDir, sandboxImage: pauseImageName, ...base, signal: stop.signal });
+  const { paths } = containerd;
+  const runtime = new ContainerdRuntime({ address: containerd.address, ...base });
+  const bridge = `or-${nodeId(dataDir)}`;
+  const machine = await readMachine({ dataDir });
+  const host = await openLinuxHost({
+    dataDir: `${dataDir}/kubelet`,
+    clock: systemClock,
+    cgroups: openCgroups(containerd.host.cgroups),
+    cgroupRoot: paths.cgroupRoot,
+    clusterDomain: "cluster.local",
+    allocatable: machine.allocatable,
+  });
+  await prepareNode({ containerd, runtime, bridge, dataDir });
+  const parts = { client, api, runtime, machine, host, log };
+  let running = startKubelet(parts);
+  return {
+    client,
+    api,
+    dataDir,
+    runtime,
+    containerd,
+    get kubelet() {
+      return running.kubelet;
+    },
+    async restartKubelet() {
+      await running.stop();
+      running = startKubelet(parts);
+    },
+    podWhen: (name, condition, limitMs = 30_000) => podWhen(api, name, { condition, limitMs }),
+    async podGone(name, limitMs = 30_000) {
+      await podWhen(api, name, { condition: () => false, limitMs }).catch((error: unknown) => {
+        if (!isNotFound(error)) throw error;
+      });
+    },
+    async [Symbol.asyncDispose]() {
+      await running.stop();
+      stop.abort();
+      runtime.close();
+      await stopContainerd({ dataDir, ...base, removeData: true });
+      await removePodNetwork(bridge);
+      await unmountUnder([dataDir], "strict");
+      await rm(dataDir, { recursive: true });
+      await api[Symbol.asyncDispose]();
+      await store[Symbol.asyncDispose]();
+    },
+  };
+}
+
+interface NodeParts {
+  readonly containerd: Containerd;
+  readonly runtime: ContainerdRuntime;
+  readonly bridge: string;
+  readonly dataDir: string;
+}
+
+async function prepareNode({ containerd, runtime, bridge, dataDir }: NodeParts): Promise<void> {
+  const { paths, host } = containerd;
+  const podCidrs = [`10.89.${Number.parseInt(nodeId(dataDir).slice(0, 2), 16)}.0/24`];
+  const how = { mtu: 0, masquerade: false, hostPorts: true, dataDir: paths.cniDataDir };
+  await writeCniConfig(paths.cniConfDir, { name: bridge, bridge, podCidrs, ...how });
+  const deps = { socket: paths.socket, snapshotter: host.snapshotter, runtime, clock: systemClock };
+  await Promise.all([ensurePauseImage(deps), importImage(deps, await buildBusyboxImage(busyboxImage))]);
+}
+
+interface KubeletParts {
+  readonly api: AssembledServer;
+  readonly runtime: ContainerdRuntime;
+  readonly machine: Machine;
+  readonly host: PodHost;
+  readonly log: Log;
+}
+
+function startKubelet({ api, runtime, machine, host, log }: KubeletParts) {
+  const stop = new AbortController();
+  const user = { name: `system:node:${realNodeName}`, groups: ["system:nodes", "system:authenticated"] };
+  const { informers, recorder } = api;
+  const base = { client: api.clientFor(user), informers, recorder, clock: systemClock, log };
+  const kubelet = new Kubelet({ ...base, nodeName: realNodeName, runtime, machine, host });
+  const ended = kubelet.run(stop.signal);
+  return {
+    kubelet,
+    async stop() {
+      stop.abort(new Error("the node ends"));
+      await ended;
+    },
+  };
+}
+
+interface PodWait {
+  readonly condition: (pod: Pod) => boolean;
+  readonly limitMs: number;
+}
+
+/** Waits by watching; a pod that is deleted ends the wait. */
+async function podWhen({ informers }: AssembledServer, name: string, { condition, limitMs }: PodWait): Promise<Pod> {
+  const pods = informers.of(Pod);
+  const found = Promise.withResolvers<Pod>();
+  let last: Pod | undefined;
+  const unsubscribe = pods.subscribe((change) => {
+    if (change.object.metadata.name !== name) return;
+    last = change.object;
+    if (change.type === "delete") found.reject(gone(name));
+    else if (condition(change.object)) found.resolve(change.object);
+  });
+  const late = new AbortController();
+  const cancel = systemClock.after(limitMs, () => {
+    late.abort(new Error(`pod ${name} is not as expected: ${JSON.stringify(last?.status, undefined, 1)}`));
+  });
+  try {
+    if (!pods.list().some(({ metadata }) => metadata.name === name)) throw gone(name);
+    return await orAborted(found.promise, late.signal);
+  } finally {
+    cancel();
+    unsubscribe();
+  }
+}
+
+function gone(name: string) {
+  return notFound(Pod, name);
+}
