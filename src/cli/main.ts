@@ -2,9 +2,20 @@ import { type Command, UserError } from "./command.ts";
 
 /** Every command, by its name. What a command does not need it does not import. */
 export const commands: Readonly<Record<string, Command>> = {
+  up: { summary: "start a cluster with real containers on this machine", load: () => import("./commands/up.ts") },
+  down: { summary: "stop it and leave nothing behind", load: () => import("./commands/down.ts") },
+  status: { summary: "show what runs", load: () => import("./commands/status.ts") },
   server: {
     summary: "run the control plane: API server, controllers, scheduler",
     load: () => import("./commands/server.ts"),
+  },
+  trace: {
+    summary: "show the hops of an apply, with times and causes: trace deploy/web",
+    load: () => import("./commands/trace.ts"),
+  },
+  why: {
+    summary: "say why an object is not where it should be: why pod/web",
+    load: () => import("./commands/why.ts"),
   },
 };
 
@@ -27,7 +38,14 @@ export async function runCommand(all: Readonly<Record<string, Command>>, args: r
 }
 
 /** Errors whose message says what is wrong and what to do. */
-const forUsers = new Set(["UserError", "TokenFileError", "PkiError", "KubeconfigError", "DataDirectoryError"]);
+const forUsers = new Set([
+  "UserError",
+  "TokenFileError",
+  "PkiError",
+  "KubeconfigError",
+  "DataDirectoryError",
+  "StatusError",
+]);
 const isForUser = (error: unknown): error is Error =>
   error instanceof UserError || (error instanceof Error && forUsers.has(error.name));
 

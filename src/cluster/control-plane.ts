@@ -13,7 +13,8 @@ import { runScheduler } from "#scheduler/scheduler.ts";
 import { Verdicts } from "#scheduler/verdicts.ts";
 import { type TokenAuthenticator } from "#server/authenticate/bearer.ts";
 import { listen } from "#server/serve.ts";
-import { adminKubeconfig, loadOrCreatePki, type Pki, peerOf } from "#server/tls.ts";
+import { streamEndpoints } from "#server/streams/all.ts";
+import { adminKubeconfig, issueClientCertificate, loadOrCreatePki, type Pki, peerOf } from "#server/tls.ts";
 import { openMemoryStore } from "#store/memory.ts";
 import { openSqliteStore } from "#store/sqlite.ts";
 import { type Store } from "#store/store.ts";
@@ -65,6 +66,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     tokens: options.tokens ?? [],
     verdicts,
     tracing: options.tracing ?? true,
+    subresources: (deps) => streamEndpoints({ ...deps, log, node: nodeCredentials(pki, clock) }),
   });
   await bootstrapCluster(api.clientFor(systemUser("apiserver")));
   const { key, certificate: cert } = pki.serving;
@@ -96,6 +98,13 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
       await store[Symbol.asyncDispose]();
     },
   };
+}
+
+/** As whom the API server speaks to the nodes' agents. */
+function nodeCredentials(pki: Pki, clock: Clock) {
+  const subject = { commonName: "kube-apiserver-kubelet-client", organizations: ["system:masters"] };
+  const { key, certificate } = issueClientCertificate(pki, clock, subject);
+  return { key, cert: certificate, ca: pki.authority.certificate };
 }
 
 async function openStore({ store, dataDir, clock, log }: ControlPlaneOptions): Promise<Store> {

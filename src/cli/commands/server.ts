@@ -5,6 +5,7 @@ import { jsonLog } from "#lib/log.ts";
 import { systemRandom } from "#lib/random.ts";
 import { isAbort, shutdownSignal } from "#lib/tasks.ts";
 import { loadTokenFile } from "#server/authenticate/token-file.ts";
+import { explainStart } from "../start-faults.ts";
 import { parseFlags, UserError, wholeNumber } from "../command.ts";
 
 const flags = {
@@ -42,7 +43,7 @@ export async function run(args: readonly string[]): Promise<number> {
     log,
     random: systemRandom,
   }).catch((error: unknown) => {
-    throw explain(error, port);
+    throw explainStart(error, { port });
   });
   process.stdout.write(`orlop: serving ${plane.url}\norlop: export KUBECONFIG=${plane.kubeconfigPath}\n`);
   try {
@@ -51,13 +52,4 @@ export async function run(args: readonly string[]): Promise<number> {
     if (!isAbort(error, signal)) throw error;
   }
   return 0;
-}
-
-function explain(error: unknown, port: number): unknown {
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
-  if (code === "EADDRINUSE")
-    return new UserError(`port ${port} is in use: stop what listens there or choose another with --port`);
-  if (code === "EACCES")
-    return new UserError(`not allowed to listen on port ${port}: choose one above 1023 with --port, or run as root`);
-  return error;
 }

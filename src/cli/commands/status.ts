@@ -1,0 +1,44 @@
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import { Node } from "#api/core/node.ts";
+import { Pod } from "#api/core/pod.ts";
+import { isConditionTrue } from "#api/meta/condition.ts";
+import { httpClient } from "#client/http.ts";
+import { loadKubeconfig, resolveContext } from "#client/kubeconfig.ts";
+import { systemClock } from "#lib/clock.ts";
+import { silentLog } from "#lib/log.ts";
+import { parseFlags } from "../command.ts";
+import { defaultDataDir, runningCluster } from "../running.ts";
+
+const flags = { "data-dir": { type: "string", default: defaultDataDir } } as const;
+const say = (text: string): void => void process.stdout.write(`${text}\n`);
+
+/** What runs, how large it is, and how its nodes and pods are. */
+export async function run(args: readonly string[]): Promise<number> {
+  const { values } = parseFlags(args, flags);
+  const dataDir = path.resolve(values["data-dir"]);
+  const running = await runningCluster(dataDir);
+  if (!running) {
+    say(`no cluster runs with its data in ${dataDir}: \`./orlop up\` starts one`);
+    return 1;
+  }
+  const { url, pid, startedAt } = running;
+  say(`${url}  process ${pid}, since ${startedAt}, ${await residentMiB(pid)} MiB resident, data in ${dataDir}`);
+  const kubeconfig = await loadKubeconfig({ path: path.join(dataDir, "kubeconfig"), env: {} });
+  const { config } = await resolveContext(kubeconfig, {});
+  await using client = httpClient(config, { clock: systemClock, log: silentLog });
+  const [nodes, pods] = await Promise.all([client.list(Node), client.list(Pod)]);
+  for (const { metadata, status } of nodes.items) {
+    const state = isConditionTrue(status?.conditions, "Ready") ? "Ready" : "NotReady";
+    const count = pods.items.filter(({ spec }) => spec.nodeName === metadata.name).length;
+    say(`node ${metadata.name}  ${state}, ${count} pods`);
+  }
+  const phases = Map.groupBy(pods.items, ({ status }) => status?.phase ?? "Pending");
+  say(`pods ${[...phases].map(([phase, { length }]) => `${length} ${phase}`).join(", ") || "none"}`);
+  return 0;
+}
+
+async function residentMiB(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, "utf8");
+  return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024);
+}

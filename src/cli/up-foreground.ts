@@ -1,0 +1,90 @@
+import { Node } from "#api/core/node.ts";
+import { isConditionTrue } from "#api/meta/condition.ts";
+import { systemClock } from "#lib/clock.ts";
+import { jsonLog } from "#lib/log.ts";
+import { ownPid } from "#lib/processes.ts";
+import { systemRandom } from "#lib/random.ts";
+import { isAbort, runTogether, shutdownSignal } from "#lib/tasks.ts";
+import { type ControlPlane, startControlPlane, systemUser } from "#cluster/control-plane.ts";
+import { runNode } from "#cluster/node.ts";
+import { progressWriter } from "./progress.ts";
+import { writeRecord } from "./running.ts";
+import { explainStart } from "./start-faults.ts";
+
+export interface UpValues {
+  readonly dataDir: string;
+  readonly port: string;
+  readonly "node-name": string;
+  readonly "cluster-cidr": string;
+  readonly "service-cidr": string;
+  readonly "kubelet-port": string;
+  readonly verbose: boolean;
+}
+
+/** The whole cluster in this process: control plane and node. */
+export async function runInForeground(values: UpValues): Promise<number> {
+  const started = Date.now();
+  const progress = progressWriter(values.dataDir, started);
+  try {
+    return await runCluster(values, progress);
+  } catch (error) {
+    const explained = explainStart(error, values);
+    progress(explained instanceof Error ? explained.message : String(explained), "failed");
+    throw explained;
+  }
+}
+
+async function runCluster(values: UpValues, progress: ReturnType<typeof progressWriter>): Promise<number> {
+  const { dataDir } = values;
+  const log = jsonLog((line) => process.stderr.write(line), values.verbose ? "debug" : "info");
+  const base = { clock: systemClock, log, random: systemRandom };
+  const signal = shutdownSignal();
+  await using plane = await startControlPlane({ ...base, dataDir, store: "sqlite", host: "0.0.0.0", port: Number(values.port) });
+  const nodeName = values["node-name"];
+  await writeRecord(dataDir, { pid: ownPid(), url: plane.url, nodeName, startedAt: new Date().toISOString() });
+  progress(`the API server answers at ${plane.url}`);
+  try {
+    await runTogether(signal, [
+      (ended) => plane.run(ended),
+      (ended) => runNode({ ...base, ...nodeOptions(values, plane), progress }, ended),
+      (ended) => reportReady(plane, nodeName, { progress, signal: ended }),
+    ]);
+  } catch (error) {
+    if (!isAbort(error, signal)) throw error;
+  }
+  return 0;
+}
+
+function nodeOptions(values: UpValues, plane: ControlPlane) {
+  const nodeName = values["node-name"];
+  return {
+    nodeName,
+    dataDir: values.dataDir,
+    clusterCidr: values["cluster-cidr"],
+    serviceCidr: values["service-cidr"],
+    dnsAddress: "10.96.0.10",
+    kubeletPort: Number(values["kubelet-port"]),
+    client: plane.clientFor(systemUser(`node:${nodeName}`)),
+    informers: plane.api.informers,
+    recorder: plane.api.recorder,
+    pki: plane.pki,
+  };
+}
+
+/** Tells once that the node takes pods. */
+async function reportReady(
+  { api }: ControlPlane,
+  nodeName: string,
+  { progress, signal }: { progress: ReturnType<typeof progressWriter>; signal: AbortSignal },
+): Promise<void> {
+  const isReady = Promise.withResolvers<void>();
+  const stop = api.informers.of(Node).subscribe(({ type, object }) => {
+    if (type === "put" && object.metadata.name === nodeName && isConditionTrue(object.status?.conditions, "Ready")) isReady.resolve();
+  });
+  signal.addEventListener("abort", () => isReady.resolve(), { once: true });
+  await isReady.promise;
+  stop();
+  if (!signal.aborted) progress(`node ${nodeName} is Ready`, "ready");
+  if (!signal.aborted) await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+}
+

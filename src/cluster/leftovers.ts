@@ -1,0 +1,59 @@
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { containerdPaths } from "#kubelet/containerd/paths.ts";
+import { listProcesses, runCommand } from "#lib/processes.ts";
+import { nodeNames } from "./node.ts";
+
+/** Something of a stopped node that is still on the machine. */
+export interface Leftover {
+  readonly kind: "process" | "mount" | "network namespace" | "nft table" | "cgroup" | "link" | "route" | "directory";
+  readonly what: string;
+}
+
+/** Looks everywhere a node leaves its marks. An empty answer is the proof that it left none. */
+export async function findLeftovers(dataDir: string): Promise<Leftover[]> {
+  const { runDir, cgroupRoot } = containerdPaths(dataDir);
+  const names = nodeNames(dataDir);
+  const found = await Promise.all([
+    processes([runDir, `${dataDir}/`]),
+    lines("mount", await readFile("/proc/self/mounts", "utf8"), [runDir, `${dataDir}/`]),
+    nftTables(names.table),
+    links(names.bridge),
+    routes(names.bridge),
+    cgroups(cgroupRoot),
+  ]);
+  const directory: Leftover[] = existsSync(runDir) ? [{ kind: "directory", what: runDir }] : [];
+  return [...found.flat(), ...directory];
+}
+
+async function processes(marks: readonly string[]): Promise<Leftover[]> {
+  const running = await listProcesses();
+  const ours = running.filter(({ args }) => args.some((arg) => marks.some((mark) => arg.startsWith(mark))) && args[0]?.includes("containerd"));
+  return ours.map(({ pid, args }) => ({ kind: "process", what: `${pid} ${args.join(" ")}` }));
+}
+
+const lines = (kind: Leftover["kind"], text: string, marks: readonly string[]): Leftover[] =>
+  text
+    .split("\n")
+    .filter((line) => marks.some((mark) => line.split(" ")[1]?.startsWith(mark)))
+    .map((what) => ({ kind, what }));
+
+async function nftTables(table: string): Promise<Leftover[]> {
+  const { stdout } = await runCommand("nft", ["list", "tables"]);
+  return stdout.split("\n").filter((line) => line.includes(table)).map((what) => ({ kind: "nft table", what }));
+}
+
+async function links(bridge: string): Promise<Leftover[]> {
+  const { stdout } = await runCommand("ip", ["-oneline", "link", "show"]);
+  return stdout.split("\n").filter((line) => line.includes(bridge)).map((what) => ({ kind: "link", what }));
+}
+
+async function routes(bridge: string): Promise<Leftover[]> {
+  const { stdout } = await runCommand("ip", ["route", "show"]);
+  return stdout.split("\n").filter((line) => line.includes(bridge)).map((what) => ({ kind: "route", what }));
+}
+
+async function cgroups(root: string): Promise<Leftover[]> {
+  const { stdout } = await runCommand("find", ["/sys/fs/cgroup", "-maxdepth", "2", "-type", "d", "-path", `*${root}`]);
+  return stdout.split("\n").filter(Boolean).map((what) => ({ kind: "cgroup", what }));
+}

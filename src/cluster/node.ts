@@ -1,0 +1,117 @@
+import { Node } from "#api/core/node.ts";
+import { type Client } from "#client/client.ts";
+import { openCgroups } from "#kubelet/resources/cgroups.ts";
+import { startContainerd } from "#kubelet/containerd/containerd.ts";
+import { containerdPaths, nodeId } from "#kubelet/containerd/paths.ts";
+import { buildBusyboxImage } from "#kubelet/images/busybox-image.ts";
+import { ensurePauseImage, type ImportDeps, importImage, pauseImageName } from "#kubelet/images/import.ts";
+import { Kubelet } from "#kubelet/kubelet.ts";
+import { openLinuxHost } from "#kubelet/linux-host.ts";
+import { type Machine, readMachine } from "#kubelet/machine.ts";
+import { writeCniConfig } from "#kubelet/network/cni.ts";
+import { ContainerdRuntime } from "#kubelet/runtime/containerd.ts";
+import { startKubeletServer } from "#kubelet/server/server.ts";
+import { type Clock } from "#lib/clock.ts";
+import { type Log } from "#lib/log.ts";
+import { runTogether } from "#lib/tasks.ts";
+import { runProxy } from "#proxy/proxy.ts";
+import { type Informers } from "#runtime/informer.ts";
+import { issueServingCertificate, type Pki } from "#server/tls.ts";
+import { type TraceRecorder } from "#trace/recorder.ts";
+
+export interface NodeOptions {
+  readonly nodeName: string;
+  readonly dataDir: string;
+  readonly clusterCidr: string;
+  readonly serviceCidr: string;
+  readonly dnsAddress: string;
+  readonly kubeletPort: number;
+  readonly client: Client;
+  readonly informers: Informers;
+  readonly recorder: TraceRecorder;
+  readonly pki: Pki;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Tells what has been done, for those who wait. */
+  progress(step: string): void;
+}
+
+/** Names on the machine that belong to the node of one data directory. */
+export const nodeNames = (dataDir: string): { bridge: string; table: string; network: string } => {
+  const id = nodeId(dataDir);
+  return { bridge: `orlop${id}`, table: `orlop_${id}`, network: `orlop-${id}` };
+};
+
+/** The image that examples run on: Debian's busybox, packed by Orlop. */
+export const busyboxImageName = "orlop.dev/busybox:1";
+
+/** containerd, kubelet and proxy of this machine, until the signal; containers go on after it. */
+export async function runNode(options: NodeOptions, signal: AbortSignal): Promise<void> {
+  const { dataDir, clock, log } = options;
+  const [containerd, machine] = await Promise.all([
+    startContainerd({ dataDir, sandboxImage: pauseImageName, clock, log, signal }),
+    readMachine({ dataDir }),
+  ]);
+  options.progress("containerd runs");
+  const runtime = new ContainerdRuntime({ address: containerd.address, clock, log });
+  const images: ImportDeps = { socket: containerd.paths.socket, snapshotter: containerd.host.snapshotter, runtime, clock };
+  await ensureImages(images, signal);
+  const cgroups = openCgroups(containerd.host.cgroups);
+  const { cgroupRoot } = containerdPaths(dataDir);
+  const { allocatable } = machine;
+  const host = await openLinuxHost({ dataDir, clock, cgroups, cgroupRoot, clusterDomain: "cluster.local", allocatable });
+  const kubelet = new Kubelet({
+    ...options,
+    runtime,
+    machine,
+    host,
+    clusterDns: { servers: [options.dnsAddress], domain: "cluster.local" },
+  });
+  await using server = await startKubeletServer({ ...serving(options, machine), handle: kubelet.handle, clock, log });
+  void server;
+  await runTogether(signal, [
+    () => containerd.supervised,
+    (ended) => kubelet.run(ended),
+    (ended) => runNetwork(options, ended),
+  ]);
+}
+
+/** No registry is needed for the pause image, nor for the examples. */
+async function ensureImages(deps: ImportDeps, signal: AbortSignal): Promise<void> {
+  await ensurePauseImage(deps, signal);
+  if (await deps.runtime.imageStatus(busyboxImageName, signal)) return;
+  await importImage(deps, await buildBusyboxImage(busyboxImageName), signal);
+}
+
+function serving({ pki, clock, nodeName, kubeletPort }: NodeOptions, { addresses, hostname }: Machine) {
+  const subject = { commonName: `system:node:${nodeName}`, organizations: ["system:nodes"] };
+  const { key, certificate } = issueServingCertificate(pki, clock, { subject, hosts: [...addresses, hostname, "127.0.0.1"] });
+  return { port: kubeletPort, host: "0.0.0.0", key, cert: certificate, clientCa: pki.authority.certificate };
+}
+
+/** Pods get addresses as soon as the node has a range for them, services as soon as there are any. */
+async function runNetwork(options: NodeOptions, signal: AbortSignal): Promise<void> {
+  const podCidr = await ownRange(options, signal);
+  const { bridge, network, table } = nodeNames(options.dataDir);
+  const { cniConfDir, cniDataDir } = containerdPaths(options.dataDir);
+  // The proxy's rules hide pod addresses from the outside: the plugin's own would cost every pod some milliseconds.
+  const addresses = { podCidrs: [podCidr], mtu: 0, masquerade: false, hostPorts: true, dataDir: cniDataDir };
+  await writeCniConfig(cniConfDir, { name: network, bridge, ...addresses });
+  options.progress(`the pod network is ${podCidr}`);
+  const { clusterCidr, serviceCidr } = options;
+  await runProxy({ ...options, tableName: table, podCidr, clusterCidr, serviceCidr, masqueradeOutgoing: true }, signal);
+}
+
+async function ownRange({ informers, nodeName }: NodeOptions, signal: AbortSignal): Promise<string> {
+  const nodes = informers.of(Node);
+  await nodes.synced(signal);
+  return await new Promise<string>((resolve, reject) => {
+    const stop = nodes.subscribe(({ type, object }) => {
+      const range = object.spec?.podCIDR;
+      if (type !== "put" || object.metadata.name !== nodeName || !range) return;
+      queueMicrotask(() => stop());
+      resolve(range);
+    });
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+}

@@ -1,0 +1,20 @@
+import { stopContainerd } from "#kubelet/containerd/containerd.ts";
+import { containerdPaths } from "#kubelet/containerd/paths.ts";
+import { removePodNetwork } from "#kubelet/network/cni.ts";
+import { type Clock } from "#lib/clock.ts";
+import { type Log } from "#lib/log.ts";
+import { unmountUnder } from "#lib/mounts.ts";
+import { removeProxy } from "#proxy/proxy.ts";
+import { nodeNames } from "./node.ts";
+
+/** Takes down all that a node has on the machine: containers, containerd, mounts, bridge, rules, cgroups. */
+export async function removeNode(
+  { dataDir, removeData }: { readonly dataDir: string; readonly removeData: boolean },
+  { clock, log }: { readonly clock: Clock; readonly log: Log },
+): Promise<void> {
+  const { bridge, table } = nodeNames(dataDir);
+  await stopContainerd({ dataDir, clock, log, removeData });
+  await unmountUnder([`${dataDir}/`, containerdPaths(dataDir).runDir], "lazy");
+  await removeProxy(table);
+  await removePodNetwork(bridge);
+}
