@@ -21,28 +21,29 @@ export type FieldErrorReason =
 /** A place in an object. Immutable and cheap: the text is made only when a fault is reported. */
 export class FieldPath {
   readonly #parent: FieldPath | undefined;
-  readonly #step: string;
+  readonly #step: string | number;
+  readonly #isField: boolean;
 
-  constructor(step: string, parent?: FieldPath) {
+  constructor(step: string | number, parent?: FieldPath, isField = true) {
     this.#step = step;
     this.#parent = parent;
+    this.#isField = isField;
   }
-  child(...names: string[]): FieldPath {
-    let at: FieldPath = this;
-    for (const name of names) at = new FieldPath(at.#isRoot ? name : `.${name}`, at);
+  child(name: string, ...more: string[]): FieldPath {
+    let at = new FieldPath(name, this);
+    for (const next of more) at = new FieldPath(next, at);
     return at;
   }
   index(index: number): FieldPath {
-    return new FieldPath(`[${index}]`, this);
+    return new FieldPath(index, this, false);
   }
   key(key: string): FieldPath {
-    return new FieldPath(`[${key}]`, this);
+    return new FieldPath(key, this, false);
   }
   toString(): string {
-    return this.#parent ? this.#parent.toString() + this.#step : this.#step;
-  }
-  get #isRoot(): boolean {
-    return this.#parent === undefined && this.#step === "";
+    const before = this.#parent?.toString() ?? "";
+    if (!this.#isField) return `${before}[${this.#step}]`;
+    return before === "" ? String(this.#step) : `${before}.${this.#step}`;
   }
 }
 

@@ -24,7 +24,7 @@ export function parseRequestInfo(method: string, path: string, query: URLSearchP
   }
   const version = parts[at - 1] ?? "";
   const group = isCore ? "" : (parts[2] ?? "");
-  return resourceInfo({ method, path, group, version, parts: parts.slice(at).map(decoded) }, query);
+  return resourceInfo({ method, path, group, version, parts, at }, query);
 }
 
 interface Split {
@@ -33,16 +33,28 @@ interface Split {
   readonly group: string;
   readonly version: string;
   readonly parts: readonly string[];
+  /** Where the resource begins among the parts. */
+  readonly at: number;
 }
 
-function resourceInfo({ method, path, group, version, parts }: Split, query: URLSearchParams): RequestInfo {
+function resourceInfo({ method, path, group, version, parts, at }: Split, query: URLSearchParams): RequestInfo {
   // `namespaces/NS` is an object; `namespaces/NS/pods` is what the namespace holds, unless it is its subresource.
-  const nested = parts[0] === "namespaces" && parts.length > 2 && parts[2] !== "status" && parts[2] !== "finalize";
-  const own = nested ? parts.slice(2) : parts;
-  const [resource = "", name = "", subresource = "", ...rest] = own;
-  const namespace = nested || (resource === "namespaces" && name) ? (parts[1] ?? "") : "";
-  const info = { isResource: true, group, version, resource, name, subresource, namespace, path };
-  return { ...info, rest: rest.length > 0 ? `/${rest.join("/")}` : "", verb: verbOf(method, name, query) };
+  const third = parts[at + 2];
+  const nested = parts[at] === "namespaces" && third !== undefined && third !== "status" && third !== "finalize";
+  const own = nested ? at + 2 : at;
+  const resource = decoded(parts[own]);
+  const name = decoded(parts[own + 1]);
+  const subresource = decoded(parts[own + 2]);
+  const namespace = nested || (resource === "namespaces" && name) ? decoded(parts[at + 1]) : "";
+  const rest =
+    parts.length > own + 3
+      ? `/${parts
+          .slice(own + 3)
+          .map(decoded)
+          .join("/")}`
+      : "";
+  const verb = verbOf(method, name, query);
+  return { isResource: true, group, version, resource, name, subresource, namespace, path, rest, verb };
 }
 
 function verbOf(method: string, name: string, query: URLSearchParams): string {
@@ -67,7 +79,7 @@ const nonResource = (method: string, path: string): RequestInfo => ({
   path,
 });
 
-function decoded(part: string): string {
+function decoded(part = ""): string {
   if (!part.includes("%")) return part;
   try {
     return decodeURIComponent(part);

@@ -332,21 +332,43 @@ export function admissionRequest(
   operation: AdmissionRequest["operation"],
   { object, oldObject }: Pick<AdmissionRequest, "object" | "oldObject">,
 ): AdmissionRequest {
-  return {
-    operation,
-    resource,
-    subresource,
-    namespace,
-    name: object?.metadata.name ?? name,
-    object,
-    oldObject,
-    user: context.user,
-    dryRun: options.dryRun,
-    get signal() {
-      return context.request.signal;
-    },
-    warn: (message) => context.warnings.push(message),
-  };
+  const facts = { operation, resource, subresource, namespace, name: object?.metadata.name ?? name };
+  return new RequestOf(context, { ...facts, object, oldObject, user: context.user, dryRun: options.dryRun });
+}
+
+type RequestFacts = Omit<AdmissionRequest, "signal" | "warn">;
+
+/** A class, because a getter of its own would cost every request more than all the rest of this. */
+class RequestOf implements AdmissionRequest {
+  readonly #context: Context;
+  readonly operation: AdmissionRequest["operation"];
+  readonly resource: AdmissionRequest["resource"];
+  readonly subresource: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly object: AdmissionRequest["object"];
+  readonly oldObject: AdmissionRequest["oldObject"];
+  readonly user: AdmissionRequest["user"];
+  readonly dryRun: boolean;
+
+  constructor(context: Context, facts: RequestFacts) {
+    this.#context = context;
+    this.operation = facts.operation;
+    this.resource = facts.resource;
+    this.subresource = facts.subresource;
+    this.namespace = facts.namespace;
+    this.name = facts.name;
+    this.object = facts.object;
+    this.oldObject = facts.oldObject;
+    this.user = facts.user;
+    this.dryRun = facts.dryRun;
+  }
+  get signal(): AbortSignal {
+    return this.#context.request.signal;
+  }
+  warn(message: string): void {
+    this.#context.warnings.push(message);
+  }
 }
 
 async function runHooks(
