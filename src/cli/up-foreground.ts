@@ -1,12 +1,12 @@
 import { Node } from "#api/core/node.ts";
 import { isConditionTrue } from "#api/meta/condition.ts";
+import { type ControlPlane, startControlPlane, systemUser } from "#cluster/control-plane.ts";
+import { runNode } from "#cluster/node.ts";
 import { systemClock } from "#lib/clock.ts";
 import { jsonLog } from "#lib/log.ts";
 import { ownPid } from "#lib/processes.ts";
 import { systemRandom } from "#lib/random.ts";
 import { isAbort, runTogether, shutdownSignal } from "#lib/tasks.ts";
-import { type ControlPlane, startControlPlane, systemUser } from "#cluster/control-plane.ts";
-import { runNode } from "#cluster/node.ts";
 import { progressWriter } from "./progress.ts";
 import { writeRecord } from "./running.ts";
 import { explainStart } from "./start-faults.ts";
@@ -39,7 +39,13 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
   const log = jsonLog((line) => process.stderr.write(line), values.verbose ? "debug" : "info");
   const base = { clock: systemClock, log, random: systemRandom };
   const signal = shutdownSignal();
-  await using plane = await startControlPlane({ ...base, dataDir, store: "sqlite", host: "0.0.0.0", port: Number(values.port) });
+  await using plane = await startControlPlane({
+    ...base,
+    dataDir,
+    store: "sqlite",
+    host: "0.0.0.0",
+    port: Number(values.port),
+  });
   const nodeName = values["node-name"];
   await writeRecord(dataDir, { pid: ownPid(), url: plane.url, nodeName, startedAt: new Date().toISOString() });
   progress(`the API server answers at ${plane.url}`);
@@ -79,12 +85,13 @@ async function reportReady(
 ): Promise<void> {
   const isReady = Promise.withResolvers<void>();
   const stop = api.informers.of(Node).subscribe(({ type, object }) => {
-    if (type === "put" && object.metadata.name === nodeName && isConditionTrue(object.status?.conditions, "Ready")) isReady.resolve();
+    if (type === "put" && object.metadata.name === nodeName && isConditionTrue(object.status?.conditions, "Ready"))
+      isReady.resolve();
   });
   signal.addEventListener("abort", () => isReady.resolve(), { once: true });
   await isReady.promise;
   stop();
   if (!signal.aborted) progress(`node ${nodeName} is Ready`, "ready");
-  if (!signal.aborted) await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+  if (!signal.aborted)
+    await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
 }
-

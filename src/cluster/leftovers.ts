@@ -28,7 +28,9 @@ export async function findLeftovers(dataDir: string): Promise<Leftover[]> {
 
 async function processes(marks: readonly string[]): Promise<Leftover[]> {
   const running = await listProcesses();
-  const ours = running.filter(({ args }) => args.some((arg) => marks.some((mark) => arg.startsWith(mark))) && args[0]?.includes("containerd"));
+  const ours = running.filter(
+    ({ args }) => args.some((arg) => marks.some((mark) => arg.startsWith(mark))) && args[0]?.includes("containerd"),
+  );
   return ours.map(({ pid, args }) => ({ kind: "process", what: `${pid} ${args.join(" ")}` }));
 }
 
@@ -40,20 +42,32 @@ const lines = (kind: Leftover["kind"], text: string, marks: readonly string[]): 
 
 async function nftTables(table: string): Promise<Leftover[]> {
   const { stdout } = await runCommand("nft", ["list", "tables"]);
-  return stdout.split("\n").filter((line) => line.includes(table)).map((what) => ({ kind: "nft table", what }));
+  return stdout
+    .split("\n")
+    .filter((line) => line.includes(table))
+    .map((what) => ({ kind: "nft table", what }));
 }
 
 async function links(bridge: string): Promise<Leftover[]> {
   const { stdout } = await runCommand("ip", ["-oneline", "link", "show"]);
-  return stdout.split("\n").filter((line) => line.includes(bridge)).map((what) => ({ kind: "link", what }));
+  return stdout
+    .split("\n")
+    .filter((line) => line.includes(bridge))
+    .map((what) => ({ kind: "link", what }));
 }
 
 async function routes(bridge: string): Promise<Leftover[]> {
   const { stdout } = await runCommand("ip", ["route", "show"]);
-  return stdout.split("\n").filter((line) => line.includes(bridge)).map((what) => ({ kind: "route", what }));
+  return stdout
+    .split("\n")
+    .filter((line) => line.includes(bridge))
+    .map((what) => ({ kind: "route", what }));
 }
 
 async function cgroups(root: string): Promise<Leftover[]> {
   const { stdout } = await runCommand("find", ["/sys/fs/cgroup", "-maxdepth", "2", "-type", "d", "-path", `*${root}`]);
-  return stdout.split("\n").filter(Boolean).map((what) => ({ kind: "cgroup", what }));
+  return stdout
+    .split("\n")
+    .filter(Boolean)
+    .map((what) => ({ kind: "cgroup", what }));
 }

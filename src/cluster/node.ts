@@ -1,6 +1,5 @@
 import { Node } from "#api/core/node.ts";
 import { type Client } from "#client/client.ts";
-import { openCgroups } from "#kubelet/resources/cgroups.ts";
 import { startContainerd } from "#kubelet/containerd/containerd.ts";
 import { containerdPaths, nodeId } from "#kubelet/containerd/paths.ts";
 import { buildBusyboxImage } from "#kubelet/images/busybox-image.ts";
@@ -9,6 +8,7 @@ import { Kubelet } from "#kubelet/kubelet.ts";
 import { openLinuxHost } from "#kubelet/linux-host.ts";
 import { type Machine, readMachine } from "#kubelet/machine.ts";
 import { writeCniConfig } from "#kubelet/network/cni.ts";
+import { openCgroups } from "#kubelet/resources/cgroups.ts";
 import { ContainerdRuntime } from "#kubelet/runtime/containerd.ts";
 import { startKubeletServer } from "#kubelet/server/server.ts";
 import { type Clock } from "#lib/clock.ts";
@@ -54,12 +54,24 @@ export async function runNode(options: NodeOptions, signal: AbortSignal): Promis
   ]);
   options.progress("containerd runs");
   const runtime = new ContainerdRuntime({ address: containerd.address, clock, log });
-  const images: ImportDeps = { socket: containerd.paths.socket, snapshotter: containerd.host.snapshotter, runtime, clock };
+  const images: ImportDeps = {
+    socket: containerd.paths.socket,
+    snapshotter: containerd.host.snapshotter,
+    runtime,
+    clock,
+  };
   await ensureImages(images, signal);
   const cgroups = openCgroups(containerd.host.cgroups);
   const { cgroupRoot } = containerdPaths(dataDir);
   const { allocatable } = machine;
-  const host = await openLinuxHost({ dataDir, clock, cgroups, cgroupRoot, clusterDomain: "cluster.local", allocatable });
+  const host = await openLinuxHost({
+    dataDir,
+    clock,
+    cgroups,
+    cgroupRoot,
+    clusterDomain: "cluster.local",
+    allocatable,
+  });
   const kubelet = new Kubelet({
     ...options,
     runtime,
@@ -85,7 +97,10 @@ async function ensureImages(deps: ImportDeps, signal: AbortSignal): Promise<void
 
 function serving({ pki, clock, nodeName, kubeletPort }: NodeOptions, { addresses, hostname }: Machine) {
   const subject = { commonName: `system:node:${nodeName}`, organizations: ["system:nodes"] };
-  const { key, certificate } = issueServingCertificate(pki, clock, { subject, hosts: [...addresses, hostname, "127.0.0.1"] });
+  const { key, certificate } = issueServingCertificate(pki, clock, {
+    subject,
+    hosts: [...addresses, hostname, "127.0.0.1"],
+  });
   return { port: kubeletPort, host: "0.0.0.0", key, cert: certificate, clientCa: pki.authority.certificate };
 }
 

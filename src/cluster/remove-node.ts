@@ -14,7 +14,7 @@ export async function removeNode(
 ): Promise<void> {
   const { bridge, table } = nodeNames(dataDir);
   await stopContainerd({ dataDir, clock, log, removeData });
-  await unmountUnder([`${dataDir}/`, containerdPaths(dataDir).runDir], "lazy");
+  await unmountUnder([dataDir, containerdPaths(dataDir).runDir], "lazy");
   await removeProxy(table);
   await removePodNetwork(bridge);
 }

@@ -5,8 +5,8 @@ import { jsonLog } from "#lib/log.ts";
 import { systemRandom } from "#lib/random.ts";
 import { isAbort, shutdownSignal } from "#lib/tasks.ts";
 import { loadTokenFile } from "#server/authenticate/token-file.ts";
-import { explainStart } from "../start-faults.ts";
 import { parseFlags, UserError, wholeNumber } from "../command.ts";
+import { explainStart } from "../start-faults.ts";
 
 const flags = {
   "data-dir": { type: "string" },
