@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { after, before, suite, test } from "node:test";
 import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
@@ -282,6 +284,31 @@ suite("services in a network of their own", { skip }, () => {
 
     assert.equal(await pods[0].ask("tcp", "10.92.0.9", 443), "node 10.90.0.11");
     assert.match(await node.ask("tcp", "10.92.0.9", 443), /^node 10\.91\.0\.1/);
+  });
+
+  test("pods and the node find services by name at the address of the cluster's DNS", async () => {
+    const { pods, node } = network;
+    const dns = spawn(
+      "ip",
+      [
+        ...["netns", "exec", node.namespace, process.execPath],
+        ...[`${import.meta.dirname}/../testing/dns-process.ts`, node.address, JSON.stringify({ web: "10.92.0.1" })],
+      ],
+      { stdio: ["pipe", "pipe", "inherit"] },
+    );
+    const ended = once(dns, "exit");
+    const [chunk] = (await once(dns.stdout, "data")) as [Buffer];
+    const targetPort = Number(chunk.toString());
+    const endpoints = [{ address: node.address }];
+    const service = { name: "dns", clusterIP: "10.92.0.53", port: 53, targetPort, endpoints } as const;
+    await put(proxy, { ...service, protocol: "UDP" });
+
+    for (const place of [pods[0], pods[1], node]) {
+      assert.equal(await place.resolve("10.92.0.53", "web.default.svc.cluster.local", "A"), '["10.92.0.1"]');
+      assert.equal(await place.resolve("10.92.0.53", "no.default.svc.cluster.local", "A"), "ENOTFOUND");
+    }
+    dns.stdin.end();
+    await ended;
   });
 
   test("a hop is recorded in the trace of the change", async () => {

@@ -3,17 +3,20 @@
  * line, as JSON, and writes one answer a line.
  */
 import { createSocket } from "node:dgram";
+import { Resolver } from "node:dns/promises";
 import { connect, createServer } from "node:net";
 import { createInterface } from "node:readline";
 
 interface Order {
   readonly id: number;
-  readonly act: "listen" | "ask";
+  readonly act: "listen" | "ask" | "resolve";
   readonly protocol: "tcp" | "udp";
   readonly host: string;
   readonly port: number;
   /** What a listener answers with, before the address of who asked. */
   readonly name?: string;
+  /** The type of record to resolve: the name is asked of the server at host and port. */
+  readonly type?: string;
   /** The port to ask from; 0 or absent is any. */
   readonly fromPort?: number;
 }
@@ -34,8 +37,15 @@ function answer({ id }: Order, text: string): void {
 }
 
 function perform(order: Order): Promise<string> {
+  if (order.act === "resolve") return resolve(order);
   if (order.act === "listen") return order.protocol === "tcp" ? listenTcp(order) : listenUdp(order);
   return order.protocol === "tcp" ? askTcp(order) : askUdp(order);
+}
+
+async function resolve({ host, port, name = "", type = "A" }: Order): Promise<string> {
+  const resolver = new Resolver({ timeout: timeoutMs, tries: 1 });
+  resolver.setServers([`${host}:${port}`]);
+  return JSON.stringify(await resolver.resolve(name, type));
 }
 
 function listenTcp({ host, port, name }: Order): Promise<string> {

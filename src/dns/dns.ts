@@ -1,0 +1,61 @@
+import { type Clock } from "#lib/clock.ts";
+import { parseCidr } from "#lib/ip.ts";
+import { type Log } from "#lib/log.ts";
+import { type Random, systemRandom } from "#lib/random.ts";
+import { aborted } from "#lib/tasks.ts";
+import { type Informers } from "#runtime/informer.ts";
+import { openClusterView } from "./cluster-view.ts";
+import { Forwarder } from "./forward.ts";
+import { type Zone } from "./records.ts";
+import { createResolver } from "./resolver.ts";
+import { type DnsServer, type ListenAddress, openDnsServer } from "./server.ts";
+
+export interface DnsDeps {
+  readonly informers: Informers;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly listen: ListenAddress;
+  /** `cluster.local` */
+  readonly clusterDomain: string;
+  /** Who is asked for all other names; `hostUpstreams()` has the machine's own. */
+  readonly upstreams: readonly string[];
+  readonly stubDomains?: Readonly<Record<string, readonly string[]>>;
+  /** Where pods find this server: an address that must not be asked as an upstream. */
+  readonly clusterIP?: string;
+  /** Ranges whose addresses only have names of this cluster. */
+  readonly cidrs?: readonly string[];
+  readonly random?: Random;
+  /** Called once it listens. */
+  onListening?(at: { address: string; port: number }): void | Promise<void>;
+}
+
+/** How long clients may keep what the cluster says. */
+const ttlSeconds = 5;
+
+/** Answers names of the cluster, and passes on all others, until the signal fires. */
+export async function runDns(deps: DnsDeps, signal: AbortSignal): Promise<void> {
+  const { informers, clock, log, random = systemRandom } = deps;
+  using view = openClusterView(informers);
+  await informers.synced(signal);
+  const forwarder = new Forwarder({
+    ...{ clock, log, random, signal },
+    upstreams: deps.upstreams.filter((upstream) => upstream !== deps.clusterIP),
+    stubDomains: deps.stubDomains,
+  });
+  const resolver = createResolver({ view, zone: zoneOf(deps), forwarder });
+  await using server: DnsServer = await openDnsServer({ resolver, clock, log }, deps.listen);
+  log.info("DNS listens", { address: server.address, port: server.port });
+  await deps.onListening?.({ address: server.address, port: server.port });
+  await aborted(signal);
+}
+
+function zoneOf({ clusterDomain, clusterIP, cidrs = [], clock }: DnsDeps): Zone {
+  const ranges = cidrs.filter((cidr) => !cidr.includes(":")).map(parseCidr);
+  return {
+    domain: clusterDomain.toLowerCase().replace(/\.$/, ""),
+    serverAddress: clusterIP,
+    ttl: ttlSeconds,
+    serial: Math.floor(clock.now() / 1000),
+    isOwnAddress: (address) => ranges.some((range) => range.contains(address)),
+  };
+}

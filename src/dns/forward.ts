@@ -1,0 +1,178 @@
+import { type Clock } from "#lib/clock.ts";
+import { outOfTime, withDeadline } from "#lib/deadline.ts";
+import { type Log } from "#lib/log.ts";
+import { LruMap } from "#lib/lru-map.ts";
+import { type Random, randomHex } from "#lib/random.ts";
+import { askByConnection, askByDatagram, parseUpstream, type Upstream } from "./upstream.ts";
+import {
+  decodeUpstreamAnswer,
+  encodeUpstreamQuery,
+  isAnswerTo,
+  type UpstreamAnswer,
+  type UpstreamQuery,
+} from "./upstream-answer.ts";
+import { recordTypes } from "./wire.ts";
+
+export interface ForwarderDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: Random;
+  /** Who is asked for names that are not the cluster's: `10.0.0.1`, `10.0.0.1:5353`. */
+  readonly upstreams: readonly string[];
+  /** Who is asked for names that end so, instead. */
+  readonly stubDomains?: Readonly<Record<string, readonly string[]>> | undefined;
+  readonly signal: AbortSignal;
+}
+
+export interface Forwarded {
+  readonly answer: UpstreamAnswer;
+  /** How long ago it came. */
+  readonly ageSeconds: number;
+}
+
+const attemptMs = 1_500;
+const maxAttempts = 3;
+const maxUnderway = 1_000;
+const cachedAnswers = 4_096;
+/** A server that failed this often in a row is left alone for a while. */
+const failuresBeforePause = 2;
+const pauseMs = 5_000;
+
+interface Server extends Upstream {
+  failures: number;
+  pausedUntilMs: number;
+  /** Fires when it turns out that it asks us. */
+  readonly loop: AbortController;
+  probe: string | undefined;
+}
+
+/**
+ * Asks other servers for names that are not the cluster's, the first one first, and keeps their answers for as long as
+ * they may be kept. Where nobody can be asked it says so at once.
+ */
+export class Forwarder {
+  readonly #deps: ForwarderDeps;
+  readonly #servers = new Map<string, Server>();
+  /** The longest domain first; "" is everything. */
+  readonly #routes: readonly { readonly domain: string; readonly servers: readonly Server[] }[];
+  readonly #cache = new LruMap<string, { readonly answer: UpstreamAnswer; readonly sinceMs: number }>(cachedAnswers);
+  readonly #underway = new Map<string, Promise<UpstreamAnswer | undefined>>();
+  readonly #probeId: string;
+
+  constructor(deps: ForwarderDeps) {
+    this.#deps = deps;
+    this.#probeId = randomHex(deps.random, 8);
+    const routes = Object.entries({ ...deps.stubDomains, "": deps.upstreams }).map(([domain, upstreams]) => ({
+      domain: domain.toLowerCase().replace(/^\.|\.$/g, ""),
+      servers: upstreams.map((upstream) => this.#server(upstream)),
+    }));
+    this.#routes = routes.sort((a, b) => b.domain.length - a.domain.length);
+  }
+
+  /** undefined: nobody answered. */
+  async ask(query: UpstreamQuery): Promise<Forwarded | undefined> {
+    const { question, dnssec, checkingDisabled } = query;
+    const name = question.name.toLowerCase();
+    const key = `${name} ${question.type} ${question.class} ${dnssec} ${checkingDisabled}`;
+    const cached = this.#cache.get(key);
+    const nowMs = this.#deps.clock.now();
+    if (cached && nowMs < cached.sinceMs + cached.answer.ttlSeconds * 1000) {
+      return { answer: cached.answer, ageSeconds: Math.floor((nowMs - cached.sinceMs) / 1000) };
+    }
+    const answer = await (this.#underway.get(key) ?? this.#start(key, query));
+    return answer && { answer, ageSeconds: 0 };
+  }
+
+  /** Whether the name is one by which we find out who asks us; if so, that server is asked no more. */
+  noticeProbe(name: string): boolean {
+    for (const [id, server] of this.#servers) {
+      if (!server.probe || server.probe !== name.toLowerCase()) continue;
+      if (!server.loop.signal.aborted) this.#deps.log.error("upstream DNS server asks this one", { upstream: id });
+      server.loop.abort(new Error(`${id} asks us`));
+      return true;
+    }
+    return false;
+  }
+
+  #server(text: string): Server {
+    const upstream = parseUpstream(text);
+    const id = `${upstream.host} ${upstream.port}`;
+    const known = this.#servers.get(id);
+    if (known) return known;
+    const server = { ...upstream, failures: 0, pausedUntilMs: 0, loop: new AbortController(), probe: undefined };
+    this.#servers.set(id, server);
+    return server;
+  }
+
+  /** The same question at the same time is asked once. */
+  async #start(key: string, query: UpstreamQuery): Promise<UpstreamAnswer | undefined> {
+    if (this.#underway.size >= maxUnderway) return undefined;
+    const asking = this.#askInTurn(query);
+    this.#underway.set(key, asking);
+    try {
+      const answer = await asking;
+      if (answer && answer.ttlSeconds > 0) this.#cache.set(key, { answer, sinceMs: this.#deps.clock.now() });
+      return answer;
+    } finally {
+      this.#underway.delete(key);
+    }
+  }
+
+  async #askInTurn(query: UpstreamQuery): Promise<UpstreamAnswer | undefined> {
+    const name = query.question.name.toLowerCase();
+    const route = this.#routes.find(({ domain }) => domain === "" || name === domain || name.endsWith(`.${domain}`));
+    const nowMs = this.#deps.clock.now();
+    const servers = (route?.servers ?? []).filter(
+      ({ loop, pausedUntilMs }) => !loop.signal.aborted && pausedUntilMs <= nowMs,
+    );
+    for (let attempt = 0; attempt < maxAttempts && servers.length > 0; attempt++) {
+      const server = servers[attempt % servers.length];
+      if (!server || server.loop.signal.aborted || this.#deps.signal.aborted) continue;
+      this.#sendProbe(server);
+      const answer = await this.#attempt(server, query);
+      if (answer) return answer;
+    }
+    return undefined;
+  }
+
+  /** One server, once; keeps account of how it does. */
+  async #attempt(server: Server, query: UpstreamQuery): Promise<UpstreamAnswer | undefined> {
+    const { clock, log } = this.#deps;
+    try {
+      const answer = await this.#exchange(server, query);
+      if (answer !== outOfTime) {
+        server.failures = 0;
+        return answer;
+      }
+    } catch (error) {
+      if (this.#deps.signal.aborted) return undefined;
+      log.debug("upstream DNS server failed", { upstream: server.host, error });
+    }
+    server.failures++;
+    if (server.failures >= failuresBeforePause) server.pausedUntilMs = clock.now() + pauseMs;
+    return undefined;
+  }
+
+  #exchange(server: Server, query: UpstreamQuery): Promise<UpstreamAnswer | typeof outOfTime> {
+    const { clock, random } = this.#deps;
+    const id = Math.floor(random() * 65_536);
+    const bytes = encodeUpstreamQuery(id, query);
+    const accepts = (answer: Buffer): boolean => isAnswerTo(answer, id, query.question);
+    const signal = AbortSignal.any([this.#deps.signal, server.loop.signal]);
+    return withDeadline(attemptMs, { clock, signal }, async (limit) => {
+      const first = decodeUpstreamAnswer(await askByDatagram(server, { query: bytes, accepts, signal: limit }));
+      if (!first.isTruncated) return first;
+      return decodeUpstreamAnswer(await askByConnection(server, { query: bytes, accepts, signal: limit }));
+    });
+  }
+
+  /** A name that nobody else knows, once for each server: if the question comes back to us, it goes round in circles. */
+  #sendProbe(server: Server): void {
+    if (server.probe) return;
+    const index = [...this.#servers.values()].indexOf(server);
+    server.probe = `${this.#probeId}.${index}-orlop-loop`;
+    const question = { name: server.probe, type: recordTypes.HINFO, class: 1 };
+    // Nobody waits for the answer: that the question comes back is what tells.
+    this.#exchange(server, { question, dnssec: false, checkingDisabled: false }).catch(() => {});
+  }
+}

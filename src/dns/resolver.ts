@@ -1,0 +1,121 @@
+import { type Forwarder } from "./forward.ts";
+import { answerQuestion, type ClusterView, type Reply, startOfAuthority, type Zone } from "./records.ts";
+import { passOn } from "./upstream-answer.ts";
+import {
+  type AnswerParts,
+  type DnsRecord,
+  datagramBytes,
+  decodeQuery,
+  encodeAnswer,
+  headerBytes,
+  messageBytes,
+  type Query,
+  type Question,
+  rcodes,
+  WireError,
+} from "./wire.ts";
+
+export interface ResolverDeps {
+  readonly view: ClusterView;
+  readonly zone: Zone;
+  readonly forwarder: Forwarder;
+}
+
+/** Answers a message, or not at all if it is none. The cluster's own names need no waiting. */
+export type Resolver = (message: Buffer, transport: "udp" | "tcp") => Buffer | undefined | Promise<Buffer>;
+
+const internetClass = 1;
+const badVersion = 16;
+const smallestDatagram = 512;
+
+export function createResolver(deps: ResolverDeps): Resolver {
+  let turn = 0;
+  return (message, transport) => {
+    const query = readQuery(message);
+    if (!query || query.isResponse) return undefined;
+    const limit = limitOf(query, transport);
+    const refusal = refusalOf(query);
+    if (refusal !== undefined || !query.question) {
+      return encodeAnswer(query, { rcode: refusal ?? rcodes.formatError, authoritative: false }, limit);
+    }
+    const reply = answerQuestion(deps.view, deps.zone, query.question);
+    if (reply.kind === "foreign") return forward(deps, query, { question: query.question, limit });
+    if (reply.kind === "records" && reply.chase !== undefined) return chase(deps, query, { reply, limit });
+    return encodeAnswer(query, partsOf(deps.zone, reply, turn++), limit);
+  };
+}
+
+/** undefined: there is nobody to tell that it is wrong. */
+function readQuery(message: Buffer): Query | undefined {
+  try {
+    return decodeQuery(message);
+  } catch (error) {
+    if (!(error instanceof WireError)) throw error;
+    if (message.length < headerBytes) return undefined;
+    return {
+      id: message.readUInt16BE(0),
+      opcode: ((message[2] ?? 0) >> 3) & 0xf,
+      isResponse: (message[2] ?? 0) >= 0x80,
+      recursionDesired: ((message[2] ?? 0) & 1) === 1,
+      checkingDisabled: false,
+      question: undefined,
+      edns: undefined,
+    };
+  }
+}
+
+function limitOf({ edns }: Query, transport: "udp" | "tcp"): number {
+  if (transport === "tcp") return messageBytes;
+  return Math.max(smallestDatagram, Math.min(edns?.sizeBytes ?? smallestDatagram, datagramBytes));
+}
+
+function refusalOf({ opcode, question, edns }: Query): number | undefined {
+  if (opcode !== 0) return rcodes.notImplemented;
+  if (!question) return rcodes.formatError;
+  if (edns && edns.version > 0) return badVersion;
+  return question.class === internetClass ? undefined : rcodes.refused;
+}
+
+function partsOf(zone: Zone, reply: Exclude<Reply, { kind: "foreign" }>, turn: number): AnswerParts {
+  if (reply.kind === "records") {
+    const { answers, additional } = reply;
+    return { rcode: rcodes.noError, authoritative: true, answers: rotated(answers, turn), additional };
+  }
+  const rcode = reply.kind === "missing" ? rcodes.noSuchName : rcodes.noError;
+  return { rcode, authoritative: true, authority: [startOfAuthority(zone)] };
+}
+
+/** Another one is first each time: most clients take the first. A chain of names keeps its order. */
+function rotated(answers: readonly DnsRecord[], turn: number): readonly DnsRecord[] {
+  if (answers.length < 2 || answers.some(({ data }) => data.type === "CNAME")) return answers;
+  const start = turn % answers.length;
+  return [...answers.slice(start), ...answers.slice(0, start)];
+}
+
+const failure: AnswerParts = { rcode: rcodes.serverFailure, authoritative: false };
+
+async function forward(
+  { forwarder }: ResolverDeps,
+  query: Query,
+  { question, limit }: { question: Question; limit: number },
+): Promise<Buffer> {
+  if (forwarder.noticeProbe(question.name)) return encodeAnswer(query, failure, limit);
+  const { checkingDisabled, edns } = query;
+  const found = await forwarder.ask({ question, checkingDisabled, dnssec: edns?.dnssec ?? false });
+  if (!found) return encodeAnswer(query, failure, limit);
+  return passOn(query, found.answer, { limit, ageSeconds: found.ageSeconds });
+}
+
+/** The cluster's name points to somebody else's: the client gets both in one answer. */
+async function chase(
+  { forwarder }: ResolverDeps,
+  query: Query,
+  { reply, limit }: { reply: Extract<Reply, { kind: "records" }>; limit: number },
+): Promise<Buffer> {
+  const { question, checkingDisabled } = query;
+  const name = reply.chase ?? "";
+  const found = question && (await forwarder.ask({ question: { ...question, name }, checkingDisabled, dnssec: false }));
+  const rcode = found ? found.answer.rcode : rcodes.noError;
+  const answers = [...reply.answers, ...(found?.answer.records ?? [])];
+  return encodeAnswer(query, { rcode, authoritative: true, answers }, limit);
+}

@@ -1,0 +1,55 @@
+import { Service } from "#api/core/service.ts";
+import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
+import { type Client } from "#client/client.ts";
+import { ensureObject } from "#client/ensure-object.ts";
+
+export interface ServerPlace {
+  /** Where this API server listens. */
+  readonly address: string;
+  readonly port: number;
+  /** Where pods find it: `10.96.0.1`. */
+  readonly clusterIP: string;
+}
+
+const namespace = "default";
+const name = "kubernetes";
+const labels = { component: "apiserver", provider: "kubernetes" };
+
+/** Makes the API server a service like any other: `kubernetes.default`. The namespace must exist. */
+export async function ensureKubernetesService(client: Client, place: ServerPlace): Promise<void> {
+  const ports = [{ name: "https", port: 443, protocol: "TCP" as const, targetPort: place.port }];
+  await ensureObject(client, Service, {
+    ...{ namespace, name },
+    object: {
+      metadata: { namespace, name, labels },
+      spec: { clusterIP: place.clusterIP, ports, type: "ClusterIP", sessionAffinity: "None" },
+    },
+    update: (current) => ({
+      ...current,
+      metadata: { ...current.metadata, labels: { ...current.metadata.labels, ...labels } },
+      spec: { ...current.spec, ports },
+    }),
+  });
+  await ensureSlice(client, place);
+}
+
+async function ensureSlice(client: Client, { address, port }: ServerPlace): Promise<void> {
+  const sliceLabels = { "kubernetes.io/service-name": name };
+  const wanted = {
+    ports: [{ name: "https", port, protocol: "TCP" as const }],
+    endpoints: [{ addresses: [address], conditions: { ready: true } }],
+  };
+  await ensureObject(client, EndpointSlice, {
+    ...{ namespace, name },
+    object: {
+      metadata: { namespace, name, labels: sliceLabels },
+      addressType: address.includes(":") ? "IPv6" : "IPv4",
+      ...wanted,
+    },
+    update: (current) => ({
+      ...current,
+      metadata: { ...current.metadata, labels: { ...current.metadata.labels, ...sliceLabels } },
+      ...wanted,
+    }),
+  });
+}
