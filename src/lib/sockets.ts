@@ -45,7 +45,7 @@ export function endSoon(socket: Duplex, clock: Clock): void {
   if (socket.destroyed) return;
   socket.on("error", ignore);
   socket.end();
-  socket.resume();
+  setImmediate(() => socket.resume());
   const cancel = clock.after(lingerMs, () => socket.destroy());
   socket.once("close", cancel);
 }

@@ -96,9 +96,6 @@ export const ping = (id: number): Buffer => controlFrame(control.ping, words(id)
 export const goAway = (lastStreamId: number, status = 0): Buffer =>
   controlFrame(control.goAway, words(lastStreamId, status));
 
-export const windowUpdate = (streamId: number, delta: number): Buffer =>
-  controlFrame(control.windowUpdate, words(streamId, delta));
-
 function words(...values: readonly number[]): Buffer {
   const bytes = Buffer.alloc(values.length * 4);
   for (const [index, value] of values.entries()) bytes.writeUInt32BE(value, index * 4);

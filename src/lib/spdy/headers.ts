@@ -3,6 +3,9 @@ export type SpdyHeaders = Readonly<Record<string, string>>;
 /** zlib's first two bytes with the preset-dictionary flag, then the checksum that names the dictionary of SPDY/3. */
 const zlibStart = Buffer.from([0x78, 0xbb, 0xe3, 0xc6, 0xa7, 0xc2]);
 
+/** Where a reader is to hand out what it has; some wait for more without it. */
+const emptyBlock = Buffer.from([0, 0, 0, 0xff, 0xff]);
+
 /**
  * Header blocks of one direction of a connection: one zlib stream, cut at the ends of blocks. The few short headers
  * that open a stream are not worth compressing, so they go into blocks that deflate calls stored; these refer to
@@ -19,7 +22,7 @@ export class HeaderEncoder {
     stored.writeUInt16LE(plain.length ^ 0xffff, 3);
     const start = this.#hasStarted ? [] : [zlibStart];
     this.#hasStarted = true;
-    return Buffer.concat([...start, stored, plain]);
+    return Buffer.concat([...start, stored, plain, emptyBlock]);
   }
 }
 

@@ -12,7 +12,6 @@ import {
   type SpdyFrame,
   SpdyFrameReader,
   synStream,
-  windowUpdate,
 } from "./frames.ts";
 import { HeaderEncoder, type SpdyHeaders } from "./headers.ts";
 
@@ -25,14 +24,13 @@ export interface SpdySessionOptions {
 /** Gets the data of a stream. Nothing else of the session is read before it is done. */
 export type DataHandler = (data: Buffer) => void | Promise<void>;
 
-/** How far a stream's reader may be ahead of what the peer knows before it is told. */
-const updateEveryBytes = 32 << 10;
 const maxDataBytes = 256 << 10;
 
 /**
  * The client's end of a SPDY/3.1 connection whose upgrade is done. The servers of this world (all on one library)
- * neither keep to windows nor say when theirs moves, so data is sent without asking: the pace of a stream is the pace
- * of the connection. Windows of ours are kept open for those that do ask.
+ * neither keep to windows nor say when theirs moves, so there are none here either: the pace of a stream is the pace of
+ * the connection. Telling such a server of windows would even do harm: it closes without reading what it was sent last,
+ * which makes the kernel reset the connection and drop what it had sent itself.
  */
 export class SpdySession {
   readonly #socket: Duplex;
@@ -101,11 +99,7 @@ export class SpdySession {
     const stream = this.#streams.get(streamId);
     if (!stream) return this.#write(rstStream(streamId, resetStatus.invalidStream));
     if (data.length > 0) await stream.onData(data);
-    if (isLast) return stream.settle("finished");
-    const consumed = stream.takeConsumed(updateEveryBytes);
-    if (consumed === 0) return;
-    this.#write(windowUpdate(streamId, consumed));
-    this.#write(windowUpdate(0, consumed));
+    if (isLast) stream.settle("finished");
   }
 
   #write(bytes: Uint8Array): void {
@@ -126,7 +120,6 @@ export class SpdyStream {
   readonly #ended = Promise.withResolvers<StreamEnd>();
   readonly #handle: DataHandler;
   readonly #send: (...parts: readonly Uint8Array[]) => Promise<void>;
-  #consumed = 0;
   #isEnded = false;
   #hasSentEnd = false;
 
@@ -167,14 +160,6 @@ export class SpdyStream {
   }
   async onData(data: Buffer): Promise<void> {
     await this.#handle(data);
-    this.#consumed += data.length;
-  }
-  /** What was read since it was last asked, if it is that much. */
-  takeConsumed(atLeast: number): number {
-    if (this.#consumed < atLeast) return 0;
-    const consumed = this.#consumed;
-    this.#consumed = 0;
-    return consumed;
   }
   settle(end: StreamEnd): void {
     if (end !== "finished") {
