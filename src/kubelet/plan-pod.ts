@@ -55,7 +55,7 @@ export function planPod(input: PlanInput): PodPlan {
 
 /** A sandbox that stands and has its address. */
 export const isUsable = ({ spec }: Pod, sandbox: SandboxRecord | undefined): sandbox is SandboxRecord =>
-  sandbox !== undefined && sandbox.isReady && (spec.hostNetwork === true || sandbox.ips.length > 0);
+  sandbox?.isReady === true && (spec.hostNetwork === true || sandbox.ips.length > 0);
 
 function planNewSandbox({ pod, sandbox, containers }: PlanInput): PodPlan {
   const { spec } = pod;
