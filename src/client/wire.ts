@@ -1,4 +1,4 @@
-import { type IncomingHttpHeaders } from "node:http";
+import type { IncomingHttpHeaders } from "node:http";
 import { type Readable } from "node:stream";
 
 export interface WireRequest {

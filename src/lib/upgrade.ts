@@ -1,6 +1,6 @@
-import http, { type IncomingHttpHeaders, type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
-import https from "node:https";
+import type { Agent, IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from "node:http";
 import { type Duplex } from "node:stream";
+import { http, https } from "./node-http.ts";
 import { ignore } from "./sockets.ts";
 
 export interface UpgradeRequest {
@@ -8,7 +8,7 @@ export interface UpgradeRequest {
   readonly method: string;
   readonly headers: OutgoingHttpHeaders;
   /** Where connections come from; it has the certificates, where they are needed. */
-  readonly agent?: http.Agent | undefined;
+  readonly agent?: Agent | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 

@@ -1,10 +1,11 @@
-import http from "node:http";
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import http2 from "node:http2";
 import { type Duplex } from "node:stream";
 import { type TLSSocket } from "node:tls";
 import { type Peer } from "#api/exchange.ts";
 import { StatusError } from "#api/status.ts";
 import { type Log } from "#lib/log.ts";
+import { http } from "#lib/node-http.ts";
 import { compressed } from "./compress.ts";
 import { type WatchWriter, type Wire } from "./respond.ts";
 import { type Served } from "./server.ts";
@@ -52,13 +53,13 @@ export async function listen(
   server.on("request", (request, response) => {
     // HTTP/2 requests are taken as streams below, without the compatibility layer.
     if (request.httpVersionMajor === 1)
-      void onRequest(edge, request as unknown as http.IncomingMessage, response as unknown as http.ServerResponse);
+      void onRequest(edge, request as unknown as IncomingMessage, response as unknown as ServerResponse);
   });
   server.removeAllListeners("stream");
   server.on("stream", (stream, headers) => void onStream(edge, stream as http2.ServerHttp2Stream, headers));
   server.on(
     "upgrade",
-    (request: http.IncomingMessage, socket: Duplex, head: Buffer) => void onUpgrade(edge, { request, socket, head }),
+    (request: IncomingMessage, socket: Duplex, head: Buffer) => void onUpgrade(edge, { request, socket, head }),
   );
   server.on("session", (session) => onSession(edge, session));
   server.on("secureConnection", (socket) => track(edge.sockets, socket));
@@ -135,7 +136,7 @@ function faulty(request: WireRequest, error: unknown): WireRequest {
   return Object.assign(request, { fault: error });
 }
 
-function readBody(stream: http2.ServerHttp2Stream | http.IncomingMessage, request: WireRequest): Promise<Uint8Array> {
+function readBody(stream: http2.ServerHttp2Stream | IncomingMessage, request: WireRequest): Promise<Uint8Array> {
   const length = Number(request.headers["content-length"] ?? "0");
   if (length > maxBodyBytes) return Promise.reject(bodyTooLarge());
   return new Promise((resolve, reject) => {
@@ -206,10 +207,7 @@ function headersOf(
 }
 
 /** Events are written as they come; the watch ends when either side says so. */
-function startWatch(
-  stream: http2.ServerHttp2Stream | http.ServerResponse,
-  wire: Extract<Wire, { type: "watch" }>,
-): void {
+function startWatch(stream: http2.ServerHttp2Stream | ServerResponse, wire: Extract<Wire, { type: "watch" }>): void {
   const writer: WatchWriter = {
     write: (bytes) => void stream.write(bytes),
     get buffered() {
@@ -221,10 +219,7 @@ function startWatch(
   stream.once("close", stop);
 }
 
-async function pump(
-  body: AsyncIterable<Uint8Array>,
-  stream: http2.ServerHttp2Stream | http.ServerResponse,
-): Promise<void> {
+async function pump(body: AsyncIterable<Uint8Array>, stream: http2.ServerHttp2Stream | ServerResponse): Promise<void> {
   try {
     for await (const chunk of body) {
       if (stream.destroyed) return;
@@ -246,7 +241,7 @@ function onceEither(stream: NodeJS.EventEmitter, resolve: () => void): void {
   stream.on("close", done);
 }
 
-async function onRequest(edge: Edge, message: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
+async function onRequest(edge: Edge, message: IncomingMessage, response: ServerResponse): Promise<void> {
   const request = http1Request(edge, message);
   response.once("close", () => request.gone());
   response.on("error", () => {});
@@ -262,7 +257,7 @@ async function onRequest(edge: Edge, message: http.IncomingMessage, response: ht
   await respondHttp1(response, served);
 }
 
-function http1Request(edge: Edge, message: http.IncomingMessage): WireRequest {
+function http1Request(edge: Edge, message: IncomingMessage): WireRequest {
   const socket = message.socket as TLSSocket;
   let peer = peers.get(socket);
   if (!peer) {
@@ -272,7 +267,7 @@ function http1Request(edge: Edge, message: http.IncomingMessage): WireRequest {
   return new WireRequest(message.method ?? "GET", message.url ?? "/", message.headers as WireRequest["headers"], peer);
 }
 
-async function respondHttp1(response: http.ServerResponse, served: Served): Promise<void> {
+async function respondHttp1(response: ServerResponse, served: Served): Promise<void> {
   const { wire } = served;
   if (wire.type === "upgrade") {
     response.writeHead(400).end("this needs an upgrade\n");
@@ -281,7 +276,7 @@ async function respondHttp1(response: http.ServerResponse, served: Served): Prom
   const body = wire.type === "body" ? await compressed(wire, served.acceptEncoding) : undefined;
   const { ":status": status, ...headers } = headersOf(served, ":status", body?.encoding);
   if (body) headers["content-length"] = body.chunks.reduce((sum, { length }) => sum + length, 0);
-  response.writeHead(Number(status), headers as http.OutgoingHttpHeaders);
+  response.writeHead(Number(status), headers as OutgoingHttpHeaders);
   if (body) return writeChunks(response, body.chunks);
   response.flushHeaders();
   if (wire.type === "watch") return startWatch(response, wire);
@@ -290,7 +285,7 @@ async function respondHttp1(response: http.ServerResponse, served: Served): Prom
 
 async function onUpgrade(
   edge: Edge,
-  { request: message, socket, head }: { request: http.IncomingMessage; socket: Duplex; head: Buffer },
+  { request: message, socket, head }: { request: IncomingMessage; socket: Duplex; head: Buffer },
 ): Promise<void> {
   socket.on("error", () => {});
   const request = http1Request(edge, message);

@@ -1,4 +1,4 @@
-import { type IncomingMessage } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { badRequest, internalError, invalid, methodNotAllowed, StatusError } from "#api/status.ts";
 import { type Clock } from "#lib/clock.ts";
 import { isUpgrade } from "#lib/upgrade.ts";

@@ -1,9 +1,10 @@
-import http, { type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
-import https from "node:https";
+import type { Agent, IncomingMessage, OutgoingHttpHeaders } from "node:http";
+import type { Agent as TlsAgent } from "node:https";
 import { checkServerIdentity } from "node:tls";
 import { Node } from "#api/core/node.ts";
 import { StatusError } from "#api/status.ts";
 import { LruMap } from "#lib/lru-map.ts";
+import { http, https } from "#lib/node-http.ts";
 import { dialUpgrade, type UpgradeResult } from "#lib/upgrade.ts";
 import { type Objects } from "../objects/objects.ts";
 
@@ -18,7 +19,7 @@ export interface NodeCredentials {
 export interface NodeLink {
   readonly host: string;
   readonly port: number;
-  readonly agent: https.Agent;
+  readonly agent: TlsAgent;
 }
 
 /** The order in which a node's addresses are tried; the first type that it has is used. */
@@ -30,7 +31,7 @@ const maxAgents = 1000;
 export class NodeLinks {
   readonly #objects: Objects;
   readonly #credentials: NodeCredentials;
-  readonly #agents = new LruMap<string, https.Agent>(maxAgents);
+  readonly #agents = new LruMap<string, TlsAgent>(maxAgents);
 
   constructor(objects: Objects, credentials: NodeCredentials) {
     this.#objects = objects;
@@ -50,7 +51,7 @@ export class NodeLinks {
     return { host, port, agent: this.#agent(name, options.insecure ?? false) };
   }
 
-  #agent(node: string, insecure: boolean): https.Agent {
+  #agent(node: string, insecure: boolean): TlsAgent {
     const key = `${node}/${insecure}`;
     let agent = this.#agents.get(key);
     if (!agent) {
@@ -74,7 +75,7 @@ export interface Outgoing {
   readonly url: URL;
   readonly method: string;
   readonly headers: OutgoingHttpHeaders;
-  readonly agent?: http.Agent | undefined;
+  readonly agent?: Agent | undefined;
   readonly body?: Uint8Array | undefined;
   readonly signal: AbortSignal;
 }

@@ -1,8 +1,8 @@
-import http, { type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
-import https from "node:https";
+import type { Agent, IncomingMessage, OutgoingHttpHeaders } from "node:http";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import { badRequest, internalError, serviceUnavailable } from "#api/status.ts";
+import { http, https } from "#lib/node-http.ts";
 import { isUpgrade } from "#lib/upgrade.ts";
 import { type Endpoint } from "../dispatch.ts";
 import { type Answer, type Context } from "../pipeline.ts";
@@ -16,7 +16,7 @@ import { passThrough, refusedUpgrade } from "./upgrades.ts";
 /** A server that requests are passed on to. */
 interface Backend {
   readonly url: URL;
-  readonly agent: http.Agent;
+  readonly agent: Agent;
 }
 
 /** Pods have certificates of their own making, if any: upstream does not check them either. */

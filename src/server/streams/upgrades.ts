@@ -1,4 +1,4 @@
-import { type IncomingMessage } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { type Answer } from "#api/exchange.ts";
 import { badRequest, StatusError } from "#api/status.ts";
 import { type Clock } from "#lib/clock.ts";
