@@ -52,7 +52,7 @@ export function tableFrame(config: RuleConfig): TableFrame {
     ],
     chains: [
       { name: "refuse", rules: ["meta l4proto tcp reject with tcp reset", "reject"] },
-      { name: "mark-own", rules: [`meta mark set meta mark | ${masqueradeMark}`] },
+      { name: "mark-masquerade", rules: [`meta mark set meta mark | ${masqueradeMark}`] },
       { name: "services", rules: serviceRules(config) },
       { name: "refusals", rules: refusalRules(config) },
       { name: "nat-prerouting", hook: "type nat hook prerouting priority -100;", rules: ["jump services"] },
@@ -75,7 +75,7 @@ export const settingSet = (setting: string): string => `changed/${setting}`;
 const addressType = (family: "ip" | "ip6"): string => (family === "ip" ? "ipv4_addr" : "ipv6_addr");
 
 const serviceRules = ({ family, clusterCidr }: RuleConfig): string[] => [
-  `${family} daddr @cluster-ips ${family} saddr != ${clusterCidr} jump mark-own`,
+  `${family} daddr @cluster-ips ${family} saddr != ${clusterCidr} jump mark-masquerade`,
   `${family} daddr . meta l4proto . th dport vmap @service-ips`,
   "fib daddr type local meta l4proto . th dport vmap @node-ports",
 ];
@@ -189,13 +189,13 @@ function* chainsOf({ family, clusterCidr }: Family, port: PortPlan, id: string):
 
 /** With the policy Local, outside clients stay on this node and keep their address; our own go where they like. */
 function externalRules({ family, clusterCidr }: Family, port: PortPlan, id: string): string[] {
-  if (!port.externalLocal) return ["jump mark-own", `goto svc/${id}`];
+  if (!port.externalLocal) return ["jump mark-masquerade", `goto svc/${id}`];
   const own =
     port.cluster.length === 0
       ? []
       : [
           `${family} saddr ${clusterCidr} goto svc/${id}`,
-          "fib saddr type local jump mark-own",
+          "fib saddr type local jump mark-masquerade",
           `fib saddr type local goto svc/${id}`,
         ];
   return port.local.length > 0 ? [...own, `goto local/${id}`] : own;

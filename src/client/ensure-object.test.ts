@@ -1,0 +1,35 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ConfigMap } from "#api/core/config-map.ts";
+import { staleObject } from "#api/status.ts";
+import { MemoryApi } from "#testing/memory-api.ts";
+import { createVirtualClock } from "#testing/virtual-clock.ts";
+import { ensureObject } from "./ensure-object.ts";
+
+const wanted = (value: string) => ({
+  ...{ namespace: "default", name: "one" },
+  object: { metadata: { namespace: "default", name: "one" }, data: { value } },
+  update: (current: ConfigMap) => ({ ...current, data: { value } }),
+});
+
+test("ensureObject() creates, changes, and leaves alone what is right", async () => {
+  const api = new MemoryApi([ConfigMap], createVirtualClock());
+
+  await ensureObject(api.client, ConfigMap, wanted("a"));
+  assert.deepEqual((await ensureObject(api.client, ConfigMap, wanted("b"))).data, { value: "b" });
+  const { revision } = api;
+  await ensureObject(api.client, ConfigMap, wanted("b"));
+
+  assert.equal(api.revision, revision);
+});
+
+test("ensureObject() tries again where somebody else was faster", async () => {
+  const api = new MemoryApi([ConfigMap], createVirtualClock());
+  await ensureObject(api.client, ConfigMap, wanted("a"));
+  let refusals = 2;
+  api.intercept = ({ method }) => {
+    if (method === "PUT" && refusals-- > 0) throw staleObject(ConfigMap, "one");
+  };
+
+  assert.deepEqual((await ensureObject(api.client, ConfigMap, wanted("b"))).data, { value: "b" });
+});

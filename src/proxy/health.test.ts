@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { test } from "node:test";
+import { silentLog } from "#lib/log.ts";
+import { HealthPorts } from "./health.ts";
+import { type ServicePlan } from "./service-map.ts";
+
+const plan = (port: number, localEndpoints: number): ServicePlan => ({
+  ...{ namespace: "default", name: "web", ports: [], health: { port, localEndpoints } },
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  return typeof address === "object" && address ? address.port : 0;
+}
+
+test("a health port says whether this node has endpoints, for as long as the service wants it", async () => {
+  await using health = new HealthPorts("127.0.0.1", silentLog);
+  const port = await freePort();
+  const ask = () => fetch(`http://127.0.0.1:${port}/`, { headers: { connection: "close" } });
+
+  health.update([plan(port, 2)]);
+  const good = await ask();
+  assert.equal(good.status, 200);
+  assert.deepEqual(await good.json(), {
+    service: { namespace: "default", name: "web" },
+    localEndpoints: 2,
+    serviceProxyHealthy: true,
+  });
+
+  health.update([plan(port, 0)]);
+  assert.equal((await ask()).status, 503);
+
+  health.update([]);
+  await assert.rejects(ask());
+});

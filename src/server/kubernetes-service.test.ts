@@ -1,0 +1,24 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Service } from "#api/core/service.ts";
+import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
+import { MemoryApi } from "#testing/memory-api.ts";
+import { createVirtualClock } from "#testing/virtual-clock.ts";
+import { ensureKubernetesService } from "./kubernetes-service.ts";
+
+test("the API server is the service kubernetes, wherever it listens now", async () => {
+  const api = new MemoryApi([Service, EndpointSlice], createVirtualClock());
+  const place = { clusterIP: "10.96.0.1", address: "192.0.2.1", port: 6443 };
+
+  await ensureKubernetesService(api.client, place);
+  await ensureKubernetesService(api.client, { ...place, port: 7443 });
+
+  const ref = { namespace: "default", name: "kubernetes" };
+  const service = await api.client.get(Service, ref);
+  const slice = await api.client.get(EndpointSlice, ref);
+  assert.equal(service.spec.clusterIP, "10.96.0.1");
+  assert.deepEqual(service.spec.ports, [{ name: "https", port: 443, protocol: "TCP", targetPort: 7443 }]);
+  assert.equal(slice.metadata.labels?.["kubernetes.io/service-name"], "kubernetes");
+  assert.deepEqual(slice.endpoints[0]?.addresses, ["192.0.2.1"]);
+  assert.equal(slice.ports?.[0]?.port, 7443);
+});
