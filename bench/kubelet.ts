@@ -18,7 +18,8 @@ const spec = {
   terminationGracePeriodSeconds: 1,
   containers: [{ name: "main", image: busyboxImage, command: ["sh", "-c", script] }],
 };
-const isReady = ({ status }: Pod) => status.conditions?.some(({ type, status: s }) => type === "Ready" && s === "True") ?? false;
+const isReady = ({ status }: Pod) =>
+  status.conditions?.some(({ type, status: s }) => type === "Ready" && s === "True") ?? false;
 const log = flags.verbose ? jsonLog((line) => process.stderr.write(line), "debug") : silentLog;
 const report = (name: string, times: readonly number[]) => {
   const sorted = times.toSorted((a, b) => a - b);

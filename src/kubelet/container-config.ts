@@ -45,7 +45,11 @@ export function containerConfig(input: ContainerInput): ContainerConfig {
     mounts: withMessageFile(input),
     devices: [],
     labels: containerLabels(pod, container),
-    annotations: containerAnnotations(pod, container, { restartCount, messageFile }),
+    annotations: containerAnnotations(pod, container, {
+      restartCount,
+      messageFile,
+      ...imageNames(image, container.image ?? ""),
+    }),
     logPath: logPathOf(container.name, restartCount),
     stdin: container.stdin ?? false,
     stdinOnce: container.stdinOnce ?? false,

@@ -1,34 +1,456 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Lease } from "#api/coordination/lease.ts";
+import { ConfigMap } from "#api/core/config-map.ts";
+import { Event } from "#api/core/event.ts";
+import { Node } from "#api/core/node.ts";
 import { Pod } from "#api/core/pod.ts";
+import type { InputOf } from "#api/resource.ts";
+import { silentLog } from "#lib/log.ts";
 import { seededRandom } from "#lib/random.ts";
-import { startCluster } from "#testing/start-cluster.ts";
+import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
 import { Kubelet } from "./kubelet.ts";
 import { simulatedMachine } from "./machine.ts";
 import { SimulatedRuntime, type SimulationHooks } from "./runtime/simulated.ts";
 
-async function aCluster(hooks: SimulationHooks = {}) {
-  const cluster = await startCluster({
-    components: (deps) => {
-      const random = seededRandom(7);
-      const runtime = new SimulatedRuntime({ clock: deps.clock, random, podCidr: "10.244.0.0/24", hooks });
-      const machine = simulatedMachine("node-1", "10.0.0.1");
-      const kubelet = new Kubelet({ ...deps, nodeName: "node-1", runtime, machine, random });
-      return [(signal) => kubelet.run(signal)];
-    },
-  });
-  return cluster;
+interface SimulatedNode extends AsyncDisposable {
+  readonly cluster: TestCluster;
+  readonly runtime: SimulatedRuntime;
+  readonly kubelet: Kubelet;
+  restartKubelet(): Promise<void>;
+  create(name: string, spec: InputOf<Pod>["spec"], annotations?: Record<string, string>): Promise<Pod>;
+  get(name: string): Promise<Pod>;
+  reasons(name: string): Promise<string[]>;
 }
 
-test("a pod runs and becomes ready", async () => {
-  await using cluster = await aCluster();
-  const spec = { containers: [{ name: "web", image: "nginx:1" }] };
+async function aNode(hooks: SimulationHooks = {}): Promise<SimulatedNode> {
+  const cluster = await startCluster();
+  const random = seededRandom(7);
+  const { clock, api } = cluster;
+  const runtime = new SimulatedRuntime({ clock, random, podCidr: "10.244.0.0/24", hooks });
+  const start = () => {
+    const stop = new AbortController();
+    const machine = simulatedMachine("node-1", "10.0.0.1");
+    const client = cluster.clientFor({ name: "system:node:node-1", groups: ["system:nodes", "system:authenticated"] });
+    const { informers, recorder } = api;
+    const log = silentLog;
+    const options = { client, informers, recorder, clock, log, nodeName: "node-1", runtime, machine, random };
+    const kubelet = new Kubelet(options);
+    const ended = kubelet.run(stop.signal);
+    return {
+      kubelet,
+      async stop() {
+        stop.abort(new Error("the node ends"));
+        await ended;
+      },
+    };
+  };
+  let running = start();
   await cluster.settle();
+  const { client } = cluster;
+  return {
+    cluster,
+    runtime,
+    get kubelet() {
+      return running.kubelet;
+    },
+    async restartKubelet() {
+      await running.stop();
+      running = start();
+    },
+    create: (name, spec, annotations = {}) =>
+      client.create(Pod, { metadata: { namespace: "default", name, annotations }, spec: spec ?? {} }),
+    get: (name) => client.get(Pod, { namespace: "default", name }),
+    async reasons(name) {
+      const events = await cluster.list(Event, "default");
+      const own = events.filter(({ involvedObject }) => involvedObject.name === name);
+      return own.map(({ reason }) => reason ?? "");
+    },
+    async [Symbol.asyncDispose]() {
+      await running.stop();
+      await cluster[Symbol.asyncDispose]();
+    },
+  };
+}
 
-  await cluster.apply(Pod, { metadata: { namespace: "default", name: "web" }, spec });
-  await cluster.settle();
+const container = (name: string, more: object = {}) => ({ name, image: "app:1", ...more });
+const web = { containers: [container("web")] };
+const ok = { stdout: new Uint8Array(0), stderr: new Uint8Array(0), exitCode: 0 };
+const statusOf = ({ status }: Pod, name = "web") =>
+  [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])].find((one) => one.name === name);
+const isReady = ({ status }: Pod) =>
+  status.conditions?.some((condition) => condition.type === "Ready" && condition.status === "True") ?? false;
 
-  const [pod] = await cluster.list(Pod);
-  console.log(JSON.stringify(pod, null, 1));
-  assert.equal(pod?.status.phase, "Running");
+test("a pod is placed, runs, becomes ready and tells of it", async () => {
+  await using node = await aNode();
+
+  await node.create("web", web);
+  await node.cluster.settle();
+
+  const pod = await node.get("web");
+  assert.equal(pod.status.phase, "Running");
+  assert(isReady(pod));
+  assert.equal(pod.status.podIP, "10.244.0.2");
+  assert.deepEqual(await node.reasons("web"), ["Scheduled", "Pulling", "Pulled", "Created", "Started"]);
+});
+
+test("the steps of a start are hops of the apply that caused them", async () => {
+  await using node = await aNode();
+
+  await node.create("web", web);
+  await node.cluster.settle();
+
+  const object = { resource: "pods", namespace: "default", name: "web" };
+  const { recorder } = node.cluster.api;
+  const hops = recorder.byObject(object).filter(({ hop }) => hop === "run");
+  assert.deepEqual(
+    new Set(hops.map(({ facts }) => facts?.step)),
+    new Set(["volumes", "sandbox", "image", "create", "start", "ready"]),
+  );
+  const created = recorder.byObject(object).find(({ hop }) => hop === "persist" || hop === "authenticate");
+  assert.equal(new Set([...hops, ...(created ? [created] : [])].map(({ traceId }) => traceId)).size, 1);
+});
+
+test("the node registers itself and stays alive by its lease", async () => {
+  await using node = await aNode();
+  const { cluster } = node;
+
+  const [registered] = await cluster.list(Node);
+  const [lease] = await cluster.list(Lease, "kube-node-lease");
+  await cluster.clock.advance(60_000);
+  const [later] = await cluster.list(Lease, "kube-node-lease");
+
+  assert.equal(registered?.metadata.labels?.["kubernetes.io/hostname"], "node-1");
+  const conditions = registered?.status.conditions?.map(({ type, status, reason }) => [type, status, reason].join(" "));
+  assert.deepEqual(conditions, [
+    "MemoryPressure False KubeletHasSufficientMemory",
+    "DiskPressure False KubeletHasNoDiskPressure",
+    "PIDPressure False KubeletHasSufficientPID",
+    "Ready True KubeletReady",
+  ]);
+  assert.equal(lease?.spec.holderIdentity, "node-1");
+  assert.notEqual(lease?.spec.renewTime, later?.spec.renewTime);
+});
+
+test("a pod that is deleted ends, and nothing is left of it", async () => {
+  await using node = await aNode();
+  await node.create("web", web);
+  await node.cluster.settle();
+
+  await node.cluster.client.delete(Pod, { namespace: "default", name: "web" });
+  await node.cluster.settle();
+
+  assert.deepEqual(await node.cluster.list(Pod), []);
+  assert.deepEqual(await node.runtime.listSandboxes(), []);
+  assert.deepEqual(await node.runtime.listContainers(), []);
+  assert((await node.reasons("web")).includes("Killing"));
+  assert.deepEqual(node.kubelet.handle.pods(), []);
+});
+
+test("a pod that was deleted by force is ended all the same", async () => {
+  await using node = await aNode();
+  await node.create("web", web);
+  await node.cluster.settle();
+
+  await node.cluster.client.delete(Pod, { namespace: "default", name: "web" }, { gracePeriodSeconds: 0 });
+  await node.cluster.settle();
+
+  assert.deepEqual(await node.runtime.listSandboxes(), []);
+});
+
+test("a container that crashes is restarted after 10 s, 20 s, 40 s", async () => {
+  const starts: number[] = [];
+  await using node = await aNode({
+    startContainer: () => void starts.push(node.cluster.clock.now()),
+    ending: () => ({ afterMs: 1000, exitCode: 1 }),
+  });
+
+  await node.create("web", web);
+  await node.cluster.clock.advance(30_000);
+
+  const waiting = await node.get("web");
+  assert.equal(waiting.status.phase, "Running");
+  const { name, uid } = waiting.metadata;
+  const message = `back-off 20s restarting failed container=web pod=${name}_default(${uid})`;
+  assert.deepEqual(statusOf(waiting)?.state.waiting, { reason: "CrashLoopBackOff", message });
+  assert.equal(statusOf(waiting)?.lastState.terminated?.exitCode, 1);
+  await node.cluster.clock.advance(60_000);
+
+  const pauses = starts.slice(1).map((at, index) => at - (starts[index] ?? 0));
+  assert.deepEqual(pauses.slice(0, 4), [1000, 11_000, 21_000, 41_000]);
+  assert.equal(statusOf(await node.get("web"))?.restartCount, 4);
+  assert((await node.reasons("web")).includes("BackOff"));
+});
+
+test("a pod that runs once succeeds", async () => {
+  await using node = await aNode({ ending: () => ({ afterMs: 1000, exitCode: 0 }) });
+
+  await node.create("job", { ...web, restartPolicy: "Never" });
+  await node.cluster.settle();
+
+  const pod = await node.get("job");
+  assert.equal(pod.status.phase, "Succeeded");
+  assert.equal(statusOf(pod)?.state.terminated?.reason, "Completed");
+  assert.equal(pod.status.podIP, "10.244.0.2");
+  assert((await node.runtime.listSandboxes()).every(({ state }) => state === "notReady"));
+});
+
+test("init containers run one after another, then the rest, and a sidecar ends last", async () => {
+  const order: string[] = [];
+  await using node = await aNode({
+    startContainer: ({ name }) => void order.push(name),
+    ending: ({ name }) => (name.startsWith("init") ? { afterMs: 100, exitCode: 0 } : undefined),
+  });
+
+  const side = container("side", { restartPolicy: "Always" });
+  await node.create("web", { ...web, initContainers: [container("init-1"), side, container("init-2")] });
+  await node.cluster.settle();
+
+  assert.deepEqual(order, ["init-1", "side", "init-2", "web"]);
+  const pod = await node.get("web");
+  assert(isReady(pod));
+  assert.deepEqual([statusOf(pod, "init-1")?.ready, statusOf(pod, "side")?.ready], [true, true]);
+});
+
+test("a readiness probe decides when a pod is ready, and when it is not any more", async () => {
+  let exitCode = 1;
+  await using node = await aNode({ exec: () => ({ ...ok, exitCode }) });
+  const readinessProbe = { exec: { command: ["check"] }, periodSeconds: 5, failureThreshold: 2 };
+  await node.create("web", { containers: [container("web", { readinessProbe })] });
+  await node.cluster.clock.advance(20_000);
+  const before = await node.get("web");
+
+  exitCode = 0;
+  await node.cluster.clock.advance(6000);
+  const during = await node.get("web");
+  exitCode = 1;
+  await node.cluster.clock.advance(6000);
+  const once = await node.get("web");
+  await node.cluster.clock.advance(6000);
+  const after = await node.get("web");
+
+  assert.deepEqual([before, during, once, after].map(isReady), [false, true, true, false]);
+  assert.equal(statusOf(after)?.restartCount, 0);
+  assert((await node.reasons("web")).includes("Unhealthy"));
+});
+
+test("a liveness probe that fails restarts the container", async () => {
+  let exitCode = 0;
+  await using node = await aNode({ exec: () => ({ ...ok, exitCode }) });
+  const livenessProbe = { exec: { command: ["check"] }, periodSeconds: 5, failureThreshold: 2 };
+  await node.create("web", { containers: [container("web", { livenessProbe })] });
+  await node.cluster.clock.advance(12_000);
+  assert.equal(statusOf(await node.get("web"))?.restartCount, 0);
+
+  exitCode = 1;
+  await node.cluster.clock.advance(11_000);
+  exitCode = 0;
+  await node.cluster.clock.advance(30_000);
+
+  const pod = await node.get("web");
+  assert.equal(statusOf(pod)?.restartCount, 1);
+  assert(isReady(pod));
+  const events = await node.cluster.list(Event, "default");
+  const killing = events.find(({ reason }) => reason === "Killing");
+  assert.equal(killing?.message, "Container web failed liveness probe, will be restarted");
+});
+
+test("a startup probe holds the others back, and restarts what never starts", async () => {
+  let exitCode = 1;
+  await using node = await aNode({ exec: () => ({ ...ok, exitCode }) });
+  const startupProbe = { exec: { command: ["check"] }, periodSeconds: 2, failureThreshold: 5 };
+  const livenessProbe = { exec: { command: ["check"] }, periodSeconds: 1, failureThreshold: 1 };
+  await node.create("web", { containers: [container("web", { startupProbe, livenessProbe })] });
+  await node.cluster.clock.advance(5000);
+  const starting = await node.get("web");
+  await node.cluster.clock.advance(6000);
+  const restarted = await node.get("web");
+
+  exitCode = 0;
+  await node.cluster.clock.advance(15_000);
+  const started = await node.get("web");
+
+  assert.deepEqual([statusOf(starting)?.started, statusOf(starting)?.restartCount], [false, 0]);
+  assert.equal(statusOf(restarted)?.restartCount, 1);
+  assert.deepEqual([statusOf(started)?.started, isReady(started)], [true, true]);
+});
+
+test("an image that cannot be had is tried again, ever more rarely", async () => {
+  let isThere = false;
+  const tries: number[] = [];
+  await using node = await aNode({
+    pullImage() {
+      tries.push(node.cluster.clock.now());
+      if (!isThere) throw new Error("no such image");
+    },
+  });
+  await node.create("web", web);
+  await node.cluster.clock.advance(500);
+  const first = statusOf(await node.get("web"))?.state.waiting;
+  await node.cluster.clock.advance(40_000);
+  const second = statusOf(await node.get("web"))?.state.waiting;
+
+  isThere = true;
+  await node.cluster.clock.advance(40_000);
+
+  assert.deepEqual(first, { reason: "ErrImagePull", message: "no such image" });
+  assert.equal(second?.reason, "ImagePullBackOff");
+  assert.equal(second?.message, 'Back-off pulling image "app:1": ErrImagePull: no such image');
+  const pauses = tries.slice(1).map((at, index) => at - (tries[index] ?? 0));
+  assert.deepEqual(pauses.slice(0, 2), [10_000, 20_000]);
+  assert(isReady(await node.get("web")));
+});
+
+test("a container whose config map is missing starts as soon as it is there", async () => {
+  await using node = await aNode();
+  const env = [{ name: "A", valueFrom: { configMapKeyRef: { name: "settings", key: "a" } } }];
+  await node.create("web", { containers: [container("web", { env })] });
+  await node.cluster.settle();
+  const before = statusOf(await node.get("web"))?.state.waiting;
+
+  await node.cluster.client.create(ConfigMap, {
+    metadata: { namespace: "default", name: "settings" },
+    data: { a: "1" },
+  });
+  await node.cluster.clock.advance(10);
+
+  assert.deepEqual(before, { reason: "CreateContainerConfigError", message: 'configmap "settings" not found' });
+  assert(isReady(await node.get("web")));
+});
+
+test("a sandbox that cannot be made is tried again", async () => {
+  let failures = 2;
+  await using node = await aNode({
+    runSandbox() {
+      if (failures-- > 0) throw new Error("no address left");
+    },
+  });
+
+  await node.create("web", web);
+  await node.cluster.settle();
+
+  assert(isReady(await node.get("web")));
+  const events = await node.cluster.list(Event, "default");
+  const failed = events.find(({ reason }) => reason === "FailedCreatePodSandBox");
+  assert.equal(failed?.message, "Failed to create pod sandbox: no address left");
+});
+
+test("a sandbox that is lost is made anew, with its containers", async () => {
+  await using node = await aNode();
+  await node.create("web", web);
+  await node.cluster.settle();
+  const [sandbox] = await node.runtime.listSandboxes();
+
+  await node.runtime.stopSandbox(sandbox?.id ?? "");
+  await node.cluster.settle();
+
+  const pod = await node.get("web");
+  assert(isReady(pod));
+  assert.equal(statusOf(pod)?.restartCount, 1);
+  assert((await node.reasons("web")).includes("SandboxChanged"));
+});
+
+test("a pod that lasts too long is ended", async () => {
+  await using node = await aNode();
+
+  await node.create("web", { ...web, activeDeadlineSeconds: 30 });
+  await node.cluster.clock.advance(20_000);
+  const before = await node.get("web");
+  await node.cluster.settle();
+
+  assert.equal(before.status.phase, "Running");
+  const { phase, reason } = (await node.get("web")).status;
+  assert.deepEqual([phase, reason], ["Failed", "DeadlineExceeded"]);
+});
+
+test("a postStart hook that fails ends the container", async () => {
+  let exitCode = 1;
+  await using node = await aNode({ exec: () => ({ ...ok, exitCode }) });
+  const lifecycle = { postStart: { exec: { command: ["hook"] } } };
+  await node.create("web", { containers: [container("web", { lifecycle })] });
+  await node.cluster.clock.advance(5000);
+  const before = await node.get("web");
+
+  exitCode = 0;
+  await node.cluster.settle();
+
+  assert(!isReady(before));
+  assert(isReady(await node.get("web")));
+  assert((await node.reasons("web")).includes("FailedPostStartHook"));
+});
+
+test("a preStop hook has the grace period, and counts in it", async () => {
+  await using node = await aNode();
+  const lifecycle = { preStop: { sleep: { seconds: 5 } } };
+  await node.create("web", { containers: [container("web", { lifecycle })], terminationGracePeriodSeconds: 10 });
+  await node.cluster.settle();
+
+  await node.cluster.client.delete(Pod, { namespace: "default", name: "web" });
+  await node.cluster.clock.advance(4900);
+  const running = (await node.runtime.listContainers()).filter(({ state }) => state === "running");
+  await node.cluster.clock.advance(200);
+
+  assert.equal(running.length, 1);
+  assert.deepEqual(await node.cluster.list(Pod), []);
+});
+
+test("a kubelet that starts again takes over what runs, and restarts nothing", async () => {
+  const started: string[] = [];
+  await using node = await aNode({ startContainer: ({ name }) => void started.push(name) });
+  const readinessProbe = { exec: { command: ["check"] } };
+  await node.create("web", { containers: [container("web", { readinessProbe })] });
+  await node.cluster.settle();
+  const before = await node.get("web");
+
+  await node.restartKubelet();
+  await node.cluster.settle();
+
+  const after = await node.get("web");
+  assert.deepEqual(started, ["web"]);
+  assert.deepEqual(statusOf(after), statusOf(before));
+  assert.deepEqual(after.status, before.status);
+});
+
+test("a kubelet that starts again ends pods that were deleted meanwhile", async () => {
+  await using node = await aNode();
+  await node.create("web", web);
+  await node.create("other", web);
+  await node.cluster.settle();
+
+  const restarted = node.restartKubelet();
+  await node.cluster.client.delete(Pod, { namespace: "default", name: "web" }, { gracePeriodSeconds: 0 });
+  await restarted;
+  await node.cluster.settle();
+
+  const left = (await node.runtime.listSandboxes()).map(({ pod }) => pod.name);
+  assert.deepEqual(left, ["other"]);
+});
+
+test("an ephemeral container joins a running pod", async () => {
+  await using node = await aNode();
+  await node.create("web", web);
+  await node.cluster.settle();
+  const pod = await node.get("web");
+
+  const ephemeralContainers = [{ name: "debug", image: "tool:1", targetContainerName: "web" }];
+  const changed = { ...pod, spec: { ...pod.spec, ephemeralContainers } };
+  await node.cluster.client.update(Pod, changed, { subresource: "ephemeralcontainers" });
+  await node.cluster.settle();
+
+  const after = await node.get("web");
+  assert(after.status.ephemeralContainerStatuses?.[0]?.state.running);
+  assert.equal(statusOf(after)?.restartCount, 0);
+});
+
+test("an image that is changed replaces the container", async () => {
+  await using node = await aNode();
+  await node.create("web", web);
+  await node.cluster.settle();
+
+  const body = [{ op: "replace", path: "/spec/containers/0/image", value: "app:2" }];
+  await node.cluster.client.patch(Pod, { namespace: "default", name: "web" }, { type: "json", body });
+  await node.cluster.settle();
+
+  const status = statusOf(await node.get("web"));
+  assert.deepEqual([status?.image, status?.restartCount], ["app:2", 1]);
 });

@@ -14,6 +14,8 @@ export const labels = {
   terminationMessagePath: "io.kubernetes.container.terminationMessagePath",
   terminationMessagePolicy: "io.kubernetes.container.terminationMessagePolicy",
   terminationMessageFile: "orlop.dev/termination-message-file",
+  image: "orlop.dev/image",
+  imageId: "orlop.dev/image-id",
   gracePeriod: "io.kubernetes.pod.terminationGracePeriod",
   configSource: "kubernetes.io/config.source",
   configSeen: "kubernetes.io/config.seen",
@@ -39,18 +41,23 @@ export const containerLabels = (pod: Pod, container: AnyContainer): Labels => ({
 
 export interface ContainerNotes {
   readonly restartCount: number;
+  /** The image's names as the status shows them: the runtime may call it otherwise later. */
+  readonly image: string;
+  readonly imageId: string;
   readonly messageFile: string | undefined;
 }
 export const containerAnnotations = (
   pod: Pod,
   container: AnyContainer,
-  { restartCount, messageFile }: ContainerNotes,
+  { restartCount, image, imageId, messageFile }: ContainerNotes,
 ): Labels => ({
   [labels.hash]: containerHash(container),
   [labels.restartCount]: String(restartCount),
   [labels.terminationMessagePath]: container.terminationMessagePath,
   [labels.terminationMessagePolicy]: container.terminationMessagePolicy,
   [labels.gracePeriod]: String(pod.spec.terminationGracePeriodSeconds),
+  [labels.image]: image,
+  [labels.imageId]: imageId,
   ...(messageFile === undefined ? {} : { [labels.terminationMessageFile]: messageFile }),
 });
 

@@ -1,0 +1,176 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { after, before, suite, test } from "node:test";
+import { ConfigMap } from "#api/core/config-map.ts";
+import { Event } from "#api/core/event.ts";
+import { Pod } from "#api/core/pod.ts";
+import { Secret } from "#api/core/secret.ts";
+import type { InputOf } from "#api/resource.ts";
+import { mountsUnder } from "#lib/mounts.ts";
+import { busyboxImage, type RealNode, realNodeName, startRealNode } from "#testing/real-node.ts";
+
+const container = (script: string, more: object = {}) => ({
+  name: "main",
+  image: busyboxImage,
+  command: ["sh", "-c", script],
+  ...more,
+});
+/** Ends at once when it is told to. */
+const waits = "trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done";
+const isReady = ({ status }: Pod) =>
+  status.conditions?.some((condition) => condition.type === "Ready" && condition.status === "True") ?? false;
+const statusOf = ({ status }: Pod, name = "main") =>
+  [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])].find((one) => one.name === name);
+const isRunningAgain = (pod: Pod) =>
+  (statusOf(pod)?.restartCount ?? 0) > 0 && statusOf(pod)?.state.running !== undefined;
+
+suite("a kubelet with real containers", { timeout: 120_000 }, () => {
+  let node: RealNode;
+  before(async () => {
+    node = await startRealNode();
+  });
+  after(async () => {
+    await node[Symbol.asyncDispose]();
+  });
+
+  const create = (name: string, spec: InputOf<Pod>["spec"]) =>
+    node.client.create(Pod, { metadata: { namespace: "default", name }, spec: { nodeName: realNodeName, ...spec } });
+  const remove = async (name: string) => {
+    await node.client.delete(Pod, { namespace: "default", name });
+    await node.podGone(name);
+  };
+  const logsOf = async (name: string, previous = false) => {
+    const options = { follow: false, previous, timestamps: false, signal: new AbortController().signal };
+    const log = await node.kubelet.handle.logs({ namespace: "default", name }, "main", options);
+    return Buffer.concat(await Array.fromAsync(log)).toString();
+  };
+  const run = async (name: string, ...command: string[]) => {
+    const { stdout } = await node.kubelet.handle.run({ namespace: "default", name }, "main", command);
+    return Buffer.from(stdout).toString();
+  };
+
+  test("a pod has its volumes, variables, init container and probes, and follows its config map", async () => {
+    const { client } = node;
+    await client.create(ConfigMap, { metadata: { namespace: "default", name: "settings" }, data: { a: "one" } });
+    await client.create(Secret, {
+      metadata: { namespace: "default", name: "login" },
+      stringData: { password: "pass" },
+    });
+    const env = [
+      { name: "SECRET", valueFrom: { secretKeyRef: { name: "login", key: "password" } } },
+      { name: "IP", valueFrom: { fieldRef: { fieldPath: "status.podIP" } } },
+      { name: "BOTH", value: "$(SECRET)-$(SETTINGS_a)" },
+    ];
+    const mounts = [
+      { name: "settings", mountPath: "/settings" },
+      { name: "login", mountPath: "/login" },
+      { name: "scratch", mountPath: "/scratch" },
+    ];
+    const serve =
+      "echo $BOTH; cd /scratch; mkdir -p www; cp from-init www/; httpd -f -p 8080 -h www & trap 'exit 0' TERM; wait";
+    await create("whole", {
+      initContainers: [container("echo init > /scratch/from-init", { name: "init", volumeMounts: mounts })],
+      containers: [
+        container(serve, {
+          env,
+          envFrom: [{ prefix: "SETTINGS_", configMapRef: { name: "settings" } }],
+          volumeMounts: mounts,
+          readinessProbe: { httpGet: { path: "/from-init", port: 8080 } },
+          livenessProbe: { exec: { command: ["test", "-e", "/scratch/from-init"] } },
+          startupProbe: { tcpSocket: { port: 8080 }, periodSeconds: 1, failureThreshold: 30 },
+          resources: { requests: { cpu: "10m" }, limits: { memory: "64Mi" } },
+        }),
+      ],
+      volumes: [
+        { name: "settings", configMap: { name: "settings" } },
+        { name: "login", secret: { secretName: "login" } },
+        { name: "scratch", emptyDir: {} },
+      ],
+    });
+
+    const pod = await node.podWhen("whole", isReady);
+
+    assert.deepEqual([statusOf(pod, "init")?.state.terminated?.exitCode, pod.status.qosClass], [0, "Burstable"]);
+    assert.equal(await logsOf("whole"), "pass-one\n");
+    assert.equal(await run("whole", "cat", "/settings/a", "/login/password"), "onepass");
+    assert.match(await run("whole", "cat", "/etc/hosts"), new RegExp(`^${pod.status.podIP}\\twhole$`, "m"));
+    assert.match(await run("whole", "cat", "/var/run/secrets/kubernetes.io/serviceaccount/token"), /^ey/);
+
+    await client.patch(
+      ConfigMap,
+      { namespace: "default", name: "settings" },
+      { type: "merge", body: { data: { a: "two" } } },
+    );
+    while ((await run("whole", "cat", "/settings/a")) !== "two") await run("whole", "true");
+
+    const { uid } = pod.metadata;
+    await remove("whole");
+    while (existsSync(`${node.dataDir}/kubelet/pods/${uid}`)) await node.runtime.version();
+    assert.deepEqual(await mountsUnder([`${node.dataDir}/kubelet/pods`]), []);
+  });
+
+  test("a container that is killed is restarted, and its last words and logs are kept", async () => {
+    await create("restarts", {
+      containers: [container(`echo life; echo bye > /dev/termination-log; ${waits.replace("exit 0", "exit 3")}`)],
+    });
+    await node.podWhen("restarts", isReady);
+    const [found] = (await node.runtime.listContainers()).filter(({ state }) => state === "running");
+    await node.runtime.stopContainer(found?.id ?? "", 5000);
+
+    const pod = await node.podWhen("restarts", isRunningAgain);
+
+    const status = statusOf(pod);
+    assert.equal(status?.restartCount, 1);
+    const { exitCode, message } = status?.lastState.terminated ?? {};
+    assert.deepEqual([exitCode, message], [3, "bye\n"]);
+    assert.equal(await logsOf("restarts", true), "life\n");
+    await remove("restarts");
+  });
+
+  test("a liveness probe that fails restarts the container", async () => {
+    const livenessProbe = { exec: { command: ["test", "-e", "/tmp/alive"] }, periodSeconds: 1, failureThreshold: 1 };
+    const grace = { ...livenessProbe, initialDelaySeconds: 1, terminationGracePeriodSeconds: 1 };
+    await create("sick", { containers: [container(waits, { livenessProbe: grace })] });
+
+    await node.podWhen("sick", isRunningAgain);
+
+    const { items } = await node.client.list(Event, { namespace: "default" });
+    const told = items.filter(({ involvedObject }) => involvedObject.name === "sick").map(({ reason }) => reason);
+    for (const reason of ["Unhealthy", "Killing"]) assert(told.includes(reason), `no event ${reason}`);
+    await remove("sick");
+  });
+
+  test("a kubelet that starts again takes over what runs", async () => {
+    await create("survivor", { containers: [container(waits)] });
+    const first = await node.podWhen("survivor", isReady);
+
+    await node.restartKubelet();
+    await node.client.patch(Pod, first, { type: "merge", body: { metadata: { labels: { seen: "yes" } } } });
+    const again = await node.podWhen("survivor", (pod) => pod.metadata.labels?.seen === "yes");
+
+    assert.deepEqual(statusOf(again), statusOf(first));
+    await remove("survivor");
+  });
+
+  test("a pod that fails says how, and a pod without its image why", async () => {
+    const fails = container("echo wrong; exit 4", { terminationMessagePolicy: "FallbackToLogsOnError" });
+    await create("fails", { restartPolicy: "Never", containers: [fails] });
+    await create("no-image", { containers: [{ name: "main", image: "orlop.test/none:1", imagePullPolicy: "Never" }] });
+
+    const failed = await node.podWhen("fails", ({ status }) => status.phase === "Failed");
+    const waiting = await node.podWhen(
+      "no-image",
+      (pod) => statusOf(pod)?.state.waiting?.reason === "ErrImageNeverPull",
+    );
+
+    const { exitCode, message, reason } = statusOf(failed)?.state.terminated ?? {};
+    assert.deepEqual([exitCode, message, reason], [4, "wrong\n", "Error"]);
+    assert.equal(
+      statusOf(waiting)?.state.waiting?.message,
+      'Container image "orlop.test/none:1" is not present with pull policy of Never',
+    );
+    await Promise.all([remove("fails"), remove("no-image")]);
+    while ((await readdir(`${node.dataDir}/kubelet/logs`)).length > 0) await node.runtime.version();
+  });
+});
