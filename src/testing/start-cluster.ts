@@ -5,10 +5,12 @@ import { createEventRecorder } from "#client/events.ts";
 import { type AssembledServer, assembleApiServer } from "#cluster/api-server.ts";
 import { bootstrapCluster } from "#cluster/bootstrap.ts";
 import { systemUser } from "#cluster/control-plane.ts";
+import { createSimulatedNodes, type SimulatedNode, type SimulationOptions } from "#cluster/simulated-nodes.ts";
 import { runControllers } from "#controllers/all.ts";
+import { type Clock, systemClock } from "#lib/clock.ts";
 import { signingKey } from "#lib/jwt.ts";
 import { type Log, silentLog } from "#lib/log.ts";
-import { seededRandom } from "#lib/random.ts";
+import { type Random, seededRandom } from "#lib/random.ts";
 import { runTogether, type Task } from "#lib/tasks.ts";
 import { createAuthority, createKey, keyToPem } from "#lib/x509.ts";
 import { type Informers } from "#runtime/informer.ts";
@@ -31,40 +33,72 @@ export interface ClusterOptions {
   readonly historyLimits?: HistoryLimits;
   /** false: only the API server, and what a test writes stays as it wrote it. */
   readonly controllers?: boolean;
+  /** How many simulated nodes there are: `node-1`, `node-2`… Their pods become ready, and exist only as state. Default 0. */
+  readonly nodes?: number;
+  /** What those nodes are like, and what happens on them. */
+  readonly simulation?: SimulationOptions;
+  /** `system`: time passes as it does outside. Default: it stands still until the test moves it. */
+  readonly clock?: "virtual" | "system";
   /** Components of the caller's own, which run beside the others until the cluster ends. */
   components?(deps: RunDeps): readonly Task[];
 }
 
 /** A whole control plane in this process: the real server and controllers, no socket, no disk, no waiting. */
-export interface TestCluster extends AsyncDisposable {
+export interface TestCluster<C extends Clock = VirtualClock> extends AsyncDisposable {
   /** Through all gates, as an administrator. */
   readonly client: Client;
   readonly informers: Informers;
-  readonly clock: VirtualClock;
+  readonly clock: C;
   readonly store: Store;
   readonly api: AssembledServer;
   readonly verdicts: Verdicts;
+  /** The simulated ones; each can be stopped and started. */
+  readonly nodes: readonly SimulatedNode[];
   clientFor(user: UserInfo): Client;
   /** Server-side apply, by force. */
   apply<T extends ApiObject>(resource: Resource<T>, object: InputOf<T>): Promise<T>;
   /** All objects of a kind, or those of one namespace, in the order of their names. */
   list<T extends ApiObject>(resource: Resource<T>, namespace?: string): Promise<readonly T[]>;
-  /** Lets virtual time run until no queue holds work and nothing has changed for a while. */
+  /** Lets time run until no queue holds work and nothing has changed for a while. */
   settle(options?: SettleOptions): Promise<void>;
+  /** Lets time run until the condition holds; throws if it does not within the limit, by default an hour. */
+  until(condition: () => boolean | Promise<boolean>, limitMs?: number): Promise<void>;
 }
 
 export interface SettleOptions {
-  /** Virtual time without a change after which the cluster has settled; heartbeats and events are no changes. */
+  /** Time without a change after which the cluster has settled; heartbeats and events are no changes. */
   readonly quietMs?: number;
-  /** Virtual time after which it never will. */
+  /** Time after which it never will. */
   readonly limitMs?: number;
 }
 
 /** Objects that readers share are frozen from here on, so that a component which changes one fails. */
-export async function startCluster(options: ClusterOptions = {}): Promise<TestCluster> {
+export async function startCluster(options?: ClusterOptions & { readonly clock?: "virtual" }): Promise<TestCluster>;
+export async function startCluster(options: ClusterOptions & { readonly clock: "system" }): Promise<TestCluster<Clock>>;
+export async function startCluster(options: ClusterOptions = {}): Promise<TestCluster | TestCluster<Clock>> {
+  if (options.clock === "system") {
+    const time = { settle: { ...liveSettling, clock: systemClock }, until: waitUntil };
+    return await startOn(systemClock, options, time);
+  }
+  const clock = createVirtualClock();
+  const time = {
+    settle: { ...virtualSettling, clock, pass: (ms: number) => clock.advance(ms), rest: () => clock.settle() },
+    until: (condition: Condition, limitMs: number) => clock.runUntil(condition, limitMs),
+  };
+  return await startOn(clock, options, time);
+}
+
+type Condition = () => boolean | Promise<boolean>;
+
+/** How time passes. */
+interface Passing {
+  readonly settle: Pace;
+  until(condition: Condition, limitMs: number): Promise<void>;
+}
+
+async function startOn<C extends Clock>(clock: C, options: ClusterOptions, time: Passing): Promise<TestCluster<C>> {
   sharing.freeze = true;
   const { log = silentLog, seed = 1, historyLimits, controllers = true } = options;
-  const clock = createVirtualClock();
   const random = seededRandom(seed);
   const store = openMemoryStore({ clock, ...(historyLimits ? { limits: historyLimits } : {}) });
   const key = signingKey(keyToPem(createKey()));
@@ -76,19 +110,16 @@ export async function startCluster(options: ClusterOptions = {}): Promise<TestCl
   const queues = new Map<string, WorkQueue<Cause>>();
   const onQueue = (name: string, queue: WorkQueue<Cause>): void => void queues.set(name, queue);
   const { informers, recorder } = api;
-  const clientOf = (name: string): Client => api.clientFor(systemUser(name));
   const base = { informers, clock, log, recorder, onQueue };
-  const events = createEventRecorder(clientOf("kube-scheduler"), { component: "default-scheduler", clock, log });
-  const validity = { notBeforeMs: clock.now(), notAfterMs: clock.now() + authorityLifeMs };
-  const rootCa = createAuthority({ subject: { commonName: "kubernetes" }, ...validity }).certificate;
-  const controlPlane: readonly Task[] = [
-    (stop) => runControllers({ ...base, client: clientOf("kube-controller-manager"), rootCa }, stop),
-    (stop) => runScheduler({ ...base, client: clientOf("kube-scheduler"), random, events, verdicts }, stop),
-  ];
-  const own = options.components?.({ ...base, client: clientOf("test-components") }) ?? [];
-  const running = startTasks([...(controllers ? controlPlane : []), ...own]);
+  const nodes = createSimulatedNodes(options.nodes ?? 0, { ...base, random, clientFor }, options.simulation);
+  const own = options.components?.({ ...base, client: clientOf(api, "test-components") }) ?? [];
+  const plane = controllers ? controlPlane(api, { ...base, random, verdicts }) : [];
+  const running = startTasks([...plane, ...nodes.map(({ run }) => run), ...own]);
 
-  const client = api.clientFor(administrator);
+  function clientFor(user: UserInfo): Client {
+    return api.clientFor(user);
+  }
+  const client = clientFor(administrator);
   return {
     client,
     informers,
@@ -96,17 +127,43 @@ export async function startCluster(options: ClusterOptions = {}): Promise<TestCl
     store,
     api,
     verdicts,
-    clientFor: (user) => api.clientFor(user),
+    nodes,
+    clientFor,
     apply: (resource, object) => client.apply(resource, object, { fieldManager: "test", force: true }),
     list: async (resource, namespace) => (await client.list(resource, namespace ? { namespace } : {})).items,
-    settle: (settleOptions) => settle({ store, clock, queues, running }, settleOptions),
+    settle: (settleOptions) => settle({ store, queues, running, ...time.settle }, settleOptions),
+    async until(condition, limitMs = defaultLimitMs) {
+      const checked = (): boolean | Promise<boolean> => {
+        running.check();
+        return condition();
+      };
+      await time.until(checked, limitMs);
+    },
     async [Symbol.asyncDispose]() {
-      await events[Symbol.asyncDispose]();
       await running.stop();
       await api[Symbol.asyncDispose]();
       await store[Symbol.asyncDispose]();
     },
   };
+}
+
+const clientOf = (api: AssembledServer, name: string): Client => api.clientFor(systemUser(name));
+
+function controlPlane(
+  api: AssembledServer,
+  deps: Omit<RunDeps, "client"> & Pick<AssembledServer, "recorder"> & { random: Random; verdicts: Verdicts },
+): readonly Task[] {
+  const { clock, log } = deps;
+  const validity = { notBeforeMs: clock.now(), notAfterMs: clock.now() + authorityLifeMs };
+  const rootCa = createAuthority({ subject: { commonName: "kubernetes" }, ...validity }).certificate;
+  return [
+    (stop) => runControllers({ ...deps, client: clientOf(api, "kube-controller-manager"), rootCa }, stop),
+    async (stop) => {
+      const client = clientOf(api, "kube-scheduler");
+      await using events = createEventRecorder(client, { component: "default-scheduler", clock, log });
+      await runScheduler({ ...deps, client, events }, stop);
+    },
+  ];
 }
 
 const administrator: UserInfo = { name: "kubernetes-admin", groups: ["system:masters", "system:authenticated"] };
@@ -137,22 +194,29 @@ function startTasks(tasks: readonly Task[]): Running {
   };
 }
 
-interface Settling {
+/** How far and how long to look for changes. */
+interface Pace {
+  readonly clock: Clock;
+  readonly stepMs: number;
+  readonly quietMs: number;
+  pass(ms: number): Promise<void>;
+  /** Lets everything happen that needs no time. */
+  rest(): Promise<void>;
+}
+/** Quiet for longer than the longest pause of anything that is still on its way to what is wanted. */
+const virtualSettling = { stepMs: 1000, quietMs: 15_000 };
+const liveSettling = { stepMs: 20, quietMs: 500, pass: (ms: number) => systemClock.sleep(ms), rest: async () => {} };
+const defaultLimitMs = 3_600_000;
+
+interface Settling extends Pace {
   readonly store: Store;
-  readonly clock: VirtualClock;
   readonly queues: ReadonlyMap<string, WorkQueue<Cause>>;
   readonly running: Running;
 }
 
-const stepMs = 1000;
-/** Longer than the longest pause of anything that is still on its way to what is wanted. */
-const defaultQuietMs = 15_000;
-const defaultLimitMs = 3_600_000;
-
-async function settle(
-  { store, clock, queues, running }: Settling,
-  { quietMs = defaultQuietMs, limitMs = defaultLimitMs }: SettleOptions = {},
-): Promise<void> {
+async function settle(settling: Settling, options: SettleOptions = {}): Promise<void> {
+  const { store, clock, queues, running, stepMs, pass } = settling;
+  const { quietMs = settling.quietMs, limitMs = defaultLimitMs } = options;
   const limit = clock.now() + limitMs;
   let quietSince = clock.now();
   const stop = store.watch("/registry/", store.revision, {
@@ -164,15 +228,23 @@ async function settle(
     },
   });
   try {
-    await clock.settle();
+    await settling.rest();
     while (isBusy(queues) || clock.now() - quietSince < quietMs) {
       running.check();
       if (clock.now() >= limit) throw new Error(`the cluster did not settle: ${describeWork(queues)}`);
-      await clock.advance(Math.min(stepMs, quietMs || stepMs));
+      await pass(Math.min(stepMs, quietMs || stepMs));
     }
     running.check();
   } finally {
     stop();
+  }
+}
+
+async function waitUntil(condition: Condition, limitMs: number): Promise<void> {
+  const limit = systemClock.now() + limitMs;
+  while (!(await condition())) {
+    if (systemClock.now() >= limit) throw new Error(`condition did not come true within ${limitMs} ms`);
+    await systemClock.sleep(1);
   }
 }
 

@@ -1,0 +1,147 @@
+import { type Taint } from "#api/core/node.ts";
+import { type UserInfo } from "#api/exchange.ts";
+import { type Client } from "#client/client.ts";
+import { Kubelet } from "#kubelet/kubelet.ts";
+import { type Amounts, simulatedMachine } from "#kubelet/machine.ts";
+import { SimulatedRuntime, type SimulationDelays, type SimulationHooks } from "#kubelet/runtime/simulated.ts";
+import { type Clock } from "#lib/clock.ts";
+import { formatIPv4 } from "#lib/ip.ts";
+import { type Log } from "#lib/log.ts";
+import { type Random } from "#lib/random.ts";
+import { isAbort, type Task } from "#lib/tasks.ts";
+import { type Informers } from "#runtime/informer.ts";
+import { type TraceRecorder } from "#trace/recorder.ts";
+
+/** What simulated nodes are like; all of it has defaults. */
+export interface SimulationOptions {
+  readonly capacity?: Amounts;
+  readonly labels?: (index: number) => Readonly<Record<string, string>>;
+  readonly taints?: readonly Taint[];
+  /** How long what containerd does takes; by default no time at all. */
+  readonly delays?: Partial<SimulationDelays>;
+  /** Where a test has its say in what containers do. */
+  readonly hooks?: SimulationHooks;
+}
+
+export interface SimulatedNodeDeps {
+  readonly informers: Informers;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: Random;
+  readonly recorder?: TraceRecorder;
+  /** A client as this node's own user. */
+  clientFor(user: UserInfo): Client;
+}
+
+/** A kubelet without a machine: its pods exist only as state. */
+export interface SimulatedNode {
+  readonly name: string;
+  /** What runs on it; outlives the kubelet, as containers do. */
+  readonly runtime: SimulatedRuntime;
+  readonly isRunning: boolean;
+  /** The kubelet falls silent, and its containers go on. */
+  stop(): Promise<void>;
+  /** It comes back and takes over what it finds. */
+  start(): void;
+  /** Runs the kubelet, over all its stops and starts, until the signal. */
+  run: Task;
+}
+
+/** The user that a node's kubelet is. */
+export const nodeUser = (name: string): UserInfo => ({
+  name: `system:node:${name}`,
+  groups: ["system:nodes", "system:authenticated"],
+});
+
+/** `node-1`, `node-2` and so on, none of them running yet. */
+export function createSimulatedNodes(
+  count: number,
+  deps: SimulatedNodeDeps,
+  options: SimulationOptions = {},
+): SimulatedNode[] {
+  return Array.from({ length: count }, (_, index) => new Simulated(index, deps, options));
+}
+
+/** Beside the range from which other nodes get their parts: 32,768 nodes of 253 pods. */
+const podBase = 10 * 2 ** 24 + 128 * 2 ** 16;
+const hostBase = 172 * 2 ** 24 + 16 * 2 ** 16;
+
+class Simulated implements SimulatedNode {
+  readonly name: string;
+  readonly runtime: SimulatedRuntime;
+  readonly #createKubelet: () => Kubelet;
+  #wanted = true;
+  #stopKubelet: AbortController | undefined;
+  #changed = Promise.withResolvers<void>();
+  #ended: Promise<void> = Promise.resolve();
+
+  constructor(index: number, deps: SimulatedNodeDeps, options: SimulationOptions) {
+    const { clock, random } = deps;
+    const { hooks, delays, capacity, labels, taints = [] } = options;
+    const podCidr = `${formatIPv4(podBase + index * 256)}/24`;
+    this.name = `node-${index + 1}`;
+    this.runtime = new SimulatedRuntime({
+      clock,
+      random,
+      podCidr,
+      ...(hooks ? { hooks } : {}),
+      ...(delays ? { delays } : {}),
+    });
+    const machine = simulatedMachine(this.name, formatIPv4(hostBase + index + 1), capacity);
+    this.#createKubelet = () =>
+      new Kubelet({
+        ...deps,
+        nodeName: this.name,
+        client: deps.clientFor(nodeUser(this.name)),
+        runtime: this.runtime,
+        machine,
+        podCidrs: [podCidr],
+        labels: labels?.(index) ?? {},
+        taints,
+      });
+  }
+
+  get isRunning(): boolean {
+    return this.#stopKubelet !== undefined;
+  }
+
+  async stop(): Promise<void> {
+    this.#wanted = false;
+    this.#stopKubelet?.abort(new Error("the node stops"));
+    this.#changed.resolve();
+    await this.#ended;
+  }
+
+  start(): void {
+    this.#wanted = true;
+    this.#changed.resolve();
+  }
+
+  run: Task = async (signal) => {
+    const end = () => this.#changed.resolve();
+    signal.addEventListener("abort", end, { once: true });
+    while (!signal.aborted) {
+      this.#changed = Promise.withResolvers<void>();
+      if (this.#wanted) await this.#runOnce(signal);
+      else await this.#changed.promise;
+    }
+    signal.removeEventListener("abort", end);
+  };
+
+  async #runOnce(signal: AbortSignal): Promise<void> {
+    const stop = new AbortController();
+    const pass = () => stop.abort(signal.reason);
+    signal.addEventListener("abort", pass, { once: true });
+    this.#stopKubelet = stop;
+    const running = this.#createKubelet().run(stop.signal);
+    this.#ended = running.catch(() => {});
+    try {
+      await running;
+    } catch (error) {
+      if (!isAbort(error, stop.signal)) throw error;
+    } finally {
+      this.#stopKubelet = undefined;
+      signal.removeEventListener("abort", pass);
+    }
+  }
+}
