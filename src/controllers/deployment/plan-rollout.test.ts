@@ -118,6 +118,12 @@ const cases: {
     scale: { new: 5 },
   },
   {
+    name: "waits for old pods that were given up but are still there",
+    facts: { replicas: 10, surge: 3, unavailable: 2 },
+    newSet: { size: 3, available: 0 },
+    oldSets: [{ size: 8, there: 10, available: 10 }],
+  },
+  {
     name: "waits while new pods are not available",
     facts: { replicas: 10, surge: 3, unavailable: 2 },
     newSet: { size: 5, available: 0 },

@@ -57,9 +57,13 @@ function planRolling(deployment: Deployment, { newSet, oldSets }: Situation): St
   return { scale: planScaleDown(deployment, newSet, oldSets) };
 }
 
-/** How large the new set can be, given how many pods there are in all. */
+/**
+ * How large the new set can be, given how many pods there are in all. Pods of a set that was made smaller count until
+ * they are really on their way out, so that there are never more at once than the surge allows.
+ */
 function roomFor({ spec }: Deployment, current: number, sets: readonly ReplicaSet[]): number {
-  const room = spec.replicas + maxSurge({ spec }) - wantedBy(sets);
+  const there = sets.reduce((sum, set) => sum + Math.max(set.spec.replicas, set.status.replicas), 0);
+  const room = spec.replicas + maxSurge({ spec }) - there;
   return room <= 0 ? current : current + Math.min(room, spec.replicas - current);
 }
 
