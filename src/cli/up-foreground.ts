@@ -1,6 +1,6 @@
 import { Node } from "#api/core/node.ts";
 import { isConditionTrue } from "#api/meta/condition.ts";
-import { type ControlPlane, startControlPlane, systemUser } from "#cluster/control-plane.ts";
+import { type ControlPlane, serviceAddress, startControlPlane, systemUser } from "#cluster/control-plane.ts";
 import { runNode } from "#cluster/node.ts";
 import { systemClock } from "#lib/clock.ts";
 import { jsonLog } from "#lib/log.ts";
@@ -45,6 +45,7 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
     store: "sqlite",
     host: "0.0.0.0",
     port: Number(values.port),
+    serviceCidr: values["service-cidr"],
   });
   const nodeName = values["node-name"];
   await writeRecord(dataDir, { pid: ownPid(), url: plane.url, nodeName, startedAt: new Date().toISOString() });
@@ -68,7 +69,7 @@ function nodeOptions(values: UpValues, plane: ControlPlane) {
     dataDir: values.dataDir,
     clusterCidr: values["cluster-cidr"],
     serviceCidr: values["service-cidr"],
-    dnsAddress: "10.96.0.10",
+    dnsAddress: serviceAddress(values["service-cidr"], 10),
     kubeletPort: Number(values["kubelet-port"]),
     client: plane.clientFor(systemUser(`node:${nodeName}`)),
     informers: plane.api.informers,

@@ -5,13 +5,16 @@ import { type Client } from "#client/client.ts";
 import { createEventRecorder } from "#client/events.ts";
 import { runControllers } from "#controllers/all.ts";
 import { type Clock } from "#lib/clock.ts";
+import { formatIPv4, parseCidr, primaryAddress } from "#lib/ip.ts";
 import { signingKey } from "#lib/jwt.ts";
 import { type Log } from "#lib/log.ts";
 import { type Random } from "#lib/random.ts";
 import { runTogether } from "#lib/tasks.ts";
 import { runScheduler } from "#scheduler/scheduler.ts";
 import { Verdicts } from "#scheduler/verdicts.ts";
-import { type TokenAuthenticator } from "#server/authenticate/bearer.ts";
+import { loadTokenFile } from "#server/authenticate/token-file.ts";
+import { ensureKubernetesService } from "#server/kubernetes-service.ts";
+import { defaultServiceRanges, type ServiceRanges } from "#server/objects/service-allocator.ts";
 import { listen } from "#server/serve.ts";
 import { streamEndpoints } from "#server/streams/all.ts";
 import { adminKubeconfig, issueClientCertificate, loadOrCreatePki, type Pki, peerOf } from "#server/tls.ts";
@@ -26,9 +29,12 @@ export interface ControlPlaneOptions {
   readonly store: "sqlite" | "memory";
   readonly host: string;
   readonly port: number;
+  /** Where addresses of services come from; default 10.96.0.0/16. */
+  readonly serviceCidr?: string;
   /** Names and addresses, besides the usual ones, that clients use for the server. */
   readonly hosts?: readonly string[];
-  readonly tokens?: readonly TokenAuthenticator[];
+  /** Static tokens, a line each: `token,user,uid,"group1,group2"`. */
+  readonly tokenFile?: string | undefined;
   /** false: `orlop trace` has nothing to show. */
   readonly tracing?: boolean;
   readonly clock: Clock;
@@ -55,6 +61,7 @@ export const systemUser = (name: string): UserInfo => ({ name: `system:${name}`,
 export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
   const { dataDir, clock, log, random, host } = options;
   const verdicts = new Verdicts();
+  const tokens = options.tokenFile ? [await loadTokenFile(options.tokenFile)] : [];
   const [store, pki] = await Promise.all([openStore(options), openPki(options)]);
   const api = await assembleApiServer({
     store,
@@ -63,7 +70,8 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     random,
     signingKey: signingKey(pki.serviceAccountKey),
     serverAddress: `${host}:${options.port}`,
-    tokens: options.tokens ?? [],
+    tokens,
+    serviceRanges: rangesOf(options),
     verdicts,
     tracing: options.tracing ?? true,
     subresources: (deps) => streamEndpoints({ ...deps, log, node: nodeCredentials(pki, clock) }),
@@ -77,10 +85,12 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     key,
     cert,
     ca,
+    clock,
     log,
     peerOf,
   });
   const url = `https://${host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host}:${listening.port}`;
+  await announce(options, { api, port: listening.port });
   const kubeconfigPath = path.join(dataDir, "kubeconfig");
   await writeFile(kubeconfigPath, adminKubeconfig(pki, url), { mode: 0o600 });
   return {
@@ -100,6 +110,23 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   };
 }
 
+const rangesOf = ({ serviceCidr }: ControlPlaneOptions): ServiceRanges =>
+  serviceCidr ? { ...defaultServiceRanges, cidr: serviceCidr } : defaultServiceRanges;
+
+/** The n-th address of the service range: the first is the API server's, the tenth DNS's. */
+export const serviceAddress = (cidr: string, n: number): string => formatIPv4(parseCidr(cidr).base + n);
+
+/** Makes the API server known as `kubernetes.default`, under an address that pods can reach. */
+async function announce(
+  options: ControlPlaneOptions,
+  { api, port }: { api: AssembledServer; port: number },
+): Promise<void> {
+  const address = primaryAddress();
+  if (!address) return;
+  const clusterIP = serviceAddress(rangesOf(options).cidr, 1);
+  await ensureKubernetesService(api.clientFor(systemUser("apiserver")), { address, port, clusterIP });
+}
+
 /** As whom the API server speaks to the nodes' agents. */
 function nodeCredentials(pki: Pki, clock: Clock) {
   const subject = { commonName: "kube-apiserver-kubelet-client", organizations: ["system:masters"] };
@@ -115,8 +142,12 @@ async function openStore({ store, dataDir, clock, log }: ControlPlaneOptions): P
   return await openSqliteStore(dataDir, { clock, log });
 }
 
-const openPki = ({ dataDir, hosts = [], clock }: ControlPlaneOptions): Promise<Pki> =>
-  loadOrCreatePki(path.join(dataDir, "pki"), { hosts, clock });
+function openPki(options: ControlPlaneOptions): Promise<Pki> {
+  const { dataDir, clock } = options;
+  const hosts = [...(options.hosts ?? []), ...[primaryAddress()].filter((address) => address !== undefined)];
+  const first = serviceAddress(rangesOf(options).cidr, 1);
+  return loadOrCreatePki(path.join(dataDir, "pki"), { hosts, serviceAddress: first, clock });
+}
 
 async function runComponents(
   { clock, log, random }: ControlPlaneOptions,

@@ -1,5 +1,8 @@
 import { Node } from "#api/core/node.ts";
 import { type Client } from "#client/client.ts";
+import { runDns } from "#dns/dns.ts";
+import { ensureDnsService } from "#dns/dns-service.ts";
+import { hostUpstreams } from "#dns/upstream.ts";
 import { startContainerd } from "#kubelet/containerd/containerd.ts";
 import { containerdPaths, nodeId } from "#kubelet/containerd/paths.ts";
 import { buildBusyboxImage } from "#kubelet/images/busybox-image.ts";
@@ -42,6 +45,8 @@ export const nodeNames = (dataDir: string): { bridge: string; table: string; net
   return { bridge: `orlop${id}`, table: `orlop_${id}`, network: `orlop-${id}` };
 };
 
+const clusterDomain = "cluster.local";
+
 /** The image that examples run on: Debian's busybox, packed by Orlop. */
 export const busyboxImageName = "orlop.dev/busybox:1";
 
@@ -77,7 +82,7 @@ export async function runNode(options: NodeOptions, signal: AbortSignal): Promis
     runtime,
     machine,
     host,
-    clusterDns: { servers: [options.dnsAddress], domain: "cluster.local" },
+    clusterDns: { servers: [options.dnsAddress], domain: clusterDomain },
   });
   await using server = await startKubeletServer({ ...serving(options, machine), handle: kubelet.handle, clock, log });
   void server;
@@ -85,6 +90,7 @@ export async function runNode(options: NodeOptions, signal: AbortSignal): Promis
     () => containerd.supervised,
     (ended) => kubelet.run(ended),
     (ended) => runNetwork(options, ended),
+    (ended) => runNames(options, machine, ended),
   ]);
 }
 
@@ -115,6 +121,23 @@ async function runNetwork(options: NodeOptions, signal: AbortSignal): Promise<vo
   options.progress(`the pod network is ${podCidr}`);
   const { clusterCidr, serviceCidr } = options;
   await runProxy({ ...options, tableName: table, podCidr, clusterCidr, serviceCidr, masqueradeOutgoing: true }, signal);
+}
+
+/** Cluster DNS on this node, and the service that leads to it. */
+async function runNames(options: NodeOptions, { addresses }: Machine, signal: AbortSignal): Promise<void> {
+  const { client, nodeName, dnsAddress: clusterIP, clusterCidr, serviceCidr } = options;
+  await runDns(
+    {
+      ...options,
+      listen: { address: addresses[0] ?? "127.0.0.1", port: 0 },
+      clusterDomain,
+      upstreams: await hostUpstreams(),
+      clusterIP,
+      cidrs: [clusterCidr, serviceCidr],
+      onListening: (at) => ensureDnsService(client, { ...at, clusterIP, nodeName }),
+    },
+    signal,
+  );
 }
 
 async function ownRange({ informers, nodeName }: NodeOptions, signal: AbortSignal): Promise<string> {

@@ -1,3 +1,5 @@
+import { networkInterfaces } from "node:os";
+
 /** An IPv4 range as numbers: addresses are `base` to `base + size - 1`. */
 export interface Cidr {
   readonly base: number;
@@ -38,3 +40,9 @@ export function parseIPv4(text: string): number | undefined {
 
 export const formatIPv4 = (address: number): string =>
   [24, 16, 8, 0].map((shift) => Math.floor(address / 2 ** shift) % 256).join(".");
+
+/** The first IPv4 address of the machine that others can reach. */
+export function primaryAddress(): string | undefined {
+  const all = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
+  return all.find(({ family, internal }) => family === "IPv4" && !internal)?.address;
+}

@@ -20,6 +20,7 @@ const encodings: Readonly<Record<string, Negotiated["encoding"]>> = {
   "application/*": "json",
   "*/*": "json",
 };
+const encodingOf = (type: string) => (Object.hasOwn(encodings, type) ? encodings[type] : undefined);
 const transformations = ["Table", "PartialObjectMetadata", "PartialObjectMetadataList"] as const;
 
 /** Clients send few different headers, and always the same. */
@@ -39,9 +40,9 @@ export function negotiate(accept: string | undefined): Negotiated {
 /** The first alternative that can be served; clients list what they like best first. */
 function choose(accept: string): Negotiated {
   const alternatives = accept.split(",").map(parseAlternative);
-  const plainToo = alternatives.some(({ type, parameters }) => encodings[type] && !parameters.has("as"));
+  const plainToo = alternatives.some(({ type, parameters }) => encodingOf(type) && !parameters.has("as"));
   for (const { type, parameters } of alternatives.sort((a, b) => b.quality - a.quality)) {
-    const encoding = encodings[type];
+    const encoding = encodingOf(type);
     if (!encoding) continue;
     const as = parameters.get("as");
     if (as === undefined) return { encoding, as: undefined, plainToo, discovery: undefined };

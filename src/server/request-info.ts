@@ -10,6 +10,9 @@ const verbs: Readonly<Record<string, string>> = {
   DELETE: "delete",
 };
 
+const plainVerb = (method: string): string =>
+  (Object.hasOwn(verbs, method) ? verbs[method] : undefined) ?? method.toLowerCase();
+
 /**
  * What a method and a path ask for.
  *
@@ -58,7 +61,7 @@ function resourceInfo({ method, path, group, version, parts, at }: Split, query:
 }
 
 function verbOf(method: string, name: string, query: URLSearchParams): string {
-  const verb = verbs[method] ?? method.toLowerCase();
+  const verb = plainVerb(method);
   if (verb === "delete") return name ? "delete" : "deletecollection";
   if (verb !== "get") return verb;
   const watch = query.get("watch");
@@ -68,7 +71,7 @@ function verbOf(method: string, name: string, query: URLSearchParams): string {
 
 const nonResource = (method: string, path: string): RequestInfo => ({
   isResource: false,
-  verb: verbs[method] ?? method.toLowerCase(),
+  verb: plainVerb(method),
   group: "",
   version: "",
   resource: "",

@@ -4,6 +4,7 @@ import { type Duplex } from "node:stream";
 import { type TLSSocket } from "node:tls";
 import { type Peer } from "#api/exchange.ts";
 import { StatusError } from "#api/status.ts";
+import { type Clock } from "#lib/clock.ts";
 import { type Log } from "#lib/log.ts";
 import { http } from "#lib/node-http.ts";
 import { compressed } from "./compress.ts";
@@ -18,6 +19,7 @@ export interface ListenOptions {
   readonly cert: string;
   /** Client certificates are verified against it. */
   readonly ca: string;
+  readonly clock: Clock;
   readonly log: Log;
   peerOf(socket: TLSSocket): Peer;
 }
@@ -300,15 +302,18 @@ async function onUpgrade(
   await respondHttp1(response, served);
 }
 
+/** How long what is under way may take once the server is to end. */
+const patienceMs = 2000;
+
 /** No new work, watches ended, what is under way finished, then the sockets. */
 async function close(edge: Edge, server: http2.Http2SecureServer): Promise<void> {
   edge.isClosing = true;
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   for (const session of edge.sessions) session.close();
-  const force = setTimeout(() => {
+  const cancel = edge.options.clock.after(patienceMs, () => {
     for (const session of edge.sessions) session.destroy();
     for (const socket of edge.sockets) socket.destroy();
-  }, 2000);
+  });
   await closed;
-  clearTimeout(force);
+  cancel();
 }

@@ -4,7 +4,6 @@ import { systemClock } from "#lib/clock.ts";
 import { jsonLog } from "#lib/log.ts";
 import { systemRandom } from "#lib/random.ts";
 import { isAbort, shutdownSignal } from "#lib/tasks.ts";
-import { loadTokenFile } from "#server/authenticate/token-file.ts";
 import { parseFlags, UserError, wholeNumber } from "../command.ts";
 import { explainStart } from "../start-faults.ts";
 
@@ -28,8 +27,6 @@ export async function run(args: readonly string[]): Promise<number> {
   if (store !== "sqlite" && store !== "memory")
     throw new UserError(`--store must be sqlite or memory, not ${JSON.stringify(store)}`);
   const port = wholeNumber(values.port, "port", { min: 0, max: 65535 });
-  const tokenFile = values["token-auth-file"];
-  const tokens = tokenFile ? [await loadTokenFile(tokenFile)] : [];
   const log = jsonLog((line) => process.stderr.write(line), values.verbose ? "debug" : "info");
   const signal = shutdownSignal();
   await using plane = await startControlPlane({
@@ -37,7 +34,7 @@ export async function run(args: readonly string[]): Promise<number> {
     store,
     host,
     port,
-    tokens,
+    tokenFile: values["token-auth-file"],
     tracing: !values["no-trace"],
     clock: systemClock,
     log,

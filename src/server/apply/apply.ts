@@ -81,7 +81,7 @@ function checkApplied({ resource, applied }: ApplyFacts): Json {
   const faults = faultsIn(resource.schema, config);
   if (!faults) return config;
   const id = `${metadata.namespace ?? ""}/${metadata.name ?? ""}; ${kindText(expected.apiVersion, expected.kind)}`;
-  throw new StatusError("", `failed to create typed patch object (${id}): ${faults}`);
+  throw badRequest(`failed to create typed patch object (${id}): ${faults}`);
 }
 
 /** `apps/v1, Kind=Deployment`; the core group has no name before its slash. */

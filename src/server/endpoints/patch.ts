@@ -131,10 +131,10 @@ function checkApplied({ context, resource, name, namespace, options }: Write, co
   }
   const raw: RawBody = { value: configuration, text: undefined };
   const { fieldValidation } = options;
-  const { metadata } = decodeRaw(context, resource as unknown as Expected, raw, {
+  const { metadata = {} } = decodeRaw(context, resource as unknown as Expected, raw, {
     fieldValidation,
     defaults: false,
-  }) as ApiObject;
+  }) as Partial<ApiObject>;
   if (metadata.name && metadata.name !== name) {
     throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`);
   }

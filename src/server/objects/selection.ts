@@ -27,7 +27,9 @@ export function select(
   for (const { path } of fields) getterOf(resource, path);
   const exact = (path: string): string | undefined =>
     fields.find((term) => term.path === path && term.operator === "=")?.value;
-  const indexed = fields.find(({ path, operator }) => operator === "=" && path in resource.selectableFields);
+  const indexed = fields.find(
+    ({ path, operator }) => operator === "=" && Object.hasOwn(resource.selectableFields, path),
+  );
   return {
     key: JSON.stringify([namespace, selectors.labelSelector ?? "", selectors.fieldSelector ?? ""]),
     namespace: namespace || exact("metadata.namespace") || "",
@@ -52,7 +54,7 @@ function selects(
 export function getterOf(resource: Resource, path: string): FieldGetter<ApiObject> {
   if (path === "metadata.name") return (object) => object.metadata.name;
   if (path === "metadata.namespace") return (object) => object.metadata.namespace;
-  const getter = resource.selectableFields[path];
+  const getter = Object.hasOwn(resource.selectableFields, path) && resource.selectableFields[path];
   if (!getter) {
     const known = groupResource(resource, resource.plural);
     throw badRequest(

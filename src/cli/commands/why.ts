@@ -1,0 +1,20 @@
+import { systemClock } from "#lib/clock.ts";
+import { explain } from "#why/explain.ts";
+import { gather } from "#why/gather.ts";
+import { parseFlags } from "../command.ts";
+import { connect, connectFlags } from "../connect.ts";
+import { renderExplanation } from "../print/explanation.ts";
+import { parseTarget } from "../target.ts";
+
+const flags = { ...connectFlags, json: { type: "boolean", default: false } } as const;
+
+/** Says at which hop an object stands, and why. */
+export async function run(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parseFlags(args, flags);
+  const { resource, name } = parseTarget(positionals, "why");
+  await using connection = await connect(values);
+  const { client, namespace } = connection;
+  const explanation = explain(await gather(client, { resource, namespace, name }, systemClock.now()));
+  process.stdout.write(values.json ? `${JSON.stringify(explanation, undefined, 2)}\n` : renderExplanation(explanation));
+  return 0;
+}

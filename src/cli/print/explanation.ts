@@ -1,0 +1,22 @@
+import { hopNumber } from "#trace/hop.ts";
+import { type Explanation } from "#why/explanation.ts";
+
+/** The answer first, then where it stands, what that rests on, and what would help. */
+export function renderExplanation({ headline, hop, state, evidence, advice }: Explanation): string {
+  const place = hop ? `${state}, at hop ${hopNumber(hop)} of 12 (${hop})` : state;
+  return [
+    headline,
+    "",
+    `  where     ${place}`,
+    ...section("evidence", evidence),
+    ...section("advice", advice),
+    "",
+  ].join("\n");
+}
+
+const column = 12;
+
+function section(title: string, lines: readonly string[]): string[] {
+  const texts = lines.flatMap((line) => line.split("\n"));
+  return texts.map((line, at) => `  ${(at === 0 ? title : "").padEnd(column - 2)}${line}`);
+}

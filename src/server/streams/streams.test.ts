@@ -1,0 +1,276 @@
+import assert from "node:assert/strict";
+import { duplexPair } from "node:stream";
+import { suite, test } from "node:test";
+import { setImmediate } from "node:timers/promises";
+import { Pod } from "#api/core/pod.ts";
+import { systemClock } from "#lib/clock.ts";
+import { control, dataHead, goAway, rstStream, type SpdyFrame, SpdyFrameReader, synReply } from "#lib/spdy/frames.ts";
+import { SpdySession } from "#lib/spdy/session.ts";
+import { WebSocketConnection } from "#lib/websocket.ts";
+import { build } from "#testing/build.ts";
+import { bridgeChannels, channelProtocols, type WantedStreams } from "./channels.ts";
+import { logQuery } from "./log.ts";
+import { containerOf } from "./pod-target.ts";
+import { tunnel } from "./port-forward.ts";
+import { isGlobalUnicast, parseProxyName } from "./proxy-target.ts";
+import { rewriteLink, rewritePage } from "./rewrite-links.ts";
+import { negotiateProtocol } from "./upgrades.ts";
+
+const podWith = (...names: string[]): Pod =>
+  build(Pod, {
+    metadata: { name: "web", namespace: "default" },
+    spec: {
+      initContainers: [{ name: "init", image: "i" }],
+      containers: names.map((name) => ({ name, image: "i" })),
+    },
+  });
+
+suite("containerOf()", () => {
+  test("takes the only container, or the one that is named", () => {
+    assert.equal(containerOf(podWith("a"), ""), "a");
+    assert.equal(containerOf(podWith("a", "b"), "b"), "b");
+    assert.equal(containerOf(podWith("a", "b"), "init"), "init");
+  });
+  test("names the choice where there is one", () => {
+    const message = "a container name must be specified for pod web, choose one of: [init a b]";
+    assert.throws(() => containerOf(podWith("a", "b"), ""), { message, code: 400 });
+    assert.throws(() => containerOf(podWith("a"), "x"), { message: "container x is not valid for pod web" });
+  });
+});
+
+const logCases = [
+  { asked: "follow=true&previous=false&timestamps", query: "follow=true&timestamps=true" },
+  { asked: "tailLines=10&limitBytes=5&sinceSeconds=3", query: "sinceSeconds=3&tailLines=10&limitBytes=5" },
+  { asked: "sinceTime=2024-01-02T03:04:05.5%2B01:00", query: "sinceTime=2024-01-02T03%3A04%3A05.5%2B01%3A00" },
+  { asked: "limitBytes=0", fault: "limitBytes: Invalid value: 0: must be greater than 0" },
+  { asked: "sinceSeconds=0", fault: "sinceSeconds: Invalid value: 0: must be greater than 0" },
+  { asked: "stream=Both", fault: 'stream: Unsupported value: "Both": supported values: "All", "Stdout", "Stderr"' },
+  {
+    asked: "stream=Stdout&tailLines=1",
+    fault: ": Forbidden: `tailLines` and specific `stream` are mutually exclusive for now",
+  },
+];
+for (const { asked, query, fault } of logCases) {
+  test(`logQuery() ${fault ? "refuses" : "passes on"} ${asked}`, () => {
+    const result = logQuery(new URLSearchParams(asked));
+    const [found] = result.faults;
+    assert.equal(found && `${found.path}: ${found.message}`, fault);
+    if (query) assert.equal(result.query.toString(), query);
+  });
+}
+test("logQuery() refuses what is no number and no time", () => {
+  assert.throws(() => logQuery(new URLSearchParams("tailLines=")), { message: /parsing "": invalid syntax/ });
+  assert.throws(() => logQuery(new URLSearchParams("limitBytes=9e99")), { message: /invalid syntax/ });
+  assert.throws(() => logQuery(new URLSearchParams("sinceTime=2024-13-01T00:00:00Z")), { message: /parsing time/ });
+});
+
+test("parseProxyName() splits scheme, name and port", () => {
+  assert.deepEqual(parseProxyName("pod", "web"), { scheme: "", name: "web", port: "" });
+  assert.deepEqual(parseProxyName("pod", "web:http"), { scheme: "", name: "web", port: "http" });
+  assert.deepEqual(parseProxyName("pod", "https:web:"), { scheme: "https", name: "web", port: "" });
+  for (const bad of ["ftp:web:1", "a:b:c:d", ":1"]) {
+    assert.throws(() => parseProxyName("pod", bad), { message: `invalid pod request "${bad}"` });
+  }
+});
+
+test("isGlobalUnicast() keeps the server from calling itself and the link", () => {
+  for (const good of ["10.0.0.1", "8.8.8.8", "fd00::1", "2001:db8::1"]) assert(isGlobalUnicast(good), good);
+  for (const bad of [
+    "127.0.0.1",
+    "0.0.0.0",
+    "169.254.169.254",
+    "224.0.0.1",
+    "::1",
+    "::",
+    "fe80::1",
+    "ff02::1",
+    "x",
+    "",
+  ]) {
+    assert(!isGlobalUnicast(bad), bad);
+  }
+});
+
+const rewrite = { prefix: "/api/proxy", backendHost: "10.0.0.1:80", requestHost: "server:6443" };
+const links = [
+  ["/there?a=1#b", "/api/proxy/there?a=1#b"],
+  ["there", "there"],
+  ["http://10.0.0.1:80/there/", "/api/proxy/there/"],
+  ["https://server:6443/there", "https://server:6443/api/proxy/there"],
+  ["http://other/there", "http://other/there"],
+  ["//other/there", "//other/there"],
+  ["/api/proxy/there", "/api/proxy/there"],
+  ["mailto:a@b", "mailto:a@b"],
+] as const;
+for (const [link, expected] of links) {
+  test(`rewriteLink() makes ${link} into ${expected}`, () => assert.equal(rewriteLink(link, rewrite), expected));
+}
+
+test("rewritePage() changes links and nothing else", () => {
+  const page = `<!DOCTYPE html><!-- <a href="/no"> --><body class=x background='/b.png'>
+    <A HREF = /one id="/keep">1 < 2</A> <img alt="a>b" src="/two.png"/> <p title="/keep"> text /keep </body>`;
+
+  assert.equal(
+    rewritePage(page, rewrite),
+    `<!DOCTYPE html><!-- <a href="/no"> --><body class=x background='/api/proxy/b.png'>
+    <A HREF = /api/proxy/one id="/keep">1 < 2</A> <img alt="a>b" src="/api/proxy/two.png"/> <p title="/keep"> text /keep </body>`,
+  );
+});
+
+test("negotiateProtocol() takes the client's first that is known", () => {
+  assert.equal(negotiateProtocol(["v9", "v4", "v5"], ["v5", "v4"]), "v4");
+  assert.equal(negotiateProtocol([], ["v5", ""]), "");
+  assert.throws(() => negotiateProtocol(["v9"], ["v5", "v4"]), { code: 403, message: /\[v9\]; supports \[v5 v4\]/ });
+});
+
+/** A client's end, the bridge, and a node that is played frame by frame. */
+function aBridge(protocolName: string, wanted: WantedStreams) {
+  const [clientSide, serverSide] = duplexPair();
+  const [nearSide, nodeSide] = duplexPair();
+  const protocol = channelProtocols.get(protocolName);
+  assert(protocol);
+  const client = new WebSocketConnection(clientSide, { role: "client", clock: systemClock });
+  const server = new WebSocketConnection(serverSide, { role: "server", clock: systemClock });
+  const node = new SpdySession(nearSide, { clock: systemClock });
+  const done = bridgeChannels({ client: server, node, protocol, wanted, clock: systemClock });
+  const reader = new SpdyFrameReader();
+  const frames: SpdyFrame[] = [];
+  const opened: number[] = [];
+  nodeSide.on("data", (chunk: Buffer) => {
+    for (const frame of reader.read(chunk)) {
+      if (frame.type === "data" || frame.kind !== control.synStream) frames.push(frame);
+      else {
+        opened.push(frame.payload.readUInt32BE(0));
+        nodeSide.write(synReply(frame.payload.readUInt32BE(0), Buffer.alloc(0)));
+      }
+    }
+  });
+  nodeSide.on("end", () => nodeSide.end());
+  const next = async (): Promise<SpdyFrame> => {
+    for (;;) {
+      const frame = frames.shift();
+      if (frame) return frame;
+      await setImmediate();
+    }
+  };
+  const say = (id: number, text: string) =>
+    nodeSide.write(Buffer.concat([dataHead(id, text.length, false), Buffer.from(text)]));
+  const destroy = () => {
+    for (const side of [clientSide, serverSide, nearSide, nodeSide]) side.destroy();
+  };
+  return { client, clientSide, node: nodeSide, done, next, say, opened, destroy };
+}
+
+async function hear(client: WebSocketConnection): Promise<string[]> {
+  const heard: string[] = [];
+  for await (const { data } of client.messages()) heard.push(`${data[0]}:${data.toString("utf8", 1)}`);
+  return heard;
+}
+
+const all = { stdin: true, stdout: true, stderr: true, tty: false };
+const [error, stdin, stdout, stderr] = [1, 3, 5, 7];
+
+suite("bridgeChannels()", () => {
+  test("turns channels into streams and back, and tells the end last", async () => {
+    const { client, node, done, next, say } = aBridge("v5.channel.k8s.io", all);
+    const heard = hear(client);
+    await client.send("binary", Buffer.of(0), Buffer.from("typed"));
+    await client.send("binary", Buffer.of(255, 0));
+
+    const typed = await next();
+    const end = await next();
+    say(stderr, "e");
+    say(stdout, "o");
+    say(error, '{"status":"Failure"}');
+    for (const id of [error, stdin, stdout, stderr]) node.write(rstStream(id, 5));
+    node.write(goAway(0));
+    node.end();
+
+    assert(typed.type === "data" && typed.streamId === stdin && typed.data.toString() === "typed");
+    assert(end.type === "data" && end.streamId === stdin && end.isLast);
+    assert.deepEqual(await heard, ["1:", "2:e", "1:o", '3:{"status":"Failure"}']);
+    await done;
+  });
+
+  test("opens a stream for sizes in place of errors where there is a terminal", async () => {
+    const { client, node, done, next, opened } = aBridge("v5.channel.k8s.io", { ...all, tty: true });
+    const heard = hear(client);
+    await client.send("binary", Buffer.of(4), Buffer.from("{}"));
+
+    const size = await next();
+    node.end();
+
+    assert.deepEqual(opened, [1, 3, 5, 7]);
+    assert(size.type === "data" && size.streamId === 7);
+    await heard;
+    await done;
+  });
+
+  test("says so when the node is lost before the command has ended", async () => {
+    const { client, node, done, say, opened } = aBridge("v4.channel.k8s.io", all);
+    const heard = hear(client);
+    while (opened.length < 4) await setImmediate();
+
+    say(stdout, "half");
+    node.end();
+
+    const [, output, status = ""] = await heard;
+    assert.equal(output, "1:half");
+    assert.match(status, /^3:.*"status":"Failure","message":"lost the connection to the node"/);
+    await done;
+  });
+
+  test("resets the node's streams when the client leaves", async () => {
+    const { clientSide, done, next } = aBridge("v5.channel.k8s.io", all);
+
+    clientSide.end();
+
+    const kinds = [];
+    for (let count = 0; count < 5; count++) {
+      const frame = await next();
+      kinds.push(frame.type === "control" ? frame.kind : frame.type);
+    }
+    assert.deepEqual(kinds, [...Array(4).fill(control.rstStream), control.goAway]);
+    await done;
+    clientSide.resume();
+  });
+
+  test("reads neither side faster than the other takes it", async () => {
+    const { node, done, destroy } = aBridge("v5.channel.k8s.io", all);
+    const block = Buffer.concat([dataHead(stdout, 60_000, false), Buffer.alloc(60_000)]);
+    let taken = 0;
+    for (; taken < 1000 && node.write(block); taken++) await setImmediate();
+
+    assert(taken < 20, `${taken} blocks were taken while the client read nothing`);
+
+    destroy();
+    await done;
+  });
+});
+
+test("tunnel() makes messages into bytes and bytes into messages", async () => {
+  const [clientSide, serverSide] = duplexPair();
+  const [nearSide, nodeSide] = duplexPair();
+  const client = new WebSocketConnection(clientSide, { role: "client", clock: systemClock });
+  const server = new WebSocketConnection(serverSide, { role: "server", clock: systemClock });
+  const done = tunnel(server, nearSide, systemClock);
+  const heard = (async () => {
+    let text = "";
+    for await (const { data } of client.messages()) text += data.toString();
+    return text;
+  })();
+
+  await client.send("binary", Buffer.from("to "));
+  await client.send("binary", Buffer.from("node"));
+  let received = "";
+  while (received.length < 7) {
+    received += String(nodeSide.read() ?? "");
+    await setImmediate();
+  }
+  nodeSide.end("to client");
+
+  assert.equal(received, "to node");
+  assert.equal(await heard, "to client");
+  await done;
+  nodeSide.resume();
+});
