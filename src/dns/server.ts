@@ -13,7 +13,7 @@ export interface DnsServerDeps {
 }
 export interface ListenAddress {
   readonly address: string;
-  /** 0: any that is free for both datagrams and connections. */
+  /** 0 is one that is free for both datagrams and connections. */
   readonly port: number;
 }
 export interface DnsServer extends AsyncDisposable {

@@ -11,8 +11,11 @@ import { createFakeInformers, type FakeInformers } from "#testing/fake-informers
 import { canMakeNetworks, createTestNetwork, type Place, type TestNetwork } from "#testing/test-network.ts";
 import { TraceRecorder } from "#trace/recorder.ts";
 import { traceparent } from "#trace/trace.ts";
-import { type Host } from "./apply.ts";
+import { applyRules, type Host } from "./apply.ts";
+import { renderService, tableFrame } from "./nftables.ts";
 import { removeProxy, runProxy } from "./proxy.ts";
+import { RuleTable } from "./rule-table.ts";
+import { type PortPlan } from "./service-map.ts";
 
 const tableName = "orlop-test";
 const log = jsonLog((line) => process.stderr.write(line), "error");
@@ -40,9 +43,9 @@ class Running {
   #applied = Promise.withResolvers<void>();
   #ended: Promise<void> = Promise.resolve();
 
-  constructor(network: TestNetwork) {
+  constructor(network: TestNetwork, host: Host = hostOf(network.node)) {
     this.network = network;
-    this.host = hostOf(network.node);
+    this.host = host;
   }
   start(): Promise<void> {
     this.#ended = runProxy(
@@ -135,6 +138,8 @@ suite("services in a network of their own", { skip }, () => {
       await pod.listen("udp", { port: 8080, name });
     }
     await network.node.listen("tcp", { host: network.node.address, port: 6443, name: "node" });
+    // A new namespace has the machine's setting, whatever that is.
+    await proxy.host.writeSetting("net/ipv4/conf/all/route_localnet", "0");
     await proxy.start();
   });
   after(async () => {
@@ -342,4 +347,40 @@ suite("services in a network of their own", { skip }, () => {
     assert.equal(await network.node.run("nft", ["list", "ruleset"]), "");
     assert.equal(await proxy.host.readSetting("net/ipv4/conf/all/route_localnet"), "0");
   });
+});
+
+test("pods of one node reach each other by service where the bridge hides its packets", { skip }, async () => {
+  await using network = await createTestNetwork();
+  const whole = hostOf(network.node);
+  const bridge = "net/bridge/bridge-nf-call-iptables";
+  if (await whole.readSetting(bridge)) await whole.writeSetting(bridge, "0");
+  const readSetting = async (path: string) => (path === bridge ? undefined : await whole.readSetting(path));
+  const proxy = new Running(network, { ...whole, readSetting });
+  await network.pods[0].listen("tcp", { port: 8080, name: "pod-a" });
+  await proxy.start();
+  await put(proxy, { name: "web", clusterIP: "10.92.0.1", endpoints: [{ address: network.pods[0].address }] });
+
+  assert.equal(await network.pods[1].ask("tcp", "10.92.0.1", 80), "pod-a 10.90.0.1");
+  await proxy.stop();
+});
+
+test("the kernel takes the rules for IPv6", { skip }, async () => {
+  await using network = await createTestNetwork();
+  const frame = tableFrame({
+    ...{ tableName, family: "ip6", clusterCidr: "fd00:1::/64", podCidr: "fd00:1::/80", serviceCidr: "fd00:2::/112" },
+    ...{ bridgeIsFiltered: false, changedSettings: [], masqueradeOutgoing: true },
+  });
+  const table = new RuleTable(frame);
+  const targets = ["fd00:1::1", "fd00:1::2"].map((address) => ({ address, port: 80, isLocal: true }));
+  const port: PortPlan = {
+    ...{ protocol: "tcp", port: 80, clusterIPs: ["fd00:2::1"], externalIPs: ["fd00:3::1"], loadBalancerIPs: [] },
+    ...{ sourceRanges: [], nodePort: 30080, affinitySeconds: 0, internalLocal: false, externalLocal: true },
+    ...{ cluster: targets, local: targets, hasEndpoints: true },
+  };
+  const ports = [port, { ...port, port: 81, nodePort: 0, affinitySeconds: 9 }];
+  table.set("a", renderService("ip6", "fd00:1::/64", { namespace: "a", name: "b", ports, health: undefined }));
+
+  await applyRules(hostOf(network.node), table, log);
+
+  assert.match(await network.node.run("nft", ["list", "ruleset"]), /fd00:2::1 \. tcp \. 80 : goto svc/);
 });
