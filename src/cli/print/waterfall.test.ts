@@ -20,7 +20,7 @@ interface Step {
 const hopOf = ({ id, from, hop, who, at, took, object = web, facts }: Step): Hop => ({
   traceId: "t".repeat(32),
   spanId: id.padEnd(16, "0"),
-  parentId: from && from.padEnd(16, "0"),
+  parentId: from ? from.padEnd(16, "0") : "",
   hop,
   component: who,
   object,

@@ -1,0 +1,142 @@
+import { type ContainerStateTerminated } from "#api/core/pod-status.ts";
+import { type Explanation } from "./explanation.ts";
+import { type PodFacts } from "./facts.ts";
+import { isAbout, lastEvent, type PodPart, partName, partsOf, podName, tellEvent, waitingOf } from "./pod-parts.ts";
+import { ago, ahead, msOf, parseDelay } from "./times.ts";
+
+/** A container that keeps ending: hop 11. */
+export function explainCrashes(facts: PodFacts): Explanation | undefined {
+  const part = partsOf(facts.pod).find(isCrashing);
+  const ended = part && (part.status?.lastState.terminated ?? part.status?.state.terminated);
+  if (!part || !ended) return undefined;
+  const restarts = part.status?.restartCount ?? 0;
+  const { why, advice, more } = judge(facts, part, ended);
+  return {
+    hop: "run",
+    state: waitingOf(part).reason || "Error",
+    headline: `Pod ${podName(facts.pod)} keeps failing because ${partName(part)} ${why}.`,
+    evidence: [
+      `ended ${ago(msOf(ended.finishedAt), facts.nowMs)} with exit code ${ended.exitCode}${ended.reason ? ` (${ended.reason})` : ""}${tellLife(ended)}, restarted ${restarts} times so far`,
+      ...(ended.message ? [`it left: ${ended.message.trim()}`] : []),
+      ...more,
+      ...lastLines(facts, part),
+      ...nextTry(facts, part, ended),
+    ],
+    advice,
+  };
+}
+
+function isCrashing(part: PodPart): boolean {
+  const { state, lastState, restartCount } = part.status ?? {};
+  if (waitingOf(part).reason === "CrashLoopBackOff") return true;
+  // Between two attempts, or just started again after one that failed at once.
+  return (
+    Boolean(state?.terminated && state.terminated.exitCode !== 0) ||
+    Boolean(lastState?.terminated && state?.waiting && (restartCount ?? 0) > 0)
+  );
+}
+
+const tellLife = ({ startedAt, finishedAt }: ContainerStateTerminated): string => {
+  const [from, to] = [msOf(startedAt), msOf(finishedAt)];
+  return from === undefined || to === undefined
+    ? ""
+    : `, it had run for ${Math.max(0, Math.round((to - from) / 1000))}s`;
+};
+
+interface Judgement {
+  readonly why: string;
+  readonly advice: readonly string[];
+  readonly more: readonly string[];
+}
+
+function judge(facts: PodFacts, part: PodPart, ended: ContainerStateTerminated): Judgement {
+  const { exitCode, reason } = ended;
+  const { container } = part;
+  if (reason === "OOMKilled") {
+    const limit = container.resources.limits?.memory;
+    return {
+      why: limit
+        ? `uses more memory than its limit of ${limit} and is killed`
+        : "is killed because the node ran out of memory",
+      more: limit ? [`resources.limits.memory: ${limit}`] : ["no memory limit is set for it"],
+      advice: [
+        limit
+          ? `Raise the memory limit above ${limit}, or make the program use less.`
+          : "Set a memory request so that the scheduler keeps room for it.",
+      ],
+    };
+  }
+  const probe = lastEvent(
+    facts,
+    ["Unhealthy"],
+    (event) => isAbout(part)(event) && /^(Liveness|Startup) probe/.test(event.message),
+  );
+  const killed = lastEvent(
+    facts,
+    ["Killing"],
+    (event) => isAbout(part)(event) && /failed (liveness|startup) probe/.test(event.message),
+  );
+  if (probe && killed && (exitCode === 137 || exitCode === 143 || exitCode === 0)) {
+    const kind = probe.message.startsWith("Liveness") ? "liveness" : "startup";
+    return {
+      why: `fails its ${kind} probe and is killed`,
+      more: [tellEvent(probe, facts.nowMs)],
+      advice: [
+        `Make the program answer the ${kind} probe, or give the probe more time: initialDelaySeconds, timeoutSeconds, failureThreshold.`,
+      ],
+    };
+  }
+  if (reason === "StartError" || reason === "ContainerCannotRun" || exitCode === 127 || exitCode === 126) {
+    const command = [...(container.command ?? []), ...(container.args ?? [])].join(" ");
+    return {
+      why: exitCode === 126 ? "has a command that cannot be executed" : "has a command that is not in the image",
+      more: command ? [`command: ${command}`] : ["it uses the image's own command"],
+      advice: ["Correct command and args: the first word must be a program in the image that can be executed."],
+    };
+  }
+  if (exitCode === 0) {
+    return {
+      why: "ends without an error, and its restart policy starts it again",
+      more: [`restartPolicy: ${facts.pod.spec.restartPolicy}`],
+      advice: [
+        "A program in a Deployment has to keep running; use a Job, or restartPolicy OnFailure in a bare pod, for work that ends.",
+      ],
+    };
+  }
+  return {
+    why: `exits with ${exitCode}${meaning(exitCode)}`,
+    more: [],
+    advice: [
+      "Read its last lines above; all of them: " +
+        `\`kubectl logs ${podName(facts.pod)} -c ${container.name} --previous -n ${facts.pod.metadata.namespace}\`.`,
+    ],
+  };
+}
+
+const signals: Readonly<Record<number, string>> = {
+  6: "aborted",
+  9: "killed",
+  11: "a segmentation fault",
+  15: "told to end",
+};
+
+function meaning(exitCode: number): string {
+  if (exitCode <= 128) return "";
+  const signal = exitCode - 128;
+  return ` (signal ${signal}${signals[signal] ? `, ${signals[signal]}` : ""})`;
+}
+
+function lastLines({ logs }: PodFacts, { container }: PodPart): string[] {
+  const lines = logs.get(container.name) ?? [];
+  return lines.length > 0 ? ["its last lines:", ...lines.map((line) => `  ${line}`)] : ["it has written nothing"];
+}
+
+function nextTry({ nowMs, pod }: PodFacts, part: PodPart, ended: ContainerStateTerminated): string[] {
+  const { reason, message } = waitingOf(part);
+  if (pod.spec.restartPolicy === "Never") return ["it is not started again: restartPolicy is Never"];
+  if (reason !== "CrashLoopBackOff") return ["it is being started again"];
+  const delay = /back-off (\S+)/.exec(message)?.[1] ?? "";
+  const finishedMs = msOf(ended.finishedAt);
+  if (!delay || finishedMs === undefined) return [message];
+  return [`started again ${delay} after it ended: next try ${ahead(finishedMs + parseDelay(delay), nowMs)}`];
+}

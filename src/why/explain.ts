@@ -1,0 +1,34 @@
+import { explainAbsent } from "./absent.ts";
+import { explainEndingObject } from "./ending.ts";
+import { explainPod } from "./explain-pod.ts";
+import { type Explanation } from "./explanation.ts";
+import { type Facts, type ObjectFacts } from "./facts.ts";
+import { explainNode } from "./lost-node.ts";
+import { explainService } from "./traffic.ts";
+import { explainWorkload } from "./workload.ts";
+
+/** Where the object stands and why. Pure: the same facts give the same answer. */
+export function explain(facts: Facts): Explanation {
+  switch (facts.about) {
+    case "pod":
+      return explainPod(facts);
+    case "workload":
+      return explainWorkload(facts);
+    case "service":
+      return explainService(facts, explainPod);
+    case "node":
+      return explainNode(facts);
+    case "object":
+      return explainEndingObject(facts) ?? there(facts);
+    case "absent":
+      return explainAbsent(facts);
+  }
+}
+
+const there = ({ resource, object }: ObjectFacts): Explanation => ({
+  hop: undefined,
+  state: "Exists",
+  headline: `${resource.kind} ${object.metadata.name} is there, and nothing is known to be stuck about it.`,
+  evidence: [],
+  advice: [],
+});

@@ -1,0 +1,109 @@
+import { type Deployment } from "#api/apps/deployment.ts";
+import { type ReplicaSet } from "#api/apps/replica-set.ts";
+import { type Node } from "#api/core/node.ts";
+import { type Pod } from "#api/core/pod.ts";
+import { type Service } from "#api/core/service.ts";
+import { type EndpointSlice } from "#api/discovery/endpoint-slice.ts";
+import { type ApiObject, type Resource } from "#api/resource.ts";
+import { type AttemptAnswer } from "#trace/answers.ts";
+import { type HopName } from "#trace/hop.ts";
+
+/** What is known about the object that somebody asks about, gathered before anything is concluded. */
+export type Facts =
+  | ({ readonly about: "pod" } & PodFacts)
+  | ({ readonly about: "workload" } & WorkloadFacts)
+  | ({ readonly about: "service" } & ServiceFacts)
+  | ({ readonly about: "node" } & NodeFacts)
+  | ({ readonly about: "object" } & ObjectFacts)
+  | ({ readonly about: "absent" } & AbsentFacts);
+
+export interface PodFacts {
+  readonly nowMs: number;
+  readonly pod: Pod;
+  /** Oldest first. */
+  readonly events: readonly SeenEvent[];
+  /** The pod's own node; undefined if it has none or the node is gone. */
+  readonly node: Node | undefined;
+  /** The node's last heartbeat. */
+  readonly heartbeatMs: number | undefined;
+  /** For a pod without a node: all nodes and what is free on them. */
+  readonly rooms: readonly NodeRoom[];
+  /** The scheduler's last attempts, oldest first; undefined if they could not be asked for. */
+  readonly attempts: readonly AttemptAnswer[] | undefined;
+  /** What the pod refers to and is not there: `configmap "settings"`. */
+  readonly missing: readonly string[];
+  /** Last lines of containers that have ended, by name. */
+  readonly logs: ReadonlyMap<string, readonly string[]>;
+  /** Services that select it. */
+  readonly services: readonly ServiceFacts[];
+}
+
+export interface SeenEvent {
+  readonly type: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly count: number;
+  readonly lastMs: number | undefined;
+  /** `spec.containers{web}`. */
+  readonly fieldPath: string;
+}
+
+export interface NodeRoom {
+  readonly node: Node;
+  /** Allocatable less what pods there ask for. */
+  readonly free: Readonly<Record<string, string>>;
+}
+
+export interface ServiceFacts {
+  readonly service: Service;
+  /** Pods that the selector matches. */
+  readonly pods: readonly Pod[];
+  /** Other pods of the namespace that match a part of it. */
+  readonly near: readonly Pod[];
+  readonly slices: readonly EndpointSlice[];
+  /** One of its pods that is not ready, in full. */
+  readonly stuck: PodFacts | undefined;
+}
+
+export interface WorkloadFacts {
+  readonly nowMs: number;
+  readonly kind: "Deployment" | "ReplicaSet";
+  readonly object: Deployment | ReplicaSet;
+  readonly events: readonly SeenEvent[];
+  /** Of a deployment: the set of its newest template. */
+  readonly newest: ReplicaSet | undefined;
+  readonly newestEvents: readonly SeenEvent[];
+  readonly pods: readonly Pod[];
+  /** The pods that are not ready, the first few, in full. */
+  readonly stuck: readonly PodFacts[];
+}
+
+export interface NodeFacts {
+  readonly nowMs: number;
+  readonly node: Node;
+  readonly heartbeatMs: number | undefined;
+  readonly events: readonly SeenEvent[];
+}
+
+export interface ObjectFacts {
+  readonly nowMs: number;
+  readonly resource: Resource;
+  readonly object: ApiObject;
+}
+
+export interface AbsentFacts {
+  readonly nowMs: number;
+  readonly resource: Resource;
+  readonly namespace: string;
+  readonly name: string;
+  /** The last time somebody tried to write it and was refused. */
+  readonly refusal: Refusal | undefined;
+}
+export interface Refusal {
+  readonly atMs: number;
+  readonly verb: string;
+  readonly user: string;
+  readonly status: number;
+  readonly hop: HopName;
+  readonly message: string;
+}

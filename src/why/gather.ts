@@ -1,0 +1,253 @@
+import { Deployment } from "#api/apps/deployment.ts";
+import { ReplicaSet } from "#api/apps/replica-set.ts";
+import { Lease } from "#api/coordination/lease.ts";
+import { Event } from "#api/core/event.ts";
+import { Node } from "#api/core/node.ts";
+import { Pod } from "#api/core/pod.ts";
+import { Service } from "#api/core/service.ts";
+import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
+import { matches, matchesLabels } from "#api/meta/label-selector.ts";
+import { isControlledBy } from "#api/meta/owner.ts";
+import { type ApiObject, groupResource, type Resource } from "#api/resource.ts";
+import { isNotFound } from "#api/status.ts";
+import { type Client } from "#client/client.ts";
+import { type TraceAnswer, type VerdictsAnswer } from "#trace/answers.ts";
+import { type HopName, hopNames } from "#trace/hop.ts";
+import {
+  type Facts,
+  type PodFacts,
+  type Refusal,
+  type SeenEvent,
+  type ServiceFacts,
+  type WorkloadFacts,
+} from "./facts.ts";
+import { isReady, partsOf } from "./pod-parts.ts";
+import { missingReferences } from "./references.ts";
+import { roomsOf } from "./rooms.ts";
+import { msOf } from "./times.ts";
+
+export interface Subject {
+  readonly resource: Resource;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** Reads everything that an explanation could need, through the API and nothing else. */
+export async function gather(client: Client, subject: Subject, nowMs: number): Promise<Facts> {
+  const { resource, namespace, name } = subject;
+  const gatherer = new Gatherer(client, nowMs);
+  const ref = resource.scope === "Namespaced" ? { namespace, name } : { name };
+  const object = await orAbsent(client.get(resource, ref));
+  if (!object) return { about: "absent", nowMs, ...subject, refusal: await gatherer.refusalOf(subject) };
+  if (object.metadata.deletionTimestamp && resource.kind !== "Pod") return { about: "object", nowMs, resource, object };
+  switch (`${resource.group}/${resource.kind}`) {
+    case "/Pod":
+      return { about: "pod", ...(await gatherer.pod(object as Pod)) };
+    case "apps/Deployment":
+      return { about: "workload", ...(await gatherer.workload("Deployment", object as Deployment)) };
+    case "apps/ReplicaSet":
+      return { about: "workload", ...(await gatherer.workload("ReplicaSet", object as ReplicaSet)) };
+    case "/Service":
+      return { about: "service", ...(await gatherer.service(object as Service)) };
+    case "/Node":
+      return { about: "node", nowMs, node: object as Node, ...(await gatherer.node(name)) };
+    default:
+      return { about: "object", nowMs, resource, object };
+  }
+}
+
+/** Pods that are told in full: one usually speaks for all. */
+const maxStuck = 3;
+const logLines = 10;
+
+class Gatherer {
+  readonly #client: Client;
+  readonly #nowMs: number;
+
+  constructor(client: Client, nowMs: number) {
+    this.#client = client;
+    this.#nowMs = nowMs;
+  }
+
+  async pod(pod: Pod): Promise<PodFacts> {
+    const { nodeName } = pod.spec;
+    const { namespace = "" } = pod.metadata;
+    const isOpen = !isReady(pod);
+    const [events, node, heartbeatMs, rooms, attempts, missing, logs, services] = await Promise.all([
+      this.#events(pod),
+      nodeName ? orAbsent(this.#client.get(Node, { name: nodeName })) : undefined,
+      nodeName ? this.#heartbeat(nodeName) : undefined,
+      nodeName ? [] : roomsOf(this.#client),
+      nodeName ? [] : this.#attempts(pod),
+      isOpen && nodeName ? missingReferences(this.#client, pod) : [],
+      isOpen ? this.#logs(pod) : new Map<string, readonly string[]>(),
+      isOpen ? [] : this.#servicesOf(pod, namespace),
+    ]);
+    return { nowMs: this.#nowMs, pod, events, node, heartbeatMs, rooms, attempts, missing, logs, services };
+  }
+
+  async workload(kind: WorkloadFacts["kind"], object: Deployment | ReplicaSet): Promise<WorkloadFacts> {
+    const { namespace = "" } = object.metadata;
+    const [{ items: allSets }, { items: allPods }] = await Promise.all([
+      this.#client.list(ReplicaSet, { namespace }),
+      this.#client.list(Pod, { namespace }),
+    ]);
+    const sets = kind === "Deployment" ? allSets.filter((set) => isControlledBy(set, object)) : [object as ReplicaSet];
+    const pods = allPods.filter((pod) => sets.some((set) => isControlledBy(pod, set)));
+    const newest = kind === "Deployment" ? sets.toSorted(byRevision).at(-1) : undefined;
+    const waiting = pods.filter((pod) => !isReady(pod) && !pod.metadata.deletionTimestamp).slice(0, maxStuck);
+    return {
+      nowMs: this.#nowMs,
+      kind,
+      object,
+      events: await this.#events(object),
+      newest,
+      newestEvents: newest ? await this.#events(newest) : [],
+      pods: pods.filter(({ metadata }) => !metadata.deletionTimestamp),
+      stuck: await Promise.all(waiting.map((pod) => this.pod(pod))),
+    };
+  }
+
+  async service(service: Service): Promise<ServiceFacts> {
+    const { namespace = "", name = "" } = service.metadata;
+    const [{ items: pods }, slices] = await Promise.all([
+      this.#client.list(Pod, { namespace }),
+      this.#slices(namespace, name),
+    ]);
+    const facts = serviceFacts(service, pods, slices);
+    const waiting = facts.pods.some(isReady) ? undefined : facts.pods[0];
+    return waiting ? { ...facts, stuck: await this.pod(waiting) } : facts;
+  }
+
+  async node(name: string): Promise<{ heartbeatMs: number | undefined; events: readonly SeenEvent[] }> {
+    const fieldSelector = `involvedObject.kind=Node,involvedObject.name=${name}`;
+    const [heartbeatMs, { items }] = await Promise.all([
+      this.#heartbeat(name),
+      this.#client.list(Event, { fieldSelector }),
+    ]);
+    return { heartbeatMs, events: items.map(seen).sort(byTime) };
+  }
+
+  /** The last time that somebody wanted to write it and was not let. */
+  async refusalOf({ resource, namespace, name }: Subject): Promise<Refusal | undefined> {
+    const place = resource.scope === "Namespaced" ? namespace : "-";
+    const path = [groupResource(resource, resource.plural), place, name].map(encodeURIComponent).join("/");
+    const answer = await this.#own<TraceAnswer>(`/orlop/trace/${path}`);
+    const last = answer?.traces.find(({ status, verb }) => status >= 400 && verb !== "delete");
+    if (!answer || !last) return undefined;
+    const detail =
+      last.traceId === answer.traceId
+        ? answer
+        : await this.#own<TraceAnswer>(`/orlop/trace/${path}?trace=${last.traceId}`);
+    const hop = detail?.hops.findLast(({ facts }) => typeof facts?.status === "number" && facts.status >= 400);
+    const { refusedAt, message } = hop?.facts ?? {};
+    const at = hopNames.find((each): each is HopName => each === refusedAt) ?? "admit";
+    return {
+      atMs: last.startMs,
+      verb: last.verb,
+      user: last.user,
+      status: last.status,
+      hop: at,
+      message: String(message ?? ""),
+    };
+  }
+
+  async #events(object: ApiObject): Promise<SeenEvent[]> {
+    const { namespace = "", uid = "" } = object.metadata;
+    const { items } = await this.#client.list(Event, { namespace, fieldSelector: `involvedObject.uid=${uid}` });
+    return items.map(seen).sort(byTime);
+  }
+
+  async #heartbeat(nodeName: string): Promise<number | undefined> {
+    const lease = await orAbsent(this.#client.get(Lease, { namespace: "kube-node-lease", name: nodeName }));
+    return msOf(lease?.spec.renewTime);
+  }
+
+  async #attempts({ metadata }: Pod): Promise<VerdictsAnswer["attempts"] | undefined> {
+    const path = [metadata.namespace, metadata.name, metadata.uid]
+      .map((part) => encodeURIComponent(part ?? ""))
+      .join("/");
+    return (await this.#own<VerdictsAnswer>(`/orlop/verdicts/${path}`))?.attempts;
+  }
+
+  async #logs(pod: Pod): Promise<ReadonlyMap<string, readonly string[]>> {
+    const ended = partsOf(pod).filter(({ status }) => status?.lastState.terminated ?? status?.state.terminated);
+    const { namespace = "", name = "" } = pod.metadata;
+    const entries = ended.map(async ({ container, status }) => {
+      const previous = status?.state.terminated ? "" : "&previous=true";
+      const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}/log`;
+      const query = `container=${encodeURIComponent(container.name)}&tailLines=${logLines}${previous}`;
+      const answer = await this.#client.raw("GET", `${path}?${query}`).catch(() => undefined);
+      const text = answer?.status === 200 ? Buffer.from(answer.body).toString() : "";
+      return [container.name, text.split("\n").filter(Boolean)] as const;
+    });
+    return new Map(await Promise.all(entries));
+  }
+
+  async #servicesOf(pod: Pod, namespace: string): Promise<ServiceFacts[]> {
+    const [{ items: services }, { items: pods }] = await Promise.all([
+      this.#client.list(Service, { namespace }),
+      this.#client.list(Pod, { namespace }),
+    ]);
+    const own = services.filter(
+      ({ spec: { selector = {} } }) => Object.keys(selector).length > 0 && matchesLabels(selector, pod.metadata.labels),
+    );
+    return await Promise.all(
+      own.map(async (service) =>
+        serviceFacts(service, pods, await this.#slices(namespace, service.metadata.name ?? "")),
+      ),
+    );
+  }
+
+  async #slices(namespace: string, service: string): Promise<readonly EndpointSlice[]> {
+    const labelSelector = `kubernetes.io/service-name=${service}`;
+    return (await this.#client.list(EndpointSlice, { namespace, labelSelector })).items;
+  }
+
+  /** What only our own server has, and only for those who may see it. */
+  async #own<T>(path: string): Promise<T | undefined> {
+    const answer = await this.#client.raw("GET", path).catch(() => undefined);
+    return answer?.status === 200 ? (JSON.parse(Buffer.from(answer.body).toString()) as T) : undefined;
+  }
+}
+
+function serviceFacts(service: Service, all: readonly Pod[], slices: readonly EndpointSlice[]): ServiceFacts {
+  const { selector = {} } = service.spec;
+  const alive = all.filter(({ metadata }) => !metadata.deletionTimestamp);
+  const labels = Object.entries(selector);
+  const pods =
+    labels.length > 0 ? alive.filter(({ metadata }) => matches({ matchLabels: selector }, metadata.labels)) : [];
+  const score = ({ metadata }: Pod): number =>
+    labels.filter(([key, value]) => metadata.labels?.[key] === value).length * 2 +
+    labels.filter(([key]) => metadata.labels?.[key] !== undefined).length;
+  const near = alive.filter((pod) => !pods.includes(pod) && score(pod) > 0).sort((a, b) => score(b) - score(a));
+  return { service, pods, near: near.slice(0, 3), slices, stuck: undefined };
+}
+
+function seen(event: Event): SeenEvent {
+  const { type = "", reason = "", message = "", count, series, involvedObject } = event;
+  const last = series?.lastObservedTime ?? event.lastTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp;
+  return {
+    type,
+    reason,
+    message: message.trim(),
+    count: series?.count ?? count ?? 1,
+    lastMs: msOf(last),
+    fieldPath: involvedObject.fieldPath ?? "",
+  };
+}
+
+const byTime = (a: SeenEvent, b: SeenEvent): number => (a.lastMs ?? 0) - (b.lastMs ?? 0);
+
+const revisionKey = "deployment.kubernetes.io/revision";
+const byRevision = (a: ReplicaSet, b: ReplicaSet): number =>
+  Number(a.metadata.annotations?.[revisionKey] ?? 0) - Number(b.metadata.annotations?.[revisionKey] ?? 0);
+
+async function orAbsent<T>(call: Promise<T>): Promise<T | undefined> {
+  try {
+    return await call;
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}

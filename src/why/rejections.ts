@@ -1,0 +1,114 @@
+import { type Node } from "#api/core/node.ts";
+import { podRequests } from "#api/core/pod-resources.ts";
+import { compareQuantities } from "#api/meta/quantity.ts";
+import { type NodeRejection } from "#trace/answers.ts";
+import { type PodFacts } from "./facts.ts";
+
+/** Why one node was refused, in a person's words: `are short of cpu`. */
+export function causeOf({ plugin, reasons }: NodeRejection): string {
+  const lacking = lackingOf(reasons);
+  if (lacking.length > 0) return `short of ${lacking.join(" and ")}`;
+  switch (plugin) {
+    case "TaintToleration":
+      return "with a taint that it does not tolerate";
+    case "NodeAffinity":
+      return "outside its node selector or affinity";
+    case "NodeName":
+      return "not the one that it names";
+    case "NodePorts":
+      return "where its host port is taken";
+    case "NodeUnschedulable":
+      return "cordoned";
+    default:
+      return reasons.join(", ");
+  }
+}
+
+/** `cpu` of `Insufficient cpu`. */
+const lackingOf = (reasons: readonly string[]): string[] =>
+  reasons.flatMap((reason) => {
+    if (reason === "Too many pods") return ["pods"];
+    return reason.startsWith("Insufficient ") ? [reason.slice("Insufficient ".length)] : [];
+  });
+
+/** For the headline when all nodes refuse for the same lack: what is asked and the most that is free. */
+export function shortOf(facts: PodFacts, rejections: readonly NodeRejection[]): string | undefined {
+  const [lack, ...more] = new Set(rejections.flatMap(({ reasons }) => lackingOf(reasons)));
+  if (!lack || lack === "pods" || more.length > 0) return undefined;
+  const asked = podRequests(facts.pod.spec)[lack];
+  const frees = facts.rooms.map(({ node, free }) => ({ name: node.metadata.name ?? "", free: free[lack] ?? "0" }));
+  const [best] = frees.toSorted((a, b) => compareQuantities(b.free, a.free));
+  if (!asked || !best) return undefined;
+  return `it asks for ${asked} ${lack}, and the most that is free is ${best.free} on ${best.name}`;
+}
+
+const roomOf = ({ rooms }: PodFacts, name: string) => rooms.find(({ node }) => node.metadata.name === name);
+
+/** `node-1: Insufficient cpu (asks 4, free 1500m of 4)`. */
+export function tellRejection(facts: PodFacts, { node: name, reasons }: NodeRejection): string {
+  const room = roomOf(facts, name);
+  const requests = podRequests(facts.pod.spec);
+  const details = lackingOf(reasons).flatMap((resource) => {
+    if (!room) return [];
+    const { allocatable = {} } = room.node.status ?? {};
+    const asked = resource === "pods" ? "1" : (requests[resource] ?? "0");
+    return [`asks ${asked}, free ${room.free[resource] ?? "0"} of ${allocatable[resource] ?? "0"} ${resource}`];
+  });
+  const labels =
+    reasons.some((reason) => reason.includes("affinity/selector")) && room ? [missingLabels(facts, room.node)] : [];
+  const more = [...details, ...labels].filter(Boolean).join("; ");
+  return `${name}: ${reasons.join(", ")}${more ? ` (${more})` : ""}`;
+}
+
+function missingLabels({ pod }: PodFacts, { metadata }: Node): string {
+  const wanted = Object.entries(pod.spec.nodeSelector ?? {});
+  const lacking = wanted.filter(([key, value]) => metadata.labels?.[key] !== value);
+  return lacking
+    .map(([key, value]) => `wants label ${key}=${value}, has ${metadata.labels?.[key] ?? "none"}`)
+    .join(", ");
+}
+
+/** What would make this node take the pod. */
+export function adviceFor(facts: PodFacts, rejection: NodeRejection): string[] {
+  const { node, plugin, reasons } = rejection;
+  const lacking = lackingOf(reasons);
+  if (lacking.length > 0) return lacking.map((resource) => roomAdvice(facts, resource));
+  switch (plugin) {
+    case "TaintToleration":
+      return [taintAdvice(node, reasons)];
+    case "NodeAffinity": {
+      const [label] = Object.entries(facts.pod.spec.nodeSelector ?? {});
+      const how = label ? `\`kubectl label node ${node} ${label[0]}=${label[1]}\`` : "label a node";
+      return [`Let the pod's node selector or affinity match a node: ${how}, or change the pod.`];
+    }
+    case "NodeName":
+      return [`Start a node called ${facts.pod.spec.nodeName ?? ""}, or take spec.nodeName out of the pod.`];
+    case "NodePorts":
+      return ["Use another hostPort, or none: only one pod of a node can have a port of the host."];
+    case "NodeUnschedulable":
+      return [`Let pods onto ${node} again: \`kubectl uncordon ${node}\`.`];
+    default:
+      return [];
+  }
+}
+
+function roomAdvice({ pod, rooms }: PodFacts, resource: string): string {
+  if (resource === "pods")
+    return "Every node has all the pods that it may have: delete some, add a node, or raise its limit of pods.";
+  const asked = podRequests(pod.spec)[resource] ?? "0";
+  const largest = rooms
+    .map(({ node }) => node.status?.allocatable?.[resource] ?? "0")
+    .toSorted(compareQuantities)
+    .at(-1);
+  if (largest !== undefined && compareQuantities(asked, largest) > 0) {
+    return `No node is large enough even when empty (the largest has ${largest} ${resource}): lower the request of ${asked}, or add a larger node.`;
+  }
+  return `Ask for less than ${asked} ${resource}, delete or scale down other pods, or add a node.`;
+}
+
+function taintAdvice(node: string, reasons: readonly string[]): string {
+  const key = /\{([^:}]+):/.exec(reasons.join(" "))?.[1] ?? "";
+  if (key.startsWith("node.kubernetes.io/"))
+    return `Find out why ${node} has the taint ${key}: \`orlop why node/${node}\`.`;
+  return `Add a toleration for ${key} to the pod, or remove the taint: \`kubectl taint node ${node} ${key}-\`.`;
+}

@@ -1,0 +1,35 @@
+import { Node } from "#api/core/node.ts";
+import { Pod } from "#api/core/pod.ts";
+import { podRequests } from "#api/core/pod-resources.ts";
+import { addQuantities, subtractQuantities } from "#api/meta/quantity.ts";
+import { type Client } from "#client/client.ts";
+import { type NodeRoom } from "./facts.ts";
+
+/** What is free on every node: what it offers less what the pods there ask for. */
+export async function roomsOf(client: Client): Promise<NodeRoom[]> {
+  const [nodes, pods] = await Promise.all([
+    client.list(Node).catch(() => ({ items: [] })),
+    client.list(Pod).catch(() => ({ items: [] })),
+  ]);
+  return planRooms(nodes.items, pods.items);
+}
+
+export function planRooms(nodes: readonly Node[], pods: readonly Pod[]): NodeRoom[] {
+  const used = new Map<string, Record<string, string>>();
+  for (const { spec, status } of pods) {
+    if (!spec.nodeName || status.phase === "Succeeded" || status.phase === "Failed") continue;
+    const sums = used.get(spec.nodeName) ?? {};
+    for (const [name, amount] of Object.entries({ ...podRequests(spec), pods: "1" })) {
+      sums[name] = addQuantities(sums[name] ?? "0", amount);
+    }
+    used.set(spec.nodeName, sums);
+  }
+  return nodes.map((node) => {
+    const taken = used.get(node.metadata.name ?? "") ?? {};
+    const offered = Object.entries(node.status.allocatable ?? {});
+    return {
+      node,
+      free: Object.fromEntries(offered.map(([name, amount]) => [name, subtractQuantities(amount, taken[name] ?? "0")])),
+    };
+  });
+}

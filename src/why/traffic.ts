@@ -1,0 +1,165 @@
+import { type Pod } from "#api/core/pod.ts";
+import { type Service, type ServicePort } from "#api/core/service.ts";
+import { formatLabels } from "#api/meta/label-selector.ts";
+import { counted, type Explain, type Explanation } from "./explanation.ts";
+import { type PodFacts, type ServiceFacts } from "./facts.ts";
+import { isReady, podName } from "./pod-parts.ts";
+
+const serviceName = ({ metadata }: Service): string => metadata.name ?? "";
+
+/** Where a service's traffic goes, and why not: hop 12. */
+export function explainService(facts: ServiceFacts, explainStuck: Explain<PodFacts>): Explanation {
+  return explainNoTraffic(facts, explainStuck) ?? served(facts);
+}
+
+/** undefined: traffic finds its way. */
+export function explainNoTraffic(facts: ServiceFacts, explainStuck: Explain<PodFacts>): Explanation | undefined {
+  const { service, pods } = facts;
+  const { type, selector = {} } = service.spec;
+  if (type === "ExternalName") return undefined;
+  if (Object.keys(selector).length === 0) return readyEndpoints(facts) > 0 ? undefined : byHand(service);
+  if (pods.length === 0) return matchesNothing(facts);
+  const wrong = wrongPort(facts);
+  if (wrong) return wrong;
+  if (!pods.some(isReady)) return noneReady(facts, explainStuck);
+  if (readyEndpoints(facts) === 0) return notTold(facts);
+  return undefined;
+}
+
+const readyEndpoints = ({ slices }: ServiceFacts): number =>
+  slices.reduce(
+    (sum, { endpoints }) => sum + endpoints.filter(({ conditions }) => conditions?.ready ?? true).length,
+    0,
+  );
+
+function byHand(service: Service): Explanation {
+  return {
+    hop: "serve",
+    state: "NoEndpoints",
+    headline: `Service ${serviceName(service)} leads nowhere: it has no selector, and nobody has written endpoints for it.`,
+    evidence: ["spec.selector is empty", "no EndpointSlice with a ready endpoint has its name"],
+    advice: [
+      `Give it a selector, or write an EndpointSlice with the label kubernetes.io/service-name=${serviceName(service)}.`,
+    ],
+  };
+}
+
+function matchesNothing({ service, near }: ServiceFacts): Explanation {
+  const { selector = {} } = service.spec;
+  const wanted = formatLabels(selector);
+  const [closest] = near;
+  const differs = closest ? differences(selector, closest) : "";
+  return {
+    hop: "serve",
+    state: "NoEndpoints",
+    headline: `Service ${serviceName(service)} leads nowhere because no pod in ${service.metadata.namespace} has its labels ${wanted}.`,
+    evidence: [
+      `spec.selector: ${wanted}`,
+      ...(closest
+        ? [`pod ${podName(closest)} comes closest: ${differs}`]
+        : ["no pod of the namespace matches even a part of it"]),
+    ],
+    advice: [
+      closest
+        ? "Make selector and labels agree: correct the service, or the labels of the pod template."
+        : "Start the pods, or correct the selector or the namespace.",
+    ],
+  };
+}
+
+const differences = (selector: Readonly<Record<string, string>>, { metadata }: Pod): string =>
+  Object.entries(selector)
+    .filter(([key, value]) => metadata.labels?.[key] !== value)
+    .map(([key, value]) => `it has ${key}=${metadata.labels?.[key] ?? "(nothing)"} instead of ${value}`)
+    .join(", ");
+
+/** A name that no container has is certain; a number that none declares only a hint. */
+function wrongPort({ service, pods }: ServiceFacts): Explanation | undefined {
+  const [pod] = pods;
+  if (!pod) return undefined;
+  for (const port of service.spec.ports ?? []) {
+    if (typeof port.targetPort !== "string") continue;
+    const has = pods.some(({ spec }) =>
+      spec.containers.some(({ ports = [] }) => ports.some(({ name }) => name === port.targetPort)),
+    );
+    if (has) continue;
+    const names = declaredPorts(pod);
+    return {
+      hop: "serve",
+      state: "WrongPort",
+      headline: `Service ${serviceName(service)} leads nowhere because no container of its pods has a port called ${port.targetPort}.`,
+      evidence: [
+        `port ${port.port} has targetPort ${port.targetPort}`,
+        `pod ${podName(pod)} has ${names || "no ports"}`,
+      ],
+      advice: ["Use the name of a container port as targetPort, or its number."],
+    };
+  }
+  return undefined;
+}
+
+const declaredPorts = ({ spec }: Pod): string =>
+  spec.containers
+    .flatMap(({ ports = [] }) =>
+      ports.map(({ name, containerPort }) => (name ? `${name} (${containerPort})` : `${containerPort}`)),
+    )
+    .join(", ");
+
+function noneReady({ service, pods, stuck }: ServiceFacts, explainStuck: Explain<PodFacts>): Explanation {
+  const inner = stuck && explainStuck(stuck);
+  return {
+    hop: inner?.hop ?? "serve",
+    state: "NoReadyEndpoints",
+    headline: `Service ${serviceName(service)} leads nowhere because none of its ${counted(pods.length, "pod")} is ready${inner ? `: ${inner.headline}` : "."}`,
+    evidence: inner?.evidence ?? [],
+    advice: inner?.advice ?? [],
+  };
+}
+
+function notTold({ service, pods }: ServiceFacts): Explanation {
+  const ready = pods.filter(isReady).length;
+  return {
+    hop: "control",
+    state: "NoEndpoints",
+    headline: `Service ${serviceName(service)} has ${counted(ready, "ready pod")}, but its EndpointSlices do not show them.`,
+    evidence: ["the EndpointSlice controller has not written them yet"],
+    advice: ["Ask again in a moment; if it stays, check that the controllers run."],
+  };
+}
+
+function served(facts: ServiceFacts): Explanation {
+  const { service, pods } = facts;
+  const { type, externalName, clusterIP, ports = [] } = service.spec;
+  const name = serviceName(service);
+  if (type === "ExternalName") {
+    return {
+      hop: undefined,
+      state: "ExternalName",
+      headline: `Service ${name} is another name for ${externalName}: it has no traffic of its own.`,
+      evidence: [],
+      advice: [],
+    };
+  }
+  const hints = ports.flatMap((port) => undeclared(port, pods));
+  return {
+    hop: undefined,
+    state: "Serving",
+    headline: `Service ${name} leads to ${counted(readyEndpoints(facts), "ready endpoint")}: nothing is stuck.`,
+    evidence: [
+      `${clusterIP ?? ""} ${ports.map(({ port, targetPort }) => `${port} → ${targetPort}`).join(", ")}`,
+      ...hints,
+    ],
+    advice:
+      hints.length > 0
+        ? ["If connections are refused, compare targetPort with the port that the program listens on."]
+        : [],
+  };
+}
+
+function undeclared({ port, targetPort }: ServicePort, pods: readonly Pod[]): string[] {
+  const declared = pods.flatMap(({ spec }) =>
+    spec.containers.flatMap(({ ports = [] }) => ports.map(({ containerPort }) => containerPort)),
+  );
+  if (typeof targetPort !== "number" || declared.length === 0 || declared.includes(targetPort)) return [];
+  return [`port ${port} goes to ${targetPort}, and its pods declare only ${[...new Set(declared)].join(", ")}`];
+}

@@ -1,0 +1,152 @@
+import { type Deployment } from "#api/apps/deployment.ts";
+import { findCondition } from "#api/meta/condition.ts";
+import { explainPod } from "./explain-pod.ts";
+import { counted, type Explanation } from "./explanation.ts";
+import { type SeenEvent, type WorkloadFacts } from "./facts.ts";
+import { isReady, tellEvent } from "./pod-parts.ts";
+import { ago, msOf } from "./times.ts";
+
+const titleOf = ({ kind, object }: WorkloadFacts): string => `${kind} ${object.metadata.name}`;
+
+/** A Deployment or ReplicaSet: its own troubles first, then those of its pods. */
+export function explainWorkload(facts: WorkloadFacts): Explanation {
+  return (
+    refused(facts) ?? notSeen(facts) ?? noneWanted(facts) ?? stuckPods(facts) ?? missingPods(facts) ?? complete(facts)
+  );
+}
+
+/** Pods or their ReplicaSet cannot be made: hop 9, or the gate that refuses them. */
+function refused(facts: WorkloadFacts): Explanation | undefined {
+  const { object, newest, events, newestEvents, nowMs } = facts;
+  const sets = newest ? [newest, object] : [object];
+  const condition = sets
+    .map(({ status }) => findCondition(status.conditions ?? [], "ReplicaFailure"))
+    .find((each) => each?.status === "True");
+  const progressing = findCondition(object.status.conditions ?? [], "Progressing");
+  const setRefused = progressing?.reason === "ReplicaSetCreateError" ? progressing : undefined;
+  const found = condition ?? setRefused;
+  if (!found) return undefined;
+  const message = found.message ?? "";
+  const what = condition ? "its pods are" : "its ReplicaSet is";
+  const event = lastOf([...newestEvents, ...events], ["FailedCreate", "ReplicaSetCreateError"]);
+  return {
+    hop: gateOf(message),
+    state: found.reason || "ReplicaFailure",
+    headline: `${titleOf(facts)} cannot go on because ${what} refused by the API server: ${message}`,
+    evidence: [`since ${ago(msOf(found.lastTransitionTime), nowMs)}`, ...(event ? [tellEvent(event, nowMs)] : [])],
+    advice: [gateAdvice(message), "It is tried again by itself, less and less often."],
+  };
+}
+
+function gateOf(message: string): Explanation["hop"] {
+  if (/is invalid/.test(message)) return "schema";
+  if (/cannot (create|patch|update)/.test(message)) return "authorize";
+  return "admit";
+}
+
+function gateAdvice(message: string): string {
+  const account =
+    /serviceaccount "([^"]+)" not found/i.exec(message)?.[1] ??
+    /error looking up service account \S+\/(\S+):/.exec(message)?.[1];
+  if (account) return `Create the service account ${account}, or take spec.serviceAccountName out of the template.`;
+  if (/is invalid/.test(message)) return "Correct the pod template: the message names the field.";
+  if (/exceeded quota/.test(message)) return "Raise the quota of the namespace, or ask for less.";
+  if (/violates PodSecurity/.test(message))
+    return "Bring the pod template in line with the namespace's Pod Security level, or lower that level.";
+  if (/admission webhook "([^"]+)"/.test(message)) return "The webhook that is named refused it: its owner knows why.";
+  return "The message says which rule refused it: change the template or the rule.";
+}
+
+const lastOf = (events: readonly SeenEvent[], reasons: readonly string[]): SeenEvent | undefined =>
+  events.findLast(({ reason }) => reasons.includes(reason));
+
+/** The controller has not looked at the newest version. */
+function notSeen(facts: WorkloadFacts): Explanation | undefined {
+  const { object, nowMs } = facts;
+  const { generation = 0, creationTimestamp } = object.metadata;
+  if ((object.status.observedGeneration ?? 0) >= generation) return undefined;
+  return {
+    hop: "control",
+    state: "Unobserved",
+    headline: `${titleOf(facts)} has not been looked at by its controller since it was last changed.`,
+    evidence: [
+      `generation ${generation}, observed ${object.status.observedGeneration ?? 0}`,
+      `created ${ago(msOf(creationTimestamp), nowMs)}`,
+    ],
+    advice: ["Ask again in a moment; if it stays, check that the controllers run."],
+  };
+}
+
+const wanted = ({ object }: WorkloadFacts): number => object.spec.replicas;
+
+function noneWanted(facts: WorkloadFacts): Explanation | undefined {
+  const isPaused = facts.kind === "Deployment" && (facts.object as Deployment).spec.paused;
+  if (wanted(facts) > 0 && !(isPaused && facts.pods.length === 0)) return undefined;
+  const name = facts.object.metadata.name ?? "";
+  return {
+    hop: undefined,
+    state: isPaused ? "Paused" : "ScaledToZero",
+    headline: isPaused
+      ? `${titleOf(facts)} is paused: changes of its template are not rolled out.`
+      : `${titleOf(facts)} runs no pods because it is scaled to zero.`,
+    evidence: [`spec.replicas: ${wanted(facts)}`],
+    advice: [
+      isPaused
+        ? `\`kubectl rollout resume deployment ${name}\``
+        : `\`kubectl scale ${facts.kind.toLowerCase()} ${name} --replicas=1\``,
+    ],
+  };
+}
+
+/** The pod that is furthest back speaks for the others. */
+function stuckPods(facts: WorkloadFacts): Explanation | undefined {
+  const { stuck, pods, object, nowMs } = facts;
+  const explained = stuck.map(explainPod).filter(({ hop }) => hop !== undefined);
+  const [first] = explained;
+  if (!first) return undefined;
+  const notReady = pods.filter((pod) => !isReady(pod)).length;
+  const progressing = findCondition(object.status.conditions ?? [], "Progressing");
+  const overdue =
+    progressing?.reason === "ProgressDeadlineExceeded"
+      ? [`rollout given up ${ago(msOf(progressing.lastTransitionTime), nowMs)}: ${progressing.message ?? ""}`]
+      : [];
+  const others = new Set(
+    explained
+      .slice(1)
+      .filter(({ state }) => state !== first.state)
+      .map(({ headline }) => headline),
+  );
+  return {
+    ...first,
+    headline: `${titleOf(facts)} has ${notReady} of ${counted(pods.length, "pod")} not ready. ${first.headline}`,
+    evidence: [...first.evidence, ...overdue, ...others],
+  };
+}
+
+function missingPods(facts: WorkloadFacts): Explanation | undefined {
+  const { pods, nowMs, events, newestEvents } = facts;
+  if (pods.length >= wanted(facts)) return undefined;
+  const last = [...events, ...newestEvents].at(-1);
+  return {
+    hop: "control",
+    state: "Progressing",
+    headline: `${titleOf(facts)} has ${pods.length} of ${counted(wanted(facts), "pod")}: the rest has not been made yet.`,
+    evidence: last ? [tellEvent(last, nowMs)] : ["no events"],
+    advice: ["Ask again in a moment; if it stays, check that the controllers run."],
+  };
+}
+
+function complete(facts: WorkloadFacts): Explanation {
+  const { status } = facts.object;
+  const notReady = facts.pods.filter((pod) => !isReady(pod)).length;
+  return {
+    hop: undefined,
+    state: notReady === 0 ? "Available" : "Progressing",
+    headline:
+      notReady === 0
+        ? `${titleOf(facts)} has all ${counted(wanted(facts), "pod")} ready: nothing is stuck.`
+        : `${titleOf(facts)} is on its way: ${notReady} of ${counted(facts.pods.length, "pod")} not ready yet, and nothing has failed.`,
+    evidence: [`${status.readyReplicas ?? 0} ready, ${status.availableReplicas ?? 0} available of ${wanted(facts)}`],
+    advice: [],
+  };
+}
