@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Deployment } from "#api/apps/deployment.ts";
 import { ConfigMap } from "#api/core/config-map.ts";
 import { Namespace } from "#api/core/namespace.ts";
 import { Node } from "#api/core/node.ts";
 import { Pod } from "#api/core/pod.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
+import { isConditionTrue } from "#api/meta/condition.ts";
 import { isForbidden } from "#api/status.ts";
 import { startCluster } from "./start-cluster.ts";
 
@@ -55,4 +57,73 @@ test("startCluster() has all gates and freezes what is shared", async () => {
 
   assert(namespace);
   assert.throws(() => Object.assign(namespace.metadata, { name: "changed" }), TypeError);
+});
+
+const labels = { app: "web" };
+const web = (replicas: number) => ({
+  metadata: { namespace: "default", name: "web" },
+  spec: {
+    replicas,
+    selector: { matchLabels: labels },
+    template: { metadata: { labels }, spec: { containers: [{ name: "web", image: "web:1" }] } },
+  },
+});
+const isReady = ({ status }: Pod): boolean => isConditionTrue(status.conditions, "Ready");
+
+test("startCluster() with nodes runs pods until they are ready, and ends them", async () => {
+  await using cluster = await startCluster({ nodes: 3 });
+
+  await cluster.apply(Deployment, web(6));
+  await cluster.settle();
+  const pods = await cluster.list(Pod);
+  await cluster.client.delete(Deployment, { namespace: "default", name: "web" });
+  await cluster.settle();
+
+  assert.deepEqual(pods.map(isReady), Array(6).fill(true));
+  assert.equal(new Set(pods.map(({ spec }) => spec.nodeName)).size, 3);
+  assert.equal(new Set(pods.map(({ status }) => status.podIP)).size, 6);
+  assert.deepEqual(await cluster.list(Pod), []);
+  for (const { runtime } of cluster.nodes) assert.deepEqual(await runtime.listSandboxes(), []);
+});
+
+test("a simulated node that falls silent loses its pods, and takes part again when it is back", async () => {
+  await using cluster = await startCluster({ nodes: 2 });
+  const [lost] = cluster.nodes;
+  assert(lost);
+  await cluster.settle();
+  await cluster.apply(Deployment, web(4));
+  await cluster.settle();
+
+  await lost.stop();
+  await cluster.clock.advance(400_000);
+  const replaced = (await cluster.list(Pod)).filter((pod) => !pod.metadata.deletionTimestamp);
+  const left = await lost.runtime.listContainers();
+  lost.start();
+  await cluster.settle();
+
+  assert.deepEqual(
+    replaced.map(({ spec }) => spec.nodeName),
+    Array(4).fill("node-2"),
+  );
+  assert.equal(left.length, 2);
+  assert.deepEqual(await lost.runtime.listContainers(), []);
+  const nodes = await cluster.list(Node);
+  assert(nodes.every(({ status, spec }) => isConditionTrue(status.conditions, "Ready") && !spec.taints));
+});
+
+test("startCluster() on the system's clock needs nobody to move it", async () => {
+  await using cluster = await startCluster({ nodes: 1, clock: "system" });
+
+  await cluster.apply(Deployment, web(1));
+  await cluster.until(async () => (await cluster.list(Pod)).some(isReady));
+  await cluster.settle({ quietMs: 50 });
+
+  const [deployment] = await cluster.list(Deployment);
+  assert.equal(deployment?.status.availableReplicas, 1);
+});
+
+test("the package offers it to its users", async () => {
+  const offered = await import("orlop/testing");
+
+  assert.equal(offered.startCluster, startCluster);
 });
