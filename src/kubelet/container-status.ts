@@ -5,6 +5,7 @@ import type { ContainerState, ContainerStatus, PodStatus, VolumeMountStatus } fr
 import { timestamp } from "#lib/clock.ts";
 import { shouldStart } from "./plan-pod.ts";
 import type { ContainerRecord, PodState } from "./pod-state.ts";
+import type { ResizeState } from "./resize.ts";
 
 export interface StatusInput extends PodState {
   /** As the API has it now. */
@@ -19,6 +20,8 @@ export interface StatusInput extends PodState {
   readonly hasEnded: boolean;
   /** Makes the pod fail whatever its containers do: a deadline, an eviction. */
   readonly verdict?: { readonly reason: string; readonly message: string } | undefined;
+  /** How far a change of its resources has come. */
+  readonly resize?: ResizeState;
   /** `containerd`, for the ids of containers. */
   readonly runtimeName: string;
   readonly now: number;
@@ -133,7 +136,7 @@ function recordedStatus(
     restartCount: record.restartCount,
     state: stateOf(record, runtimeName),
     lastState: last,
-    resources: container.resources,
+    resources: (record.state === "running" ? record.applied : undefined) ?? container.resources,
     ...(requests && Object.keys(requests).length > 0 ? { allocatedResources: requests } : {}),
     ...withMounts(container),
     ...(record.user

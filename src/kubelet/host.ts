@@ -19,6 +19,8 @@ export interface PodHost {
   prepare(pod: Pod): Promise<PodPlaces>;
   /** Makes a pod's volumes be there with their content as it should be now; rejects with a VolumeError. */
   mountVolumes(pod: Pod, sources: VolumeSources): Promise<MountedVolumes>;
+  /** Holds a pod as a whole to its limits, or to none for a while. */
+  setLimits(pod: Pod, how: "own" | "none"): Promise<void>;
   /** Everything that is mounted into a container. */
   containerMounts(request: MountsRequest): Promise<Mount[]>;
   /** A file of a volume, if it is there. */
@@ -71,6 +73,7 @@ export const simulatedHost: PodHost = {
   seccompDir: "/",
   prepare: async () => ({ logDirectory: "", cgroupParent: "" }),
   mountVolumes: async () => new Map(),
+  setLimits: async () => {},
   containerMounts: async () => [],
   readVolumeFile: async () => undefined,
   prepareContainer: async () => undefined,

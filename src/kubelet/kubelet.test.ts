@@ -454,3 +454,124 @@ test("an image that is changed replaces the container", async () => {
   const status = statusOf(await node.get("web"));
   assert.deepEqual([status?.image, status?.restartCount], ["app:2", 1]);
 });
+
+const resized = (node: SimulatedNode, cpu: string) => {
+  const body = { spec: { containers: [{ name: "web", resources: { requests: { cpu } } }] } };
+  const ref = { namespace: "default", name: "web" };
+  return node.cluster.client.patch(Pod, ref, { type: "strategic", body }, { subresource: "resize" });
+};
+
+test("a running container is given other resources", async () => {
+  await using node = await aNode();
+  await node.create("web", { containers: [container("web", { resources: { requests: { cpu: "100m" } } })] });
+  await node.cluster.settle();
+
+  await resized(node, "200m");
+  await node.cluster.settle();
+
+  const pod = await node.get("web");
+  const status = statusOf(pod);
+  assert.deepEqual(status?.allocatedResources, { cpu: "200m" });
+  assert.deepEqual(status?.resources, { requests: { cpu: "200m" } });
+  assert.deepEqual([status?.restartCount, pod.status.observedGeneration], [0, 2]);
+  assert(!pod.status.conditions?.some(({ type }) => type.startsWith("PodResize")));
+  const [running] = await node.runtime.listContainers();
+  assert.equal((await node.runtime.containerStatus(running?.id ?? ""))?.resources?.cpuShares, 204);
+  const told = await node.reasons("web");
+  assert.deepEqual(told.slice(-2), ["ResizeStarted", "ResizeCompleted"]);
+});
+
+test("a container is restarted for other resources if it says so", async () => {
+  await using node = await aNode();
+  const resizePolicy = [{ resourceName: "cpu", restartPolicy: "RestartContainer" }];
+  await node.create("web", {
+    containers: [container("web", { resources: { requests: { cpu: "100m" } }, resizePolicy })],
+  });
+  await node.cluster.settle();
+
+  await resized(node, "200m");
+  await node.cluster.settle();
+
+  const pod = await node.get("web");
+  assert.deepEqual(statusOf(pod)?.resources, { requests: { cpu: "200m" } });
+  assert.equal(statusOf(pod)?.restartCount, 1);
+  assert(!pod.status.conditions?.some(({ type }) => type.startsWith("PodResize")));
+});
+
+test("a change of resources waits for room, and one that will never fit says so", async () => {
+  await using node = await aNode();
+  await node.create("big", { containers: [container("web", { resources: { requests: { cpu: "15" } } })] });
+  await node.create("web", { containers: [container("web", { resources: { requests: { cpu: "100m" } } })] });
+  await node.cluster.settle();
+  const pending = ({ status }: Pod) => status.conditions?.find(({ type }) => type === "PodResizePending");
+
+  await resized(node, "100");
+  await node.cluster.settle();
+  const never = await node.get("web");
+  await resized(node, "2");
+  await node.cluster.settle();
+  const later = await node.get("web");
+  await node.cluster.client.delete(Pod, { namespace: "default", name: "big" });
+  await node.cluster.settle();
+  const done = await node.get("web");
+
+  assert.equal(pending(never)?.reason, "Infeasible");
+  assert.equal(pending(never)?.message, "Node didn't have enough capacity: cpu, requested: 100000, capacity: 16000");
+  assert.equal(pending(later)?.reason, "Deferred");
+  assert.deepEqual(statusOf(later)?.allocatedResources, { cpu: "100m" });
+  assert.equal(pending(done), undefined);
+  assert.deepEqual(statusOf(done)?.allocatedResources, { cpu: "2" });
+});
+
+test("a pod that the node cannot have is refused", async () => {
+  await using node = await aNode();
+  const nodeName = "node-1";
+
+  await node.create("big", { nodeName, containers: [container("web", { resources: { requests: { cpu: "17" } } })] });
+  const sysctls = [{ name: "kernel.msgmax", value: "1" }];
+  await node.create("unsafe", { nodeName, ...web, securityContext: { sysctls } });
+  await node.cluster.settle();
+
+  const { phase, reason, message } = (await node.get("big")).status;
+  assert.deepEqual([phase, reason], ["Failed", "OutOfcpu"]);
+  assert.equal(
+    message,
+    "Pod was rejected: Node didn't have enough resource: cpu, requested: 17000, used: 0, capacity: 16000",
+  );
+  assert.equal((await node.get("unsafe")).status.reason, "SysctlForbidden");
+  assert.deepEqual(await node.runtime.listSandboxes(), []);
+});
+
+test("many nodes in one process run their pods", async () => {
+  const cluster = await startCluster();
+  const stop = new AbortController();
+  const { clock, api } = cluster;
+  const { informers, recorder } = api;
+  const nodes = Array.from({ length: 200 }, (_, index) => {
+    const random = seededRandom(index + 1);
+    const nodeName = `node-${index}`;
+    const runtime = new SimulatedRuntime({ clock, random, podCidr: `10.${index >> 8}.${index & 255}.0/24` });
+    const client = cluster.clientFor({ name: `system:node:${nodeName}`, groups: ["system:nodes"] });
+    const machine = simulatedMachine(nodeName, "10.0.0.1");
+    const options = { client, informers, recorder, clock, log: silentLog, nodeName, runtime, machine, random };
+    return new Kubelet(options).run(stop.signal);
+  });
+  await cluster.clock.advance(1000);
+
+  const names = Array.from({ length: 200 }, (_, index) => index);
+  await Promise.all(
+    names.map((index) =>
+      cluster.client.create(Pod, {
+        metadata: { namespace: "default", name: `pod-${index}` },
+        spec: { ...web, nodeName: `node-${index}` },
+      }),
+    ),
+  );
+  await cluster.clock.advance(5000);
+
+  const pods = await cluster.list(Pod, "default");
+  stop.abort(new Error("the test ends"));
+  await Promise.all(nodes);
+  await cluster[Symbol.asyncDispose]();
+  assert.equal(pods.filter(isReady).length, 200);
+});

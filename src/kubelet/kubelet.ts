@@ -11,6 +11,7 @@ import { isAbort, runTogether } from "#lib/tasks.ts";
 import type { Change, Informers } from "#runtime/informer.ts";
 import { TraceRecorder } from "#trace/recorder.ts";
 import { parseTraceparent } from "#trace/trace.ts";
+import { admitPod, admitResize, type NodeRoom } from "./admit.ts";
 import { adoptPod, endOrphan, type ListedPod, type Listing, listRuntime } from "./adopt.ts";
 import { createHandle } from "./handle.ts";
 import { type PodHost, simulatedHost } from "./host.ts";
@@ -21,7 +22,7 @@ import type { Amounts, Machine } from "./machine.ts";
 import type { ClusterDns } from "./network/pod-dns.ts";
 import { runNode } from "./node.ts";
 import type { NodePressure } from "./node-status.ts";
-import type { PodDeps } from "./pod-deps.ts";
+import { type PodDeps, podEvent } from "./pod-deps.ts";
 import type { FoundPod } from "./pod-records.ts";
 import { type PodVerdict, PodWorker } from "./pod-worker.ts";
 import { ReferencedObjects } from "./referenced-objects.ts";
@@ -208,10 +209,30 @@ export class Kubelet {
     if (!worker) {
       const found = this.#claims.get(uid);
       this.#claims.delete(uid);
-      worker = new PodWorker(deps, { pod, found, finished: (gone) => void this.#workers.delete(gone) });
+      worker = new PodWorker(deps, { pod, found, finished: (gone) => this.#podFinished(gone) });
       this.#workers.set(uid, worker);
+      const isNew = found === undefined && pod.status.startTime === undefined && !pod.metadata.deletionTimestamp;
+      const rejection = isNew ? admitPod(pod, this.#roomFor(uid)) : undefined;
+      if (rejection) {
+        podEvent(deps, pod, "Warning", rejection.reason, rejection.message);
+        worker.fail(rejection);
+      }
     }
     worker.podChanged(pod, parseTraceparent(change.trace));
+  }
+
+  #podFinished(uid: string): void {
+    this.#workers.delete(uid);
+    for (const worker of this.#workers.values()) worker.roomChanged();
+  }
+
+  #roomFor(uid: string): NodeRoom {
+    const others = Array.from(this.#workers.values(), ({ pod }) => pod);
+    const isActive = ({ metadata, status }: Pod) =>
+      metadata.uid !== uid && status.phase !== "Succeeded" && status.phase !== "Failed";
+    const { machine, extraResources } = this.#options;
+    const allocatable = { ...machine.allocatable, ...extraResources?.().allocatable };
+    return { allocatable, others: others.filter(isActive) };
   }
 
   #runtimeChanged(id: string, type: string): void {
@@ -256,6 +277,7 @@ export class Kubelet {
       hostIps: machine.addresses,
       allocatable: machine.allocatable,
       services: (namespace) => servicesFor(services, namespace),
+      admitResize: (pod) => admitResize(pod, this.#roomFor(pod.metadata.uid ?? "")),
       sourcesFor: (uid) => this.#sourcesFor(uid, objects, tokens),
       claimContainer: (id, uid) => void this.#owners.set(id, uid),
       disclaimContainer: (id) => void this.#owners.delete(id),

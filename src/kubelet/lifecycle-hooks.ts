@@ -1,5 +1,6 @@
 import type { LifecycleHandler } from "#api/core/probe.ts";
 import type { Clock } from "#lib/clock.ts";
+import { containerEvent, messageOf, type PodDeps } from "./pod-deps.ts";
 import { podFullName } from "./pod-state.ts";
 import type { HttpCheck } from "./probes/network.ts";
 import { type CheckDeps, type CheckTarget, httpCheck } from "./probes/run-probe.ts";
@@ -40,6 +41,26 @@ export async function runHook(
     return;
   }
   throw new Error("Cannot run handler: invalid handler");
+}
+
+/** Runs what a container wants done after its start; what went wrong, if anything. */
+export async function runPostStart(
+  deps: PodDeps,
+  target: CheckTarget,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const hook = target.container.lifecycle?.postStart;
+  if (!hook) return undefined;
+  const { runtime, host, clock } = deps;
+  try {
+    await runHook({ runtime, network: host.network }, target, hook, { clock, signal });
+    return undefined;
+  } catch (error) {
+    signal.throwIfAborted();
+    const failed = { type: "Warning", reason: "FailedPostStartHook", message: "PostStartHook failed" } as const;
+    containerEvent(deps, target.pod, target.container.name, failed);
+    return messageOf(error);
+  }
 }
 
 /** Any answer will do: a hook tells the container something, and does not judge it. */

@@ -90,6 +90,13 @@ class LinuxHost implements PodHost {
     return { logDirectory, cgroupParent };
   }
 
+  async setLimits(pod: Pod, how: "own" | "none"): Promise<void> {
+    const { cgroups, cgroupRoot, maxPids } = this.#options;
+    const { cpuQuotaUs: _cpu, memoryBytes: _memory, ...rest } = podCgroupLimits(pod, maxPids);
+    const limits = how === "own" ? podCgroupLimits(pod, maxPids) : rest;
+    await cgroups.ensure(podCgroup(cgroupRoot, qosClassOf(pod.spec), pod.metadata.uid ?? ""), limits);
+  }
+
   async mountVolumes(pod: Pod, sources: VolumeSources): Promise<MountedVolumes> {
     const uid = pod.metadata.uid ?? "";
     const { allocatable, clock } = this.#options;

@@ -3,6 +3,7 @@ import type { Pod } from "#api/core/pod.ts";
 import { isSidecar } from "#api/core/pod-resources.ts";
 import { mayRestart } from "#api/core/validate-pod-status.ts";
 import { type ContainerRecord, newestOf, type PodState, type SandboxRecord } from "./pod-state.ts";
+import { resizeNeed } from "./resize.ts";
 import { containerHash } from "./runtime-labels.ts";
 
 export type ProbeResult = "success" | "failure" | "unknown";
@@ -27,8 +28,14 @@ export interface PodPlan {
   /** Containers to start, those in `kill` after they have ended. */
   readonly start: readonly string[];
   readonly kill: readonly ContainerKill[];
+  /** Running containers that are to get other resources. */
+  readonly resize: readonly ContainerResize[];
   /** Nothing will be started any more: end what still runs. */
   readonly isFinished: boolean;
+}
+export interface ContainerResize {
+  readonly id: string;
+  readonly name: string;
 }
 export interface ContainerKill {
   readonly id: string;
@@ -46,11 +53,12 @@ export function planPod(input: PlanInput): PodPlan {
   const ephemeral = (pod.spec.ephemeralContainers ?? []).filter(({ name }) => !newestOf(input.containers, name));
   const start = [...ephemeral.map(({ name }) => name), ...init.start];
   const keep = { sandbox: "keep", attempt: sandbox?.attempt ?? 0 } as const;
-  if (init.failed) return { ...keep, start: [], kill: [], isFinished: true };
-  if (!init.done) return { ...keep, start, kill: init.kill, isFinished: false };
+  if (init.failed) return { ...keep, start: [], kill: [], resize: [], isFinished: true };
+  const resize = resizesOf(input);
+  if (!init.done) return { ...keep, start, kill: init.kill, resize, isFinished: false };
   const main = planMain(input);
-  if (main.isFinished) return { ...keep, start: [], kill: main.kill, isFinished: true };
-  return { ...keep, start: [...start, ...main.start], kill: [...init.kill, ...main.kill], isFinished: false };
+  if (main.isFinished) return { ...keep, start: [], kill: main.kill, resize: [], isFinished: true };
+  return { ...keep, start: [...start, ...main.start], kill: [...init.kill, ...main.kill], resize, isFinished: false };
 }
 
 /** A sandbox that stands and has its address. */
@@ -60,7 +68,7 @@ export const isUsable = ({ spec }: Pod, sandbox: SandboxRecord | undefined): san
 function planNewSandbox({ pod, sandbox, containers }: PlanInput): PodPlan {
   const { spec } = pod;
   const attempt = sandbox ? sandbox.attempt + 1 : 0;
-  const plan = { sandbox: "create", attempt, kill: [] } as const;
+  const plan = { sandbox: "create", attempt, kill: [], resize: [] } as const;
   const over = { ...plan, sandbox: "keep", start: [], isFinished: true } as const;
   // What has run once is not to run twice.
   const once = spec.restartPolicy === "Never" && spec.containers.every(({ restartPolicy }) => !restartPolicy);
@@ -184,6 +192,15 @@ export function shouldStart(pod: Pod, container: Container, record: ContainerRec
   return mayRestart(container, pod.spec, record.exitCode);
 }
 
+function resizesOf({ pod, containers }: PlanInput): ContainerResize[] {
+  const all = [...(pod.spec.initContainers ?? []), ...pod.spec.containers];
+  return all.flatMap((container) => {
+    const record = newestOf(containers, container.name);
+    const isDue = record?.state === "running" && resizeNeed(container, record.applied) === "update";
+    return isDue ? [{ id: record.id, name: record.name }] : [];
+  });
+}
+
 /** Why a running container must end, if it must. */
 function condemn(
   { probes }: PlanInput,
@@ -194,5 +211,6 @@ function condemn(
   if (record.hash !== "" && record.hash !== containerHash(container)) return { message: `${name} definition changed` };
   if (probes.liveness(record.id) === "failure") return { message: `${name} failed liveness probe`, probe: "liveness" };
   if (probes.startup(record.id) === "failure") return { message: `${name} failed startup probe`, probe: "startup" };
+  if (resizeNeed(container, record.applied) === "restart") return { message: `${name} resize requires restart` };
   return undefined;
 }

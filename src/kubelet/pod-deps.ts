@@ -5,6 +5,7 @@ import { type EventRecorder, referenceTo } from "#client/events.ts";
 import type { Clock } from "#lib/clock.ts";
 import type { Log } from "#lib/log.ts";
 import type { TraceRecorder } from "#trace/recorder.ts";
+import type { Rejection } from "./admit.ts";
 import type { PodHost } from "./host.ts";
 import type { ImagePuller } from "./images/puller.ts";
 import type { ClusterDns } from "./network/pod-dns.ts";
@@ -33,6 +34,8 @@ export interface PodDeps {
   services(namespace: string): readonly Service[];
   /** What a pod's volumes show; its objects are watched from then on. */
   sourcesFor(podUid: string): VolumeSources;
+  /** Why a pod that runs cannot have the resources that it asks for, if it cannot. */
+  admitResize(pod: Pod): Rejection | undefined;
   /** A container exists from now on: what happens to it concerns this pod. */
   claimContainer(id: string, podUid: string): void;
   disclaimContainer(id: string): void;

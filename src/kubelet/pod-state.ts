@@ -1,6 +1,7 @@
+import type { ResourceRequirements } from "#api/core/container.ts";
 import type { Pod } from "#api/core/pod.ts";
 import { type AnyContainer, allContainers } from "#api/core/pod-containers.ts";
-import type { Container, ContainerState, ContainerStatus, LinuxResources, Sandbox } from "./runtime/runtime.ts";
+import type { Container, ContainerState, ContainerStatus, Labels, Sandbox } from "./runtime/runtime.ts";
 import { labels } from "./runtime-labels.ts";
 
 /** What we know of one container of the runtime. */
@@ -23,7 +24,8 @@ export interface ContainerRecord {
   readonly imageId: string;
   readonly logPath: string;
   readonly user?: ContainerStatus["user"];
-  readonly resources?: LinuxResources;
+  /** The resources that it was last given. */
+  readonly applied?: ResourceRequirements;
 }
 
 export interface SandboxRecord {
@@ -80,8 +82,21 @@ export function recordOf(container: Container, status: ContainerStatus | undefin
     imageId: annotations[labels.imageId] ?? container.imageRef,
     logPath: status?.logPath ?? "",
     ...(status?.user ? { user: status.user } : {}),
-    ...(status?.resources ? { resources: status.resources } : {}),
+    ...appliedIn(annotations),
   };
+}
+
+/** Written by ourselves; of another form only if somebody else meddled, and then it is as good as none. */
+function appliedIn(annotations: Labels): Pick<ContainerRecord, "applied"> {
+  const text = annotations[labels.resources];
+  if (text === undefined) return {};
+  try {
+    const applied: ResourceRequirements = JSON.parse(text);
+    return { applied };
+  } catch (error) {
+    if (error instanceof SyntaxError) return {};
+    throw error;
+  }
 }
 
 /** The record with what the runtime now says of it. */

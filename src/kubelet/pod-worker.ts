@@ -1,20 +1,24 @@
 import type { Pod } from "#api/core/pod.ts";
 import type { AnyContainer } from "#api/core/pod-containers.ts";
 import type { Probe } from "#api/core/probe.ts";
+import { equal } from "#lib/equal.ts";
 import { isAbort } from "#lib/tasks.ts";
 import { formatDuration } from "#schema/duration.ts";
-import { currentTrace, type Trace } from "#trace/trace.ts";
+import type { Trace } from "#trace/trace.ts";
 import type { StatusInput, Waiting } from "./container-status.ts";
 import type { MountedVolumes } from "./host.ts";
 import { type ImageFailure } from "./images/puller.ts";
-import { runHook } from "./lifecycle-hooks.ts";
+import { runPostStart } from "./lifecycle-hooks.ts";
 import { type ContainerKill, isUsable, type PodPlan, planPod } from "./plan-pod.ts";
-import { containerEvent, messageOf, type PodDeps, podEvent } from "./pod-deps.ts";
+import { containerEvent, type PodDeps, podEvent } from "./pod-deps.ts";
+import { type HopFacts, recordHop } from "./pod-hops.ts";
 import { type FoundPod, PodRecords } from "./pod-records.ts";
 import { type ContainerRecord, containerNamed, type PodState, podFullName, type SandboxRecord } from "./pod-state.ts";
 import { PodProbes } from "./probes/pod-probes.ts";
 import { type CheckTarget, runProbe } from "./probes/run-probe.ts";
 import { removePod } from "./remove-pod.ts";
+import { Allocation } from "./resize.ts";
+import { resizePod } from "./resize-pod.ts";
 import { Restarts } from "./restart-backoff.ts";
 import {
   type ContainerRun,
@@ -61,6 +65,7 @@ export class PodWorker {
   readonly #probes: PodProbes;
   readonly #writer: StatusWriter;
   readonly #steps: Steps;
+  readonly #allocation: Allocation;
   /** Ends waits for what is not wanted any more: pulls, hooks. Calls to the runtime are let finish. */
   readonly #starting = new AbortController();
   readonly #waiting = new Map<string, Waiting>();
@@ -86,6 +91,9 @@ export class PodWorker {
     this.#deps = deps;
     this.#finished = finished;
     this.#pod = pod;
+    this.#allocation = new Allocation(pod, deps.admitResize, (type, reason, message) =>
+      podEvent(deps, this.#pod, type, reason, message),
+    );
     this.#steps = new Steps({
       clock: deps.clock,
       wake: () => this.wake(),
@@ -115,7 +123,13 @@ export class PodWorker {
   /** The API has a newer version of the pod. */
   podChanged(pod: Pod, trace: Trace | undefined): void {
     if (trace) this.#trace = trace;
+    const { labels, annotations, generation } = this.#pod.metadata;
     this.#see(pod);
+    const now = this.#pod.metadata;
+    // What failed because of what the pod says of itself may work now.
+    if (now.generation !== generation || !equal(now.labels, labels) || !equal(now.annotations, annotations)) {
+      this.#retryStarts();
+    }
     this.#isStale = this.#volumes !== undefined && showsPod(pod);
     this.wake();
   }
@@ -129,14 +143,25 @@ export class PodWorker {
 
   /** Something that its volumes or variables show has changed: what failed for lack of it may work now. */
   referencesChanged(): void {
-    this.#steps.retryNow((key) => key === "volumes" || key.startsWith("start "));
+    this.#retryStarts();
     this.#isStale = this.#volumes !== undefined;
     this.wake();
+  }
+
+  #retryStarts(): void {
+    this.#steps.retryNow((key) => key === "volumes" || key.startsWith("start "));
   }
 
   /** Ends the pod for good: it was evicted, or the node cannot have it. */
   fail(verdict: PodVerdict): void {
     this.#verdict ??= verdict;
+    this.wake();
+  }
+
+  /** Other pods have left or shrunk. */
+  roomChanged(): void {
+    if (!this.#allocation.state.pending) return;
+    this.#pod = this.#allocation.retry();
     this.wake();
   }
 
@@ -173,7 +198,7 @@ export class PodWorker {
 
   #see(pod: Pod): void {
     const before = Number(this.#pod.metadata.resourceVersion ?? 0);
-    if (Number(pod.metadata.resourceVersion ?? 0) >= before) this.#pod = pod;
+    if (Number(pod.metadata.resourceVersion ?? 0) >= before) this.#pod = this.#allocation.update(pod);
   }
 
   #sync(): void {
@@ -233,6 +258,11 @@ export class PodWorker {
     if (plan.sandbox === "create") this.#steps.try("sandbox", () => this.#createSandbox(plan.attempt));
     if (!this.#volumes) this.#steps.try("volumes", () => this.#mountVolumes());
     else if (this.#isStale || this.#steps.isDue("tokens")) this.#steps.try("refresh", () => this.#mountVolumes());
+    if (plan.resize.length > 0 && !this.#allocation.isResizing) this.#allocation.begin();
+    if (this.#allocation.isResizing) {
+      const request = { resizes: plan.resize, records: this.#records, allocation: this.#allocation };
+      this.#steps.try("resize", () => resizePod(this.#deps, this.#pod, request));
+    }
     for (const kill of plan.kill) this.#steps.try(`kill ${kill.id}`, () => this.#kill(kill));
     const isReady = plan.sandbox === "keep" || this.#steps.has("sandbox");
     // What cannot be started yet is not begun with: this wakes again when the sandbox or the volumes are there.
@@ -272,22 +302,8 @@ export class PodWorker {
   }
 
   /** Records a step as a hop of the apply that caused it. */
-  async #hop<T>(step: string, facts: Readonly<Record<string, unknown>>, work: () => Promise<T>): Promise<T> {
-    const { name = "", namespace = "" } = this.#pod.metadata;
-    const span = this.#deps.recorder.startSpan({
-      hop: "run",
-      component: `kubelet ${this.#deps.nodeName}`,
-      object: { resource: "pods", namespace, name },
-      ...(this.#trace ? { parent: this.#trace } : {}),
-    });
-    try {
-      const result = await currentTrace.run(span.trace, work);
-      span.end({ facts: { step, ...facts } });
-      return result;
-    } catch (error) {
-      span.end({ facts: { step, ...facts, error: messageOf(error) } });
-      throw error;
-    }
+  #hop<T>(step: string, facts: HopFacts, work: () => Promise<T>): Promise<T> {
+    return recordHop(this.#deps, { pod: this.#pod, parent: this.#trace, facts: { step, ...facts } }, work);
   }
 
   #noteReady(): void {
@@ -376,37 +392,19 @@ export class PodWorker {
     }
     this.#waiting.delete(name);
     this.#discardOld(name);
-    const hook = container.lifecycle?.postStart;
-    if (!hook || (await this.#runPostStart(container, created, hook))) {
-      const record = this.#records.get(created.id);
-      if (record?.state === "running") this.#probe(record, "started");
+    if (container.lifecycle?.postStart) {
+      this.wake();
+      const fault = await runPostStart(deps, this.#target(container, created.id), this.#starting.signal);
+      if (fault !== undefined) {
+        const graceMs = this.#pod.spec.terminationGracePeriodSeconds * 1000;
+        const request = { record: created, graceMs, podIp: this.#podIp(), message: "FailedPostStartHook" };
+        await killContainer(deps, this.#pod, request);
+        await this.#records.look(created.id);
+        this.#waiting.set(name, { reason: "PostStartHookError", message: fault });
+      }
     }
-  }
-
-  /** False if it failed, and the container was ended for it. */
-  async #runPostStart(
-    container: AnyContainer,
-    created: ContainerRecord,
-    hook: NonNullable<NonNullable<AnyContainer["lifecycle"]>["postStart"]>,
-  ): Promise<boolean> {
-    this.wake();
-    const { runtime, host, clock } = this.#deps;
-    const { signal } = this.#starting;
-    try {
-      const target = this.#target(container, created.id);
-      await runHook({ runtime, network: host.network }, target, hook, { clock, signal });
-      return true;
-    } catch (error) {
-      signal.throwIfAborted();
-      const failed = { type: "Warning", reason: "FailedPostStartHook", message: "PostStartHook failed" } as const;
-      containerEvent(this.#deps, this.#pod, container.name, failed);
-      const graceMs = this.#pod.spec.terminationGracePeriodSeconds * 1000;
-      const request = { record: created, graceMs, podIp: this.#podIp(), message: "FailedPostStartHook" };
-      await killContainer(this.#deps, this.#pod, request);
-      await this.#records.look(created.id);
-      this.#waiting.set(container.name, { reason: "PostStartHookError", message: messageOf(error) });
-      return false;
-    }
+    const record = this.#records.get(created.id);
+    if (record?.state === "running") this.#probe(record, "started");
   }
 
   /** Counts on from the runtime's record, or from the API's if the runtime has lost it. */
@@ -567,6 +565,7 @@ export class PodWorker {
       hostIps: this.#deps.hostIps,
       hasEnded: this.#life !== "running" && !isRunning,
       verdict: this.#verdict,
+      resize: this.#allocation.state,
       runtimeName: this.#deps.runtimeName,
       now: this.#deps.clock.now(),
     };

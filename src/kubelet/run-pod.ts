@@ -133,6 +133,7 @@ export async function createContainer(deps: PodDeps, run: ContainerRun): Promise
     ...notStarted,
     ...imageNames(image, container.image ?? ""),
     logPath: `${run.config.logDirectory}/${config.logPath}`,
+    applied: container.resources,
   };
 }
 

@@ -16,6 +16,7 @@ export const labels = {
   terminationMessageFile: "orlop.dev/termination-message-file",
   image: "orlop.dev/image",
   imageId: "orlop.dev/image-id",
+  resources: "orlop.dev/resources",
   gracePeriod: "io.kubernetes.pod.terminationGracePeriod",
   configSource: "kubernetes.io/config.source",
   configSeen: "kubernetes.io/config.seen",
@@ -58,6 +59,7 @@ export const containerAnnotations = (
   [labels.gracePeriod]: String(pod.spec.terminationGracePeriodSeconds),
   [labels.image]: image,
   [labels.imageId]: imageId,
+  [labels.resources]: JSON.stringify(container.resources),
   ...(messageFile === undefined ? {} : { [labels.terminationMessageFile]: messageFile }),
 });
 

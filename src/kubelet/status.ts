@@ -122,15 +122,24 @@ function phaseOf(input: StatusInput, statuses: readonly ContainerStatus[]): Phas
 
 const failed = (standing: Standing): boolean => standing.is === "ended" && standing.exitCode !== 0;
 
-type Draft = Pick<PodCondition, "type" | "status"> & { readonly reason?: string; readonly message?: string };
+type Draft = Pick<PodCondition, "type" | "status" | "reason" | "message" | "observedGeneration">;
 
-const ownConditions = new Set(["PodScheduled", "Ready", "Initialized", "ContainersReady", "PodReadyToStartContainers"]);
+const ownConditions = new Set([
+  "PodScheduled",
+  "Ready",
+  "Initialized",
+  "ContainersReady",
+  "PodReadyToStartContainers",
+  "PodResizePending",
+  "PodResizeInProgress",
+]);
 
 function conditionsOf(input: StatusInput, phase: Phase, statuses: readonly ContainerStatus[]): PodCondition[] {
   const { pod, previous, now } = input;
   const others = (pod.status.conditions ?? []).filter(({ type }) => !ownConditions.has(type));
   const containersReady = containersReadyOf(pod, phase, statuses);
   const drafts: Draft[] = [
+    ...resizeConditions(input),
     { type: "PodReadyToStartContainers", status: isUsable(pod, input.sandbox) ? "True" : "False" },
     initializedOf(pod, phase, statuses),
     readyOf(pod, containersReady, others),
@@ -143,10 +152,26 @@ function conditionsOf(input: StatusInput, phase: Phase, statuses: readonly Conta
     return {
       ...draft,
       lastTransitionTime: same && before.lastTransitionTime ? before.lastTransitionTime : timestamp(now),
-      ...(pod.metadata.generation ? { observedGeneration: pod.metadata.generation } : {}),
+      ...(pod.metadata.generation ? { observedGeneration: draft.observedGeneration ?? pod.metadata.generation } : {}),
     };
   });
   return [...others, ...own];
+}
+
+/** Only there while a change of resources is. */
+function resizeConditions({ resize = {} }: StatusInput): Draft[] {
+  const { pending, progress } = resize;
+  const drafts: Draft[] = [];
+  if (pending) {
+    const { reason, message, generation } = pending;
+    drafts.push({ type: "PodResizePending", status: "True", reason, message, observedGeneration: generation });
+  }
+  if (progress) {
+    const { generation, error } = progress;
+    const fault = error ? { reason: "Error", message: error } : {};
+    drafts.push({ type: "PodResizeInProgress", status: "True", ...fault, observedGeneration: generation });
+  }
+  return drafts;
 }
 
 /** As Go prints a list. */

@@ -1,0 +1,33 @@
+import type { Pod } from "#api/core/pod.ts";
+import { currentTrace, type Trace } from "#trace/trace.ts";
+import { messageOf, type PodDeps } from "./pod-deps.ts";
+
+/** What there is to say of a step. */
+export type HopFacts = Readonly<Record<string, unknown>>;
+
+export interface PodHop {
+  readonly pod: Pod;
+  /** The change of the pod that this is a consequence of. */
+  readonly parent: Trace | undefined;
+  readonly facts: HopFacts;
+}
+
+/** Does a step of a pod's life and records it as a hop, with what went wrong if it did. */
+export async function recordHop<T>(deps: PodDeps, hop: PodHop, work: () => Promise<T>): Promise<T> {
+  const { pod, parent, facts } = hop;
+  const { name = "", namespace = "" } = pod.metadata;
+  const span = deps.recorder.startSpan({
+    hop: "run",
+    component: `kubelet ${deps.nodeName}`,
+    object: { resource: "pods", namespace, name },
+    ...(parent ? { parent } : {}),
+  });
+  try {
+    const result = await currentTrace.run(span.trace, work);
+    span.end({ facts });
+    return result;
+  } catch (error) {
+    span.end({ facts: { ...facts, error: messageOf(error) } });
+    throw error;
+  }
+}
