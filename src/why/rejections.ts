@@ -2,27 +2,37 @@ import { type Node } from "#api/core/node.ts";
 import { podRequests } from "#api/core/pod-resources.ts";
 import { compareQuantities } from "#api/meta/quantity.ts";
 import { type NodeRejection } from "#trace/answers.ts";
-import { type PodFacts } from "./facts.ts";
+import { type NodeRoom, type PodFacts } from "./facts.ts";
 
-/** Why one node was refused, in a person's words: `are short of cpu`. */
-export function causeOf({ plugin, reasons }: NodeRejection): string {
+/** Why a node was refused, in a person's words; the same words for the same cause. */
+export interface Cause {
+  /** `is short of cpu`. */
+  readonly one: string;
+  /** `are short of cpu`. */
+  readonly many: string;
+}
+
+export function causeOf({ plugin, reasons }: NodeRejection): Cause {
   const lacking = lackingOf(reasons);
-  if (lacking.length > 0) return `short of ${lacking.join(" and ")}`;
+  if (lacking.length > 0) return is(`short of ${lacking.join(" and ")}`);
   switch (plugin) {
     case "TaintToleration":
-      return "with a taint that it does not tolerate";
+      return has("a taint that the pod does not tolerate");
     case "NodeAffinity":
-      return "outside its node selector or affinity";
+      return is("outside the pod's node selector or affinity");
     case "NodeName":
-      return "not the one that it names";
+      return is("not the one that the pod names");
     case "NodePorts":
-      return "where its host port is taken";
+      return has("the pod's host port in use");
     case "NodeUnschedulable":
-      return "cordoned";
+      return is("cordoned");
     default:
-      return reasons.join(", ");
+      return has(`this against it: ${reasons.join(", ")}`);
   }
 }
+
+const is = (what: string): Cause => ({ one: `is ${what}`, many: `are ${what}` });
+const has = (what: string): Cause => ({ one: `has ${what}`, many: `have ${what}` });
 
 /** `cpu` of `Insufficient cpu`. */
 const lackingOf = (reasons: readonly string[]): string[] =>
@@ -34,12 +44,13 @@ const lackingOf = (reasons: readonly string[]): string[] =>
 /** For the headline when all nodes refuse for the same lack: what is asked and the most that is free. */
 export function shortOf(facts: PodFacts, rejections: readonly NodeRejection[]): string | undefined {
   const [lack, ...more] = new Set(rejections.flatMap(({ reasons }) => lackingOf(reasons)));
-  if (!lack || lack === "pods" || more.length > 0) return undefined;
+  const isAll = rejections.every(({ reasons }) => lackingOf(reasons).length > 0);
+  if (!lack || lack === "pods" || more.length > 0 || !isAll) return undefined;
   const asked = podRequests(facts.pod.spec)[lack];
   const frees = facts.rooms.map(({ node, free }) => ({ name: node.metadata.name ?? "", free: free[lack] ?? "0" }));
   const [best] = frees.toSorted((a, b) => compareQuantities(b.free, a.free));
   if (!asked || !best) return undefined;
-  return `it asks for ${asked} ${lack}, and the most that is free is ${best.free} on ${best.name}`;
+  return `the pod asks for ${asked} ${lack}, and the most that is free is ${best.free} on ${best.name}`;
 }
 
 const roomOf = ({ rooms }: PodFacts, name: string) => rooms.find(({ node }) => node.metadata.name === name);
@@ -47,18 +58,30 @@ const roomOf = ({ rooms }: PodFacts, name: string) => rooms.find(({ node }) => n
 /** `node-1: Insufficient cpu (asks 4, free 1500m of 4)`. */
 export function tellRejection(facts: PodFacts, { node: name, reasons }: NodeRejection): string {
   const room = roomOf(facts, name);
-  const requests = podRequests(facts.pod.spec);
-  const details = lackingOf(reasons).flatMap((resource) => {
-    if (!room) return [];
-    const { allocatable = {} } = room.node.status ?? {};
-    const asked = resource === "pods" ? "1" : (requests[resource] ?? "0");
-    return [`asks ${asked}, free ${room.free[resource] ?? "0"} of ${allocatable[resource] ?? "0"} ${resource}`];
-  });
-  const labels =
-    reasons.some((reason) => reason.includes("affinity/selector")) && room ? [missingLabels(facts, room.node)] : [];
-  const more = [...details, ...labels].filter(Boolean).join("; ");
+  if (!room) return `${name}: ${reasons.join(", ")}`;
+  const lacking = lackingOf(reasons);
+  const details = lacking.map((resource) => tellLack(facts, room, resource));
+  // The scheduler stops at the first reason; a person wants to know them all.
+  const also =
+    lacking.length > 0
+      ? []
+      : shortages(facts, room).map((resource) => `also short: ${tellLack(facts, room, resource)}`);
+  const labels = reasons.some((reason) => reason.includes("affinity/selector"))
+    ? [missingLabels(facts, room.node)]
+    : [];
+  const more = [...details, ...labels, ...also].filter(Boolean).join("; ");
   return `${name}: ${reasons.join(", ")}${more ? ` (${more})` : ""}`;
 }
+
+function tellLack({ pod }: PodFacts, { node, free }: NodeRoom, resource: string): string {
+  const asked = resource === "pods" ? "1" : (podRequests(pod.spec)[resource] ?? "0");
+  return `asks ${asked}, free ${free[resource] ?? "0"} of ${node.status.allocatable?.[resource] ?? "0"} ${resource}`;
+}
+
+const shortages = ({ pod }: PodFacts, { free }: NodeRoom): string[] =>
+  Object.entries(podRequests(pod.spec)).flatMap(([name, asked]) =>
+    compareQuantities(asked, free[name] ?? "0") > 0 ? [name] : [],
+  );
 
 function missingLabels({ pod }: PodFacts, { metadata }: Node): string {
   const wanted = Object.entries(pod.spec.nodeSelector ?? {});
@@ -70,9 +93,15 @@ function missingLabels({ pod }: PodFacts, { metadata }: Node): string {
 
 /** What would make this node take the pod. */
 export function adviceFor(facts: PodFacts, rejection: NodeRejection): string[] {
-  const { node, plugin, reasons } = rejection;
+  const { node, reasons } = rejection;
   const lacking = lackingOf(reasons);
   if (lacking.length > 0) return lacking.map((resource) => roomAdvice(facts, resource));
+  const room = roomOf(facts, node);
+  const also = room ? shortages(facts, room).map((resource) => roomAdvice(facts, resource)) : [];
+  return [...gateAdvice(facts, rejection), ...also];
+}
+
+function gateAdvice(facts: PodFacts, { node, plugin, reasons }: NodeRejection): string[] {
   switch (plugin) {
     case "TaintToleration":
       return [taintAdvice(node, reasons)];

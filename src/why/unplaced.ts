@@ -3,7 +3,7 @@ import { type AttemptAnswer, type NodeRejection } from "#trace/answers.ts";
 import { counted, type Explanation, listed } from "./explanation.ts";
 import { type PodFacts } from "./facts.ts";
 import { lastEvent, podName, tellEvent } from "./pod-parts.ts";
-import { adviceFor, causeOf, shortOf, tellRejection } from "./rejections.ts";
+import { adviceFor, type Cause, causeOf, shortOf, tellRejection } from "./rejections.ts";
 import { ago, msOf } from "./times.ts";
 
 const defaultScheduler = "default-scheduler";
@@ -28,7 +28,7 @@ function gated({ pod }: PodFacts, gates: readonly string[]): Explanation {
   return {
     hop: "schedule",
     state: "SchedulingGated",
-    headline: `Pod ${podName(pod)} is not scheduled because ${counted(gates.length, "scheduling gate")} hold it: ${listed(gates)}.`,
+    headline: `Pod ${podName(pod)} is not scheduled because ${counted(gates.length, "scheduling gate")} ${gates.length === 1 ? "holds" : "hold"} it: ${listed(gates)}.`,
     evidence: [`spec.schedulingGates: ${gates.join(", ")}`],
     advice: ["Whoever set a gate has to remove it from spec.schedulingGates; no scheduler looks at the pod before."],
   };
@@ -37,21 +37,15 @@ function gated({ pod }: PodFacts, gates: readonly string[]): Explanation {
 function unschedulable(facts: PodFacts, { attempt, message, rejections, atMs, evaluated }: AttemptAnswer): Explanation {
   const { pod, rooms, nowMs } = facts;
   if (evaluated === 0 && rooms.length === 0) return noNodes(facts);
-  const causes = new Map<string, NodeRejection[]>();
-  for (const rejection of rejections) {
-    const cause = causeOf(rejection);
-    causes.set(cause, [...(causes.get(cause) ?? []), rejection]);
-  }
-  const sorted = [...causes].sort((a, b) => b[1].length - a[1].length);
-  const why = sorted.map(([cause, of]) => `${of.length} ${cause}`);
-  const only = sorted.length === 1 ? sorted[0] : undefined;
-  const nodes = rejections.length === 1 ? `the only node ${rejections[0]?.node}` : `none of ${rejections.length} nodes`;
-  const reason = only ? (shortOf(facts, only[1]) ?? only[0]) : listed(why);
-  const verb = rejections.length === 1 ? "will not take it" : "will take it";
+  const isOnly = rejections.length === 1;
+  const nodes = isOnly
+    ? `the only node ${rejections[0]?.node} will not take it`
+    : `none of ${rejections.length} nodes will take it`;
+  const reason = shortOf(facts, rejections) ?? tellCauses(rejections);
   return {
     hop: "schedule",
     state: "Unschedulable",
-    headline: `Pod ${podName(pod)} has no node: ${nodes} ${verb}: ${reason}.`,
+    headline: `Pod ${podName(pod)} has no node: ${nodes}: ${reason}.`,
     evidence: [
       ...rejections.slice(0, maxNodes).map((rejection) => tellRejection(facts, rejection)),
       ...(rejections.length > maxNodes ? [`… and ${rejections.length - maxNodes} more nodes`] : []),
@@ -65,6 +59,18 @@ function unschedulable(facts: PodFacts, { attempt, message, rejections, atMs, ev
 }
 
 const maxNodes = 12;
+
+/** `2 are short of cpu and 1 has a taint …`. */
+function tellCauses(rejections: readonly NodeRejection[]): string {
+  const causes = new Map<string, { cause: Cause; count: number }>();
+  for (const rejection of rejections) {
+    const cause = causeOf(rejection);
+    causes.set(cause.one, { cause, count: (causes.get(cause.one)?.count ?? 0) + 1 });
+  }
+  const sorted = [...causes.values()].sort((a, b) => b.count - a.count);
+  if (rejections.length === 1) return `it ${sorted[0]?.cause.one ?? ""}`;
+  return listed(sorted.map(({ cause, count }) => `${count} ${count === 1 ? cause.one : cause.many}`));
+}
 
 function noNodes({ pod, nowMs, attempts }: PodFacts): Explanation {
   const last = attempts?.at(-1);

@@ -1,0 +1,670 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Deployment } from "#api/apps/deployment.ts";
+import { ConfigMap } from "#api/core/config-map.ts";
+import { Node } from "#api/core/node.ts";
+import { Pod } from "#api/core/pod.ts";
+import { Service } from "#api/core/service.ts";
+import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
+import { type InputOf } from "#api/resource.ts";
+import { timestamp } from "#lib/clock.ts";
+import { build } from "#testing/build.ts";
+import { type HopName } from "#trace/hop.ts";
+import { explain } from "./explain.ts";
+import { type Facts, type PodFacts, type SeenEvent, type ServiceFacts } from "./facts.ts";
+import { planRooms } from "./rooms.ts";
+
+const nowMs = Date.parse("2026-01-01T00:10:00Z");
+const ago = (seconds: number): string => timestamp(nowMs - seconds * 1000);
+
+const node = build(Node, {
+  metadata: { name: "n1", labels: { zone: "a" } },
+  status: {
+    allocatable: { cpu: "4", memory: "8Gi", pods: "10" },
+    conditions: [{ type: "Ready", status: "True", lastTransitionTime: ago(500) }],
+  },
+});
+const lost = build(Node, {
+  metadata: { name: "n1" },
+  status: {
+    conditions: [{ type: "Ready", status: "Unknown", reason: "NodeStatusUnknown", lastTransitionTime: ago(90) }],
+  },
+});
+
+type Spec = InputOf<Pod["spec"]>;
+type Status = InputOf<Pod["status"]>;
+const podOf = (spec: Spec, status: Status, metadata: InputOf<Pod["metadata"]> = {}): Pod =>
+  build(Pod, {
+    metadata: { namespace: "default", name: "web", creationTimestamp: ago(60), labels: { app: "web" }, ...metadata },
+    spec: { containers: [{ name: "c", image: "registry.test/web:1" }], ...spec },
+    status,
+  });
+
+const event = (reason: string, message: string, parts: Partial<SeenEvent> = {}): SeenEvent => ({
+  type: "Warning",
+  reason,
+  message,
+  count: 1,
+  lastMs: nowMs - 5000,
+  fieldPath: "",
+  ...parts,
+});
+const about = { fieldPath: "spec.containers{c}" };
+
+function facts(pod: Pod, parts: Partial<PodFacts> = {}): Facts {
+  const placed = pod.spec.nodeName ? { node, heartbeatMs: nowMs - 3000 } : { node: undefined, heartbeatMs: undefined };
+  const none = { events: [], rooms: [], attempts: [], missing: [], logs: new Map(), services: [] };
+  return { about: "pod", nowMs, pod, ...placed, ...none, ...parts };
+}
+
+const refusing = (plugin: string, ...reasons: string[]) => ({
+  attempts: [
+    {
+      atMs: nowMs - 4000,
+      attempt: 3,
+      node: "",
+      evaluated: 1,
+      message: "0/1 nodes are available",
+      rejections: [{ node: "n1", plugin, reasons }],
+    },
+  ],
+  rooms: planRooms(
+    [node],
+    [podOf({ nodeName: "n1", containers: [{ name: "x", image: "i", resources: { requests: { cpu: "2500m" } } }] }, {})],
+  ),
+});
+
+/** A placed pod whose container is in this state. */
+const withState = (state: object, more: object = {}, status: Status = {}): Pod =>
+  podOf(
+    { nodeName: "n1" },
+    {
+      phase: "Pending",
+      startTime: ago(50),
+      containerStatuses: [{ name: "c", image: "", imageID: "", ready: false, restartCount: 0, state, ...more }],
+      ...status,
+    },
+  );
+const waiting = (reason: string, message = "", more: object = {}): Pod =>
+  withState({ waiting: { reason, message } }, more);
+const crashed = (ended: object, message = "back-off 40s restarting failed container=c pod=web") =>
+  waiting("CrashLoopBackOff", message, {
+    restartCount: 3,
+    lastState: { terminated: { exitCode: 1, startedAt: ago(25), finishedAt: ago(20), ...ended } },
+  });
+const running = (status: Status = {}, spec: Spec = {}): Pod =>
+  podOf(
+    { nodeName: "n1", ...spec },
+    {
+      phase: "Running",
+      startTime: ago(50),
+      containerStatuses: [
+        {
+          name: "c",
+          image: "",
+          imageID: "",
+          ready: false,
+          started: true,
+          restartCount: 0,
+          state: { running: { startedAt: ago(40) } },
+        },
+      ],
+      ...status,
+    },
+  );
+const ready = (): Pod => running({ conditions: [{ type: "Ready", status: "True" }], podIP: "10.0.0.1" });
+
+const serviceOf = (spec: InputOf<Service["spec"]>, parts: Partial<ServiceFacts> = {}): ServiceFacts => ({
+  service: build(Service, { metadata: { namespace: "default", name: "web" }, spec }),
+  pods: [],
+  near: [],
+  slices: [],
+  stuck: undefined,
+  ...parts,
+});
+const slice = build(EndpointSlice, {
+  metadata: { namespace: "default", name: "web-1" },
+  addressType: "IPv4",
+  endpoints: [{ addresses: ["10.0.0.1"], conditions: { ready: true } }],
+});
+
+interface Case {
+  readonly name: string;
+  readonly facts: Facts;
+  readonly hop: HopName | undefined;
+  readonly says: RegExp;
+  readonly evidence?: RegExp;
+  readonly advice?: RegExp;
+}
+
+const probe = { httpGet: { path: "/healthz", port: 8080 } };
+const image = (message: string) => ({
+  facts: facts(waiting("ImagePullBackOff", `Back-off pulling image: ErrImagePull: ${message}`), {
+    events: [event("Failed", `Failed to pull image "registry.test/web:1": ${message}`, { ...about, count: 2 })],
+  }),
+  hop: "run" as const,
+});
+
+const cases: readonly Case[] = [
+  {
+    name: "a pod that asks for more than is free",
+    facts: facts(
+      podOf({ containers: [{ name: "c", image: "i", resources: { requests: { cpu: "2" } } }] }, {}),
+      refusing("NodeResourcesFit", "Insufficient cpu"),
+    ),
+    hop: "schedule",
+    says: /the pod asks for 2 cpu, and the most that is free is 1500m on n1\.$/,
+    evidence: /n1: Insufficient cpu \(asks 2, free 1500m of 4 cpu\)/,
+    advice: /Ask for less than 2 cpu/,
+  },
+  {
+    name: "a pod that asks for more than any node has",
+    facts: facts(
+      podOf({ containers: [{ name: "c", image: "i", resources: { requests: { cpu: "40" } } }] }, {}),
+      refusing("NodeResourcesFit", "Insufficient cpu"),
+    ),
+    hop: "schedule",
+    says: /asks for 40 cpu/,
+    advice: /No node is large enough even when empty \(the largest has 4 cpu\)/,
+  },
+  {
+    name: "a taint",
+    facts: facts(podOf({}, {}), refusing("TaintToleration", "node(s) had untolerated taint {team: a}")),
+    hop: "schedule",
+    says: /the only node n1 will not take it: it has a taint that the pod does not tolerate/,
+    advice: /kubectl taint node n1 team-/,
+  },
+  {
+    name: "a node selector",
+    facts: facts(
+      podOf({ nodeSelector: { disk: "ssd" } }, {}),
+      refusing("NodeAffinity", "node(s) didn't match Pod's node affinity/selector"),
+    ),
+    hop: "schedule",
+    says: /outside the pod's node selector/,
+    evidence: /wants label disk=ssd, has none/,
+    advice: /kubectl label node n1 disk=ssd/,
+  },
+  {
+    name: "a host port in use",
+    facts: facts(podOf({}, {}), refusing("NodePorts", "node(s) didn't have free ports for the requested pod ports")),
+    hop: "schedule",
+    says: /host port in use/,
+  },
+  {
+    name: "no nodes",
+    facts: facts(podOf({}, {}), {
+      attempts: [
+        {
+          atMs: nowMs,
+          attempt: 1,
+          node: "",
+          evaluated: 0,
+          message: "no nodes available to schedule pods",
+          rejections: [],
+        },
+      ],
+    }),
+    hop: "schedule",
+    says: /the cluster has none/,
+  },
+  {
+    name: "gates",
+    facts: facts(podOf({ schedulingGates: [{ name: "a/b" }] }, {})),
+    hop: "schedule",
+    says: /1 scheduling gate holds it: a\/b/,
+  },
+  {
+    name: "a scheduler that does not run",
+    facts: facts(podOf({ schedulerName: "mine" }, {})),
+    hop: "schedule",
+    says: /waits for a scheduler called mine/,
+  },
+  { name: "no scheduler at all", facts: facts(podOf({}, {})), hop: "schedule", says: /no scheduler has looked at it/ },
+  {
+    name: "an unschedulable pod without the scheduler's records",
+    facts: facts(
+      podOf(
+        {},
+        {
+          conditions: [
+            {
+              type: "PodScheduled",
+              status: "False",
+              reason: "Unschedulable",
+              message: "0/3 nodes are available: 3 Insufficient memory.",
+            },
+          ],
+        },
+      ),
+      { attempts: undefined },
+    ),
+    hop: "schedule",
+    says: /0\/3 nodes are available: 3 Insufficient memory\./,
+  },
+  {
+    name: "a node that does not take the pod up",
+    facts: facts(
+      podOf(
+        { nodeName: "n1" },
+        { conditions: [{ type: "PodScheduled", status: "True", lastTransitionTime: ago(30) }] },
+      ),
+      { heartbeatMs: undefined },
+    ),
+    hop: "run",
+    says: /placed on n1 30s ago, and the node has not taken it up/,
+    evidence: /never sent a heartbeat/,
+  },
+  {
+    name: "a lost node",
+    facts: facts(ready(), { node: lost, heartbeatMs: nowMs - 130_000 }),
+    hop: "run",
+    says: /unknown state because its node n1 was lost 90s ago/,
+    evidence: /last heartbeat 2m10s ago/,
+  },
+  {
+    name: "a node that is gone",
+    facts: facts(ready(), { node: undefined }),
+    hop: "run",
+    says: /there is no such node/,
+  },
+  {
+    name: "a pull under way",
+    facts: facts(waiting("ContainerCreating"), { events: [event("Pulling", 'Pulling image "registry.test/web:1"')] }),
+    hop: "run",
+    says: /waiting for the image registry.test\/web:1, whose pull began 5s ago/,
+  },
+  {
+    name: "a missing configMap in a volume",
+    facts: facts(waiting("ContainerCreating"), {
+      missing: ['configmap "settings"'],
+      events: [event("FailedMount", 'MountVolume.SetUp failed for volume "v" : configmap "settings" not found')],
+    }),
+    hop: "run",
+    says: /configmap "settings" that it refers to does not exist/,
+    advice: /Create configmap "settings" in namespace default/,
+  },
+  {
+    name: "a network that fails",
+    facts: facts(waiting("ContainerCreating"), {
+      events: [event("FailedCreatePodSandBox", "Failed to create pod sandbox: plugin type=bridge failed")],
+    }),
+    hop: "run",
+    says: /its network could not be set up on n1/,
+  },
+  {
+    name: "a node without addresses",
+    facts: facts(waiting("ContainerCreating"), {
+      events: [event("FailedCreatePodSandBox", "no IP addresses available in range set: 10.0.0.0")],
+    }),
+    hop: "run",
+    says: /the node has no address left/,
+  },
+  {
+    name: "a pod that only just starts",
+    facts: facts(waiting("ContainerCreating")),
+    hop: "run",
+    says: /is being started on n1; nothing has failed/,
+  },
+  {
+    name: "an image that does not exist",
+    ...image("manifest unknown: not found"),
+    says: /the registry registry.test has no image/,
+    evidence: /tried 2 times, next try in 15s/,
+  },
+  {
+    name: "an image that needs a login",
+    ...image("401 Unauthorized"),
+    says: /does not let the node have/,
+    advice: /has no imagePullSecrets/,
+  },
+  {
+    name: "a registry out of reach",
+    ...image("dial tcp: lookup registry.test: no such host"),
+    says: /the registry registry.test cannot be reached/,
+  },
+  {
+    name: "an image for another platform",
+    ...image("no match for platform in manifest: not found"),
+    says: /not made for the node's platform/,
+  },
+  {
+    name: "an image that may not be pulled",
+    facts: facts(waiting("ErrImageNeverPull")),
+    hop: "run",
+    says: /pull policy Never forbids/,
+  },
+  {
+    name: "a name that is none",
+    facts: facts(waiting("InvalidImageName")),
+    hop: "run",
+    says: /is not the name of an image/,
+  },
+  {
+    name: "a secret that variables come from",
+    facts: facts(waiting("CreateContainerConfigError", 'secret "db" not found')),
+    hop: "run",
+    says: /the secret db that its variables come from does not exist/,
+  },
+  {
+    name: "a key that is missing",
+    facts: facts(waiting("CreateContainerConfigError", "couldn't find key password in Secret default/db")),
+    hop: "run",
+    says: /the Secret default\/db has no key password/,
+  },
+  {
+    name: "a command that is not there",
+    facts: facts(waiting("RunContainerError", 'exec: "serve": executable file not found in $PATH')),
+    hop: "run",
+    says: /cannot be executed/,
+  },
+  {
+    name: "a crash loop",
+    facts: facts(crashed({}), { logs: new Map([["c", ["starting", "no database"]]]) }),
+    hop: "run",
+    says: /keeps failing because container c exits with 1/,
+    evidence:
+      /ended 20s ago with exit code 1, it had run for 5s, restarted 3 times so far[\s\S]* {2}no database[\s\S]*next try in 20s/,
+  },
+  {
+    name: "a container out of memory",
+    facts: facts({
+      ...crashed({ exitCode: 137, reason: "OOMKilled" }),
+      spec: podOf(
+        { nodeName: "n1", containers: [{ name: "c", image: "i", resources: { limits: { memory: "64Mi" } } }] },
+        {},
+      ).spec,
+    }),
+    hop: "run",
+    says: /uses more memory than its limit of 64Mi and is killed/,
+  },
+  {
+    name: "a liveness probe that fails",
+    facts: facts(crashed({ exitCode: 137 }), {
+      events: [
+        event("Unhealthy", "Liveness probe failed: HTTP probe failed with statuscode: 500", about),
+        event("Killing", "Container c failed liveness probe, will be restarted", about),
+      ],
+    }),
+    hop: "run",
+    says: /fails its liveness probe and is killed/,
+    evidence: /statuscode: 500/,
+  },
+  {
+    name: "a program that ends well",
+    facts: facts(crashed({ exitCode: 0, reason: "Completed" })),
+    hop: "run",
+    says: /ends without an error/,
+  },
+  {
+    name: "a signal",
+    facts: facts(crashed({ exitCode: 139 })),
+    hop: "run",
+    says: /exits with 139 \(signal 11, a segmentation fault\)/,
+  },
+  {
+    name: "an init container that runs",
+    facts: facts(
+      podOf(
+        { nodeName: "n1", initContainers: [{ name: "prepare", image: "i" }] },
+        {
+          phase: "Pending",
+          startTime: ago(50),
+          initContainerStatuses: [
+            {
+              name: "prepare",
+              image: "",
+              imageID: "",
+              ready: false,
+              restartCount: 0,
+              state: { running: { startedAt: ago(30) } },
+            },
+          ],
+        },
+      ),
+    ),
+    hop: "run",
+    says: /waits for its init container prepare/,
+  },
+  {
+    name: "a readiness probe that fails",
+    facts: facts(running({}, { containers: [{ name: "c", image: "i", readinessProbe: probe }] }), {
+      events: [event("Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 503", about)],
+    }),
+    hop: "serve",
+    says: /its readiness probe fails: HTTP probe failed with statuscode: 503/,
+    evidence: /GET http:\/\/:8080\/healthz every 10s, 3 failures in a row count/,
+  },
+  {
+    name: "a startup probe that has not passed",
+    facts: facts(
+      running(
+        {
+          containerStatuses: [
+            {
+              name: "c",
+              image: "",
+              imageID: "",
+              ready: false,
+              started: false,
+              restartCount: 0,
+              state: { running: {} },
+            },
+          ],
+        },
+        { containers: [{ name: "c", image: "i", startupProbe: probe, readinessProbe: probe }] },
+      ),
+    ),
+    hop: "serve",
+    says: /its startup probe has not passed yet/,
+  },
+  {
+    name: "a readiness gate",
+    facts: facts(
+      running(
+        {
+          containerStatuses: [
+            { name: "c", image: "", imageID: "", ready: true, started: true, restartCount: 0, state: { running: {} } },
+          ],
+        },
+        { readinessGates: [{ conditionType: "example.com/lb" }] },
+      ),
+    ),
+    hop: "serve",
+    says: /readiness gate example.com\/lb is not fulfilled/,
+  },
+  {
+    name: "a pod whose service names a port that it has not",
+    facts: facts(ready(), {
+      services: [
+        serviceOf({ selector: { app: "web" }, ports: [{ port: 80, targetPort: "http" }] }, { pods: [ready()] }),
+      ],
+    }),
+    hop: "serve",
+    says: /no container of its pods has a port called http/,
+  },
+  { name: "a pod that is well", facts: facts(ready()), hop: undefined, says: /Pod web is ready: nothing is stuck/ },
+  {
+    name: "a pod that has done its work",
+    facts: facts(podOf({ nodeName: "n1" }, { phase: "Succeeded" })),
+    hop: undefined,
+    says: /has done its work/,
+  },
+  {
+    name: "an evicted pod",
+    facts: facts(
+      podOf(
+        { nodeName: "n1" },
+        { phase: "Failed", reason: "Evicted", message: "The node was low on resource: memory." },
+      ),
+    ),
+    hop: "run",
+    says: /failed for good because it was evicted: The node was low/,
+  },
+  {
+    name: "a pod within its grace period",
+    facts: facts(
+      podOf(
+        { nodeName: "n1" },
+        { phase: "Running" },
+        { deletionTimestamp: timestamp(nowMs + 20_000), deletionGracePeriodSeconds: 30 },
+      ),
+    ),
+    hop: undefined,
+    says: /is ending: its containers have until in 20s/,
+    evidence: /deletion was asked for 10s ago, with 30s to end/,
+  },
+  {
+    name: "a pod held by a finalizer",
+    facts: facts(
+      podOf(
+        { nodeName: "n1" },
+        { phase: "Running" },
+        { deletionTimestamp: ago(40), deletionGracePeriodSeconds: 0, finalizers: ["a/b"] },
+      ),
+    ),
+    hop: undefined,
+    says: /1 finalizer holds it: a\/b/,
+  },
+  {
+    name: "a pod that ends on a lost node",
+    facts: facts(
+      podOf({ nodeName: "n1" }, { phase: "Running" }, { deletionTimestamp: ago(40), deletionGracePeriodSeconds: 30 }),
+      { heartbeatMs: nowMs - 300_000 },
+    ),
+    hop: undefined,
+    says: /cannot end because its node n1 has not been heard of/,
+    advice: /--force --grace-period=0/,
+  },
+  {
+    name: "a selector that matches nothing",
+    facts: { about: "service", ...serviceOf({ selector: { app: "wob" }, ports: [{ port: 80 }] }, { near: [ready()] }) },
+    hop: "serve",
+    says: /no pod in default has its labels app=wob/,
+    evidence: /it has app=web instead of wob/,
+  },
+  {
+    name: "a service none of whose pods is ready",
+    facts: {
+      about: "service",
+      ...serviceOf(
+        { selector: { app: "web" }, ports: [{ port: 80 }] },
+        { pods: [crashed({})], stuck: facts(crashed({})) as Facts & { about: "pod" } },
+      ),
+    },
+    hop: "run",
+    says: /none of its 1 pod is ready: Pod web keeps failing/,
+  },
+  {
+    name: "a service that works",
+    facts: {
+      about: "service",
+      ...serviceOf({ selector: { app: "web" }, ports: [{ port: 80 }] }, { pods: [ready()], slices: [slice] }),
+    },
+    hop: undefined,
+    says: /leads to 1 ready endpoint: nothing is stuck/,
+  },
+  {
+    name: "a lost node asked about itself",
+    facts: { about: "node", nowMs, node: lost, heartbeatMs: nowMs - 130_000, events: [] },
+    hop: "run",
+    says: /Node n1 was lost 90s ago/,
+  },
+  {
+    name: "an object that was refused",
+    facts: {
+      about: "absent",
+      nowMs,
+      resource: Deployment,
+      namespace: "default",
+      name: "bad",
+      refusal: {
+        atMs: nowMs - 2000,
+        verb: "create",
+        user: "ann",
+        status: 422,
+        hop: "schema",
+        message: "spec.replicas: Invalid value",
+      },
+    },
+    hop: "schema",
+    says: /There is no Deployment bad in namespace default because the API server refused it: spec.replicas/,
+    evidence: /create by ann 2s ago got 422 at hop 5 \(schema\)/,
+  },
+  {
+    name: "an object that a finalizer holds",
+    facts: {
+      about: "object",
+      nowMs,
+      resource: ConfigMap,
+      object: build(ConfigMap, {
+        metadata: { name: "cm", namespace: "default", deletionTimestamp: ago(9), finalizers: ["x/y"] },
+      }),
+    },
+    hop: undefined,
+    says: /ConfigMap cm cannot go because 1 finalizer holds it: x\/y/,
+  },
+];
+
+for (const { name, facts: given, hop, says, evidence, advice } of cases) {
+  test(`explain() knows ${name}`, () => {
+    const explanation = explain(given);
+
+    assert.match(explanation.headline, says);
+    assert.equal(explanation.hop, hop);
+    if (evidence) assert.match(explanation.evidence.join("\n"), evidence);
+    if (advice) assert.match(explanation.advice.join("\n"), advice);
+  });
+}
+
+const deployment = (status: InputOf<Deployment["status"]>): Deployment =>
+  build(Deployment, {
+    metadata: { namespace: "default", name: "web", generation: 1 },
+    spec: {
+      replicas: 2,
+      selector: { matchLabels: { app: "web" } },
+      template: { metadata: { labels: { app: "web" } }, spec: { containers: [{ name: "c", image: "i" }] } },
+    },
+    status: { observedGeneration: 1, ...status },
+  });
+const workload = (object: Deployment, pods: readonly Pod[]): Facts => ({
+  about: "workload",
+  nowMs,
+  kind: "Deployment",
+  object,
+  events: [],
+  newest: undefined,
+  newestEvents: [],
+  pods,
+  stuck: pods.filter((pod) => pod.status.phase !== "Running").map((pod) => facts(pod) as Facts & { about: "pod" }),
+});
+
+test("explain() lets the pod that is stuck speak for its Deployment", () => {
+  const { headline, hop } = explain(workload(deployment({}), [ready(), crashed({})]));
+
+  assert.match(
+    headline,
+    /^Deployment web has 1 of 2 pods not ready\. Pod web keeps failing because container c exits with 1/,
+  );
+  assert.equal(hop, "run");
+});
+
+test("explain() names the gate that refuses a Deployment's pods", () => {
+  const message =
+    'pods "web-1" is forbidden: error looking up service account default/nobody: serviceaccount "nobody" not found';
+  const refused = deployment({
+    conditions: [
+      { type: "ReplicaFailure", status: "True", reason: "FailedCreate", message, lastTransitionTime: ago(3) },
+    ],
+  });
+  const { headline, hop, advice } = explain(workload(refused, []));
+
+  assert.match(headline, /its pods are refused by the API server: pods "web-1" is forbidden/);
+  assert.equal(hop, "admit");
+  assert.match(advice.join(), /Create the service account nobody/);
+});
+
+test("explain() knows a Deployment that is complete, and one that nobody looks at", () => {
+  assert.match(explain(workload(deployment({ readyReplicas: 2 }), [ready(), ready()])).headline, /all 2 pods ready/);
+  assert.equal(explain(workload(deployment({ observedGeneration: 0 }), [])).hop, "control");
+});
