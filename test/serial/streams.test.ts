@@ -6,9 +6,12 @@ import net from "node:net";
 import path from "node:path";
 import { after, before, suite, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
+import { ClusterRole } from "#api/rbac/cluster-role.ts";
+import { ClusterRoleBinding } from "#api/rbac/cluster-role-binding.ts";
 import { systemClock } from "#lib/clock.ts";
 import { dialUpgrade } from "#lib/upgrade.ts";
 import { WebSocketConnection } from "#lib/websocket.ts";
+import { issueClientCertificate } from "#server/tls.ts";
 import { findKubectls, Kubectl } from "../support/kubectl.ts";
 import { type StreamNode, startStreamNode } from "../support/stream-node.ts";
 
@@ -263,6 +266,58 @@ suite("streams to a real node", { timeout: 240_000 }, () => {
     assert.equal(JSON.parse(proxied.text).node.nodeName, "one");
     assert.match(metrics.text, /^node_memory_working_set_bytes \d+ \d+$/m);
     assert.equal(direct.status, 401);
+  });
+
+  test("the node's server asks the API server about those that show a token", async () => {
+    const { client } = node;
+    const spec = { expirationSeconds: 3600 };
+    const issued = await client.raw("POST", "/api/v1/namespaces/default/serviceaccounts/default/token", {
+      body: Buffer.from(JSON.stringify({ apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec })),
+      headers: { "content-type": "application/json" },
+    });
+    const { token } = JSON.parse(Buffer.from(issued.body).toString()).status;
+    const headers = { authorization: `Bearer ${token}` };
+    const scrape = () =>
+      ask(`https://127.0.0.1:${node.nodePort}/metrics/resource`, {
+        agent: new https.Agent({ rejectUnauthorized: false }),
+        headers,
+      });
+
+    const before = await scrape();
+    await client.create(ClusterRole, {
+      metadata: { name: "scraper" },
+      rules: [{ apiGroups: [""], resources: ["nodes/metrics"], verbs: ["get"] }],
+    });
+    await client.create(ClusterRoleBinding, {
+      metadata: { name: "scraper" },
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "scraper" },
+      subjects: [{ kind: "ServiceAccount", name: "default", namespace: "default" }],
+    });
+    const afterwards = await scrape();
+
+    assert.equal(before.status, 403);
+    assert.match(before.text, /user=system:serviceaccount:default:default, verb=get, resource=nodes/);
+    assert.equal(afterwards.status, 200);
+  });
+
+  test("whoever may only get cannot exec by beginning with GET", async () => {
+    const { client, pki } = node;
+    await client.create(ClusterRole, {
+      metadata: { name: "looker" },
+      rules: [{ apiGroups: [""], resources: ["pods/exec"], verbs: ["get"] }],
+    });
+    await client.create(ClusterRoleBinding, {
+      metadata: { name: "looker" },
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "looker" },
+      subjects: [{ kind: "User", name: "bob", apiGroup: "rbac.authorization.k8s.io" }],
+    });
+    const { key, certificate: cert } = issueClientCertificate(pki, systemClock, { commonName: "bob" });
+    const bob = new https.Agent({ key, cert, ca: pki.authority.certificate });
+
+    const reply = await ask(pathOf("web", "exec?command=id&stdout=1"), { agent: bob });
+
+    assert.equal(reply.status, 403);
+    assert.match(reply.text, /User \\"bob\\" cannot create resource \\"pods\/exec\\"/);
   });
 
   const refusals = [

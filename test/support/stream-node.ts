@@ -19,7 +19,7 @@ import { writeCniConfig } from "#kubelet/network/cni.ts";
 import { ContainerdRuntime } from "#kubelet/runtime/containerd.ts";
 import { type ContainerConfig, type SandboxConfig } from "#kubelet/runtime/runtime.ts";
 import { labels } from "#kubelet/runtime-labels.ts";
-import { apiServerName } from "#kubelet/server/access.ts";
+import { apiServerName, nodeAccess } from "#kubelet/server/access.ts";
 import { type KubeletHandle } from "#kubelet/server/handle.ts";
 import { startKubeletServer } from "#kubelet/server/server.ts";
 import { collectStats } from "#kubelet/server/stats.ts";
@@ -85,7 +85,16 @@ export async function startStreamNode(): Promise<StreamNode> {
   await client.create(ServiceAccount, { metadata: { name: "default", namespace: "default" } });
   const serve = (request: Parameters<typeof api.server.serve>[0]) => api.server.serve(request);
   const { key, certificate: cert } = pki.serving;
-  const listening = await listen(serve, { host: "127.0.0.1", port: 0, key, cert, ca, log: silentLog, peerOf });
+  const listening = await listen(serve, {
+    host: "127.0.0.1",
+    port: 0,
+    key,
+    cert,
+    ca,
+    clock: systemClock,
+    ...base,
+    peerOf,
+  });
   const url = `https://127.0.0.1:${listening.port}`;
   const kubeconfig = path.join(home, "kubeconfig");
   await writeFile(kubeconfig, adminKubeconfig(pki, url));
@@ -99,6 +108,7 @@ export async function startStreamNode(): Promise<StreamNode> {
     cert: serving.certificate,
     clientCa: ca,
     handle,
+    access: nodeAccess("one", systemClock, client),
   });
   await announceNode(client, kubelet.port);
   return {
