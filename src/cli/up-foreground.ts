@@ -46,6 +46,7 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
     host: "0.0.0.0",
     port: Number(values.port),
     serviceCidr: values["service-cidr"],
+    clusterCidr: values["cluster-cidr"],
   });
   const nodeName = values["node-name"];
   await writeRecord(dataDir, { pid: ownPid(), url: plane.url, nodeName, startedAt: new Date().toISOString() });

@@ -31,6 +31,8 @@ export interface ControlPlaneOptions {
   readonly port: number;
   /** Where addresses of services come from; default 10.96.0.0/16. */
   readonly serviceCidr?: string;
+  /** Where the nodes' ranges of pod addresses come from; default 10.244.0.0/16. */
+  readonly clusterCidr?: string;
   /** Names and addresses, besides the usual ones, that clients use for the server. */
   readonly hosts?: readonly string[];
   /** Static tokens, a line each: `token,user,uid,"group1,group2"`. */
@@ -150,7 +152,7 @@ function openPki(options: ControlPlaneOptions): Promise<Pki> {
 }
 
 async function runComponents(
-  { clock, log, random }: ControlPlaneOptions,
+  { clock, log, random, clusterCidr }: ControlPlaneOptions,
   { api, pki, verdicts, signal }: { api: AssembledServer; pki: Pki; verdicts: Verdicts; signal: AbortSignal },
 ): Promise<void> {
   const { informers, recorder } = api;
@@ -158,8 +160,10 @@ async function runComponents(
   const schedulerClient = api.clientFor(systemUser("kube-scheduler"));
   await using events = createEventRecorder(schedulerClient, { component: "default-scheduler", clock, log });
   const base = { informers, clock, log, recorder };
+  const ranges = clusterCidr ? { clusterCidr } : {};
   await runTogether(signal, [
-    (ended) => runControllers({ ...base, client: controllerClient, rootCa: pki.authority.certificate }, ended),
+    (ended) =>
+      runControllers({ ...base, ...ranges, client: controllerClient, rootCa: pki.authority.certificate }, ended),
     (ended) => runScheduler({ ...base, client: schedulerClient, random, events, verdicts }, ended),
   ]);
 }
