@@ -91,7 +91,6 @@ export async function startStreamNode(): Promise<StreamNode> {
     key,
     cert,
     ca,
-    clock: systemClock,
     ...base,
     peerOf,
   });
