@@ -1,0 +1,185 @@
+import assert from "node:assert/strict";
+import https from "node:https";
+import { after, before, suite, test } from "node:test";
+import { Pod } from "#api/core/pod.ts";
+import { badRequest, notFound } from "#api/status.ts";
+import { silentLog } from "#lib/log.ts";
+import { createAuthority, createCertificate, type KeyPair } from "#lib/x509.ts";
+import { createVirtualClock } from "#testing/virtual-clock.ts";
+import { apiServerName } from "./access.ts";
+import type { ContainerLogOptions, KubeletHandle, NodeStats } from "./handle.ts";
+import { CpuRates, renderResourceMetrics, renderSummary } from "./render-stats.ts";
+import { type KubeletServer, startKubeletServer } from "./server.ts";
+
+const usage = {
+  atMs: 1_700_000_000_000,
+  cpuNanoSeconds: 2_500_000_000,
+  memoryUsageBytes: 300,
+  memoryWorkingSetBytes: 200,
+  memoryRssBytes: 100,
+};
+const stats: NodeStats = {
+  name: "one",
+  startedMs: 0,
+  usage,
+  memoryCapacityBytes: 1000,
+  pods: [
+    {
+      name: "web",
+      namespace: "default",
+      uid: "u",
+      startedMs: 1000,
+      usage,
+      containers: [{ name: "main", startedMs: 2000, usage, rootfs: { atMs: 0, usedBytes: 7, inodesUsed: 1 } }],
+    },
+  ],
+};
+
+test("renderResourceMetrics() has nodes, pods and containers, each with its time", () => {
+  const lines = renderResourceMetrics(stats).split("\n");
+
+  for (const line of [
+    "node_cpu_usage_seconds_total 2.5 1700000000000",
+    'pod_memory_working_set_bytes{namespace="default",pod="web"} 200 1700000000000',
+    'container_cpu_usage_seconds_total{container="main",namespace="default",pod="web"} 2.5 1700000000000',
+    'container_start_time_seconds{container="main",namespace="default",pod="web"} 2',
+    "resource_scrape_error 0",
+  ]) {
+    assert(lines.includes(line), line);
+  }
+});
+
+test("renderSummary() tells the rate of CPU use from its second time on", () => {
+  const rates = new CpuRates();
+  const read = (one: NodeStats) => JSON.parse(JSON.stringify(renderSummary(one, rates)));
+  const later = { ...usage, atMs: usage.atMs + 2000, cpuNanoSeconds: usage.cpuNanoSeconds + 1_000_000_000 };
+
+  const first = read(stats);
+  const second = read({ ...stats, usage: later });
+  const again = read({ ...stats, usage: later });
+
+  assert.equal(first.node.cpu.usageNanoCores, undefined);
+  assert.equal(first.node.memory.availableBytes, 800);
+  assert.deepEqual(first.pods[0].podRef, { name: "web", namespace: "default", uid: "u" });
+  assert.equal(first.pods[0].containers[0].rootfs.usedBytes, 7);
+  assert.equal(second.node.cpu.usageNanoCores, 500_000_000);
+  assert.equal(again.node.cpu.usageNanoCores, 500_000_000);
+});
+
+suite("the node's server", () => {
+  const validity = { notBeforeMs: 0, notAfterMs: 4e12 };
+  const authority = createAuthority({ subject: { commonName: "ca" }, ...validity });
+  const certify = (commonName: string, use: "server" | "client"): KeyPair =>
+    createCertificate(authority, { subject: { commonName }, use, hosts: ["127.0.0.1"], ...validity });
+  const serving = certify("system:node:one", "server");
+  const clock = createVirtualClock();
+  let server: KubeletServer;
+  let asked: ContainerLogOptions | undefined;
+  const left = Promise.withResolvers<void>();
+
+  const handle: KubeletHandle = {
+    nodeName: "one",
+    async *logs(ref, container, options) {
+      asked = options;
+      if (ref.name === "none") throw notFound(Pod, ref.name);
+      if (container === "bad") throw new Error("no log here");
+      yield Buffer.from("line\n");
+      if (!options.follow) return;
+      await new Promise((resolve) => options.signal.addEventListener("abort", resolve));
+      left.resolve();
+    },
+    execUrl: () => Promise.reject(badRequest("not running")),
+    attachUrl: () => Promise.reject(new Error("broken")),
+    portForwardUrl: () => Promise.reject(new Error("broken")),
+    run: async () => ({ stdout: Buffer.from("out"), stderr: Buffer.from("err"), exitCode: 1 }),
+    pods: () => [],
+    stats: async () => stats,
+  };
+
+  before(async () => {
+    const { key, certificate: cert } = serving;
+    const clientCa = authority.certificate;
+    server = await startKubeletServer({ port: 0, key, cert, clientCa, handle, clock, log: silentLog });
+  });
+  after(() => server[Symbol.asyncDispose]());
+
+  const optionsAs = (who: string | undefined): https.RequestOptions => {
+    const ca = authority.certificate;
+    if (!who) return { ca, agent: false };
+    const { key, certificate: cert } = certify(who, "client");
+    return { ca, key, cert, agent: false };
+  };
+  const get = (path: string, options: https.RequestOptions = {}): Promise<{ status: number; text: string }> =>
+    new Promise((resolve, reject) => {
+      const url = `https://127.0.0.1:${server.port}${path}`;
+      const request = https.request(url, { ...optionsAs(apiServerName), ...options }, async (response) => {
+        let text = "";
+        for await (const chunk of response) text += String(chunk);
+        resolve({ status: response.statusCode ?? 0, text });
+      });
+      request.once("error", reject).end();
+    });
+
+  const cases = [
+    { path: "/healthz", status: 200, text: "ok" },
+    { path: "/containerLogs/default/web/main", status: 200, text: "line\n" },
+    { path: "/containerLogs/default/web/bad", status: 400, text: "no log here" },
+    { path: "/containerLogs/default/none/main", status: 404, text: 'pods "none" not found' },
+    { path: "/containerLogs/default", status: 400, text: "the path must name a namespace, a pod and a container" },
+    { path: "/containerLogs/default/web/main?stream=x", status: 400, text: 'invalid stream type "x"' },
+    { path: "/containerLogs/default/web/main?tailLines=x", status: 400, text: "tailLines must be a whole number" },
+    { path: "/exec/default/web/main?command=id", status: 400, text: "Upgrade request required" },
+    { path: "/no/such/path", status: 404, text: "404 page not found" },
+    { path: "/stats/other", status: 404, text: "404 page not found" },
+    { path: "/%zz", status: 400, text: 'the path segment "%zz" is not valid percent-encoding' },
+  ];
+  for (const { path, status, text } of cases) {
+    test(`answers ${path} with ${status}`, async () => assert.deepEqual(await get(path), { status, text }));
+  }
+
+  test("passes on what is asked of a log", async () => {
+    await get("/containerLogs/default/web/main?tailLines=3&limitBytes=9&timestamps=true&sinceSeconds=5&stream=Stderr");
+
+    const { signal: _, ...options } = asked ?? {};
+    assert.deepEqual(options, {
+      follow: false,
+      previous: false,
+      timestamps: true,
+      tailLines: 3,
+      limitBytes: 9,
+      sinceMs: clock.now() - 5000,
+      stream: "stderr",
+    });
+  });
+
+  test("refuses upgrades in plain words", async () => {
+    const headers = { connection: "Upgrade", upgrade: "SPDY/3.1" };
+    const query = "command=id&stdout=1";
+
+    assert.deepEqual(await get(`/exec/default/web/main?${query}`, { headers }), { status: 400, text: "not running" });
+    assert.deepEqual(await get(`/attach/default/web/main?${query}`, { headers }), { status: 500, text: "broken" });
+    assert.match((await get("/exec/default/web/main?command=id", { headers })).text, /at least 1 of stdin, stdout/);
+    assert.match((await get("/exec/default/web/main?stdout=1", { headers })).text, /at least 1 command/);
+  });
+
+  test("runs commands for those that POST", async () => {
+    assert.equal((await get("/run/default/web/main?cmd=id")).status, 405);
+    assert.deepEqual(await get("/run/default/web/main?cmd=id", { method: "POST" }), { status: 500, text: "outerr" });
+  });
+
+  test("serves the API server and nobody else", async () => {
+    assert.equal((await get("/pods", optionsAs("bob"))).status, 401);
+    assert.equal((await get("/pods", { ...optionsAs(undefined), key: "", cert: "" })).status, 401);
+    assert.equal((await get("/pods")).status, 200);
+  });
+
+  test("stops reading a log when its reader leaves", async () => {
+    const url = `https://127.0.0.1:${server.port}/containerLogs/default/web/main?follow=true`;
+    const request = https.get(url, optionsAs(apiServerName), (response) =>
+      response.once("data", () => request.destroy()),
+    );
+    request.on("error", () => {});
+
+    await left.promise;
+  });
+});
