@@ -45,7 +45,7 @@ export type ObjectRef = { namespace?: string; name: string } | { metadata: { nam
 
 export interface CallOptions {
   readonly signal?: AbortSignal;
-  /** `exact` revisions are not needed by anyone yet: 0 means any, N at least N. */
+  /** The answer is at least as new as this; `0`: any will do. */
   readonly resourceVersion?: string;
 }
 export interface ListCallOptions extends CallOptions {

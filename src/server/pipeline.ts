@@ -41,7 +41,7 @@ export interface Context {
   user: UserInfo;
   /** Become `Warning: 299` headers. */
   readonly warnings: string[];
-  /** Facts for the audit log and the trace: which rule allowed, which webhook patched. */
+  /** What the stages want to be known about the request: which rule allowed it, who is impersonated. */
   readonly annotations: Map<string, string>;
   /** Where the time of this request went. */
   readonly steps: RequestSteps;

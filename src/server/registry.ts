@@ -1,6 +1,6 @@
 import { apiVersionOf, type Resource } from "#api/resource.ts";
 
-/** Every Resource that is served: the built-in ones, and those that custom resource definitions add at run time. */
+/** Every Resource that is served; more can be added and removed at run time. */
 export class ResourceRegistry {
   readonly #byPath = new Map<string, Resource>();
   #generation = 0;

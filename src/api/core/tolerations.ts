@@ -1,6 +1,10 @@
 import { type Toleration } from "./affinity.ts";
 import { type Taint } from "./node.ts";
 
+/** Whether one of the tolerations puts up with the taint. */
+export const tolerates = (tolerations: readonly Toleration[] | undefined, taint: Taint): boolean =>
+  tolerations?.some((toleration) => toleratesTaint(toleration, taint)) ?? false;
+
 /** Whether the toleration puts up with the taint. */
 export function toleratesTaint({ key, operator, value, effect }: Toleration, taint: Taint): boolean {
   if (effect && effect !== taint.effect) return false;

@@ -1,5 +1,5 @@
+import { tolerates } from "#api/core/tolerations.ts";
 import { fits, rejectFinally, type SchedulerPlugin } from "../framework.ts";
-import { tolerates } from "../tolerations.ts";
 
 const taint = { key: "node.kubernetes.io/unschedulable", effect: "NoSchedule" };
 

@@ -1,6 +1,6 @@
+import { tolerates } from "#api/core/tolerations.ts";
 import { fits, rejectFinally, type SchedulerPlugin } from "../framework.ts";
 import { normalizeReversed } from "../normalize.ts";
-import { tolerates } from "../tolerations.ts";
 
 /** Keeps pods off nodes whose taints they do not tolerate, and prefers nodes without mild ones. */
 export const taintToleration: SchedulerPlugin = {

@@ -159,7 +159,7 @@ function restartable(after: string): StatusError {
   return Object.assign(error, { toJSON: () => body });
 }
 
-/** A revision that has not happened yet: wait a moment for it, then say so. */
+/** Refuses a revision that has not happened yet; the client is told to try again. */
 export async function waitFor(objects: Objects, revision: number): Promise<void> {
   if (objects.store.revision >= revision) return;
   throw tooLarge(revision, objects.store.revision);

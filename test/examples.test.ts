@@ -1,0 +1,31 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ConfigMap } from "#api/core/config-map.ts";
+import { Namespace } from "#api/core/namespace.ts";
+import { runReconcilers } from "#runtime/run-reconciler.ts";
+import { startCluster } from "#testing/start-cluster.ts";
+import { sharedSettings } from "../examples/controller.ts";
+
+const labels = { settings: "shared" };
+const original = { namespace: "default", name: "settings" };
+
+test("the example controller copies settings, follows changes and repairs copies", async () => {
+  await using cluster = await startCluster({
+    components: (deps) => [(signal) => runReconcilers([sharedSettings], deps, signal)],
+  });
+  const copies = async (): Promise<Record<string, string | undefined>> => {
+    const found = (await cluster.list(ConfigMap)).filter(({ metadata }) => metadata.name === "settings");
+    return Object.fromEntries(found.map(({ metadata, data }) => [metadata.namespace, data?.color]));
+  };
+  await cluster.apply(Namespace, { metadata: { name: "shop", labels } });
+  await cluster.apply(Namespace, { metadata: { name: "office" } });
+  await cluster.apply(ConfigMap, { metadata: original, data: { color: "blue" } });
+  await cluster.settle();
+  assert.deepEqual(await copies(), { default: "blue", shop: "blue" });
+
+  await cluster.apply(ConfigMap, { metadata: original, data: { color: "red" } });
+  await cluster.client.delete(ConfigMap, { namespace: "shop", name: "settings" });
+  await cluster.settle();
+
+  assert.deepEqual(await copies(), { default: "red", shop: "red" });
+});
