@@ -1,5 +1,6 @@
 import { Pod } from "#api/core/pod.ts";
 import { isConflict, isNotFound } from "#api/status.ts";
+import type { Client } from "#client/client.ts";
 import { currentTrace, type Trace } from "#trace/trace.ts";
 import { podNameOf } from "./host.ts";
 import type { PodDeps } from "./pod-deps.ts";
@@ -39,7 +40,18 @@ async function deleteObject({ client }: PodDeps, { pod, trace }: Removal): Promi
   try {
     await (trace ? currentTrace.run(trace, remove) : remove());
   } catch (error) {
-    // Gone, or another pod has its name by now.
-    if (!isNotFound(error) && !isConflict(error)) throw error;
+    if (isNotFound(error)) return;
+    if (isConflict(error) && (await hasAnotherUid(client, pod))) return;
+    throw error;
+  }
+}
+
+/** Another pod has its name by now. */
+async function hasAnotherUid(client: Client, pod: Pod): Promise<boolean> {
+  try {
+    return (await client.get(Pod, pod)).metadata.uid !== pod.metadata.uid;
+  } catch (error) {
+    if (isNotFound(error)) return true;
+    throw error;
   }
 }
