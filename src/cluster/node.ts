@@ -14,6 +14,7 @@ import { writeCniConfig } from "#kubelet/network/cni.ts";
 import { openCgroups } from "#kubelet/resources/cgroups.ts";
 import { ContainerdRuntime } from "#kubelet/runtime/containerd.ts";
 import { startKubeletServer } from "#kubelet/server/server.ts";
+import { collectStats } from "#kubelet/server/stats.ts";
 import { type Clock } from "#lib/clock.ts";
 import { type Log } from "#lib/log.ts";
 import { runTogether } from "#lib/tasks.ts";
@@ -77,11 +78,14 @@ export async function runNode(options: NodeOptions, signal: AbortSignal): Promis
     clusterDomain: "cluster.local",
     allocatable,
   });
-  const kubelet = new Kubelet({
+  const startedMs = clock.now();
+  const kubelet: Kubelet = new Kubelet({
     ...options,
     runtime,
     machine,
     host,
+    stats: (ended) =>
+      collectStats({ ...options, startedMs, runtime, cgroups, cgroupRoot, pods: () => kubelet.handle.pods() }, ended),
     clusterDns: { servers: [options.dnsAddress], domain: clusterDomain },
   });
   await using server = await startKubeletServer({ ...serving(options, machine), handle: kubelet.handle, clock, log });
