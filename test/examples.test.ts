@@ -2,9 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ConfigMap } from "#api/core/config-map.ts";
 import { Namespace } from "#api/core/namespace.ts";
+import { type Resource } from "#api/resource.ts";
 import { runReconcilers } from "#runtime/run-reconciler.ts";
 import { startCluster } from "#testing/start-cluster.ts";
 import { sharedSettings } from "../examples/controller.ts";
+import { Alarm } from "../examples/kind.ts";
 
 const labels = { settings: "shared" };
 const original = { namespace: "default", name: "settings" };
@@ -28,4 +30,22 @@ test("the example controller copies settings, follows changes and repairs copies
   await cluster.settle();
 
   assert.deepEqual(await copies(), { default: "red", shop: "red" });
+});
+
+test("the example kind is served with its defaults, checks and merge rules", async () => {
+  await using cluster = await startCluster({ controllers: false });
+  const { api, client } = cluster;
+  api.resources.add(Alarm as unknown as Resource);
+  const metadata = { namespace: "default", name: "early" };
+
+  const created = await client.create(Alarm, { metadata, spec: { at: "07:30", days: ["Mon"] } });
+  const patch = { type: "strategic", body: { spec: { days: ["Tue"] } } } as const;
+  const { spec } = await client.patch(Alarm, metadata, patch);
+
+  assert.equal(created.metadata.generation, 1);
+  assert.deepEqual(spec, { at: "07:30", sound: "Bell", days: ["Tue", "Mon"] });
+  await assert.rejects(client.create(Alarm, { metadata: { ...metadata, name: "late" }, spec: { at: "25:00" } }), {
+    reason: "Invalid",
+    message: /spec.at: Invalid value: "25:00": must be a time of the day, such as 07:30/,
+  });
 });
