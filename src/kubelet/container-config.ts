@@ -4,6 +4,7 @@ import type { AnyContainer } from "#api/core/pod-containers.ts";
 import type { AppArmorProfile, SeccompProfile } from "#api/core/security-context.ts";
 import { type Environment, expand } from "./environment.ts";
 import { podFullName } from "./pod-state.ts";
+import type { ContainerAllocation } from "./resources/device-calls.ts";
 import { containerResources } from "./resources/linux-resources.ts";
 import type { ContainerConfig, ContainerSecurity, Image, Mount, SecurityProfile } from "./runtime/runtime.ts";
 import { containerAnnotations, containerLabels } from "./runtime-labels.ts";
@@ -22,6 +23,8 @@ export interface ContainerInput {
   readonly targetId: string | undefined;
   /** Bytes of memory that the node has. */
   readonly memoryCapacity: number;
+  /** What device plugins gave it. */
+  readonly devices: readonly ContainerAllocation[];
   /** Where the node keeps seccomp profiles. */
   readonly seccompDir: string;
 }
@@ -33,6 +36,8 @@ export function containerConfig(input: ContainerInput): ContainerConfig {
   const expanded = (texts: readonly string[] = []) =>
     texts.map((text) => expand(text, (name) => environment.get(name)));
   const { stopSignal } = container.lifecycle ?? {};
+  const given = input.devices;
+  const cdiDevices = given.flatMap((one) => one.cdiDevices.map(({ name }) => name));
   return {
     name: container.name,
     attempt: restartCount,
@@ -41,15 +46,22 @@ export function containerConfig(input: ContainerInput): ContainerConfig {
     command: expanded(container.command),
     args: expanded(container.args),
     workingDir: container.workingDir ?? "",
-    env: Array.from(environment, ([name, value]) => ({ name, value })),
+    env: Array.from([...given.flatMap(({ envs }) => Object.entries(envs)), ...environment], ([name, value]) => ({
+      name,
+      value,
+    })),
     mounts: withMessageFile(input),
-    devices: [],
+    devices: given.flatMap(({ devices }) => devices),
+    ...(cdiDevices.length > 0 ? { cdiDevices } : {}),
     labels: containerLabels(pod, container),
-    annotations: containerAnnotations(pod, container, {
-      restartCount,
-      messageFile,
-      ...imageNames(image, container.image ?? ""),
-    }),
+    annotations: {
+      ...Object.assign({}, ...given.map((one) => one.annotations)),
+      ...containerAnnotations(pod, container, {
+        restartCount,
+        messageFile,
+        ...imageNames(image, container.image ?? ""),
+      }),
+    },
     logPath: logPathOf(container.name, restartCount),
     stdin: container.stdin ?? false,
     stdinOnce: container.stdinOnce ?? false,
@@ -63,9 +75,11 @@ export function containerConfig(input: ContainerInput): ContainerConfig {
 /** Below the pod's log directory. */
 export const logPathOf = (container: string, restartCount: number): string => `${container}/${restartCount}.log`;
 
-function withMessageFile({ container, mounts, messageFile }: ContainerInput): Mount[] {
+function withMessageFile({ container, devices, messageFile, ...input }: ContainerInput): Mount[] {
   const containerPath = container.terminationMessagePath;
-  if (messageFile === undefined || containerPath === "") return [...mounts];
+  const given = devices.flatMap((one) => one.mounts.map((mount) => ({ ...mount, propagation: "None" as const })));
+  const mounts = [...input.mounts, ...given];
+  if (messageFile === undefined || containerPath === "") return mounts;
   return [...mounts, { containerPath, hostPath: messageFile, readOnly: false, propagation: "None" }];
 }
 

@@ -9,6 +9,7 @@ import { Secret } from "#api/core/secret.ts";
 import type { InputOf } from "#api/resource.ts";
 import { mountsUnder } from "#lib/mounts.ts";
 import { busyboxImage, type RealNode, realNodeName, startRealNode } from "#testing/real-node.ts";
+import { openCgroups } from "./resources/cgroups.ts";
 
 const container = (script: string, more: object = {}) => ({
   name: "main",
@@ -151,6 +152,29 @@ suite("a kubelet with real containers", { timeout: 120_000 }, () => {
 
     assert.deepEqual(statusOf(again), statusOf(first));
     await remove("survivor");
+  });
+
+  test("a running container is given other resources", async () => {
+    const resources = { requests: { cpu: "100m", memory: "32Mi" }, limits: { cpu: "200m", memory: "64Mi" } };
+    await create("grows", { containers: [container(waits, { resources })] });
+    const before = await node.podWhen("grows", isReady);
+    const group = `${node.containerd.paths.cgroupRoot}/kubepods/burstable/pod${before.metadata.uid}`;
+    const groups = openCgroups(node.containerd.host.cgroups);
+
+    const limits = { cpu: "500m", memory: "96Mi" };
+    const body = { spec: { containers: [{ name: "main", resources: { limits } }] } };
+    await node.client.patch(Pod, before, { type: "strategic", body }, { subresource: "resize" });
+    const isResized = (pod: Pod) =>
+      statusOf(pod)?.resources?.limits?.cpu === "500m" &&
+      !pod.status.conditions?.some(({ type }) => type.startsWith("PodResize"));
+    const resized = await node.podWhen("grows", isResized);
+
+    assert.deepEqual([statusOf(resized)?.restartCount, resized.status.observedGeneration], [0, 2]);
+    assert.deepEqual(statusOf(resized)?.resources?.limits, limits);
+    const inside = "cat /sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/memory.max 2>/dev/null; true";
+    assert.equal((await run("grows", "sh", "-c", inside)).trim(), String(96 << 20));
+    assert((await groups.usage(group)) !== undefined);
+    await remove("grows");
   });
 
   test("a pod that fails says how, and a pod without its image why", async () => {

@@ -18,11 +18,12 @@ import { type PodHost, simulatedHost } from "./host.ts";
 import { ImagePuller } from "./images/puller.ts";
 import { insist } from "./insist.ts";
 import { runLease } from "./lease.ts";
+import { runLogRotation } from "./log-rotation.ts";
 import type { Amounts, Machine } from "./machine.ts";
 import type { ClusterDns } from "./network/pod-dns.ts";
 import { runNode } from "./node.ts";
 import type { NodePressure } from "./node-status.ts";
-import { type PodDeps, podEvent } from "./pod-deps.ts";
+import { type Devices, type PodDeps, podEvent } from "./pod-deps.ts";
 import type { FoundPod } from "./pod-records.ts";
 import { type PodVerdict, PodWorker } from "./pod-worker.ts";
 import { ReferencedObjects } from "./referenced-objects.ts";
@@ -45,6 +46,7 @@ export interface KubeletOptions {
   readonly host?: PodHost;
   readonly random?: Random;
   readonly puller?: ImagePuller;
+  readonly devices?: Devices;
   readonly clusterDns?: ClusterDns;
   readonly labels?: Readonly<Record<string, string>>;
   readonly taints?: readonly Taint[];
@@ -58,6 +60,8 @@ export interface KubeletOptions {
   /** Further resources, such as those of device plugins. */
   extraResources?(): { readonly capacity: Amounts; readonly allocatable: Amounts };
   claimedVolume?(namespace: string, claim: string): Promise<ClaimedVolume | undefined>;
+  /** The handler of a RuntimeClass; by default there are none. */
+  runtimeHandler?(runtimeClass: string): Promise<string>;
   stats?(signal?: AbortSignal): Promise<NodeStats>;
 }
 
@@ -114,6 +118,8 @@ export class Kubelet {
         (stop) => runLease({ ...this.#leaseDeps(), nodeUid: () => nodeUid }, stop),
         (stop) => this.#hearRuntime(deps, stop),
         (stop) => this.#runPods(deps, stop),
+        // Pods that exist only as state write no logs.
+        ...(this.#options.host ? [(stop: AbortSignal) => this.#rotateLogs(deps, stop)] : []),
       ]);
     } catch (error) {
       if (!isAbort(error, signal)) throw error;
@@ -122,6 +128,14 @@ export class Kubelet {
       await Promise.all(this.#orphans.values());
       this.#workers.clear();
     }
+  }
+
+  #rotateLogs({ clock, log, runtime }: PodDeps, signal: AbortSignal): Promise<void> {
+    const running = () =>
+      Array.from(this.#workers.values()).flatMap(({ state }) =>
+        state.containers.filter((record) => record.state === "running" && record.logPath !== ""),
+      );
+    return runLogRotation({ clock, log, runtime, running }, signal);
   }
 
   /** Passes on what happens to containers, as it happens. */
@@ -224,6 +238,10 @@ export class Kubelet {
   #podFinished(uid: string): void {
     this.#workers.delete(uid);
     for (const worker of this.#workers.values()) worker.roomChanged();
+    const { devices, log } = this.#options;
+    devices?.keepOnly(new Set(this.#workers.keys())).catch((error: unknown) => {
+      log.warn("devices not given back", { uid, error });
+    });
   }
 
   #roomFor(uid: string): NodeRoom {
@@ -272,12 +290,14 @@ export class Kubelet {
       runtimeName: version.name,
       host: options.host ?? simulatedHost,
       puller: options.puller ?? new ImagePuller({ runtime, clock }),
+      devices: options.devices,
       objects,
       clusterDns: options.clusterDns ?? { servers: [], domain: "cluster.local" },
       hostIps: machine.addresses,
       allocatable: machine.allocatable,
       services: (namespace) => servicesFor(services, namespace),
       admitResize: (pod) => admitResize(pod, this.#roomFor(pod.metadata.uid ?? "")),
+      runtimeHandler: options.runtimeHandler ?? noRuntimeClass,
       sourcesFor: (uid) => this.#sourcesFor(uid, objects, tokens),
       claimContainer: (id, uid) => void this.#owners.set(id, uid),
       disclaimContainer: (id) => void this.#owners.delete(id),
@@ -322,6 +342,9 @@ interface PodInformer {
 
 const resyncMs = 300_000;
 const secondLookMs = 2000;
+const noRuntimeClass = async (name: string): Promise<string> => {
+  throw new Error(`failed to get sandbox runtime: RuntimeClass "${name}" is not known to this node`);
+};
 const noPressure: NodePressure = { memory: false, disk: false, pids: false };
 const nothingMore = { capacity: {}, allocatable: {} };
 

@@ -128,6 +128,10 @@ class LinuxHost implements PodHost {
     if (!mount || !volume) {
       throw new Error(`cannot find volume "${mount?.name ?? ""}" to mount into container "${container.name}"`);
     }
+    if (mount.recursiveReadOnly === "Enabled") {
+      const fault = `volume "${mount.name}" requested recursive read-only mode, but it is not supported by the runtime`;
+      throw new Error(`failed to resolve recursive read-only mode: ${fault}`);
+    }
     const subPath = subPathOf(mount, environment);
     const dir = `${this.#podDir(pod.metadata.uid ?? "")}/volume-subpaths`;
     const target = `${dir}/${mount.name}/${container.name}/${index}`;

@@ -10,8 +10,12 @@ import type { PodHost } from "./host.ts";
 import type { ImagePuller } from "./images/puller.ts";
 import type { ClusterDns } from "./network/pod-dns.ts";
 import type { ReferencedObjects } from "./referenced-objects.ts";
+import type { DeviceManager } from "./resources/devices.ts";
 import type { ContainerRuntime } from "./runtime/runtime.ts";
 import type { VolumeSources } from "./volumes/plugin.ts";
+
+/** The part of the device manager that starting containers takes. */
+export type Devices = Pick<DeviceManager, "allocate" | "preStart" | "keepOnly">;
 
 /** What running pods takes; the same for all pods of a node. */
 export interface PodDeps {
@@ -26,12 +30,16 @@ export interface PodDeps {
   readonly runtimeName: string;
   readonly host: PodHost;
   readonly puller: ImagePuller;
+  /** What plugins offer; absent where there are none. */
+  readonly devices: Devices | undefined;
   readonly objects: ReferencedObjects;
   readonly clusterDns: ClusterDns;
   readonly hostIps: readonly string[];
   readonly allocatable: Readonly<Record<string, string>>;
   /** All services that pods may be told about. */
   services(namespace: string): readonly Service[];
+  /** The runtime's name for the way in which a pod of this class runs. */
+  runtimeHandler(runtimeClass: string): Promise<string>;
   /** What a pod's volumes show; its objects are watched from then on. */
   sourcesFor(podUid: string): VolumeSources;
   /** Why a pod that runs cannot have the resources that it asks for, if it cannot. */

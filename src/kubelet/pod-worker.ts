@@ -1,8 +1,9 @@
 import type { Pod } from "#api/core/pod.ts";
 import type { AnyContainer } from "#api/core/pod-containers.ts";
 import type { Probe } from "#api/core/probe.ts";
+import { withDeadline } from "#lib/deadline.ts";
 import { equal } from "#lib/equal.ts";
-import { isAbort } from "#lib/tasks.ts";
+import { isAbort, neverAborted } from "#lib/tasks.ts";
 import { formatDuration } from "#schema/duration.ts";
 import type { Trace } from "#trace/trace.ts";
 import type { StatusInput, Waiting } from "./container-status.ts";
@@ -184,7 +185,8 @@ export class PodWorker {
     this.#starting.abort(new Error("the kubelet ends"));
     this.#probes.stopAll();
     this.#writer.close();
-    await this.#steps.allDone();
+    // What the runtime is asked for goes on without us; the next kubelet finds out how it ended.
+    await withDeadline(closeMs, { clock: this.#deps.clock, signal: neverAborted }, () => this.#steps.allDone());
   }
 
   wake(): void {
@@ -572,6 +574,7 @@ export class PodWorker {
   }
 }
 
+const closeMs = 1000;
 const noVolumes: MountedVolumes = new Map();
 /** How often it is looked whether tokens must be renewed. */
 const tokenCheckMs = 60_000;

@@ -1,6 +1,8 @@
 import type { Pod } from "#api/core/pod.ts";
 import type { AnyContainer } from "#api/core/pod-containers.ts";
+import { isExtendedResource } from "#api/core/resource-list.ts";
 import type { Secret } from "#api/core/secret.ts";
+import { quantityValue } from "#api/meta/quantity.ts";
 import { containerConfig, imageNames } from "./container-config.ts";
 import { variableIn } from "./env-file.ts";
 import { containerEnvironment, type Environment, referencesOf } from "./environment.ts";
@@ -25,8 +27,10 @@ export async function planSandbox(deps: PodDeps, pod: Pod, attempt: number): Pro
 
 export async function createSandbox(deps: PodDeps, pod: Pod, config: SandboxConfig): Promise<SandboxRecord> {
   const { runtime } = deps;
+  const { runtimeClassName } = pod.spec;
   try {
-    const id = await runtime.runSandbox(config);
+    const handler = runtimeClassName ? await deps.runtimeHandler(runtimeClassName) : "";
+    const id = await runtime.runSandbox(config, { handler });
     deps.claimContainer(id, pod.metadata.uid ?? "");
     const ips = pod.spec.hostNetwork ? [] : ((await runtime.sandboxStatus(id))?.ips ?? []);
     return { id, attempt: config.attempt, isReady: true, ips };
@@ -145,9 +149,10 @@ async function planContainer(deps: PodDeps, run: ContainerRun) {
   const ips = pod.spec.hostNetwork ? deps.hostIps : run.sandbox.ips;
   const withAddress = withAddresses(pod, ips, deps.hostIps);
   const environment = await resolveEnvironment(deps, withAddress, run);
-  const [mounts, messageFile] = await Promise.all([
+  const [mounts, messageFile, devices] = await Promise.all([
     host.containerMounts({ pod, container, volumes, environment, ips }),
     host.prepareContainer(pod, container, restartCount),
+    allocateDevices(deps, pod, container),
   ]);
   const { memoryCapacity, seccompDir } = host;
   return containerConfig({
@@ -159,9 +164,17 @@ async function planContainer(deps: PodDeps, run: ContainerRun) {
     mounts,
     messageFile,
     targetId,
+    devices,
     memoryCapacity,
     seccompDir,
   });
+}
+
+async function allocateDevices({ devices }: PodDeps, { metadata }: Pod, container: AnyContainer) {
+  const extended = Object.entries(container.resources.limits ?? {}).filter(([name]) => isExtendedResource(name));
+  if (!devices || extended.length === 0) return [];
+  const resources = Object.fromEntries(extended.map(([name, amount]) => [name, quantityValue(amount)]));
+  return await devices.allocate({ podUid: metadata.uid ?? "", container: container.name, resources });
 }
 
 /** The API may not have heard of the pod's addresses yet; its containers must. */
@@ -212,6 +225,7 @@ async function resolveEnvironment(deps: PodDeps, pod: Pod, { container, volumes 
 /** Starts a container that was made; its record says that it runs. */
 export async function startContainer(deps: PodDeps, pod: Pod, record: ContainerRecord): Promise<ContainerRecord> {
   try {
+    await deps.devices?.preStart(pod.metadata.uid ?? "", record.name);
     await deps.runtime.startContainer(record.id);
   } catch (error) {
     const message = `Error: ${messageOf(error)}`;
