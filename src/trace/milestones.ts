@@ -41,12 +41,12 @@ export function milestonesOf(hops: readonly Hop[]): Milestones {
   };
 }
 
-/** Rules are also programmed on the way, and for other reasons later: the first time after all is ready counts. */
+/** Rules are also programmed on the way, and for other reasons later: the first that begin when all is ready count. */
 function servedMs(hops: readonly Hop[], startMs: number, allReadyMs: number | undefined): number | undefined {
-  const ends = hops.filter(({ hop }) => hop === "serve").map((hop) => endMs(hop) - startMs);
-  if (ends.length === 0) return undefined;
-  const after = ends.filter((end) => allReadyMs !== undefined && end >= allReadyMs);
-  return after.length > 0 ? Math.min(...after) : Math.max(...ends);
+  const serving = hops.filter(({ hop }) => hop === "serve");
+  if (serving.length === 0) return undefined;
+  const complete = serving.filter((hop) => allReadyMs !== undefined && hop.startMs - startMs >= allReadyMs);
+  return complete.length > 0 ? Math.min(...complete.map(endMs)) - startMs : Math.max(...serving.map(endMs)) - startMs;
 }
 
 const podOf = ({ object }: Hop): string => `${object?.namespace}/${object?.name}`;

@@ -63,12 +63,16 @@ function simplify(node: HopNode, { isRoot }: { isRoot: boolean }): HopNode[] {
   const children = once(node.children.flatMap((child) => simplify(child, { isRoot: false })));
   const kept: HopNode = { hop: node.hop, children };
   if (isRoot) return [kept];
-  const { hop, facts } = node.hop;
+  const { hop, facts, object } = node.hop;
   const consequences = children.filter((child) => !isStepOf(child.hop, node.hop));
   if (hop === "client" && facts?.subresource === "status") return consequences;
+  // Endpoints that nobody is sent to yet, and those that change no rule.
+  if (hop === "client" && object?.resource === endpointSlices && consequences.length === 0) return [];
   if (hop === "control" && consequences.length === 0) return [];
   return [kept];
 }
+
+const endpointSlices = "endpointslices.discovery.k8s.io";
 
 /** A step that was done again and again is told the first time only. */
 function once(nodes: readonly HopNode[]): HopNode[] {
@@ -105,14 +109,18 @@ function alike(nodes: readonly HopNode[]): Alike[] {
 export const isNewPod = ({ hop, object, facts }: Hop): boolean =>
   hop === "client" && object?.resource === "pods" && facts?.verb === "create" && facts.subresource === "";
 
+/** How far it came, and by which steps; whom its endpoints were written with is chance. */
 const shapeOf = (node: HopNode): string =>
-  [...new Set(Array.from(descendants(node), ({ hop }) => `${hop.hop} ${String(hop.facts?.step ?? "")}`))].sort().join();
+  [...new Set(Array.from(descendants(node), ({ hop }) => `${hop.hop} ${String(hop.facts?.step ?? "")}`))]
+    .filter((step) => step.startsWith("schedule") || step.startsWith("run"))
+    .sort()
+    .join();
 
-/** When the pod was ready, or came as far as it did. */
+/** When traffic found it, or it was ready, or came as far as it did. */
 function arrivedMs(node: HopNode): number {
   const hops = Array.from(descendants(node), ({ hop }) => hop);
-  const ready = hops.find(isReadyHop);
-  return ready ? endMs(ready) : Math.max(...hops.map(endMs));
+  const goals = hops.filter((hop) => isReadyHop(hop) || hop.hop === "serve");
+  return Math.max(...(goals.length > 0 ? goals : hops).map(endMs));
 }
 
 function othersRow(shown: HopNode, others: readonly HopNode[], depth: number): Row {

@@ -38,9 +38,8 @@ function isCrashing(part: PodPart): boolean {
 
 const tellLife = ({ startedAt, finishedAt }: ContainerStateTerminated): string => {
   const [from, to] = [msOf(startedAt), msOf(finishedAt)];
-  return from === undefined || to === undefined
-    ? ""
-    : `, it had run for ${Math.max(0, Math.round((to - from) / 1000))}s`;
+  // What could not be started has no time at which it was.
+  return !from || to === undefined ? "" : `, it had run for ${Math.max(0, Math.round((to - from) / 1000))}s`;
 };
 
 interface Judgement {

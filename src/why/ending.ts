@@ -1,9 +1,10 @@
 import { type Namespace } from "#api/core/namespace.ts";
+import { humanDuration } from "#api/meta/age.ts";
 import { type ApiObject } from "#api/resource.ts";
 import { counted, type Explanation, listed } from "./explanation.ts";
 import { type ObjectFacts, type PodFacts } from "./facts.ts";
 import { lastEvent, podName, tellEvent } from "./pod-parts.ts";
-import { ago, ahead, msOf } from "./times.ts";
+import { ago, lasting, msOf } from "./times.ts";
 
 /** A pod that is being deleted and is still there. */
 export function explainEndingPod(facts: PodFacts): Explanation | undefined {
@@ -13,12 +14,14 @@ export function explainEndingPod(facts: PodFacts): Explanation | undefined {
   if (goneByMs === undefined) return undefined;
   const state = "Terminating";
   const asked = `deletion was asked for ${ago(goneByMs - deletionGracePeriodSeconds * 1000, nowMs)}, with ${deletionGracePeriodSeconds}s to end`;
+  const hasEnded = pod.status.phase === "Succeeded" || pod.status.phase === "Failed";
+  if (finalizers.length > 0 && (hasEnded || nowMs >= goneByMs)) return heldBy(`Pod ${podName(pod)}`, pod, asked);
   if (pod.spec.nodeName && (!node || isSilent(facts))) {
     return {
       hop: undefined,
       state,
       headline: node
-        ? `Pod ${podName(pod)} cannot end because its node ${pod.spec.nodeName} has not been heard of since ${ago(facts.heartbeatMs, nowMs)}.`
+        ? `Pod ${podName(pod)} cannot end because its node ${pod.spec.nodeName} has not been heard of ${lasting(facts.heartbeatMs, nowMs)}.`
         : `Pod ${podName(pod)} cannot end because its node ${pod.spec.nodeName} is gone.`,
       evidence: [asked, "only the node itself can say that the containers have ended"],
       advice: [
@@ -32,12 +35,11 @@ export function explainEndingPod(facts: PodFacts): Explanation | undefined {
     return {
       hop: undefined,
       state,
-      headline: `Pod ${podName(pod)} is ending: its containers have until ${ahead(goneByMs, nowMs)} before they are killed.`,
+      headline: `Pod ${podName(pod)} is ending: its containers have ${humanDuration(goneByMs - nowMs)} left before they are killed.`,
       evidence: [asked, ...(hook ? [tellEvent(hook, nowMs)] : [])],
       advice: ["A program that ends on SIGTERM is gone at once; one that ignores it takes the whole grace period."],
     };
   }
-  if (finalizers.length > 0) return heldBy(`Pod ${podName(pod)}`, pod, asked);
   return {
     hop: undefined,
     state,

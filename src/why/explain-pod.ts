@@ -13,8 +13,8 @@ import { explainUnplaced } from "./unplaced.ts";
 
 /** What ends a pod's story comes first, then the hops in their order. */
 const families: readonly Explain<PodFacts>[] = [
-  explainFinished,
   explainEndingPod,
+  explainFinished,
   explainUnplaced,
   explainLostNode,
   explainImages,
@@ -32,7 +32,9 @@ function unserved({ services, pod }: PodFacts): Explanation | undefined {
   if (!isReady(pod)) return undefined;
   for (const service of services) {
     const explanation = explainNoTraffic(service, explainPod);
-    if (explanation) return explanation;
+    if (!explanation) continue;
+    const headline = `Pod ${podName(pod)} is ready, but gets nothing from one of its services: ${explanation.headline}`;
+    return { ...explanation, headline };
   }
   return undefined;
 }

@@ -511,7 +511,7 @@ const cases: readonly Case[] = [
       ),
     ),
     hop: undefined,
-    says: /is ending: its containers have until in 20s/,
+    says: /is ending: its containers have 20s left/,
     evidence: /deletion was asked for 10s ago, with 30s to end/,
   },
   {
@@ -553,7 +553,7 @@ const cases: readonly Case[] = [
       ),
     },
     hop: "run",
-    says: /none of its 1 pod is ready: Pod web keeps failing/,
+    says: /its only pod is not ready: Pod web keeps failing/,
   },
   {
     name: "a service that works",

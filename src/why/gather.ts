@@ -218,10 +218,19 @@ function serviceFacts(service: Service, all: readonly Pod[], slices: readonly En
   const pods =
     labels.length > 0 ? alive.filter(({ metadata }) => matches({ matchLabels: selector }, metadata.labels)) : [];
   const score = ({ metadata }: Pod): number =>
-    labels.filter(([key, value]) => metadata.labels?.[key] === value).length * 2 +
-    labels.filter(([key]) => metadata.labels?.[key] !== undefined).length;
+    labels.reduce((sum, [key, value]) => sum + likeness(metadata.labels?.[key], value), 0);
   const near = alive.filter((pod) => !pods.includes(pod) && score(pod) > 0).sort((a, b) => score(b) - score(a));
   return { service, pods, near: near.slice(0, 3), slices, stuck: undefined };
+}
+
+/** 3 for the same, more than 1 for what begins the same, 1 for a label of the name, 0 for none. */
+function likeness(has: string | undefined, wanted: string): number {
+  if (has === undefined) return 0;
+  if (has === wanted) return 3;
+  const longest = Math.max(has.length, wanted.length);
+  let same = 0;
+  while (same < longest && has[same] === wanted[same]) same++;
+  return 1 + same / longest;
 }
 
 function seen(event: Event): SeenEvent {

@@ -2,7 +2,7 @@ import { type Node } from "#api/core/node.ts";
 import { type Explanation } from "./explanation.ts";
 import { type NodeFacts, type PodFacts } from "./facts.ts";
 import { podName, tellEvent } from "./pod-parts.ts";
-import { ago, msOf } from "./times.ts";
+import { ago, lasting, msOf } from "./times.ts";
 
 const readyOf = ({ status }: Node) => status?.conditions?.find(({ type }) => type === "Ready");
 
@@ -31,7 +31,7 @@ export function explainLostNode(facts: PodFacts): Explanation | undefined {
     state: isLost ? "Unknown" : "NodeNotReady",
     headline: isLost
       ? `Pod ${podName(pod)} is in an unknown state because its node ${nodeName} was lost ${since}.`
-      : `Pod ${podName(pod)} cannot run because its node ${nodeName} is not ready since ${since}: ${ready.message ?? ready.reason ?? ""}.`,
+      : `Pod ${podName(pod)} cannot run because its node ${nodeName} has not been ready ${lasting(msOf(ready.lastTransitionTime), nowMs)}: ${ready.message ?? ready.reason ?? ""}.`,
     evidence: [
       `node ${nodeName}: Ready is ${ready.status} (${ready.reason ?? ""}): ${ready.message ?? ""}`,
       heartbeatMs === undefined ? "it has never sent a heartbeat" : `last heartbeat ${ago(heartbeatMs, nowMs)}`,

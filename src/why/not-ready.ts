@@ -2,7 +2,7 @@ import { type Probe } from "#api/core/probe.ts";
 import { type Explanation } from "./explanation.ts";
 import { type PodFacts } from "./facts.ts";
 import { isAbout, isReady, lastEvent, type PodPart, partName, partsOf, podName, tellEvent } from "./pod-parts.ts";
-import { ago, msOf } from "./times.ts";
+import { lasting, msOf } from "./times.ts";
 
 /** Everything runs and yet the pod is not ready: hop 12. */
 export function explainNotReady(facts: PodFacts): Explanation | undefined {
@@ -30,7 +30,7 @@ function probeFailing(facts: PodFacts, part: PodPart, kind: "startup" | "readine
     state: "NotReady",
     headline: `Pod ${podName(facts.pod)} runs but is not ready because ${partName(part)} is not: ${is}.`,
     evidence: [
-      `running since ${ago(sinceMs, facts.nowMs)}`,
+      `running ${lasting(sinceMs, facts.nowMs)}`,
       ...(probe ? [`${kind} probe: ${describeProbe(probe)}`] : []),
       ...(event ? [tellEvent(event, facts.nowMs)] : []),
     ],
@@ -70,7 +70,7 @@ function gatesOpen({ pod, nowMs }: PodFacts): Explanation | undefined {
     state: "NotReady",
     headline: `Pod ${podName(pod)} runs, but its readiness gate ${names.join(" and ")} is not fulfilled.`,
     evidence: [
-      `Ready is ${ready?.status ?? "unknown"} since ${ago(msOf(ready?.lastTransitionTime), nowMs)}: ${ready?.message ?? ""}`,
+      `Ready is ${ready?.status ?? "unknown"} ${lasting(msOf(ready?.lastTransitionTime), nowMs)}: ${ready?.message ?? ""}`,
     ],
     advice: [`Whoever is to set the condition ${names.join(" and ")} in the pod's status has not done so.`],
   };

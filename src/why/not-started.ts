@@ -1,7 +1,7 @@
 import { type Explanation } from "./explanation.ts";
 import { type PodFacts, type SeenEvent } from "./facts.ts";
 import { isAbout, lastEvent, type PodPart, partName, partsOf, podName, tellEvent, waitingOf } from "./pod-parts.ts";
-import { ago, msOf } from "./times.ts";
+import { ago, lasting, msOf } from "./times.ts";
 
 const errors = new Set([
   "CreateContainerConfigError",
@@ -187,7 +187,7 @@ function initRunning({ pod, nowMs }: PodFacts, part: PodPart): Explanation {
   return {
     hop: "run",
     state: "PodInitializing",
-    headline: `Pod ${podName(pod)} waits for its ${partName(part)}, which has been running since ${ago(since, nowMs)}.`,
+    headline: `Pod ${podName(pod)} waits for its ${partName(part)}, which has been running ${lasting(since, nowMs)}.`,
     evidence: [`init containers run one after the other, and the others wait for all of them`],
     advice: [
       `See what it does: \`kubectl logs ${podName(pod)} -c ${part.container.name} -n ${pod.metadata.namespace}\`.`,

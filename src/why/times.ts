@@ -9,6 +9,10 @@ export const msOf = (timestamp: string | null | undefined): number | undefined =
 export const ago = (ms: number | undefined, nowMs: number): string =>
   ms === undefined ? "at an unknown time" : `${humanDuration(Math.max(0, nowMs - ms))} ago`;
 
+/** `for 12s`. */
+export const lasting = (sinceMs: number | undefined, nowMs: number): string =>
+  sinceMs === undefined ? "for an unknown time" : `for ${humanDuration(Math.max(0, nowMs - sinceMs))}`;
+
 /** `in 25s`, or `any moment` once it is due. */
 export const ahead = (ms: number, nowMs: number): string =>
   ms - nowMs < 1000 ? "any moment" : `in ${humanDuration(ms - nowMs)}`;

@@ -110,7 +110,7 @@ function noneReady({ service, pods, stuck }: ServiceFacts, explainStuck: Explain
   return {
     hop: inner?.hop ?? "serve",
     state: "NoReadyEndpoints",
-    headline: `Service ${serviceName(service)} leads nowhere because none of its ${counted(pods.length, "pod")} is ready${inner ? `: ${inner.headline}` : "."}`,
+    headline: `Service ${serviceName(service)} leads nowhere because ${pods.length === 1 ? "its only pod is not" : `none of its ${pods.length} pods is`} ready${inner ? `: ${inner.headline}` : "."}`,
     evidence: inner?.evidence ?? [],
     advice: inner?.advice ?? [],
   };

@@ -4,7 +4,7 @@ import { explainPod } from "./explain-pod.ts";
 import { counted, type Explanation } from "./explanation.ts";
 import { type SeenEvent, type WorkloadFacts } from "./facts.ts";
 import { isReady, tellEvent } from "./pod-parts.ts";
-import { ago, msOf } from "./times.ts";
+import { ago, lasting, msOf } from "./times.ts";
 
 const titleOf = ({ kind, object }: WorkloadFacts): string => `${kind} ${object.metadata.name}`;
 
@@ -33,7 +33,7 @@ function refused(facts: WorkloadFacts): Explanation | undefined {
     hop: gateOf(message),
     state: found.reason || "ReplicaFailure",
     headline: `${titleOf(facts)} cannot go on because ${what} refused by the API server: ${message}`,
-    evidence: [`since ${ago(msOf(found.lastTransitionTime), nowMs)}`, ...(event ? [tellEvent(event, nowMs)] : [])],
+    evidence: [lasting(msOf(found.lastTransitionTime), nowMs), ...(event ? [tellEvent(event, nowMs)] : [])],
     advice: [gateAdvice(message), "It is tried again by itself, less and less often."],
   };
 }
