@@ -1,14 +1,18 @@
 import { UserError } from "./command.ts";
 
 /** What goes wrong when a server starts, in words that say what to do. */
-export function explainStart(error: unknown, { port }: { readonly port: string | number }): unknown {
+export function explainStart(
+  error: unknown,
+  ports: { readonly port: string | number; readonly "kubelet-port"?: string },
+): unknown {
   if (!(error instanceof Error)) return error;
   const code = "code" in error ? error.code : undefined;
-  const taken = "port" in error && typeof error.port === "number" ? error.port : port;
+  const taken = "port" in error && typeof error.port === "number" ? error.port : Number(ports.port);
+  const flag = taken === Number(ports["kubelet-port"]) ? "--kubelet-port" : "--port";
   if (code === "EADDRINUSE")
-    return new UserError(`port ${taken} is in use: stop what listens there or choose another with --port`);
+    return new UserError(`port ${taken} is in use: stop what listens there or choose another with ${flag}`);
   if (code === "EACCES")
-    return new UserError(`not allowed to listen on port ${taken}: choose one above 1023 with --port, or run as root`);
+    return new UserError(`not allowed to listen on port ${taken}: choose one above 1023 with ${flag}, or run as root`);
   if (code === "ENOSPC") return new UserError("no space left on the disk: free some space and start again");
   return error;
 }

@@ -17,6 +17,11 @@ export async function addContext(file: string, kubeconfig: string): Promise<void
   await replaceFile(file, await addToKubeconfig(await readText(file), kubeconfig, file));
 }
 
+/** Throws if the file is there and cannot be added to: better known before a cluster is started than after. */
+export async function checkKubeconfig(file: string): Promise<void> {
+  await addToKubeconfig(await readText(file), "{}", file);
+}
+
 export async function removeContext(file: string): Promise<void> {
   const text = await readText(file);
   if (text === "" || !text.includes(contextName)) return;

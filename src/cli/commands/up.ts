@@ -7,7 +7,7 @@ import { parseFlags, UserError, wholeNumber } from "../command.ts";
 import { installPackages } from "../packages.ts";
 import { progressFile, readProgress } from "../progress.ts";
 import { defaultDataDir, runningCluster } from "../running.ts";
-import { addContext, userKubeconfigPath } from "../user-kubeconfig.ts";
+import { addContext, checkKubeconfig, userKubeconfigPath } from "../user-kubeconfig.ts";
 
 export const upFlags = {
   "data-dir": { type: "string", default: defaultDataDir },
@@ -43,6 +43,7 @@ export async function run(args: readonly string[]): Promise<number> {
     say("orlop: `./orlop status` shows it, `./orlop down` stops it");
     return 0;
   }
+  await checkKubeconfig(userKubeconfigPath(process.env));
   await installPackages((text) => say(`orlop: ${text}`));
   return await startInBackground(args, dataDir);
 }
