@@ -5,6 +5,7 @@
 import { spawnSync } from "node:child_process";
 import { globSync } from "node:fs";
 import path from "node:path";
+import { installPackages } from "#cli/packages.ts";
 
 const root = path.resolve(import.meta.dirname, "..");
 const bin = (name: string): string => path.join(root, "node_modules", ".bin", name);
@@ -28,6 +29,7 @@ const testArgs = (files: readonly string[], concurrency: number): string[] => [
   ...files,
 ];
 
+if (process.getuid?.() === 0) await installPackages((text) => process.stdout.write(`# ${text}\n`));
 if (only.length === 0) {
   step("format and lint", bin("biome"), ["check", "--error-on-warnings", "."]);
   step("types", bin("tsc"), []);
