@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { type ApiObject, type Resource } from "#api/resource.ts";
+import { type ApiObject, type InputOf, type Resource } from "#api/resource.ts";
+import { StatusError } from "#api/status.ts";
 import { type Client, type ObjectRef, refOf } from "#client/client.ts";
 import { type Informer, type Informers } from "./informer.ts";
 import { revisionOf } from "./object-cache.ts";
@@ -66,9 +67,17 @@ function trackedClient(
   informersOf: (resource: Resource) => readonly Informer[],
   running: AsyncLocalStorage<OwnWrites>,
 ): Client {
-  const noted = async <T extends ApiObject>(resource: Resource<T>, written: Promise<T>): Promise<T> => {
-    const object = await written;
+  const noted = async <T extends ApiObject>(
+    resource: Resource<T>,
+    namespace: string | undefined,
+    written: Promise<T>,
+  ): Promise<T> => {
     const writes = running.getStore();
+    const object = await written.catch((error: unknown) => {
+      const informers = isRefusal(error) ? [] : informersOf(resource);
+      if (informers.length > 0) writes?.add(0, showsAll(client, { resource, namespace, informers }));
+      throw error;
+    });
     const revision = revisionOf(object.metadata?.resourceVersion);
     const informers = revision > 0 ? informersOf(resource) : [];
     writes?.add(revision, informers.length > 0 ? shows(informers, revision) : undefined);
@@ -76,15 +85,22 @@ function trackedClient(
   };
   return {
     ...client,
-    create: (resource, object, options) => noted(resource, client.create(resource, object, options)),
-    update: (resource, object, options) => noted(resource, client.update(resource, object, options)),
-    updateStatus: (resource, object, options) => noted(resource, client.updateStatus(resource, object, options)),
-    patch: (resource, ref, patch, options) => noted(resource, client.patch(resource, ref, patch, options)),
-    apply: (resource, object, options) => noted(resource, client.apply(resource, object, options)),
+    create: (resource, object, options) => noted(resource, spaceOf(object), client.create(resource, object, options)),
+    update: (resource, object, options) => noted(resource, spaceOf(object), client.update(resource, object, options)),
+    updateStatus: (resource, object, options) =>
+      noted(resource, spaceOf(object), client.updateStatus(resource, object, options)),
+    patch: (resource, ref, patch, options) =>
+      noted(resource, refOf(ref).namespace, client.patch(resource, ref, patch, options)),
+    apply: (resource, object, options) => noted(resource, spaceOf(object), client.apply(resource, object, options)),
     async delete(resource, ref, options) {
-      const gone = isGone(informersOf(resource), ref);
-      const object = await client.delete(resource, ref, options);
-      if (object) return await noted(resource, Promise.resolve(object));
+      const informers = informersOf(resource);
+      const gone = isGone(informers, ref);
+      const object = await client.delete(resource, ref, options).catch((error: unknown) => {
+        const about = { resource, namespace: refOf(ref).namespace, informers, ref, gone };
+        if (gone && !isRefusal(error)) running.getStore()?.add(0, showsAll(client, about));
+        throw error;
+      });
+      if (object) return await noted(resource, undefined, Promise.resolve(object));
       running.getStore()?.add(0, gone);
       return undefined;
     },
@@ -99,6 +115,31 @@ function trackedClient(
 const shows = (informers: readonly Informer[], revision: number) => async (signal: AbortSignal) => {
   await Promise.all(informers.map((informer) => informer.caughtUpTo(revision, signal)));
 };
+
+const spaceOf = (object: InputOf<ApiObject>): string | undefined => object.metadata?.namespace;
+
+/** The server has said that it wrote nothing. After any other failure nobody knows. */
+const isRefusal = (error: unknown): boolean => error instanceof StatusError && error.code >= 400 && error.code < 500;
+
+interface Unanswered {
+  readonly resource: Resource;
+  readonly namespace: string | undefined;
+  readonly informers: readonly Informer[];
+  /** What was to be deleted, and a wait for it to be gone. */
+  readonly ref?: ObjectRef;
+  readonly gone?: ((signal: AbortSignal) => Promise<void>) | undefined;
+}
+
+/** For a write that got no answer: once the informers show the newest there is, they show it too if it was done. */
+const showsAll =
+  (client: Client, { resource, namespace, informers, ref, gone }: Unanswered) =>
+  async (signal: AbortSignal) => {
+    const { items } = await client.list(resource, { ...(namespace ? { namespace } : {}), signal });
+    const newest = Math.max(0, ...items.map(({ metadata }) => revisionOf(metadata.resourceVersion)));
+    await shows(informers, newest)(signal);
+    const name = ref && refOf(ref).name;
+    if (gone && !items.some(({ metadata }) => metadata.name === name)) await gone(signal);
+  };
 
 /** A deletion answers without a revision: what can be waited for is that the object as it was is no longer there. */
 function isGone(informers: readonly Informer[], ref: ObjectRef): ((signal: AbortSignal) => Promise<void>) | undefined {

@@ -62,6 +62,7 @@ function planRolling(deployment: Deployment, { newSet, oldSets }: Situation): St
  * they are really on their way out, so that there are never more at once than the surge allows.
  */
 function roomFor({ spec }: Deployment, current: number, sets: readonly ReplicaSet[]): number {
+  if (sets.some(isUnsure)) return current;
   const there = sets.reduce((sum, set) => sum + Math.max(set.spec.replicas, set.status.replicas), 0);
   const room = spec.replicas + maxSurge({ spec }) - there;
   return room <= 0 ? current : current + Math.min(room, spec.replicas - current);
@@ -175,7 +176,11 @@ const isEmpty = ({ metadata, spec, status }: ReplicaSet): boolean =>
   spec.replicas === 0 && status.replicas === 0 && (metadata.generation ?? 0) <= (status.observedGeneration ?? 0);
 
 const isActive = ({ spec }: ReplicaSet): boolean => spec.replicas > 0;
-const availableOf = ({ status }: ReplicaSet): number => status.availableReplicas ?? 0;
+/** Of a set that was made smaller, its status may still count pods that are about to go. */
+const availableOf = ({ spec, status }: ReplicaSet): number => Math.min(status.availableReplicas ?? 0, spec.replicas);
+/** It was resized, and its status is from before: it may have more pods than its size and its status say. */
+const isUnsure = ({ metadata: { generation = 1 }, status }: ReplicaSet): boolean =>
+  generation > 1 && (status.observedGeneration ?? 0) < generation;
 const wantedBy = (sets: readonly ReplicaSet[]): number => sets.reduce((sum, { spec }) => sum + spec.replicas, 0);
 
 /** Time stamps of one form compare as text. */
