@@ -3,6 +3,7 @@ import { type Trace } from "./trace.ts";
 
 /** How many of the newest revisions are remembered. */
 const defaultCapacity = 1 << 18;
+const kept = 64;
 /** Trace id and span id, in words of eight hex digits. */
 const words = 6;
 
@@ -17,14 +18,23 @@ export class RevisionTraces {
   readonly #capacity: number;
   readonly #revisions: Float64Array;
   readonly #ids: Uint32Array;
+  /** The newest as they came: they are asked for at once, by everyone who watches. */
+  readonly #newest: { revision: number; trace: Trace | undefined }[];
 
   constructor(capacity: number = defaultCapacity) {
     this.#capacity = capacity;
     this.#revisions = new Float64Array(capacity);
     this.#ids = new Uint32Array(capacity * words);
+    this.#newest = Array.from({ length: kept }, () => ({ revision: 0, trace: undefined }));
   }
 
-  remember(revision: number, { traceId, spanId }: Trace): void {
+  remember(revision: number, trace: Trace): void {
+    const { traceId, spanId } = trace;
+    const newest = this.#newest[revision % kept];
+    if (newest) {
+      newest.revision = revision;
+      newest.trace = trace;
+    }
     const slot = revision % this.#capacity;
     const at = slot * words;
     this.#revisions[slot] = revision;
@@ -36,6 +46,8 @@ export class RevisionTraces {
   of(revision: number): Trace | undefined {
     const slot = revision % this.#capacity;
     if (this.#revisions[slot] !== revision || revision === 0) return undefined;
+    const newest = this.#newest[revision % kept];
+    if (newest?.revision === revision && newest.trace) return newest.trace;
     const at = slot * words;
     return { traceId: hexOf(this.#ids, at, 4), spanId: hexOf(this.#ids, at + 4, 2) };
   }

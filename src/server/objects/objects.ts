@@ -30,6 +30,8 @@ interface Written {
   /** undefined for a delete. */
   readonly object: ApiObject | undefined;
   readonly trace: Trace | undefined;
+  /** The cache has had its event, and so remembers what made it. */
+  isSeen: boolean;
 }
 
 /** Resource + Store = typed objects. Only this file and the caches know keys and stored bytes. */
@@ -109,7 +111,7 @@ export class Objects implements AsyncDisposable {
   /** Whether it was still there at that revision. */
   async remove(resource: Resource, object: ApiObject, expected: number): Promise<number | undefined> {
     const key = keyOf(resource, object);
-    this.#underway.set(key, { object: undefined, trace: currentTrace.getStore() });
+    this.#underway.set(key, { object: undefined, trace: currentTrace.getStore(), isSeen: false });
     try {
       const result = await this.#commit([{ key, value: undefined, expected }]);
       if (result.ok) this.#remember(result.revision, currentTrace.getStore());
@@ -135,9 +137,11 @@ export class Objects implements AsyncDisposable {
     const codec = codecOf(resource.storedAs?.resource ?? resource);
     const trace = currentTrace.getStore();
     let bytes: Uint8Array | undefined;
+    let written: Written | undefined;
     const value = (revision: number): Uint8Array => {
       bytes = toStoredBytes(codec, stored, revision);
-      this.#underway.set(bytes, { object: stored, trace });
+      written = { object: stored, trace, isSeen: false };
+      this.#underway.set(bytes, written);
       return bytes;
     };
     try {
@@ -148,7 +152,7 @@ export class Objects implements AsyncDisposable {
         if (expected !== 0 && !result.current) throw notFound(resource, metadata.name ?? "");
         return undefined;
       }
-      this.#remember(result.revision, trace);
+      if (!written?.isSeen) this.#remember(result.revision, trace);
       return this.#written(resource, object, { value: bytes, revision: result.revision });
     } finally {
       if (bytes) this.#underway.delete(bytes);
@@ -185,8 +189,10 @@ export class Objects implements AsyncDisposable {
 
   #takeWritten({ key, value, revision }: Pick<StoreEvent, "key" | "value" | "revision">): ApiObject | undefined {
     const written = this.#underway.get(value ?? key);
-    this.#remember(revision, written?.trace);
-    return written?.object;
+    if (!written) return undefined;
+    written.isSeen = true;
+    this.#remember(revision, written.trace);
+    return written.object;
   }
 }
 
