@@ -45,6 +45,8 @@ export interface AssembleOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly random: Random;
+  /** Makes the uids of objects; default: from the system's randomness. */
+  newUid?(): string;
   /** Signs service-account tokens. */
   readonly signingKey: SigningKey;
   readonly serverAddress: string;
@@ -80,7 +82,7 @@ export async function assembleApiServer(options: AssembleOptions): Promise<Assem
   const traces = tracing ? new RevisionTraces() : undefined;
   const recorder = new TraceRecorder({ clock, random, ...(tracing ? {} : { capacity: 0 }) });
   const metrics = new Metrics();
-  const objects = new Objects({ store, clock, log, traces });
+  const objects = new Objects({ store, clock, log, traces, ...(options.newUid ? { newUid: options.newUid } : {}) });
   const informers = objects.informers();
   const resources = new ResourceRegistry(allResources);
   const security = assembleSecurity(options, informers);

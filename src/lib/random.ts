@@ -14,6 +14,12 @@ export function seededRandom(seed: number): Random {
   };
 }
 
+/** As a uid looks. Not for secrets. */
+export function randomUid(random: Random): string {
+  const hex = randomHex(random, 16);
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20)}`;
+}
+
 /** Lower-case hex digits, two for each byte. Not for secrets. */
 export function randomHex(random: Random, bytes: number): string {
   let hex = "";

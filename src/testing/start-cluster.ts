@@ -10,7 +10,7 @@ import { runControllers } from "#controllers/all.ts";
 import { type Clock, systemClock } from "#lib/clock.ts";
 import { signingKey } from "#lib/jwt.ts";
 import { type Log, silentLog } from "#lib/log.ts";
-import { type Random, seededRandom } from "#lib/random.ts";
+import { type Random, randomUid, seededRandom } from "#lib/random.ts";
 import { runTogether, type Task } from "#lib/tasks.ts";
 import { createAuthority, createKey, keyToPem } from "#lib/x509.ts";
 import { type Informers } from "#runtime/informer.ts";
@@ -104,7 +104,8 @@ async function startOn<C extends Clock>(clock: C, options: ClusterOptions, time:
   const key = signingKey(keyToPem(createKey()));
   const verdicts = new Verdicts();
   const serverAddress = "127.0.0.1:6443";
-  const api = await assembleApiServer({ store, clock, log, random, signingKey: key, serverAddress, verdicts });
+  const newUid = (): string => randomUid(random);
+  const api = await assembleApiServer({ store, clock, log, random, newUid, signingKey: key, serverAddress, verdicts });
   await bootstrapCluster(api.clientFor(systemUser("apiserver")));
 
   const queues = new Map<string, WorkQueue<Cause>>();

@@ -24,6 +24,8 @@ export interface ObjectsDeps {
   readonly log: Log;
   /** Which trace made which revision; without it nobody can tell. */
   readonly traces?: RevisionTraces | undefined;
+  /** Default: from the system's randomness. */
+  newUid?(): string;
 }
 
 interface Written {
@@ -132,7 +134,7 @@ export class Objects implements AsyncDisposable {
   ): Promise<EncodedObject<T> | undefined> {
     const { metadata } = object;
     metadata.resourceVersion = undefined as never;
-    metadata.uid ??= randomUUID();
+    metadata.uid ??= this.#deps.newUid?.() ?? randomUUID();
     const stored = resource.storedAs ? (resource.storedAs.toStored(object) as ApiObject) : object;
     const codec = codecOf(resource.storedAs?.resource ?? resource);
     const trace = currentTrace.getStore();
