@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Deployment } from "#api/apps/deployment.ts";
+import { ConfigMap } from "#api/core/config-map.ts";
 import { Node } from "#api/core/node.ts";
 import { Pod } from "#api/core/pod.ts";
 import { Service } from "#api/core/service.ts";
@@ -9,6 +10,7 @@ import { podRunner } from "#testing/pod-runner.ts";
 import { startCluster } from "#testing/start-cluster.ts";
 import { type TraceAnswer, type VerdictsAnswer } from "#trace/answers.ts";
 import { type Hop } from "#trace/hop.ts";
+import { milestonesOf } from "#trace/milestones.ts";
 import { buildTree, descendants, type HopNode } from "#trace/tree.ts";
 
 const labels = { app: "web" };
@@ -82,6 +84,62 @@ test("an apply is one tree, from the request to the endpoints of its pods", asyn
     ({ hop }) => hop.object?.resource === "endpointslices.discovery.k8s.io",
   );
   assert(slices.length > 0);
+});
+
+test("the kubelet's steps and the pod's readiness belong to the apply", async () => {
+  await using cluster = await startCluster({ nodes: 2 });
+  await cluster.apply(Deployment, {
+    metadata: place,
+    spec: { replicas: 4, selector: { matchLabels: labels }, template },
+  });
+  await cluster.settle();
+
+  const { recorder } = cluster.api;
+  const [traceId = ""] = recorder.tracesOf({ resource: "deployments.apps", ...place }).slice(-1);
+  const hops = recorder.byTrace(traceId);
+
+  const { pods, ready, placed, allReadyMs } = milestonesOf(hops);
+  assert.deepEqual([pods.length, placed, ready], [4, 4, 4]);
+  assert(allReadyMs !== undefined);
+  assert.equal(buildTree(hops).length, 1);
+  for (const pod of pods) {
+    const steps = hops
+      .filter(({ hop, object }) => hop === "run" && `default/${object?.name}` === pod)
+      .map(({ facts }) => facts?.step);
+    for (const step of ["sandbox", "image", "create", "start", "ready"])
+      assert(steps.includes(step), `${pod} has no ${step}`);
+  }
+});
+
+test("a watcher that asks for traces is told which one made each event", async () => {
+  await using cluster = await startCluster({ controllers: false });
+  const watch = async (headers: Record<string, string>): Promise<string[]> => {
+    const lines: string[] = [];
+    const request = {
+      method: "GET",
+      path: "/api/v1/configmaps",
+      query: "watch=true",
+      body: undefined,
+    };
+    const peer = { address: "", user: { name: "admin", groups: ["system:masters"] } };
+    const { wire } = await cluster.api.server.serve({
+      ...request,
+      headers,
+      signal: new AbortController().signal,
+      peer,
+    });
+    assert(wire.type === "watch");
+    const stop = wire.start({ write: (bytes) => lines.push(Buffer.from(bytes).toString()), buffered: 0, end() {} });
+    await cluster.apply(ConfigMap, { metadata: { namespace: "default", name: `map-${Object.keys(headers).length}` } });
+    stop();
+    return lines;
+  };
+
+  const [plain = ""] = (await watch({})).slice(-1);
+  const [traced = ""] = (await watch({ "x-orlop-traces": "1" })).slice(-1);
+
+  assert.equal(JSON.parse(plain).trace, undefined);
+  assert.match(JSON.parse(traced).trace, /^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/);
 });
 
 test("a pod's trace is its owner's, and every written object carries its revision", async () => {
