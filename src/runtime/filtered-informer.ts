@@ -52,7 +52,7 @@ export function scopeFilter<T extends ApiObject>(
 function fieldOf<T extends ApiObject>(resource: Resource<T>, object: T, path: string): string | undefined {
   if (path === "metadata.name") return object.metadata.name;
   if (path === "metadata.namespace") return object.metadata.namespace;
-  return resource.selectableFields[path]?.(object);
+  return Object.hasOwn(resource.selectableFields, path) ? resource.selectableFields[path]?.(object) : undefined;
 }
 
 /** An object that comes into the scope is new there; one that leaves it is deleted there. */

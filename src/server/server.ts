@@ -13,8 +13,9 @@ import { type Authorizer } from "./authorize/authorizer.ts";
 import { authorize } from "./authorize/chain.ts";
 import { type DispatchDeps, dispatch } from "./dispatch.ts";
 import { negotiate } from "./negotiate.ts";
-import { type Context, type Next, pipeline } from "./pipeline.ts";
+import { type Context, type Next, pipeline, type RequestInfo } from "./pipeline.ts";
 import { endOf, isRecorded, RequestTimes, recordHops, unmeasured } from "./record-hops.ts";
+import { type ResourceRegistry } from "./registry.ts";
 import { parseRequestInfo } from "./request-info.ts";
 import { render, type Wire } from "./respond.ts";
 import { type IncludeObject } from "./table.ts";
@@ -172,7 +173,19 @@ const seconds = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
 ];
 
-function countRequests({ metrics, clock }: ServerDeps) {
+/** Only what is served has numbers of its own: anything else would let clients fill the memory with names. */
+function countedAs(
+  { verb, group, version, resource, subresource }: RequestInfo,
+  resources: ResourceRegistry,
+): string[] {
+  const known = resources.find(group, version, resource);
+  const isServed = known && (!subresource || known.subresources.some(({ name }) => name === subresource));
+  const shown = verbsCounted.has(verb) ? verb.toUpperCase() : "OTHER";
+  return isServed ? [shown, group, version, resource, subresource] : [shown, "", "", "", ""];
+}
+const verbsCounted = new Set(["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]);
+
+function countRequests({ metrics, clock, resources }: ServerDeps) {
   const labels = ["verb", "group", "version", "resource", "subresource"];
   const total = metrics.counter("apiserver_request_total", "Requests by verb, resource and answer.", [
     ...labels,
@@ -183,8 +196,8 @@ function countRequests({ metrics, clock }: ServerDeps) {
     buckets: seconds,
   });
   return async (context: Context, next: Next): Promise<Answer> => {
-    const { verb, group, version, resource, subresource } = context.info;
-    const values = [verb.toUpperCase(), group, version, resource, subresource];
+    const { verb } = context.info;
+    const values = countedAs(context.info, resources);
     const start = clock.now();
     try {
       const answer = await next(context);

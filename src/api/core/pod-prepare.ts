@@ -1,3 +1,4 @@
+import { own } from "#lib/own.ts";
 import { root } from "#schema/field-error.ts";
 import { type LabelSelector } from "../meta/label-selector.ts";
 import { type ObjectMeta } from "../meta/object-meta.ts";
@@ -117,8 +118,8 @@ type LabelKeys = Pick<PodAffinityTerm, "labelSelector" | "matchLabelKeys" | "mis
 function mergeKeysOf(term: LabelKeys, labels: Readonly<Record<string, string>>): void {
   const { labelSelector, matchLabelKeys = [], mismatchLabelKeys = [] } = term;
   if (!labelSelector) return;
-  for (const key of matchLabelKeys) addCondition(labelSelector, key, "In", labels[key]);
-  for (const key of mismatchLabelKeys) addCondition(labelSelector, key, "NotIn", labels[key]);
+  for (const key of matchLabelKeys) addCondition(labelSelector, key, "In", own(labels, key));
+  for (const key of mismatchLabelKeys) addCondition(labelSelector, key, "NotIn", own(labels, key));
 }
 
 /** Once only: a create that met a taken name prepares the same object again. */

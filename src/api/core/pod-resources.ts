@@ -1,3 +1,4 @@
+import { own } from "#lib/own.ts";
 import { compareQuantities } from "../meta/quantity.ts";
 import { type Container, type ResourceRequirements } from "./container.ts";
 import { type PodSpec } from "./pod-spec.ts";
@@ -19,14 +20,14 @@ export function containerTotal({ containers, initContainers = [] }: Containers, 
   const sidecars: ResourceList = {};
   const starting: ResourceList = {};
   for (const container of initContainers) {
-    const own = container.resources[part];
+    const needs = container.resources[part];
     if (isSidecar(container)) {
-      addTo(total, own);
-      addTo(sidecars, own);
+      addTo(total, needs);
+      addTo(sidecars, needs);
       raiseTo(starting, sidecars);
     } else {
       const needed = { ...sidecars };
-      addTo(needed, own);
+      addTo(needed, needs);
       raiseTo(starting, needed);
     }
   }
@@ -40,8 +41,8 @@ export const isPodLevelResource = (name: string): boolean => name === "cpu" || n
 /** What the scheduler sets aside for a pod: its own requests before those of its containers, and the overhead. */
 export function podRequests(spec: PodSpec): ResourceList {
   const total = containerTotal(spec, "requests");
-  const own = spec.resources?.requests;
-  for (const name in own) if (isPodLevelResource(name)) total[name] = own[name] ?? "0";
+  const requests = spec.resources?.requests;
+  for (const name in requests) if (isPodLevelResource(name)) total[name] = requests[name] ?? "0";
   addTo(total, spec.overhead);
   return total;
 }
@@ -49,10 +50,10 @@ export function podRequests(spec: PodSpec): ResourceList {
 /** What a pod may not exceed; resources without a limit are absent. */
 export function podLimits(spec: PodSpec): ResourceList {
   const total = containerTotal(spec, "limits");
-  const own = spec.resources?.limits;
-  for (const name in own) if (isPodLevelResource(name)) total[name] = own[name] ?? "0";
+  const limits = spec.resources?.limits;
+  for (const name in limits) if (isPodLevelResource(name)) total[name] = limits[name] ?? "0";
   for (const name in spec.overhead) {
-    if (total[name] !== undefined && total[name] !== "0") addTo(total, { [name]: spec.overhead[name] ?? "0" });
+    if ((own(total, name) ?? "0") !== "0") addTo(total, { [name]: spec.overhead[name] ?? "0" });
   }
   return total;
 }
@@ -78,7 +79,7 @@ export function qosClassOf(spec: PodSpec): QosClass {
   const requested = Object.keys(requests);
   if (requested.length === 0 && Object.keys(limits).length === 0) return "BestEffort";
   const isEqual = requested.every((name) => {
-    const limit = limits[name];
+    const limit = own(limits, name);
     return limit !== undefined && compareQuantities(limit, requests[name] ?? "0") === 0;
   });
   return isGuaranteed && isEqual && requested.length === Object.keys(limits).length ? "Guaranteed" : "Burstable";

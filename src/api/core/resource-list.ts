@@ -1,3 +1,4 @@
+import { own } from "#lib/own.ts";
 import { qualifiedName } from "../meta/names.ts";
 import {
   addQuantities,
@@ -23,7 +24,7 @@ export function roundToMillis(list: ResourceList): void {
 export function addTo(list: ResourceList, more: Readonly<ResourceList> | undefined): void {
   for (const name in more) {
     const amount = more[name] ?? "0";
-    const there = list[name];
+    const there = own(list, name);
     list[name] = there === undefined ? amount : addQuantities(there, amount);
   }
 }
@@ -32,7 +33,7 @@ export function addTo(list: ResourceList, more: Readonly<ResourceList> | undefin
 export function raiseTo(list: ResourceList, other: Readonly<ResourceList>): void {
   for (const name in other) {
     const amount = other[name] ?? "0";
-    const there = list[name];
+    const there = own(list, name);
     if (there === undefined || compareQuantities(amount, there) > 0) list[name] = amount;
   }
 }

@@ -1,3 +1,4 @@
+import { own } from "#lib/own.ts";
 import {
   duplicateValue,
   type FieldPath,
@@ -137,23 +138,23 @@ function validatePodResources(spec: PodSpec, claimNames: ReadonlySet<string>, pa
     faults.push(forbiddenValue(path.child("claims"), "claims may not be set for Resources at pod-level"));
   }
   validateRequirements(resources, { owner: "pod", claimNames }, path, faults);
-  const least = (part: "requests" | "limits", name: string, own: string | undefined, needed: string): void => {
-    if (own === undefined || compareQuantities(needed, own) <= 0) return;
+  const least = (part: "requests" | "limits", name: string, has: string | undefined, needed: string): void => {
+    if (has === undefined || compareQuantities(needed, has) <= 0) return;
     const detail = `must be greater than or equal to aggregate container ${part} of ${needed}`;
-    faults.push(invalidValue(path.child(part).key(name), own, detail));
+    faults.push(invalidValue(path.child(part).key(name), has, detail));
   };
   for (const [name, needed] of Object.entries(containerTotal(spec, "requests"))) {
-    least("requests", name, requests[name], needed);
+    least("requests", name, own(requests, name), needed);
   }
   for (const [name, needed] of Object.entries(containerTotal(spec, "limits"))) {
-    if (isHugePages(name)) least("limits", name, limits[name], needed);
+    if (isHugePages(name)) least("limits", name, own(limits, name), needed);
   }
   for (const [index, container] of spec.containers.entries()) {
     for (const [name, limit] of Object.entries(container.resources.limits ?? {})) {
-      const own = limits[name];
-      if (own === undefined || compareQuantities(limit, own) <= 0) continue;
+      const whole = own(limits, name);
+      if (whole === undefined || compareQuantities(limit, whole) <= 0) continue;
       const at = path.child("containers").index(index).key(name).child("limits");
-      faults.push(invalidValue(at, limit, `must be less than or equal to pod limits of ${own}`));
+      faults.push(invalidValue(at, limit, `must be less than or equal to pod limits of ${whole}`));
     }
   }
 }

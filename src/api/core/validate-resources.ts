@@ -1,3 +1,4 @@
+import { own } from "#lib/own.ts";
 import {
   duplicateValue,
   type FieldPath,
@@ -33,9 +34,9 @@ export function validateRequirements(
   validateList(limits, owner, limitPath, faults);
   validateList(requests, owner, requestPath, faults);
   for (const name in requests) {
-    const fault = requestFault(name, requests[name] ?? "0", limits[name]);
+    const fault = requestFault(name, requests[name] ?? "0", own(limits, name));
     if (fault) faults.push(invalidValue(requestPath, requests[name], fault));
-    else if (limits[name] === undefined && !isOvercommitAllowed(name)) {
+    else if (own(limits, name) === undefined && !isOvercommitAllowed(name)) {
       faults.push(requiredValue(limitPath, "Limit must be set for non overcommitable resources"));
     }
   }

@@ -1,3 +1,4 @@
+import { methodNotAllowed } from "#api/status.ts";
 import { type Metrics } from "#lib/metrics.ts";
 import { negotiate } from "../negotiate.ts";
 import { type Answer, type Context } from "../pipeline.ts";
@@ -25,6 +26,7 @@ export const answerNonResource =
   (context: Context): Answer | undefined | Promise<Answer | undefined> => {
     const path = context.info.path.length > 1 ? context.info.path.replace(/\/$/, "") : context.info.path;
     const [, first = "", second, third, ...rest] = path.split("/");
+    if (context.info.verb !== "get" && !deps.more.has(first)) throw methodNotAllowed("only GET is allowed here");
     if (rest.length === 0 || first === "openapi") {
       switch (first) {
         case "":

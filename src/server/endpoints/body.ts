@@ -114,14 +114,23 @@ function checkKind(raw: unknown, { group, version, kind, anyVersion }: Expected)
       `the object provided is unrecognized (must be of type ${kind}): couldn't get version/kind; an object was expected`,
     );
   }
-  const { kind: rawKind, apiVersion: rawVersion } = raw as { kind?: unknown; apiVersion?: unknown };
+  const rawKind = textOf(raw, "kind");
+  const rawVersion = textOf(raw, "apiVersion");
   const wanted = apiVersionOf({ group, version });
   if (rawVersion && rawVersion !== wanted && !anyVersion) {
-    throw badRequest(
-      `the API version in the data (${String(rawVersion)}) does not match the expected API version (${wanted})`,
-    );
+    throw badRequest(`the API version in the data (${rawVersion}) does not match the expected API version (${wanted})`);
   }
   if (rawKind && rawKind !== kind) {
-    throw badRequest(`${String(rawKind)} in version ${JSON.stringify(version)} cannot be handled as a ${kind}`);
+    throw badRequest(`${rawKind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}`);
   }
+}
+
+function textOf(raw: object, name: "kind" | "apiVersion"): string {
+  const value = (raw as Readonly<Record<string, unknown>>)[name];
+  if (typeof value === "string") return value;
+  if (value === undefined || value === null) return "";
+  const type = Array.isArray(value) ? "array" : typeof value === "boolean" ? "bool" : typeof value;
+  throw badRequest(
+    `couldn't get version/kind; json parse error: json: cannot unmarshal ${type} into Go struct field .${name} of type string`,
+  );
 }

@@ -1,5 +1,6 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { badRequest, isNotFound, StatusError, tooLarge, unsupportedMediaType } from "#api/status.ts";
+import { isObject } from "#lib/json-object.ts";
 import { applyJsonPatch } from "#lib/json-patch.ts";
 import { applyMergePatch } from "#lib/merge-patch.ts";
 import { PatchError } from "#lib/patch-error.ts";
@@ -88,9 +89,6 @@ export function mergeInto(
 }
 
 const rejected = "the server rejected our request due to an error in our request";
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Server-side apply: creates what is missing, and knows field by field who wants what. */
 async function applyEndpoint(deps: WriteDeps, write: Write, configuration: unknown): Promise<Answer> {
