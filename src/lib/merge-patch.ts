@@ -30,7 +30,7 @@ function merge(document: unknown, patch: unknown): unknown {
 }
 
 /** Nulls say «remove»: where there is nothing to remove they go, but those that are items of a list stay. */
-function withoutNulls(value: unknown): unknown {
+export function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls);
   if (!isObject(value)) return value;
   const kept: Record<string, unknown> = {};

@@ -1,5 +1,6 @@
 import { equal } from "#lib/equal.ts";
 import { isObject, setOwn } from "#lib/json-object.ts";
+import { withoutNulls } from "#lib/merge-patch.ts";
 import { PatchError } from "#lib/patch-error.ts";
 import {
   type JsonObject,
@@ -161,13 +162,6 @@ function take(draft: Draft, key: string, value: unknown): void {
   const clean = withoutDirectives(withoutNulls(value));
   if (clean === undefined) draft.delete(key);
   else draft.set(key, clean);
-}
-function withoutNulls(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutNulls);
-  if (!isObject(value)) return value;
-  const kept: Record<string, unknown> = {};
-  for (const key of Object.keys(value)) if (value[key] !== null) setOwn(kept, key, withoutNulls(value[key]));
-  return kept;
 }
 /** The declaration of a member, or undefined where the schema says nothing of what is inside. */
 function fieldOf(schema: Schema | undefined, key: string): Field | undefined {
