@@ -20,7 +20,7 @@ export interface RowOptions {
 
 /** The lines that tell the story of a trace: indented by cause, in the order of time, what is alike told once. */
 export function planRows(roots: readonly HopNode[], options: RowOptions): Row[] {
-  const story = options.all ? roots : roots.flatMap((root) => simplify(root, { isRoot: true }));
+  const story = options.all ? roots : roots.map(simplify);
   return story.flatMap((root) => [...rowsOf(root, { ...options, depth: 0 })]);
 }
 
@@ -28,8 +28,9 @@ interface Place extends RowOptions {
   readonly depth: number;
 }
 
-function* rowsOf(node: HopNode, place: Place): Iterable<Row> {
-  yield rowOf(node.hop, place.depth);
+function* rowsOf(node: StoryNode, place: Place): Iterable<Row> {
+  const row = rowOf(node.hop, place.depth);
+  yield node.after ? { ...row, what: `${row.what} (after pod ${node.after})` } : row;
   const below = { ...place, depth: place.depth + 1 };
   const isStep = ({ hop }: HopNode): boolean => isStepOf(hop, node.hop);
   if (place.all || place.depth === 0) yield* stepRows(node.children.filter(isStep), below.depth);
@@ -58,50 +59,80 @@ function rowOf(hop: Hop, depth: number): Row {
   return { depth, number, startMs, durationMs, ...describeHop(hop) };
 }
 
-/** Leaves out reports of how things are that led to nothing, and takes the others' consequences to their cause. */
-function simplify(node: HopNode, { isRoot }: { isRoot: boolean }): HopNode[] {
-  const children = once(node.children.flatMap((child) => simplify(child, { isRoot: false })));
-  const kept: HopNode = { hop: node.hop, children };
-  if (isRoot) return [kept];
+/** A hop as it is told; `after` names the pod that had to be there first. */
+interface StoryNode extends HopNode {
+  readonly children: readonly StoryNode[];
+  readonly after?: string;
+}
+
+/**
+ * Leaves out reports of how things are that led to nothing, and takes the others' consequences to their cause. What a
+ * workload does once a pod is ready or gone is a chapter of its own, and not deep inside that pod.
+ */
+function simplify(root: HopNode): StoryNode {
+  const chapters: StoryNode[] = [];
+  const visit = (node: HopNode, pod: string): StoryNode[] => {
+    const isPod = isNewPod(node.hop) || isPodEnd(node.hop);
+    const inside = isPod ? (node.hop.object?.name ?? "") : isWorkload(node.hop) ? "" : pod;
+    const children = once(node.children.flatMap((child) => visit(child, inside)));
+    if (node === root) return [{ hop: node.hop, children }];
+    const kept = keep({ hop: node.hop, children });
+    if (pod === "") return kept;
+    for (const each of kept) if (isWorkload(each.hop)) chapters.push({ ...each, after: pod });
+    return kept.filter((each) => !isWorkload(each.hop));
+  };
+  const [story = { hop: root.hop, children: [] }] = visit(root, "");
+  return { ...story, children: once([...story.children, ...chapters]) };
+}
+
+/** What follows a pod around is part of it; what its owners do is not. */
+const isWorkload = ({ hop, component }: Hop): boolean => hop === "control" && component !== "endpointslice";
+
+/** The node, what it led to if it is not worth telling itself, or nothing. */
+function keep(node: StoryNode): StoryNode[] {
   const { hop, facts, object } = node.hop;
-  const consequences = children.filter((child) => !isStepOf(child.hop, node.hop));
+  const consequences = node.children.filter((child) => !isStepOf(child.hop, node.hop));
   if (hop === "client" && facts?.subresource === "status") return consequences;
   // Endpoints that nobody is sent to yet, and those that change no rule.
   if (hop === "client" && object?.resource === endpointSlices && consequences.length === 0) return [];
-  if (hop === "control" && consequences.length === 0) return [];
-  return [kept];
+  if (hop === "control" && consequences.every((child) => child.hop.hop === "control")) return consequences;
+  return [node];
 }
+
+const isPodEnd = ({ hop, object, facts }: Hop): boolean =>
+  hop === "client" && object?.resource === "pods" && facts?.verb === "delete";
 
 const endpointSlices = "endpointslices.discovery.k8s.io";
 
-/** A step that was done again and again is told the first time only. */
-function once(nodes: readonly HopNode[]): HopNode[] {
+/** In the order of time; a step that was done again and again is told the first time only. */
+function once(nodes: readonly StoryNode[]): StoryNode[] {
   const seen = new Set<string>();
-  const kept = nodes.filter(({ hop: { hop, object, facts } }) => {
-    if (hop !== "run") return true;
-    const key = `${object?.name} ${String(facts?.step)} ${String(facts?.container ?? "")}`;
-    if (seen.has(key)) return false;
-    seen.add(key);
-    return true;
-  });
-  return kept.sort((a, b) => a.hop.startMs - b.hop.startMs);
+  return nodes
+    .toSorted((a, b) => a.hop.startMs - b.hop.startMs)
+    .filter(({ hop: { hop, object, facts } }) => {
+      if (hop !== "run") return true;
+      const key = `${object?.name} ${String(facts?.step)} ${String(facts?.container ?? "")}`;
+      if (seen.has(key)) return false;
+      seen.add(key);
+      return true;
+    });
 }
 
 interface Alike {
   /** The one that took longest. */
-  readonly shown: HopNode;
-  readonly others: readonly HopNode[];
+  readonly shown: StoryNode;
+  readonly others: readonly StoryNode[];
 }
 
 /** Pods that came the same way are one story. */
-function alike(nodes: readonly HopNode[]): Alike[] {
-  const groups = new Map<string, HopNode[]>();
+function alike(nodes: readonly StoryNode[]): Alike[] {
+  const groups = new Map<string, StoryNode[]>();
   nodes.forEach((node, at) => {
-    const key = isNewPod(node.hop) ? shapeOf(node) : `${at}`;
+    const key = isNewPod(node.hop) || isPodEnd(node.hop) ? `${String(node.hop.facts?.verb)} ${shapeOf(node)}` : `${at}`;
     groups.set(key, [...(groups.get(key) ?? []), node]);
   });
   return [...groups.values()].map((group) => {
-    const [shown = group[0] as HopNode, ...others] = group.toSorted((a, b) => arrivedMs(b) - arrivedMs(a));
+    const [shown = group[0] as StoryNode, ...others] = group.toSorted(slowestFirst);
     return { shown, others };
   });
 }
@@ -116,6 +147,13 @@ const shapeOf = (node: HopNode): string =>
     .sort()
     .join();
 
+/** Of pods that end, one that services were told of says most. */
+function slowestFirst(a: StoryNode, b: StoryNode): number {
+  const told = (node: StoryNode): number =>
+    isPodEnd(node.hop) && [...descendants(node)].some(({ hop }) => hop.hop === "serve") ? 1 : 0;
+  return told(b) - told(a) || arrivedMs(b) - arrivedMs(a);
+}
+
 /** When traffic found it, or it was ready, or came as far as it did. */
 function arrivedMs(node: HopNode): number {
   const hops = Array.from(descendants(node), ({ hop }) => hop);
@@ -127,13 +165,12 @@ function othersRow(shown: HopNode, others: readonly HopNode[], depth: number): R
   const ends = others.map(arrivedMs);
   const startMs = Math.min(...others.map(({ hop }) => hop.startMs));
   const count = others.length === 1 ? "1 more pod" : `${others.length} more pods`;
-  const name = shown.hop.object?.name ?? "";
   return {
     depth,
     number: undefined,
     startMs,
     durationMs: Math.max(...ends) - startMs,
     who: "",
-    what: `… and ${count} the same way, ${name} was the slowest`,
+    what: `… and ${count} the same way${isNewPod(shown.hop) ? ", the slowest is shown" : ""}`,
   };
 }

@@ -135,25 +135,24 @@ test("renderWaterfall() tells the story once, with pods that are alike as one", 
 deployments.apps/web in default: all 2 pods are ready after 85.0 ms
 create deployments.apps/web by ann with kubectl at 1970-01-01 00:00:00.000, 28 hops, trace ${"t".repeat(32)}
 
-hop    start     took                     who        what
-  1      0.0     10.0  ██···············  apiserver  create deployments.apps web
-  2      0.0      1.0  ▏················  apiserver    authenticate: who is it
-  3      1.0      1.0  ▏················  apiserver    authorise: may they
-  5      2.0      1.0  ▏················  apiserver    schema: decode and fill in defaults
-  4      3.0      1.0  ▏················  apiserver    admission: fill in and change
-  5      4.0      1.0  ▏················  apiserver    schema: is it valid
-  6      5.0      1.0  ·▏···············  apiserver    admission: allow or refuse
-  7      6.0      1.0  ·▏···············  apiserver    commit to the store
-  8      7.0      1.0  ·▏···············  apiserver    fan out to everyone who watches
-  9      9.0      4.0  ·█···············  deployment   reconcile web
-  9     12.0      9.0  ··██·············  replicaset     reconcile web
-        15.0      4.0  ···█·············  apiserver        create pods b
- 10     19.0      3.0  ···█·············  scheduler          place b on n1
-        20.0      2.0  ····▏············  apiserver            create pods/binding b
- 11     23.0     40.0  ····████████·····  kubelet n1             sandbox and network
- 11     65.0     20.0  ·············████  kubelet n1             start container c
- 11     85.0      0.0  ················▏  kubelet n1             pod is ready
-        14.0     70.0  ··██████████████·                   … and 1 more pod the same way, b was the…
+hop    start     took                    who         what
+  1      0.0     10.0  ██··············  apiserver   create deployments.apps web
+  2      0.0      1.0  ▏···············  apiserver     authenticate: who is it
+  3      1.0      1.0  ▏···············  apiserver     authorise: may they
+  5      2.0      1.0  ▏···············  apiserver     schema: decode and fill in defaults
+  4      3.0      1.0  ▏···············  apiserver     admission: fill in and change
+  5      4.0      1.0  ▏···············  apiserver     schema: is it valid
+  6      5.0      1.0  ▏···············  apiserver     admission: allow or refuse
+  7      6.0      1.0  ·▏··············  apiserver     commit to the store
+  8      7.0      1.0  ·▏··············  apiserver     fan out to everyone who watches
+  9     12.0      9.0  ··██············  replicaset    reconcile web
+        15.0      4.0  ··█·············  apiserver       create pods b
+ 10     19.0      3.0  ···█············  scheduler         place b on n1
+        20.0      2.0  ···▏············  apiserver           create pods/binding b
+ 11     23.0     40.0  ····████████····  kubelet n1            sandbox and network
+ 11     65.0     20.0  ············████  kubelet n1            start container c
+ 11     85.0      0.0  ···············▏  kubelet n1            pod is ready
+        14.0     70.0  ··█████████████·                  … and 1 more pod the same way, the slowest…
 
 left out: reports of status, gates of inner requests (--all shows everything)`,
   );

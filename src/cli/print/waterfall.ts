@@ -60,7 +60,7 @@ function origin({ traceId, hops }: TraceAnswer, [root]: readonly HopNode[]): str
 }
 
 const numberWidth = 9;
-const gap = 1;
+const gap = 2;
 
 function renderRows(rows: readonly Row[], startMs: number, width: number): string[] {
   const totalMs = Math.max(1e-3, ...rows.map((row) => row.startMs + row.durationMs - startMs));
