@@ -82,6 +82,23 @@ test("addFailed() doubles from 5 ms to 1000 s for each key; forget() starts over
   assert.equal(queue.addFailed("a"), 5);
 });
 
+test("a key that fails again before its time has not failed once more", async () => {
+  const { queue } = setup();
+  const fail = async (): Promise<number> => {
+    await queue.next();
+    const delayMs = queue.addFailed("a");
+    queue.done("a");
+    return delayMs;
+  };
+  queue.add("a");
+  const first = await fail();
+
+  queue.add("a");
+  const early = await fail();
+
+  assert.deepEqual([first, early], [5, 5]);
+});
+
 test("close() lets the takers go and leaves no timer", async () => {
   const { clock, queue } = setup();
   const taken = queue.next();

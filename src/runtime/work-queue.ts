@@ -31,6 +31,8 @@ export class WorkQueue<C = unknown> {
   readonly #again = new Map<string, C | undefined>();
   readonly #delayed = new Map<string, () => void>();
   readonly #failures = new Map<string, number>();
+  /** Failed, and are worked on again before their time. */
+  readonly #early = new Set<string>();
   readonly #takers: ((work: Work<C> | undefined) => void)[] = [];
   #closed = false;
 
@@ -72,9 +74,13 @@ export class WorkQueue<C = unknown> {
     this.#delayed.set(key, cancel);
   }
 
-  /** Adds the key after a delay that doubles with each failure in a row; returns the delay. */
+  /**
+   * Adds the key after a delay that doubles with each failure in a row; returns the delay. A key that was added for
+   * another reason before its delay was over, and failed again, has not failed once more: a burst of changes must not
+   * make it wait for long.
+   */
   addFailed(key: string, cause?: C): number {
-    const failures = this.failures(key) + 1;
+    const failures = Math.max(1, this.failures(key) + (this.#early.has(key) ? 0 : 1));
     this.#failures.set(key, failures);
     const delayMs = backoffMs(failures, this.#backoff);
     this.addAfter(key, delayMs, cause);
@@ -84,6 +90,7 @@ export class WorkQueue<C = unknown> {
   /** The key succeeded: its next failure is the first. */
   forget(key: string): void {
     this.#failures.delete(key);
+    this.#early.delete(key);
   }
 
   /** The next key that is due, to be given back with `done`; undefined once the queue is closed. */
@@ -119,8 +126,11 @@ export class WorkQueue<C = unknown> {
     this.#ready.delete(key);
     this.#busy.add(key);
     // Whoever works on the key now will say anew when it wants to be called again.
-    this.#delayed.get(key)?.();
+    const cancel = this.#delayed.get(key);
+    cancel?.();
     this.#delayed.delete(key);
+    if (cancel && this.#failures.has(key)) this.#early.add(key);
+    else this.#early.delete(key);
     return { key, cause };
   }
 
