@@ -112,8 +112,18 @@ const answer: TraceAnswer = {
     ),
     hopOf({ id: "2", from: "1", hop: "control", who: "deployment", at: 9, took: 4 }),
     hopOf({
-      id: "3",
+      id: "2c",
       from: "2",
+      hop: "client",
+      who: "apiserver",
+      at: 10,
+      took: 2,
+      object: { ...web, resource: "replicasets.apps" },
+      facts: request("create"),
+    }),
+    hopOf({
+      id: "3",
+      from: "2c",
       hop: "control",
       who: "replicaset",
       at: 12,
@@ -133,7 +143,7 @@ test("renderWaterfall() tells the story once, with pods that are alike as one", 
     text,
     `\
 deployments.apps/web in default: all 2 pods are ready after 85.0 ms
-create deployments.apps/web by ann with kubectl at 1970-01-01 00:00:00.000, 28 hops, trace ${"t".repeat(32)}
+create deployments.apps/web by ann with kubectl at 1970-01-01 00:00:00.000, 29 hops, trace ${"t".repeat(32)}
 
 hop    start     took                    who         what
   1      0.0     10.0  ██··············  apiserver   create deployments.apps web
@@ -145,14 +155,16 @@ hop    start     took                    who         what
   6      5.0      1.0  ▏···············  apiserver     admission: allow or refuse
   7      6.0      1.0  ·▏··············  apiserver     commit to the store
   8      7.0      1.0  ·▏··············  apiserver     fan out to everyone who watches
-  9     12.0      9.0  ··██············  replicaset    reconcile web
-        15.0      4.0  ··█·············  apiserver       create pods b
- 10     19.0      3.0  ···█············  scheduler         place b on n1
-        20.0      2.0  ···▏············  apiserver           create pods/binding b
- 11     23.0     40.0  ····████████····  kubelet n1            sandbox and network
- 11     65.0     20.0  ············████  kubelet n1            start container c
- 11     85.0      0.0  ···············▏  kubelet n1            pod is ready
-        14.0     70.0  ··█████████████·                  … and 1 more pod the same way, the slowest…
+  9      9.0      4.0  ·█··············  deployment    reconcile web
+        10.0      2.0  ·▏··············  apiserver       create replicasets.apps web
+  9     12.0      9.0  ··██············  replicaset        reconcile web
+        15.0      4.0  ··█·············  apiserver           create pods b
+ 10     19.0      3.0  ···█············  scheduler             place b on n1
+        20.0      2.0  ···▏············  apiserver               create pods/binding b
+ 11     23.0     40.0  ····████████····  kubelet n1                sandbox and network
+ 11     65.0     20.0  ············████  kubelet n1                start container c
+ 11     85.0      0.0  ···············▏  kubelet n1                pod is ready
+        14.0     70.0  ··█████████████·                      … and 1 more pod the same way, the slo…
 
 left out: reports of status, gates of inner requests (--all shows everything)`,
   );
@@ -163,7 +175,7 @@ test("renderWaterfall() shows every hop if asked, and for a pod only its own way
   const traces = answer.traces.map((trace) => ({ ...trace, isRoot: false }));
   const one = renderWaterfall({ ...answer, object: podNamed("a"), traces }, { width: 200, all: false });
 
-  assert.equal(all.split("\n").length, 28 + 5);
+  assert.equal(all.split("\n").length, 29 + 5);
   assert.match(all, /update deployments.apps\/status web/);
   assert.match(one, /pods\/a in default: its pod is ready after 84.0 ms/);
   assert.match(one, /reconcile web/);
