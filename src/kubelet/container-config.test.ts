@@ -37,6 +37,7 @@ function configOf(
     container: first(pod),
     image,
     restartCount: 2,
+    attempt: 2,
     environment: new Map([["A", "1"]]),
     mounts: [],
     messageFile: "/pods/u/c/2",

@@ -15,6 +15,7 @@ export interface ContainerInput {
   readonly container: AnyContainer;
   readonly image: Image;
   readonly restartCount: number;
+  readonly attempt: number;
   readonly environment: Environment;
   readonly mounts: readonly Mount[];
   /** The file of the node in which the container leaves its last words. */
@@ -40,7 +41,7 @@ export function containerConfig(input: ContainerInput): ContainerConfig {
   const cdiDevices = given.flatMap((one) => one.cdiDevices.map(({ name }) => name));
   return {
     name: container.name,
-    attempt: restartCount,
+    attempt: input.attempt,
     image: image.id,
     imageName: container.image ?? "",
     command: expanded(container.command),

@@ -79,6 +79,8 @@ export class Kubelet {
   readonly #endWaits = new Map<string, Set<AbortController>>();
   readonly #orphans = new Map<string, Promise<void>>();
   readonly #claims: Map<string, FoundPod> = new Map();
+  /** Pods of which nothing is left here, though the API still has them. */
+  readonly #removed = new Set<string>();
   #resyncWanted = Promise.withResolvers<void>();
   #looksAgain = false;
 
@@ -218,8 +220,10 @@ export class Kubelet {
     let worker = this.#workers.get(uid);
     if (change.type === "delete") {
       worker?.podGone();
+      this.#removed.delete(uid);
       return;
     }
+    if (this.#removed.has(uid)) return;
     if (!worker) {
       const found = this.#claims.get(uid);
       this.#claims.delete(uid);
@@ -235,8 +239,11 @@ export class Kubelet {
     worker.podChanged(pod, parseTraceparent(change.trace));
   }
 
-  #podFinished(uid: string): void {
+  #podFinished(worker: PodWorker): void {
+    const { uid } = worker;
     this.#workers.delete(uid);
+    // Somebody's finalizer may keep the object; there is nothing more to do for it here.
+    if (!worker.isGone) this.#removed.add(uid);
     for (const worker of this.#workers.values()) worker.roomChanged();
     const { devices, log } = this.#options;
     devices?.keepOnly(new Set(this.#workers.keys())).catch((error: unknown) => {

@@ -1,6 +1,7 @@
 import type { ResourceRequirements } from "#api/core/container.ts";
 import type { Pod } from "#api/core/pod.ts";
 import { type AnyContainer, allContainers } from "#api/core/pod-containers.ts";
+import type { ContainerStatus as ApiStatus } from "#api/core/pod-status.ts";
 import type { Container, ContainerState, ContainerStatus, Labels, Sandbox } from "./runtime/runtime.ts";
 import { labels } from "./runtime-labels.ts";
 
@@ -131,6 +132,10 @@ export const sandboxRecord = (sandbox: Sandbox, ips: readonly string[]): Sandbox
 
 export const containerNamed = ({ spec }: Pod, name: string): AnyContainer | undefined =>
   allContainers(spec).find((container) => container.name === name);
+
+/** What the API last heard of a container. */
+export const statusNamed = ({ status }: Pod, name: string): ApiStatus | undefined =>
+  [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])].find((one) => one.name === name);
 
 /** As messages and log lines of upstream name a pod: `web_default(6b5c…)`. */
 export const podFullName = ({ metadata }: Pod): string => `${metadata.name}_${metadata.namespace}(${metadata.uid})`;

@@ -8,32 +8,22 @@ import { formatDuration } from "#schema/duration.ts";
 import type { Trace } from "#trace/trace.ts";
 import type { StatusInput, Waiting } from "./container-status.ts";
 import type { MountedVolumes } from "./host.ts";
-import { type ImageFailure } from "./images/puller.ts";
-import { runPostStart } from "./lifecycle-hooks.ts";
-import { type ContainerKill, isUsable, type PodPlan, planPod } from "./plan-pod.ts";
+import { type ContainerKill, type PodPlan, planPod } from "./plan-pod.ts";
 import { containerEvent, type PodDeps, podEvent } from "./pod-deps.ts";
 import { type HopFacts, recordHop } from "./pod-hops.ts";
 import { type FoundPod, PodRecords } from "./pod-records.ts";
-import { type ContainerRecord, containerNamed, type PodState, podFullName, type SandboxRecord } from "./pod-state.ts";
+import { PodStarter } from "./pod-starter.ts";
+import { type ContainerRecord, containerNamed, type PodState, podFullName, statusNamed } from "./pod-state.ts";
 import { PodProbes } from "./probes/pod-probes.ts";
 import { type CheckTarget, runProbe } from "./probes/run-probe.ts";
 import { removePod } from "./remove-pod.ts";
 import { Allocation } from "./resize.ts";
 import { resizePod } from "./resize-pod.ts";
 import { Restarts } from "./restart-backoff.ts";
-import {
-  type ContainerRun,
-  createContainer,
-  createSandbox,
-  ensureImage,
-  planSandbox,
-  StartFailure,
-  startContainer,
-} from "./run-pod.ts";
-import type { Container, SandboxConfig } from "./runtime/runtime.ts";
+import type { Container } from "./runtime/runtime.ts";
 import { podStatus } from "./status.ts";
 import { StatusWriter } from "./status-writer.ts";
-import { RetryLater, Steps } from "./steps.ts";
+import { Steps } from "./steps.ts";
 import { killContainer, killContainers } from "./terminate.ts";
 import { VolumeError } from "./volumes/volumes.ts";
 
@@ -48,7 +38,7 @@ export interface WorkerOptions {
   readonly pod: Pod;
   readonly found: FoundPod | undefined;
   /** Nothing is left to do for the pod. */
-  finished(uid: string): void;
+  finished(worker: PodWorker): void;
 }
 
 /** `stopped`: nothing runs any more. `removed`: nothing is left of it, and the API has been told. */
@@ -61,10 +51,11 @@ type Life = "running" | "stopping" | "stopped" | "removed";
 export class PodWorker {
   readonly uid: string;
   readonly #deps: PodDeps;
-  readonly #finished: (uid: string) => void;
+  readonly #finished: (worker: PodWorker) => void;
   readonly #records: PodRecords;
   readonly #probes: PodProbes;
   readonly #writer: StatusWriter;
+  readonly #starter: PodStarter;
   readonly #steps: Steps;
   readonly #allocation: Allocation;
   /** Ends waits for what is not wanted any more: pulls, hooks. Calls to the runtime are let finish. */
@@ -83,7 +74,6 @@ export class PodWorker {
   #isStale = false;
   #graceMs = Number.POSITIVE_INFINITY;
   #volumes: MountedVolumes | undefined;
-  #config: SandboxConfig | undefined;
   #trace: Trace | undefined;
   #wasReady = false;
 
@@ -111,11 +101,16 @@ export class PodWorker {
       found,
     );
     this.#writer = this.#createWriter();
+    this.#starter = this.#createStarter();
     for (const record of this.#records.running) this.#probe(record, "found");
   }
 
   get pod(): Pod {
     return this.#pod;
+  }
+  /** The API has it no more. */
+  get isGone(): boolean {
+    return this.#isGone;
   }
   get state(): PodState {
     return this.#records.state;
@@ -257,7 +252,7 @@ export class PodWorker {
       this.#stop();
       return;
     }
-    if (plan.sandbox === "create") this.#steps.try("sandbox", () => this.#createSandbox(plan.attempt));
+    if (plan.sandbox === "create") this.#steps.try("sandbox", () => this.#starter.createSandbox(plan.attempt));
     if (!this.#volumes) this.#steps.try("volumes", () => this.#mountVolumes());
     else if (this.#isStale || this.#steps.isDue("tokens")) this.#steps.try("refresh", () => this.#mountVolumes());
     if (plan.resize.length > 0 && !this.#allocation.isResizing) this.#allocation.begin();
@@ -269,7 +264,20 @@ export class PodWorker {
     const isReady = plan.sandbox === "keep" || this.#steps.has("sandbox");
     // What cannot be started yet is not begun with: this wakes again when the sandbox or the volumes are there.
     if (!isReady || !(this.#volumes ?? this.#steps.has("volumes"))) return;
-    for (const name of plan.start) this.#startWhenDue(name, plan);
+    for (const name of plan.start) if (!this.#isHeldBack(name)) this.#startWhenDue(name, plan);
+  }
+
+  /** A container may rely on what the hook of one before it does. */
+  #isHeldBack(name: string): boolean {
+    const { containers } = this.#pod.spec;
+    const before = containers.slice(
+      0,
+      Math.max(
+        0,
+        containers.findIndex((one) => one.name === name),
+      ),
+    );
+    return before.some((one) => one.lifecycle?.postStart && this.#steps.has(`start ${one.name}`));
   }
 
   #startWhenDue(name: string, plan: PodPlan): void {
@@ -278,7 +286,7 @@ export class PodWorker {
     const isHere = plan.sandbox === "keep";
     if (!container || (last?.state === "running" && isHere) || this.#steps.has(`kill ${last?.id}`)) return;
     if (last?.state === "exited" && isHere && this.#backsOff(last)) return;
-    this.#steps.try(`start ${name}`, () => this.#start(container));
+    this.#steps.try(`start ${name}`, () => this.#starter.start(container));
   }
 
   /** Whether a container that ended has to wait, and shows it. */
@@ -314,21 +322,6 @@ export class PodWorker {
     this.#wasReady = ready;
   }
 
-  async #createSandbox(attempt: number): Promise<void> {
-    const before = this.state.sandbox;
-    if (before) {
-      const message = "Pod sandbox changed, it will be killed and re-created.";
-      podEvent(this.#deps, this.#pod, "Normal", "SandboxChanged", message);
-      await this.#deps.runtime.stopSandbox(before.id);
-      await this.#records.lookAtAll();
-    }
-    const created = await this.#hop("sandbox", { attempt }, async () => {
-      this.#config = await planSandbox(this.#deps, this.#pod, attempt);
-      return await createSandbox(this.#deps, this.#pod, this.#config);
-    });
-    this.#records.putSandbox(created);
-  }
-
   async #mountVolumes(): Promise<void> {
     const { host, sourcesFor, clock } = this.#deps;
     const { volumes = [] } = this.#pod.spec;
@@ -345,90 +338,6 @@ export class PodWorker {
     } catch (error) {
       if (error instanceof VolumeError) podEvent(this.#deps, this.#pod, "Warning", "FailedMount", error.message);
       throw error;
-    }
-  }
-
-  async #start(container: AnyContainer): Promise<void> {
-    const { name } = container;
-    const { signal } = this.#starting;
-    // The image comes while the sandbox and the volumes are made.
-    const [outcome] = await Promise.all([
-      this.#hop("image", { container: name }, () => ensureImage(this.#deps, this.#pod, container, signal)),
-      this.#steps.done("sandbox"),
-      this.#steps.done("volumes"),
-    ]);
-    signal.throwIfAborted();
-    if (!outcome.ok) {
-      const { reason, message, retryAfterMs } = outcome;
-      this.#waiting.set(name, { reason, message });
-      throw new RetryLater(message, imageRetryMs(reason, retryAfterMs));
-    }
-    const { sandbox } = this.state;
-    if (!isUsable(this.#pod, sandbox) || !this.#volumes) return;
-    try {
-      await this.#startIn(sandbox, { container, image: outcome.image, volumes: this.#volumes });
-    } catch (error) {
-      if (error instanceof StartFailure) this.#waiting.set(name, { reason: error.reason, message: error.message });
-      throw error;
-    }
-  }
-
-  async #startIn(sandbox: SandboxRecord, parts: Pick<ContainerRun, "container" | "image" | "volumes">): Promise<void> {
-    const { container } = parts;
-    const { name } = container;
-    const deps = this.#deps;
-    this.#config ??= await planSandbox(deps, this.#pod, sandbox.attempt);
-    const restartCount = this.#nextRestart(name);
-    const targetId = this.#targetOf(container);
-    const run: ContainerRun = { ...parts, pod: this.#pod, sandbox, config: this.#config, restartCount, targetId };
-    const created = await this.#hop("create", { container: name }, () => createContainer(deps, run));
-    this.#records.put(created);
-    this.#starting.signal.throwIfAborted();
-    try {
-      this.#records.started(
-        await this.#hop("start", { container: name }, () => startContainer(deps, this.#pod, created)),
-      );
-    } catch (error) {
-      await this.#records.look(created.id);
-      throw error;
-    }
-    this.#waiting.delete(name);
-    this.#discardOld(name);
-    if (container.lifecycle?.postStart) {
-      this.wake();
-      const fault = await runPostStart(deps, this.#target(container, created.id), this.#starting.signal);
-      if (fault !== undefined) {
-        const graceMs = this.#pod.spec.terminationGracePeriodSeconds * 1000;
-        const request = { record: created, graceMs, podIp: this.#podIp(), message: "FailedPostStartHook" };
-        await killContainer(deps, this.#pod, request);
-        await this.#records.look(created.id);
-        this.#waiting.set(name, { reason: "PostStartHookError", message: fault });
-      }
-    }
-    const record = this.#records.get(created.id);
-    if (record?.state === "running") this.#probe(record, "started");
-  }
-
-  /** Counts on from the runtime's record, or from the API's if the runtime has lost it. */
-  #nextRestart(name: string): number {
-    const last = this.#records.newest(name);
-    if (last) return last.restartCount + 1;
-    const known = statusOf(this.#pod, name);
-    return known?.containerID ? known.restartCount + 1 : 0;
-  }
-
-  #targetOf(container: AnyContainer): string | undefined {
-    const target = "targetContainerName" in container ? container.targetContainerName : undefined;
-    return target ? this.#records.newest(target)?.id : undefined;
-  }
-
-  #discardOld(name: string): void {
-    for (const { id, logPath } of this.#records.takeOld(name)) {
-      this.#steps.try(`discard ${id}`, async () => {
-        await this.#deps.runtime.removeContainer(id);
-        this.#deps.disclaimContainer(id);
-        if (logPath !== "") await this.#deps.host.removeLog(logPath);
-      });
     }
   }
 
@@ -496,7 +405,7 @@ export class PodWorker {
     this.#records.forget();
     this.#life = "removed";
     this.#steps.close();
-    this.#finished(this.uid);
+    this.#finished(this);
   }
 
   async #release(): Promise<void> {
@@ -518,7 +427,7 @@ export class PodWorker {
     const container = containerNamed(this.#pod, record.name);
     if (!container) return;
     const { id, startedAt, name } = record;
-    const status = how === "found" ? statusOf(this.#pod, name) : undefined;
+    const status = how === "found" ? statusNamed(this.#pod, name) : undefined;
     const known = status ? { known: { started: status.started ?? false, ready: status.ready } } : {};
     this.#probes.start({ id, container, startedAt, ...known });
   }
@@ -537,6 +446,22 @@ export class PodWorker {
       changed: () => this.wake(),
       tell: (container, reason, message) =>
         containerEvent(this.#deps, this.#pod, container, { type: "Warning", reason, message }),
+    });
+  }
+
+  #createStarter(): PodStarter {
+    return new PodStarter({
+      deps: this.#deps,
+      records: this.#records,
+      steps: this.#steps,
+      waiting: this.#waiting,
+      signal: this.#starting.signal,
+      pod: () => this.#pod,
+      volumes: () => this.#volumes,
+      target: (container, id) => this.#target(container, id),
+      hop: (step, facts, work) => this.#hop(step, facts, work),
+      started: (record) => this.#probe(record, "started"),
+      wake: () => this.wake(),
     });
   }
 
@@ -579,16 +504,7 @@ const noVolumes: MountedVolumes = new Map();
 /** How often it is looked whether tokens must be renewed. */
 const tokenCheckMs = 60_000;
 
-/** After a failure the status soon says that it waits, and for how long. */
-const imageRetryMs = (reason: ImageFailure, retryAfterMs: number): number =>
-  reason === "ErrImagePull" || reason === "RegistryUnavailable" ? Math.min(1000, retryAfterMs) : retryAfterMs;
-
 const hasEnded = ({ status }: Pod): boolean => status.phase === "Succeeded" || status.phase === "Failed";
-
-function statusOf({ status }: Pod, name: string) {
-  const { containerStatuses = [], initContainerStatuses = [] } = status;
-  return [...containerStatuses, ...initContainerStatuses].find((one) => one.name === name);
-}
 
 /** Whether some volume shows labels or annotations of the pod itself. */
 const showsPod = ({ spec }: Pod): boolean =>

@@ -24,11 +24,19 @@ export async function removePod(deps: PodDeps, removal: Removal): Promise<void> 
   // Another node may want such a volume as soon as the pod is gone; nobody waits for the rest.
   if (hasLastingVolumes(pod)) await host.release(uid);
   if (!isGone) await deleteObject(deps, removal);
-  await Promise.all(sandboxIds.map((id) => runtime.removeSandbox(id)));
+  // Also those that we were told could not be made.
+  const listed = (await runtime.listSandboxes()).filter((sandbox) => sandbox.pod.uid === uid);
+  const ids = new Set([...sandboxIds, ...listed.map(({ id }) => id)]);
+  await Promise.all(Array.from(ids, (id) => removeSandbox(deps, id)));
   await host.release(uid);
   await host.removeLogs(podNameOf(pod));
   puller.forgetPod(uid);
   objects.release(uid);
+}
+
+async function removeSandbox({ runtime }: PodDeps, id: string): Promise<void> {
+  await runtime.stopSandbox(id);
+  await runtime.removeSandbox(id);
 }
 
 const hasLastingVolumes = ({ spec }: Pod): boolean =>

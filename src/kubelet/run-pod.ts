@@ -105,6 +105,8 @@ export interface ContainerRun {
   readonly config: SandboxConfig;
   readonly volumes: MountedVolumes;
   readonly restartCount: number;
+  /** A number that no container of this name has had; more than the restarts if some could not be made. */
+  readonly attempt: number;
   readonly targetId: string | undefined;
 }
 
@@ -145,7 +147,7 @@ const notStarted = { startedAt: 0, finishedAt: 0, exitCode: 0, reason: "", messa
 
 async function planContainer(deps: PodDeps, run: ContainerRun) {
   const { host } = deps;
-  const { pod, container, image, restartCount, volumes, targetId } = run;
+  const { pod, container, image, restartCount, attempt, volumes, targetId } = run;
   const ips = pod.spec.hostNetwork ? deps.hostIps : run.sandbox.ips;
   const withAddress = withAddresses(pod, ips, deps.hostIps);
   const environment = await resolveEnvironment(deps, withAddress, run);
@@ -160,6 +162,7 @@ async function planContainer(deps: PodDeps, run: ContainerRun) {
     container,
     image,
     restartCount,
+    attempt,
     environment,
     mounts,
     messageFile,
