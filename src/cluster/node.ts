@@ -1,3 +1,4 @@
+import { statfs } from "node:fs/promises";
 import { Node } from "#api/core/node.ts";
 import { type Client } from "#client/client.ts";
 import { runDns } from "#dns/dns.ts";
@@ -6,6 +7,7 @@ import { hostUpstreams } from "#dns/upstream.ts";
 import { startContainerd } from "#kubelet/containerd/containerd.ts";
 import { containerdPaths, nodeId } from "#kubelet/containerd/paths.ts";
 import { buildBusyboxImage } from "#kubelet/images/busybox-image.ts";
+import { defaultImageGcPolicy, ImageGc } from "#kubelet/images/image-gc.ts";
 import { ensurePauseImage, type ImportDeps, importImage, pauseImageName } from "#kubelet/images/import.ts";
 import { Kubelet } from "#kubelet/kubelet.ts";
 import { openLinuxHost } from "#kubelet/linux-host.ts";
@@ -13,6 +15,7 @@ import { type Machine, readMachine } from "#kubelet/machine.ts";
 import { writeCniConfig } from "#kubelet/network/cni.ts";
 import { openCgroups } from "#kubelet/resources/cgroups.ts";
 import { ContainerdRuntime } from "#kubelet/runtime/containerd.ts";
+import { nodeAccess } from "#kubelet/server/access.ts";
 import { startKubeletServer } from "#kubelet/server/server.ts";
 import { collectStats } from "#kubelet/server/stats.ts";
 import { type Clock } from "#lib/clock.ts";
@@ -30,7 +33,10 @@ export interface NodeOptions {
   readonly serviceCidr: string;
   readonly dnsAddress: string;
   readonly kubeletPort: number;
+  /** As this node: it may do what a node may, and no more. */
   readonly client: Client;
+  /** As the cluster itself: for the service that leads to this node's DNS. */
+  readonly clusterClient: Client;
   readonly informers: Informers;
   readonly recorder: TraceRecorder;
   readonly pki: Pki;
@@ -88,14 +94,41 @@ export async function runNode(options: NodeOptions, signal: AbortSignal): Promis
       collectStats({ ...options, startedMs, runtime, cgroups, cgroupRoot, pods: () => kubelet.handle.pods() }, ended),
     clusterDns: { servers: [options.dnsAddress], domain: clusterDomain },
   });
-  await using server = await startKubeletServer({ ...serving(options, machine), handle: kubelet.handle, clock, log });
-  void server;
+  const access = nodeAccess(options.nodeName, clock, options.client);
+  await using _server = await startKubeletServer({
+    ...serving(options, machine),
+    handle: kubelet.handle,
+    access,
+    clock,
+    log,
+  });
   await runTogether(signal, [
     () => containerd.supervised,
     (ended) => kubelet.run(ended),
     (ended) => runNetwork(options, ended),
     (ended) => runNames(options, machine, ended),
+    (ended) => collectImages({ runtime, dataDir, clock, log }, ended),
   ]);
+}
+
+const imageGcMs = 5 * 60_000;
+
+/** Removes images that nobody uses when the disk fills up. */
+async function collectImages(
+  { runtime, dataDir, clock, log }: Pick<NodeOptions, "dataDir" | "clock" | "log"> & { runtime: ContainerdRuntime },
+  signal: AbortSignal,
+): Promise<void> {
+  const disk = async () => {
+    const { blocks, bavail, bsize } = await statfs(dataDir);
+    return { capacityBytes: blocks * bsize, availableBytes: bavail * bsize };
+  };
+  const keep = [pauseImageName, busyboxImageName];
+  const images = new ImageGc({ runtime, clock, policy: defaultImageGcPolicy, keep, disk });
+  for (;;) {
+    await clock.sleep(imageGcMs, signal);
+    const { remove, failures } = await images.collect(signal);
+    if (remove.length > 0) log.info("images removed", { images: remove.length - failures.length });
+  }
 }
 
 /** No registry is needed for the pause image, nor for the examples. */
@@ -129,7 +162,7 @@ async function runNetwork(options: NodeOptions, signal: AbortSignal): Promise<vo
 
 /** Cluster DNS on this node, and the service that leads to it. */
 async function runNames(options: NodeOptions, { addresses }: Machine, signal: AbortSignal): Promise<void> {
-  const { client, nodeName, dnsAddress: clusterIP, clusterCidr, serviceCidr } = options;
+  const { clusterClient, nodeName, dnsAddress: clusterIP, clusterCidr, serviceCidr } = options;
   await runDns(
     {
       ...options,
@@ -138,7 +171,7 @@ async function runNames(options: NodeOptions, { addresses }: Machine, signal: Ab
       upstreams: await hostUpstreams(),
       clusterIP,
       cidrs: [clusterCidr, serviceCidr],
-      onListening: (at) => ensureDnsService(client, { ...at, clusterIP, nodeName }),
+      onListening: (at) => ensureDnsService(clusterClient, { ...at, clusterIP, nodeName }),
     },
     signal,
   );
