@@ -26,6 +26,8 @@ export class WorkQueue<C = unknown> {
   readonly #clock: Clock;
   readonly #backoff: { readonly baseMs: number; readonly maxMs: number };
   readonly #ready = new Map<string, C | undefined>();
+  /** Goes through `#ready` as it grows and shrinks: a new one would have to pass all that was taken before it. */
+  #due = this.#ready.entries();
   readonly #busy = new Set<string>();
   /** Added while busy. */
   readonly #again = new Map<string, C | undefined>();
@@ -119,8 +121,16 @@ export class WorkQueue<C = unknown> {
     for (const taker of this.#takers.splice(0)) taker(undefined);
   }
 
+  #firstReady(): [string, C | undefined] | undefined {
+    const { done, value } = this.#due.next();
+    if (!done) return value;
+    // One that has come to the end never goes on.
+    this.#due = this.#ready.entries();
+    return this.#due.next().value;
+  }
+
   #take(): Work<C> | undefined {
-    const [first] = this.#ready;
+    const first = this.#firstReady();
     if (!first) return undefined;
     const [key, cause] = first;
     this.#ready.delete(key);
