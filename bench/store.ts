@@ -6,6 +6,7 @@ import { systemClock } from "#lib/clock.ts";
 import { silentLog } from "#lib/log.ts";
 import { openSqliteStore } from "#store/sqlite.ts";
 import { type Store } from "#store/store.ts";
+import { fill } from "./lib/fill-store.ts";
 
 const { values: flags } = parseArgs({
   options: {
@@ -49,16 +50,6 @@ async function write(store: Store, writers: number, rows: number): Promise<objec
   };
 }
 
-async function fill(store: Store, objects: number): Promise<void> {
-  for (let n = 0; n < objects; ) {
-    const batch: Promise<unknown>[] = [];
-    for (let k = 0; k < 1000 && n < objects; k++, n++) {
-      batch.push(store.commit([{ key: `/registry/pods/ns-${n % 100}/pod-${n}`, value }]));
-    }
-    await Promise.all(batch);
-  }
-}
-
 async function open(path: string): Promise<object> {
   const cpu = process.cpuUsage();
   const start = performance.now();
@@ -83,7 +74,7 @@ try {
   const full = join(directory, "open");
   {
     await using store = await openSqliteStore(full, options);
-    await fill(store, Number(flags.objects));
+    await fill(store, Number(flags.objects), () => value);
   }
   const opened = [await open(full), await open(full)];
   const fileBytes = statSync(join(full, "state.db")).size;

@@ -1,0 +1,124 @@
+/**
+ * Our own load on our own server, beside upstream's figures. `npm run bench -- --help` lists the flags.
+ * The client shares the machine with the server: throughput is what both get done, CPU each is the server's alone.
+ */
+import { parseArgs } from "node:util";
+import { type Boot, measureBoot, tempDir } from "./boot.ts";
+import { Connections, json } from "./lib/connections.ts";
+import { fillCompileCache, type ServerProcess, startServer } from "./lib/server-process.ts";
+import { threadsOf, usageOf } from "./lib/usage.ts";
+import { churn, create, get, list } from "./load/requests.ts";
+import { type Scenario, type Target } from "./load/scenario.ts";
+import { deploy, schedule } from "./load/schedule.ts";
+import { watch } from "./load/watch.ts";
+import { type Line, type Report, renderReport } from "./report.ts";
+import { type CreateSplit, splitCreate, type ThreadTimes } from "./split-create.ts";
+
+const scenarios: readonly Scenario[] = [create, get, list, churn, watch, schedule, deploy];
+
+const { values: flags } = parseArgs({
+  options: {
+    json: { type: "boolean", default: false },
+    only: { type: "string", default: [...scenarios.map(({ name }) => name), "boot", "split"].join(",") },
+    pods: { type: "string", default: "5000" },
+    nodes: { type: "string", default: "500" },
+    watchers: { type: "string", default: "200" },
+    connections: { type: "string", default: "8" },
+    width: { type: "string", default: "64" },
+    objects: { type: "string", default: "50000" },
+    "idle-ms": { type: "string", default: "30000" },
+    store: { type: "string", default: "sqlite" },
+    help: { type: "boolean", default: false },
+  },
+});
+
+interface LoadReport {
+  readonly lines: readonly Line[];
+  readonly residentWithPodsMiB?: number;
+  readonly threads?: ThreadTimes;
+}
+
+async function main(): Promise<void> {
+  const wanted = new Set(flags.only.split(","));
+  await fillCompileCache();
+  const boot: Boot | undefined = wanted.has("boot")
+    ? await measureBoot({ objects: Number(flags.objects), idleMs: Number(flags["idle-ms"]) })
+    : undefined;
+  const { threads, ...load } = await measureLoad(scenarios.filter(({ name }) => wanted.has(name)));
+  const split: CreateSplit | undefined = wanted.has("split") && threads ? await splitCreate(threads) : undefined;
+  const report: Report = { ...load, ...(boot ? { boot } : {}), ...(split ? { split } : {}) };
+  process.stdout.write(flags.json ? `${JSON.stringify(report, undefined, 2)}\n` : renderReport(report));
+}
+
+async function measureLoad(chosen: readonly Scenario[]): Promise<LoadReport> {
+  using dir = tempDir();
+  await using server = await startServer(dir.path, ["--store", flags.store]);
+  using connections = new Connections(server, Number(flags.connections));
+  const target = await prepareTarget(server, connections);
+  const lines: Line[] = [];
+  let threads: ThreadTimes | undefined;
+  for (const scenario of chosen) {
+    await scenario.prepare?.(target);
+    const before = threadsOf(server.pid);
+    const line = await measure(scenario, target);
+    lines.push(line);
+    if (scenario === create) threads = threadTimes(before, threadsOf(server.pid), line.count);
+  }
+  const all = lines.findLast(({ name }) => name === watch.name);
+  return { lines, ...(all ? { residentWithPodsMiB: all.residentMiB } : {}), ...(threads ? { threads } : {}) };
+}
+
+async function prepareTarget(server: ServerProcess, connections: Connections): Promise<Target> {
+  const namespace = "bench";
+  const body = json({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
+  await connections.call({ method: "POST", path: "/api/v1/namespaces", body });
+  await untilThere(connections, `/api/v1/namespaces/${namespace}/serviceaccounts/default`);
+  const { pods, nodes, watchers, width } = flags;
+  return {
+    server,
+    connections,
+    namespace,
+    pods: Number(pods),
+    nodes: Number(nodes),
+    watchers: Number(watchers),
+    width: Number(width),
+  };
+}
+
+/** Pods need the account that a controller makes for every namespace. */
+async function untilThere(connections: Connections, path: string): Promise<void> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      await connections.call({ method: "GET", path });
+      return;
+    } catch (error) {
+      if (attempt > 1000) throw error;
+    }
+  }
+}
+
+async function measure({ name, unit, run }: Scenario, target: Target): Promise<Line> {
+  const { pid } = target.server;
+  const before = usageOf(pid);
+  const start = performance.now();
+  const { count, latencies } = await run(target);
+  const seconds = (performance.now() - start) / 1000;
+  const { cpuMs, residentMiB } = usageOf(pid);
+  const each = { perSecond: count / seconds, cpuMs: (cpuMs - before.cpuMs) / count, residentMiB };
+  return { name, unit, count, ...each, ...latencies };
+}
+
+/** Microseconds of CPU time for each of `count` operations. */
+function threadTimes(before: Map<string, number>, after: Map<string, number>, count: number): ThreadTimes {
+  const usOf = (name: string): number => (((after.get(name) ?? 0) - (before.get(name) ?? 0)) * 1000) / count;
+  const total = [...after.keys()].reduce((sum, name) => sum + usOf(name), 0);
+  return { total, disk: usOf("WorkerThread") };
+}
+
+if (flags.help) {
+  process.stdout.write("npm run bench -- [--json] [--only create,get,list,churn,watch,schedule,deploy,boot,split]\n");
+  process.stdout.write(
+    "  [--pods N] [--nodes N] [--watchers N] [--connections N] [--width N] [--store sqlite|memory]\n",
+  );
+  process.stdout.write("  [--objects N] [--idle-ms N]\n");
+} else await main();
