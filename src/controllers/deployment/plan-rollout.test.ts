@@ -271,7 +271,7 @@ test("a set that is rolled back to gets a new revision and remembers the old one
   const current = { "deployment.kubernetes.io/revision": "1", team: "a" };
 
   const first = newSetAnnotations(subject, current, nextRevision(sets));
-  const second = newSetAnnotations(subject, first, 9);
+  const second = newSetAnnotations(subject, first, 9n);
 
   assert.deepEqual(first, {
     team: "a",
@@ -279,7 +279,14 @@ test("a set that is rolled back to gets a new revision and remembers the old one
     "deployment.kubernetes.io/revision-history": "1",
   });
   assert.equal(second["deployment.kubernetes.io/revision-history"], "1,4");
-  assert.deepEqual(newSetAnnotations(subject, second, 2), second);
+  assert.deepEqual(newSetAnnotations(subject, second, 2n), second);
+});
+
+test("nextRevision() counts on from a number of 64 bits", () => {
+  const adopted = old({ size: 1, revision: 1 });
+  const metadata = { ...adopted.metadata, annotations: { "deployment.kubernetes.io/revision": "3546343826724305832" } };
+
+  assert.equal(nextRevision([{ ...adopted, metadata }]), 3546343826724305833n);
 });
 
 test("deploymentStatus() tells of a new set, then of progress, then of success", () => {

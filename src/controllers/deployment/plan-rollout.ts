@@ -168,7 +168,7 @@ function planCleanup(deployment: Deployment, oldSets: readonly ReplicaSet[]): Re
   const alive = oldSets.filter(({ metadata }) => !metadata.deletionTimestamp);
   const surplus = alive.length - deployment.spec.revisionHistoryLimit;
   if (surplus <= 0) return [];
-  const sorted = alive.toSorted((a, b) => (revisionOf(a) ?? 0) - (revisionOf(b) ?? 0) || byAge(a, b));
+  const sorted = alive.toSorted((a, b) => Number((revisionOf(a) ?? 0n) - (revisionOf(b) ?? 0n)) || byAge(a, b));
   return sorted.slice(0, surplus).filter(isEmpty);
 }
 

@@ -20,29 +20,29 @@ const maxHistoryLength = 2000;
 
 type Annotations = Record<string, string>;
 
-/** 0 if it has none; undefined if it is no number. */
-export function revisionOf({ metadata }: Pick<ReplicaSet, "metadata">): number | undefined {
+/** 0 if it has none; undefined if it is no number. All 64 bits count: adopted sets may have any number. */
+export function revisionOf({ metadata }: Pick<ReplicaSet, "metadata">): bigint | undefined {
   const text = metadata.annotations?.[revisionKey];
-  if (text === undefined) return 0;
-  return /^[-+]?\d+$/.test(text) ? Number(text) : undefined;
+  if (text === undefined) return 0n;
+  return /^[-+]?\d{1,19}$/.test(text) ? BigInt(text.replace("+", "")) : undefined;
 }
 
 /** The number of the revision that comes after these sets. */
-export const nextRevision = (oldSets: readonly ReplicaSet[]): number =>
-  1 + oldSets.reduce((highest, set) => Math.max(highest, revisionOf(set) ?? 0), 0);
+export const nextRevision = (oldSets: readonly ReplicaSet[]): bigint =>
+  1n + oldSets.map((set) => revisionOf(set) ?? 0n).reduce((highest, each) => (each > highest ? each : highest), 0n);
 
 /** The annotations of the set that runs the deployment's template: those of the deployment, and its revision. */
 export function newSetAnnotations(
   deployment: Deployment,
   current: Readonly<Annotations> | undefined,
-  revision: number,
+  revision: bigint,
 ): Annotations {
   const annotations: Annotations = { ...current };
   for (const [key, value] of Object.entries(deployment.metadata.annotations ?? {})) {
     if (!notCopied.has(key)) annotations[key] = value;
   }
   const before = current?.[revisionKey];
-  const old = before ? revisionOf({ metadata: { annotations } }) : 0;
+  const old = before ? revisionOf({ metadata: { annotations } }) : 0n;
   if (old === undefined || old >= revision) return annotations;
   annotations[revisionKey] = String(revision);
   // A set that had a revision is rolled back to: what it was before is remembered.
