@@ -128,7 +128,8 @@ function describeKubectl(program: KubectlProgram): void {
     ]);
     assert.deepEqual(data, { color: "red", size: "big" });
     assert.deepEqual(
-      metadata.managedFields?.map(({ manager, operation }) => `${manager} ${operation}`),
+      // The older entry comes first, and the seconds in which they were written may differ.
+      metadata.managedFields?.map(({ manager, operation }) => `${manager} ${operation}`).sort(),
       ["alice Apply", "bob Apply"],
     );
   });
