@@ -1,7 +1,7 @@
 import { Pod } from "#api/core/pod.ts";
 import { badRequest, notFound } from "#api/status.ts";
 import { readLog } from "./logs/read-log.ts";
-import { type ContainerRecord, containerNamed } from "./pod-state.ts";
+import { type ContainerRecord, containerNamed, statusNamed } from "./pod-state.ts";
 import type { PodWorker } from "./pod-worker.ts";
 import type { ContainerRuntime } from "./runtime/runtime.ts";
 import type { ContainerLogOptions, KubeletHandle, NodeStats, PodRef } from "./server/handle.ts";
@@ -90,9 +90,10 @@ async function* openLog(
 function loggedRecord(worker: PodWorker, container: string, previous: boolean): ContainerRecord {
   const records = recordsOf(worker, container).filter(({ state }) => state !== "created");
   const pod = worker.pod.metadata.name ?? "";
-  const [newest, before] = records;
+  const [newest] = records;
   if (previous) {
-    const ended = newest?.state === "exited" && !before ? undefined : before;
+    const id = statusNamed(worker.pod, container)?.lastState.terminated?.containerID?.split("://")[1];
+    const ended = records.find((record) => record.id === id);
     if (!ended) throw badRequest(`previous terminated container "${container}" in pod "${pod}" not found`);
     return ended;
   }
@@ -101,9 +102,8 @@ function loggedRecord(worker: PodWorker, container: string, previous: boolean): 
   throw badRequest(`container "${container}" in pod "${pod}" is waiting to start: ${reason}`);
 }
 
-function waitingReason({ status }: Pod, container: string): string {
-  const all = [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])];
-  const { reason, message } = all.find(({ name }) => name === container)?.state.waiting ?? {};
+function waitingReason(pod: Pod, container: string): string {
+  const { reason, message } = statusNamed(pod, container)?.state.waiting ?? {};
   const isPull = reason === "ErrImagePull" || reason === "ImagePullBackOff";
   if (isPull) return message ? `image can't be pulled: ${message}` : "trying and failing to pull image";
   return reason ?? "ContainerCreating";

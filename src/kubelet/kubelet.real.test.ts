@@ -154,6 +154,50 @@ suite("a kubelet with real containers", { timeout: 120_000 }, () => {
     await remove("survivor");
   });
 
+  test("a container has the user, the parts of volumes and the kernel settings that it asks for", async () => {
+    const volumeMounts = [
+      { name: "scratch", mountPath: "/part", subPathExpr: "of/$(NAME)" },
+      { name: "scratch", mountPath: "/all" },
+      { name: "memory", mountPath: "/memory", readOnly: true },
+    ];
+    const script =
+      "id -u; id -G; touch /part/x; ls /all/of; cat /proc/sys/net/ipv4/ip_unprivileged_port_start; touch /memory/y";
+    await create("rights", {
+      restartPolicy: "Never",
+      securityContext: {
+        runAsUser: 1000,
+        runAsGroup: 2000,
+        fsGroup: 3000,
+        sysctls: [{ name: "net.ipv4.ip_unprivileged_port_start", value: "77" }],
+      },
+      containers: [container(script, { volumeMounts, env: [{ name: "NAME", value: "mine" }] })],
+      volumes: [
+        { name: "scratch", emptyDir: {} },
+        { name: "memory", emptyDir: { medium: "Memory" } },
+      ],
+    });
+
+    const pod = await node.podWhen("rights", ({ status }) => status.phase === "Failed");
+
+    const [user, groups, part, port, refused] = (await logsOf("rights")).trim().split("\n");
+    assert.deepEqual([user, groups, part, port], ["1000", "2000 3000", "mine", "77"]);
+    assert.match(refused ?? "", /Read-only file system/);
+    assert.equal(statusOf(pod)?.state.terminated?.exitCode, 1);
+    await remove("rights");
+  });
+
+  test("a pod can have the node's network and processes", async () => {
+    await create("of-node", { hostNetwork: true, hostPID: true, containers: [container(waits)] });
+
+    const pod = await node.podWhen("of-node", isReady);
+
+    assert.equal(pod.status.podIP, pod.status.hostIP);
+    assert.notEqual(await run("of-node", "cat", "/proc/1/comm"), "sh\n");
+    const header = await run("of-node", "head", "-1", "/etc/hosts");
+    assert.equal(header, "# Kubernetes-managed hosts file (host network).\n");
+    await remove("of-node");
+  });
+
   test("a running container is given other resources", async () => {
     const resources = { requests: { cpu: "100m", memory: "32Mi" }, limits: { cpu: "200m", memory: "64Mi" } };
     await create("grows", { containers: [container(waits, { resources })] });
