@@ -8,7 +8,7 @@ import { readScale, writeScale } from "./endpoints/scale.ts";
 import { updateEndpoint } from "./endpoints/update.ts";
 import { watchObjects } from "./endpoints/watch.ts";
 import { type WriteDeps } from "./endpoints/write.ts";
-import { type Answer, type Context, type Next } from "./pipeline.ts";
+import { type Answer, type Context, type Next, type RequestInfo } from "./pipeline.ts";
 import { type ResourceRegistry } from "./registry.ts";
 
 /** A subresource, or a kind that is answered and not stored. */
@@ -45,12 +45,22 @@ function placed(context: Context, resource: Resource): Context {
 
 async function toResource(deps: DispatchDeps, context: Context, resource: Resource): Promise<Answer> {
   const { info } = context;
+  checkPlace(info, resource);
   if (info.subresource) return await toSubresource(deps, context, resource);
   const review = deps.reviews.get(groupResource(resource, resource.plural));
   if (review && info.verb === "create") return await review(context, resource);
   checkVerb(context, resource.verbs);
-  if (resource.scope === "Namespaced" && !info.namespace && (info.name || info.verb === "create")) return noSuchPath();
   return await toVerb(deps, context, resource);
+}
+
+/** One object has a name and, if its kind does, a namespace; only reading goes over all namespaces at once. */
+function checkPlace({ verb, namespace, name, subresource, rest }: RequestInfo, { scope }: Resource): void {
+  if (rest.length > 1 && subresource !== "proxy") noSuchPath();
+  const isEverywhere = scope === "Namespaced" && !namespace;
+  if (isEverywhere && name) noSuchPath();
+  if (isEverywhere && (verb === "create" || verb === "deletecollection")) throw notAllowed();
+  if (subresource) return;
+  if (verb === "create" ? name : (verb === "update" || verb === "patch") && !name) throw notAllowed();
 }
 
 function toVerb(deps: DispatchDeps, context: Context, resource: Resource): Answer | Promise<Answer> {
@@ -80,9 +90,10 @@ async function toSubresource(deps: DispatchDeps, context: Context, resource: Res
   const { subresource, verb } = context.info;
   const declared = resource.subresources.find(({ name }) => name === subresource);
   if (!declared) return noSuchPath();
+  // What a proxy allows is for its target to say.
+  if (subresource !== "proxy") checkVerb(context, declared.verbs);
   const own = deps.subresources.get(`${resource.plural}/${subresource}`);
   if (own) return await own(context, resource);
-  checkVerb(context, declared.verbs);
   if (declared.scale) {
     return verb === "get" ? await readScale(deps, context, resource) : await writeScale(deps, context, resource);
   }

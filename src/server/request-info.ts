@@ -27,7 +27,9 @@ export function parseRequestInfo(method: string, path: string, query: URLSearchP
   }
   const version = parts[at - 1] ?? "";
   const group = isCore ? "" : (parts[2] ?? "");
-  return resourceInfo({ method, path, group, version, parts, at }, query);
+  if (!isCore && group === "") return nonResource(method, path);
+  const isWatch = parts[at] === "watch" && (parts[at + 1] ?? "") !== "";
+  return resourceInfo({ method, path, group, version, parts, at: isWatch ? at + 1 : at, isWatch }, query);
 }
 
 interface Split {
@@ -38,17 +40,22 @@ interface Split {
   readonly parts: readonly string[];
   /** Where the resource begins among the parts. */
   readonly at: number;
+  /** `/api/v1/watch/pods`, as old clients write it. */
+  readonly isWatch: boolean;
 }
 
-function resourceInfo({ method, path, group, version, parts, at }: Split, query: URLSearchParams): RequestInfo {
+function resourceInfo(split: Split, query: URLSearchParams): RequestInfo {
+  const { method, path, group, version, parts, at, isWatch } = split;
+  const holder = parts[at] === "namespaces";
   // `namespaces/NS` is an object; `namespaces/NS/pods` is what the namespace holds, unless it is its subresource.
-  const third = parts[at + 2];
-  const nested = parts[at] === "namespaces" && third !== undefined && third !== "status" && third !== "finalize";
+  const third = parts[at + 2] ?? "";
+  const nested = holder && third !== "" && third !== "status" && third !== "finalize";
   const own = nested ? at + 2 : at;
   const resource = decoded(parts[own]);
   const name = decoded(parts[own + 1]);
   const subresource = decoded(parts[own + 2]);
-  const namespace = nested || (resource === "namespaces" && name) ? decoded(parts[at + 1]) : "";
+  const namespace = nested || (holder && name) ? decoded(parts[at + 1]) : "";
+  if ((nested && namespace === "") || (subresource !== "" && name === "")) return nonResource(method, path);
   const rest =
     parts.length > own + 3
       ? `/${parts
@@ -56,7 +63,7 @@ function resourceInfo({ method, path, group, version, parts, at }: Split, query:
           .map(decoded)
           .join("/")}`
       : "";
-  const verb = verbOf(method, name, query);
+  const verb = isWatch && plainVerb(method) === "get" ? "watch" : verbOf(method, name, query);
   return { isResource: true, group, version, resource, name, subresource, namespace, path, rest, verb };
 }
 
@@ -71,7 +78,7 @@ function verbOf(method: string, name: string, query: URLSearchParams): string {
 
 const nonResource = (method: string, path: string): RequestInfo => ({
   isResource: false,
-  verb: plainVerb(method),
+  verb: method === "HEAD" ? "get" : method.toLowerCase(),
   group: "",
   version: "",
   resource: "",
