@@ -122,8 +122,11 @@ async function resync<T extends ApiObject>(
   }
 }
 
-/** How long to wait for the informers before going on with what they have. */
-const staleTimeoutMs = 10_000;
+/**
+ * How long to wait for the informers before going on with what they have. Long, because to go on is to do things twice;
+ * not for ever, because what was written may be nothing that they will ever show.
+ */
+const staleTimeoutMs = 300_000;
 
 const causeLifeMs = 10 * 60_000;
 
