@@ -8,6 +8,7 @@ import { Pod } from "#api/core/pod.ts";
 import { Secret } from "#api/core/secret.ts";
 import type { InputOf } from "#api/resource.ts";
 import { mountsUnder } from "#lib/mounts.ts";
+import { signalProcess } from "#lib/processes.ts";
 import { busyboxImage, type RealNode, realNodeName, startRealNode } from "#testing/real-node.ts";
 import { openCgroups } from "./resources/cgroups.ts";
 
@@ -219,6 +220,25 @@ suite("a kubelet with real containers", { timeout: 120_000 }, () => {
     assert.equal((await run("grows", "sh", "-c", inside)).trim(), String(96 << 20));
     assert((await groups.usage(group)) !== undefined);
     await remove("grows");
+  });
+
+  test("pods live on when containerd dies, and an end that it missed is found out", async () => {
+    const spec = { containers: [container(waits)] };
+    await create("stays", spec);
+    await create("ends", { restartPolicy: "Never", containers: [container("sleep 1; exit 5")] });
+    await Promise.all([node.podWhen("stays", isReady), node.podWhen("ends", isReady)]);
+
+    signalProcess(node.containerd.pid(), "SIGKILL");
+    await create("later", spec);
+    const [, ended] = await Promise.all([
+      node.podWhen("later", isReady),
+      node.podWhen("ends", ({ status }) => status.phase === "Failed"),
+    ]);
+
+    assert.equal(statusOf(ended)?.state.terminated?.exitCode, 5);
+    const stays = await node.podWhen("stays", isReady);
+    assert.equal(statusOf(stays)?.restartCount, 0);
+    await Promise.all(["stays", "ends", "later"].map(remove));
   });
 
   test("a pod that fails says how, and a pod without its image why", async () => {

@@ -170,6 +170,8 @@ export class PodWorker {
   /** Compares with a whole listing of the runtime, after events may have been missed. */
   compare(containers: ReadonlyMap<string, Container>, readySandboxes: ReadonlySet<string>): void {
     for (const id of this.#records.differences(containers, readySandboxes)) this.#toLookAt.add(id);
+    // It answers: what failed while it did not need not wait.
+    this.#steps.retryNow(() => true);
     this.wake();
   }
 

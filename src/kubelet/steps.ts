@@ -82,7 +82,9 @@ export class Steps {
 
   /** What failed may run again now. */
   retryNow(concerns: (key: string) => boolean): void {
-    for (const [key, { failures }] of this.#waits) if (concerns(key)) this.#waits.set(key, { at: 0, failures });
+    for (const [key, { failures }] of this.#waits) {
+      if (failures > 0 && concerns(key)) this.#waits.set(key, { at: 0, failures });
+    }
   }
 
   /** To be called when everything that is due was tried. */
