@@ -162,7 +162,7 @@ suite("a kubelet with real containers", { timeout: 120_000 }, () => {
       { name: "memory", mountPath: "/memory", readOnly: true },
     ];
     const script =
-      "id -u; id -G; touch /part/x; ls /all/of; cat /proc/sys/net/ipv4/ip_unprivileged_port_start; touch /memory/y";
+      "exec 2>&1; id -u; id -G; touch /part/x; ls /all/of; cat /proc/sys/net/ipv4/ip_unprivileged_port_start; touch /memory/y";
     await create("rights", {
       restartPolicy: "Never",
       securityContext: {
@@ -259,6 +259,8 @@ suite("a kubelet with real containers", { timeout: 120_000 }, () => {
       'Container image "orlop.test/none:1" is not present with pull policy of Never',
     );
     await Promise.all([remove("fails"), remove("no-image")]);
-    while ((await readdir(`${node.dataDir}/kubelet/logs`)).length > 0) await node.runtime.version();
+    const { uid } = failed.metadata;
+    while ((await readdir(`${node.dataDir}/kubelet/logs`)).some((dir) => dir.endsWith(`_${uid}`)))
+      await node.runtime.version();
   });
 });
