@@ -1,4 +1,5 @@
-import { mkdir, rm } from "node:fs/promises";
+import { readFileSync } from "node:fs";
+import { mkdir, readFile, rm } from "node:fs/promises";
 import { hostname } from "node:os";
 import path from "node:path";
 import { systemClock } from "#lib/clock.ts";
@@ -69,6 +70,14 @@ async function startInBackground(args: readonly string[], dataDir: string): Prom
   return 0;
 }
 
+function lastLines(log: string): string {
+  const lines = readFileSync(log, "utf8").trimEnd().split("\n");
+  return lines
+    .slice(-12)
+    .map((line) => `  ${line}`)
+    .join("\n");
+}
+
 /** Shows every step as it ends; resolves with the kubeconfig when the node is ready. */
 async function followProgress(dataDir: string, { pid, log }: { pid: number; log: string }): Promise<string> {
   let shown = 0;
@@ -78,13 +87,14 @@ async function followProgress(dataDir: string, { pid, log }: { pid: number; log:
       if (state === "failed") throw new UserError(step);
       say(`  ${String((ms / 1000).toFixed(2)).padStart(6)} s  ${step}`);
       if (state === "ready") {
-        const { readFile } = await import("node:fs/promises");
         return await readFile(path.join(dataDir, "kubeconfig"), "utf8");
       }
     }
     shown = progress.length;
     if (!isRunning(pid) && readProgress(dataDir).length === shown) {
-      throw new UserError(`the cluster ended before it was ready; its log is ${log}`);
+      throw new UserError(
+        `the cluster ended before it was ready; its log is ${log}, and ends with:\n${lastLines(log)}`,
+      );
     }
     await systemClock.sleep(10);
   }
