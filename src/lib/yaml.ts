@@ -1,3 +1,4 @@
+import { Worker } from "node:worker_threads";
 import type { Document, DocumentOptions, ParseOptions, ScalarTag, SchemaOptions, Tags, YAMLMap } from "yaml";
 
 /** A text that is not YAML, or YAML that JSON cannot say. */
@@ -15,17 +16,42 @@ export interface ParsedYaml {
 /** How often one text may repeat parts of itself through aliases. */
 const maxAliases = 100;
 
+/** From this length on a text is read beside the event loop, and not for ever. */
+const longFrom = 256 << 10;
+const longMs = 10_000;
+
 /**
  * Reads one YAML document as Kubernetes does: `yes` and `on` are true, `0644` is octal, `1:30` and dates are strings,
  * keys become strings. More than one document is refused.
  */
 export async function parseYaml(text: string): Promise<ParsedYaml> {
+  return text.length < longFrom ? await parseYamlHere(text) : await parseInThread(text);
+}
+
+/** The same, in this thread however long it takes. */
+export async function parseYamlHere(text: string): Promise<ParsedYaml> {
   const yaml = await load();
   const document = guarded(() => yaml.parseDocument(text, readOptions));
   const [error] = document.errors;
-  if (error) throw new YamlError(`yaml: line ${error.linePos?.[0].line ?? 1}: ${firstLine(error.message)}`);
+  if (error && isTooDeep(error)) throw new YamlError("yaml: exceeded max depth");
+  if (error) throw new YamlError(`yaml: line ${lineAt(text, error.pos[0])}: ${firstLine(error.message)}`);
   const value: unknown = guarded(() => document.toJS({ maxAliasCount: maxAliases }));
   return { value: value ?? null, duplicates: guarded(() => duplicatesIn(yaml, document, text)) };
+}
+
+function parseInThread(text: string): Promise<ParsedYaml> {
+  const { promise, resolve, reject } = Promise.withResolvers<ParsedYaml>();
+  const worker = new Worker(new URL("./yaml-thread.ts", import.meta.url), { workerData: text });
+  const timer = setTimeout(() => reject(new YamlError("yaml: too long to be read: send it as JSON")), longMs);
+  worker.once("message", ({ parsed, fault }: { parsed?: ParsedYaml; fault?: string }) => {
+    if (parsed) resolve(parsed);
+    else reject(new YamlError(fault ?? "yaml: unreadable"));
+  });
+  worker.once("error", (cause) => reject(new YamlError(`yaml: ${String(cause)}`, { cause })));
+  return promise.finally(() => {
+    clearTimeout(timer);
+    void worker.terminate();
+  });
 }
 
 /** Keys in order of their names, lists not indented, and no string that an old reader could take for something else. */
@@ -49,10 +75,14 @@ function guarded<T>(parse: () => T): T {
     return parse();
   } catch (error) {
     if (error instanceof YamlError) throw error;
-    if (error instanceof RangeError) throw new YamlError("yaml: exceeded max depth", { cause: error });
+    if (isTooDeep(error)) throw new YamlError("yaml: exceeded max depth", { cause: error });
     throw new YamlError(`yaml: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
   }
 }
+
+/** Our stack's end may also reach us as one of the parser's own errors, which has the words only. */
+const isTooDeep = (error: unknown): boolean =>
+  error instanceof RangeError || (error instanceof Error && error.message.startsWith("Maximum call stack size"));
 
 /** A plain scalar that reads as something other than a string. */
 const scalar = (tag: string, test: RegExp, resolve: (text: string) => unknown): ScalarTag => ({
@@ -90,18 +120,28 @@ const readOptions: ParseOptions & DocumentOptions & SchemaOptions = {
   uniqueKeys: false,
   logLevel: "error",
   stringKeys: false,
+  // Pretty ones each quote their line: a long line with many errors would take hours.
+  prettyErrors: false,
 };
 const writeOptions: DocumentOptions & SchemaOptions = { schema: "core", compat: "yaml-1.1" };
 
+const lineAt = (text: string, offset: number): number => {
+  let line = 1;
+  for (let at = text.indexOf("\n"); at >= 0 && at < offset; at = text.indexOf("\n", at + 1)) line++;
+  return line;
+};
+
+/** As many as anyone reads. */
+const maxDuplicates = 100;
+
 function duplicatesIn(yaml: typeof import("yaml"), document: Document.Parsed, text: string): string[] {
   const found: string[] = [];
-  const lineAt = (offset: number): number => text.slice(0, offset).split("\n").length;
   const lookAt = (node: YAMLMap): void => {
     const seen = new Set<string>();
     for (const { key } of node.items) {
       const name = yaml.isScalar(key) ? String(key.value) : String(key);
-      if (seen.has(name) && yaml.isNode(key)) {
-        found.push(`line ${lineAt(key.range?.[0] ?? 0)}: key ${JSON.stringify(name)} already set in map`);
+      if (seen.has(name) && yaml.isNode(key) && found.length < maxDuplicates) {
+        found.push(`line ${lineAt(text, key.range?.[0] ?? 0)}: key ${JSON.stringify(name)} already set in map`);
       }
       seen.add(name);
     }

@@ -91,11 +91,26 @@ export const mediaType = (header: string | undefined): string =>
   (header ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
 
 export async function yamlValue(bytes: Uint8Array): Promise<unknown> {
+  // JSON is YAML, is what most clients send under that name, and is read a hundred times faster.
+  const json = looksLikeJson(bytes) ? jsonValue(bytes) : undefined;
+  if (json) return json.value;
   try {
     return (await parseYaml(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"))).value;
   } catch (error) {
     if (error instanceof YamlError) throw new DecodeError(error.message, { cause: error });
     throw error;
+  }
+}
+
+const looksLikeJson = (bytes: Uint8Array): boolean => bytes[0] === 0x7b || bytes[0] === 0x5b;
+
+/** undefined: it is something else after all. */
+function jsonValue(bytes: Uint8Array): { readonly value: unknown } | undefined {
+  try {
+    return parseJson(bytes);
+  } catch (error) {
+    if (error instanceof DecodeError && error.cause === undefined) throw error;
+    return undefined;
   }
 }
 
