@@ -27,12 +27,15 @@ const codecs = new WeakMap<Resource, Codec>();
 
 /** The bytes that the store keeps and the server sends. `object.metadata` must have a name and no resourceVersion. */
 export function toStoredBytes(codec: Codec, object: ApiObject, revision: number): Uint8Array {
-  const { kind: _kind, apiVersion: _apiVersion, metadata, ...rest } = object;
-  const body = JSON.stringify({ metadata, ...rest });
-  // `{"metadata":{` is 13 characters; the head says the same and more.
-  return Buffer.from(`${codec.head}${versionField(revision)}${body.slice(13)}`);
+  let text = `${codec.head}${versionField(revision)}${JSON.stringify(object.metadata).slice(1)}`;
+  // Member by member: V8 leaves its fast path for a whole object whose kind of shape was ever extended in an odd way.
+  for (const [name, value] of Object.entries(object)) {
+    if (value !== undefined && !inHead.has(name)) text += `,${JSON.stringify(name)}:${JSON.stringify(value)}`;
+  }
+  return Buffer.from(`${text}}`);
 }
 
+const inHead: ReadonlySet<string> = new Set(["kind", "apiVersion", "metadata"]);
 const versionField = (revision: number): string => `"resourceVersion":"${revision}",`;
 
 /** Frozen objects catch a component that changes what it shares; freezing costs, so only tests turn it on. */
@@ -101,6 +104,19 @@ export class EncodedObject<T extends ApiObject = ApiObject> implements Encoded<T
     if (this.revision > 0) object.metadata.resourceVersion = String(this.revision);
     return sharing.freeze ? deepFreeze(object) : object;
   }
+}
+
+/** What the store has, as an object of this Resource: the bytes themselves, unless another version of it is stored. */
+export function decodeStored<T extends ApiObject>(
+  resource: Resource<T>,
+  value: Uint8Array,
+  revision: number,
+  written?: T,
+): EncodedObject<T> {
+  const codec = codecOf(resource);
+  const { storedAs } = resource;
+  if (!storedAs) return new EncodedObject<T>(codec, revision, { stored: value, object: written });
+  return new EncodedObject<T>(codec, revision, { object: storedAs.fromStored(JSON.parse(text(value))) });
 }
 
 function withRevision({ head }: Codec, stored: Uint8Array, { from, to }: { from: number; to: number }): Uint8Array {
