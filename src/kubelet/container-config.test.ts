@@ -105,6 +105,11 @@ const refusals = [
     message: `container has runAsNonRoot and image will run as root ${where}`,
   },
   {
+    name: "an image that names nobody",
+    image: { id: image.id, tags: [], digests: [], sizeBytes: 1, username: "", pinned: false },
+    message: `container has runAsNonRoot and image will run as root ${where}`,
+  },
+  {
     name: "a user by name",
     image: { ...image, username: "web" },
     message: `container has runAsNonRoot and image has non-numeric user (web), cannot verify user is non-root ${where}`,

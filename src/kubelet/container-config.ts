@@ -121,7 +121,8 @@ function checkNonRoot({ pod, container, image }: ContainerInput): void {
       `container has runAsNonRoot and image has non-numeric user (${image.username}), cannot verify user is non-root ${where}`,
     );
   }
-  if (image.uid === 0) throw new Error(`container has runAsNonRoot and image will run as root ${where}`);
+  // An image that names nobody runs as root.
+  if (!image.uid) throw new Error(`container has runAsNonRoot and image will run as root ${where}`);
 }
 
 function containerSecurity(input: ContainerInput): ContainerSecurity {
