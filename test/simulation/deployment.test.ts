@@ -1,0 +1,23 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Worker } from "node:worker_threads";
+import type { Outcome } from "./simulate.ts";
+
+/** `SEED=17 npm test test/simulation/deployment.test.ts` runs one, with `LOG=debug` it tells what happens in it. */
+const { SEED, SEEDS = "100" } = process.env;
+const seeds = SEED ? SEED.split(",").map(Number) : Array.from({ length: Number(SEEDS) }, (_, at) => at + 1);
+
+const outcomes = new Map(seeds.map((seed) => [seed, Promise.withResolvers<string | undefined>()]));
+const worker = new Worker(new URL("./simulate.ts", import.meta.url), { workerData: { seeds } });
+worker.on("message", ({ seed, fault }: Outcome) => outcomes.get(seed)?.resolve(fault));
+worker.on("error", (error) => {
+  for (const { resolve } of outcomes.values()) resolve(String(error));
+});
+
+for (const [seed, { promise }] of outcomes) {
+  test(`a deployment is never beside its limits, and gets there (seed ${seed})`, async () => {
+    const fault = await promise;
+
+    assert.equal(fault, undefined);
+  });
+}

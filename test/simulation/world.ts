@@ -1,0 +1,203 @@
+import { Event } from "#api/core/event.ts";
+import { type Client } from "#client/client.ts";
+import { createEventRecorder } from "#client/events.ts";
+import { systemUser } from "#cluster/control-plane.ts";
+import { nodeUser } from "#cluster/simulated-nodes.ts";
+import { runControllers } from "#controllers/all.ts";
+import { Kubelet } from "#kubelet/kubelet.ts";
+import { simulatedMachine } from "#kubelet/machine.ts";
+import { type ContainerRuntime } from "#kubelet/runtime/runtime.ts";
+import { SimulatedRuntime } from "#kubelet/runtime/simulated.ts";
+import { type Log, silentLog } from "#lib/log.ts";
+import { type Random, seededRandom } from "#lib/random.ts";
+import { isAbort } from "#lib/tasks.ts";
+import { startInformers } from "#runtime/cached-informer.ts";
+import { type Informers } from "#runtime/informer.ts";
+import { type RunDeps } from "#runtime/run-reconciler.ts";
+import { runScheduler } from "#scheduler/scheduler.ts";
+import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
+import { type FaultRates, Faults, type Life } from "./faults.ts";
+
+/** A cluster whose parts are processes that die and come back. */
+export interface World extends AsyncDisposable {
+  readonly cluster: TestCluster;
+  readonly faults: Faults;
+  readonly random: Random;
+  readonly machines: readonly Machine[];
+  /** As an administrator, through the faults. */
+  readonly user: Client;
+}
+
+/** A node: what runs on it, and whether its kubelet may. */
+export interface Machine {
+  readonly name: string;
+  readonly runtime: SimulatedRuntime;
+  isCutOff: boolean;
+  /** Ends the kubelet that runs now. */
+  kill(): void;
+}
+
+interface ProcessDeps {
+  readonly client: Client;
+  readonly informers: Informers;
+  readonly life: Life;
+}
+interface Process {
+  readonly name: string;
+  client(cluster: TestCluster): Client;
+  mayRun(): boolean;
+  born(life: Life): void;
+  main(deps: ProcessDeps, signal: AbortSignal): Promise<void>;
+}
+
+export async function startWorld(seed: number, log: Log = silentLog): Promise<World> {
+  const random = seededRandom(seed * 7919);
+  const started = Promise.withResolvers<TestCluster>();
+  const machines: Machine[] = [];
+  let base: RunDeps | undefined;
+  let faults: Faults | undefined;
+  const cluster = await startCluster({
+    controllers: false,
+    seed,
+    log,
+    components: (deps) => {
+      base = deps;
+      faults = new Faults(deps.clock, random, ratesOf(random));
+      const isRemote = random() < 0.7;
+      const all = { deps, faults, random, isRemote, started: started.promise };
+      const nodes = Array.from({ length: 3 + Math.floor(random() * 2) }, (_, at) => createMachine(at, deps, random));
+      machines.push(...nodes.map(({ machine }) => machine));
+      const processes = [controllerManager(deps), scheduler(deps, random), ...nodes.map(({ process }) => process)];
+      return processes.map((process) => (stop: AbortSignal) => runProcess(process, all, stop));
+    },
+  });
+  if (!faults || !base) throw new Error("the components were not asked for");
+  started.resolve(cluster);
+  const user = faults.wrap(cluster.client, { name: "user", signal: new AbortController().signal, kill() {} });
+  return { cluster, faults, random, machines, user, [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose]() };
+}
+
+const whole = Math.floor;
+const pick = <T>(random: Random, ...choices: readonly [T, ...T[]]): T =>
+  choices[Math.floor(random() * choices.length)] ?? choices[0];
+
+const ratesOf = (random: Random): FaultRates => ({
+  conflictEvery: pick(random, 3, 3, 3, 4, 7),
+  lostReply: pick(random, 0, 0.03, 0.1),
+  unavailable: pick(random, 0, 0.02, 0.1),
+  slow: pick(random, 0, 0.05, 0.3),
+  kill: pick(random, 0, 0.003, 0.01),
+  watchLifeMs: pick(random, 5_000, 20_000, 120_000),
+  watchLagMs: pick(random, 0, 100, 2000),
+  expired: pick(random, 0, 0.2),
+});
+
+interface Surroundings {
+  readonly deps: RunDeps;
+  readonly faults: Faults;
+  readonly random: Random;
+  /** Whether processes have informers of their own, over the client, or those of the server. */
+  readonly isRemote: boolean;
+  readonly started: Promise<TestCluster>;
+}
+
+/** Runs one life after the other. */
+async function runProcess(
+  process: Process,
+  { deps, faults, random, isRemote, started }: Surroundings,
+  stop: AbortSignal,
+): Promise<void> {
+  const { clock, log } = deps;
+  const cluster = await started;
+  while (!stop.aborted) {
+    const end = new AbortController();
+    const signal = AbortSignal.any([stop, end.signal]);
+    const life: Life = { name: process.name, signal, kill: () => end.abort(new Error(`${process.name} was killed`)) };
+    const client = faults.wrap(process.client(cluster), life);
+    if (process.mayRun()) {
+      process.born(life);
+      const informers = isRemote ? startInformers(client, { clock, log, random }) : deps.informers;
+      try {
+        await process.main({ client, informers, life }, signal);
+      } catch (error) {
+        if (!isAbort(error, signal)) throw error;
+      }
+      if (isRemote) await informers[Symbol.asyncDispose]();
+    }
+    await clock.sleep(whole(50 + random() ** 2 * 3000), stop).catch(() => undefined);
+  }
+}
+
+const always = { mayRun: () => true, born() {} };
+
+const controllerManager = (deps: RunDeps): Process => ({
+  ...always,
+  name: "controllers",
+  client: (cluster) => cluster.clientFor(systemUser("kube-controller-manager")),
+  main: (own, signal) => runControllers({ ...deps, ...own, rootCa: "certificate" }, signal),
+});
+
+const scheduler = ({ recorder, ...deps }: RunDeps, random: Random): Process => ({
+  ...always,
+  name: "scheduler",
+  client: (cluster) => cluster.clientFor(systemUser("kube-scheduler")),
+  async main({ client, informers }, signal) {
+    if (!recorder) throw new Error("there is no recorder");
+    await using events = createEventRecorder(client, { ...deps, component: "default-scheduler" });
+    await runScheduler({ ...deps, recorder, client, informers, random, events }, signal);
+  },
+});
+
+function createMachine(at: number, deps: RunDeps, random: Random): { machine: Machine; process: Process } {
+  const { clock } = deps;
+  const name = `node-${at + 1}`;
+  const podCidr = `10.128.${at}.0/24`;
+  const delays = {
+    sandboxMs: whole(random() * 300),
+    pullMs: whole(random() * 1000),
+    startMs: whole(random() * 200),
+    stopMs: whole(random() * 2000),
+  };
+  const runtime = new SimulatedRuntime({ clock, random, podCidr, delays });
+  let current: Life | undefined;
+  const machine: Machine = { name, runtime, isCutOff: false, kill: () => current?.kill() };
+  const process: Process = {
+    name: `kubelet ${name}`,
+    client: (cluster) => cluster.clientFor(nodeUser(name)),
+    mayRun: () => !machine.isCutOff,
+    born: (life) => {
+      current = life;
+    },
+    async main({ client, informers, life }, signal) {
+      const kubelet = new Kubelet({
+        ...deps,
+        client,
+        informers,
+        random,
+        nodeName: name,
+        machine: simulatedMachine(name, `172.16.0.${at + 1}`),
+        runtime: mortal(runtime, life),
+        podCidrs: [podCidr],
+      });
+      await kubelet.run(signal);
+    },
+  };
+  return { machine, process };
+}
+
+/** The runtime as one life of a kubelet sees it: the dead call nothing, but what they called goes on. */
+function mortal(runtime: SimulatedRuntime, { signal }: Life): ContainerRuntime {
+  return new Proxy<ContainerRuntime>(runtime, {
+    get(target, property) {
+      const value: unknown = Reflect.get(target, property, target);
+      if (typeof value !== "function") return value;
+      return (...args: readonly unknown[]): unknown => {
+        if (signal.aborted && property !== "events") return Promise.reject(signal.reason);
+        return Reflect.apply(value, target, args);
+      };
+    },
+  });
+}
+
+/** Events come and go as they like. */
+export const isAboutEvents = (key: string): boolean => key.startsWith(`/registry/${Event.storagePrefix}/`);
