@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ownerRefTo } from "#api/meta/owner.ts";
-import { staleObject } from "#api/status.ts";
+import { serviceUnavailable, staleObject } from "#api/status.ts";
 import { type Log, silentLog } from "#lib/log.ts";
 import { MemoryApi } from "#testing/memory-api.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
@@ -139,6 +139,30 @@ test("a reconciler does not see again what it has deleted", async () => {
 
   assert.deepEqual(deleted, ["x", "y", "z"]);
   assert.deepEqual(setup.lines, []);
+});
+
+test("a write that got no answer is waited for as if it had been done", async () => {
+  await using setup = start(({ client, informers }) => {
+    const parts = informers.of(Part);
+    return {
+      async reconcile() {
+        if (parts.list().length > 0) return;
+        await client.create(Part, { metadata: { namespace: "default", generateName: "p-" } });
+      },
+    };
+  });
+  setup.api.intercept = async (request) => {
+    if (request.method !== "POST" || !request.path.endsWith("/parts")) return;
+    setup.api.intercept = undefined;
+    setup.api.cutWatches();
+    await setup.api.handle(request);
+    throw serviceUnavailable("the answer was lost");
+  };
+
+  await setup.client.create(Widget, widget("a"));
+  await setup.clock.advance(10_000);
+
+  assert.equal((await setup.client.list(Part)).items.length, 1);
 });
 
 test("informers that stay behind delay a reconciler but do not stop it", async () => {

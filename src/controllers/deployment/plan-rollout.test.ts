@@ -47,6 +47,8 @@ interface SetFacts {
   readonly size: number;
   readonly available?: number;
   readonly there?: number;
+  /** Its status is from the first. */
+  readonly generation?: number;
   /** What the annotations say of the deployment's size and maximum. */
   readonly desired?: number;
   readonly max?: number;
@@ -59,7 +61,7 @@ const set = (facts: SetFacts): ReplicaSet =>
     metadata: {
       name: facts.name ?? "new",
       namespace: "default",
-      generation: 1,
+      generation: facts.generation ?? 1,
       creationTimestamp: new Date(nowMs - (facts.age ?? 0) * 1000).toISOString(),
       annotations: {
         ...(facts.desired === undefined ? {} : { "deployment.kubernetes.io/desired-replicas": `${facts.desired}` }),
@@ -122,6 +124,19 @@ const cases: {
     facts: { replicas: 10, surge: 3, unavailable: 2 },
     newSet: { size: 3, available: 0 },
     oldSets: [{ size: 8, there: 10, available: 10 }],
+  },
+  {
+    name: "does not count on old pods that were given up",
+    facts: { replicas: 6, surge: 2, unavailable: 1 },
+    newSet: { size: 2 },
+    oldSets: [{ size: 5, there: 6, available: 6, generation: 2 }],
+    scale: { old: 3 },
+  },
+  {
+    name: "waits for sets that have not said how many pods they have",
+    facts: { replicas: 4, surge: 1, unavailable: 0 },
+    newSet: { size: 1 },
+    oldSets: [{ size: 0, there: 0, generation: 2 }],
   },
   {
     name: "waits while new pods are not available",
