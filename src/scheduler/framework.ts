@@ -1,3 +1,4 @@
+import { type Node } from "#api/core/node.ts";
 import { type Pod } from "#api/core/pod.ts";
 import { type NodeInfo, type Snapshot } from "./snapshot.ts";
 
@@ -15,12 +16,30 @@ export const fits: Verdict = undefined;
 export const reject = (...reasons: string[]): Rejection => ({ reasons, isFinal: false });
 export const rejectFinally = (...reasons: string[]): Rejection => ({ reasons, isFinal: true });
 
-/** A change that may turn a rejection into a fit. */
-export interface RetryOn {
-  readonly kind: "Node" | "Pod";
+/** Something that happened in the cluster and may turn a rejection into a fit. The snapshot has it already. */
+export type ClusterChange = NodeChange | PodChange;
+
+export interface NodeChange {
+  readonly kind: "Node";
   readonly change: "created" | "updated" | "deleted";
-  /** Says whether this change can help at all; without it any will be tried. */
-  helps?(pod: Pod, change: { readonly object: unknown; readonly previous: unknown }): boolean;
+  readonly object: Node;
+  readonly previous: Node | undefined;
+  readonly info: NodeInfo | undefined;
+}
+
+/** A pod that had a node: it ended or was deleted, or asks for less than before. */
+export interface PodChange {
+  readonly kind: "Pod";
+  readonly change: "updated" | "deleted";
+  readonly object: Pod;
+  /** The node it is or was on. */
+  readonly info: NodeInfo | undefined;
+}
+
+/** Says for a pod that the plugin rejected whether it should be tried again; a kind that is missing never helps. */
+export interface RetryHints {
+  node?(pod: Pod, change: NodeChange): boolean;
+  pod?(pod: Pod, change: PodChange): boolean;
 }
 
 /** What a plugin has worked out about a pod before it looks at nodes. */
@@ -28,23 +47,31 @@ export type PodState = unknown;
 
 /**
  * One concern of scheduling. Every hook is optional; the order of the plugins is the order in the profile. Hooks up to
- * `normalize` are pure: the same pod on the same node gets the same answer until the node changes.
+ * `normalize` are pure: pods for which `looksAt` is the same get the same answer on the same node until the node or
+ * `basis` changes.
  */
 export interface SchedulerPlugin {
   readonly name: string;
   readonly weight?: number;
-  readonly retryOn?: readonly RetryOn[];
+  readonly retryOn?: RetryHints;
 
   /** May the pod enter the queue at all? Otherwise the reason why it waits. */
   preEnqueue?(pod: Pod): string | undefined;
   /** Which of two pods goes first. */
   queueSort?(a: QueuedPod, b: QueuedPod): boolean;
-  /** Names the only nodes that can fit, if that is known without looking at them. */
-  candidates?(pod: Pod): ReadonlySet<string> | undefined;
-  /** Worked out once per pod and handed to filter and score. undefined means nothing to do for this pod. */
+  /**
+   * The parts of a pod that the hooks below look at, as JSON. Pods that are the same in them share their work; a plugin
+   * that filters or scores and does not say makes every pod one of its own.
+   */
+  looksAt?(pod: Pod): unknown;
+  /** What the answers depend on besides the pod and the one node: when it changes, every node is judged again. */
+  basis?(pod: Pod, snapshot: Snapshot): unknown;
+  /** Names the only nodes that can fit, if that is known without looking at them, or refuses all nodes. */
+  candidates?(pod: Pod): ReadonlySet<string> | Rejection | undefined;
+  /** Worked out once for pods that are alike and handed to filter. undefined: nothing against any node. */
   preFilter?(pod: Pod, snapshot: Snapshot): PodState | undefined;
   filter?(pod: Pod, node: NodeInfo, state: PodState): Verdict;
-  /** The same for scoring. */
+  /** The same for scoring. undefined: every node scores 0. */
   preScore?(pod: Pod, snapshot: Snapshot): PodState | undefined;
   /** Higher is better. 0 to 100 unless `normalize` brings it there. */
   score?(pod: Pod, node: NodeInfo, state: PodState): number;
@@ -68,11 +95,13 @@ export interface SchedulerPlugin {
 export interface QueuedPod {
   pod: Pod;
   readonly key: string;
-  /** When it first came; kept over attempts. */
-  readonly since: number;
-  /** When it last entered the queue. */
+  /** When it came, or when its last attempt failed. */
   queuedAt: number;
   attempts: number;
+  /** Attempts that no node fitted. */
+  rejections: number;
+  /** Attempts in a row that ended with an error. */
+  errors: number;
   /** Plugins that rejected it in the last attempt: only changes that they name wake it. */
   rejectedBy: ReadonlySet<string>;
 }

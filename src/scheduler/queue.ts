@@ -1,7 +1,8 @@
 import { type Pod } from "#api/core/pod.ts";
 import { type Clock } from "#lib/clock.ts";
+import { equal } from "#lib/equal.ts";
 import { Heap } from "#lib/heap.ts";
-import { type QueuedPod, type RetryOn, type SchedulerPlugin } from "./framework.ts";
+import { type ClusterChange, type QueuedPod, type SchedulerPlugin } from "./framework.ts";
 
 const initialBackoffMs = 1000;
 const maxBackoffMs = 10_000;
@@ -9,11 +10,20 @@ const maxBackoffMs = 10_000;
 const maxUnschedulableMs = 5 * 60_000;
 const sweepMs = 30_000;
 
-export interface ClusterChange {
-  readonly kind: RetryOn["kind"];
-  readonly change: RetryOn["change"];
-  readonly object: unknown;
-  readonly previous: unknown;
+export type Place = "active" | "backoff" | "unschedulable" | "trying";
+
+interface Entry extends QueuedPod {
+  place: Place;
+  /** When it may be tried again, once it backs off. */
+  until: number;
+  /** Decides between pods that came at the same time. */
+  order: number;
+  /** The last attempt ended with an error, not with a no. */
+  isError: boolean;
+  /** Changes that came while it was being tried; it may have been judged without them. */
+  missed: ClusterChange[];
+  /** The pod itself has changed meanwhile. */
+  isChanged: boolean;
 }
 
 /**
@@ -26,14 +36,16 @@ export interface ClusterChange {
 export class SchedulingQueue {
   readonly #clock: Clock;
   readonly #plugins: ReadonlyMap<string, SchedulerPlugin>;
-  readonly #active: Heap<QueuedPod>;
-  readonly #backoff = new Heap<QueuedPod & { until: number }>((a, b) => a.until < b.until);
-  readonly #unschedulable = new Map<string, QueuedPod>();
+  // The heaps keep what was deleted or moved until it surfaces.
+  readonly #active: Heap<Entry>;
+  readonly #backoff: Heap<Entry>;
+  readonly #unschedulable = new Set<Entry>();
+  readonly #trying = new Set<Entry>();
   /** Every pod that is in one of the three, or being tried. */
-  readonly #known = new Map<string, QueuedPod>();
-  readonly #where = new Map<string, "active" | "backoff" | "unschedulable" | "trying">();
-  /** Changes that came while a pod was being tried; it may have been judged without them. */
-  readonly #duringAttempt = new Map<string, ClusterChange[]>();
+  readonly #known = new Map<string, Entry>();
+  #order = 0;
+  /** A change may have helped pods that back off: as long as there is nothing else to do, and none is rejected, they need not wait. */
+  #canHurry = false;
   #wake: (() => void) | undefined;
   #stopTimer: (() => void) | undefined;
   #stopSweep: (() => void) | undefined;
@@ -41,39 +53,43 @@ export class SchedulingQueue {
   constructor(clock: Clock, plugins: readonly SchedulerPlugin[]) {
     this.#clock = clock;
     this.#plugins = new Map(plugins.map((plugin) => [plugin.name, plugin]));
-    const sort = plugins.find(({ queueSort }) => queueSort);
-    this.#active = new Heap((a, b) => sort?.queueSort?.(a, b) ?? a.queuedAt < b.queuedAt);
+    const sorter = plugins.find(({ queueSort }) => queueSort);
+    const goesFirst = (a: Entry, b: Entry): boolean => {
+      if (sorter?.queueSort?.(a, b)) return true;
+      return !sorter?.queueSort?.(b, a) && a.order < b.order;
+    };
+    this.#active = new Heap(goesFirst);
+    this.#backoff = new Heap((a, b) => a.until < b.until || (a.until === b.until && goesFirst(a, b)));
   }
 
   get sizes(): { readonly active: number; readonly backoff: number; readonly unschedulable: number } {
-    const count = (place: string): number => [...this.#where.values()].filter((where) => where === place).length;
-    return { active: count("active"), backoff: count("backoff"), unschedulable: this.#unschedulable.size };
+    const sizes = { active: 0, backoff: 0, unschedulable: 0, trying: 0 };
+    for (const { place } of this.#known.values()) sizes[place]++;
+    return sizes;
   }
 
   /** Where a pod stands, for those who ask why it is not placed. */
-  placeOf(key: string): "active" | "backoff" | "unschedulable" | "trying" | undefined {
-    return this.#where.get(key);
+  placeOf(key: string): Place | undefined {
+    return this.#known.get(key)?.place;
   }
 
   /** A new pod, or a new version of one that waits. */
   put(key: string, pod: Pod): void {
-    const known = this.#known.get(key);
-    if (!known) {
-      const now = this.#clock.now();
-      this.#activate({ pod, key, since: now, queuedAt: now, attempts: 0, rejectedBy: new Set() });
-      return;
-    }
-    const before = known.pod;
-    known.pod = pod;
-    if (this.#where.get(key) === "unschedulable" && before.spec !== pod.spec && mayHelp(before, pod))
-      this.#retry(known);
+    const entry = this.#known.get(key);
+    if (!entry) return this.#add(key, pod);
+    const mayHelp = isOtherwise(entry.pod, pod);
+    entry.pod = pod;
+    if (!mayHelp) return;
+    if (entry.place === "trying") entry.isChanged = true;
+    if (entry.place === "unschedulable") this.#retry(entry);
   }
 
   delete(key: string): void {
+    const entry = this.#known.get(key);
+    if (!entry) return;
     this.#known.delete(key);
-    this.#where.delete(key);
-    this.#unschedulable.delete(key);
-    this.#duringAttempt.delete(key);
+    this.#unschedulable.delete(entry);
+    this.#trying.delete(entry);
   }
 
   /** The next pod to try, once there is one. */
@@ -95,41 +111,58 @@ export class SchedulingQueue {
   }
 
   tryNext(): QueuedPod | undefined {
-    for (let queued = this.#active.pop(); queued; queued = this.#active.pop()) {
-      // The heaps keep what was deleted or moved until it surfaces.
-      if (this.#known.get(queued.key) !== queued || this.#where.get(queued.key) !== "active") continue;
-      this.#where.set(queued.key, "trying");
-      this.#duringAttempt.set(queued.key, []);
-      queued.attempts++;
-      return queued;
-    }
-    return undefined;
+    const entry = this.#take(this.#active, "active") ?? this.#hurried();
+    if (!entry) return undefined;
+    entry.place = "trying";
+    entry.attempts++;
+    this.#trying.add(entry);
+    return entry;
+  }
+
+  /** The pod has a node, if all goes well: changes can no longer help or hurt it. */
+  decided({ key }: QueuedPod): void {
+    const entry = this.#known.get(key);
+    if (entry) this.#trying.delete(entry);
   }
 
   /** No node fits: wait for a change that helps, unless one came meanwhile. */
-  rejected(queued: QueuedPod, rejectedBy: ReadonlySet<string>): void {
-    if (this.#known.get(queued.key) !== queued) return;
-    queued.rejectedBy = rejectedBy;
-    const missed = this.#duringAttempt.get(queued.key) ?? [];
-    this.#duringAttempt.delete(queued.key);
-    if (missed.some((change) => this.#canHelp(queued, change))) return this.#backOff(queued);
-    queued.queuedAt = this.#clock.now();
-    this.#where.set(queued.key, "unschedulable");
-    this.#unschedulable.set(queued.key, queued);
+  rejected({ key }: QueuedPod, rejectedBy: ReadonlySet<string>): void {
+    const entry = this.#ended(key);
+    if (!entry) return;
+    entry.rejectedBy = rejectedBy;
+    entry.rejections++;
+    entry.errors = 0;
+    entry.isError = false;
+    this.#canHurry = false;
+    const { missed, isChanged } = entry;
+    entry.missed = [];
+    entry.isChanged = false;
+    if (isChanged || missed.some((change) => this.#canHelp(entry, change))) {
+      this.#backOff(entry);
+      return;
+    }
+    entry.place = "unschedulable";
+    this.#unschedulable.add(entry);
     this.#stopSweep ??= this.#clock.after(sweepMs, () => this.#sweep());
   }
 
   /** Something went wrong that has nothing to do with the pod: try again after a while. */
-  failed(queued: QueuedPod): void {
-    this.#duringAttempt.delete(queued.key);
-    if (this.#known.get(queued.key) === queued) this.#backOff(queued);
+  failed({ key }: QueuedPod): void {
+    const entry = this.#ended(key);
+    if (!entry) return;
+    entry.rejectedBy = new Set();
+    entry.errors++;
+    entry.isError = true;
+    entry.missed = [];
+    entry.isChanged = false;
+    this.#backOff(entry);
   }
 
   /** Wakes the pods that this change can help. */
   changed(change: ClusterChange): void {
-    for (const changes of this.#duringAttempt.values()) changes.push(change);
-    for (const queued of [...this.#unschedulable.values()]) {
-      if (this.#canHelp(queued, change)) this.#retry(queued);
+    for (const entry of this.#trying) entry.missed.push(change);
+    for (const entry of [...this.#unschedulable]) {
+      if (this.#canHelp(entry, change)) this.#retry(entry);
     }
   }
 
@@ -138,53 +171,100 @@ export class SchedulingQueue {
     this.#stopSweep?.();
   }
 
-  #canHelp(queued: QueuedPod, change: ClusterChange): boolean {
+  #add(key: string, pod: Pod): void {
+    const entry: Entry = {
+      pod,
+      key,
+      queuedAt: this.#clock.now(),
+      attempts: 0,
+      rejections: 0,
+      errors: 0,
+      rejectedBy: new Set(),
+      place: "active",
+      until: 0,
+      order: this.#order++,
+      isError: false,
+      missed: [],
+      isChanged: false,
+    };
+    this.#known.set(key, entry);
+    this.#activate(entry);
+  }
+
+  /** The pod whose attempt is over, unless it was deleted meanwhile. */
+  #ended(key: string): Entry | undefined {
+    const entry = this.#known.get(key);
+    if (entry?.place !== "trying") return undefined;
+    this.#trying.delete(entry);
+    entry.queuedAt = this.#clock.now();
+    entry.order = this.#order++;
+    return entry;
+  }
+
+  #canHelp({ pod, rejectedBy }: Entry, change: ClusterChange): boolean {
     // No plugin rejected it: there was no node to try.
-    if (queued.rejectedBy.size === 0) return true;
-    for (const name of queued.rejectedBy) {
+    if (rejectedBy.size === 0) return change.kind === "Node" && change.change === "created";
+    for (const name of rejectedBy) {
       const hints = this.#plugins.get(name)?.retryOn;
-      const hint = hints?.find((each) => each.kind === change.kind && each.change === change.change);
-      if (hint && (hint.helps?.(queued.pod, change) ?? true)) return true;
+      if (change.kind === "Node" ? hints?.node?.(pod, change) : hints?.pod?.(pod, change)) return true;
     }
     return false;
   }
 
-  #retry(queued: QueuedPod): void {
-    this.#unschedulable.delete(queued.key);
-    if (this.#backoffEnd(queued) > this.#clock.now()) this.#backOff(queued);
-    else this.#activate(queued);
-  }
-
-  #activate(queued: QueuedPod): void {
-    queued.queuedAt = this.#clock.now();
-    this.#known.set(queued.key, queued);
-    this.#where.set(queued.key, "active");
-    this.#active.push(queued);
+  #retry(entry: Entry): void {
+    this.#unschedulable.delete(entry);
+    if (backoffEnd(entry) <= this.#clock.now()) return this.#activate(entry);
+    this.#backOff(entry);
+    this.#canHurry = true;
     this.#wake?.();
   }
 
-  #backOff(queued: QueuedPod): void {
-    this.#where.set(queued.key, "backoff");
-    this.#backoff.push(Object.assign(queued, { until: this.#backoffEnd(queued) }));
+  #activate(entry: Entry): void {
+    entry.place = "active";
+    this.#active.push(entry);
+    this.#wake?.();
+  }
+
+  #backOff(entry: Entry): void {
+    entry.place = "backoff";
+    entry.until = backoffEnd(entry);
+    this.#backoff.push(entry);
     this.#armTimer();
   }
 
-  #backoffEnd({ attempts, queuedAt }: QueuedPod): number {
-    return queuedAt + Math.min(initialBackoffMs * 2 ** Math.max(attempts - 1, 0), maxBackoffMs);
+  /** Nothing else is to be done: the first of those that back off need not wait, unless it is for an error. */
+  #hurried(): Entry | undefined {
+    const first = this.#canHurry ? this.#peek(this.#backoff, "backoff") : undefined;
+    return first && !first.isError ? this.#take(this.#backoff, "backoff") : undefined;
+  }
+
+  #take(heap: Heap<Entry>, place: Place): Entry | undefined {
+    return this.#peek(heap, place) && heap.pop();
+  }
+
+  /** The first that is still there. */
+  #peek(heap: Heap<Entry>, place: Place): Entry | undefined {
+    for (let first = heap.peek(); first; first = heap.peek()) {
+      if (first.place === place && this.#known.get(first.key) === first) return first;
+      heap.pop();
+    }
+    return undefined;
   }
 
   #armTimer(): void {
     this.#stopTimer?.();
-    const first = this.#backoff.peek();
-    this.#stopTimer =
-      first && this.#clock.after(Math.max(first.until - this.#clock.now(), 0), () => this.#flushBackoff());
+    const first = this.#peek(this.#backoff, "backoff");
+    const now = this.#clock.now();
+    this.#stopTimer = first && this.#clock.after(Math.max(first.until - now, 0), () => this.#flushBackoff());
   }
 
   #flushBackoff(): void {
     const now = this.#clock.now();
-    for (let first = this.#backoff.peek(); first && first.until <= now; first = this.#backoff.peek()) {
+    for (;;) {
+      const first = this.#peek(this.#backoff, "backoff");
+      if (!first || first.until > now) break;
       this.#backoff.pop();
-      if (this.#known.get(first.key) === first && this.#where.get(first.key) === "backoff") this.#activate(first);
+      this.#activate(first);
     }
     this.#armTimer();
   }
@@ -192,10 +272,16 @@ export class SchedulingQueue {
   #sweep(): void {
     this.#stopSweep = undefined;
     const tooOld = this.#clock.now() - maxUnschedulableMs;
-    for (const queued of [...this.#unschedulable.values()]) if (queued.queuedAt < tooOld) this.#retry(queued);
+    for (const entry of [...this.#unschedulable]) if (entry.queuedAt < tooOld) this.#retry(entry);
     if (this.#unschedulable.size > 0) this.#stopSweep = this.#clock.after(sweepMs, () => this.#sweep());
   }
 }
 
-/** Fewer gates, more tolerations, smaller requests: any change of what is scheduled by may help. */
-const mayHelp = (before: Pod, after: Pod): boolean => JSON.stringify(before.spec) !== JSON.stringify(after.spec);
+function backoffEnd({ queuedAt, errors, rejections }: Entry): number {
+  const failures = errors || rejections;
+  return queuedAt + Math.min(initialBackoffMs * 2 ** Math.max(failures - 1, 0), maxBackoffMs);
+}
+
+/** More tolerations, smaller requests, other labels: any change of what a pod is scheduled by may help. */
+const isOtherwise = (before: Pod, after: Pod): boolean =>
+  !equal(before.spec, after.spec) || !equal(before.metadata.labels, after.metadata.labels);

@@ -1,7 +1,11 @@
+import { type Container } from "#api/core/container.ts";
 import { type Pod } from "#api/core/pod.ts";
-import { containerTotal, podRequests } from "#api/core/pod-resources.ts";
-import { type ResourceList } from "#api/core/resource-list.ts";
+import { podRequests } from "#api/core/pod-resources.ts";
+import { type PodSpec } from "#api/core/pod-spec.ts";
+import { type ContainerStatus } from "#api/core/pod-status.ts";
+import { type ResourceList, raiseTo } from "#api/core/resource-list.ts";
 import { quantityMilliValue, quantityValue } from "#api/meta/quantity.ts";
+import { equal } from "#lib/equal.ts";
 
 /** Amounts that are compared on every node: plain numbers, the usual ones as fields. */
 export interface Resources {
@@ -25,55 +29,140 @@ export function resourcesOf(list: ResourceList | undefined): Resources {
   return result;
 }
 
+/** What becomes zero is forgotten, so that sums stay the same however they came about. */
 export function addResources(to: Resources, by: Resources, sign: 1 | -1): void {
   to.milliCpu += sign * by.milliCpu;
   to.memory += sign * by.memory;
   to.ephemeralStorage += sign * by.ephemeralStorage;
-  for (const [name, amount] of by.scalar) to.scalar.set(name, (to.scalar.get(name) ?? 0) + sign * amount);
+  for (const [name, amount] of by.scalar) {
+    const sum = (to.scalar.get(name) ?? 0) + sign * amount;
+    if (sum === 0) to.scalar.delete(name);
+    else to.scalar.set(name, sum);
+  }
+}
+
+/** Whether one asks for less of anything than the other. */
+export function isLess(a: PodRequest, b: PodRequest): boolean {
+  const [left, right] = [a.requests, b.requests];
+  if (left.milliCpu < right.milliCpu || left.memory < right.memory) return true;
+  if (left.ephemeralStorage < right.ephemeralStorage) return true;
+  return right.scalar.entries().some(([name, amount]) => (left.scalar.get(name) ?? 0) < amount);
 }
 
 /** What a pod asks for; and for scoring, what it is counted with when it asks for nothing. */
 export interface PodRequest {
+  /** The same for the same amounts, as long as they are remembered. */
+  readonly id: number;
   readonly requests: Resources;
   readonly nonZero: { readonly milliCpu: number; readonly memory: number };
 }
 
 /** A container without a request is counted with these, so that empty pods still spread. */
-const defaultMilliCpu = 100;
-const defaultMemory = 200 * 1024 * 1024;
+const defaultRequests = { cpu: "100m", memory: String(200 * 1024 * 1024) };
 
 /** Pods from one template ask for the same: worked out once for each text of it. */
 const known = new Map<string, PodRequest>();
+const maxKnown = 10_000;
+let nextId = 1;
 
-export function requestOf(pod: Pod): PodRequest {
-  const { containers, initContainers, overhead, resources } = pod.spec;
-  const key = JSON.stringify([
-    containers.map((c) => c.resources?.requests),
-    initContainers?.map((c) => [c.resources?.requests, c.restartPolicy]),
+type Asking = Pick<PodSpec, "containers" | "initContainers" | "overhead" | "resources">;
+
+/** Versions of one pod share their parts. */
+const byContainers = new WeakMap<readonly Container[], Remembered>();
+interface Remembered {
+  readonly initContainers: PodSpec["initContainers"] | undefined;
+  readonly overhead: PodSpec["overhead"] | undefined;
+  readonly resources: PodSpec["resources"] | undefined;
+  readonly request: PodRequest;
+}
+
+/** What a pod without a node asks for. */
+export function requestOf({ spec }: Pod): PodRequest {
+  const { containers, initContainers, overhead, resources } = spec;
+  const last = byContainers.get(containers);
+  if (last && last.initContainers === initContainers && last.overhead === overhead && last.resources === resources) {
+    return last.request;
+  }
+  const request = requestFor(spec);
+  byContainers.set(containers, { initContainers, overhead, resources, request });
+  return request;
+}
+
+/** What a pod holds on its node: until a resize is done, the larger of what it had and what it asks for. */
+export function placedRequestOf(pod: Pod): PodRequest {
+  const { spec, status } = pod;
+  const statuses = [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])];
+  const isResized = statuses.some(({ name, resources, allocatedResources }) => {
+    if (!resources) return false;
+    const requests = requestsOf(spec, name);
+    return !equal(resources.requests, requests) || !equal(allocatedResources ?? requests, requests);
+  });
+  const podLevel = status?.resources && !equal(status.resources.requests, spec.resources?.requests);
+  if (!isResized && !podLevel) return requestOf(pod);
+  return requestFor(effectiveSpec(pod, new Map(statuses.map((each) => [each.name, each]))));
+}
+
+const requestsOf = ({ containers, initContainers }: PodSpec, name: string): ResourceList | undefined =>
+  (containers.find((each) => each.name === name) ?? initContainers?.find((each) => each.name === name))?.resources
+    .requests;
+
+function effectiveSpec({ spec, status }: Pod, statuses: ReadonlyMap<string, ContainerStatus>): Asking {
+  const isInfeasible = status?.conditions?.some(
+    ({ type, reason }) => type === "PodResizePending" && reason === "Infeasible",
+  );
+  const effective = (wanted: ResourceList | undefined, ...held: (ResourceList | undefined)[]): ResourceList => {
+    const result: ResourceList = isInfeasible ? {} : { ...wanted };
+    for (const list of held) raiseTo(result, list ?? {});
+    return result;
+  };
+  const withEffective = (container: Container): Container => {
+    const { resources, allocatedResources } = statuses.get(container.name) ?? {};
+    if (!resources) return container;
+    const requests = effective(container.resources.requests, resources.requests, allocatedResources);
+    return { ...container, resources: { ...container.resources, requests } };
+  };
+  const { initContainers, overhead, resources } = spec;
+  const podLevel = status?.resources
+    ? effective(resources?.requests, status.resources.requests, status.allocatedResources)
+    : resources?.requests;
+  return {
+    containers: spec.containers.map(withEffective),
+    ...(initContainers
+      ? { initContainers: initContainers.map((each) => (each.restartPolicy === "Always" ? withEffective(each) : each)) }
+      : {}),
+    ...(overhead ? { overhead } : {}),
+    ...(resources ? { resources: { ...resources, ...(podLevel ? { requests: podLevel } : {}) } } : {}),
+  };
+}
+
+function requestFor(asking: Asking): PodRequest {
+  const { containers, initContainers, overhead, resources } = asking;
+  const text = JSON.stringify([
+    containers.map((container) => container.resources.requests),
+    initContainers?.map((container) => [container.resources.requests, container.restartPolicy]),
     overhead,
-    resources,
+    resources?.requests,
   ]);
-  let request = known.get(key);
+  let request = known.get(text);
   if (!request) {
-    request = computeRequest(pod);
-    if (known.size > 10_000) known.clear();
-    known.set(key, request);
+    if (known.size >= maxKnown) known.clear();
+    request = computeRequest(asking);
+    known.set(text, request);
   }
   return request;
 }
 
-function computeRequest({ spec }: Pod): PodRequest {
-  const requests = resourcesOf(podRequests(spec));
+function computeRequest(asking: Asking): PodRequest {
   const counted = {
-    ...spec,
-    containers: spec.containers.map((container) => ({
-      ...container,
-      resources: {
-        ...container.resources,
-        requests: { cpu: `${defaultMilliCpu}m`, memory: String(defaultMemory), ...container.resources?.requests },
-      },
-    })),
+    ...asking,
+    containers: asking.containers.map(withDefaults),
+    ...(asking.initContainers ? { initContainers: asking.initContainers.map(withDefaults) } : {}),
   };
-  const nonZero = resourcesOf(spec.resources?.requests ? podRequests(spec) : containerTotal(counted, "requests"));
-  return { requests, nonZero: { milliCpu: nonZero.milliCpu, memory: nonZero.memory } };
+  const { milliCpu, memory } = resourcesOf(podRequests(counted));
+  return { id: nextId++, requests: resourcesOf(podRequests(asking)), nonZero: { milliCpu, memory } };
 }
+
+const withDefaults = (container: Container): Container => ({
+  ...container,
+  resources: { ...container.resources, requests: { ...defaultRequests, ...container.resources.requests } },
+});

@@ -1,20 +1,23 @@
 import { Node } from "#api/core/node.ts";
 import { Pod } from "#api/core/pod.ts";
-import { withCondition } from "#api/meta/condition.ts";
 import { isConflict, isNotFound } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
 import { type EventRecorder } from "#client/events.ts";
-import { type Clock, timestamp } from "#lib/clock.ts";
+import { type Clock } from "#lib/clock.ts";
+import { equal } from "#lib/equal.ts";
 import { type Log } from "#lib/log.ts";
 import { type Random } from "#lib/random.ts";
 import { isAbort } from "#lib/tasks.ts";
 import { type Change, type Informers } from "#runtime/informer.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
 import { currentTrace, parseTraceparent } from "#trace/trace.ts";
-import { Decider, explainRejections } from "./decide.ts";
+import { bindPod } from "./bind.ts";
+import { Decider, type NoPlacement, type Placement } from "./decide.ts";
+import { type Rejections } from "./explain.ts";
 import { type Profile, type QueuedPod } from "./framework.ts";
 import { defaultProfile } from "./profiles.ts";
 import { SchedulingQueue } from "./queue.ts";
+import { reportNotScheduled } from "./report.ts";
 import { isFinished, Snapshot } from "./snapshot.ts";
 import { Verdicts } from "./verdicts.ts";
 
@@ -30,8 +33,8 @@ export interface SchedulerDeps {
   readonly verdicts?: Verdicts;
 }
 
-/** Binds under way at once: the next decision does not wait for the last write. */
-const maxBinding = 128;
+/** Writes under way at once: the next decision does not wait for the last write. */
+const maxWriting = 128;
 
 /** Places pods until the signal: pop, decide, assume, bind. */
 export async function runScheduler(deps: SchedulerDeps, signal: AbortSignal): Promise<void> {
@@ -52,9 +55,7 @@ class Scheduler {
   /** Pods counted on a node by our own decision and not yet seen there. */
   readonly #assumed = new Set<string>();
   readonly #traces = new Map<string, string>();
-  readonly #stops: (() => void)[] = [];
-  #binding = 0;
-  #bindingDone: (() => void) | undefined;
+  readonly #writing = new Set<Promise<void>>();
 
   constructor(deps: SchedulerDeps, signal: AbortSignal) {
     this.#deps = deps;
@@ -66,44 +67,44 @@ class Scheduler {
   }
 
   async run(): Promise<void> {
-    this.#stops.push(this.#deps.informers.of(Node).subscribe((change) => this.#onNode(change)));
-    this.#stops.push(this.#deps.informers.of(Pod).subscribe((change) => this.#onPod(change)));
+    const { informers } = this.#deps;
+    const stopNodes = informers.of(Node).subscribe((change) => this.#onNode(change));
+    const stopPods = informers.of(Pod).subscribe((change) => this.#onPod(change));
     try {
       for (;;) {
-        const queued = await this.#queue.next(this.#signal);
-        this.#schedule(queued);
-        while (this.#binding >= maxBinding) await new Promise<void>((resolve) => (this.#bindingDone = resolve));
+        this.#schedule(await this.#queue.next(this.#signal));
+        while (this.#writing.size >= maxWriting) await Promise.race(this.#writing);
       }
     } catch (error) {
       if (!isAbort(error, this.#signal)) throw error;
     } finally {
-      for (const stop of this.#stops) stop();
+      stopNodes();
+      stopPods();
       this.#queue.close();
+      await Promise.all(this.#writing);
     }
   }
 
   #onNode(change: Change<Node>): void {
-    const name = change.object.metadata.name ?? "";
+    const { object } = change;
+    const name = object.metadata.name ?? "";
     if (change.type === "delete") {
       this.#snapshot.removeNode(name);
-      this.#queue.changed({ kind: "Node", change: "deleted", object: change.object, previous: undefined });
+      this.#queue.changed({ kind: "Node", change: "deleted", object, previous: undefined, info: undefined });
       return;
     }
-    const { object, previous } = change;
+    const { previous } = change;
     if (previous && sameForScheduling(object, previous)) return;
     this.#snapshot.setNode(object);
-    this.#queue.changed({ kind: "Node", change: previous ? "updated" : "created", object, previous });
+    const info = this.#snapshot.get(name);
+    this.#queue.changed({ kind: "Node", change: previous ? "updated" : "created", object, previous, info });
   }
 
   #onPod(change: Change<Pod>): void {
     const pod = change.object;
     const key = keyOf(pod);
-    if (change.type === "delete") {
-      this.#forget(key);
-      if (pod.spec.nodeName) this.#queue.changed({ kind: "Pod", change: "deleted", object: pod, previous: undefined });
-      return;
-    }
-    if (pod.spec.nodeName) return this.#onPlacedPod(key, pod, change.previous);
+    if (change.type === "delete") return this.#forget(key, pod);
+    if (pod.spec.nodeName) return this.#onPlacedPod(key, pod);
     if (this.#assumed.has(key) || !this.#isOurs(pod)) return;
     const waits = this.#profile.plugins.some((plugin) => plugin.preEnqueue?.(pod) !== undefined);
     if (waits || isFinished(pod) || pod.metadata.deletionTimestamp) return this.#queue.delete(key);
@@ -111,27 +112,32 @@ class Scheduler {
     this.#queue.put(key, pod);
   }
 
-  #onPlacedPod(key: string, pod: Pod, previous: Pod | undefined): void {
+  #onPlacedPod(key: string, pod: Pod): void {
     this.#assumed.delete(key);
     this.#queue.delete(key);
     this.#traces.delete(key);
-    this.#snapshot.setPod(key, pod);
-    const ended = previous && isFinished(pod) && !isFinished(previous);
-    if (ended) this.#queue.changed({ kind: "Pod", change: "deleted", object: pod, previous });
+    if (this.#snapshot.setPod(key, pod)) this.#onRoom(pod, isFinished(pod) ? "deleted" : "updated");
   }
 
-  #forget(key: string): void {
+  /** The pod is gone, or no longer ours to place. */
+  #forget(key: string, pod: Pod): void {
     this.#assumed.delete(key);
-    this.#snapshot.removePod(key);
     this.#queue.delete(key);
     this.#traces.delete(key);
+    const counted = this.#snapshot.podOf(key) ?? pod;
+    if (this.#snapshot.removePod(key)) this.#onRoom(counted, "deleted");
+  }
+
+  /** A pod has left something of its node to others. */
+  #onRoom(pod: Pod, change: "updated" | "deleted"): void {
+    this.#queue.changed({ kind: "Pod", change, object: pod, info: this.#snapshot.get(pod.spec.nodeName ?? "") });
   }
 
   #isOurs({ spec }: Pod): boolean {
     return (spec.schedulerName || "default-scheduler") === this.#profile.schedulerName;
   }
 
-  /** Decides now; the write goes on beside the next decision. */
+  /** Decides now; what is written about it goes on beside the next decision. */
   #schedule(queued: QueuedPod): void {
     const { pod, key } = queued;
     const span = this.#deps.recorder.startSpan({
@@ -141,116 +147,92 @@ class Scheduler {
       parent: parseTraceparent(this.#traces.get(key)),
     });
     const decision = this.#decider.decide(pod);
-    const { evaluated } = decision;
-    const base = { at: this.#deps.clock.now(), attempt: queued.attempts, evaluated };
-    if (decision.node === undefined) {
-      const message = explainRejections(decision.rejections, this.#snapshot.nodes.length);
-      this.#verdicts.add(key, {
-        ...base,
-        node: undefined,
-        score: 0,
-        feasible: 0,
-        rejections: decision.rejections,
-        message,
-      });
-      span.end({ facts: { node: "", message, evaluated } });
-      this.#queue.rejected(queued, new Set([...decision.rejections.values()].map(({ plugin }) => plugin)));
-      this.#start(() => currentTrace.run(span.trace, () => this.#reportUnschedulable(pod, message)));
+    const { node, evaluated } = decision;
+    if (node === undefined) {
+      span.end({ facts: { node: "", message: decision.message, evaluated } });
+      this.#reject(queued, decision);
+      this.#start(() => currentTrace.run(span.trace, () => this.#report(pod, "Unschedulable", decision.message)));
       return;
     }
-    const { node, score, feasible } = decision;
-    this.#verdicts.add(key, { ...base, node, score, feasible, rejections: new Map(), message: `placed on ${node}` });
-    this.#assumed.add(key);
-    this.#snapshot.setPod(key, { ...pod, spec: { ...pod.spec, nodeName: node } });
+    this.#assume(queued, decision);
     this.#start(() =>
       currentTrace.run(span.trace, async () => {
         await this.#bind(queued, node);
-        span.end({ facts: { node, score, feasible, evaluated } });
+        span.end({ facts: { node, score: decision.score, feasible: decision.feasible, evaluated } });
       }),
     );
   }
 
+  #reject(queued: QueuedPod, { rejections, rejectedBy, evaluated, message }: NoPlacement): void {
+    const base = { at: this.#deps.clock.now(), attempt: queued.attempts, evaluated };
+    this.#verdicts.add(queued.key, { ...base, node: undefined, score: 0, feasible: 0, rejections, message });
+    this.#queue.rejected(queued, rejectedBy);
+  }
+
+  #assume(queued: QueuedPod, { node, score, feasible, evaluated }: Placement): void {
+    const { pod, key, attempts: attempt } = queued;
+    const message = `placed on ${node}`;
+    const at = this.#deps.clock.now();
+    this.#verdicts.add(key, { at, attempt, evaluated, node, score, feasible, rejections: noRejections, message });
+    this.#queue.decided(queued);
+    this.#assumed.add(key);
+    this.#snapshot.setPod(key, { ...pod, spec: { ...pod.spec, nodeName: node } });
+  }
+
   #start(task: () => Promise<void>): void {
-    this.#binding++;
-    void task()
+    const running = task()
       .catch((error: unknown) => {
         if (!isAbort(error, this.#signal)) this.#deps.log.error("a scheduling task failed", { error });
       })
-      .finally(() => {
-        this.#binding--;
-        this.#bindingDone?.();
-        this.#bindingDone = undefined;
-      });
+      .finally(() => this.#writing.delete(running));
+    this.#writing.add(running);
   }
 
-  async #bind(queued: QueuedPod, nodeName: string): Promise<void> {
+  async #bind(queued: QueuedPod, node: string): Promise<void> {
     const { pod } = queued;
-    const { plugins } = this.#profile;
-    try {
-      for (const plugin of plugins) plugin.reserve?.(pod, nodeName);
-      for (const plugin of plugins) await plugin.permit?.(pod, nodeName, this.#signal);
-      for (const plugin of plugins) await plugin.preBind?.(pod, nodeName, this.#signal);
-      for (const plugin of plugins) if (await plugin.bind?.(pod, nodeName, this.#signal)) break;
-      for (const plugin of plugins) plugin.postBind?.(pod, nodeName);
-      const { namespace, name } = pod.metadata;
-      this.#deps.events.event(pod, "Normal", "Scheduled", `Successfully assigned ${namespace}/${name} to ${nodeName}`);
-    } catch (error) {
-      for (const plugin of plugins.toReversed()) plugin.unreserve?.(pod, nodeName);
-      this.#takeBack(queued, error);
-    }
+    const failure = await bindPod(this.#profile.plugins, { pod, node, signal: this.#signal });
+    if (failure) return await this.#takeBack(queued, failure);
+    const { namespace, name } = pod.metadata;
+    this.#deps.events.event(pod, "Normal", "Scheduled", `Successfully assigned ${namespace}/${name} to ${node}`);
   }
 
   /** The pod is not on the node after all. */
-  #takeBack(queued: QueuedPod, error: unknown): void {
+  async #takeBack(queued: QueuedPod, failure: Error): Promise<void> {
     const { key, pod } = queued;
-    const seen = this.#deps.informers.of(Pod).get({ namespace: pod.metadata.namespace, name: pod.metadata.name ?? "" });
-    this.#assumed.delete(key);
-    if (isNotFound(error) || !seen) return this.#forget(key);
-    if (seen.spec.nodeName) return this.#onPlacedPod(key, seen, undefined);
-    this.#snapshot.removePod(key);
-    if (!isAbort(error, this.#signal) && !isConflict(error)) {
-      this.#deps.log.warn("binding failed, trying again", { pod: key, error: String(error) });
-      this.#deps.events.event(pod, "Warning", "FailedScheduling", `binding rejected: ${String(error)}`);
-    }
+    // Seen on a node or deleted meanwhile: that is taken care of.
+    if (!this.#assumed.delete(key) || this.#signal.aborted) return;
+    const { namespace, name = "" } = pod.metadata;
+    const seen = this.#deps.informers.of(Pod).get({ namespace, name });
+    const isThere = seen && seen.metadata.uid === pod.metadata.uid && !seen.metadata.deletionTimestamp;
+    if (!isThere) return this.#forget(key, pod);
+    const assumed = this.#snapshot.podOf(key);
+    this.#queue.put(key, seen);
     this.#queue.failed(queued);
+    if (assumed && this.#snapshot.removePod(key)) this.#onRoom(assumed, "deleted");
+    // Somebody was faster, and we shall see it soon.
+    if (isConflict(failure.cause) || isNotFound(failure.cause)) return;
+    this.#deps.log.warn("binding failed, trying again", { pod: key, error: failure.message });
+    await this.#report(seen, "SchedulerError", failure.message);
   }
 
-  async #reportUnschedulable(pod: Pod, message: string): Promise<void> {
-    const now = timestamp(this.#deps.clock.now());
-    this.#deps.events.event(pod, "Warning", "FailedScheduling", message);
-    const known = pod.status?.conditions?.find(({ type }) => type === "PodScheduled");
-    if (known?.status === "False" && known.reason === "Unschedulable" && known.message === message) return;
-    const condition = {
-      type: "PodScheduled",
-      status: "False" as const,
-      reason: "Unschedulable",
-      message,
-      lastTransitionTime: known?.status === "False" ? (known.lastTransitionTime ?? now) : now,
-      observedGeneration: pod.metadata.generation ?? 0,
-    };
-    const conditions = withCondition(pod.status?.conditions, condition);
-    const patch = { type: "strategic", body: { metadata: { uid: pod.metadata.uid }, status: { conditions } } } as const;
-    try {
-      await this.#deps.client.patch(Pod, pod, patch, { subresource: "status", signal: this.#signal });
-    } catch (error) {
-      if (!isNotFound(error) && !isConflict(error)) throw error;
-    }
+  async #report(pod: Pod, reason: string, message: string): Promise<void> {
+    await reportNotScheduled(this.#deps, { pod, reason, message, signal: this.#signal });
   }
 }
+
+const noRejections: Rejections = new Map();
 
 const keyOf = ({ metadata }: Pod): string => `${metadata.namespace}/${metadata.name}/${metadata.uid}`;
 
 /** Heartbeats change nothing that pods are placed by. */
 function sameForScheduling(a: Node, b: Node): boolean {
-  const parts = ({ metadata, spec, status }: Node) =>
-    JSON.stringify([
-      metadata.labels,
-      metadata.annotations,
-      spec,
-      status?.allocatable,
-      status?.images?.length,
-      conditionsOf(status),
-    ]);
-  return parts(a) === parts(b);
+  return (
+    equal(a.metadata.labels, b.metadata.labels) &&
+    equal(a.metadata.annotations, b.metadata.annotations) &&
+    equal(a.spec, b.spec) &&
+    equal(a.status?.allocatable, b.status?.allocatable) &&
+    equal(a.status?.images, b.status?.images) &&
+    equal(conditionsOf(a), conditionsOf(b))
+  );
 }
-const conditionsOf = (status: Node["status"]) => status?.conditions?.map(({ type, status: value }) => [type, value]);
+const conditionsOf = ({ status }: Node) => status?.conditions?.map(({ type, status: value }) => [type, value]);

@@ -1,10 +1,22 @@
 import { type Node } from "#api/core/node.ts";
 import { type Pod } from "#api/core/pod.ts";
-import { addResources, noResources, type PodRequest, type Resources, requestOf, resourcesOf } from "./resources.ts";
+import { isSidecar } from "#api/core/pod-resources.ts";
+import { quantityValue } from "#api/meta/quantity.ts";
+import {
+  addResources,
+  isLess,
+  noResources,
+  type PodRequest,
+  placedRequestOf,
+  type Resources,
+  resourcesOf,
+} from "./resources.ts";
 
 /** A node with its pods, as scheduling sees it. Sums are kept, not recomputed. */
 export interface NodeInfo {
   readonly name: string;
+  /** Where arrays over all nodes have it. Given to another node once this one is gone. */
+  readonly slot: number;
   /** undefined while only pods of it are known. */
   node: Node | undefined;
   readonly pods: Map<string, Pod>;
@@ -16,23 +28,36 @@ export interface NodeInfo {
   readonly ports: Map<string, number>;
   /** Image name → bytes. */
   images: ReadonlyMap<string, number>;
-  /** Changes with every change of the node or its pods: what was worked out for an older one no longer holds. */
+  /** Changes with every change of the node or its pods, and is never the same for two: what was worked out for an older one no longer holds. */
   version: number;
+}
+
+/** A pod where it is counted, with what was counted. */
+interface Placed {
+  readonly info: NodeInfo;
+  readonly request: PodRequest;
+  readonly ports: readonly string[];
 }
 
 /** All nodes and their pods, including pods that are assumed on a node and not yet seen there. Updated, never rebuilt. */
 export class Snapshot {
   readonly #nodes = new Map<string, NodeInfo>();
-  /** Where each pod is counted. */
-  readonly #placed = new Map<string, { info: NodeInfo; pod: Pod; request: PodRequest }>();
+  readonly #placed = new Map<string, Placed>();
   readonly #imageNodes = new Map<string, number>();
+  readonly #freeSlots: number[] = [];
+  #slots = 0;
   #list: NodeInfo[] | undefined;
   #version = 0;
 
-  /** Nodes that exist, in the order in which they came. */
+  /** Nodes that exist, in the order in which they came. The same array until a node comes or goes. */
   get nodes(): readonly NodeInfo[] {
     this.#list ??= [...this.#nodes.values()].filter(({ node }) => node !== undefined);
     return this.#list;
+  }
+
+  /** Every slot of a node is below this. */
+  get slots(): number {
+    return this.#slots;
   }
 
   /** On how many nodes an image is. */
@@ -44,13 +69,19 @@ export class Snapshot {
     return this.#nodes.get(name);
   }
 
+  /** A pod as it is counted. */
+  podOf(key: string): Pod | undefined {
+    return this.#placed.get(key)?.info.pods.get(key);
+  }
+
   setNode(node: Node): void {
     const info = this.#infoOf(node.metadata.name ?? "");
     if (!info.node) this.#list = undefined;
     this.#countImages(info, -1);
     info.node = node;
-    info.allocatable = resourcesOf(node.status?.allocatable);
-    info.allowedPods = Number(node.status?.allocatable?.["pods"] ?? 0);
+    const { allocatable } = node.status ?? {};
+    info.allocatable = resourcesOf(allocatable);
+    info.allowedPods = quantityValue(allocatable?.pods ?? "0");
     info.images = imagesOf(node);
     this.#countImages(info, 1);
     info.version = ++this.#version;
@@ -58,61 +89,67 @@ export class Snapshot {
 
   removeNode(name: string): void {
     const info = this.#nodes.get(name);
-    if (!info) return;
+    if (!info?.node) return;
     this.#countImages(info, -1);
     info.node = undefined;
     info.images = new Map();
     info.version = ++this.#version;
     this.#list = undefined;
-    if (info.pods.size === 0) this.#nodes.delete(name);
+    this.#dropIfEmpty(info);
   }
 
-  /** Counts a pod on the node that it names, wherever it was counted before. */
-  setPod(key: string, pod: Pod): void {
+  /** Counts a pod on the node that it names, wherever it was counted before. True if that leaves more for others. */
+  setPod(key: string, pod: Pod): boolean {
     const nodeName = pod.spec.nodeName ?? "";
-    const placed = this.#placed.get(key);
-    if (placed && placed.info.name === nodeName && samePlace(placed.pod, pod)) {
-      placed.info.pods.set(key, pod);
-      this.#placed.set(key, { ...placed, pod });
-      return;
+    const before = this.#placed.get(key);
+    if (!nodeName || isFinished(pod)) return this.removePod(key);
+    const request = placedRequestOf(pod);
+    if (before && before.info.name === nodeName && before.request === request) {
+      before.info.pods.set(key, pod);
+      return false;
     }
-    this.removePod(key);
-    if (!nodeName || isFinished(pod)) return;
+    if (before) this.#remove(key, before);
     const info = this.#infoOf(nodeName);
-    const request = requestOf(pod);
-    this.#placed.set(key, { info, pod, request });
+    const placed = { info, request, ports: [...hostPorts(pod)] };
+    this.#placed.set(key, placed);
     info.pods.set(key, pod);
-    this.#count(info, { pod, request, sign: 1 });
+    this.#count(placed, 1);
+    if (!before) return false;
+    if (before.info !== info) this.#dropIfEmpty(before.info);
+    return before.info !== info || isLess(request, before.request);
   }
 
-  removePod(key: string): void {
+  /** True if it was counted. */
+  removePod(key: string): boolean {
     const placed = this.#placed.get(key);
-    if (!placed) return;
-    const { info, pod, request } = placed;
-    this.#placed.delete(key);
-    info.pods.delete(key);
-    this.#count(info, { pod, request, sign: -1 });
-    if (!info.node && info.pods.size === 0) this.#nodes.delete(info.name);
+    if (!placed) return false;
+    this.#remove(key, placed);
+    this.#dropIfEmpty(placed.info);
+    return true;
   }
 
-  #count(info: NodeInfo, { pod, request, sign }: { pod: Pod; request: PodRequest; sign: 1 | -1 }): void {
+  #remove(key: string, placed: Placed): void {
+    this.#placed.delete(key);
+    placed.info.pods.delete(key);
+    this.#count(placed, -1);
+  }
+
+  #dropIfEmpty(info: NodeInfo): void {
+    if (info.node || info.pods.size > 0) return;
+    this.#nodes.delete(info.name);
+    this.#freeSlots.push(info.slot);
+  }
+
+  #count({ info, request, ports }: Placed, sign: 1 | -1): void {
     addResources(info.requested, request.requests, sign);
     info.nonZero.milliCpu += sign * request.nonZero.milliCpu;
     info.nonZero.memory += sign * request.nonZero.memory;
-    for (const port of hostPorts(pod)) {
-      const left = (info.ports.get(port) ?? 0) + sign;
-      if (left > 0) info.ports.set(port, left);
-      else info.ports.delete(port);
-    }
+    for (const port of ports) addCount(info.ports, port, sign);
     info.version = ++this.#version;
   }
 
   #countImages({ images }: NodeInfo, sign: 1 | -1): void {
-    for (const name of images.keys()) {
-      const left = (this.#imageNodes.get(name) ?? 0) + sign;
-      if (left > 0) this.#imageNodes.set(name, left);
-      else this.#imageNodes.delete(name);
-    }
+    for (const name of images.keys()) addCount(this.#imageNodes, name, sign);
   }
 
   #infoOf(name: string): NodeInfo {
@@ -120,6 +157,7 @@ export class Snapshot {
     if (!info) {
       info = {
         name,
+        slot: this.#freeSlots.pop() ?? this.#slots++,
         node: undefined,
         pods: new Map(),
         allocatable: noResources(),
@@ -138,13 +176,15 @@ export class Snapshot {
 
 export const isFinished = ({ status }: Pod): boolean => status?.phase === "Succeeded" || status?.phase === "Failed";
 
-/** Status changes of a placed pod do not move it: only what is counted matters. */
-const samePlace = (a: Pod, b: Pod): boolean =>
-  isFinished(a) === isFinished(b) && a.spec.containers === b.spec.containers;
+function addCount(counts: Map<string, number>, key: string, sign: 1 | -1): void {
+  const left = (counts.get(key) ?? 0) + sign;
+  if (left > 0) counts.set(key, left);
+  else counts.delete(key);
+}
 
-/** `TCP 0.0.0.0 80` for every host port that the pod takes. */
-export function* hostPorts({ spec }: Pod): Iterable<string> {
-  for (const container of [...(spec.initContainers ?? []), ...spec.containers]) {
+/** `TCP 0.0.0.0 80` for every host port that the pod takes for as long as it runs. */
+export function* hostPorts({ spec }: Pod): Generator<string> {
+  for (const container of [...(spec.initContainers?.filter(isSidecar) ?? []), ...spec.containers]) {
     for (const { hostPort, hostIP, protocol } of container.ports ?? []) {
       if (hostPort) yield `${protocol ?? "TCP"} ${hostIP || "0.0.0.0"} ${hostPort}`;
     }

@@ -1,5 +1,5 @@
 import { type VerdictsAnswer } from "#trace/answers.ts";
-import { type Rejection } from "./framework.ts";
+import { type Rejections } from "./explain.ts";
 
 /** One attempt to place a pod: what `orlop why` shows. */
 export interface Attempt {
@@ -11,30 +11,50 @@ export interface Attempt {
   readonly evaluated: number;
   readonly feasible: number;
   /** Node → which plugin refused it and why. Shared between attempts of pods that are alike. */
-  readonly rejections: ReadonlyMap<string, Rejection & { plugin: string }>;
+  readonly rejections: Rejections;
   readonly message: string;
 }
 
-const keptPods = 5000;
 const keptAttempts = 3;
+
+interface Limits {
+  readonly pods: number;
+  /** Rejections of single nodes, over all pods: what takes the room. */
+  readonly rejections: number;
+}
 
 /** The last attempts of the last pods. */
 export class Verdicts {
-  readonly #byPod = new Map<string, Attempt[]>();
+  readonly #byPod = new Map<string, readonly Attempt[]>();
+  readonly #limits: Limits;
+  #rejections = 0;
+
+  constructor(limits: Limits = { pods: 5000, rejections: 250_000 }) {
+    this.#limits = limits;
+  }
 
   add(key: string, attempt: Attempt): void {
-    const kept = this.#byPod.get(key) ?? [];
+    const before = this.#byPod.get(key) ?? [];
+    const after = [...before.slice(1 - keptAttempts), attempt];
     this.#byPod.delete(key);
-    this.#byPod.set(key, [...kept.slice(1 - keptAttempts), attempt]);
-    if (this.#byPod.size <= keptPods) return;
-    const [oldest] = this.#byPod.keys();
-    if (oldest !== undefined) this.#byPod.delete(oldest);
+    this.#byPod.set(key, after);
+    this.#rejections += sizeOf(after) - sizeOf(before);
+    for (const [oldest, attempts] of this.#byPod) {
+      const isFull = this.#byPod.size > this.#limits.pods || this.#rejections > this.#limits.rejections;
+      if (!isFull || oldest === key) break;
+      this.#byPod.delete(oldest);
+      this.#rejections -= sizeOf(attempts);
+    }
   }
+
   /** Oldest first. */
   of(key: string): readonly Attempt[] {
     return this.#byPod.get(key) ?? [];
   }
 }
+
+const sizeOf = (attempts: readonly Attempt[]): number =>
+  attempts.reduce((sum, { rejections }) => sum + rejections.size, 0);
 
 /** The attempts as they are told to others. */
 export const renderVerdicts = (attempts: readonly Attempt[]): VerdictsAnswer => ({

@@ -39,7 +39,7 @@ export function containerTotal({ containers, initContainers = [] }: Containers, 
 export const isPodLevelResource = (name: string): boolean => name === "cpu" || name === "memory" || isHugePages(name);
 
 /** What the scheduler sets aside for a pod: its own requests before those of its containers, and the overhead. */
-export function podRequests(spec: PodSpec): ResourceList {
+export function podRequests(spec: Pick<PodSpec, "resources" | "overhead"> & Containers): ResourceList {
   const total = containerTotal(spec, "requests");
   const requests = spec.resources?.requests;
   for (const name in requests) if (isPodLevelResource(name)) total[name] = requests[name] ?? "0";

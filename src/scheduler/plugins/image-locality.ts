@@ -1,3 +1,4 @@
+import { type Pod } from "#api/core/pod.ts";
 import { type SchedulerPlugin } from "../framework.ts";
 import { maxScore } from "../normalize.ts";
 import { type Snapshot } from "../snapshot.ts";
@@ -8,6 +9,7 @@ const maxBytesPerContainer = 1000 * mebibyte;
 
 interface Wanted {
   readonly images: readonly string[];
+  readonly containers: number;
   readonly snapshot: Snapshot;
 }
 
@@ -16,23 +18,39 @@ export const imageLocality: SchedulerPlugin = {
   name: "ImageLocality",
   weight: 1,
 
-  preScore(pod, snapshot): Wanted {
-    const images = [...(pod.spec.initContainers ?? []), ...pod.spec.containers].map(({ image }) =>
-      fullName(image ?? ""),
-    );
-    return { images, snapshot };
+  looksAt: (pod) => [containersOf(pod), imagesOf(pod)],
+
+  /** On how many of how many nodes each image is; nothing, if none is anywhere. */
+  basis(pod, snapshot) {
+    const spread = imagesOf(pod).map((image) => snapshot.imageSpread(image));
+    return spread.some((nodes) => nodes > 0) ? `${spread.join()}/${snapshot.nodes.length}` : "";
+  },
+
+  preScore(pod, snapshot): Wanted | undefined {
+    const images = imagesOf(pod).filter((image) => snapshot.imageSpread(image) > 0);
+    return images.length > 0 ? { images, containers: containersOf(pod), snapshot } : undefined;
   },
 
   score(_pod, { images }, state) {
-    const { images: wanted, snapshot } = state as Wanted;
-    const total = Math.max(snapshot.nodes.length, 1);
+    const { images: wanted, containers, snapshot } = state as Wanted;
+    const total = snapshot.nodes.length;
     let bytes = 0;
-    for (const name of wanted) bytes += ((images.get(name) ?? 0) * snapshot.imageSpread(name)) / total;
-    const most = maxBytesPerContainer * Math.max(wanted.length, 1);
+    for (const name of wanted) bytes += Math.floor((images.get(name) ?? 0) * (snapshot.imageSpread(name) / total));
+    const most = maxBytesPerContainer * containers;
     const within = Math.min(Math.max(bytes, minBytes), most);
     return Math.floor((maxScore * (within - minBytes)) / (most - minBytes));
   },
 };
+
+const containersOf = ({ spec }: Pod): number => spec.containers.length + (spec.initContainers?.length ?? 0);
+
+/** Of all containers and volumes, as nodes list them. */
+function imagesOf({ spec }: Pod): string[] {
+  const images = spec.containers.map(({ image }) => fullName(image ?? ""));
+  for (const { image } of spec.initContainers ?? []) images.push(fullName(image ?? ""));
+  for (const { image } of spec.volumes ?? []) if (image) images.push(fullName(image.reference ?? ""));
+  return images;
+}
 
 /** Nodes list their images with a tag. */
 const fullName = (image: string): string =>

@@ -1,27 +1,32 @@
 import { type NodeSelectorTerm } from "#api/core/affinity.ts";
 import { type Node } from "#api/core/node.ts";
 import { type Pod } from "#api/core/pod.ts";
+import { own } from "#lib/own.ts";
 import { fits, rejectFinally, type SchedulerPlugin } from "../framework.ts";
 import { normalize } from "../normalize.ts";
+
+const mismatch = rejectFinally("node(s) didn't match Pod's node affinity/selector");
 
 /** Honours `nodeSelector` and node affinity, required and preferred. */
 export const nodeAffinity: SchedulerPlugin = {
   name: "NodeAffinity",
   weight: 2,
-  retryOn: [
-    { kind: "Node", change: "created" },
-    { kind: "Node", change: "updated" },
-  ],
+  retryOn: {
+    node: (pod, { change, object, previous }) =>
+      change !== "deleted" && matchesRequired(pod, object) && !(previous && matchesRequired(pod, previous)),
+  },
+
+  looksAt: ({ spec }) => [spec.nodeSelector, spec.affinity?.nodeAffinity],
 
   candidates(pod) {
-    const terms = pod.spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
-    return terms && terms.length > 0 ? namedNodes(terms) : undefined;
+    const terms = requiredTerms(pod);
+    const names = terms && terms.length > 0 ? namedNodes(terms) : undefined;
+    return names?.size === 0 ? rejectFinally("pod affinity terms conflict") : names;
   },
 
-  filter(pod, { node }) {
-    if (!node || matchesRequired(pod, node)) return fits;
-    return rejectFinally("node(s) didn't match Pod's node affinity/selector");
-  },
+  preFilter: (pod) => (pod.spec.nodeSelector || requiredTerms(pod) ? true : undefined),
+
+  filter: (pod, { node }) => (!node || matchesRequired(pod, node) ? fits : mismatch),
 
   preScore: (pod) => preferredTerms(pod),
 
@@ -35,39 +40,40 @@ export const nodeAffinity: SchedulerPlugin = {
   normalize,
 };
 
+const requiredTerms = ({ spec }: Pod): readonly NodeSelectorTerm[] | undefined =>
+  spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
+
 function preferredTerms(pod: Pod) {
   const preferred = pod.spec.affinity?.nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution;
   return preferred && preferred.length > 0 ? preferred : undefined;
 }
 
 /** Whether the node is one that the pod asks for. */
-export function matchesRequired({ spec }: Pod, node: Node): boolean {
-  const labels = node.metadata.labels ?? {};
-  for (const [key, value] of Object.entries(spec.nodeSelector ?? {})) if (labels[key] !== value) return false;
-  const required = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
-  if (!required) return true;
-  return required.nodeSelectorTerms.some((term) => termMatches(term, node));
+export function matchesRequired(pod: Pod, node: Node): boolean {
+  const { labels } = node.metadata;
+  for (const [key, value] of Object.entries(pod.spec.nodeSelector ?? {})) if (own(labels, key) !== value) return false;
+  return requiredTerms(pod)?.some((term) => termMatches(term, node)) ?? true;
 }
 
 /** Every term that can match names its nodes: then no other node needs a look. */
 function namedNodes(terms: readonly NodeSelectorTerm[]): ReadonlySet<string> | undefined {
   const names = new Set<string>();
-  for (const { matchFields } of terms) {
-    const byName = matchFields?.find(({ key, operator }) => key === "metadata.name" && operator === "In");
-    if (!byName) return undefined;
-    for (const name of byName.values ?? []) names.add(name);
+  for (const { matchFields = [] } of terms) {
+    const lists = matchFields
+      .filter(({ key, operator }) => key === "metadata.name" && operator === "In")
+      .map(({ values = [] }) => new Set(values));
+    if (lists.length === 0) return undefined;
+    for (const name of lists.reduce((all, list) => all.intersection(list))) names.add(name);
   }
   return names;
 }
 
 function termMatches({ matchExpressions = [], matchFields = [] }: NodeSelectorTerm, node: Node): boolean {
   if (matchExpressions.length === 0 && matchFields.length === 0) return false;
-  const labels = node.metadata.labels ?? {};
+  const { labels, name } = node.metadata;
   return (
-    matchExpressions.every((requirement) => requirementMatches(requirement, labels[requirement.key])) &&
-    matchFields.every(
-      (requirement) => requirement.key === "metadata.name" && requirementMatches(requirement, node.metadata.name),
-    )
+    matchExpressions.every((requirement) => requirementMatches(requirement, own(labels, requirement.key))) &&
+    matchFields.every((requirement) => requirement.key === "metadata.name" && requirementMatches(requirement, name))
   );
 }
 
@@ -85,10 +91,16 @@ function requirementMatches(
     case "DoesNotExist":
       return value === undefined;
     case "Gt":
-      return Number(value) > Number(values[0]);
+      return isLess(values[0], value);
     case "Lt":
-      return Number(value) < Number(values[0]);
+      return isLess(value, values[0]);
     default:
       return false;
   }
 }
+
+/** Whole numbers only; anything else compares to nothing. */
+function isLess(a: string | undefined, b: string | undefined): boolean {
+  return isInteger(a) && isInteger(b) && BigInt(a) < BigInt(b);
+}
+const isInteger = (text: string | undefined): text is string => text !== undefined && /^[-+]?\d+$/.test(text);

@@ -1,14 +1,13 @@
 import { fits, rejectFinally, type SchedulerPlugin } from "../framework.ts";
 
+const mismatch = rejectFinally("node(s) didn't match the requested node name");
+
 /** Honours `spec.nodeName`: a pod that names its node goes there or nowhere. */
 export const nodeName: SchedulerPlugin = {
   name: "NodeName",
-  retryOn: [{ kind: "Node", change: "created" }],
+  retryOn: { node: (_pod, { change }) => change === "created" },
 
-  candidates: ({ spec }) => (spec.nodeName ? new Set([spec.nodeName]) : undefined),
+  looksAt: ({ spec }) => spec.nodeName,
 
-  filter({ spec }, { name }) {
-    if (!spec.nodeName || spec.nodeName === name) return fits;
-    return rejectFinally("node(s) didn't match the requested node name");
-  },
+  filter: ({ spec }, { name }) => (!spec.nodeName || spec.nodeName === name ? fits : mismatch),
 };

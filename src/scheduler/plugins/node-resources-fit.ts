@@ -1,64 +1,98 @@
-import { type Pod } from "#api/core/pod.ts";
-import { fits, type Rejection, reject, type SchedulerPlugin } from "../framework.ts";
+import { type Node } from "#api/core/node.ts";
+import { quantityValue } from "#api/meta/quantity.ts";
+import { fits, type SchedulerPlugin } from "../framework.ts";
 import { maxScore } from "../normalize.ts";
-import { requestOf } from "../resources.ts";
+import { type PodRequest, type Resources, requestOf, resourcesOf } from "../resources.ts";
 import { type NodeInfo } from "../snapshot.ts";
 
 /** Is there room, and where is most of it left. */
 export const nodeResourcesFit: SchedulerPlugin = {
   name: "NodeResourcesFit",
   weight: 1,
-  retryOn: [
-    { kind: "Node", change: "created" },
-    { kind: "Node", change: "updated" },
-    { kind: "Pod", change: "deleted" },
-    { kind: "Pod", change: "updated" },
-  ],
-
-  filter(pod, info) {
-    const reasons = missingOn(pod, info);
-    if (reasons.length === 0) return fits;
-    return { ...reject(...reasons), isFinal: exceedsNode(pod, info) } satisfies Rejection;
+  retryOn: {
+    node(pod, { change, object, previous, info }) {
+      if (change === "deleted" || !info || missingOn(requestOf(pod).requests, info).length > 0) return false;
+      return !previous || offersMore(requestOf(pod).requests, object, previous);
+    },
+    /** Only what is free there now counts, whoever left. */
+    pod: (pod, { info }) => info !== undefined && missingOn(requestOf(pod).requests, info).length === 0,
   },
 
-  /** Least allocated: the mean share of CPU and memory that would be left. */
-  score(pod, info) {
-    const { nonZero } = requestOf(pod);
-    const cpu = leftShare(info.nonZero.milliCpu + nonZero.milliCpu, info.allocatable.milliCpu);
-    const memory = leftShare(info.nonZero.memory + nonZero.memory, info.allocatable.memory);
-    return Math.floor((cpu + memory) / 2);
+  looksAt: (pod) => requestOf(pod).id,
+
+  preFilter: (pod) => requestOf(pod),
+
+  filter(_pod, info, state) {
+    const { requests } = state as PodRequest;
+    if (hasRoom(requests, info)) return fits;
+    return { reasons: missingOn(requests, info), isFinal: exceeds(requests, info.allocatable) };
+  },
+
+  preScore: (pod) => requestOf(pod),
+
+  /** Least allocated: the mean share of CPU and memory that would be left. What a node does not have is left out. */
+  score(_pod, { allocatable, nonZero: used }, state) {
+    const { nonZero } = state as PodRequest;
+    const hasCpu = allocatable.milliCpu > 0;
+    const hasMemory = allocatable.memory > 0;
+    if (!hasCpu && !hasMemory) return 0;
+    const cpu = hasCpu ? leftShare(used.milliCpu + nonZero.milliCpu, allocatable.milliCpu) : 0;
+    const memory = hasMemory ? leftShare(used.memory + nonZero.memory, allocatable.memory) : 0;
+    return hasCpu && hasMemory ? Math.floor((cpu + memory) / 2) : cpu + memory;
   },
 };
 
-const leftShare = (used: number, of: number): number =>
-  of === 0 || used > of ? 0 : Math.floor(((of - used) * maxScore) / of);
+const leftShare = (used: number, of: number): number => (used > of ? 0 : Math.floor(((of - used) * maxScore) / of));
 
-/** What the node lacks for the pod, in upstream's words and order. */
-export function missingOn(pod: Pod, info: NodeInfo): string[] {
-  const { requests } = requestOf(pod);
-  const { allocatable, requested } = info;
+function hasRoom(requests: Resources, { pods, allowedPods, allocatable, requested }: NodeInfo): boolean {
+  return (
+    pods.size < allowedPods &&
+    isWithin(requests.milliCpu, allocatable.milliCpu - requested.milliCpu) &&
+    isWithin(requests.memory, allocatable.memory - requested.memory) &&
+    isWithin(requests.ephemeralStorage, allocatable.ephemeralStorage - requested.ephemeralStorage) &&
+    (requests.scalar.size === 0 || missingScalars(requests, { allocatable, requested }).length === 0)
+  );
+}
+
+/** Asking for nothing is fine even where more is in use than there is. */
+const isWithin = (amount: number, free: number): boolean => amount === 0 || amount <= free;
+
+/** What the node lacks for the pod, in upstream's words. */
+export function missingOn(requests: Resources, { pods, allowedPods, allocatable, requested }: NodeInfo): string[] {
   const missing: string[] = [];
-  if (info.pods.size + 1 > info.allowedPods) missing.push("Too many pods");
-  if (requests.milliCpu > 0 && requests.milliCpu > allocatable.milliCpu - requested.milliCpu)
-    missing.push("Insufficient cpu");
-  if (requests.memory > 0 && requests.memory > allocatable.memory - requested.memory)
-    missing.push("Insufficient memory");
-  if (
-    requests.ephemeralStorage > 0 &&
-    requests.ephemeralStorage > allocatable.ephemeralStorage - requested.ephemeralStorage
-  ) {
+  if (pods.size >= allowedPods) missing.push("Too many pods");
+  if (!isWithin(requests.milliCpu, allocatable.milliCpu - requested.milliCpu)) missing.push("Insufficient cpu");
+  if (!isWithin(requests.memory, allocatable.memory - requested.memory)) missing.push("Insufficient memory");
+  if (!isWithin(requests.ephemeralStorage, allocatable.ephemeralStorage - requested.ephemeralStorage)) {
     missing.push("Insufficient ephemeral-storage");
   }
-  for (const [name, amount] of requests.scalar) {
-    const free = (allocatable.scalar.get(name) ?? 0) - (requested.scalar.get(name) ?? 0);
-    if (amount > 0 && amount > free) missing.push(`Insufficient ${name}`);
-  }
-  return missing;
+  return [...missing, ...missingScalars(requests, { allocatable, requested })];
+}
+
+function missingScalars(requests: Resources, { allocatable, requested }: Pick<NodeInfo, "allocatable" | "requested">) {
+  const isMissing = ([name, amount]: [string, number]): boolean =>
+    !isWithin(amount, (allocatable.scalar.get(name) ?? 0) - (requested.scalar.get(name) ?? 0));
+  return [...requests.scalar].filter(isMissing).map(([name]) => `Insufficient ${name}`);
 }
 
 /** Not even the empty node would do. */
-function exceedsNode(pod: Pod, { allocatable }: NodeInfo): boolean {
-  const { requests } = requestOf(pod);
-  if (requests.milliCpu > allocatable.milliCpu || requests.memory > allocatable.memory) return true;
-  return [...requests.scalar].some(([name, amount]) => amount > (allocatable.scalar.get(name) ?? 0));
+const exceeds = (requests: Resources, allocatable: Resources): boolean =>
+  requests.milliCpu > allocatable.milliCpu ||
+  requests.memory > allocatable.memory ||
+  requests.ephemeralStorage > allocatable.ephemeralStorage ||
+  requests.scalar.entries().some(([name, amount]) => amount > (allocatable.scalar.get(name) ?? 0));
+
+/** More room for pods, or more of what is asked for. */
+function offersMore(requests: Resources, node: Node, previous: Node): boolean {
+  const pods = ({ status }: Node): number => quantityValue(status?.allocatable?.pods ?? "0");
+  if (pods(node) > pods(previous)) return true;
+  const [now, before] = [resourcesOf(node.status?.allocatable), resourcesOf(previous.status?.allocatable)];
+  return (
+    (requests.milliCpu > 0 && now.milliCpu > before.milliCpu) ||
+    (requests.memory > 0 && now.memory > before.memory) ||
+    (requests.ephemeralStorage > 0 && now.ephemeralStorage > before.ephemeralStorage) ||
+    requests.scalar.entries().some(([name, amount]) => {
+      return amount > 0 && (now.scalar.get(name) ?? 0) > (before.scalar.get(name) ?? 0);
+    })
+  );
 }

@@ -1,18 +1,21 @@
+import { type Node } from "#api/core/node.ts";
 import { tolerates } from "#api/core/tolerations.ts";
 import { fits, rejectFinally, type SchedulerPlugin } from "../framework.ts";
 
 const taint = { key: "node.kubernetes.io/unschedulable", effect: "NoSchedule" };
+const cordoned = rejectFinally("node(s) were unschedulable");
 
 /** Leaves cordoned nodes alone, unless the pod tolerates that. */
 export const nodeUnschedulable: SchedulerPlugin = {
   name: "NodeUnschedulable",
-  retryOn: [
-    { kind: "Node", change: "created" },
-    { kind: "Node", change: "updated" },
-  ],
-
-  filter({ spec }, { node }) {
-    if (!node?.spec?.unschedulable || tolerates(spec.tolerations, taint)) return fits;
-    return rejectFinally("node(s) were unschedulable");
+  retryOn: {
+    node: (_pod, { change, object, previous }) =>
+      change !== "deleted" && !isCordoned(object) && (!previous || isCordoned(previous)),
   },
+
+  looksAt: ({ spec }) => spec.tolerations,
+
+  filter: ({ spec }, { node }) => (!node || !isCordoned(node) || tolerates(spec.tolerations, taint) ? fits : cordoned),
 };
+
+const isCordoned = ({ spec }: Node): boolean => spec?.unschedulable ?? false;

@@ -1,0 +1,37 @@
+import { type Pod } from "#api/core/pod.ts";
+import { type SchedulerPlugin } from "./framework.ts";
+
+interface Binding {
+  readonly pod: Pod;
+  readonly node: string;
+  readonly signal: AbortSignal;
+}
+
+/** Runs all that stands between the decision and the pod's having its node. What went wrong, after taking back what was claimed. */
+export async function bindPod(plugins: readonly SchedulerPlugin[], binding: Binding): Promise<Error | undefined> {
+  const { pod, node, signal } = binding;
+  let at = "";
+  try {
+    for (const plugin of plugins) {
+      at = `Reserve plugin "${plugin.name}"`;
+      plugin.reserve?.(pod, node);
+    }
+    for (const plugin of plugins) {
+      at = `Permit plugin "${plugin.name}"`;
+      if (plugin.permit) await plugin.permit(pod, node, signal);
+    }
+    for (const plugin of plugins) {
+      at = `PreBind plugin "${plugin.name}"`;
+      if (plugin.preBind) await plugin.preBind(pod, node, signal);
+    }
+    for (const plugin of plugins) {
+      at = `Bind plugin "${plugin.name}"`;
+      if (plugin.bind && (await plugin.bind(pod, node, signal))) break;
+    }
+  } catch (error) {
+    for (const plugin of plugins.toReversed()) plugin.unreserve?.(pod, node);
+    return new Error(`running ${at}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  }
+  for (const plugin of plugins) plugin.postBind?.(pod, node);
+  return undefined;
+}

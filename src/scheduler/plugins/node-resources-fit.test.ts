@@ -1,0 +1,121 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { asking, infoOf, judge, makeNode, makePod, roomy, scoresOf, snapshotOf } from "#testing/scheduling.ts";
+import { nodeResourcesFit } from "./node-resources-fit.ts";
+
+type Amounts = Record<string, string>;
+const pod = (requests: Amounts) => makePod("p", { containers: [asking(requests)] });
+const placed = (name: string, requests: Amounts) => makePod(name, { nodeName: "a", containers: [asking(requests)] });
+const node = (allocatable: Amounts = roomy) => makeNode("a", { status: { allocatable } });
+
+const cases: { name: string; wants: Amounts; used: Amounts; has?: Amounts; reasons: string[]; isFinal?: boolean }[] = [
+  {
+    name: "accepts what fits exactly",
+    wants: { cpu: "2", memory: "4Gi" },
+    used: { cpu: "2", memory: "4Gi" },
+    reasons: [],
+  },
+  { name: "misses CPU", wants: { cpu: "2001m" }, used: { cpu: "2" }, reasons: ["Insufficient cpu"] },
+  { name: "misses memory", wants: { memory: "5Gi" }, used: { memory: "4Gi" }, reasons: ["Insufficient memory"] },
+  {
+    name: "misses storage",
+    wants: { "ephemeral-storage": "6Gi" },
+    used: { "ephemeral-storage": "5Gi" },
+    reasons: ["Insufficient ephemeral-storage"],
+  },
+  {
+    name: "gives all reasons",
+    wants: { cpu: "3", memory: "5Gi" },
+    used: { cpu: "2", memory: "4Gi" },
+    reasons: ["Insufficient cpu", "Insufficient memory"],
+  },
+  {
+    name: "knows that no preemption makes a node larger",
+    wants: { cpu: "5" },
+    used: {},
+    reasons: ["Insufficient cpu"],
+    isFinal: true,
+  },
+  {
+    name: "knows that of storage too",
+    wants: { "ephemeral-storage": "11Gi" },
+    used: {},
+    reasons: ["Insufficient ephemeral-storage"],
+    isFinal: true,
+  },
+  {
+    name: "misses devices",
+    wants: { "example.com/gpu": "1" },
+    used: {},
+    reasons: ["Insufficient example.com/gpu"],
+    isFinal: true,
+  },
+  {
+    name: "misses devices that others use",
+    wants: { "example.com/gpu": "1" },
+    used: { "example.com/gpu": "2" },
+    has: { ...roomy, "example.com/gpu": "2" },
+    reasons: ["Insufficient example.com/gpu"],
+  },
+  { name: "limits the number of pods", wants: {}, used: {}, has: { ...roomy, pods: "1" }, reasons: ["Too many pods"] },
+  {
+    name: "takes a pod that asks for nothing where too much is in use",
+    wants: {},
+    used: { cpu: "4" },
+    has: { ...roomy, cpu: "1" },
+    reasons: [],
+  },
+];
+for (const { name, wants, used, has, reasons, isFinal = false } of cases) {
+  test(`NodeResourcesFit ${name}`, () => {
+    const snapshot = snapshotOf([node(has)], [placed("there", used)]);
+
+    const verdict = judge(nodeResourcesFit, pod(wants), snapshot, "a");
+
+    assert.deepEqual(verdict, reasons.length > 0 ? { reasons, isFinal } : undefined);
+  });
+}
+
+const scores: { name: string; wants: Amounts; used?: Amounts; has?: Amounts; score: number }[] = [
+  { name: "the mean share that is left", wants: { cpu: "1", memory: "4Gi" }, score: 62 },
+  { name: "less where others are", wants: { cpu: "1", memory: "2Gi" }, used: { cpu: "1", memory: "2Gi" }, score: 50 },
+  { name: "pods that ask for nothing as if they did", wants: { cpu: "1", memory: "2Gi" }, used: {}, score: 72 },
+  { name: "CPU alone where a node has no memory", wants: { cpu: "1" }, has: { cpu: "4", pods: "9" }, score: 75 },
+  { name: "0 where more is in use than there is", wants: { cpu: "8", memory: "16Gi" }, score: 0 },
+  { name: "0 where a node has neither", wants: {}, has: { pods: "9" }, score: 0 },
+];
+for (const { name, wants, used, has, score } of scores) {
+  test(`NodeResourcesFit scores ${name}`, () => {
+    const snapshot = snapshotOf([node(has)], used ? [placed("there", used)] : []);
+
+    assert.deepEqual(scoresOf(nodeResourcesFit, pod(wants), snapshot), [score]);
+  });
+}
+
+test("NodeResourcesFit waits for a node with more of what is asked for, and enough", () => {
+  const wants = pod({ cpu: "3" });
+  const helps = (now: Amounts, before: Amounts | undefined, used: Amounts = {}) => {
+    const snapshot = snapshotOf([node(now)], [placed("there", used)]);
+    const previous = before && node(before);
+    const change = { kind: "Node", change: previous ? "updated" : "created", object: node(now), previous } as const;
+    return nodeResourcesFit.retryOn?.node?.(wants, { ...change, info: infoOf(snapshot, "a") });
+  };
+
+  assert.equal(helps(roomy, undefined), true);
+  assert.equal(helps({ ...roomy, cpu: "2" }, undefined), false);
+  assert.equal(helps(roomy, { ...roomy, cpu: "2" }), true);
+  assert.equal(helps(roomy, { ...roomy, cpu: "2" }, { cpu: "2" }), false);
+  assert.equal(helps(roomy, { ...roomy, memory: "1Gi" }), false);
+  assert.equal(helps(roomy, { ...roomy, pods: "1" }), true);
+});
+
+test("NodeResourcesFit waits for a pod that leaves enough", () => {
+  const helps = (used: Amounts) => {
+    const snapshot = snapshotOf([node()], [placed("there", used)]);
+    const change = { kind: "Pod", change: "deleted", object: placed("left", {}), info: infoOf(snapshot, "a") } as const;
+    return nodeResourcesFit.retryOn?.pod?.(pod({ cpu: "3" }), change);
+  };
+
+  assert.equal(helps({ cpu: "1" }), true);
+  assert.equal(helps({ cpu: "2" }), false);
+});

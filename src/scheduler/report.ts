@@ -1,0 +1,54 @@
+import { Pod } from "#api/core/pod.ts";
+import { isConflict, isNotFound } from "#api/status.ts";
+import { type Client } from "#client/client.ts";
+import { type EventRecorder } from "#client/events.ts";
+import { type Clock, timestamp } from "#lib/clock.ts";
+
+export interface ReportDeps {
+  readonly client: Client;
+  readonly events: EventRecorder;
+  readonly clock: Clock;
+}
+
+export interface NotScheduled {
+  readonly pod: Pod;
+  /** `Unschedulable`: no node fits. `SchedulerError`: something went wrong. */
+  readonly reason: string;
+  readonly message: string;
+  readonly signal: AbortSignal;
+}
+
+/** Says in an event and in the pod's status why it has no node. */
+export async function reportNotScheduled(
+  deps: ReportDeps,
+  { pod, reason, message, signal }: NotScheduled,
+): Promise<void> {
+  deps.events.event(pod, "Warning", "FailedScheduling", shortened(message));
+  const { status, metadata } = pod;
+  const known = status?.conditions?.find(({ type }) => type === "PodScheduled");
+  const isKnown = known?.status === "False" && known.reason === reason && known.message === message;
+  if (isKnown && !status?.nominatedNodeName) return;
+  const now = timestamp(deps.clock.now());
+  const condition = {
+    type: "PodScheduled",
+    status: "False",
+    reason,
+    message,
+    lastTransitionTime: known?.status === "False" ? (known.lastTransitionTime ?? now) : now,
+    observedGeneration: metadata.generation ?? 0,
+  };
+  const body = {
+    metadata: { uid: metadata.uid },
+    status: { conditions: [condition], ...(status?.nominatedNodeName ? { nominatedNodeName: null } : {}) },
+  };
+  try {
+    await deps.client.patch(Pod, pod, { type: "strategic", body }, { subresource: "status", signal });
+  } catch (error) {
+    if (!isNotFound(error) && !isConflict(error)) throw error;
+  }
+}
+
+/** What an event can hold. */
+const maxNote = 1024;
+const shortened = (message: string): string =>
+  message.length <= maxNote ? message : `${message.slice(0, maxNote - 4)} ...`;
