@@ -18,7 +18,10 @@ export function parseFlags<const O extends Options>(args: readonly string[], opt
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
   } catch (error) {
-    throw new UserError(error instanceof Error ? error.message : String(error));
+    // Node adds advice on positional arguments, which has nothing to do with it.
+    throw new UserError(
+      error instanceof Error ? error.message.replace(/\. To specify a positional.*$/s, "") : String(error),
+    );
   }
 }
 

@@ -13,6 +13,10 @@ export function explainStart(
     return new UserError(`port ${taken} is in use: stop what listens there or choose another with ${flag}`);
   if (code === "EACCES")
     return new UserError(`not allowed to listen on port ${taken}: choose one above 1023 with ${flag}, or run as root`);
+  if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND" || code === "EAI_AGAIN") {
+    const host = "hostname" in error ? error.hostname : "address" in error ? error.address : "the host";
+    return new UserError(`cannot listen on ${host}: it is no address of this machine: choose another with --host`);
+  }
   if (code === "ENOSPC") return new UserError("no space left on the disk: free some space and start again");
   return error;
 }

@@ -306,7 +306,7 @@ suite("openSqliteStore() says clearly", () => {
     const blocked = newDirectory();
     writeFileSync(blocked, "a file");
 
-    await assert.rejects(open(blocked), /cannot make data directory .*: EEXIST/);
+    await assert.rejects(open(blocked), /cannot make data directory .* \(EEXIST.*\): choose another/);
   });
 });
 

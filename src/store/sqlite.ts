@@ -27,7 +27,10 @@ export async function openSqliteStore(dataDir: string, options: SqliteStoreOptio
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   } catch (cause) {
-    throw new Error(`cannot make data directory ${dataDir}: ${messageOf(cause)}`, { cause });
+    throw new DataDirectoryError(
+      `cannot make data directory ${dataDir} (${messageOf(cause)}): choose another with --data-dir`,
+      { cause },
+    );
   }
   const file = join(dataDir, "state.db");
   const pidFile = join(dataDir, "state.pid");
@@ -46,6 +49,11 @@ export async function openSqliteStore(dataDir: string, options: SqliteStoreOptio
   }
 }
 
+/** The state cannot be opened; the message says why and what to do. */
+export class DataDirectoryError extends Error {
+  override readonly name = "DataDirectoryError";
+}
+
 function load(file: string, history: History): { lastRow: number; expiries: Map<string, number> } {
   const expiries = new Map<string, number>();
   const { compactedRevision, lastRow } = readFile(file, (row, compacted) => {
@@ -61,7 +69,7 @@ function load(file: string, history: History): { lastRow: number; expiries: Map<
 function openError(cause: unknown, dataDir: string, pidFile: string): Error {
   const file = join(dataDir, "state.db");
   const message = messageOf(cause);
-  const say = (text: string) => new Error(text, { cause });
+  const say = (text: string) => new DataDirectoryError(text, { cause });
   switch (codeOf(cause)) {
     case resultCodes.busy:
     case resultCodes.locked: {

@@ -20,7 +20,11 @@ const flags = {
 
 /** The control plane in the foreground, until it is told to end. */
 export async function run(args: readonly string[]): Promise<number> {
-  const { values } = parseFlags(args, flags);
+  const { values, positionals } = parseFlags(args, flags);
+  if (positionals.length > 0)
+    throw new UserError(
+      `server takes flags only, not ${JSON.stringify(positionals[0])}: write --data-dir DIR --port N`,
+    );
   const dataDir = values["data-dir"];
   if (!dataDir) throw new UserError("--data-dir DIR is needed: where the cluster keeps its state and certificates");
   const { store, host } = values;

@@ -9,7 +9,10 @@ export async function loadTokenFile(path: string): Promise<TokenAuthenticator> {
     text = await readFile(path, "utf8");
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw new TokenFileError(`cannot read the token file ${path}: ${why}`, { cause });
+    throw new TokenFileError(
+      `cannot read the token file ${path} (${why}): check --token-auth-file and that this user may read it`,
+      { cause },
+    );
   }
   return tokenFile(parseTokenFile(text, path));
 }
