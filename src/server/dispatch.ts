@@ -2,7 +2,8 @@ import { type ApiObject, groupResource, type Resource } from "#api/resource.ts";
 import { methodNotAllowed, StatusError } from "#api/status.ts";
 import { createEndpoint } from "./endpoints/create.ts";
 import { deleteCollection, deleteEndpoint } from "./endpoints/delete.ts";
-import { listObjects } from "./endpoints/list.ts";
+import { listObjects, seen } from "./endpoints/list.ts";
+import { revisionOf } from "./endpoints/list-options.ts";
 import { patchEndpoint } from "./endpoints/patch.ts";
 import { readScale, writeScale } from "./endpoints/scale.ts";
 import { updateEndpoint } from "./endpoints/update.ts";
@@ -102,6 +103,8 @@ async function toSubresource(deps: DispatchDeps, context: Context, resource: Res
 
 async function getEndpoint(deps: DispatchDeps, context: Context, resource: Resource): Promise<Answer> {
   const { namespace, name } = context.info;
+  const asked = revisionOf(context.query.get("resourceVersion") ?? "");
+  if (asked > 0) await seen(await deps.objects.cache(resource), asked);
   const encoded = await deps.objects.get<ApiObject>(resource, namespace, name);
   return { type: "object", status: 200, resource, encoded };
 }

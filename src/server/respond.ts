@@ -2,7 +2,7 @@ import { type Answer, type Encoded, type EventBatch, type ListFacts, type WatchS
 import { ListMeta, MetadataField } from "#api/meta/object-meta.ts";
 import { Status } from "#api/meta/status-kind.ts";
 import { apiVersionOf, type Resource } from "#api/resource.ts";
-import { notAcceptable, StatusError } from "#api/status.ts";
+import { internalError, notAcceptable, StatusError } from "#api/status.ts";
 import { formatYaml } from "#lib/yaml.ts";
 import { encodeProtobuf } from "#schema/protobuf.ts";
 import { encodeEnvelope, encodeListEnvelope, encodeWatchFrame } from "#schema/protobuf-envelope.ts";
@@ -190,16 +190,9 @@ function renderWatch({ resource, start }: WatchAnswer, options: RenderOptions): 
         if (writer.buffered > maxBufferedBytes) return writer.end();
         writer.write(batch.bytes(name, () => joinFrames(batch, frames)));
       },
-      bookmark: (revision, isInitialEnd) =>
-        writer.write(frames.value("BOOKMARK", bookmarkOf(resource, revision, isInitialEnd))),
+      bookmark: (revision, isInitialEnd) => writer.write(frames.bookmark(bookmarkMeta(revision, isInitialEnd))),
       end(error) {
-        if (error)
-          writer.write(
-            frames.value(
-              "ERROR",
-              error instanceof StatusError ? error.toJSON() : new StatusError("InternalError", error.message).toJSON(),
-            ),
-          );
+        if (error) writer.write(frames.error(error instanceof StatusError ? error : internalError(error)));
         writer.end();
       },
     };
@@ -210,7 +203,8 @@ function renderWatch({ resource, start }: WatchAnswer, options: RenderOptions): 
 
 interface FrameEncoder {
   event(type: "ADDED" | "MODIFIED" | "DELETED", encoded: Encoded): Uint8Array;
-  value(type: "BOOKMARK" | "ERROR", value: { kind?: string; apiVersion?: string }): Uint8Array;
+  bookmark(metadata: BookmarkMeta): Uint8Array;
+  error(error: StatusError): Uint8Array;
 }
 
 function joinFrames(batch: EventBatch, frames: FrameEncoder): Uint8Array {
@@ -231,7 +225,11 @@ function frameEncoder(resource: Resource, { negotiated, include, now, traceOf }:
       const metadata = { resourceVersion: encoded.object.metadata.resourceVersion };
       return line(type, renderTable(resource, [encoded.object], { metadata, include, now: now() }));
     },
-    value: (type, value) => line(type, value),
+    bookmark(metadata) {
+      if (as === "Table") return line("BOOKMARK", renderTable(resource, [], { metadata, include, now: now() }));
+      return line("BOOKMARK", { ...(as ? partialKind : kindOf(resource)), metadata });
+    },
+    error: (error) => line("ERROR", error),
   };
 }
 
@@ -250,23 +248,25 @@ function protobufFrames(resource: Resource, partial: boolean): FrameEncoder {
     event(type, encoded) {
       if (!partial) return encodeWatchFrame(type, envelope(resource, encoded.protobuf()));
       const message = encodeProtobuf(PartialObjectMetadata, partialMetadata(encoded.object));
-      return encodeWatchFrame(type, encodeEnvelope("meta.k8s.io/v1", "PartialObjectMetadata", message));
+      return encodeWatchFrame(type, encodeEnvelope(partialKind.apiVersion, partialKind.kind, message));
     },
-    value(type, value) {
-      const schema = type === "ERROR" ? Status : resource.schema;
-      return encodeWatchFrame(
-        type,
-        encodeEnvelope(value.apiVersion ?? "", value.kind ?? "", encodeProtobuf(schema, value)),
-      );
+    bookmark(metadata) {
+      const { kind, apiVersion } = partial ? partialKind : kindOf(resource);
+      const message = encodeProtobuf(partial ? PartialObjectMetadata : resource.schema, { metadata });
+      return encodeWatchFrame("BOOKMARK", encodeEnvelope(apiVersion, kind, message));
+    },
+    error(error) {
+      const status = error.toJSON();
+      return encodeWatchFrame("ERROR", encodeEnvelope("v1", "Status", encodeProtobuf(Status, status)));
     },
   };
 }
 
-const bookmarkOf = (resource: Resource, revision: number, isInitialEnd: boolean) => ({
-  kind: resource.kind,
-  apiVersion: apiVersionOf(resource),
-  metadata: {
-    resourceVersion: String(revision),
-    ...(isInitialEnd ? { annotations: { "k8s.io/initial-events-end": "true" } } : {}),
-  },
+type BookmarkMeta = ReturnType<typeof bookmarkMeta>;
+const bookmarkMeta = (revision: number, isInitialEnd: boolean) => ({
+  resourceVersion: String(revision),
+  ...(isInitialEnd ? { annotations: { "k8s.io/initial-events-end": "true" } } : {}),
 });
+
+const kindOf = (resource: Resource) => ({ kind: resource.kind, apiVersion: apiVersionOf(resource) });
+const partialKind = { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1" } as const;

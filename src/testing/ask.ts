@@ -19,10 +19,16 @@ export interface Said {
   readonly items: readonly Loose[];
 }
 
-/** Whatever was answered: `json["metadata"]?.["name"]`. */
-export interface Loose {
+/** Whatever was answered: `json.metadata?.name`. Names that are not in the list are read with brackets. */
+export interface Loose extends Readonly<Partial<Record<Known, Loose>>> {
   readonly [name: string]: Loose | undefined;
 }
+type Known =
+  | ("apiVersion" | "kind" | "metadata" | "spec" | "status" | "data" | "items" | "rows" | "columnDefinitions")
+  | ("name" | "namespace" | "uid" | "generation" | "resourceVersion" | "labels" | "annotations" | "finalizers")
+  | ("creationTimestamp" | "deletionTimestamp" | "managedFields" | "continue" | "remainingItemCount")
+  | ("reason" | "message" | "code" | "details" | "causes" | "retryAfterSeconds")
+  | ("replicas" | "selector" | "clusterIP" | "clusterIPs" | "ports" | "object" | "cells");
 
 const administrator: UserInfo = { name: "admin", groups: ["system:masters", "system:authenticated"] };
 
@@ -33,7 +39,7 @@ export async function ask(server: ApiServer, line: string, options: Ask = {}): P
   const bytes = Buffer.concat(wire.chunks);
   const isJson = wire.contentType.startsWith("application/json");
   const json = (isJson ? JSON.parse(bytes.toString()) : {}) as Loose;
-  const items = (json["items"] ?? []) as unknown as readonly Loose[];
+  const items = (json.items ?? []) as unknown as readonly Loose[];
   return { status: wire.status, bytes, headers, warnings, json, items };
 }
 

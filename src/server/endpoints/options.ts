@@ -1,6 +1,6 @@
 import { validateFieldManager } from "#api/meta/validate-meta.ts";
 import { invalid, StatusError } from "#api/status.ts";
-import { type FieldError, invalidValue, root, unsupportedValue } from "#schema/field-error.ts";
+import { type FieldError, root, unsupportedValue } from "#schema/field-error.ts";
 import { managerOf } from "../apply/managed-fields.ts";
 import { type Context } from "../pipeline.ts";
 
@@ -33,15 +33,13 @@ export function writeOptions({ query, request }: Context, kind: string): WriteOp
     dryRun: dryRun.length > 0,
     manager: managerOf(manager, agent),
     fieldValidation: fieldValidation ?? "Warn",
-    force: isTrue(query.get("force"), "force"),
+    force: isTrue(query.get("force")),
   };
 }
 
 export const optionsFault = (kind: string, faults: readonly FieldError[]): StatusError =>
   invalid({ group: "meta.k8s.io", kind }, "", faults);
 
-export function isTrue(value: string | null, name: string): boolean {
-  if (value === null || value === "" || value === "false" || value === "0") return false;
-  if (value === "true" || value === "1") return true;
-  throw optionsFault("Options", [invalidValue(root.child(name), value, "must be true or false")]);
-}
+/** As upstream reads them: given without a value they are true, and so is all but `false` and `0`. */
+export const isTrue = (value: string | null): boolean =>
+  value !== null && value !== "0" && value.toLowerCase() !== "false";

@@ -63,7 +63,7 @@ export class Objects implements AsyncDisposable {
       };
       const takeWritten = (event: Pick<StoreEvent, "key" | "value" | "revision">) => this.#takeWritten(event);
       const delivered = ({ key, value }: StoreEvent) => this.#underway.get(value ?? key)?.trace?.write?.delivered();
-      cache = new WatchCache(resource as unknown as Resource, codecOf(resource), {
+      cache = new WatchCache(resource as unknown as Resource, {
         store,
         clock,
         log,

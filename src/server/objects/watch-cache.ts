@@ -3,10 +3,11 @@ import { expired, StatusError } from "#api/status.ts";
 import { type Clock } from "#lib/clock.ts";
 import { type Log } from "#lib/log.ts";
 import { type Change, type Informer } from "#runtime/informer.ts";
-import { type Store, type StoreEvent } from "#store/store.ts";
+import { type Entry, type Store, type StoreEvent } from "#store/store.ts";
 import { Buckets } from "./buckets.ts";
-import { type Codec, EncodedObject } from "./encode-once.ts";
+import { decodeStored, type EncodedObject } from "./encode-once.ts";
 import { EventRing } from "./event-ring.ts";
+import { type Recalled, recall } from "./recall.ts";
 import { type Selection } from "./selection.ts";
 import { type CacheEvent, type WatchBatch, WatchGroups } from "./watch-groups.ts";
 
@@ -39,22 +40,21 @@ export interface CacheWatcher {
  */
 export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> {
   readonly resource: Resource<T>;
-  readonly #codec: Codec;
   readonly #deps: WatchCacheDeps;
   readonly #buckets: Buckets<T>;
   readonly #ring: EventRing<T>;
   readonly #groups: WatchGroups<T>;
   readonly #handlers = new Set<(change: Change<T>) => void>();
-  readonly #waiters: { revision: number; resolve: () => void }[] = [];
+  readonly #waiters = new Set<{ readonly revision: number; readonly resolve: () => void }>();
   readonly #prefix: string;
   #revision = 0;
   #stopWatch: (() => void) | undefined;
   #ready: Promise<void> | undefined;
   #isReady = false;
+  #isClosed = false;
 
-  constructor(resource: Resource<T>, codec: Codec, deps: WatchCacheDeps) {
+  constructor(resource: Resource<T>, deps: WatchCacheDeps) {
     this.resource = resource;
-    this.#codec = codec;
     this.#deps = deps;
     this.#prefix = `/registry/${resource.storagePrefix}/`;
     this.#buckets = new Buckets(resource);
@@ -72,7 +72,10 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
 
   /** Fills the cache on first use. */
   synced(): Promise<void> {
-    this.#ready ??= this.#fill();
+    this.#ready ??= this.#fill().catch((error: unknown) => {
+      this.#ready = undefined;
+      throw error;
+    });
     return this.#ready;
   }
 
@@ -103,7 +106,19 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
   async caughtUpTo(revision: number): Promise<void> {
     await this.synced();
     if (this.revision >= revision) return;
-    await new Promise<void>((resolve) => this.#waiters.push({ revision, resolve }));
+    await new Promise<void>((resolve) => this.#waiters.add({ revision, resolve }));
+  }
+
+  /** Whether the revision comes within that time. */
+  reaches(revision: number, withinMs: number): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const waiter = { revision, resolve: () => resolve(true) };
+    this.#waiters.add(waiter);
+    const cancel = this.#deps.clock.after(withinMs, () => {
+      this.#waiters.delete(waiter);
+      resolve(false);
+    });
+    return promise.finally(cancel);
   }
 
   /** The newest version, with its bytes. */
@@ -123,55 +138,87 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
 
   /**
    * Every change after `from` that concerns the selection, in batches. The caller has taken the state at `from`, or has
-   * its resourceVersion from an earlier list. Throws `expired` if the past does not reach back that far.
+   * its resourceVersion from an earlier list. Throws `expired` if the past does not reach back that far, which `recalled`
+   * can help with.
    */
-  watch(selection: Selection, from: number, watcher: CacheWatcher): () => void {
-    const missed = this.#ring.after(from);
+  watch(selection: Selection, from: number, watcher: CacheWatcher, recalled?: Recalled<T>): () => void {
+    const missed = this.#ring.after(recalled?.upTo ?? from);
     if (!missed) throw tooOld(from, this.#ring.oldest);
-    const batch = this.#groups.matching(selection, missed, this.revision);
+    const events = recalled ? [...recalled.events, ...missed] : missed;
+    const batch = this.#groups.matching(selection, events, this.revision);
     if (batch) watcher.batch(batch);
     return this.#groups.join(selection, watcher);
   }
 
+  /** What a watch from there needs besides what the cache has seen itself; undefined for nothing, or if it is gone. */
+  async recall(from: number): Promise<Recalled<T> | undefined> {
+    if (from >= this.#ring.oldest) return undefined;
+    return await recall(this.#deps.store, this.resource, { prefix: this.#prefix, from, upTo: this.revision });
+  }
+
   close(): void {
+    this.#isClosed = true;
     this.#stopWatch?.();
     this.#groups.close();
   }
 
   async #fill(): Promise<void> {
     const { entries, revision } = await this.#deps.store.list(this.#prefix);
-    for (const entry of entries)
-      this.#buckets.put(entryName(this.#prefix, entry.key), this.#encode(entry.value, entry.revision));
+    if (this.#isClosed) return;
+    const changes = this.#replaceAll(entries);
     this.#revision = revision;
     this.#ring.start(revision);
-    this.#isReady = true;
-    this.#follow(revision);
-    for (const { object } of this.#handlers.size > 0 ? this.#buckets.sorted("") : []) {
-      this.#tell({ type: "put", object, previous: undefined, trace: undefined });
-    }
-  }
-
-  #follow(from: number): void {
-    this.#stopWatch = this.#deps.store.watch(this.#prefix, from, {
-      events: (events, revision) => this.#take(events, revision),
-      failed: (error) => {
-        this.#deps.log.warn("the store ended a watch, starting over", { resource: this.resource.plural, error });
-        this.#restart();
-      },
+    this.#stopWatch = this.#deps.store.watch(this.#prefix, revision, {
+      events: (events, newest) => this.#take(events, newest),
+      failed: (error) => this.#restart(error),
     });
+    this.#isReady = true;
+    if (this.#handlers.size > 0) for (const change of changes) this.#tell(changeOf(change, undefined));
+    this.#wakeWaiters();
   }
 
-  /** What was missed is unknown: every watcher must list again. */
-  #restart(): void {
+  /** Makes the buckets what the store has, and tells what that changed. */
+  #replaceAll(entries: readonly Entry[]): Pick<CacheEvent<T>, "type" | "encoded" | "previous">[] {
+    const before = new Map(this.#buckets.sorted("").map((encoded) => [nameOf(encoded.object), encoded]));
+    const changes: Pick<CacheEvent<T>, "type" | "encoded" | "previous">[] = [];
+    for (const entry of entries) {
+      const name = entryName(this.#prefix, entry.key);
+      const known = `${name.namespace}/${name.name}`;
+      const previous = before.get(known);
+      before.delete(known);
+      if (previous?.revision === entry.revision) continue;
+      const encoded = decodeStored(this.resource, entry.value, entry.revision);
+      this.#buckets.put(name, encoded);
+      changes.push({ type: "put", encoded, previous });
+    }
+    for (const encoded of before.values()) {
+      const { namespace = "", name = "" } = encoded.object.metadata;
+      this.#buckets.delete({ namespace, name });
+      changes.push({ type: "delete", encoded, previous: encoded });
+    }
+    return changes;
+  }
+
+  /** What was missed is unknown: watchers must list again, and informers hear of the difference. Until then all stays. */
+  #restart(error: Error): void {
+    if (this.#isClosed) return;
+    this.#deps.log.warn("the store ended a watch, starting over", { resource: this.resource.plural, error });
     this.#stopWatch?.();
     this.#isReady = false;
     this.#groups.endAll(expired("the store was restarted: list again"));
-    const before = new Map(this.#buckets.sorted("").map(({ object }) => [nameOf(object), object]));
-    this.#buckets.clear();
-    this.#ready = this.#fill().then(() => {
-      for (const { object } of this.#buckets.sorted("")) before.delete(nameOf(object));
-      for (const object of before.values()) this.#tell({ type: "delete", object, trace: undefined });
-    });
+    this.#ready = this.#refill();
+  }
+
+  async #refill(): Promise<void> {
+    const { clock, log } = this.#deps;
+    for (let pauseMs = 100; !this.#isClosed; pauseMs = Math.min(pauseMs * 2, 10_000)) {
+      try {
+        return await this.#fill();
+      } catch (error) {
+        log.warn("a cache cannot be filled yet, trying again", { resource: this.resource.plural, error });
+        await clock.sleep(pauseMs);
+      }
+    }
   }
 
   #take(events: readonly StoreEvent[], revision: number): void {
@@ -200,23 +247,14 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
       this.#buckets.delete(name);
       return { revision: event.revision, type: "delete", encoded: previous.at(event.revision), previous };
     }
-    const encoded = this.#encode(event.value, event.revision, this.#deps.takeWritten(event) as T | undefined);
+    const written = this.#deps.takeWritten(event) as T | undefined;
+    const encoded = decodeStored(this.resource, event.value, event.revision, written);
     this.#buckets.put(name, encoded);
     return { revision: event.revision, type: "put", encoded, previous };
   }
 
-  #encode(value: Uint8Array, revision: number, written?: T): EncodedObject<T> {
-    const { storedAs } = this.resource;
-    if (!storedAs) return new EncodedObject<T>(this.#codec, revision, { stored: value, object: written });
-    const object = storedAs.fromStored(JSON.parse(Buffer.from(value).toString())) as T;
-    return new EncodedObject<T>(this.#codec, revision, { object });
-  }
-
-  #inform({ type, encoded, previous, revision }: CacheEvent<T>): void {
-    if (this.#handlers.size === 0) return;
-    const trace = this.#deps.traceOf(revision);
-    const { object } = encoded;
-    this.#tell(type === "put" ? { type, object, previous: previous?.object, trace } : { type, object, trace });
+  #inform(event: CacheEvent<T>): void {
+    if (this.#handlers.size > 0) this.#tell(changeOf(event, this.#deps.traceOf(event.revision)));
   }
 
   #tell(change: Change<T>): void {
@@ -230,14 +268,20 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
   }
 
   #wakeWaiters(): void {
-    for (let i = this.#waiters.length - 1; i >= 0; i--) {
-      const waiter = this.#waiters[i];
-      if (waiter && waiter.revision <= this.revision) {
-        this.#waiters.splice(i, 1);
-        waiter.resolve();
-      }
+    for (const waiter of this.#waiters) {
+      if (waiter.revision > this.revision) continue;
+      this.#waiters.delete(waiter);
+      waiter.resolve();
     }
   }
+}
+
+function changeOf<T extends ApiObject>(
+  { type, encoded, previous }: Pick<CacheEvent<T>, "type" | "encoded" | "previous">,
+  trace: string | undefined,
+): Change<T> {
+  const { object } = encoded;
+  return type === "put" ? { type, object, previous: previous?.object, trace } : { type, object, trace };
 }
 
 const tooOld = (asked: number, oldest: number): StatusError =>

@@ -89,7 +89,7 @@ export class WatchGroups<T extends ApiObject> {
     for (const [group, groupEvents] of concerned) {
       const batch = this.matching(group.selection, groupEvents, revision);
       if (!batch) continue;
-      for (const watcher of group.watchers) watcher.batch(batch);
+      for (const watcher of group.watchers) hand(group, watcher, batch);
     }
   }
 
@@ -108,14 +108,16 @@ export class WatchGroups<T extends ApiObject> {
   }
 
   endAll(error?: Error): void {
-    for (const { watchers } of [...this.#groups.values()]) {
-      for (const watcher of [...watchers]) watcher.end(error);
-    }
+    const groups = [...this.#groups.values()];
+    this.#groups.clear();
+    this.#routes.clear();
+    this.#stopBookmarks?.();
+    this.#stopBookmarks = undefined;
+    for (const { watchers } of groups) for (const watcher of [...watchers]) watcher.end(error);
   }
 
   close(): void {
     this.endAll();
-    this.#stopBookmarks?.();
   }
 
   #leave(group: Group, watcher: CacheWatcher): void {
@@ -170,6 +172,16 @@ export class WatchGroups<T extends ApiObject> {
       }
       this.#scheduleBookmarks();
     });
+  }
+}
+
+/** One that cannot take it is ended; it must not keep the others, or the cache itself, from the event. */
+function hand(group: Group, watcher: CacheWatcher, batch: WatchBatch): void {
+  try {
+    watcher.batch(batch);
+  } catch (error) {
+    group.watchers.delete(watcher);
+    watcher.end(error instanceof Error ? error : new Error(String(error)));
   }
 }
 

@@ -1,0 +1,158 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ConfigMap } from "#api/core/config-map.ts";
+import { Pod } from "#api/core/pod.ts";
+import { ServiceAccount } from "#api/core/service-account.ts";
+import { isConflict, isNotFound } from "#api/status.ts";
+import { ask } from "#testing/ask.ts";
+import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
+
+const path = "/api/v1/namespaces/default/configmaps";
+const place = { namespace: "default" };
+
+async function clusterWith(...names: string[]): Promise<TestCluster> {
+  const cluster = await startCluster({ controllers: false });
+  for (const name of names) {
+    await cluster.client.create(ConfigMap, { metadata: { name, ...place, labels: { first: name.slice(0, 1) } } });
+  }
+  return cluster;
+}
+const names = async ({ list }: TestCluster): Promise<(string | undefined)[]> =>
+  (await list(ConfigMap, "default")).map(({ metadata }) => metadata.name);
+
+test("deleting answers with a Status that names the object", async () => {
+  await using cluster = await clusterWith("a");
+
+  const said = await ask(cluster.api.server, `DELETE ${path}/a`);
+
+  assert.equal(said.status, 200);
+  assert.equal(said.json.status, "Success");
+  assert.equal(said.json.details?.name, "a");
+  assert.equal(said.json.details?.kind, "configmaps");
+  assert.deepEqual(await names(cluster), []);
+});
+
+test("deleting in the foreground is accepted, and the object waits for its dependents", async () => {
+  await using cluster = await clusterWith("a");
+
+  const said = await ask(cluster.api.server, `DELETE ${path}/a?propagationPolicy=Foreground`);
+
+  assert.equal(said.status, 202);
+  assert.deepEqual(said.json.metadata?.finalizers, ["foregroundDeletion"]);
+  assert.deepEqual(await names(cluster), ["a"]);
+});
+
+test("preconditions that do not hold refuse a deletion", async () => {
+  await using cluster = await clusterWith("a");
+  const { uid = "", resourceVersion = "" } = (await cluster.client.get(ConfigMap, { name: "a", ...place })).metadata;
+  const remove = (preconditions: object) =>
+    cluster.client.delete(ConfigMap, { name: "a", ...place }, { preconditions });
+
+  await assert.rejects(remove({ uid: "other" }), isConflict);
+  await assert.rejects(remove({ uid, resourceVersion: "1" }), isConflict);
+  assert.deepEqual(await names(cluster), ["a"]);
+  await remove({ uid, resourceVersion });
+
+  assert.deepEqual(await names(cluster), []);
+});
+
+test("a dry run deletes nothing, whether the query or the body says so", async () => {
+  await using cluster = await clusterWith("a");
+  const { revision } = cluster.store;
+
+  const byQuery = await ask(cluster.api.server, `DELETE ${path}/a?dryRun=All`);
+  const byBody = await ask(cluster.api.server, `DELETE ${path}/a`, {
+    body: { kind: "DeleteOptions", dryRun: ["All"] },
+  });
+  const held = await ask(cluster.api.server, `DELETE ${path}/a?dryRun=All&propagationPolicy=Foreground`);
+  const all = await ask(cluster.api.server, `DELETE ${path}?dryRun=All`);
+
+  assert.deepEqual([byQuery.status, byBody.status, held.status, all.status], [200, 200, 202, 200]);
+  assert.ok(held.json.metadata?.deletionTimestamp);
+  assert.equal(cluster.store.revision, revision);
+});
+
+test("options that make no sense refuse a deletion", async () => {
+  await using cluster = await clusterWith("a");
+  const status = async (query: string) => (await ask(cluster.api.server, `DELETE ${path}/a?${query}`)).status;
+
+  assert.equal(await status("propagationPolicy=Sideways"), 422);
+  assert.equal(await status("propagationPolicy=Orphan&orphanDependents=true"), 422);
+  assert.equal(await status("gracePeriodSeconds=soon"), 422);
+  assert.equal(await status("dryRun=Some"), 422);
+
+  assert.deepEqual(await names(cluster), ["a"]);
+});
+
+test("a collection is deleted by its selector, and the answer lists what was", async () => {
+  await using cluster = await clusterWith("a1", "a2", "b1");
+
+  const said = await ask(cluster.api.server, `DELETE ${path}?labelSelector=first%3Da`);
+
+  assert.equal(said.json.kind, "ConfigMapList");
+  assert.deepEqual(
+    said.items.map(({ metadata }) => metadata?.name),
+    ["a1", "a2"],
+  );
+  assert.deepEqual(await names(cluster), ["b1"]);
+});
+
+test("a collection with a limit is deleted a part at a time", async () => {
+  await using cluster = await clusterWith("a1", "a2", "b1");
+
+  const said = await ask(cluster.api.server, `DELETE ${path}?limit=2`);
+  assert.deepEqual(await names(cluster), ["b1"]);
+  const token = String(said.json.metadata?.continue);
+  await ask(cluster.api.server, `DELETE ${path}?limit=2&continue=${token}`);
+
+  assert.deepEqual(await names(cluster), []);
+});
+
+test("preconditions hold for everything in a collection", async () => {
+  await using cluster = await clusterWith("a1", "a2");
+  const { metadata } = await cluster.client.get(ConfigMap, { name: "a1", ...place });
+  const preconditions = { uid: metadata.uid ?? "" };
+
+  await assert.rejects(cluster.client.deleteCollection(ConfigMap, { ...place, preconditions }), isConflict);
+
+  assert.deepEqual(await names(cluster), ["a2"]);
+});
+
+test("a running pod is deleted by its grace period, then by force", async () => {
+  await using cluster = await startCluster({ controllers: false });
+  await cluster.client.create(ServiceAccount, { metadata: { name: "default", ...place } });
+  const spec = { containers: [{ name: "web", image: "registry.example/web:1" }], nodeName: "node-1" };
+  await cluster.client.create(Pod, { metadata: { name: "web", ...place }, spec });
+  const remove = (gracePeriodSeconds?: number) =>
+    cluster.client.delete(
+      Pod,
+      { name: "web", ...place },
+      gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds },
+    );
+
+  const first = await remove();
+  const again = await remove();
+  const shorter = await remove(5);
+
+  assert.equal(first?.metadata.deletionGracePeriodSeconds, 30);
+  assert.equal(again?.metadata.resourceVersion, first?.metadata.resourceVersion);
+  assert.equal(shorter?.metadata.deletionGracePeriodSeconds, 5);
+  assert.equal(shorter?.metadata.generation, first?.metadata.generation);
+  assert.equal(await remove(0), undefined);
+  await assert.rejects(cluster.client.get(Pod, { name: "web", ...place }), isNotFound);
+});
+
+test("a forced pod with a finalizer goes with its finalizer", async () => {
+  await using cluster = await startCluster({ controllers: false });
+  const { client } = cluster;
+  await client.create(ServiceAccount, { metadata: { name: "default", ...place } });
+  const spec = { containers: [{ name: "web", image: "registry.example/web:1" }], nodeName: "node-1" };
+  await client.create(Pod, { metadata: { name: "web", ...place, finalizers: ["example.com/hold"] }, spec });
+
+  const held = await client.delete(Pod, { name: "web", ...place }, { gracePeriodSeconds: 0 });
+  assert.equal(held?.metadata.deletionGracePeriodSeconds, 0);
+  const body = { metadata: { finalizers: null } };
+  await client.patch(Pod, { name: "web", ...place }, { type: "merge", body });
+
+  await assert.rejects(client.get(Pod, { name: "web", ...place }), isNotFound);
+});

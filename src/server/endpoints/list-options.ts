@@ -1,0 +1,121 @@
+import { type Resource } from "#api/resource.ts";
+import { badRequest } from "#api/status.ts";
+import { type FieldError, forbiddenValue, invalidValue, root, unsupportedValue } from "#schema/field-error.ts";
+import { type Selection, select } from "../objects/selection.ts";
+import { type Context } from "../pipeline.ts";
+import { isTrue, optionsFault } from "./options.ts";
+
+/** What a list is to answer. */
+export interface ListRequest {
+  /** 0: all at once. */
+  readonly limit: number;
+  /** From an earlier chunk; "" for the first. */
+  readonly token: string;
+  /** The one state that is meant. */
+  readonly exactly: number | undefined;
+  /** A state at least as new as this; 0: any. */
+  readonly atLeast: number;
+}
+
+export interface WatchRequest {
+  /** `start`: send the present state first. `now`: only what comes. A number: what came after it. */
+  readonly from: number | "start" | "now";
+  /** The state that is sent first is at least as new as this; 0: any. */
+  readonly atLeast: number;
+  readonly bookmarks: boolean;
+  /** The end of the initial state is marked by a bookmark. */
+  readonly markInitial: boolean;
+  readonly timeoutMs: number | undefined;
+}
+
+export function listRequest(query: URLSearchParams): ListRequest {
+  const faults = [...listFaults(query)];
+  if (faults.length > 0) throw optionsFault("ListOptions", faults);
+  const limit = Math.max(wholeNumber(query, "limit"), 0);
+  const token = query.get("continue") ?? "";
+  const asked = query.get("resourceVersion") ?? "";
+  if (token && asked && asked !== "0")
+    throw badRequest("specifying resource version is not allowed when using continue");
+  const revision = revisionOf(asked);
+  const match = query.get("resourceVersionMatch");
+  // A first chunk at a revision has always meant that very state, also before there was a word for it.
+  const isExact = match === "Exact" || (!match && limit > 0 && revision > 0);
+  if (isExact) return { limit, token, exactly: revision, atLeast: 0 };
+  // Any state will do for revision 0, so one answer is cheapest: upstream leaves the limit aside here too.
+  return { limit: asked === "0" && !token ? 0 : limit, token, exactly: undefined, atLeast: revision };
+}
+
+function* listFaults(query: URLSearchParams): Iterable<FieldError> {
+  const match = query.get("resourceVersionMatch") ?? "";
+  const asked = query.get("resourceVersion") ?? "";
+  if (match) {
+    if (!asked) yield forbiddenValue(matchPath, "resourceVersionMatch is forbidden unless resourceVersion is provided");
+    if (query.get("continue"))
+      yield forbiddenValue(matchPath, "resourceVersionMatch is forbidden when continue is provided");
+    if (match !== "Exact" && match !== "NotOlderThan")
+      yield unsupportedValue(matchPath, match, ["Exact", "NotOlderThan", ""]);
+    if (match === "Exact" && asked === "0")
+      yield forbiddenValue(matchPath, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"');
+  }
+  if (query.has("sendInitialEvents"))
+    yield forbiddenValue(root.child("sendInitialEvents"), "sendInitialEvents is forbidden for list");
+}
+
+export function watchRequest(query: URLSearchParams): WatchRequest {
+  const faults = [...watchFaults(query)];
+  if (faults.length > 0) throw optionsFault("ListOptions", faults);
+  const revision = revisionOf(query.get("resourceVersion") ?? "");
+  const bookmarks = isTrue(query.get("allowWatchBookmarks"));
+  const initial = query.get("sendInitialEvents");
+  const sendsInitial = initial === null ? revision === 0 : isTrue(initial);
+  const timeoutMs = wholeNumber(query, "timeoutSeconds") * 1000;
+  return {
+    from: sendsInitial ? "start" : revision === 0 ? "now" : revision,
+    atLeast: sendsInitial ? revision : 0,
+    bookmarks,
+    markInitial: bookmarks && initial !== null && sendsInitial,
+    timeoutMs: timeoutMs > 0 ? Math.min(timeoutMs, maxTimeoutMs) : undefined,
+  };
+}
+/** Timers know no more. */
+const maxTimeoutMs = 2 ** 31 - 1;
+
+function* watchFaults(query: URLSearchParams): Iterable<FieldError> {
+  const match = query.get("resourceVersionMatch") ?? "";
+  const hasInitial = query.has("sendInitialEvents");
+  if (hasInitial && match !== "NotOlderThan")
+    yield forbiddenValue(matchPath, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
+  if (!match) return;
+  if (!hasInitial)
+    yield forbiddenValue(matchPath, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
+  if (match !== "NotOlderThan") yield unsupportedValue(matchPath, match, ["NotOlderThan"]);
+  if (query.get("continue"))
+    yield forbiddenValue(matchPath, "resourceVersionMatch is forbidden when continue is provided");
+}
+const matchPath = root.child("resourceVersionMatch");
+
+export function selectionOf({ info, query }: Context, resource: Resource): Selection {
+  const fieldSelector = query.get("fieldSelector") ?? "";
+  const byName = info.name ? `metadata.name=${info.name}` : "";
+  return select(resource, info.namespace, {
+    labelSelector: query.get("labelSelector") ?? "",
+    fieldSelector: [fieldSelector, byName].filter(Boolean).join(","),
+  });
+}
+
+/** 0 for "" and for "0", which both ask for none in particular. */
+export function revisionOf(text: string): number {
+  if (text === "") return 0;
+  const revision = Number(text);
+  if (!/^\d+$/.test(text) || !Number.isSafeInteger(revision))
+    throw badRequest(`invalid resource version: ${JSON.stringify(text)} is not one that a server gave`);
+  return revision;
+}
+
+function wholeNumber(query: URLSearchParams, name: string): number {
+  const text = query.get(name);
+  if (!text) return 0;
+  const number = Number(text);
+  if (Number.isSafeInteger(number)) return number;
+  throw optionsFault("ListOptions", [invalidValue(root.child(name), text, "must be a whole number")]);
+}

@@ -1,0 +1,65 @@
+import { type DeleteOptions } from "#api/meta/delete-options.ts";
+import { type ApiObject, type Resource } from "#api/resource.ts";
+import { timestamp } from "#lib/clock.ts";
+
+/**
+ * The object as it looks once its deletion has begun; the same object if there is nothing to change. While a grace
+ * period runs, another request can only shorten it: until then its finalizers stay as they are too.
+ */
+export function markDeleted(
+  resource: Resource,
+  object: ApiObject,
+  { options, now }: { options: DeleteOptions; now: number },
+): ApiObject {
+  const { metadata } = object;
+  const running = metadata.deletionTimestamp === undefined ? 0 : (metadata.deletionGracePeriodSeconds ?? 0);
+  if (running > 0 && (options.gracePeriodSeconds ?? running) >= running) return object;
+  const finalizers = finalizersFor(metadata.finalizers ?? [], options);
+  const isSame = sameNames(finalizers, metadata.finalizers ?? []);
+  if (metadata.deletionTimestamp !== undefined && running === 0 && isSame) return object;
+  const marked: ApiObject = { ...object, metadata: { ...metadata } };
+  if (finalizers.length > 0) marked.metadata.finalizers = [...finalizers];
+  else delete marked.metadata.finalizers;
+  if (metadata.deletionTimestamp === undefined) begin(resource, marked, { options, now });
+  else if (running > 0) shorten(marked, { asked: options.gracePeriodSeconds ?? running, running, now });
+  resource.prepareForDeletion?.(marked);
+  return marked;
+}
+
+/** Deletion shows in the object, so whoever follows its generation hears of it. */
+function begin(resource: Resource, marked: ApiObject, { options, now }: { options: DeleteOptions; now: number }): void {
+  const { metadata } = marked;
+  const grace = resource.gracePeriodSeconds?.(marked, options.gracePeriodSeconds) ?? 0;
+  metadata.deletionTimestamp = timestamp(now + grace * 1000);
+  metadata.deletionGracePeriodSeconds = grace;
+  if (metadata.generation) metadata.generation++;
+}
+
+/** Counted from when deletion was first asked for; what would lie in the past is now, and a second of grace is left. */
+function shorten(
+  { metadata }: ApiObject,
+  { asked, running, now }: { asked: number; running: number; now: number },
+): void {
+  const grace = asked < 0 ? 1 : asked;
+  const began = Date.parse(metadata.deletionTimestamp ?? "") - running * 1000;
+  const deadline = began + grace * 1000;
+  const isPast = deadline < now;
+  metadata.deletionTimestamp = timestamp(isPast ? now : deadline);
+  metadata.deletionGracePeriodSeconds = isPast && grace > 0 ? 1 : grace;
+}
+
+/** How dependents are dealt with is told to the garbage collector by a finalizer. */
+function finalizersFor(finalizers: readonly string[], options: DeleteOptions): readonly string[] {
+  const policy = options.propagationPolicy ?? fromOrphan(options.orphanDependents);
+  if (policy === undefined) return finalizers;
+  const others = finalizers.filter((name) => name !== "orphan" && name !== "foregroundDeletion");
+  if (policy === "Orphan") return [...others, "orphan"];
+  if (policy === "Foreground") return [...others, "foregroundDeletion"];
+  return others;
+}
+
+const fromOrphan = (orphanDependents: boolean | undefined): string | undefined =>
+  orphanDependents === undefined ? undefined : orphanDependents ? "Orphan" : "Background";
+
+const sameNames = (some: readonly string[], others: readonly string[]): boolean =>
+  some.length === others.length && some.every((name) => others.includes(name));

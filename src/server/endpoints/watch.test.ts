@@ -1,0 +1,169 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ConfigMap } from "#api/core/config-map.ts";
+import { ask, type Followed, follow } from "#testing/ask.ts";
+import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
+
+const path = "/api/v1/namespaces/default/configmaps";
+const ofName = (name: string) => ({ namespace: "default", name });
+
+const create = async ({ client }: TestCluster, name: string): Promise<string> =>
+  (await client.create(ConfigMap, { metadata: ofName(name) })).metadata.resourceVersion ?? "";
+const watch = ({ api }: TestCluster, query = "", accept?: string): Promise<Followed> =>
+  follow(api.server, `GET ${path}?watch=true${query && `&${query}`}`, accept ? { headers: { accept } } : {});
+const seen = ({ events }: Followed): string =>
+  events.map(({ type, object }) => (type === "BOOKMARK" ? type : `${type} ${object.metadata?.name}`)).join(", ");
+
+const starts: readonly { query: string; claim: string; seen: string }[] = [
+  { query: "", claim: "starts with what is there", seen: "ADDED a, ADDED b, ADDED c" },
+  { query: "resourceVersion=0", claim: "starts with what is there", seen: "ADDED a, ADDED b, ADDED c" },
+  { query: "resourceVersion=FIRST", claim: "starts after that", seen: "ADDED b, ADDED c" },
+  { query: "resourceVersion=FIRST&sendInitialEvents=false", claim: "starts after that", seen: "ADDED b, ADDED c" },
+  { query: "sendInitialEvents=false", claim: "starts now", seen: "ADDED c" },
+  { query: "resourceVersion=0&sendInitialEvents=false", claim: "starts now", seen: "ADDED c" },
+  { query: "sendInitialEvents=true", claim: "starts with what is there", seen: "ADDED a, ADDED b, ADDED c" },
+  {
+    query: "sendInitialEvents=true&allowWatchBookmarks=true&resourceVersion=FIRST",
+    claim: "marks the end of what is there",
+    seen: "ADDED a, ADDED b, BOOKMARK, ADDED c",
+  },
+  { query: "fieldSelector=metadata.name%3Dc", claim: "shows only that", seen: "ADDED c" },
+];
+for (const { query, claim, seen: expected } of starts) {
+  test(`a watch with ${query || "nothing"} ${claim}`, async () => {
+    await using cluster = await startCluster({ controllers: false });
+    const first = await create(cluster, "a");
+    await create(cluster, "b");
+    const match = query.includes("sendInitialEvents") ? "&resourceVersionMatch=NotOlderThan" : "";
+
+    const followed = await watch(cluster, query.replace("FIRST", first) + match);
+    await create(cluster, "c");
+
+    assert.equal(seen(followed), expected);
+  });
+}
+
+test("the bookmark after the initial state has its revision and says what it is", async () => {
+  await using cluster = await startCluster({ controllers: false });
+  await create(cluster, "a");
+
+  const query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+  const { object } = (await watch(cluster, query)).events[1] ?? {};
+
+  assert.deepEqual(object, {
+    kind: "ConfigMap",
+    apiVersion: "v1",
+    metadata: {
+      resourceVersion: String(cluster.store.revision),
+      annotations: { "k8s.io/initial-events-end": "true" },
+    },
+  });
+});
+
+test("a watch from a revision that is gone ends with the error in the stream", async () => {
+  await using cluster = await startCluster({ controllers: false });
+  await create(cluster, "a");
+  await cluster.store.compact(cluster.store.revision);
+
+  const followed = await watch(cluster, "resourceVersion=1");
+
+  assert.deepEqual(
+    followed.events.map(({ type, object }) => [type, object.code, object.reason]),
+    [["ERROR", 410, "Expired"]],
+  );
+  assert.equal(followed.isOver, true);
+});
+
+test("a watch from a revision that is still to come shows only what comes after it", async () => {
+  await using cluster = await startCluster({ controllers: false });
+  const followed = await watch(cluster, `resourceVersion=${cluster.store.revision + 1}`);
+
+  await create(cluster, "a");
+  await create(cluster, "b");
+
+  assert.equal(seen(followed), "ADDED b");
+});
+
+test("an initial state of the future is not waited for for long", async () => {
+  await using cluster = await startCluster({ controllers: false });
+  const query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=99999";
+
+  const said = ask(cluster.api.server, `GET ${path}?watch=true&${query}`);
+  await cluster.clock.advance(3000);
+
+  assert.equal((await said).status, 504);
+});
+
+test("a watch ends after timeoutSeconds, with a last bookmark for who wants some", async () => {
+  await using cluster = await startCluster({ controllers: false });
+  const plain = await watch(cluster, "timeoutSeconds=5");
+  const marked = await watch(cluster, "timeoutSeconds=5&allowWatchBookmarks=true");
+  const endless = await watch(cluster, "timeoutSeconds=0");
+  const long = await watch(cluster, "timeoutSeconds=99999999");
+
+  await cluster.clock.advance(5000);
+  await create(cluster, "a");
+
+  assert.deepEqual([plain.isOver, marked.isOver, endless.isOver, long.isOver], [true, true, false, false]);
+  assert.deepEqual([plain, marked, endless, long].map(seen), ["", "BOOKMARK", "ADDED a", "ADDED a"]);
+});
+
+test("bookmarks come only to those who ask for them", async () => {
+  await using cluster = await startCluster({ controllers: false });
+  const plain = await watch(cluster);
+  const marked = await watch(cluster, "allowWatchBookmarks=true");
+
+  await cluster.clock.advance(60_000);
+
+  assert.equal(seen(plain), "");
+  assert.equal(seen(marked), "BOOKMARK");
+  assert.equal(marked.events[0]?.object.metadata?.resourceVersion, String(cluster.store.revision));
+});
+
+const faults: Readonly<Record<string, number>> = {
+  "sendInitialEvents=true": 422,
+  "sendInitialEvents=true&resourceVersionMatch=Exact": 422,
+  "resourceVersionMatch=NotOlderThan": 422,
+  "timeoutSeconds=soon": 422,
+  "resourceVersion=x": 400,
+};
+for (const [query, status] of Object.entries(faults)) {
+  test(`a watch with ${query} is refused with ${status}`, async () => {
+    await using cluster = await startCluster({ controllers: false });
+
+    assert.equal((await ask(cluster.api.server, `GET ${path}?watch=true&${query}`)).status, status);
+  });
+}
+
+const partial = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+const table = "application/json;as=Table;g=meta.k8s.io;v=v1";
+
+test("a watch of metadata has nothing but metadata, bookmarks too", async () => {
+  await using cluster = await startCluster({ controllers: false });
+  const query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+  const followed = await watch(cluster, query, partial);
+
+  await cluster.client.create(ConfigMap, { metadata: ofName("a"), data: { secret: "x" } });
+
+  const [bookmark, added] = followed.events;
+  assert.equal(bookmark?.object.kind, "PartialObjectMetadata");
+  assert.equal(bookmark?.object.apiVersion, "meta.k8s.io/v1");
+  assert.equal(added?.object.kind, "PartialObjectMetadata");
+  assert.deepEqual(Object.keys(added?.object ?? {}), ["kind", "apiVersion", "metadata"]);
+});
+
+test("a watch of tables has a row for each event and none for bookmarks", async () => {
+  await using cluster = await startCluster({ controllers: false });
+  const followed = await watch(cluster, "allowWatchBookmarks=true&includeObject=None", table);
+
+  const revision = await create(cluster, "a");
+  await cluster.clock.advance(60_000);
+
+  const [added, bookmark] = followed.events;
+  assert.equal(added?.object.kind, "Table");
+  assert.deepEqual(added?.object.rows, [{ cells: ["a", 0, "0s"] }]);
+  assert.equal(added?.object.metadata?.resourceVersion, revision);
+  assert.equal(bookmark?.object.kind, "Table");
+  assert.deepEqual(bookmark?.object.rows, []);
+  assert.equal(bookmark?.object.metadata?.resourceVersion, revision);
+});

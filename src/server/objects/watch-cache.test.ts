@@ -1,0 +1,257 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { isExpired, StatusError } from "#api/status.ts";
+import { silentLog } from "#lib/log.ts";
+import { type Change } from "#runtime/informer.ts";
+import { openMemoryStore } from "#store/memory.ts";
+import { type Store, type StoreWatcher } from "#store/store.ts";
+import { createVirtualClock } from "#testing/virtual-clock.ts";
+import { Widget } from "#testing/widget.ts";
+import { codecOf, toStoredBytes } from "./encode-once.ts";
+import { select } from "./selection.ts";
+import { type CacheWatcher, WatchCache } from "./watch-cache.ts";
+
+const clock = createVirtualClock();
+
+/** A store that can lose its watches and stop answering lists. */
+function shakyStore() {
+  const store = openMemoryStore({ clock });
+  const watchers: StoreWatcher[] = [];
+  let refusals = 0;
+  const shaky: Store = {
+    get revision() {
+      return store.revision;
+    },
+    get compactedRevision() {
+      return store.compactedRevision;
+    },
+    get: (key, revision) => store.get(key, revision),
+    async list(prefix, options) {
+      if (refusals > 0) {
+        refusals--;
+        throw new Error("the store is away");
+      }
+      return await store.list(prefix, options);
+    },
+    commit: (changes) => store.commit(changes),
+    watch(prefix, from, watcher) {
+      watchers.push(watcher);
+      return store.watch(prefix, from, watcher);
+    },
+    compact: (revision) => store.compact(revision),
+    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+  };
+  const fail = (lists = 0): void => {
+    refusals = lists;
+    watchers.at(-1)?.failed(new Error("lost"));
+  };
+  return { store: shaky, fail };
+}
+
+function cacheOf(store: Store): WatchCache<Widget> {
+  return new WatchCache(Widget, {
+    store,
+    clock,
+    log: silentLog,
+    traceOf: () => undefined,
+    takeWritten: () => undefined,
+  });
+}
+
+const key = (name: string): string => `/registry/${Widget.storagePrefix}/default/${name}`;
+
+async function put(store: Store, name: string, labels: Record<string, string> = {}): Promise<number> {
+  const object = { metadata: { name, namespace: "default", labels } } as Widget;
+  const value = (revision: number) => toStoredBytes(codecOf(Widget), object, revision);
+  const result = await store.commit([{ key: key(name), value }]);
+  assert(result.ok);
+  return result.revision;
+}
+const remove = (store: Store, name: string) => store.commit([{ key: key(name), value: undefined }]);
+
+function recorder(): CacheWatcher & { readonly seen: string[]; ended: unknown } {
+  const seen: string[] = [];
+  return {
+    seen,
+    ended: undefined,
+    batch({ events }) {
+      for (const { type, encoded } of events) {
+        const { name, resourceVersion, labels } = encoded.object.metadata;
+        seen.push(`${type} ${name} ${labels?.["color"] ?? "-"} at ${resourceVersion}`);
+      }
+    },
+    bookmark: (revision) => void seen.push(`BOOKMARK ${revision}`),
+    end(error) {
+      this.ended = error ?? "quietly";
+    },
+  };
+}
+const described = (change: Change<Widget>): string =>
+  `${change.type} ${change.object.metadata.name}${change.type === "put" && change.previous ? " again" : ""}`;
+
+test("an object that leaves a selection goes with the last state that matched, at the new revision", async () => {
+  const { store } = shakyStore();
+  const cache = cacheOf(store);
+  await cache.synced();
+  const watcher = recorder();
+  cache.watch(select(Widget, "default", { labelSelector: "color=red" }), cache.revision, watcher);
+
+  const first = await put(store, "a", { color: "red" });
+  const second = await put(store, "a", { color: "blue" });
+  await put(store, "a", { color: "green" });
+  const fourth = await put(store, "a", { color: "red" });
+  await remove(store, "a");
+
+  assert.deepEqual(watcher.seen, [
+    `ADDED a red at ${first}`,
+    `DELETED a red at ${second}`,
+    `ADDED a red at ${fourth}`,
+    `DELETED a red at ${fourth + 1}`,
+  ]);
+});
+
+test("a watch that resumes sees the same as one that never ended", async () => {
+  const { store } = shakyStore();
+  const cache = cacheOf(store);
+  await cache.synced();
+  const from = cache.revision;
+  const selection = select(Widget, "", { labelSelector: "color=red" });
+  const live = recorder();
+  cache.watch(selection, from, live);
+  await put(store, "a", { color: "red" });
+  await put(store, "b");
+  await put(store, "a", { color: "blue" });
+
+  const late = recorder();
+  cache.watch(selection, from, late);
+  await put(store, "b", { color: "red" });
+
+  assert.equal(live.seen.length, 3);
+  assert.deepEqual(late.seen, live.seen);
+});
+
+test("a watch can start before the cache did, as long as the store remembers", async () => {
+  const { store } = shakyStore();
+  const selection = select(Widget, "", { labelSelector: "color=red" });
+  const from = await put(store, "a", { color: "red" });
+  const second = await put(store, "a", { color: "blue" });
+  const third = await put(store, "b", { color: "red" });
+  await remove(store, "b");
+  const cache = cacheOf(store);
+  await cache.synced();
+  const watcher = recorder();
+
+  assert.throws(() => cache.watch(selection, from, watcher), isExpired);
+  const recalled = await cache.recall(from);
+  const fifth = await put(store, "c", { color: "red" });
+  cache.watch(selection, from, watcher, recalled);
+  const sixth = await put(store, "d", { color: "red" });
+
+  assert.deepEqual(watcher.seen, [
+    `DELETED a red at ${second}`,
+    `ADDED b red at ${third}`,
+    `DELETED b red at ${third + 1}`,
+    `ADDED c red at ${fifth}`,
+    `ADDED d red at ${sixth}`,
+  ]);
+  await store.compact(store.revision);
+  assert.equal(await cache.recall(from), undefined);
+});
+
+test("a cache that lost its watch ends its watchers and tells informers the difference", async () => {
+  const { store, fail } = shakyStore();
+  for (const name of ["same", "changed", "gone"]) await put(store, name);
+  const cache = cacheOf(store);
+  await cache.synced();
+  const watcher = recorder();
+  cache.watch(select(Widget, ""), cache.revision, watcher);
+  const changes: string[] = [];
+  cache.subscribe((change) => changes.push(described(change)));
+  changes.length = 0;
+  const same = cache.get({ namespace: "default", name: "same" });
+
+  fail(3);
+  await put(store, "changed", { color: "red" });
+  await remove(store, "gone");
+  await put(store, "new");
+  assert.equal(cache.list("default").length, 3, "until it is filled again it has what it had");
+  assert.equal(cache.isReady, false);
+  await clock.advance(5000);
+
+  assert.ok(watcher.ended instanceof StatusError && isExpired(watcher.ended));
+  assert.equal(cache.isReady, true);
+  assert.deepEqual(changes, ["put changed again", "put new", "delete gone"]);
+  assert.equal(cache.get({ namespace: "default", name: "same" }), same);
+  assert.equal(cache.revision, store.revision);
+  await put(store, "later");
+  assert.deepEqual(watcher.seen, []);
+  assert.equal(changes.at(-1), "put later");
+});
+
+test("a cache that cannot be filled at first says so and can be asked again", async () => {
+  const { store, fail } = shakyStore();
+  await put(store, "a");
+  fail(1);
+  const cache = cacheOf(store);
+
+  await assert.rejects(cache.synced(), /away/);
+  await cache.synced();
+
+  assert.equal(cache.list().length, 1);
+});
+
+test("a watcher that fails is ended, and the others go on", async () => {
+  const { store } = shakyStore();
+  const cache = cacheOf(store);
+  await cache.synced();
+  const broken: CacheWatcher & { ended?: Error | undefined } = {
+    batch() {
+      throw new Error("broken");
+    },
+    bookmark() {},
+    end(error) {
+      this.ended = error;
+    },
+  };
+  const well = recorder();
+  cache.watch(select(Widget, ""), cache.revision, broken);
+  cache.watch(select(Widget, ""), cache.revision, well);
+
+  await put(store, "a");
+  await put(store, "b");
+
+  assert.equal(broken.ended?.message, "broken");
+  assert.equal(well.seen.length, 2);
+  assert.equal(cache.isReady, true);
+});
+
+test("reaches() waits for a revision, but no longer than it is told", async () => {
+  const { store } = shakyStore();
+  const cache = cacheOf(store);
+  await cache.synced();
+  await put(store, "a");
+  const { pending } = clock;
+
+  const soon = cache.reaches(cache.revision + 1, 1000);
+  const never = cache.reaches(cache.revision + 5, 1000);
+  await put(store, "b");
+  await clock.advance(1000);
+
+  assert.deepEqual([await soon, await never], [true, false]);
+  assert.equal(clock.pending, pending);
+});
+
+test("everyone who watches hears once a minute how far it has come", async () => {
+  const { store } = shakyStore();
+  const cache = cacheOf(store);
+  await cache.synced();
+  const watcher = recorder();
+  const stop = cache.watch(select(Widget, "elsewhere"), cache.revision, watcher);
+  const revision = await put(store, "a");
+
+  await clock.advance(60_000);
+  stop();
+  await clock.advance(60_000);
+
+  assert.deepEqual(watcher.seen, [`BOOKMARK ${revision}`]);
+});
