@@ -131,6 +131,7 @@ export class Story {
     assert.deepEqual(left, []);
     for (const { runtime } of machines) assert.deepEqual(await runtime.listSandboxes(), []);
     assert.deepEqual(this.#monitor.wrongs, []);
+    assert.deepEqual(this.#world.doubles, []);
   }
 
   /** Faults end, all nodes are there: now it must become as it is wished. */

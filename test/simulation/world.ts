@@ -6,7 +6,7 @@ import { nodeUser } from "#cluster/simulated-nodes.ts";
 import { runControllers } from "#controllers/all.ts";
 import { Kubelet } from "#kubelet/kubelet.ts";
 import { simulatedMachine } from "#kubelet/machine.ts";
-import { type ContainerRuntime } from "#kubelet/runtime/runtime.ts";
+import { type ContainerConfig, type ContainerRuntime, type SandboxConfig } from "#kubelet/runtime/runtime.ts";
 import { SimulatedRuntime } from "#kubelet/runtime/simulated.ts";
 import { type Log, silentLog } from "#lib/log.ts";
 import { type Random, seededRandom } from "#lib/random.ts";
@@ -26,6 +26,8 @@ export interface World extends AsyncDisposable {
   readonly machines: readonly Machine[];
   /** As an administrator, through the faults. */
   readonly user: Client;
+  /** Containers that were started while another of the same name ran in their pod. */
+  readonly doubles: readonly string[];
 }
 
 /** A node: what runs on it, and whether its kubelet may. */
@@ -54,6 +56,7 @@ export async function startWorld(seed: number, log: Log = silentLog): Promise<Wo
   const random = seededRandom(seed * 7919);
   const started = Promise.withResolvers<TestCluster>();
   const machines: Machine[] = [];
+  const doubles: string[] = [];
   let base: RunDeps | undefined;
   let faults: Faults | undefined;
   const cluster = await startCluster({
@@ -65,7 +68,9 @@ export async function startWorld(seed: number, log: Log = silentLog): Promise<Wo
       faults = new Faults(deps.clock, random, ratesOf(random));
       const isRemote = random() < 0.7;
       const all = { deps, faults, random, isRemote, started: started.promise };
-      const nodes = Array.from({ length: 3 + Math.floor(random() * 2) }, (_, at) => createMachine(at, deps, random));
+      const nodes = Array.from({ length: 3 + Math.floor(random() * 2) }, (_, at) =>
+        createMachine({ at, deps, random, doubles }),
+      );
       machines.push(...nodes.map(({ machine }) => machine));
       const processes = [controllerManager(deps), scheduler(deps, random), ...nodes.map(({ process }) => process)];
       return processes.map((process) => (stop: AbortSignal) => runProcess(process, all, stop));
@@ -74,7 +79,8 @@ export async function startWorld(seed: number, log: Log = silentLog): Promise<Wo
   if (!faults || !base) throw new Error("the components were not asked for");
   started.resolve(cluster);
   const user = faults.wrap(cluster.client, { name: "user", signal: new AbortController().signal, kill() {} });
-  return { cluster, faults, random, machines, user, [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose]() };
+  const end = () => cluster[Symbol.asyncDispose]();
+  return { cluster, faults, random, machines, user, doubles, [Symbol.asyncDispose]: end };
 }
 
 const whole = Math.floor;
@@ -128,6 +134,10 @@ async function runProcess(
   }
 }
 
+/** The labels by which a container is known. */
+const podUid = "io.kubernetes.pod.uid";
+const containerName = "io.kubernetes.container.name";
+
 const always = { mayRun: () => true, born() {} };
 
 const controllerManager = (deps: RunDeps): Process => ({
@@ -148,7 +158,14 @@ const scheduler = ({ recorder, ...deps }: RunDeps, random: Random): Process => (
   },
 });
 
-function createMachine(at: number, deps: RunDeps, random: Random): { machine: Machine; process: Process } {
+interface MachineParts {
+  readonly at: number;
+  readonly deps: RunDeps;
+  readonly random: Random;
+  readonly doubles: string[];
+}
+
+function createMachine({ at, deps, random, doubles }: MachineParts): { machine: Machine; process: Process } {
   const { clock } = deps;
   const name = `node-${at + 1}`;
   const podCidr = `10.128.${at}.0/24`;
@@ -158,7 +175,16 @@ function createMachine(at: number, deps: RunDeps, random: Random): { machine: Ma
     startMs: whole(random() * 200),
     stopMs: whole(random() * 2000),
   };
-  const runtime = new SimulatedRuntime({ clock, random, podCidr, delays });
+  const startContainer = (started: ContainerConfig, { pod }: SandboxConfig): void => {
+    void runtime.listContainers().then((all) => {
+      const isDouble = all.some(
+        ({ state, labels }) =>
+          state === "running" && labels[podUid] === pod.uid && labels[containerName] === started.name,
+      );
+      if (isDouble) doubles.push(`${started.name} of ${pod.name} on ${name}`);
+    });
+  };
+  const runtime = new SimulatedRuntime({ clock, random, podCidr, delays, hooks: { startContainer } });
   let current: Life | undefined;
   const machine: Machine = { name, runtime, isCutOff: false, kill: () => current?.kill() };
   const process: Process = {
