@@ -62,7 +62,7 @@ export class SchedulingQueue {
     this.#backoff = new Heap((a, b) => a.until < b.until || (a.until === b.until && goesFirst(a, b)));
   }
 
-  get sizes(): { readonly active: number; readonly backoff: number; readonly unschedulable: number } {
+  get sizes(): Readonly<Record<Place, number>> {
     const sizes = { active: 0, backoff: 0, unschedulable: 0, trying: 0 };
     for (const { place } of this.#known.values()) sizes[place]++;
     return sizes;
