@@ -28,8 +28,14 @@ export function revisionOf({ metadata }: Pick<ReplicaSet, "metadata">): bigint |
 }
 
 /** The number of the revision that comes after these sets. */
-export const nextRevision = (oldSets: readonly ReplicaSet[]): bigint =>
-  1n + oldSets.map((set) => revisionOf(set) ?? 0n).reduce((highest, each) => (each > highest ? each : highest), 0n);
+export function nextRevision(oldSets: readonly ReplicaSet[]): bigint {
+  let highest = 0n;
+  for (const set of oldSets) {
+    const revision = revisionOf(set) ?? 0n;
+    if (revision > highest) highest = revision;
+  }
+  return highest + 1n;
+}
 
 /** The annotations of the set that runs the deployment's template: those of the deployment, and its revision. */
 export function newSetAnnotations(
