@@ -1,5 +1,5 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
-import { badRequest, isNotFound, StatusError, tooLarge, unsupportedMediaType } from "#api/status.ts";
+import { badRequest, isAlreadyExists, isNotFound, StatusError, tooLarge, unsupportedMediaType } from "#api/status.ts";
 import { isObject } from "#lib/json-object.ts";
 import { applyJsonPatch } from "#lib/json-patch.ts";
 import { applyMergePatch } from "#lib/merge-patch.ts";
@@ -106,23 +106,32 @@ async function applyEndpoint(deps: WriteDeps, write: Write, configuration: unkno
     return object;
   };
   const applyWrite: Write = { ...write, applied: true };
-  try {
-    const { encoded }: Updated<ApiObject> = await updateObject(deps, applyWrite, merge);
-    return { type: "object", status: 200, resource, encoded };
-  } catch (error) {
-    if (!isNotFound(error) || write.subresource !== "") throw error;
+  for (let attempt = 0; ; attempt++) {
+    try {
+      const { encoded }: Updated<ApiObject> = await updateObject(deps, applyWrite, merge);
+      return { type: "object", status: 200, resource, encoded };
+    } catch (error) {
+      if (!isNotFound(error) || write.subresource !== "") throw error;
+    }
+    try {
+      const encoded = await createObject(deps, applyWrite, merge(undefined));
+      return { type: "object", status: 201, resource, encoded };
+    } catch (error) {
+      // Somebody else made it meanwhile: then it is to be changed after all.
+      if (!isAlreadyExists(error) || attempt >= maxRaces) throw error;
+    }
   }
-  const encoded = await createObject(deps, applyWrite, merge(undefined));
-  return { type: "object", status: 201, resource, encoded };
 }
 
-function requireManager({ query }: Context): void {
+const maxRaces = 5;
+
+export function requireManager({ query }: Context): void {
   if (query.get("fieldManager")) return;
   throw optionsFault("PatchOptions", [requiredValue(root.child("fieldManager"), "is required for apply patch")]);
 }
 
 /** The configuration as it was sent, once it is known to be one for this object. */
-function checkApplied({ context, resource, name, namespace, options }: Write, configuration: unknown): unknown {
+export function checkApplied({ context, resource, name, namespace, options }: Write, configuration: unknown): unknown {
   if (!isObject(configuration)) throw badRequest("error decoding patch: an object was expected");
   if (!configuration["kind"] || !configuration["apiVersion"]) {
     throw badRequest("error decoding patch: apiVersion and kind must be set");
@@ -144,4 +153,4 @@ function checkApplied({ context, resource, name, namespace, options }: Write, co
 }
 
 /** What is merged has been checked as it was sent. */
-const lenient = { fieldValidation: "Ignore", defaults: true } as const;
+export const lenient = { fieldValidation: "Ignore", defaults: true } as const;

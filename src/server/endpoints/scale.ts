@@ -1,26 +1,25 @@
 import { Scale } from "#api/autoscaling/scale.ts";
 import { formatLabelSelector, type LabelSelector } from "#api/meta/label-selector.ts";
-import { type ApiObject, type Resource, type ScalePaths } from "#api/resource.ts";
-import { badRequest, staleObject } from "#api/status.ts";
+import { type ApiObject, apiVersionOf, type Resource, type ScalePaths } from "#api/resource.ts";
+import { badRequest, conflict, invalid, staleObject } from "#api/status.ts";
 import { cloneJson } from "#lib/json.ts";
+import { check } from "#schema/check.ts";
+import { applyPatch } from "../apply/apply.ts";
+import { type Entries } from "../apply/entries.ts";
+import { parentEntries, scaleEntries } from "../apply/scale-fields.ts";
+import { codecOf, EncodedObject } from "../objects/encode-once.ts";
 import { type Objects } from "../objects/objects.ts";
 import { type Answer, type Context } from "../pipeline.ts";
-import { decodeRaw, type Expected, readAs } from "./body.ts";
-import { writeOptions } from "./options.ts";
-import { mergeInto, patchBody, patchTypeOf } from "./patch.ts";
+import { decodeRaw, type Expected, readObject } from "./body.ts";
+import { type WriteOptions, writeOptions } from "./options.ts";
+import { checkApplied, lenient, mergeInto, patchBody, patchTypeOf, requireManager } from "./patch.ts";
 import { updateObject, type Write, type WriteDeps } from "./write.ts";
 
-interface ScaleObject extends ApiObject {
-  spec?: { replicas?: number };
-  status?: { replicas: number; selector?: string };
-}
-
-const expected: Expected = { group: "autoscaling", version: "v1", kind: "Scale", schema: Scale.schema };
+const expected = Scale as unknown as Expected;
 
 export async function readScale(deps: { objects: Objects }, context: Context, resource: Resource): Promise<Answer> {
   const { namespace, name } = context.info;
-  const { object } = await deps.objects.get(resource, namespace, name);
-  return { type: "value", status: 200, value: scaleOf(resource, object), schema: Scale.schema };
+  return answer(resource, await deps.objects.get(resource, namespace, name));
 }
 
 /** PUT and PATCH of the number of replicas; the object itself is what is written. */
@@ -28,53 +27,102 @@ export async function writeScale(deps: WriteDeps, context: Context, resource: Re
   const { namespace, name, verb } = context.info;
   const options = writeOptions(context, verb === "patch" ? "PatchOptions" : "UpdateOptions");
   const write: Write = { context, resource, subresource: "scale", namespace, name, options };
-  const wanted = verb === "patch" ? await patchedScale(context, resource) : await sentScale(context);
-  const { encoded } = await updateObject(deps, write, (current) => {
-    const scale = wanted(current);
-    const { resourceVersion } = scale.metadata;
-    if (resourceVersion && resourceVersion !== current.metadata.resourceVersion) throw staleObject(resource, name);
+  const wanted = verb === "patch" ? await patchedScale(deps, write) : await sentScale(context, options);
+  const written = wanted.isApplied ? { ...write, applied: true } : write;
+  const { encoded } = await updateObject(deps, written, (current) => {
+    const { scale, managedFields } = wanted.from(current);
+    checkScale(resource, scale, current);
     const changed = cloneJson(current);
-    setPath(changed, pathsOf(resource).specReplicas, scale.spec?.replicas ?? 0);
+    setPath(changed, pathsOf(resource).specReplicas, scale.spec.replicas ?? 0);
+    if (managedFields) changed.metadata.managedFields = [...managedFields];
     return changed;
   });
-  return { type: "value", status: 200, value: scaleOf(resource, encoded.object), schema: Scale.schema };
+  return answer(resource, encoded);
 }
 
-async function sentScale(context: Context): Promise<(current: ApiObject) => ScaleObject> {
-  const scale = (await readAs(context, expected, { fieldValidation: "Warn", defaults: true })) as ScaleObject;
-  if (scale.metadata.name !== context.info.name) {
-    throw badRequest(
-      `the name of the object (${scale.metadata.name ?? ""}) does not match the name on the URL (${context.info.name})`,
-    );
-  }
-  return () => scale;
+/** How the new Scale comes from the object as it is now. */
+interface Wanted {
+  /** Who owns what is settled with it. */
+  readonly isApplied?: boolean;
+  from(current: ApiObject): { readonly scale: Scale; readonly managedFields?: Entries };
 }
 
-async function patchedScale(context: Context, resource: Resource): Promise<(current: ApiObject) => ScaleObject> {
+async function sentScale(context: Context, { fieldValidation }: WriteOptions): Promise<Wanted> {
+  const scale = await readObject(context, Scale, { fieldValidation, defaults: true });
+  return { from: () => ({ scale }) };
+}
+
+async function patchedScale(deps: WriteDeps, write: Write): Promise<Wanted> {
+  const { context, resource, options } = write;
   const type = patchTypeOf(context);
   const patch = await patchBody(context, type);
-  // An applied Scale is merged like any other patch: the number has one owner at a time.
-  const mergeType = type === "application/apply-patch+yaml" ? "application/merge-patch+json" : type;
-  return (current) => {
-    const value = mergeInto(Scale, { type: mergeType, patch, current: scaleOf(resource, current) });
-    return decodeRaw(
-      context,
-      expected,
-      { value, text: undefined },
-      { fieldValidation: "Warn", defaults: true },
-    ) as ScaleObject;
+  if (type === "application/apply-patch+yaml") return appliedScale(deps, write, patch);
+  const { fieldValidation } = options;
+  return {
+    from(current) {
+      const value = mergeInto(Scale, { type, patch, current: scaleOf(resource, current) });
+      return {
+        scale: decodeRaw(context, expected, { value, text: undefined }, { fieldValidation, defaults: true }) as Scale,
+      };
+    },
   };
 }
 
-function scaleOf(resource: Resource, object: ApiObject): ScaleObject {
+/** A Scale has its own view of who owns the number, and what comes of the apply is carried back to the object. */
+function appliedScale(deps: WriteDeps, write: Write, configuration: unknown): Wanted {
+  const { context, resource, options } = write;
+  requireManager(context);
+  const applied = checkApplied({ ...write, resource: Scale as unknown as Resource }, configuration);
+  const apiVersion = apiVersionOf(resource);
+  const paths = new Map([[apiVersion, pathsOf(resource).specReplicas]]);
+  const { manager, force } = options;
+  const facts = { resource: Scale as unknown as Resource, applied, manager, force, subresource: "scale" };
+  return {
+    isApplied: true,
+    from(current) {
+      const owners = current.metadata.managedFields ?? [];
+      const live = scaleOf(resource, current);
+      live.metadata.managedFields = [...scaleEntries(owners, paths)];
+      const merged = applyPatch({ ...facts, liveObject: live, now: deps.clock.now() });
+      const scale = decodeRaw(context, expected, { value: merged.object, text: undefined }, lenient) as Scale;
+      return { scale, managedFields: parentEntries(owners, merged.managedFields ?? [], { apiVersion, paths }) };
+    },
+  };
+}
+
+/** A Scale is checked as what it is, and must be about the object as it is. */
+function checkScale(resource: Resource, scale: Scale, { metadata: current }: ApiObject): void {
+  const { name = "", namespace, uid, resourceVersion } = scale.metadata;
+  if (name !== current.name) {
+    throw badRequest(`the name of the object (${name}) does not match the name on the URL (${current.name})`);
+  }
+  if (namespace && namespace !== current.namespace) {
+    throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
+  }
+  if (uid && uid !== current.uid) {
+    const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${current.uid}`;
+    throw conflict(resource, name, why);
+  }
+  if (resourceVersion && resourceVersion !== current.resourceVersion) throw staleObject(resource, name);
+  const faults = check(Scale.schema, scale);
+  if (faults.length > 0) throw invalid(Scale, name, faults);
+}
+
+function answer(resource: Resource, { object, revision }: EncodedObject): Answer {
+  const encoded = new EncodedObject(codecOf(Scale as unknown as Resource), revision, {
+    object: scaleOf(resource, object),
+  });
+  return { type: "object", status: 200, resource: Scale as unknown as Resource, encoded };
+}
+
+function scaleOf(resource: Resource, object: ApiObject): Scale {
   const paths = pathsOf(resource);
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
   const selector = paths.labelSelector ? getPath(object, paths.labelSelector) : undefined;
-  const metadata = { name, namespace, uid, resourceVersion, creationTimestamp } as ApiObject["metadata"];
   return {
     kind: "Scale",
     apiVersion: "autoscaling/v1",
-    metadata,
+    metadata: { name, namespace, uid, resourceVersion, creationTimestamp } as ApiObject["metadata"],
     spec: { replicas: Number(getPath(object, paths.specReplicas) ?? 0) },
     status: {
       replicas: Number(getPath(object, paths.statusReplicas) ?? 0),

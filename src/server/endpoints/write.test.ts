@@ -1,8 +1,28 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Deployment } from "#api/apps/deployment.ts";
+import { ConfigMap } from "#api/core/config-map.ts";
 import { Pod } from "#api/core/pod.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
-import { startCluster } from "#testing/start-cluster.ts";
+import { isAlreadyExists } from "#api/status.ts";
+import { assembleApiServer } from "#cluster/api-server.ts";
+import { bootstrapCluster } from "#cluster/bootstrap.ts";
+import { signingKey } from "#lib/jwt.ts";
+import { silentLog } from "#lib/log.ts";
+import { createKey, keyToPem } from "#lib/x509.ts";
+import { openMemoryStore } from "#store/memory.ts";
+import { ask } from "#testing/ask.ts";
+import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
+import { createVirtualClock } from "#testing/virtual-clock.ts";
+
+const path = "/api/v1/namespaces/default/configmaps";
+const refTo = (name: string) => ({ namespace: "default", name });
+
+async function clusterWith(...maps: { name: string; data?: Record<string, string> }[]): Promise<TestCluster> {
+  const cluster = await startCluster({ controllers: false });
+  for (const { name, data = {} } of maps) await cluster.client.create(ConfigMap, { metadata: refTo(name), data });
+  return cluster;
+}
 
 test("what admission adds to an object is in nobody's managed fields", async () => {
   await using cluster = await startCluster({ controllers: false });
@@ -44,4 +64,164 @@ test("a patch of the status leaves the cached object alone", async () => {
   assert.equal(after.status?.phase, "Running");
   assert.deepEqual(after.spec, before.spec);
   assert.notEqual(after.metadata.resourceVersion, before.metadata.resourceVersion);
+});
+
+test("an update that changes nothing writes nothing, whoever sends it", async () => {
+  await using cluster = await clusterWith({ name: "a", data: { color: "red" } });
+  const stored = await cluster.client.get(ConfigMap, refTo("a"));
+  const { revision } = cluster.store;
+  await cluster.clock.advance(60_000);
+
+  const same = await cluster.client.update(ConfigMap, stored, { fieldManager: "other" });
+  const applied = { metadata: refTo("b"), data: { color: "blue" } };
+  const first = await cluster.apply(ConfigMap, applied);
+  await cluster.clock.advance(60_000);
+  const second = await cluster.apply(ConfigMap, applied);
+
+  assert.equal(same.metadata.resourceVersion, stored.metadata.resourceVersion);
+  assert.equal(second.metadata.resourceVersion, first.metadata.resourceVersion);
+  assert.equal(cluster.store.revision, revision + 1);
+});
+
+test("an object that says its revision cannot be created", async () => {
+  await using cluster = await clusterWith();
+  const body = (resourceVersion: string) => ({ metadata: { name: "a", resourceVersion } });
+  const post = (object: object) => ask(cluster.api.server, `POST ${path}`, { body: object });
+
+  const refused = await post(body("7"));
+
+  assert.deepEqual(
+    [refused.status, refused.json.reason, refused.json.message],
+    [500, undefined, "resourceVersion should not be set on objects to be created"],
+  );
+  assert.equal((await post(body("0"))).status, 201);
+});
+
+const puts: readonly { claim: string; name?: string; metadata: object; status: number }[] = [
+  { claim: "of what is not there finds nothing", name: "none", metadata: { name: "none" }, status: 404 },
+  { claim: "under another name is refused", metadata: { name: "b" }, status: 400 },
+  { claim: "without a name is refused", metadata: {}, status: 400 },
+  { claim: "from another namespace is refused", metadata: { name: "a", namespace: "other" }, status: 400 },
+  { claim: "of an older revision conflicts", metadata: { name: "a", resourceVersion: "1" }, status: 409 },
+  { claim: "of another object of that name conflicts", metadata: { name: "a", uid: "other" }, status: 409 },
+  { claim: "without a revision is taken", metadata: { name: "a" }, status: 200 },
+  { claim: "of revision 0 is taken", metadata: { name: "a", resourceVersion: "0" }, status: 200 },
+];
+for (const { claim, name = "a", metadata, status } of puts) {
+  test(`a PUT ${claim}`, async () => {
+    await using cluster = await clusterWith({ name: "a" });
+
+    const said = await ask(cluster.api.server, `PUT ${path}/${name}`, { body: { metadata, data: { color: "red" } } });
+
+    assert.equal(said.status, status, String(said.json.message));
+  });
+}
+
+test("a dry run goes through everything and writes nothing", async () => {
+  await using cluster = await clusterWith({ name: "a", data: { color: "red" } });
+  const { client, store } = cluster;
+  const { revision } = store;
+  const data = { color: "blue" };
+  const dryRun = { dryRun: true };
+
+  const created = await client.create(ConfigMap, { metadata: refTo("b"), data }, dryRun);
+  const updated = await client.update(ConfigMap, { metadata: refTo("a"), data }, dryRun);
+  const patched = await client.patch(ConfigMap, refTo("a"), { type: "merge", body: { data } }, dryRun);
+  const applied = await client.apply(ConfigMap, { metadata: refTo("c"), data }, { fieldManager: "test", ...dryRun });
+  await assert.rejects(client.create(ConfigMap, { metadata: refTo("a") }, dryRun), isAlreadyExists);
+
+  assert.ok(created.metadata.uid);
+  assert.equal(created.metadata.resourceVersion, undefined);
+  assert.deepEqual([updated.data, patched.data, applied.data], [data, data, data]);
+  assert.equal(store.revision, revision);
+});
+
+test("a status is changed by its own endpoint and by no other", async () => {
+  await using cluster = await clusterWith();
+  const { client } = cluster;
+  const labels = { app: "web" };
+  const template = { metadata: { labels }, spec: { containers: [{ name: "web", image: "registry.example/web:1" }] } };
+  const spec = { replicas: 1, selector: { matchLabels: labels }, template };
+  const status = { replicas: 9 };
+  const created = await client.create(Deployment, { metadata: { ...refTo("web"), labels }, spec, status });
+
+  const changed = { ...spec, replicas: 5 };
+  const metadata = { ...refTo("web"), labels: { app: "other" }, annotations: { note: "x" } };
+  const reported = await client.updateStatus(Deployment, { metadata, spec: changed, status });
+  const scaled = await client.update(Deployment, { metadata: refTo("web"), spec: changed, status: { replicas: 1 } });
+
+  assert.deepEqual(created.status, {});
+  assert.deepEqual(reported.status, status);
+  assert.equal(reported.spec.replicas, 1);
+  assert.deepEqual(reported.metadata.labels, labels);
+  assert.deepEqual(reported.metadata.annotations, { note: "x" });
+  assert.deepEqual(scaled.status, status);
+  const generations = [created, reported, scaled].map(({ metadata: { generation } }) => generation);
+  assert.deepEqual(generations, [1, 1, 2]);
+});
+
+test("a generated name that is taken is generated again, and not for ever", async () => {
+  const clock = createVirtualClock();
+  await using store = openMemoryStore({ clock });
+  const numbers: number[] = [];
+  const random = () => numbers.shift() ?? 0.5;
+  const signing = signingKey(keyToPem(createKey()));
+  const serverAddress = "127.0.0.1:6443";
+  await using api = await assembleApiServer({
+    store,
+    clock,
+    log: silentLog,
+    random,
+    signingKey: signing,
+    serverAddress,
+  });
+  const client = api.clientFor({ name: "admin", groups: ["system:masters"] });
+  await bootstrapCluster(client);
+  const create = () => client.create(ConfigMap, { metadata: { namespace: "default", generateName: "a-" } });
+
+  numbers.push(0, 0, 0, 0, 0);
+  const first = await create();
+  numbers.push(0, 0, 0, 0, 0);
+  const second = await create();
+
+  assert.equal(first.metadata.name, "a-bbbbb");
+  assert.match(second.metadata.name ?? "", /^a-[b-df-hj-np-tv-xz2456789]{5}$/);
+  assert.equal(second.metadata.managedFields?.length, 1);
+  await assert.rejects(create(), (error) => {
+    assert.ok(isAlreadyExists(error));
+    assert.match(error.message, /already exists, the server was not able to generate a unique name for the object$/);
+    return true;
+  });
+});
+
+test("of many writers at once each one's change is kept", async () => {
+  await using cluster = await clusterWith({ name: "a" });
+  const { client } = cluster;
+  const keys = Array.from({ length: 15 }, (_, index) => `key-${index}`);
+
+  await Promise.all(
+    keys.map((key) => client.patch(ConfigMap, refTo("a"), { type: "merge", body: { data: { [key]: "x" } } })),
+  );
+  await Promise.all(
+    keys.map((key) => client.apply(ConfigMap, { metadata: refTo("b"), data: { [key]: "x" } }, { fieldManager: key })),
+  );
+
+  for (const name of ["a", "b"]) {
+    const { data = {} } = await client.get(ConfigMap, refTo(name));
+    assert.deepEqual(Object.keys(data).sort(), keys.toSorted());
+  }
+});
+
+test("what is wrong with the whole object is not said to who reports its status", async () => {
+  await using cluster = await clusterWith();
+  await cluster.client.create(ServiceAccount, { metadata: refTo("default") });
+  const pods = "/api/v1/namespaces/default/pods";
+  const spec = { containers: [{ name: "web", image: "registry.example/web:1" }] };
+  const metadata = { name: "web", annotations: { "seccomp.security.alpha.kubernetes.io/pod": "runtime/default" } };
+
+  const created = await ask(cluster.api.server, `POST ${pods}`, { body: { metadata, spec } });
+  const reported = await ask(cluster.api.server, `PUT ${pods}/web/status`, { body: { metadata, spec, status: {} } });
+
+  assert.equal(created.warnings.length > 0, true);
+  assert.deepEqual(reported.warnings, []);
 });

@@ -1,7 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { validateObjectMeta, validateObjectMetaUpdate } from "#api/meta/validate-meta.ts";
 import { type ApiObject, apiVersionOf, type PartialUpdate, type Resource } from "#api/resource.ts";
-import { alreadyExists, badRequest, conflict, invalid, isAlreadyExists, staleObject } from "#api/status.ts";
+import {
+  alreadyExists,
+  badRequest,
+  conflict,
+  invalid,
+  isAlreadyExists,
+  StatusError,
+  staleObject,
+} from "#api/status.ts";
 import { type Clock, timestamp } from "#lib/clock.ts";
 import { equal } from "#lib/equal.ts";
 import { type Random } from "#lib/random.ts";
@@ -9,7 +17,7 @@ import { check } from "#schema/check.ts";
 import { type FieldError } from "#schema/field-error.ts";
 import { type Admission } from "../admission/chain.ts";
 import { type AdmissionRequest } from "../admission/plugin.ts";
-import { updateManagedFields } from "../apply/managed-fields.ts";
+import { settledEntries, updateManagedFields } from "../apply/managed-fields.ts";
 import { codecOf, EncodedObject } from "../objects/encode-once.ts";
 import { type Objects } from "../objects/objects.ts";
 import { type Context } from "../pipeline.ts";
@@ -53,27 +61,37 @@ export async function createObject<T extends ApiObject>(
   object: T,
 ): Promise<EncodedObject<T>> {
   const { resource } = write;
+  const { metadata } = object;
   placeInNamespace(write, object);
-  const { generateName } = object.metadata;
-  const generated = !object.metadata.name && generateName;
-  for (let attempt = 0; ; attempt++) {
-    if (generated) object.metadata.name = generateUniqueName(generateName, deps.random);
-    stampNew(resource, object, deps.clock.now());
+  const prefix = metadata.name ? "" : (metadata.generateName ?? "");
+  if (prefix) metadata.name = generateUniqueName(prefix, deps.random);
+  stampNew(resource, object, deps.clock.now());
+  // What admission adds belongs to nobody: a manager owns what it sent.
+  recordOwnership(deps, write, { object, old: undefined });
+  write.context.steps.mark("schema");
+  for (let attempt = 1; ; attempt++) {
     try {
       return await createOnce(deps, write, object);
     } catch (error) {
-      if (!generated || attempt >= 7 || !isAlreadyExists(error)) throw error;
+      if (!prefix || !isAlreadyExists(error)) throw error;
+      if (attempt === maxGeneratedNames) throw noUniqueName(error);
     }
+    delete metadata.uid;
+    metadata.name = generateUniqueName(prefix, deps.random);
   }
 }
+
+const maxGeneratedNames = 8;
+const noUniqueName = ({ message, details }: StatusError): StatusError =>
+  new StatusError("AlreadyExists", `${message}, the server was not able to generate a unique name for the object`, {
+    ...details,
+    retryAfterSeconds: 1,
+  });
 
 async function createOnce<T extends ApiObject>(deps: WriteDeps, write: Write<T>, object: T): Promise<EncodedObject<T>> {
   const { resource } = write;
   const request = admissionRequest(write, "CREATE", { object, oldObject: undefined });
   const { steps } = write.context;
-  // What admission adds belongs to nobody: a manager owns what it sent.
-  recordOwnership(deps, write, { object, old: undefined });
-  steps.mark("schema");
   await deps.admission.mutate(request);
   steps.mark("mutate");
   resource.prepareForCreate?.(object);
@@ -129,13 +147,14 @@ async function updateOnce<T extends ApiObject>(
 ): Promise<Updated<T> | undefined> {
   const { resource, subresource, options } = write;
   const old = current.object;
-  prepareUpdate(write, object, old);
+  keepIdentity(resource, object, old);
   const request = admissionRequest(write, "UPDATE", { object, oldObject: old });
   const { steps } = write.context;
   recordOwnership(deps, write, { object, old });
   steps.mark("schema");
   await deps.admission.mutate(request);
   steps.mark("mutate");
+  prepareUpdate(write, object, old);
   if (!write.trusted && subresource !== "status") countGeneration(resource, object, old);
   if (!write.trusted) refuseFaults(resource, object, findUpdateFaults(resource, { object, old, subresource }));
   warn(write, object, old);
@@ -143,9 +162,10 @@ async function updateOnce<T extends ApiObject>(
   await deps.admission.validate(request);
   steps.mark("admit");
   if (isFinished(resource, object)) return await finish(deps, write, { object, current });
-  if (equal(object, old)) return { encoded: current, changed: false };
   const settle = await runHooks(deps, write as unknown as Write, object, old);
   try {
+    settleOwnership(object, old);
+    if (equal(object, old)) return { encoded: current, changed: false };
     if (options.dryRun) {
       return { encoded: new EncodedObject<T>(codecOf(resource), current.revision, { object }), changed: true };
     }
@@ -237,7 +257,6 @@ function matchIdentity(write: Write, { metadata }: ApiObject, { metadata: old }:
 }
 
 function prepareUpdate<T extends ApiObject>({ resource, subresource }: Write<T>, object: T, old: T): void {
-  keepIdentity(resource, object, old);
   if (subresource === "status") {
     keepAllButStatus(object, old);
     resource.prepareForStatusUpdate?.(object, old);
@@ -302,6 +321,12 @@ function recordOwnership<T extends ApiObject>(
   else delete object.metadata.managedFields;
 }
 
+/** New times of managed fields are no change by themselves. */
+function settleOwnership(object: ApiObject, old: ApiObject): void {
+  const settled = settledEntries(old, object);
+  if (settled && settled !== object.metadata.managedFields) object.metadata.managedFields = [...settled];
+}
+
 function findFaults(resource: Resource, object: ApiObject): FieldError[] {
   const faults = check(resource.schema, object);
   faults.push(...validateObjectMeta(resource, object), ...(resource.validate?.(object) ?? []));
@@ -323,8 +348,9 @@ function refuseFaults(resource: Resource, object: ApiObject, faults: readonly Fi
   if (faults.length > 0) throw invalid(resource, object.metadata.name ?? "", faults);
 }
 
-function warn({ context, resource }: Write, object: ApiObject, old: ApiObject | undefined): void {
-  if (resource.warnings) context.warnings.push(...resource.warnings(object, old));
+/** Who reports a status, or changes a part, is not to blame for the rest. */
+function warn({ context, resource, subresource }: Write, object: ApiObject, old: ApiObject | undefined): void {
+  if (resource.warnings && subresource === "") context.warnings.push(...resource.warnings(object, old));
 }
 
 export function admissionRequest(
