@@ -54,113 +54,151 @@ function takenBy(services: Informer<Service>): Map<string, number> {
   return taken;
 }
 
-/** `ip 10.96.0.7`, `tcp 30080`: everything that a Service holds alone. */
+/** `ip 10.96.0.7`, `port 30080`: everything that a Service holds alone. TCP and UDP of a node port go together. */
 function* held({ spec }: Service): Iterable<string> {
-  for (const ip of spec.clusterIPs ?? []) if (ip !== "None") yield `ip ${ip}`;
-  for (const { nodePort, protocol } of spec.ports ?? []) if (nodePort) yield portKey(protocol, nodePort);
-  if (spec.healthCheckNodePort) yield portKey("TCP", spec.healthCheckNodePort);
+  for (const ip of spec.clusterIPs ?? []) if (ip !== "None") yield ipKey(ip);
+  const ports = new Set((spec.ports ?? []).map(({ nodePort }) => nodePort).filter(Boolean));
+  if (spec.healthCheckNodePort) ports.add(spec.healthCheckNodePort);
+  for (const port of ports) yield portKey(port ?? 0);
 }
-const portKey = (protocol: string, port: number): string => `${protocol.toLowerCase()} ${port}`;
+const ipKey = (address: string): string => `ip ${address}`;
+const portKey = (port: number): string => `port ${port}`;
+
+/** What one write takes: what its Service has already is no question. */
+class Claims {
+  readonly #pool: Pool;
+  readonly #own: ReadonlySet<string>;
+  readonly #claimed = new Set<string>();
+
+  constructor(pool: Pool, old: Service | undefined) {
+    this.#pool = pool;
+    this.#own = new Set(old ? held(old) : []);
+  }
+  has(what: string): boolean {
+    return this.#own.has(what) || this.#claimed.has(what);
+  }
+  take(what: string): boolean {
+    if (this.has(what)) return true;
+    return this.takeNew(what);
+  }
+  takeNew(what: string): boolean {
+    if (this.has(what) || this.#pool.isTaken(what)) return false;
+    this.#pool.underway.add(what);
+    this.#claimed.add(what);
+    return true;
+  }
+  release(): void {
+    for (const what of this.#claimed) this.#pool.underway.delete(what);
+  }
+}
 
 async function allocate(pool: Pool, service: Service, old: Service | undefined): Promise<() => void> {
-  const own = new Set(old ? held(old) : []);
-  const claimed: string[] = [];
-  const claim = (what: string): boolean => {
-    if (own.has(what)) return true;
-    if (pool.isTaken(what)) return false;
-    pool.underway.add(what);
-    claimed.push(what);
-    return true;
-  };
-  const release = (): void => {
-    for (const what of claimed) pool.underway.delete(what);
-  };
+  const name = service.metadata.name ?? "";
   const families = [...settleFamilies(service, old)];
-  if (families.length > 0) throw invalid(Service, service.metadata.name ?? "", families);
-  const faults = [...claimAddress(pool, service, claim), ...claimPorts(pool, service, claim)];
+  if (families.length > 0) throw invalid(Service, name, families);
+  const claims = new Claims(pool, old);
+  const faults = [...claimAddress(pool, service, claims), ...claimPorts(pool, service, claims)];
   if (faults.length > 0) {
-    release();
+    claims.release();
     if (faults.some(({ reason }) => reason === "InternalError")) throw internalError(new Error(faults[0]?.message));
-    throw invalid(Service, service.metadata.name ?? "", faults);
+    throw invalid(Service, name, faults);
   }
   // Called when the write has ended: it then holds what it claimed by itself, or not at all.
-  return release;
+  return () => claims.release();
 }
 
-type Claim = (what: string) => boolean;
-
-function* claimAddress({ ranges, random }: Pool, { spec }: Service, claim: Claim): Iterable<FieldError> {
+function* claimAddress({ ranges, random }: Pool, { spec }: Service, claims: Claims): Iterable<FieldError> {
   if (spec.type === "ExternalName" || spec.clusterIP === "None") return;
-  const { base, size } = parseCidr(ranges.cidr);
   if (spec.clusterIP) {
+    const fault = addressFault(spec.clusterIP, ranges.cidr, claims);
     const path = root.child("spec", "clusterIPs");
-    const fault = addressFault(spec.clusterIP, ranges.cidr, claim);
     if (fault) yield invalidValue(path, [spec.clusterIP], `failed to allocate IP ${spec.clusterIP}: ${fault}`);
     spec.clusterIPs ??= [spec.clusterIP];
     return;
   }
-  // The lower part is left for addresses that people choose.
-  const low = Math.min(Math.max(16, size >> 8), 256);
-  for (let attempt = 0; attempt < 4096; attempt++) {
-    const address = formatIPv4(base + low + Math.floor(random() * (size - low - 1)));
-    if (!claim(`ip ${address}`)) continue;
-    spec.clusterIP = address;
-    spec.clusterIPs = [address];
+  const { base, size } = parseCidr(ranges.cidr);
+  // The first and the last address of a network are its own.
+  const span = { min: 1, max: size - 2, low: lowPart(size, { step: 16, max: 256 }) };
+  const at = findFree(span, random, (offset) => claims.takeNew(ipKey(formatIPv4(base + offset))));
+  if (at === undefined) {
+    yield internalFault(root.child("spec", "clusterIP"), "failed to allocate a serviceIP: range is full");
     return;
   }
-  yield internalFault(root.child("spec", "clusterIP"), "failed to allocate a serviceIP: range is full");
+  spec.clusterIP = formatIPv4(base + at);
+  spec.clusterIPs = [spec.clusterIP];
 }
 
-function addressFault(address: string, cidr: string, claim: Claim): string | undefined {
-  const { contains } = parseCidr(cidr);
-  if (!contains(address))
+function addressFault(address: string, cidr: string, claims: Claims): string | undefined {
+  if (claims.has(ipKey(address))) return undefined;
+  const { base, size, contains } = parseCidr(cidr);
+  const isOfNetwork = address === formatIPv4(base) || address === formatIPv4(base + size - 1);
+  if (!contains(address) || isOfNetwork)
     return `the provided IP (${address}) is not in the valid range. The range of valid IPs is ${cidr}`;
-  return claim(`ip ${address}`) ? undefined : "provided IP is already allocated";
+  return claims.take(ipKey(address)) ? undefined : "provided IP is already allocated";
 }
 
-function* claimPorts(pool: Pool, { spec }: Service, claim: Claim): Iterable<FieldError> {
+function* claimPorts(pool: Pool, { spec }: Service, claims: Claims): Iterable<FieldError> {
   const wantsPorts =
     spec.type === "NodePort" || (spec.type === "LoadBalancer" && spec.allocateLoadBalancerNodePorts !== false);
   const ports = spec.ports ?? [];
+  /** The same port over TCP and UDP is the same port on the nodes. */
+  const byPort = new Map(ports.filter(({ nodePort }) => nodePort).map(({ port, nodePort }) => [port, nodePort]));
   for (const [index, port] of ports.entries()) {
     if (!wantsPorts && !port.nodePort) continue;
     const path = root.child("spec", "ports").index(index).child("nodePort");
-    if (port.nodePort) yield* claimGiven(pool, path, { port: port.nodePort, protocol: port.protocol, claim });
-    else port.nodePort = freePort(pool, port.protocol, claim) ?? 0;
+    const nodePort = port.nodePort || byPort.get(port.port);
+    if (nodePort) yield* claimGiven(pool, path, { port: nodePort, claims });
+    port.nodePort = nodePort || (freePort(pool, claims) ?? 0);
+    byPort.set(port.port, port.nodePort);
     if (!port.nodePort) yield internalFault(path, "failed to allocate a nodePort: range is full");
   }
-  if (spec.type === "LoadBalancer" && spec.externalTrafficPolicy === "Local") {
-    const path = root.child("spec", "healthCheckNodePort");
-    if (spec.healthCheckNodePort)
-      yield* claimGiven(pool, path, { port: spec.healthCheckNodePort, protocol: "TCP", claim });
-    else spec.healthCheckNodePort = freePort(pool, "TCP", claim) ?? 0;
-  }
+  if (spec.type !== "LoadBalancer" || spec.externalTrafficPolicy !== "Local") return;
+  const path = root.child("spec", "healthCheckNodePort");
+  if (spec.healthCheckNodePort) yield* claimGiven(pool, path, { port: spec.healthCheckNodePort, claims });
+  else spec.healthCheckNodePort = freePort(pool, claims) ?? 0;
 }
 
 function* claimGiven(
   { ranges }: Pool,
   path: FieldPath,
-  { port, protocol, claim }: { port: number; protocol: string; claim: Claim },
+  { port, claims }: { port: number; claims: Claims },
 ): Iterable<FieldError> {
   const { min, max } = ranges.nodePorts;
+  if (claims.has(portKey(port))) return;
   if (port < min || port > max) {
-    yield invalidValue(
-      path,
-      port,
-      `provided port is not in the valid range. The range of valid ports is ${min}-${max}`,
-    );
-  } else if (!claim(portKey(protocol, port))) {
+    const detail = `provided port is not in the valid range. The range of valid ports is ${min}-${max}`;
+    yield invalidValue(path, port, detail);
+  } else if (!claims.take(portKey(port))) {
     yield invalidValue(path, port, "provided port is already allocated");
   }
 }
 
-function freePort({ ranges, random }: Pool, protocol: string, claim: Claim): number | undefined {
+function freePort({ ranges, random }: Pool, claims: Claims): number | undefined {
   const { min, max } = ranges.nodePorts;
-  const span = max - min + 1;
-  const start = Math.floor(random() * span);
-  for (let i = 0; i < span; i++) {
-    const port = min + ((start + i) % span);
-    if (claim(portKey(protocol, port))) return port;
+  const low = lowPart(max - min + 1, { step: 32, max: 128 });
+  return findFree({ min, max, low }, random, (port) => claims.takeNew(portKey(port)));
+}
+
+/** How much of a range is left for what people choose themselves, as long as there is something else. */
+const lowPart = (size: number, { step, max }: { step: number; max: number }): number =>
+  size <= 16 ? 0 : Math.min(Math.max(16, Math.floor(size / step)), max);
+
+/** From somewhere in the upper part upwards and around; the lower part when the upper one is full. */
+function findFree(
+  { min, max, low }: { min: number; max: number; low: number },
+  random: Random,
+  take: (at: number) => boolean,
+): number | undefined {
+  for (const [from, to] of [
+    [min + low, max],
+    [min, min + low - 1],
+  ] as const) {
+    const span = to - from + 1;
+    const start = Math.floor(random() * span);
+    for (let i = 0; i < span; i++) {
+      const at = from + ((start + i) % span);
+      if (take(at)) return at;
+    }
   }
   return undefined;
 }
