@@ -59,7 +59,7 @@ function choose(accept: string): Negotiated {
 }
 
 const isServed = (as: string, encoding: string, version: string | undefined): boolean =>
-  (version === "v1" || version === "v1beta1") && (as !== "Table" || encoding !== "protobuf");
+  version === "v1" && (as !== "Table" || encoding !== "protobuf");
 
 function parseAlternative(text: string): { type: string; quality: number; parameters: Map<string, string> } {
   const [type = "", ...rest] = text.split(";").map((part) => part.trim());

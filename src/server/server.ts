@@ -1,5 +1,5 @@
 import { type Answer, type ApiRequest } from "#api/exchange.ts";
-import { internalError, StatusError } from "#api/status.ts";
+import { badRequest, internalError, StatusError } from "#api/status.ts";
 import { type Clock } from "#lib/clock.ts";
 import { type Log } from "#lib/log.ts";
 import { type Metrics } from "#lib/metrics.ts";
@@ -19,6 +19,7 @@ import { type ResourceRegistry } from "./registry.ts";
 import { parseRequestInfo } from "./request-info.ts";
 import { render, type Wire } from "./respond.ts";
 import { type IncludeObject } from "./table.ts";
+import { warningHeaders } from "./warnings.ts";
 
 export interface ServerDeps extends DispatchDeps {
   readonly authenticators: readonly Authenticator[];
@@ -81,7 +82,7 @@ export function createApiServer(deps: ServerDeps): ApiServer {
         context = contextOf(request, deps.recorder);
         if (fault !== undefined) throw fault;
         // Before anything is done: who could not read the answer must not have caused anything.
-        if (isNegotiated(context)) negotiate(request.headers["accept"]);
+        if (isNegotiated(context)) checkReadable(context);
         const answer = await handleIn(context);
         return served(context, await rendered(answer, context, deps));
       } catch (error) {
@@ -118,11 +119,24 @@ const connects = new Set(["log", "exec", "attach", "portforward", "proxy"]);
 const includes: readonly IncludeObject[] = ["None", "Metadata", "Object"];
 
 function rendered(answer: Answer, { request, query }: Context, deps: ServerDeps): Wire | Promise<Wire> {
-  const include = includes.find((name) => name === query.get("includeObject")) ?? "Metadata";
+  const include = includeOf(query) ?? "Metadata";
   const accept = isReady(answer) ? undefined : request.headers["accept"];
   const { clock, traceOf } = deps;
   const traces = answer.type === "watch" && request.headers["x-orlop-traces"] && traceOf ? { traceOf } : {};
   return render(answer, { negotiated: negotiate(accept), include, now: () => clock.now(), ...traces });
+}
+
+function includeOf(query: URLSearchParams): IncludeObject | undefined {
+  const asked = query.get("includeObject") || "Metadata";
+  return includes.find((name) => name === asked);
+}
+
+function checkReadable({ request, query }: Context): void {
+  if (negotiate(request.headers["accept"]).as !== "Table" || includeOf(query)) return;
+  const asked = JSON.stringify(query.get("includeObject"));
+  throw badRequest(
+    `Unable to convert to Table as requested: includeObject: Invalid value: ${asked}: must be 'Metadata', 'Object', 'None', or empty`,
+  );
 }
 
 /** Streams, and documents with types of their own, are sent as they are. */
@@ -131,7 +145,7 @@ const isReady = ({ type }: Answer): boolean => type === "bytes" || type === "str
 const served = ({ request, trace, warnings }: Context, wire: Wire): Served => ({
   wire,
   headers: { "audit-id": trace.traceId },
-  warnings: warnings.map((text) => `299 - ${JSON.stringify(text.slice(0, 4096))}`),
+  warnings: warningHeaders(warnings),
   acceptEncoding: request.headers["accept-encoding"],
 });
 
@@ -160,10 +174,10 @@ async function errorWire(request: ApiRequest, error: StatusError): Promise<Wire>
   }
 }
 
-/** The only place where an unknown error becomes an answer: it says nothing about the inside. */
+/** The only place where an unknown error becomes an answer: its message, and no more of the inside. */
 function toStatusError(error: unknown, request: ApiRequest, log: Log): StatusError {
   const status = error instanceof StatusError ? error : internalError(error);
-  if (status.code >= 500 && status.reason !== "Timeout") {
+  if (status.reason === "InternalError" || status.reason === "ServiceUnavailable") {
     log.error("request failed", { method: request.method, path: request.path, error });
   }
   return status;

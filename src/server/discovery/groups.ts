@@ -18,7 +18,8 @@ export function createDiscovery(resources: ResourceRegistry): Discovery {
     const known = cached.get(key);
     if (known?.generation === resources.generation) return known.value as V;
     const value = make();
-    cached.set(key, { generation: resources.generation, value });
+    // Not what is not there: clients can ask for any number of that.
+    if (value !== undefined) cached.set(key, { generation: resources.generation, value });
     return value;
   };
   return {

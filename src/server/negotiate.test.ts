@@ -1,0 +1,39 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { negotiate } from "./negotiate.ts";
+
+const table = (version: string, type = "json") => `application/${type};as=Table;v=${version};g=meta.k8s.io`;
+const discovery = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+const protobuf = "application/vnd.kubernetes.protobuf";
+
+/** `encoding as discovery`, with `!` where nothing but the transformation will do. */
+const cases: Readonly<Record<string, string>> = {
+  "": "json",
+  "*/*": "json",
+  "text/html,application/xml;q=0.9,*/*;q=0.8": "json",
+  "application/yaml": "yaml",
+  "Application/JSON; charset=utf-8": "json",
+  [`${protobuf},application/json`]: "protobuf",
+  [`application/json;q=0.5,${protobuf};q=0.9`]: "protobuf",
+  [`${table("v1")},application/json`]: "json Table",
+  [table("v1")]: "json Table!",
+  [`${table("v1beta1")},application/json`]: "json",
+  [`${table("v1", "vnd.kubernetes.protobuf")},${table("v1")}`]: "json Table!",
+  [`${protobuf};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json`]: "protobuf PartialObjectMetadata",
+  "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1": "json PartialObjectMetadataList!",
+  [`${discovery},application/json`]: "json v2",
+};
+for (const [accept, expected] of Object.entries(cases)) {
+  test(`negotiate() reads ${accept || "nothing"} as ${expected}`, () => {
+    const { encoding, as, plainToo, discovery: version } = negotiate(accept);
+
+    const transformed = as && `${as}${plainToo ? "" : "!"}`;
+    assert.equal([encoding, transformed, version].filter(Boolean).join(" "), expected);
+  });
+}
+
+for (const accept of ["text/html", "application/json;as=Chair;g=meta.k8s.io;v=v1", table("v1beta1")]) {
+  test(`negotiate() refuses ${accept}`, () => {
+    assert.throws(() => negotiate(accept), { code: 406 });
+  });
+}
