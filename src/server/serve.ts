@@ -49,7 +49,9 @@ export async function listen(
     serve,
     options,
     sessions: new Set<http2.ServerHttp2Session>(),
-    sockets: new Set<Duplex>(),
+    sockets: new Set<TLSSocket>(),
+    busy: new Set<object>(),
+    watches: new Set<() => void>(),
     isClosing: false,
   };
   server.on("request", (request, response) => {
@@ -76,7 +78,11 @@ interface Edge {
   readonly serve: (request: WireRequest) => Promise<Served>;
   readonly options: ListenOptions;
   readonly sessions: Set<http2.ServerHttp2Session>;
-  readonly sockets: Set<Duplex>;
+  readonly sockets: Set<TLSSocket>;
+  /** HTTP/1.1 connections on which a request is being answered. */
+  readonly busy: Set<object>;
+  /** Ends each watch that is open. */
+  readonly watches: Set<() => void>;
   isClosing: boolean;
 }
 
@@ -125,9 +131,9 @@ async function onStream(
     }
     const served = await edge.serve(request);
     if (served.wire.type === "body") request.answered();
-    await respondHttp2(stream, served);
+    await respondHttp2(edge, stream, served);
   } catch (error) {
-    if (!stream.destroyed) await respondHttp2(stream, await edge.serve(faulty(request, error)));
+    if (!stream.destroyed) await respondHttp2(edge, stream, await edge.serve(faulty(request, error)));
   }
 }
 
@@ -164,7 +170,7 @@ function readBody(stream: http2.ServerHttp2Stream | IncomingMessage, request: Wi
   });
 }
 
-async function respondHttp2(stream: http2.ServerHttp2Stream, served: Served): Promise<void> {
+async function respondHttp2(edge: Edge, stream: http2.ServerHttp2Stream, served: Served): Promise<void> {
   if (stream.destroyed || stream.headersSent) return;
   const { wire } = served;
   if (wire.type === "upgrade") {
@@ -179,7 +185,7 @@ async function respondHttp2(stream: http2.ServerHttp2Stream, served: Served): Pr
     return;
   }
   stream.respond(headersOf(served, ":status", undefined));
-  if (wire.type === "watch") return startWatch(stream, wire);
+  if (wire.type === "watch") return startWatch(edge, stream, wire);
   await pump(wire.body, stream);
 }
 
@@ -209,7 +215,11 @@ function headersOf(
 }
 
 /** Events are written as they come; the watch ends when either side says so. */
-function startWatch(stream: http2.ServerHttp2Stream | ServerResponse, wire: Extract<Wire, { type: "watch" }>): void {
+function startWatch(
+  edge: Edge,
+  stream: http2.ServerHttp2Stream | ServerResponse,
+  wire: Extract<Wire, { type: "watch" }>,
+): void {
   const writer: WatchWriter = {
     write: (bytes) => void stream.write(bytes),
     get buffered() {
@@ -218,7 +228,15 @@ function startWatch(stream: http2.ServerHttp2Stream | ServerResponse, wire: Extr
     end: () => void stream.end(),
   };
   const stop = wire.start(writer);
-  stream.once("close", stop);
+  const end = () => {
+    stop();
+    stream.end();
+  };
+  edge.watches.add(end);
+  stream.once("close", () => {
+    edge.watches.delete(end);
+    stop();
+  });
 }
 
 async function pump(body: AsyncIterable<Uint8Array>, stream: http2.ServerHttp2Stream | ServerResponse): Promise<void> {
@@ -245,7 +263,13 @@ function onceEither(stream: NodeJS.EventEmitter, resolve: () => void): void {
 
 async function onRequest(edge: Edge, message: IncomingMessage, response: ServerResponse): Promise<void> {
   const request = http1Request(edge, message);
-  response.once("close", () => request.gone());
+  const { socket } = message;
+  edge.busy.add(socket);
+  response.once("close", () => {
+    edge.busy.delete(socket);
+    request.gone();
+    if (edge.isClosing) socket.destroy();
+  });
   response.on("error", () => {});
   let served: Served;
   try {
@@ -256,7 +280,7 @@ async function onRequest(edge: Edge, message: IncomingMessage, response: ServerR
     response.setHeader("connection", "close"); // The rest of the body is not read.
     served = await edge.serve(faulty(request, error));
   }
-  await respondHttp1(response, served);
+  await respondHttp1(edge, response, served);
 }
 
 function http1Request(edge: Edge, message: IncomingMessage): WireRequest {
@@ -269,7 +293,7 @@ function http1Request(edge: Edge, message: IncomingMessage): WireRequest {
   return new WireRequest(message.method ?? "GET", message.url ?? "/", message.headers as WireRequest["headers"], peer);
 }
 
-async function respondHttp1(response: ServerResponse, served: Served): Promise<void> {
+async function respondHttp1(edge: Edge, response: ServerResponse, served: Served): Promise<void> {
   const { wire } = served;
   if (wire.type === "upgrade") {
     response.writeHead(400).end("this needs an upgrade\n");
@@ -281,7 +305,7 @@ async function respondHttp1(response: ServerResponse, served: Served): Promise<v
   response.writeHead(Number(status), headers as OutgoingHttpHeaders);
   if (body) return writeChunks(response, body.chunks);
   response.flushHeaders();
-  if (wire.type === "watch") return startWatch(response, wire);
+  if (wire.type === "watch") return startWatch(edge, response, wire);
   if (wire.type === "stream") await pump(wire.body, response);
 }
 
@@ -299,7 +323,7 @@ async function onUpgrade(
   response.assignSocket(socket as never);
   response.setHeader("connection", "close");
   response.once("finish", () => socket.end());
-  await respondHttp1(response, served);
+  await respondHttp1(edge, response, served);
 }
 
 /** How long what is under way may take once the server is to end. */
@@ -309,7 +333,11 @@ const patienceMs = 2000;
 async function close(edge: Edge, server: http2.Http2SecureServer): Promise<void> {
   edge.isClosing = true;
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  for (const end of edge.watches) end();
   for (const session of edge.sessions) session.close();
+  for (const socket of edge.sockets) {
+    if (socket.alpnProtocol !== "h2" && !edge.busy.has(socket)) socket.destroy();
+  }
   const cancel = edge.options.clock.after(patienceMs, () => {
     for (const session of edge.sessions) session.destroy();
     for (const socket of edge.sockets) socket.destroy();
