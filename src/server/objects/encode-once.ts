@@ -69,6 +69,11 @@ export class EncodedObject<T extends ApiObject = ApiObject> implements Encoded<T
     return this.#object;
   }
 
+  /** How much memory it takes for as long as anyone holds it. */
+  get storedBytes(): number {
+    return this.#stored?.length ?? 0;
+  }
+
   json(): Uint8Array {
     if (this.#stored) return this.#stored;
     this.#json ??= Buffer.from(JSON.stringify(this.object));
