@@ -13,7 +13,7 @@ import { type Snapshot } from "./snapshot.ts";
 /** Nothing is bound here. */
 const profile = defaultProfile({} as Client);
 const withPlugins = (...plugins: SchedulerPlugin[]): Profile => ({ schedulerName: "test", plugins });
-/** The last of equals, always. */
+/** The first of equals, always. */
 const noChance = () => 0;
 
 const place = (snapshot: Snapshot, pod: Pod, node: string) =>

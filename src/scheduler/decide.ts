@@ -1,8 +1,9 @@
 import { type Pod } from "#api/core/pod.ts";
 import { LruMap } from "#lib/lru-map.ts";
 import { type Random } from "#lib/random.ts";
-import { explainRefusal, explainRejections, noNodes, type Rejections } from "./explain.ts";
+import { explainRefusal, explainRejections, type LeftOut, noNodes, type Rejections } from "./explain.ts";
 import { type Profile, type Rejection, type SchedulerPlugin } from "./framework.ts";
+import { chooseAmong, Judge } from "./judge.ts";
 import { PodClass } from "./pod-class.ts";
 import { type NodeInfo, type Snapshot } from "./snapshot.ts";
 
@@ -40,6 +41,7 @@ export class Decider {
   readonly #snapshot: Snapshot;
   readonly #random: Random;
   readonly #classes = new LruMap<string, PodClass>(maxClasses);
+  readonly #refusals = new WeakMap<Rejections, NoPlacement>();
   readonly #looking: readonly SchedulerPlugin[];
   /** false: a plugin does not say what it looks at, so no two pods are alike. */
   readonly #canShare: boolean;
@@ -61,8 +63,21 @@ export class Decider {
     if (nominated) return nominated;
     if (named) return this.#decideAmong(pod, named);
     const podClass = this.#classOf(pod);
-    podClass.refresh(pod, nodes);
-    return this.#conclude(podClass, nodes, undefined);
+    podClass.refresh(pod);
+    const choice = podClass.choose(this.#random);
+    const evaluated = nodes.length;
+    if (choice) return { node: choice.info.name, score: choice.score, feasible: choice.feasible, evaluated };
+    return this.#refusalOf(podClass.rejections);
+  }
+
+  /** Worked out once for pods that are alike and nodes that have not changed. */
+  #refusalOf(rejections: Rejections): NoPlacement {
+    let refusal = this.#refusals.get(rejections);
+    if (!refusal) {
+      refusal = noPlacement(rejections, this.#snapshot.nodes.length);
+      this.#refusals.set(rejections, refusal);
+    }
+    return refusal;
   }
 
   #named(pod: Pod): Named | NoPlacement | undefined {
@@ -85,35 +100,30 @@ export class Decider {
     const name = pod.status?.nominatedNodeName;
     const info = name ? this.#snapshot.get(name) : undefined;
     if (!info?.node) return undefined;
-    const podClass = this.#classOf(pod);
-    podClass.refresh(pod, [info]);
-    const choice = podClass.choose([info], this.#random);
+    const { choice } = chooseAmong(this.#judgeOf(pod), pod, [info], this.#random);
     return choice && { node: info.name, score: choice.score, feasible: 1, evaluated: 1 };
   }
 
   /** A pod that names its nodes is like no other, and there are few: nothing to remember. */
-  #decideAmong(pod: Pod, named: Named): Decision {
+  #decideAmong(pod: Pod, { names, plugins }: Named): Decision {
     const nodes: NodeInfo[] = [];
-    for (const name of named.names) {
+    for (const name of names) {
       const info = this.#snapshot.get(name);
       if (info?.node) nodes.push(info);
     }
-    const podClass = new PodClass(this.#profile.plugins, this.#snapshot);
-    podClass.refresh(pod, nodes);
-    return this.#conclude(podClass, nodes, named.plugins);
+    const { choice, rejections } = chooseAmong(this.#judgeOf(pod), pod, nodes, this.#random);
+    const evaluated = nodes.length;
+    if (choice) return { node: choice.info.name, score: choice.score, feasible: choice.feasible, evaluated };
+    return noPlacement(rejections, this.#snapshot.nodes.length, {
+      count: this.#snapshot.nodes.length - evaluated,
+      plugins,
+    });
   }
 
-  #conclude(podClass: PodClass, nodes: readonly NodeInfo[], naming: readonly string[] | undefined): Decision {
-    const evaluated = nodes.length;
-    const choice = podClass.choose(nodes, this.#random);
-    if (choice) return { node: choice.info.name, score: choice.score, feasible: choice.feasible, evaluated };
-    const rejections = podClass.rejections(nodes);
-    const total = this.#snapshot.nodes.length;
-    const leftOut = naming && { count: total - evaluated, plugins: naming };
-    const message = explainRejections(rejections, total, leftOut);
-    const rejectedBy = new Set(naming);
-    for (const { plugin } of rejections.values()) rejectedBy.add(plugin);
-    return { node: undefined, rejections, evaluated, message, rejectedBy };
+  #judgeOf(pod: Pod): Judge {
+    const judge = new Judge(this.#profile.plugins, this.#snapshot);
+    judge.prepare(pod);
+    return judge;
   }
 
   #classOf(pod: Pod): PodClass {
@@ -126,6 +136,13 @@ export class Decider {
     }
     return podClass;
   }
+}
+
+function noPlacement(rejections: Rejections, total: number, leftOut?: LeftOut): NoPlacement {
+  const rejectedBy = new Set(leftOut?.plugins);
+  for (const { plugin } of rejections.values()) rejectedBy.add(plugin);
+  const message = explainRejections(rejections, total, leftOut);
+  return { node: undefined, rejections, evaluated: rejections.size, message, rejectedBy };
 }
 
 const isRejection = (found: ReadonlySet<string> | Rejection): found is Rejection => "reasons" in found;

@@ -1,194 +1,174 @@
 import { type Pod } from "#api/core/pod.ts";
 import { type Random } from "#lib/random.ts";
 import { type PluginRejection, type Rejections } from "./explain.ts";
-import { type PodState, type Rejection, type SchedulerPlugin } from "./framework.ts";
+import { type SchedulerPlugin } from "./framework.ts";
+import { type Choice, Judge, largestAt } from "./judge.ts";
 import { type NodeInfo, type Snapshot } from "./snapshot.ts";
-
-/** A plugin with what it has worked out about this kind of pod. */
-interface Prepared {
-  readonly plugin: SchedulerPlugin;
-  state: PodState;
-  /** The plugin has nothing to do for this kind of pod. */
-  isIdle: boolean;
-}
-
-interface Scorer extends Prepared {
-  readonly weight: number;
-  /** Raw scores, by the node's slot. Whole numbers that fit well. */
-  scores: Float32Array<ArrayBuffer>;
-}
-
-export interface Choice {
-  readonly info: NodeInfo;
-  readonly score: number;
-  readonly feasible: number;
-}
 
 /**
  * What is known about one kind of pod on each node:
  *
- *   slot        0    1    2   …
- *   version    17   23   18       the node's when it was judged
- *   rejection   ·   cpu   ·       undefined: it fits
- *   scores     75    ·   80       one row for each scoring plugin
+ *   slot        0    1    2    3   …
+ *   version    17   23   18    ·       the node's when it was judged
+ *   rejection   ·   cpu   ·    ·
+ *   plain     150   −1   160  −1       the sum of scores that stand alone; −1: no node, or it does not fit
+ *   rows        2    ·    0    ·       one for each plugin that compares nodes with each other
+ *
+ * The next pod of the kind costs one judgement for each node that has changed, and one look at `plain`.
  */
 export class PodClass {
   readonly #snapshot: Snapshot;
-  readonly #filters: readonly Prepared[];
-  readonly #scorers: readonly Scorer[];
+  readonly #judge: Judge;
   readonly #based: readonly SchedulerPlugin[];
   #basis: readonly unknown[] | undefined;
+  /** The snapshot's, up to which everything has been judged. */
+  #upTo = -1;
   #versions = new Float64Array(0);
   #rejections: (PluginRejection | undefined)[] = [];
-  /** Equal rejections are one object. */
-  readonly #interned = new Map<string, PluginRejection>();
-  /** Since when nothing was judged again. */
-  #lastRejections: { readonly nodes: readonly NodeInfo[]; readonly rejections: Rejections } | undefined;
+  #plain = new Float64Array(0);
+  #rows: Float64Array[] = [];
+  /** How many scores in each row are not 0. */
+  #nonZero: number[] = [];
+  #feasible = 0;
+  #lastRejections: Rejections | undefined;
 
   constructor(plugins: readonly SchedulerPlugin[], snapshot: Snapshot) {
     this.#snapshot = snapshot;
-    this.#filters = plugins.filter(({ filter }) => filter).map(prepared);
-    this.#scorers = plugins
-      .filter(({ score }) => score)
-      .map((plugin) => ({ ...prepared(plugin), weight: plugin.weight ?? 1, scores: new Float32Array(0) }));
+    this.#judge = new Judge(plugins, snapshot);
     this.#based = plugins.filter(({ basis }) => basis);
   }
 
   /** Judges those nodes again that have changed since the last pod of this kind. */
-  refresh(pod: Pod, nodes: readonly NodeInfo[]): void {
+  refresh(pod: Pod): void {
+    const isNew = this.#checkBasis(pod);
     this.#grow(this.#snapshot.slots);
-    this.#checkBasis(pod);
-    const versions = this.#versions;
-    for (let i = 0; i < nodes.length; i++) {
-      const info = nodes[i] as NodeInfo;
-      if (versions[info.slot] !== info.version) this.#judge(pod, info);
-    }
+    const changed = isNew ? undefined : this.#snapshot.changedSince(this.#upTo);
+    this.#upTo = this.#snapshot.version;
+    if (!changed) return this.#judgeAll(pod);
+    for (const info of changed) if (this.#versions[info.slot] !== info.version) this.#judgeOne(pod, info);
   }
 
-  /** The best of the nodes that fit, all of them judged before; among equals any, each as likely as the next. */
-  choose(nodes: readonly NodeInfo[], random: Random): Choice | undefined {
-    const { feasible } = scratch;
-    let count = 0;
-    for (let i = 0; i < nodes.length; i++) {
-      const info = nodes[i] as NodeInfo;
-      if (!this.#rejections[info.slot]) feasible[count++] = info;
-    }
-    if (count === 0) return undefined;
-    const totals = this.#sum(feasible, count);
-    const best = largestAt(totals, count, random);
-    return { info: feasible[best] as NodeInfo, score: totals[best] ?? 0, feasible: count };
+  /** The best of the nodes that fit; among equals any, each as likely as the next. */
+  choose(random: Random): Choice | undefined {
+    if (this.#feasible === 0) return undefined;
+    const totals = this.#nonZero.some((count) => count > 0) ? this.#normalizedTotals() : this.#plain;
+    const slot = largestAt(totals, random);
+    const info = this.#snapshot.at(slot);
+    const score = (totals[slot] ?? 0) + (totals === this.#plain ? this.#scoreOfZeros() : 0);
+    return info && { info, score, feasible: this.#feasible };
   }
 
-  /** Why each of the nodes, all of them judged before, was refused. Shared until one is judged again. */
-  rejections(nodes: readonly NodeInfo[]): Rejections {
-    if (this.#lastRejections?.nodes === nodes) return this.#lastRejections.rejections;
+  /** Why each node was refused. Shared until one is judged again. */
+  get rejections(): Rejections {
+    if (this.#lastRejections) return this.#lastRejections;
     const rejections = new Map<string, PluginRejection>();
-    for (const { name, slot } of nodes) {
+    for (const { name, slot } of this.#snapshot.nodes) {
       const rejection = this.#rejections[slot];
       if (rejection) rejections.set(name, rejection);
     }
-    this.#lastRejections = { nodes, rejections };
+    this.#lastRejections = rejections;
     return rejections;
   }
 
-  #checkBasis(pod: Pod): void {
+  /** True if all that was known no longer holds. */
+  #checkBasis(pod: Pod): boolean {
     const basis = this.#based.map((plugin) => plugin.basis?.(pod, this.#snapshot));
-    if (this.#basis?.every((value, at) => Object.is(value, basis[at]))) return;
+    if (this.#basis?.every((value, at) => Object.is(value, basis[at]))) return false;
     this.#basis = basis;
+    this.#judge.prepare(pod);
     this.#versions.fill(-1);
-    for (const each of this.#filters) prepare(each, pod, this.#snapshot, "preFilter");
-    for (const each of this.#scorers) prepare(each, pod, this.#snapshot, "preScore");
+    this.#rows = this.#judge.normalized.map(() => new Float64Array(this.#plain.length));
+    return true;
   }
 
-  #judge(pod: Pod, info: NodeInfo): void {
+  #judgeAll(pod: Pod): void {
+    const before = this.#plain;
+    this.#plain = new Float64Array(before.length).fill(-1);
+    this.#feasible = 0;
     this.#lastRejections = undefined;
-    this.#versions[info.slot] = info.version;
-    const rejection = this.#filter(pod, info);
-    this.#rejections[info.slot] = rejection;
-    if (rejection) return;
-    for (const { plugin, isIdle, state, scores } of this.#scorers) {
-      if (!isIdle) scores[info.slot] = plugin.score?.(pod, info, state) ?? 0;
+    for (const info of this.#snapshot.nodes) {
+      const { slot } = info;
+      const known = before[slot] ?? -1;
+      if (this.#versions[slot] !== info.version) this.#judgeOne(pod, info);
+      else if (known >= 0) {
+        this.#plain[slot] = known;
+        this.#feasible++;
+      }
+    }
+    this.#nonZero = this.#rows.map(countNonZero);
+  }
+
+  #judgeOne(pod: Pod, info: NodeInfo): void {
+    const { slot } = info;
+    const plain = this.#plain;
+    this.#lastRejections = undefined;
+    this.#versions[slot] = info.version;
+    const rejection = info.node ? this.#judge.filter(pod, info) : undefined;
+    this.#rejections[slot] = rejection;
+    const fits = info.node !== undefined && !rejection;
+    this.#feasible += (fits ? 1 : 0) - ((plain[slot] ?? -1) >= 0 ? 1 : 0);
+    plain[slot] = fits ? this.#judge.plainScore(pod, info) : -1;
+    const { normalized } = this.#judge;
+    for (let at = 0; at < normalized.length; at++) {
+      const scorer = normalized[at];
+      const row = this.#rows[at];
+      if (!scorer || !row) continue;
+      const score = fits ? (scorer.plugin.score?.(pod, info, scorer.state) ?? 0) : 0;
+      const before = row[slot] ?? 0;
+      if (score === before) continue;
+      row[slot] = score;
+      this.#nonZero[at] = (this.#nonZero[at] ?? 0) + (score === 0 ? 0 : 1) - (before === 0 ? 0 : 1);
     }
   }
 
-  #filter(pod: Pod, info: NodeInfo): PluginRejection | undefined {
-    for (const { plugin, isIdle, state } of this.#filters) {
-      const rejection = isIdle ? undefined : plugin.filter?.(pod, info, state);
-      if (rejection) return this.#intern(rejection, plugin.name);
+  /** What every node gets from plugins that score all of them 0. */
+  #scoreOfZeros(): number {
+    let sum = 0;
+    for (const { plugin, weight } of this.#judge.normalized) {
+      const zero = new Float64Array(1);
+      plugin.normalize?.(zero);
+      sum += weight * (zero[0] ?? 0);
     }
-    return undefined;
+    return sum;
   }
 
-  #intern({ reasons, isFinal }: Rejection, plugin: string): PluginRejection {
-    const text = `${plugin} ${isFinal} ${reasons.join()}`;
-    let interned = this.#interned.get(text);
-    if (!interned) {
-      interned = { reasons, isFinal, plugin };
-      this.#interned.set(text, interned);
-    }
-    return interned;
-  }
-
-  #sum(feasible: readonly NodeInfo[], count: number): Float64Array {
-    const totals = scratch.totals.fill(0, 0, count);
-    for (const { plugin, isIdle, weight, scores } of this.#scorers) {
-      if (isIdle) continue;
-      const row = scratch.row.subarray(0, count);
-      for (let i = 0; i < count; i++) row[i] = scores[(feasible[i] as NodeInfo).slot] ?? 0;
-      plugin.normalize?.(row);
-      for (let i = 0; i < count; i++) totals[i] = (totals[i] ?? 0) + weight * (row[i] ?? 0);
-    }
+  #normalizedTotals(): Float64Array {
+    const slots = new Int32Array(this.#feasible);
+    let count = 0;
+    this.#plain.forEach((score, slot) => {
+      if (score >= 0) slots[count++] = slot;
+    });
+    const totals = Float64Array.from(this.#plain);
+    this.#judge.normalized.forEach(({ plugin, weight }, at) => {
+      const row = this.#rows[at];
+      const scores = Float64Array.from(slots, (slot) => row?.[slot] ?? 0);
+      plugin.normalize?.(scores);
+      scores.forEach((score, place) => {
+        const slot = slots[place] ?? 0;
+        totals[slot] = (totals[slot] ?? 0) + weight * score;
+      });
+    });
     return totals;
   }
 
   #grow(slots: number): void {
-    if (scratch.row.length < slots) {
-      scratch.totals = new Float64Array(slots * 2);
-      scratch.row = new Float64Array(slots * 2);
-    }
-    const { length } = this.#versions;
+    const { length } = this.#plain;
     if (slots <= length) return;
     const size = Math.max(slots, length + (length >> 2));
-    const versions = new Float64Array(size).fill(-1, length);
-    versions.set(this.#versions);
-    this.#versions = versions;
-    for (const scorer of this.#scorers) {
-      const scores = new Float32Array(size);
-      scores.set(scorer.scores);
-      scorer.scores = scores;
-    }
+    this.#versions = grown(this.#versions, size, -1);
+    this.#plain = grown(this.#plain, size, -1);
+    this.#rows = this.#rows.map((row) => grown(row, size, 0));
   }
 }
 
-/** Used within one choice and by all kinds of pods. */
-const scratch = {
-  feasible: [] as NodeInfo[],
-  totals: new Float64Array(0),
-  row: new Float64Array(0),
-};
-
-const prepared = (plugin: SchedulerPlugin): Prepared => ({ plugin, state: undefined, isIdle: false });
-
-function prepare(each: Prepared, pod: Pod, snapshot: Snapshot, hook: "preFilter" | "preScore"): void {
-  const { plugin } = each;
-  each.state = plugin[hook]?.(pod, snapshot);
-  each.isIdle = plugin[hook] !== undefined && each.state === undefined;
+function grown(old: Float64Array, size: number, rest: number): Float64Array<ArrayBuffer> {
+  const array = new Float64Array(size).fill(rest, old.length);
+  array.set(old);
+  return array;
 }
 
-/** The place of the largest of the first `count`; among equals any, each as likely as the next. */
-function largestAt(values: Float64Array, count: number, random: Random): number {
-  let best = 0;
-  let largest = values[0] ?? 0;
-  let equals = 1;
-  for (let i = 1; i < count; i++) {
-    const value = values[i] ?? 0;
-    if (value > largest) {
-      best = i;
-      largest = value;
-      equals = 1;
-    } else if (value === largest && random() * ++equals < 1) {
-      best = i;
-    }
-  }
-  return best;
+function countNonZero(row: Float64Array): number {
+  let count = 0;
+  for (let i = 0; i < row.length; i++) if (row[i] !== 0) count++;
+  return count;
 }

@@ -1,3 +1,4 @@
+import { type Container } from "#api/core/container.ts";
 import { type Node } from "#api/core/node.ts";
 import { type Pod } from "#api/core/pod.ts";
 import { isSidecar } from "#api/core/pod-resources.ts";
@@ -39,13 +40,18 @@ interface Placed {
   readonly ports: readonly string[];
 }
 
+/** Changes that are remembered: who has seen fewer of them must look at every node. */
+const maxChanges = 1024;
+
 /** All nodes and their pods, including pods that are assumed on a node and not yet seen there. Updated, never rebuilt. */
 export class Snapshot {
   readonly #nodes = new Map<string, NodeInfo>();
   readonly #placed = new Map<string, Placed>();
   readonly #imageNodes = new Map<string, number>();
+  readonly #bySlot: NodeInfo[] = [];
   readonly #freeSlots: number[] = [];
-  #slots = 0;
+  /** What changed, in order: the last has the newest version, the one before it the one before, and so on. */
+  readonly #changes: NodeInfo[] = [];
   #list: NodeInfo[] | undefined;
   #version = 0;
 
@@ -57,7 +63,23 @@ export class Snapshot {
 
   /** Every slot of a node is below this. */
   get slots(): number {
-    return this.#slots;
+    return this.#bySlot.length;
+  }
+
+  /** Counts changes. */
+  get version(): number {
+    return this.#version;
+  }
+
+  /** The nodes that changed, came or went after that version, in that order, some more than once. undefined: too long ago to tell. */
+  changedSince(version: number): readonly NodeInfo[] | undefined {
+    const missed = this.#version - version;
+    return missed <= this.#changes.length ? this.#changes.slice(this.#changes.length - missed) : undefined;
+  }
+
+  /** Who has the slot, or had it last. */
+  at(slot: number): NodeInfo | undefined {
+    return this.#bySlot[slot];
   }
 
   /** On how many nodes an image is. */
@@ -84,7 +106,7 @@ export class Snapshot {
     info.allowedPods = quantityValue(allocatable?.pods ?? "0");
     info.images = imagesOf(node);
     this.#countImages(info, 1);
-    info.version = ++this.#version;
+    this.#touch(info);
   }
 
   removeNode(name: string): void {
@@ -93,7 +115,7 @@ export class Snapshot {
     this.#countImages(info, -1);
     info.node = undefined;
     info.images = new Map();
-    info.version = ++this.#version;
+    this.#touch(info);
     this.#list = undefined;
     this.#dropIfEmpty(info);
   }
@@ -110,7 +132,7 @@ export class Snapshot {
     }
     if (before) this.#remove(key, before);
     const info = this.#infoOf(nodeName);
-    const placed = { info, request, ports: [...hostPorts(pod)] };
+    const placed = { info, request, ports: hostPorts(pod) };
     this.#placed.set(key, placed);
     info.pods.set(key, pod);
     this.#count(placed, 1);
@@ -145,11 +167,17 @@ export class Snapshot {
     info.nonZero.milliCpu += sign * request.nonZero.milliCpu;
     info.nonZero.memory += sign * request.nonZero.memory;
     for (const port of ports) addCount(info.ports, port, sign);
-    info.version = ++this.#version;
+    this.#touch(info);
   }
 
   #countImages({ images }: NodeInfo, sign: 1 | -1): void {
     for (const name of images.keys()) addCount(this.#imageNodes, name, sign);
+  }
+
+  #touch(info: NodeInfo): void {
+    info.version = ++this.#version;
+    this.#changes.push(info);
+    if (this.#changes.length >= maxChanges * 2) this.#changes.splice(0, maxChanges);
   }
 
   #infoOf(name: string): NodeInfo {
@@ -157,7 +185,7 @@ export class Snapshot {
     if (!info) {
       info = {
         name,
-        slot: this.#freeSlots.pop() ?? this.#slots++,
+        slot: this.#freeSlots.pop() ?? this.#bySlot.length,
         node: undefined,
         pods: new Map(),
         allocatable: noResources(),
@@ -166,9 +194,10 @@ export class Snapshot {
         nonZero: { milliCpu: 0, memory: 0 },
         ports: new Map(),
         images: new Map(),
-        version: ++this.#version,
+        version: 0,
       };
       this.#nodes.set(name, info);
+      this.#bySlot[info.slot] = info;
     }
     return info;
   }
@@ -183,12 +212,21 @@ function addCount(counts: Map<string, number>, key: string, sign: 1 | -1): void 
 }
 
 /** `TCP 0.0.0.0 80` for every host port that the pod takes for as long as it runs. */
-export function* hostPorts({ spec }: Pod): Generator<string> {
-  for (const container of [...(spec.initContainers?.filter(isSidecar) ?? []), ...spec.containers]) {
-    for (const { hostPort, hostIP, protocol } of container.ports ?? []) {
-      if (hostPort) yield `${protocol ?? "TCP"} ${hostIP || "0.0.0.0"} ${hostPort}`;
-    }
+export function hostPorts({ spec }: Pod): readonly string[] {
+  let ports = noPorts;
+  for (const container of spec.containers) ports = withPortsOf(container, ports);
+  for (const container of spec.initContainers ?? []) if (isSidecar(container)) ports = withPortsOf(container, ports);
+  return ports;
+}
+
+const noPorts: readonly string[] = [];
+
+function withPortsOf({ ports = [] }: Container, before: readonly string[]): readonly string[] {
+  let all = before;
+  for (const { hostPort, hostIP, protocol } of ports) {
+    if (hostPort) all = [...all, `${protocol ?? "TCP"} ${hostIP || "0.0.0.0"} ${hostPort}`];
   }
+  return all;
 }
 
 function imagesOf(node: Node): ReadonlyMap<string, number> {

@@ -9,5 +9,7 @@ export const nodeName: SchedulerPlugin = {
 
   looksAt: ({ spec }) => spec.nodeName,
 
-  filter: ({ spec }, { name }) => (!spec.nodeName || spec.nodeName === name ? fits : mismatch),
+  preFilter: ({ spec }) => spec.nodeName || undefined,
+
+  filter: (_pod, { name }, state) => (state === name ? fits : mismatch),
 };

@@ -15,10 +15,10 @@ export const nodePorts: SchedulerPlugin = {
     },
   },
 
-  looksAt: (pod) => [...hostPorts(pod)],
+  looksAt: hostPorts,
 
   preFilter(pod) {
-    const ports = [...hostPorts(pod)];
+    const ports = hostPorts(pod);
     return ports.length > 0 ? ports : undefined;
   },
 

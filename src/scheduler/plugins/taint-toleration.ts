@@ -19,17 +19,23 @@ export const taintToleration: SchedulerPlugin = {
 
   filter: (pod, { node }) => (!node || isTolerated(pod, node) ? fits : tainted),
 
-  score: ({ spec }, { node }) =>
-    taintsOf(node)
-      .filter(({ effect }) => effect === "PreferNoSchedule")
-      .filter((taint) => !tolerates(spec.tolerations, taint)).length,
+  score({ spec }, { node }) {
+    let count = 0;
+    for (const taint of taintsOf(node)) {
+      if (taint.effect === "PreferNoSchedule" && !tolerates(spec.tolerations, taint)) count++;
+    }
+    return count;
+  },
   normalize: normalizeReversed,
 };
 
 const none: readonly Taint[] = [];
 const taintsOf = (node: Node | undefined): readonly Taint[] => node?.spec?.taints ?? none;
 
-const isTolerated = ({ spec }: Pod, node: Node): boolean =>
-  taintsOf(node).every(
-    (taint) => (taint.effect !== "NoSchedule" && taint.effect !== "NoExecute") || tolerates(spec.tolerations, taint),
-  );
+function isTolerated({ spec }: Pod, node: Node): boolean {
+  for (const taint of taintsOf(node)) {
+    const matters = taint.effect === "NoSchedule" || taint.effect === "NoExecute";
+    if (matters && !tolerates(spec.tolerations, taint)) return false;
+  }
+  return true;
+}

@@ -1,0 +1,52 @@
+/**
+ * Decisions a second, without the writes: `./orlop run bench/scheduler.ts`. Alike: all pods from one template. Unlike:
+ * every pod asks for something of its own. Full: alike, and no node has room.
+ */
+import { type Node } from "#api/core/node.ts";
+import { type Pod } from "#api/core/pod.ts";
+import { type Client } from "#client/client.ts";
+import { seededRandom } from "#lib/random.ts";
+import { Decider } from "#scheduler/decide.ts";
+import { defaultProfile } from "#scheduler/profiles.ts";
+import { Snapshot } from "#scheduler/snapshot.ts";
+import { asking, makeNode, makePod } from "#testing/scheduling.ts";
+
+const forMs = 2000;
+
+function main(): void {
+  for (const count of [500, 5000]) {
+    const nodes = Array.from({ length: count }, (_, n) => nodeOf(n));
+    report(`alike   ${count} nodes`, nodes, () => asking({ cpu: "10m", memory: "16Mi" }));
+    report(`unlike  ${count} nodes`, nodes, (n) => asking({ cpu: "10m", memory: `${16 * 2 ** 20 + n}` }));
+    report(`full    ${count} nodes`, nodes, () => asking({ cpu: "64", memory: "16Mi" }));
+  }
+}
+
+const nodeOf = (n: number): Node =>
+  makeNode(`node-${n}`, {
+    labels: { "kubernetes.io/hostname": `node-${n}`, "topology.kubernetes.io/zone": `z${n % 3}` },
+    status: { allocatable: { cpu: "32", memory: "256Gi", pods: "110" } },
+  });
+
+function report(name: string, nodes: readonly Node[], containerOf: (n: number) => ReturnType<typeof asking>): void {
+  const snapshot = new Snapshot();
+  for (const node of nodes) snapshot.setNode(node);
+  const decider = new Decider(defaultProfile({} as Client), snapshot, seededRandom(1));
+  const pods = Array.from({ length: 2000 }, (_, n) => makePod(`pod-${n}`, { containers: [containerOf(n)] }));
+  const start = performance.now();
+  let done = 0;
+  let spentMs = 0;
+  while (spentMs < forMs) {
+    for (const pod of pods) place(snapshot, pod, decider.decide(pod).node, done++);
+    spentMs = performance.now() - start;
+  }
+  const rate = Math.round((done * 1000) / spentMs).toLocaleString("en");
+  process.stdout.write(`${name}  ${rate} decisions/s, ${((spentMs * 1000) / done).toFixed(1)} µs each\n`);
+}
+
+/** In rounds: a pod that is placed again makes room where it was. */
+function place(snapshot: Snapshot, pod: Pod, node: string | undefined, round: number): void {
+  if (node !== undefined) snapshot.setPod(`pod-${round % 20_000}`, { ...pod, spec: { ...pod.spec, nodeName: node } });
+}
+
+main();
