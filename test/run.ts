@@ -19,7 +19,10 @@ function step(title: string, command: string, args: readonly string[]): void {
 
 const only = process.argv.slice(2);
 const find = (pattern: string): string[] => globSync(pattern, { cwd: root }).sort();
-const parallel = only.length > 0 ? only : [...find("src/**/*.test.ts"), ...find("test/*.test.ts"), ...find("test/simulation/*.test.ts")];
+const parallel =
+  only.length > 0
+    ? only
+    : [...find("src/**/*.test.ts"), ...find("test/*.test.ts"), ...find("test/simulation/*.test.ts")];
 const serial = only.length > 0 ? [] : find("test/serial/*.test.ts");
 const testArgs = (files: readonly string[], concurrency: number): string[] => [
   "--disable-warning=ExperimentalWarning",

@@ -8,8 +8,8 @@ const userName = "kubernetes-admin";
 
 /** Where the user's kubectl looks first. */
 export function userKubeconfigPath(env: Readonly<Record<string, string | undefined>>): string {
-  const [first] = (env["KUBECONFIG"] ?? "").split(path.delimiter).filter(Boolean);
-  return first ?? path.join(env["HOME"] ?? homedir(), ".kube", "config");
+  const [first] = (env.KUBECONFIG ?? "").split(path.delimiter).filter(Boolean);
+  return first ?? path.join(env.HOME ?? homedir(), ".kube", "config");
 }
 
 /** Adds the context `orlop` and makes it the current one; other contexts are left alone. */
