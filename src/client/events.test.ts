@@ -6,6 +6,7 @@ import { MemoryApi } from "#testing/memory-api.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { Widget } from "#testing/widget.ts";
 import { currentTrace } from "#trace/trace.ts";
+import { type Client } from "./client.ts";
 import { createEventRecorder, referenceTo } from "./events.ts";
 
 function setup() {
@@ -129,4 +130,36 @@ test("an event belongs to the trace in which it was told", async () => {
 
   assert.deepEqual(api.traceOf(1), trace);
   assert.equal(api.traceOf(2), undefined);
+});
+
+test("the longer the line, the more is written at once, and about each object in order", async () => {
+  const { api, clock } = setup();
+  let together = 0;
+  let most = 0;
+  const counting: Client = {
+    ...api.client,
+    async create(resource, object, options) {
+      most = Math.max(most, ++together);
+      await clock.sleep(1);
+      together--;
+      return await api.client.create(resource, object, options);
+    },
+  };
+  const recorder = createEventRecorder(counting, { component: "widget-controller", clock });
+
+  for (let n = 0; n < 1000; n++) {
+    for (const reason of ["First", "Second"]) recorder.event(about(`w${n}`), "Normal", reason, "turned");
+  }
+  const done = recorder.flush().then(() => true);
+  await clock.runUntil(() => Promise.race([done, false]), 60_000);
+
+  const { items } = await api.client.list(Event);
+  assert.equal(items.length, 2000);
+  assert.equal(most, 11);
+  const reasonsOf = (name: string) =>
+    items
+      .filter(({ involvedObject }) => involvedObject.name === name)
+      .toSorted((a, b) => Number(a.metadata.resourceVersion) - Number(b.metadata.resourceVersion))
+      .map(({ reason }) => reason);
+  for (const name of ["w0", "w500", "w999"]) assert.deepEqual(reasonsOf(name), ["First", "Second"]);
 });

@@ -38,7 +38,10 @@ export function referenceTo(resource: Resource, { metadata }: ApiObject, fieldPa
 }
 
 /** What waits to be written. More than this is dropped: a flood must not fill memory. */
-const maxWaiting = 1000;
+const maxWaiting = 10_000;
+/** What is written at the same time: one, so as not to be in the way of work, and one more for each so many that wait. */
+const maxTogether = 64;
+const waitingForOneMore = 200;
 /** Events that differ only in their message are joined from so many within the time on. */
 const maxSimilar = 10;
 const similarForMs = 600_000;
@@ -51,6 +54,8 @@ const retryMs = 10_000;
 
 interface Sighting {
   readonly about: ObjectReference;
+  /** Which object that is. */
+  readonly subject: string;
   readonly type: string;
   readonly reason: string;
   readonly message: string;
@@ -98,11 +103,12 @@ class Recorder implements EventRecorder {
     if (this.#stop.signal.aborted) return;
     const reference = "metadata" in about ? referenceOf(about) : about;
     const atMs = this.#options.clock.now();
-    if (!this.#hasToken(subjectOf(reference), atMs) || this.#waiting.length >= maxWaiting) {
+    const subject = subjectOf(reference);
+    if (!this.#hasToken(subject, atMs) || this.#waiting.length >= maxWaiting) {
       this.#log.debug("event dropped", { about: reference, reason });
       return;
     }
-    this.#waiting.push({ about: reference, type, reason, message, atMs, trace: currentTrace.getStore() });
+    this.#waiting.push({ about: reference, subject, type, reason, message, atMs, trace: currentTrace.getStore() });
     this.#writing ??= this.#writeAll();
   }
 
@@ -127,24 +133,40 @@ class Recorder implements EventRecorder {
   async #writeAll(): Promise<void> {
     // In another turn: the caller's own work comes first.
     await Promise.resolve();
-    for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
-      const sighting = next;
-      const write = () => this.#tryToWrite(this.#joined(sighting));
-      await (sighting.trace ? currentTrace.run(sighting.trace, write) : currentTrace.exit(write));
-    }
+    while (this.#waiting.length > 0) await Promise.all(this.#nextBatch().map((sighting) => this.#writeOne(sighting)));
     this.#writing = undefined;
+  }
+
+  /** The next few, one for each object at most: what is said about one is written in order. */
+  #nextBatch(): Sighting[] {
+    const most = Math.min(1 + Math.floor(this.#waiting.length / waitingForOneMore), maxTogether);
+    const subjects = new Set<string>();
+    const batch: Sighting[] = [];
+    const later: Sighting[] = [];
+    for (const sighting of this.#waiting) {
+      if (batch.length >= most) break;
+      (subjects.has(sighting.subject) ? later : batch).push(sighting);
+      subjects.add(sighting.subject);
+    }
+    this.#waiting.splice(0, batch.length + later.length, ...later);
+    return batch;
+  }
+
+  async #writeOne(sighting: Sighting): Promise<void> {
+    const write = () => this.#tryToWrite(this.#joined(sighting));
+    await (sighting.trace ? currentTrace.run(sighting.trace, write) : currentTrace.exit(write));
   }
 
   /** Too many that differ in their message only become one. */
   #joined(sighting: Sighting): Sighting & { readonly key: string } {
-    const { about, type, reason, message, atMs } = sighting;
-    const group = JSON.stringify([subjectOf(about), about.fieldPath, type, reason]);
+    const { about, subject, type, reason, message, atMs } = sighting;
+    const group = [subject, about.fieldPath, type, reason].join(" ");
     let similar = this.#similar.get(group);
     if (!similar || atMs - similar.lastMs > similarForMs) similar = { messages: new Set(), lastMs: atMs };
     this.#similar.set(group, similar);
     similar.lastMs = atMs;
     similar.messages.add(message);
-    if (similar.messages.size < maxSimilar) return { ...sighting, key: JSON.stringify([group, message]) };
+    if (similar.messages.size < maxSimilar) return { ...sighting, key: `${group} ${message}` };
     // The set has done its work; one message too many is all that it must remember.
     for (const old of similar.messages) {
       if (similar.messages.size <= maxSimilar) break;
@@ -223,7 +245,7 @@ class Recorder implements EventRecorder {
 }
 
 const subjectOf = ({ kind, namespace, name, uid, apiVersion }: ObjectReference): string =>
-  JSON.stringify([kind, namespace, name, uid, apiVersion]);
+  [kind, namespace, name, uid, apiVersion].join(" ");
 
 function referenceOf({ kind = "", apiVersion = "", metadata }: ApiObject): ObjectReference {
   const { namespace, name, uid, resourceVersion } = metadata;
