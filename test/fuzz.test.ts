@@ -147,6 +147,7 @@ function watchFor(wire: Extract<Wire, { type: "watch" }>): { code: number; fault
     write: (bytes: Uint8Array) => (written += Buffer.from(bytes).toString()),
     buffered: 0,
     end: () => {},
+    cut: () => {},
   };
   const stop = wire.start(writer);
   stop();

@@ -59,6 +59,7 @@ async function watch(
     },
     buffered: 0,
     end: () => (ended = true),
+    cut: () => (ended = true),
   });
   return { events, isEnded: () => ended, stop };
 }

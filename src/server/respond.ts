@@ -36,6 +36,8 @@ export interface WatchWriter {
   /** Bytes handed over and not yet taken by the peer. */
   readonly buffered: number;
   end(): void;
+  /** Ends it without what is still buffered. */
+  cut(): void;
 }
 
 export interface RenderOptions {
@@ -187,7 +189,7 @@ function renderWatch({ resource, start }: WatchAnswer, options: RenderOptions): 
     const sink: WatchSink = {
       event: (type, encoded) => writer.write(frames.event(type, encoded)),
       batch(batch) {
-        if (writer.buffered > maxBufferedBytes) return writer.end();
+        if (writer.buffered > maxBufferedBytes) return writer.cut();
         writer.write(batch.bytes(name, () => joinFrames(batch, frames)));
       },
       bookmark: (revision, isInitialEnd) => writer.write(frames.bookmark(bookmarkMeta(revision, isInitialEnd))),

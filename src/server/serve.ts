@@ -8,7 +8,7 @@ import { type Clock } from "#lib/clock.ts";
 import { type Log } from "#lib/log.ts";
 import { http } from "#lib/node-http.ts";
 import { compressed } from "./compress.ts";
-import { type WatchWriter, type Wire } from "./respond.ts";
+import { type Wire } from "./respond.ts";
 import { type Served } from "./server.ts";
 import { BodyCollector, bodyTooLarge, decompressed, maxBodyBytes, WireRequest } from "./wire-request.ts";
 
@@ -56,15 +56,17 @@ export async function listen(
   };
   server.on("request", (request, response) => {
     // HTTP/2 requests are taken as streams below, without the compatibility layer.
-    if (request.httpVersionMajor === 1)
-      void onRequest(edge, request as unknown as IncomingMessage, response as unknown as ServerResponse);
+    if (request.httpVersionMajor !== 1) return;
+    const handled = onRequest(edge, request as unknown as IncomingMessage, response as unknown as ServerResponse);
+    handled.catch((error: unknown) => giveUp(edge, request.socket, error));
   });
   server.removeAllListeners("stream");
-  server.on("stream", (stream, headers) => void onStream(edge, stream as http2.ServerHttp2Stream, headers));
-  server.on(
-    "upgrade",
-    (request: IncomingMessage, socket: Duplex, head: Buffer) => void onUpgrade(edge, { request, socket, head }),
-  );
+  server.on("stream", (stream, headers) => {
+    onStream(edge, stream as http2.ServerHttp2Stream, headers).catch((error: unknown) => giveUp(edge, stream, error));
+  });
+  server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    onUpgrade(edge, { request, socket, head }).catch((error: unknown) => giveUp(edge, socket, error));
+  });
   server.on("session", (session) => onSession(edge, session));
   server.on("secureConnection", (socket) => track(edge.sockets, socket));
   server.on("tlsClientError", (error) => options.log.debug("tls handshake failed", { error: error.message }));
@@ -84,6 +86,12 @@ interface Edge {
   /** Ends each watch that is open. */
   readonly watches: Set<() => void>;
   isClosing: boolean;
+}
+
+/** Nothing could be sent, not even an error: one request ends, and nothing else. */
+function giveUp({ options }: Edge, stream: Duplex, error: unknown): void {
+  options.log.error("an answer could not be sent", { error });
+  stream.destroy();
 }
 
 function listening(server: http2.Http2SecureServer, { host, port }: ListenOptions): Promise<void> {
@@ -127,13 +135,17 @@ async function onStream(
   stream.once("close", () => request.gone());
   try {
     if (!stream.readableEnded && hasBody(request.method)) {
+      if (headers.expect === "100-continue") stream.additionalHeaders({ ":status": 100 });
       request.body = await readBody(stream, request);
     }
     const served = await edge.serve(request);
     if (served.wire.type === "body") request.answered();
     await respondHttp2(edge, stream, served);
   } catch (error) {
-    if (!stream.destroyed) await respondHttp2(edge, stream, await edge.serve(faulty(request, error)));
+    if (stream.destroyed) return;
+    // The rest of the body is not read.
+    stream.once("finish", () => stream.close(http2.constants.NGHTTP2_NO_ERROR));
+    await respondHttp2(edge, stream, await edge.serve(faulty(request, error)));
   }
 }
 
@@ -208,7 +220,7 @@ function headersOf(
     "cache-control": "no-cache, private",
     ...headers,
   };
-  if (encoding) result["content-encoding"] = encoding;
+  if (encoding) Object.assign(result, { "content-encoding": encoding, vary: "Accept-Encoding" });
   if (wire.type !== "watch" && wire.type !== "upgrade" && wire.headers) Object.assign(result, wire.headers);
   if (warnings.length > 0) Object.assign(result, { warning: warnings });
   return result;
@@ -220,23 +232,31 @@ function startWatch(
   stream: http2.ServerHttp2Stream | ServerResponse,
   wire: Extract<Wire, { type: "watch" }>,
 ): void {
-  const writer: WatchWriter = {
-    write: (bytes) => void stream.write(bytes),
-    get buffered() {
-      return stream.writableLength;
-    },
-    end: () => void stream.end(),
-  };
-  const stop = wire.start(writer);
-  const end = () => {
+  let isOver = false;
+  let stop = () => {};
+  const leave = () => {
+    isOver = true;
+    edge.watches.delete(end);
     stop();
+  };
+  const end = () => {
+    leave();
     stream.end();
   };
   edge.watches.add(end);
-  stream.once("close", () => {
-    edge.watches.delete(end);
-    stop();
+  stream.once("close", leave);
+  stop = wire.start({
+    write: (bytes) => void (isOver || stream.write(bytes)),
+    get buffered() {
+      return stream.writableLength;
+    },
+    end,
+    cut() {
+      leave();
+      stream.destroy();
+    },
   });
+  if (isOver) stop();
 }
 
 async function pump(body: AsyncIterable<Uint8Array>, stream: http2.ServerHttp2Stream | ServerResponse): Promise<void> {

@@ -49,14 +49,10 @@ export async function follow(server: ApiServer, line: string, options: Ask = {})
   if (wire.type !== "watch") throw new Error(`${line} was answered with a ${wire.type}`);
   const chunks: Uint8Array[] = [];
   const followed = { isOver: false };
-  const writer = {
-    write: (bytes: Uint8Array) => void chunks.push(bytes),
-    buffered: 0,
-    end: () => {
-      followed.isOver = true;
-    },
+  const end = () => {
+    followed.isOver = true;
   };
-  const stop = wire.start(writer);
+  const stop = wire.start({ write: (bytes) => void chunks.push(bytes), buffered: 0, end, cut: end });
   return {
     get bytes() {
       return Buffer.concat(chunks);

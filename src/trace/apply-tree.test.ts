@@ -129,7 +129,12 @@ test("a watcher that asks for traces is told which one made each event", async (
       peer,
     });
     assert(wire.type === "watch");
-    const stop = wire.start({ write: (bytes) => lines.push(Buffer.from(bytes).toString()), buffered: 0, end() {} });
+    const stop = wire.start({
+      write: (bytes) => lines.push(Buffer.from(bytes).toString()),
+      buffered: 0,
+      end() {},
+      cut() {},
+    });
     await cluster.apply(ConfigMap, { metadata: { namespace: "default", name: `map-${Object.keys(headers).length}` } });
     stop();
     return lines;
