@@ -97,7 +97,9 @@ test("deployments, scale, status and all kinds by one API", async () => {
 
   const made = await apps.createNamespacedDeployment({ namespace, body });
   const scale = await apps.readNamespacedDeploymentScale({ namespace, name: "web" });
-  await apps.replaceNamespacedDeploymentScale({ namespace, name: "web", body: { ...scale, spec: { replicas: 4 } } });
+  // Without a version: the controller writes its status at the same time.
+  const wanted = { metadata: { name: "web", namespace }, spec: { replicas: 4 } };
+  await apps.replaceNamespacedDeploymentScale({ namespace, name: "web", body: wanted });
   const objects = KubernetesObjectApi.makeApiClient(config);
   const read = await objects.read({ apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "web", namespace } });
 
