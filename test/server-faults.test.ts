@@ -205,9 +205,7 @@ test("SIGTERM lets requests finish, ends watches, and exits with 0", async () =>
   );
   await writes[0];
 
-  const began = process.hrtime.bigint();
   const ended = await server.end("SIGTERM");
-  const tookMs = Number(process.hrtime.bigint() - began) / 1e6;
 
   const replies = await Promise.all(writes);
   const taken = replies.filter((reply) => reply?.status === 201).length;
@@ -219,8 +217,7 @@ test("SIGTERM lets requests finish, ends watches, and exits with 0", async () =>
     "an answer that began was not finished",
   );
   assert(taken > 0);
-  // Not a measurement: only that nothing had to be cut off by force, which takes two seconds.
-  assert(tookMs < 1900 || process.env.CI !== undefined, `took ${tookMs} ms`);
+  assert.doesNotMatch(server.log(), /cutting off/);
   assert(idle.status === 200);
   agent.destroy();
 });

@@ -359,6 +359,7 @@ async function close(edge: Edge, server: http2.Http2SecureServer): Promise<void>
     if (socket.alpnProtocol !== "h2" && !edge.busy.has(socket)) socket.destroy();
   }
   const cancel = edge.options.clock.after(patienceMs, () => {
+    edge.options.log.warn("cutting off what did not end in time", { connections: edge.sockets.size });
     for (const session of edge.sessions) session.destroy();
     for (const socket of edge.sockets) socket.destroy();
   });
