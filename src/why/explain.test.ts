@@ -169,7 +169,10 @@ const cases: readonly Case[] = [
   },
   {
     name: "a taint",
-    facts: facts(podOf({}, {}), refusing("TaintToleration", "node(s) had untolerated taint {team: a}")),
+    facts: facts(podOf({}, {}), {
+      ...refusing("TaintToleration", "node(s) had untolerated taint(s)"),
+      rooms: planRooms([{ ...node, spec: { taints: [{ key: "team", value: "a", effect: "NoSchedule" }] } }], []),
+    }),
     hop: "schedule",
     says: /the only node n1 will not take it: it has a taint that the pod does not tolerate/,
     advice: /kubectl taint node n1 team-/,

@@ -1,5 +1,6 @@
-import { type Node } from "#api/core/node.ts";
+import { type Node, type Taint } from "#api/core/node.ts";
 import { podRequests } from "#api/core/pod-resources.ts";
+import { tolerates } from "#api/core/tolerations.ts";
 import { compareQuantities } from "#api/meta/quantity.ts";
 import { type NodeRejection } from "#trace/answers.ts";
 import { type NodeRoom, type PodFacts } from "./facts.ts";
@@ -56,7 +57,7 @@ export function shortOf(facts: PodFacts, rejections: readonly NodeRejection[]): 
 const roomOf = ({ rooms }: PodFacts, name: string) => rooms.find(({ node }) => node.metadata.name === name);
 
 /** `node-1: Insufficient cpu (asks 4, free 1500m of 4)`. */
-export function tellRejection(facts: PodFacts, { node: name, reasons }: NodeRejection): string {
+export function tellRejection(facts: PodFacts, { node: name, plugin, reasons }: NodeRejection): string {
   const room = roomOf(facts, name);
   if (!room) return `${name}: ${reasons.join(", ")}`;
   const lacking = lackingOf(reasons);
@@ -69,7 +70,8 @@ export function tellRejection(facts: PodFacts, { node: name, reasons }: NodeReje
   const labels = reasons.some((reason) => reason.includes("affinity/selector"))
     ? [missingLabels(facts, room.node)]
     : [];
-  const more = [...details, ...labels, ...also].filter(Boolean).join("; ");
+  const taints = plugin === "TaintToleration" ? untolerated(facts, room.node).map(tellTaint) : [];
+  const more = [...details, ...labels, ...taints, ...also].filter(Boolean).join("; ");
   return `${name}: ${reasons.join(", ")}${more ? ` (${more})` : ""}`;
 }
 
@@ -101,10 +103,10 @@ export function adviceFor(facts: PodFacts, rejection: NodeRejection): string[] {
   return [...gateAdvice(facts, rejection), ...also];
 }
 
-function gateAdvice(facts: PodFacts, { node, plugin, reasons }: NodeRejection): string[] {
+function gateAdvice(facts: PodFacts, { node, plugin }: NodeRejection): string[] {
   switch (plugin) {
     case "TaintToleration":
-      return [taintAdvice(node, reasons)];
+      return [taintAdvice(facts, node)];
     case "NodeAffinity": {
       const [label] = Object.entries(facts.pod.spec.nodeSelector ?? {});
       const how = label ? `\`kubectl label node ${node} ${label[0]}=${label[1]}\`` : "label a node";
@@ -135,9 +137,19 @@ function roomAdvice({ pod, rooms }: PodFacts, resource: string): string {
   return `Ask for less than ${asked} ${resource}, delete or scale down other pods, or add a node.`;
 }
 
-function taintAdvice(node: string, reasons: readonly string[]): string {
-  const key = /\{([^:}]+):/.exec(reasons.join(" "))?.[1] ?? "";
+function taintAdvice(facts: PodFacts, name: string): string {
+  const [taint] = untolerated(facts, roomOf(facts, name)?.node);
+  if (!taint) return `Add a toleration to the pod, or remove the taint from ${name}.`;
+  const { key } = taint;
   if (key.startsWith("node.kubernetes.io/"))
-    return `Find out why ${node} has the taint ${key}: \`orlop why node/${node}\`.`;
-  return `Add a toleration for ${key} to the pod, or remove the taint: \`kubectl taint node ${node} ${key}-\`.`;
+    return `Find out why ${name} has the taint ${key}: \`orlop why node/${name}\`.`;
+  return `Add a toleration for ${key} to the pod, or remove the taint: \`kubectl taint node ${name} ${key}-\`.`;
 }
+
+/** The taints that keep the pod off the node. */
+const untolerated = ({ pod }: PodFacts, node: Node | undefined): Taint[] =>
+  (node?.spec?.taints ?? []).filter(
+    (taint) => taint.effect !== "PreferNoSchedule" && !tolerates(pod.spec.tolerations, taint),
+  );
+
+const tellTaint = ({ key, value, effect }: Taint): string => `${key}${value ? `=${value}` : ""}:${effect}`;
