@@ -11,22 +11,29 @@ interface Binding {
 export async function bindPod(plugins: readonly SchedulerPlugin[], binding: Binding): Promise<Error | undefined> {
   const { pod, node, signal } = binding;
   let at = "";
+  const running = (hook: string, { name }: SchedulerPlugin): void => {
+    at = `${hook} plugin "${name}"`;
+  };
   try {
     for (const plugin of plugins) {
-      at = `Reserve plugin "${plugin.name}"`;
-      plugin.reserve?.(pod, node);
+      if (!plugin.reserve) continue;
+      running("Reserve", plugin);
+      plugin.reserve(pod, node);
     }
     for (const plugin of plugins) {
-      at = `Permit plugin "${plugin.name}"`;
-      if (plugin.permit) await plugin.permit(pod, node, signal);
+      if (!plugin.permit) continue;
+      running("Permit", plugin);
+      await plugin.permit(pod, node, signal);
     }
     for (const plugin of plugins) {
-      at = `PreBind plugin "${plugin.name}"`;
-      if (plugin.preBind) await plugin.preBind(pod, node, signal);
+      if (!plugin.preBind) continue;
+      running("PreBind", plugin);
+      await plugin.preBind(pod, node, signal);
     }
     for (const plugin of plugins) {
-      at = `Bind plugin "${plugin.name}"`;
-      if (plugin.bind && (await plugin.bind(pod, node, signal))) break;
+      if (!plugin.bind) continue;
+      running("Bind", plugin);
+      if (await plugin.bind(pod, node, signal)) break;
     }
   } catch (error) {
     for (const plugin of plugins.toReversed()) plugin.unreserve?.(pod, node);

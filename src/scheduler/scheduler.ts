@@ -56,6 +56,8 @@ class Scheduler {
   readonly #assumed = new Set<string>();
   readonly #traces = new Map<string, string>();
   readonly #writing = new Set<Promise<void>>();
+  /** Called once when one of them is done. */
+  #written: (() => void) | undefined;
 
   constructor(deps: SchedulerDeps, signal: AbortSignal) {
     this.#deps = deps;
@@ -73,7 +75,7 @@ class Scheduler {
     try {
       for (;;) {
         this.#schedule(await this.#queue.next(this.#signal));
-        while (this.#writing.size >= maxWriting) await Promise.race(this.#writing);
+        while (this.#writing.size >= maxWriting) await new Promise<void>((resolve) => (this.#written = resolve));
       }
     } catch (error) {
       if (!isAbort(error, this.#signal)) throw error;
@@ -184,7 +186,11 @@ class Scheduler {
       .catch((error: unknown) => {
         if (!isAbort(error, this.#signal)) this.#deps.log.error("a scheduling task failed", { error });
       })
-      .finally(() => this.#writing.delete(running));
+      .finally(() => {
+        this.#writing.delete(running);
+        this.#written?.();
+        this.#written = undefined;
+      });
     this.#writing.add(running);
   }
 
