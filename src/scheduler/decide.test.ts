@@ -203,6 +203,21 @@ test("what depends on other nodes is judged again when they change", () => {
   assert.ok(tenth < half, `${tenth} is not below ${half}`);
 });
 
+test("a decider that has missed many changes decides as if it had seen each", () => {
+  const snapshot = snapshotOf(["a", "b", "c"].map((name) => makeNode(name)));
+  const decider = new Decider(profile, snapshot, noChance);
+  decider.decide(makePod("p"));
+  snapshot.removeNode("a");
+  for (let i = 0; i < 5000; i++) place(snapshot, makePod(`p${i % 2}`), i % 3 === 0 ? "b" : "c");
+  snapshot.setNode(makeNode("d"));
+
+  const decision = decider.decide(makePod("q"));
+
+  assert.deepEqual(decision, new Decider(profile, snapshot, noChance).decide(makePod("q")));
+  assert(decision.node !== undefined);
+  assert.deepEqual([decision.feasible, decision.evaluated], [3, 3]);
+});
+
 const names = Array.from({ length: 8 }, (_, at) => `n${at}`);
 const images = ["web:1", "db:1"];
 
@@ -227,7 +242,8 @@ function randomPod(random: Random, name: string): Pod {
     { containers: [asking({ cpu: "500m", memory: "1Gi" })] },
     { nodeSelector: { zone: "x" }, containers: [asking({ cpu: "1" })] },
     { affinity: { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution } } },
-    { tolerations: [{ operator: "Exists" as const }], containers: [{ name: "db", image: "db:1" }] },
+    { containers: [{ name: "main", image: "db:1" }] },
+    { tolerations: [{ operator: "Exists" as const }] },
     { containers: [{ name: "web", image: "web:1", ports: [{ containerPort: 80, hostPort: 80 }] }] },
     nodeNamed("n1", "n2"),
     { status: { nominatedNodeName: "n3" } },
