@@ -231,16 +231,23 @@ suite("the walking path", () => {
 
     assert.equal(code, 0, stderr);
     const steps = [
-      "kubectl",
+      "with kubectl",
       "authenticate",
-      "authorize",
-      "persist",
-      "deployment",
-      "replicaset",
-      "scheduler",
+      "authorise",
+      "admission: fill in",
+      "schema: is it valid",
+      "commit to the store",
+      "fan out",
+      "deployment +reconcile",
+      "replicaset +reconcile",
+      "scheduler +place",
       "sandbox",
-      "start",
-      "proxy",
+      "mount volumes",
+      "create container",
+      "start container",
+      "pod is ready",
+      "endpointslice",
+      "proxy +program",
     ];
     for (const step of steps) assert.match(stdout, new RegExp(step, "i"), stdout);
   });
