@@ -1,4 +1,5 @@
 import { type ParseArgsConfig, parseArgs } from "node:util";
+import { parseCidr } from "#lib/ip.ts";
 
 /** One verb of the command line. It is imported only when it is asked for. */
 export interface Command {
@@ -29,4 +30,20 @@ export function wholeNumber(text: string, flag: string, { min, max }: { min: num
   const value = Number(text);
   if (Number.isInteger(value) && value >= min && value <= max) return value;
   throw new UserError(`--${flag} must be a whole number from ${min} to ${max}, not ${JSON.stringify(text)}`);
+}
+
+/** A range of addresses: `10.96.0.0/16`. */
+export function addressRange(text: string, flag: string, { maxBits }: { maxBits: number }): string {
+  try {
+    if (parseCidr(text).bits <= maxBits) return text;
+  } catch {
+    throw new UserError(`--${flag} must be a range of IPv4 addresses such as 10.0.0.0/16, not ${JSON.stringify(text)}`);
+  }
+  throw new UserError(`--${flag} must be a larger range: ${text} is smaller than a /${maxBits}`);
+}
+
+/** For commands that have flags only; `usage` has those that were probably meant. */
+export function refuseArguments(command: string, positionals: readonly string[], usage: string): void {
+  if (positionals.length === 0) return;
+  throw new UserError(`${command} takes flags only, not ${JSON.stringify(positionals[0])}: write ${usage}`);
 }

@@ -22,7 +22,7 @@ export const commands: Readonly<Record<string, Command>> = {
 export async function runCommand(all: Readonly<Record<string, Command>>, args: readonly string[]): Promise<number> {
   const [name = "help", ...rest] = args;
   if (name === "help" || name === "--help" || name === "-h") return usage(all, 0);
-  const command = all[name];
+  const command = Object.hasOwn(all, name) ? all[name] : undefined;
   if (!command) {
     process.stderr.write(`orlop: there is no command ${JSON.stringify(name)}\n`);
     return usage(all, 2);

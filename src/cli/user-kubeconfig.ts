@@ -1,10 +1,10 @@
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { chmod, chown, mkdir, readFile, realpath, rename, stat, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import path from "node:path";
 import { addToKubeconfig, removeFromKubeconfig } from "#client/merge-kubeconfig.ts";
 
+/** Of the context, of the cluster and of the user. */
 export const contextName = "orlop";
-const userName = "kubernetes-admin";
 
 /** Where the user's kubectl looks first. */
 export function userKubeconfigPath(env: Readonly<Record<string, string | undefined>>): string {
@@ -25,7 +25,7 @@ export async function checkKubeconfig(file: string): Promise<void> {
 export async function removeContext(file: string): Promise<void> {
   const text = await readText(file);
   if (text === "" || !text.includes(contextName)) return;
-  await replaceFile(file, await removeFromKubeconfig(text, { context: contextName, user: userName }, file));
+  await replaceFile(file, await removeFromKubeconfig(text, { context: contextName, user: contextName }, file));
 }
 
 async function readText(file: string): Promise<string> {
@@ -37,10 +37,16 @@ async function readText(file: string): Promise<string> {
   }
 }
 
-/** Whole or not at all: a half-written kubeconfig locks people out of their other clusters. */
+/** Whole or not at all: a half-written kubeconfig locks people out of their other clusters. It stays whose it was. */
 async function replaceFile(file: string, text: string): Promise<void> {
   await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
-  const temporary = `${file}.orlop-${process.pid}`;
+  const target = await realpath(file).catch(() => file);
+  const before = await stat(target).catch(() => undefined);
+  const temporary = `${target}.orlop-${process.pid}`;
   await writeFile(temporary, text, { mode: 0o600 });
-  await rename(temporary, file);
+  if (before) {
+    await chmod(temporary, before.mode & 0o777);
+    await chown(temporary, before.uid, before.gid);
+  }
+  await rename(temporary, target);
 }

@@ -78,7 +78,8 @@ export function issueServingCertificate(
 export const adminKubeconfig = (pki: Pki, server: string): string =>
   renderKubeconfig({
     name: "orlop",
-    user: "kubernetes-admin",
+    // Not the name in the certificate: in people's own files that one often belongs to another cluster.
+    user: "orlop",
     server,
     certificateAuthority: pki.authority.certificate,
     ...pki.admin,

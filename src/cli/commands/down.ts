@@ -6,7 +6,7 @@ import { removeNode } from "#cluster/remove-node.ts";
 import { systemClock } from "#lib/clock.ts";
 import { jsonLog } from "#lib/log.ts";
 import { isRunning, signalProcess } from "#lib/processes.ts";
-import { parseFlags, UserError } from "../command.ts";
+import { parseFlags, refuseArguments, UserError } from "../command.ts";
 import { defaultDataDir, runningCluster } from "../running.ts";
 import { removeContext, userKubeconfigPath } from "../user-kubeconfig.ts";
 
@@ -22,7 +22,8 @@ const patienceMs = 15_000;
 
 /** Stops the cluster and shows that nothing of it is left on the machine. */
 export async function run(args: readonly string[]): Promise<number> {
-  const { values } = parseFlags(args, flags);
+  const { values, positionals } = parseFlags(args, flags);
+  refuseArguments("down", positionals, "--data-dir DIR");
   if (process.getuid?.() !== 0) throw new UserError("stopping containers needs root: run `sudo ./orlop down`");
   const dataDir = path.resolve(values["data-dir"]);
   if (!existsSync(dataDir)) {

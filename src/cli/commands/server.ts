@@ -4,7 +4,7 @@ import { systemClock } from "#lib/clock.ts";
 import { jsonLog } from "#lib/log.ts";
 import { systemRandom } from "#lib/random.ts";
 import { isAbort, shutdownSignal } from "#lib/tasks.ts";
-import { parseFlags, UserError, wholeNumber } from "../command.ts";
+import { parseFlags, refuseArguments, UserError, wholeNumber } from "../command.ts";
 import { explainStart } from "../start-faults.ts";
 
 const flags = {
@@ -21,10 +21,7 @@ const flags = {
 /** The control plane in the foreground, until it is told to end. */
 export async function run(args: readonly string[]): Promise<number> {
   const { values, positionals } = parseFlags(args, flags);
-  if (positionals.length > 0)
-    throw new UserError(
-      `server takes flags only, not ${JSON.stringify(positionals[0])}: write --data-dir DIR --port N`,
-    );
+  refuseArguments("server", positionals, "--data-dir DIR --port N");
   const dataDir = values["data-dir"];
   if (!dataDir) throw new UserError("--data-dir DIR is needed: where the cluster keeps its state and certificates");
   const { store, host } = values;

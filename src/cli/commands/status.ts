@@ -7,7 +7,7 @@ import { httpClient } from "#client/http.ts";
 import { loadKubeconfig, resolveContext } from "#client/kubeconfig.ts";
 import { systemClock } from "#lib/clock.ts";
 import { silentLog } from "#lib/log.ts";
-import { parseFlags } from "../command.ts";
+import { parseFlags, refuseArguments } from "../command.ts";
 import { defaultDataDir, runningCluster } from "../running.ts";
 
 const flags = { "data-dir": { type: "string", default: defaultDataDir } } as const;
@@ -15,7 +15,8 @@ const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
 /** What runs, how large it is, and how its nodes and pods are. */
 export async function run(args: readonly string[]): Promise<number> {
-  const { values } = parseFlags(args, flags);
+  const { values, positionals } = parseFlags(args, flags);
+  refuseArguments("status", positionals, "--data-dir DIR");
   const dataDir = path.resolve(values["data-dir"]);
   const running = await runningCluster(dataDir);
   if (!running) {

@@ -4,7 +4,7 @@ import { hostname } from "node:os";
 import path from "node:path";
 import { systemClock } from "#lib/clock.ts";
 import { isRunning, startDaemon } from "#lib/processes.ts";
-import { parseFlags, UserError, wholeNumber } from "../command.ts";
+import { addressRange, parseFlags, refuseArguments, UserError, wholeNumber } from "../command.ts";
 import { installPackages } from "../packages.ts";
 import { progressFile, readProgress } from "../progress.ts";
 import { defaultDataDir, runningCluster } from "../running.ts";
@@ -26,7 +26,8 @@ const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
 /** Starts a cluster with real containers on this machine, in the background, and says how to use it. */
 export async function run(args: readonly string[]): Promise<number> {
-  const { values } = parseFlags(args, upFlags);
+  const { values, positionals } = parseFlags(args, upFlags);
+  refuseArguments("up", positionals, "--data-dir DIR --port N");
   if (process.getuid?.() !== 0) {
     throw new UserError(
       "starting containers needs root: run `sudo ./orlop up`, or `./orlop server` for a control plane without containers",
@@ -34,6 +35,9 @@ export async function run(args: readonly string[]): Promise<number> {
   }
   const dataDir = path.resolve(values["data-dir"]);
   for (const flag of ["port", "kubelet-port"] as const) wholeNumber(values[flag], flag, { min: 1, max: 65535 });
+  // The tenth address of the services' range is DNS's; a node's pods take a /24.
+  addressRange(values["service-cidr"], "service-cidr", { maxBits: 28 });
+  addressRange(values["cluster-cidr"], "cluster-cidr", { maxBits: 24 });
   if (values.foreground) {
     const { runInForeground } = await import("../up-foreground.ts");
     return await runInForeground({ ...values, dataDir });

@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { addressRange, parseFlags, refuseArguments, UserError, wholeNumber } from "./command.ts";
+import { commands, runCommand } from "./main.ts";
+import { explainStart } from "./start-faults.ts";
+
+test("parseFlags() says which flag is unknown, without Node's advice", () => {
+  const parse = () => parseFlags(["--prot", "1"], { port: { type: "string" } });
+
+  assert.throws(parse, (error) => error instanceof UserError && error.message === "Unknown option '--prot'");
+});
+
+for (const text of ["", "x", "1.5", "0", "70000"]) {
+  test(`wholeNumber() refuses ${JSON.stringify(text)}`, () => {
+    assert.throws(() => wholeNumber(text, "port", { min: 1, max: 65535 }), UserError);
+  });
+}
+
+test("wholeNumber() takes what is within its limits", () => {
+  assert.equal(wholeNumber("65535", "port", { min: 1, max: 65535 }), 65535);
+});
+
+for (const text of ["10.0.0.0", "10.0.0.0/33", "10.0.0/8", "fd00::/64", "10.0.0.0/29"]) {
+  test(`addressRange() refuses ${text}`, () => {
+    assert.throws(() => addressRange(text, "service-cidr", { maxBits: 28 }), UserError);
+  });
+}
+
+test("refuseArguments() names what is too much", () => {
+  const refuse = (...positionals: string[]) => refuseArguments("up", positionals, "--port N");
+
+  assert.throws(() => refuse("now"), /^UserError: up takes flags only, not "now": write --port N$/);
+  refuse();
+});
+
+test("a command that does not exist is no way into the program", async () => {
+  for (const name of ["constructor", "__proto__", "toString", "nothing"])
+    assert.equal(await runCommand(commands, [name]), 2);
+});
+
+test("an error that its user can mend has no stack, any other one goes on", async () => {
+  const failing = (error: Error) => ({ it: { summary: "", load: async () => ({ run: () => Promise.reject(error) }) } });
+
+  assert.equal(await runCommand(failing(new UserError("mend it")), ["it"]), 1);
+  await assert.rejects(runCommand(failing(new TypeError("a bug")), ["it"]), TypeError);
+});
+
+const faults: readonly { fault: object; says: RegExp }[] = [
+  { fault: { code: "EADDRINUSE", port: 6443 }, says: /port 6443 is in use.*--port$/ },
+  { fault: { code: "EADDRINUSE", port: 10250 }, says: /port 10250 is in use.*--kubelet-port$/ },
+  { fault: { code: "EACCES", syscall: "listen", port: 443 }, says: /not allowed to listen on port 443/ },
+  { fault: { code: "EACCES", syscall: "mkdir", path: "/data" }, says: /cannot write to \/data.*--data-dir$/ },
+  { fault: { code: "EROFS", path: "/data" }, says: /cannot write to \/data/ },
+  { fault: { code: "EADDRNOTAVAIL", address: "8.8.8.8" }, says: /cannot listen on 8\.8\.8\.8/ },
+  { fault: { code: "ENOSPC", path: "/data" }, says: /no space left/ },
+];
+for (const { fault, says } of faults) {
+  test(`explainStart() puts ${JSON.stringify(fault)} into words`, () => {
+    const explained = explainStart(Object.assign(new Error("raw"), fault), { port: 6443, "kubelet-port": "10250" });
+
+    assert.ok(explained instanceof UserError);
+    assert.match(explained.message, says);
+  });
+}
+
+test("explainStart() leaves alone what it does not know", () => {
+  const error = new Error("a bug");
+
+  assert.equal(explainStart(error, { port: 1 }), error);
+});
