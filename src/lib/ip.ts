@@ -9,7 +9,8 @@ export interface Cidr {
 }
 
 export function parseCidr(text: string): Cidr {
-  const [address = "", bitsText = ""] = text.split("/");
+  const slash = text.indexOf("/");
+  const [address, bitsText] = slash < 0 ? [text, ""] : [text.slice(0, slash), text.slice(slash + 1)];
   const number = parseIPv4(address);
   const bits = Number(bitsText);
   if (number === undefined || !/^\d{1,2}$/.test(bitsText) || bits > 32) throw new Error(`not an IPv4 range: ${text}`);

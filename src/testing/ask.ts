@@ -28,6 +28,8 @@ type Known =
   | ("name" | "namespace" | "uid" | "generation" | "resourceVersion" | "labels" | "annotations" | "finalizers")
   | ("creationTimestamp" | "deletionTimestamp" | "managedFields" | "continue" | "remainingItemCount")
   | ("reason" | "message" | "code" | "details" | "causes" | "retryAfterSeconds")
+  | ("groups" | "versions" | "resources" | "subresources" | "groupVersion" | "responseKind" | "paths")
+  | ("major" | "minor" | "gitVersion" | "note")
   | ("replicas" | "selector" | "clusterIP" | "clusterIPs" | "ports" | "object" | "cells");
 
 const administrator: UserInfo = { name: "admin", groups: ["system:masters", "system:authenticated"] };

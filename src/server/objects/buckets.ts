@@ -67,12 +67,6 @@ export class Buckets<T extends ApiObject> {
     for (const index of this.#indexes.values()) reindex(index, `${namespace}/${name}`, previous, undefined);
   }
 
-  clear(): void {
-    this.#namespaces.clear();
-    this.#version++;
-    for (const { byKey } of this.#indexes.values()) byKey.clear();
-  }
-
   /** All of one namespace, or of every one for "", in the order of their keys. Not to be changed. */
   sorted(namespace: string): readonly EncodedObject<T>[] {
     if (namespace || this.#resource.scope === "Cluster") return sortedOf(this.#namespaces.get(namespace));

@@ -77,7 +77,7 @@ function recorder(): CacheWatcher & { readonly seen: string[]; ended: unknown } 
     batch({ events }) {
       for (const { type, encoded } of events) {
         const { name, resourceVersion, labels } = encoded.object.metadata;
-        seen.push(`${type} ${name} ${labels?.["color"] ?? "-"} at ${resourceVersion}`);
+        seen.push(`${type} ${name} ${labels?.color ?? "-"} at ${resourceVersion}`);
       }
     },
     bookmark: (revision) => void seen.push(`BOOKMARK ${revision}`),

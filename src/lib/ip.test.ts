@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { formatIPv4, parseCidr, parseIPv4 } from "./ip.ts";
+
+const addresses: Readonly<Record<string, number | undefined>> = {
+  "0.0.0.0": 0,
+  "10.96.0.1": 174063617,
+  "255.255.255.255": 2 ** 32 - 1,
+  "256.0.0.0": undefined,
+  "10.0.0": undefined,
+  "10.0.0.01": undefined,
+  "10.0.0.0.0": undefined,
+  "10.0.0.": undefined,
+  " 10.0.0.1": undefined,
+  "::1": undefined,
+  "": undefined,
+};
+for (const [text, number] of Object.entries(addresses)) {
+  test(`parseIPv4() reads ${JSON.stringify(text)} as ${number}`, () => {
+    assert.equal(parseIPv4(text), number);
+    if (number !== undefined) assert.equal(formatIPv4(number), text);
+  });
+}
+
+const ranges: readonly { text: string; base: string; size: number; inside: string[]; outside: string[] }[] = [
+  { text: "10.96.0.0/16", base: "10.96.0.0", size: 65536, inside: ["10.96.255.255"], outside: ["10.97.0.0", "x"] },
+  { text: "10.1.2.3/24", base: "10.1.2.0", size: 256, inside: ["10.1.2.0"], outside: ["10.1.1.255"] },
+  { text: "10.1.2.3/32", base: "10.1.2.3", size: 1, inside: ["10.1.2.3"], outside: ["10.1.2.4"] },
+  { text: "1.2.3.4/0", base: "0.0.0.0", size: 2 ** 32, inside: ["255.255.255.255"], outside: ["::1"] },
+];
+for (const { text, base, size, inside, outside } of ranges) {
+  test(`parseCidr() knows what is in ${text}`, () => {
+    const range = parseCidr(text);
+
+    assert.deepEqual([formatIPv4(range.base), range.size], [base, size]);
+    assert.ok(inside.every(range.contains));
+    assert.ok(!outside.some(range.contains));
+  });
+}
+
+for (const text of ["10.0.0.0", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/8/8", "/8", "fd00::/8"]) {
+  test(`parseCidr() refuses ${text}`, () => {
+    assert.throws(() => parseCidr(text), /not an IPv4 range/);
+  });
+}

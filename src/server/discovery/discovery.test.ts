@@ -1,0 +1,128 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { allResources } from "#api/all.ts";
+import { ask, type Loose, type Said } from "#testing/ask.ts";
+import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
+import { renderHealth } from "./health.ts";
+
+let cluster: TestCluster;
+before(async () => {
+  cluster = await startCluster({ controllers: false });
+});
+after(() => cluster[Symbol.asyncDispose]());
+
+const get = (path: string, headers: Record<string, string> = {}): Promise<Said> =>
+  ask(cluster.api.server, `GET ${path}`, { headers });
+const list = (value: Loose | undefined): readonly Loose[] => (value ?? []) as unknown as readonly Loose[];
+
+test("every group, version and resource can be found from the roots", async () => {
+  const groups = list((await get("/apis")).json.groups);
+  const versions = groups.flatMap((group) => list(group.versions).map(({ groupVersion }) => String(groupVersion)));
+  const found = new Set<string>();
+  for (const path of ["/api/v1", ...versions.map((version) => `/apis/${version}`)]) {
+    const { json } = await get(path);
+    for (const { name } of list(json.resources)) found.add(`${json.groupVersion}/${name}`);
+  }
+
+  for (const { group, version, plural, subresources } of allResources) {
+    const own = `${group ? `${group}/` : ""}${version}/${plural}`;
+    assert.ok(found.has(own), own);
+    for (const { name } of subresources) assert.ok(found.has(`${own}/${name}`), `${own}/${name}`);
+  }
+});
+
+for (const version of ["v2", "v2beta1"]) {
+  test(`aggregated discovery in ${version} says all at once, and once`, async () => {
+    const accept = `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList,application/json`;
+    const all = await get("/apis", { accept });
+    const core = await get("/api", { accept });
+
+    assert.equal(all.json.kind, "APIGroupDiscoveryList");
+    assert.equal(all.json.apiVersion, `apidiscovery.k8s.io/${version}`);
+    const [coreVersion] = list(core.items[0]?.versions);
+    const pods = list(coreVersion?.resources).find(({ resource }) => String(resource) === "pods");
+    assert.deepEqual(pods?.responseKind, { group: "", version: "v1", kind: "Pod" });
+    assert.ok(list(pods?.subresources).some(({ subresource }) => String(subresource) === "log"));
+  });
+}
+
+test("what is not served is not found, however often it is asked for", async () => {
+  for (const path of ["/apis/none", "/apis/apps/v9", "/api/v9", "/apis/apps/v1/none/a", "/openapi/v3/apis/none/v1"])
+    assert.equal((await get(path)).status, 404, path);
+});
+
+test("the documents that clients keep are not sent twice", async () => {
+  const index = await get("/openapi/v3");
+  const paths = index.json.paths as unknown as Readonly<Record<string, { serverRelativeURL: string }>>;
+  const url = paths["apis/apps/v1"]?.serverRelativeURL ?? "";
+  const serve = (headers: Record<string, string>) =>
+    cluster.api.server.serve({
+      method: "GET",
+      path: url.split("?")[0] ?? "",
+      query: "",
+      headers,
+      body: undefined,
+      signal: new AbortController().signal,
+      peer: { address: "", user: { name: "a", groups: ["system:masters"] } },
+    });
+
+  const { wire } = await serve({});
+  assert(wire.type === "body");
+  const etag = String(wire.headers?.["etag"]);
+  const again = await serve({ "if-none-match": etag });
+
+  assert.ok(url.includes(etag.slice(1, -1)));
+  assert(again.wire.type === "body");
+  assert.deepEqual([again.wire.status, Buffer.concat(again.wire.chunks).length], [304, 0]);
+});
+
+test("the version is one that clients take for Kubernetes", async () => {
+  const { json } = await get("/version");
+
+  assert.deepEqual([json.major, json.minor], ["1", "36"]);
+  assert.match(String(json.gitVersion), /^v1\.36\.\d+/);
+});
+
+test("renderHealth() is short when all is well and says what is not", () => {
+  const well = { name: "ping", check: () => undefined };
+  const ill = { name: "store", check: () => "it is away" };
+  const plain = { verbose: false, exclude: [] };
+
+  assert.deepEqual(renderHealth("readyz", [well], plain), { status: 200, text: "ok" });
+  assert.deepEqual(renderHealth("readyz", [well], { ...plain, verbose: true }), {
+    status: 200,
+    text: "[+]ping ok\nreadyz check passed\n",
+  });
+  assert.deepEqual(renderHealth("readyz", [well, ill], plain), {
+    status: 500,
+    text: "[+]ping ok\n[-]store failed: it is away\nreadyz check failed\n",
+  });
+  assert.equal(renderHealth("readyz", [well, ill], { ...plain, exclude: ["store"] }).status, 200);
+});
+
+test("health is for everybody, its parts and the numbers are not", async () => {
+  const user = { name: "system:anonymous", groups: ["system:unauthenticated"] };
+  const status = async (path: string) => (await ask(cluster.api.server, `GET ${path}`, { user })).status;
+
+  const statuses = await Promise.all(["/livez", "/readyz", "/healthz", "/readyz/ping", "/metrics"].map(status));
+  assert.deepEqual(statuses, [200, 200, 200, 403, 403]);
+  assert.deepEqual([(await get("/readyz/ping")).status, (await get("/readyz/none")).status], [200, 404]);
+});
+
+test("what nobody serves has no numbers of its own", async () => {
+  for (let i = 0; i < 50; i++) {
+    await get(`/api/v1/made-up-${i}`);
+    await get(`/apis/made-up-${i}.example/v1/things/a/b`);
+    await get(`/api/v1/namespaces/default/pods/a/made-up-${i}`);
+    await ask(cluster.api.server, `MADEUP${i} /api/v1/pods`);
+    await get(`/made-up-${i}`);
+  }
+  await get("/api/v1/namespaces/default/pods/none/status");
+
+  const text = Buffer.from((await get("/metrics")).bytes).toString();
+  assert.doesNotMatch(text, /made-?up/i);
+  assert.match(
+    text,
+    /apiserver_request_total\{verb="GET",group="",version="v1",resource="pods",subresource="status",code="404"\} 1/,
+  );
+});
