@@ -1,4 +1,5 @@
 import { type Encoded } from "#api/exchange.ts";
+import { createBriefHold } from "#lib/hold-briefly.ts";
 
 /** What the joined bytes of a list were made from: they hold as long as the version does. */
 export interface SharedList {
@@ -15,6 +16,7 @@ interface Joined {
 /** Several clients that list the same unchanged namespace at the same time get the same bytes. */
 const joined = new WeakMap<object, Map<string, Joined>>();
 const minSharedItems = 64;
+const hold = createBriefHold(2000);
 
 /** The JSON of the items with commas between them. */
 export function joinedItems(items: readonly Encoded[], shared: SharedList | undefined): Uint8Array {
@@ -26,9 +28,13 @@ export function joinedItems(items: readonly Encoded[], shared: SharedList | unde
   }
   const known = ofOwner.get(shared.key);
   const found = known?.version === shared.version ? known.bytes.deref() : undefined;
-  if (found) return found;
+  if (found) {
+    hold(found);
+    return found;
+  }
   const bytes = join(items);
-  // Held weakly: memory that nobody asks for again goes with the next collection.
+  hold(bytes);
+  // Held weakly besides: memory that nobody asks for again goes with the next collection.
   ofOwner.set(shared.key, { version: shared.version, bytes: new WeakRef(bytes) });
   return bytes;
 }
