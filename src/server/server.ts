@@ -96,7 +96,7 @@ const emptyQuery = new URLSearchParams();
 const nobody = { name: "", groups: [] };
 
 function contextOf(request: ApiRequest, recorder: TraceRecorder): Context {
-  const parent = parseTraceparent(request.headers["traceparent"]) ?? currentTrace.getStore();
+  const parent = parseTraceparent(request.headers.traceparent) ?? currentTrace.getStore();
   const query = request.query === "" ? emptyQuery : new URLSearchParams(request.query);
   const info = parseRequestInfo(request.method, request.path, query);
   const times = recorder.isOn && isRecorded(info) ? new RequestTimes(recorder, parent?.spanId ?? "") : undefined;
@@ -120,7 +120,7 @@ const includes: readonly IncludeObject[] = ["None", "Metadata", "Object"];
 
 function rendered(answer: Answer, { request, query }: Context, deps: ServerDeps): Wire | Promise<Wire> {
   const include = includeOf(query) ?? "Metadata";
-  const accept = isReady(answer) ? undefined : request.headers["accept"];
+  const accept = isReady(answer) ? undefined : request.headers.accept;
   const { clock, traceOf } = deps;
   const traces = answer.type === "watch" && request.headers["x-orlop-traces"] && traceOf ? { traceOf } : {};
   return render(answer, { negotiated: negotiate(accept), include, now: () => clock.now(), ...traces });
@@ -132,7 +132,7 @@ function includeOf(query: URLSearchParams): IncludeObject | undefined {
 }
 
 function checkReadable({ request, query }: Context): void {
-  if (negotiate(request.headers["accept"]).as !== "Table" || includeOf(query)) return;
+  if (negotiate(request.headers.accept).as !== "Table" || includeOf(query)) return;
   const asked = JSON.stringify(query.get("includeObject"));
   throw badRequest(
     `Unable to convert to Table as requested: includeObject: Invalid value: ${asked}: must be 'Metadata', 'Object', 'None', or empty`,
@@ -162,7 +162,7 @@ async function errorWire(request: ApiRequest, error: StatusError): Promise<Wire>
   const answer = { type: "value", status: error.code, value: error } as const;
   const now = () => 0;
   try {
-    const { encoding } = negotiate(request.headers["accept"]);
+    const { encoding } = negotiate(request.headers.accept);
     return await render(answer, {
       negotiated: { encoding, as: undefined, plainToo: true, discovery: undefined },
       include: "Metadata",

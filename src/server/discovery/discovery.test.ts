@@ -68,7 +68,7 @@ test("the documents that clients keep are not sent twice", async () => {
 
   const { wire } = await serve({});
   assert(wire.type === "body");
-  const etag = String(wire.headers?.["etag"]);
+  const etag = String(wire.headers?.etag);
   const again = await serve({ "if-none-match": etag });
 
   assert.ok(url.includes(etag.slice(1, -1)));

@@ -83,7 +83,7 @@ function apiRoot(
   { request }: Context,
   which: "core" | "groups",
 ): Answer {
-  const { discovery: version } = negotiate(request.headers["accept"]);
+  const { discovery: version } = negotiate(request.headers.accept);
   if (version !== "v2" && version !== "v2beta1") {
     return value(which === "core" ? discovery.apiVersions(serverAddress) : discovery.groupList());
   }

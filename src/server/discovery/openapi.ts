@@ -41,7 +41,7 @@ export function createOpenApi(resources: ResourceRegistry): OpenApi {
   return {
     answer({ request }, path) {
       if (path === "/openapi/v2") {
-        const wantsProtobuf = request.headers["accept"]?.includes(openApiV2ProtobufTypes.asked) ?? false;
+        const wantsProtobuf = request.headers.accept?.includes(openApiV2ProtobufTypes.asked) ?? false;
         if (!wantsProtobuf)
           return found(
             request.headers,

@@ -133,7 +133,7 @@ export function requireManager({ query }: Context): void {
 /** The configuration as it was sent, once it is known to be one for this object. */
 export function checkApplied({ context, resource, name, namespace, options }: Write, configuration: unknown): unknown {
   if (!isObject(configuration)) throw badRequest("error decoding patch: an object was expected");
-  if (!configuration["kind"] || !configuration["apiVersion"]) {
+  if (!configuration.kind || !configuration.apiVersion) {
     throw badRequest("error decoding patch: apiVersion and kind must be set");
   }
   const raw: RawBody = { value: configuration, text: undefined };
@@ -149,7 +149,7 @@ export function checkApplied({ context, resource, name, namespace, options }: Wr
     throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
   }
   const place = resource.scope === "Namespaced" ? { name, namespace } : { name };
-  return { ...configuration, metadata: { ...(configuration["metadata"] as object | undefined), ...place } };
+  return { ...configuration, metadata: { ...(configuration.metadata as object | undefined), ...place } };
 }
 
 /** What is merged has been checked as it was sent. */

@@ -46,7 +46,7 @@ test("a pod is resized through its own endpoint, which changes nothing else", as
 
   assert.equal(said.status, 200, String(said.json.message));
   const resized = await cluster.client.get(Pod, ref);
-  assert.equal(resized.spec.containers[0]?.resources?.requests?.["cpu"], "200m");
+  assert.equal(resized.spec.containers[0]?.resources?.requests?.cpu, "200m");
   assert.equal(resized.spec.containers[0]?.image, "registry.example/web:1");
   assert.equal(resized.metadata.generation, 2);
   const refused = await ask(cluster.api.server, `PATCH ${path}`, {

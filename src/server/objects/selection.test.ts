@@ -10,7 +10,7 @@ const widgets = ["a/one red", "a/two blue", "b/one blue", "b/three red", "b/two 
 
 function filled(): Buckets<Widget> {
   const buckets = new Buckets(Widget);
-  widgets.forEach((text, index) => put(buckets, text, index + 1));
+  for (const [index, text] of widgets.entries()) put(buckets, text, index + 1);
   return buckets;
 }
 function put(buckets: Buckets<Widget>, text: string, revision: number): void {
