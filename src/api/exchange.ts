@@ -85,7 +85,7 @@ export interface ListFacts {
 
 /** Where watch events go. */
 export interface WatchSink {
-  /** `previous` is there for selectors: an object that stops matching is sent as DELETED. */
+  /** An object that stops matching the selector is sent as DELETED, in its last state that matched. */
   event(type: WatchEventType, encoded: Encoded): void;
   /** Several events at once, whose bytes watchers share. If it is there, it is called instead of `event`. */
   batch?(batch: EventBatch): void;

@@ -192,11 +192,11 @@ async function respondHttp2(edge: Edge, stream: http2.ServerHttp2Stream, served:
   }
   if (wire.type === "body") {
     const { chunks, encoding } = await compressed(wire, served.acceptEncoding);
-    stream.respond(headersOf(served, ":status", encoding));
+    stream.respond(headersOf(served, encoding));
     writeChunks(stream, chunks);
     return;
   }
-  stream.respond(headersOf(served, ":status", undefined));
+  stream.respond(headersOf(served));
   if (wire.type === "watch") return startWatch(edge, stream, wire);
   await pump(wire.body, stream);
 }
@@ -209,13 +209,9 @@ function writeChunks(stream: NodeJS.WritableStream, chunks: readonly Uint8Array[
   stream.end(chunks[last] ?? nothing);
 }
 
-function headersOf(
-  { wire, headers, warnings }: Served,
-  statusName: ":status",
-  encoding: string | undefined,
-): http2.OutgoingHttpHeaders {
+function headersOf({ wire, headers, warnings }: Served, encoding?: string): http2.OutgoingHttpHeaders {
   const result: http2.OutgoingHttpHeaders = {
-    [statusName]: wire.type === "watch" || wire.type === "upgrade" ? 200 : wire.status,
+    ":status": wire.type === "watch" || wire.type === "upgrade" ? 200 : wire.status,
     "content-type": wire.type === "upgrade" ? "" : wire.contentType,
     "cache-control": "no-cache, private",
     ...headers,
@@ -320,7 +316,7 @@ async function respondHttp1(edge: Edge, response: ServerResponse, served: Served
     return;
   }
   const body = wire.type === "body" ? await compressed(wire, served.acceptEncoding) : undefined;
-  const { ":status": status, ...headers } = headersOf(served, ":status", body?.encoding);
+  const { ":status": status, ...headers } = headersOf(served, body?.encoding);
   if (body) headers["content-length"] = body.chunks.reduce((sum, { length }) => sum + length, 0);
   response.writeHead(Number(status), headers as OutgoingHttpHeaders);
   if (body) return writeChunks(response, body.chunks);

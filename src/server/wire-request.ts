@@ -44,7 +44,7 @@ export class WireRequest implements ApiRequest {
   }
 }
 
-/** Collects a body up to the limit; undefined in place of a chunk means the end. */
+/** Collects a body up to the limit. */
 export class BodyCollector {
   readonly #chunks: Uint8Array[] = [];
   #size = 0;

@@ -19,18 +19,10 @@ export interface Said {
   readonly items: readonly Loose[];
 }
 
-/** Whatever was answered: `json.metadata?.name`. Names that are not in the list are read with brackets. */
-export interface Loose extends Readonly<Partial<Record<Known, Loose>>> {
+/** Whatever was answered: `json.metadata?.name`. */
+export interface Loose {
   readonly [name: string]: Loose | undefined;
 }
-type Known =
-  | ("apiVersion" | "kind" | "metadata" | "spec" | "status" | "data" | "items" | "rows" | "columnDefinitions")
-  | ("name" | "namespace" | "uid" | "generation" | "resourceVersion" | "labels" | "annotations" | "finalizers")
-  | ("creationTimestamp" | "deletionTimestamp" | "managedFields" | "continue" | "remainingItemCount")
-  | ("reason" | "message" | "code" | "details" | "causes" | "retryAfterSeconds")
-  | ("groups" | "versions" | "resources" | "subresources" | "groupVersion" | "responseKind" | "paths")
-  | ("major" | "minor" | "gitVersion" | "note")
-  | ("replicas" | "selector" | "clusterIP" | "clusterIPs" | "ports" | "object" | "cells");
 
 const administrator: UserInfo = { name: "admin", groups: ["system:masters", "system:authenticated"] };
 

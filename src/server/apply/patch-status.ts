@@ -1,17 +1,14 @@
 import { badRequest, StatusError, tooLarge } from "#api/status.ts";
 import { type PatchError } from "#lib/patch-error.ts";
 
-/** The answer to a patch that cannot be applied. Upstream hides why a JSON patch does not fit; here a cause says it. */
+/** The answer to a patch that cannot be applied. Upstream hides why a patch does not fit; here the message goes on. */
 export function patchStatus(error: PatchError): StatusError {
   const options = { cause: error };
   if (error.code === 400) return badRequest(error.message);
   if (error.code === 413) return tooLarge(`Request entity too large: ${error.message}`);
   if (error.code === 500) return new StatusError("", error.message, undefined, options);
-  const causes = [{ reason: "UnexpectedServerResponse", message: error.message }];
-  return new StatusError(
-    "Invalid",
-    "the server rejected our request due to an error in our request",
-    { causes },
-    options,
-  );
+  // Without the object's name in the details, kubectl shows the message.
+  return new StatusError("Invalid", `${rejected}: ${error.message}`, {}, options);
 }
+
+const rejected = "the server rejected our request due to an error in our request";

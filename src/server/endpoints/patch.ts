@@ -1,5 +1,5 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
-import { badRequest, isAlreadyExists, isNotFound, StatusError, tooLarge, unsupportedMediaType } from "#api/status.ts";
+import { badRequest, isAlreadyExists, isNotFound, unsupportedMediaType } from "#api/status.ts";
 import { isObject } from "#lib/json-object.ts";
 import { applyJsonPatch } from "#lib/json-patch.ts";
 import { applyMergePatch } from "#lib/merge-patch.ts";
@@ -9,6 +9,7 @@ import { requiredValue, root } from "#schema/field-error.ts";
 import { parseJson } from "#schema/json.ts";
 import { strategicMerge } from "#schema/merge.ts";
 import { applyPatch } from "../apply/apply.ts";
+import { patchStatus } from "../apply/patch-status.ts";
 import { type Answer, type Context } from "../pipeline.ts";
 import { decodeRaw, type Expected, mediaType, type RawBody, yamlValue } from "./body.ts";
 import { optionsFault, writeOptions } from "./options.ts";
@@ -80,15 +81,9 @@ export function mergeInto(
     if (type === "application/merge-patch+json") return applyMergePatch(current, patch);
     return strategicMerge(resource.schema, current as unknown as Record<string, unknown>, patch);
   } catch (error) {
-    if (!(error instanceof PatchError)) throw error;
-    if (error.code === 400) throw badRequest(error.message);
-    if (error.code === 413) throw tooLarge(error.message);
-    // Without the object's name in the details, kubectl shows the message.
-    throw new StatusError("Invalid", `${rejected}: ${error.message}`, {});
+    throw error instanceof PatchError ? patchStatus(error) : error;
   }
 }
-
-const rejected = "the server rejected our request due to an error in our request";
 
 /** Server-side apply: creates what is missing, and knows field by field who wants what. */
 async function applyEndpoint(deps: WriteDeps, write: Write, configuration: unknown): Promise<Answer> {
