@@ -4,9 +4,9 @@ import { type PatchError } from "#lib/patch-error.ts";
 /** The answer to a patch that cannot be applied. Upstream hides why a patch does not fit; here the message goes on. */
 export function patchStatus(error: PatchError): StatusError {
   const options = { cause: error };
-  if (error.code === 400) return badRequest(error.message);
+  // Where upstream answers 500 for a patch that makes no sense, it is still the client's patch.
+  if (error.code === 400 || error.code === 500) return badRequest(error.message);
   if (error.code === 413) return tooLarge(`Request entity too large: ${error.message}`);
-  if (error.code === 500) return new StatusError("", error.message, undefined, options);
   // Without the object's name in the details, kubectl shows the message.
   return new StatusError("Invalid", `${rejected}: ${error.message}`, {}, options);
 }
