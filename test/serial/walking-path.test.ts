@@ -8,6 +8,9 @@ import { findKubectls, Kubectl } from "../support/kubectl.ts";
 import { deadline, makeTempDir, runOrlop } from "../support/server.ts";
 
 const root = path.resolve(import.meta.dirname, "../..");
+/** Another run on this machine, at the same time, has other ranges and another port. */
+const own = process.pid % 60;
+const nodePort = 30000 + (process.pid % 2700);
 const dataDir = makeTempDir();
 const home = makeTempDir();
 const kubeconfig = path.join(home, "config");
@@ -37,7 +40,7 @@ let args: string[];
 before(async () => {
   writeFileSync(kubeconfig, others);
   const [port, kubeletPort] = await Promise.all([freePort(), freePort()]);
-  const ranges = ["--cluster-cidr", "10.246.0.0/16", "--service-cidr", "10.97.0.0/16"];
+  const ranges = ["--cluster-cidr", `10.${100 + own}.0.0/16`, "--service-cidr", `10.${160 + own}.0.0/16`];
   args = [
     "--data-dir",
     dataDir,
@@ -54,7 +57,9 @@ before(async () => {
   const [program] = findKubectls();
   assert(program);
   kubectl = new Kubectl({ program, kubeconfig, namespace: "default", home });
-  await kubectl.ok(["apply", "-f", path.join(root, "examples/web.yaml")]);
+  const example = path.join(home, "web.yaml");
+  writeFileSync(example, readFileSync(path.join(root, "examples/web.yaml"), "utf8").replace("30080", `${nodePort}`));
+  await kubectl.ok(["apply", "-f", example]);
   await kubectl.ok("rollout status deploy/web --timeout=60s");
 });
 
@@ -179,7 +184,7 @@ suite("the walking path", () => {
     const [pod] = await podsOf("app=web");
     assert(pod);
 
-    assert.equal(await fetchText("http://127.0.0.1:30080/"), "Hello from Orlop.\n");
+    assert.equal(await fetchText(`http://127.0.0.1:${nodePort}/`), "Hello from Orlop.\n");
     for (const name of ["web", "web.default", "web.default.svc.cluster.local"]) {
       const out = await kubectl.ok(["exec", pod.metadata.name, "--", "wget", "-q", "-O", "-", `http://${name}/`]);
       assert.equal(out, "Hello from Orlop.\n", name);
