@@ -1,4 +1,5 @@
 import { appendFileSync, readFileSync } from "node:fs";
+import { systemClock } from "#lib/clock.ts";
 
 /** What the cluster's process tells the command that started it, a line each, through a file in the data directory. */
 export interface Progress {
@@ -12,7 +13,7 @@ export const progressFile = (dataDir: string): string => `${dataDir}/progress.js
 
 export function progressWriter(dataDir: string, startedMs: number): (step: string, state?: Progress["state"]) => void {
   return (step, state = "doing") => {
-    const progress: Progress = { step, ms: Math.round(Date.now() - startedMs), state };
+    const progress: Progress = { step, ms: Math.round(systemClock.now() - startedMs), state };
     appendFileSync(progressFile(dataDir), `${JSON.stringify(progress)}\n`);
   };
 }

@@ -2,7 +2,7 @@ import { Node } from "#api/core/node.ts";
 import { isConditionTrue } from "#api/meta/condition.ts";
 import { type ControlPlane, serviceAddress, startControlPlane, systemUser } from "#cluster/control-plane.ts";
 import { runNode } from "#cluster/node.ts";
-import { systemClock } from "#lib/clock.ts";
+import { systemClock, timestamp } from "#lib/clock.ts";
 import { jsonLog } from "#lib/log.ts";
 import { ownPid } from "#lib/processes.ts";
 import { systemRandom } from "#lib/random.ts";
@@ -23,7 +23,7 @@ export interface UpValues {
 
 /** The whole cluster in this process: control plane and node. */
 export async function runInForeground(values: UpValues): Promise<number> {
-  const started = Date.now();
+  const started = systemClock.now();
   const progress = progressWriter(values.dataDir, started);
   try {
     return await runCluster(values, progress);
@@ -49,7 +49,7 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
     clusterCidr: values["cluster-cidr"],
   });
   const nodeName = values["node-name"];
-  await writeRecord(dataDir, { pid: ownPid(), url: plane.url, nodeName, startedAt: new Date().toISOString() });
+  await writeRecord(dataDir, { pid: ownPid(), url: plane.url, nodeName, startedAt: timestamp(systemClock.now()) });
   progress(`the API server answers at ${plane.url}`);
   try {
     await runTogether(signal, [
