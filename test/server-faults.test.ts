@@ -142,6 +142,7 @@ async function assertKept(
     assert(item.data.text === text || isNewer, `${name} was acknowledged at ${revision} and is as before`);
   }
   const revision = revisionIn(body);
+  assert(revision !== undefined);
   assert(revision >= highest, `the revision went back from ${highest} to ${revision}`);
   return revision;
 }
