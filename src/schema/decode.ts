@@ -178,7 +178,7 @@ function compileObject(schema: ObjectSchema<unknown>): Decoder {
       }
     }
     for (const field of filled) fillAbsent(out, field, state);
-    if (defaults !== undefined && state.defaults) defaults(out);
+    if (defaults !== undefined && state.defaults) defaults(out as never);
     return out;
   };
 }

@@ -107,9 +107,11 @@ export interface ObjectOptions {
   readonly atomic?: boolean;
   /** Strategic merge keeps only the keys that the patch names (`retainKeys`). */
   readonly retainKeys?: boolean;
-  /** Defaults that look at more than one field; runs after the fields have theirs. */
-  // biome-ignore lint/suspicious/noExplicitAny: the declaration is checked where it is written, against its own type.
-  defaults?(object: any): void;
+  /**
+   * Defaults that look at more than one field; runs after the fields have theirs. Whoever declares it says which object
+   * it takes; only the decoder, which has just made one, can call it.
+   */
+  defaults?(object: never): void;
 }
 
 export interface LazySchema<T = unknown> extends Typed<T> {
