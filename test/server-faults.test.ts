@@ -1,151 +1,15 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
-import http2 from "node:http2";
 import https from "node:https";
 import path from "node:path";
 import { test } from "node:test";
-import { seededRandom } from "#lib/random.ts";
+import { Connection, type Reply } from "./support/connection.ts";
 import { credentialsOf, deadline, makeTempDir, type RunningServer, startServer } from "./support/server.ts";
 
 const configMaps = "/api/v1/namespaces/default/configmaps";
 const bodyOf = (name: string, text: string): string =>
   JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: { name }, data: { text } });
-
-interface Reply {
-  readonly status: number;
-  readonly body: string;
-}
-
-/** A connection of one's own to the server, over HTTP/2. */
-class Connection implements AsyncDisposable {
-  readonly #session: http2.ClientHttp2Session;
-
-  constructor(server: RunningServer) {
-    this.#session = http2.connect(server.url, credentialsOf(server));
-    this.#session.on("error", () => {});
-  }
-
-  /** undefined: there was no answer. */
-  ask(method: string, url: string, body?: string): Promise<Reply | undefined> {
-    const { promise, resolve } = Promise.withResolvers<Reply | undefined>();
-    if (this.#session.destroyed || this.#session.closed) return Promise.resolve(undefined);
-    const headers = { ":method": method, ":path": url, "content-type": "application/json" };
-    const stream = this.#session.request(headers, { endStream: body === undefined });
-    const chunks: Buffer[] = [];
-    let status = 0;
-    stream.on("response", (answer) => (status = Number(answer[":status"])));
-    stream.on("data", (chunk: Buffer) => chunks.push(chunk));
-    stream.on("end", () => resolve(status ? { status, body: Buffer.concat(chunks).toString() } : undefined));
-    stream.on("error", () => resolve(undefined));
-    stream.on("close", () => resolve(undefined));
-    if (body !== undefined) stream.end(body);
-    return promise;
-  }
-
-  async sure(method: string, url: string, body?: string): Promise<Reply> {
-    const reply = await this.ask(method, url, body);
-    assert(reply, `${method} ${url} was not answered`);
-    return reply;
-  }
-
-  /** Lines as they come, until the server ends. */
-  watch(url: string): { readonly lines: string[]; readonly ended: Promise<number> } {
-    const stream = this.#session.request({ ":method": "GET", ":path": url });
-    const lines: string[] = [];
-    let rest = "";
-    stream.setEncoding("utf8");
-    stream.on("data", (text: string) => {
-      const parts = (rest + text).split("\n");
-      rest = parts.pop() ?? "";
-      lines.push(...parts);
-    });
-    stream.on("error", () => {});
-    return { lines, ended: new Promise((resolve) => stream.on("close", () => resolve(stream.rstCode ?? 0))) };
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#session.destroy();
-  }
-}
-
-/** undefined: the server was killed in the middle of its answer. */
-function revisionIn(body: string): number | undefined {
-  try {
-    return Number((JSON.parse(body) as { metadata: { resourceVersion: string } }).metadata.resourceVersion);
-  } catch {
-    return undefined;
-  }
-}
-
-test("kill -9 while clients write loses nothing that was acknowledged, and the revision never goes back", async () => {
-  const dataDir = makeTempDir();
-  const random = seededRandom(11);
-  const acknowledged = new Map<string, { text: string; revision: number }>();
-  let highest = 0;
-  try {
-    for (let round = 0; round < 6; round++) {
-      await using server = await startServer({ dataDir });
-      await using connection = new Connection(server);
-      highest = await assertKept(connection, acknowledged, highest);
-      const limit = acknowledged.size + 50 + Math.floor(random() * 500);
-      const writers = Array.from({ length: 32 }, (_, id) => write(connection, `${round}-${id}`, acknowledged));
-      await deadline("enough writes", () => acknowledged.size >= limit || undefined);
-      await server.end("SIGKILL");
-      await Promise.all(writers);
-      highest = Math.max(highest, ...[...acknowledged.values()].map(({ revision }) => revision));
-    }
-    await using server = await startServer({ dataDir });
-    await using connection = new Connection(server);
-    await assertKept(connection, acknowledged, highest);
-  } finally {
-    rmSync(dataDir, { recursive: true, force: true });
-  }
-});
-
-/** Creates and updates until the server is gone. */
-async function write(
-  connection: Connection,
-  id: string,
-  acknowledged: Map<string, { text: string; revision: number }>,
-): Promise<void> {
-  for (let n = 0; ; n++) {
-    const name = `w-${id}-${n}`;
-    for (const method of ["POST", "PUT"]) {
-      const text = `${method} ${name} ${"x".repeat((n * 97) % 2000)}`;
-      const url = method === "POST" ? configMaps : `${configMaps}/${name}`;
-      const reply = await connection.ask(method, url, bodyOf(name, text));
-      if (!reply) return;
-      assert(reply.status < 300, reply.body);
-      const revision = revisionIn(reply.body);
-      if (revision === undefined) return;
-      acknowledged.set(name, { text, revision });
-    }
-  }
-}
-
-/** Returns the store's revision. */
-async function assertKept(
-  connection: Connection,
-  acknowledged: ReadonlyMap<string, { text: string; revision: number }>,
-  highest: number,
-): Promise<number> {
-  const { body } = await connection.sure("GET", configMaps);
-  const list = JSON.parse(body) as {
-    items: { metadata: { name: string; resourceVersion: string }; data: { text: string } }[];
-  };
-  const found = new Map(list.items.map((item) => [item.metadata.name, item]));
-  for (const [name, { text, revision }] of acknowledged) {
-    const item = found.get(name);
-    assert(item, `${name} was acknowledged at ${revision} and is gone`);
-    const isNewer = Number(item.metadata.resourceVersion) > revision;
-    assert(item.data.text === text || isNewer, `${name} was acknowledged at ${revision} and is as before`);
-  }
-  const revision = revisionIn(body);
-  assert(revision !== undefined);
-  assert(revision >= highest, `the revision went back from ${highest} to ${revision}`);
-  return revision;
-}
 
 test("a full disk refuses writes and answers reads; with space again it goes on by itself", async (t) => {
   const dataDir = makeTempDir();
