@@ -63,23 +63,28 @@ export async function removePodNetwork(bridge: string): Promise<void> {
   for (const family of ["iptables", "ip6tables"]) await removeHostPortChains(family);
 }
 
+const portChain = "CNI-HOSTPORT-DNAT";
+
 /** Other users of the plugins share these chains: they go only if no pod has a port in them. */
 async function removeHostPortChains(family: string): Promise<void> {
   const rules = await runCommand(family, ["--table", "nat", "--list-rules"]).then(
     ({ stdout }) => stdout.split("\n"),
     (): string[] => [], // The machine has no such rules at all.
   );
-  const chains = ["CNI-HOSTPORT-DNAT", "CNI-HOSTPORT-MASQ", "CNI-HOSTPORT-SETMARK"];
-  const isUsed = rules.some((rule) => rule.startsWith("-A CNI-HOSTPORT-DNAT ") || rule.startsWith("-N CNI-DN-"));
+  const chains = [portChain, "CNI-HOSTPORT-MASQ", "CNI-HOSTPORT-SETMARK"];
+  const isUsed = rules.some((rule) => rule.startsWith(`-A ${portChain} `) || rule.startsWith("-N CNI-DN-"));
   const there = chains.filter((chain) => rules.includes(`-N ${chain}`));
   if (isUsed || there.length === 0) return;
   const jumps = rules.filter((rule) => /^-A (PREROUTING|OUTPUT|POSTROUTING) .*-j CNI-HOSTPORT-/.test(rule));
   const steps = [
     "*nat",
     ...jumps.map((rule) => rule.replace("-A", "-D")),
-    ...there.map((chain) => `-F ${chain}`),
+    // The one with the ports is not emptied: if a pod gets one just now, the kernel refuses all of this.
+    ...there.filter((chain) => chain !== portChain).map((chain) => `-F ${chain}`),
     ...there.map((chain) => `-X ${chain}`),
     "COMMIT\n",
   ];
-  await runCommand(`${family}-restore`, ["--noflush"], { input: steps.join("\n") });
+  await runCommand(`${family}-restore`, ["--noflush"], { input: steps.join("\n") }).catch((error: Error) => {
+    if (!/busy|in use|CHAIN_DEL/i.test(error.message)) throw error;
+  });
 }
