@@ -8,7 +8,6 @@ const needed: readonly { readonly name: string; readonly files: readonly string[
   { name: "runc", files: ["/usr/sbin/runc", "/usr/bin/runc"] },
   { name: "containernetworking-plugins", files: ["/usr/lib/cni/bridge", "/opt/cni/bin/bridge"] },
   { name: "nftables", files: ["/usr/sbin/nft"] },
-  { name: "iptables", files: ["/usr/sbin/iptables"] },
   { name: "iproute2", files: ["/usr/sbin/ip", "/sbin/ip", "/usr/bin/ip", "/bin/ip"] },
   { name: "conntrack", files: ["/usr/sbin/conntrack"] },
   { name: "busybox-static", files: ["/bin/busybox", "/usr/bin/busybox"] },

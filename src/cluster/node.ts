@@ -152,8 +152,7 @@ async function runNetwork(options: NodeOptions, signal: AbortSignal): Promise<vo
   const podCidr = await ownRange(options, signal);
   const { bridge, network, table } = nodeNames(options.dataDir);
   const { cniConfDir, cniDataDir } = containerdPaths(options.dataDir);
-  // The proxy's rules hide pod addresses from the outside: the plugin's own would cost every pod some milliseconds.
-  const addresses = { podCidrs: [podCidr], mtu: 0, masquerade: false, hostPorts: true, dataDir: cniDataDir };
+  const addresses = { podCidrs: [podCidr], mtu: 0, dataDir: cniDataDir };
   await writeCniConfig(cniConfDir, { name: network, bridge, ...addresses });
   options.progress(`the pod network is ${podCidr}`);
   const { clusterCidr, serviceCidr } = options;

@@ -28,6 +28,7 @@ const loopback = { ip: "127.0.0.0/8", ip6: "::1" } as const;
  * The part of the table that is there without any service. Traffic is looked up once, by address, protocol and port:
  *
  *     nat-prerouting, nat-output ─▶ services ─▶ @service-ips, @node-ports ─▶ ext/… ─▶ svc/… or local/… ─▶ dnat
+ *                                                                         └▶ host/… (a pod's host port) ─▶ dnat
  *     filter-input, -forward, -output ─▶ refusals ─▶ @refused-ips, @refused-ports ─▶ refuse or drop
  */
 export function tableFrame(config: RuleConfig): TableFrame {
@@ -108,6 +109,9 @@ const inputRules = ({ family }: RuleConfig): string[] => [
   `iifname != "lo" ${family} daddr ${loopback[family]} ct status & dnat == 0 drop`,
   "ct state new jump refusals",
 ];
+
+/** The pod would answer these past the node, or not at all. */
+export const sourcesThatNeedTheNode = ({ family, podCidr }: RuleConfig): string => `${podCidr}, ${loopback[family]}`;
 
 /** What a service adds to the table. */
 export function renderService(family: "ip" | "ip6", clusterCidr: string, plan: ServicePlan): Fragment {
@@ -218,7 +222,7 @@ function balanceRules(family: "ip" | "ip6", port: PortPlan, { id, targets }: Bal
     ];
   }
   const [only] = targets;
-  if (only && targets.length === 1) return [sendTo(family, port, only)];
+  if (only && targets.length === 1) return [sendTo(family, port.protocol, only)];
   const choice = numbered(targets, (target) => `${target.address} . ${target.port}`);
   return [`meta l4proto ${port.protocol} dnat to ${pick(targets.length)} map { ${choice} }`];
 }
@@ -232,9 +236,9 @@ const stickyRules = (
   family: "ip" | "ip6",
   port: PortPlan,
   { id, target }: { readonly id: string; readonly target: Target },
-): string[] => [`update @${affinitySet(port, id, target)} { ${family} saddr }`, sendTo(family, port, target)];
+): string[] => [`update @${affinitySet(port, id, target)} { ${family} saddr }`, sendTo(family, port.protocol, target)];
 
-const sendTo = (family: "ip" | "ip6", { protocol }: PortPlan, { address, port }: Target): string =>
+export const sendTo = (family: "ip" | "ip6", protocol: PortPlan["protocol"], { address, port }: Target): string =>
   `meta l4proto ${protocol} dnat to ${family === "ip" ? address : `[${address}]`}:${port}`;
 
 /** nft's names have no colons. */

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { after, before, suite, test } from "node:test";
+import { Pod } from "#api/core/pod.ts";
 import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { type InputOf } from "#api/resource.ts";
@@ -114,6 +115,23 @@ async function put(proxy: Running, wanted: Wanted, trace?: string): Promise<void
   await applied;
 }
 
+interface WantedPod {
+  readonly name: string;
+  readonly address: string;
+  readonly ports: readonly { containerPort: number; hostPort: number; hostIP?: string; protocol?: "UDP" }[];
+  readonly phase?: "Running" | "Succeeded";
+}
+
+async function putPod(proxy: Running, { name, address, ports, phase = "Running" }: WantedPod): Promise<void> {
+  const applied = proxy.applied();
+  proxy.informers.put(Pod, {
+    metadata: { namespace: "default", name },
+    spec: { nodeName: "node-1", containers: [{ name: "main", image: "i", ports: [...ports] }] },
+    status: { phase, podIP: address, podIPs: [{ ip: address }] },
+  });
+  await applied;
+}
+
 const many = async (count: number, ask: () => Promise<string>): Promise<string[]> => {
   const answers: string[] = [];
   for (let round = 0; round < count; round++) answers.push(await ask());
@@ -193,6 +211,32 @@ suite("services in a network of their own", { skip }, () => {
     assert.match(await node.ask("tcp", "127.0.0.1", 31004), /^pod-b/);
     assert.match(await pods[0].ask("tcp", node.address, 31004), /^pod-b/);
     assert.match(await pods[1].ask("tcp", "10.90.0.1", 31004), /^pod-b/);
+  });
+
+  test("a host port leads to its pod for as long as that runs", async () => {
+    const { pods, node, outside } = network;
+    const anywhere = { containerPort: 8080, hostPort: 8010 };
+    const oneAddress = { containerPort: 8080, hostPort: 8011, hostIP: node.address };
+    const ports = [anywhere, { ...anywhere, protocol: "UDP" as const }, oneAddress];
+    await putPod(proxy, { name: "b", address: pods[1].address, ports });
+
+    for (const protocol of ["tcp", "udp"] as const) {
+      assert.equal(await outside.ask(protocol, node.address, 8010), `pod-b ${outside.address}`);
+      assert.match(await node.ask(protocol, node.address, 8010), /^pod-b/);
+      assert.match(await node.ask(protocol, "127.0.0.1", 8010), /^pod-b/);
+      assert.match(await pods[0].ask(protocol, node.address, 8010), /^pod-b/);
+      assert.match(await pods[1].ask(protocol, node.address, 8010), /^pod-b/);
+    }
+    assert.match(await outside.ask("tcp", node.address, 8011), /^pod-b/);
+    assert.equal(await node.ask("tcp", "127.0.0.1", 8011), "ECONNREFUSED");
+
+    const moved = proxy.applied();
+    proxy.informers.delete(Pod, { namespace: "default", name: "b" });
+    await moved;
+    await putPod(proxy, { name: "c", address: pods[2].address, ports });
+    assert.match(await outside.ask("udp", node.address, 8010), /^pod-c/, "the flow to the old pod is forgotten");
+    await putPod(proxy, { name: "c", address: pods[2].address, ports, phase: "Succeeded" });
+    assert.equal(await outside.ask("tcp", node.address, 8010), "ECONNREFUSED");
   });
 
   test("what listens on 127.0.0.1 stays out of reach of others", async () => {

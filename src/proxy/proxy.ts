@@ -1,4 +1,5 @@
 import { Node } from "#api/core/node.ts";
+import { Pod } from "#api/core/pod.ts";
 import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { type Clock } from "#lib/clock.ts";
@@ -11,6 +12,7 @@ import { parseTraceparent } from "#trace/trace.ts";
 import { applyRules, deleteTable, type Host, hasTable, thisHost } from "./apply.ts";
 import { clearFlows, planStaleFlows, type StaleFlow } from "./conntrack.ts";
 import { HealthPorts } from "./health.ts";
+import { type HostPort, planHostPorts, planStaleHostFlows, renderHostPorts } from "./host-ports.ts";
 import { prepareKernel, restoreKernel } from "./kernel-settings.ts";
 import { type RuleConfig, renderService, tableFrame } from "./nftables.ts";
 import { RuleTable } from "./rule-table.ts";
@@ -39,7 +41,7 @@ const retryMs = 1_000;
 const zoneLabel = "topology.kubernetes.io/zone";
 
 /**
- * Keeps the kernel's rules at what Services and EndpointSlices say until the signal fires. The rules stay then, and so
+ * Keeps the kernel's rules at what Services, EndpointSlices and the host ports of this node's pods say until the signal fires. The rules stay then, and so
  * does the traffic; `removeProxy` takes them away. The family is that of `clusterCidr`.
  */
 export async function runProxy(deps: ProxyDeps, signal: AbortSignal): Promise<void> {
@@ -75,6 +77,8 @@ class ServiceProxy {
   readonly #plans = new Map<string, ServicePlan>();
   /** Services to look at again. */
   readonly #dirty = new Set<string>();
+  /** By pod; only those that have any. */
+  readonly #hostPorts = new Map<string, readonly HostPort[]>();
   /** Steps under way by service and trace; they end when the kernel has the rules. */
   readonly #spans = new Map<string, Span>();
   #applying: Span[] = [];
@@ -116,8 +120,10 @@ class ServiceProxy {
   }
 
   async #watch(signal: AbortSignal): Promise<void> {
-    const node = this.#deps.informers.of(Node, { fieldSelector: `metadata.name=${this.#deps.nodeName}` });
-    await this.#deps.informers.synced(signal);
+    const { informers, nodeName } = this.#deps;
+    const node = informers.of(Node, { fieldSelector: `metadata.name=${nodeName}` });
+    const pods = informers.of(Pod, { fieldSelector: `spec.nodeName=${nodeName}` });
+    await informers.synced(signal);
     this.#unsubscribe.push(
       node.subscribe(({ type, object }) => {
         if (type === "put") this.#moveTo(object.metadata.labels?.[zoneLabel] ?? "");
@@ -131,6 +137,7 @@ class ServiceProxy {
         // A slice may be given to another service.
         if (change.type === "put" && change.previous) this.#touch(serviceOf(change.previous), trace);
       }),
+      pods.subscribe(({ type, object }) => this.#open(object, type === "put")),
     );
   }
 
@@ -139,6 +146,19 @@ class ServiceProxy {
     if (zone === this.#zone) return;
     this.#zone = zone;
     for (const key of this.#plans.keys()) this.#touch(key, undefined);
+  }
+
+  /** Host ports lead to the pod for as long as it is there. */
+  #open(pod: Pod, isThere: boolean): void {
+    const key = `${pod.metadata.namespace}/${pod.metadata.name}`;
+    const old = this.#hostPorts.get(key) ?? [];
+    const ports = isThere ? planHostPorts(pod, this.#config.family) : [];
+    if (equal(old, ports)) return;
+    if (ports.length > 0) this.#hostPorts.set(key, ports);
+    else this.#hostPorts.delete(key);
+    this.#staleFlows.push(...planStaleHostFlows(old, ports));
+    this.#table.set(`pod ${key}`, ports.length > 0 ? renderHostPorts(this.#config, key, ports) : undefined);
+    this.#wake.resolve();
   }
 
   #touch(key: string | undefined, trace: string | undefined): void {
@@ -158,7 +178,7 @@ class ServiceProxy {
 
   /** Also ends when it is time to look whether the table is there. */
   async #untilDirty(signal: AbortSignal): Promise<void> {
-    if (this.#dirty.size > 0) return;
+    if (this.#dirty.size > 0 || this.#table.hasChanges) return;
     this.#wake = Promise.withResolvers();
     const cancel = this.#deps.clock.after(checkMs, () => {
       this.#checkIsDue = true;
@@ -184,9 +204,12 @@ class ServiceProxy {
     this.#plan();
     const { host, log, clock } = this.#deps;
     const startMs = clock.now();
-    const text = await applyRules(host, this.#table, log);
     const stale = this.#staleFlows;
     this.#staleFlows = [];
+    const text = await applyRules(host, this.#table, log).catch((error: unknown) => {
+      this.#staleFlows.push(...stale);
+      throw error;
+    });
     await clearFlows(host, stale, log);
     for (const span of this.#applying) span.end({ facts: { table: this.#config.tableName } });
     this.#applying = [];

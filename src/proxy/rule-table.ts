@@ -65,6 +65,12 @@ export class RuleTable {
     for (const element of fragment.elements) this.#claim(owner, element);
   }
 
+  /** Whether the kernel may have to be told something. */
+  get hasChanges(): boolean {
+    const { chains, sets, elements } = this.#touched;
+    return chains.size > 0 || sets.size > 0 || elements.size > 0;
+  }
+
   /** The next transaction, "" if nothing changed. It counts as told; if the kernel refuses it, call `forget`. */
   takeChanges(): string {
     const told = this.#told ?? { chains: new Map(), sets: new Map(), elements: new Map() };

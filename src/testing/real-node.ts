@@ -124,7 +124,7 @@ interface NodeParts {
 async function prepareNode({ containerd, runtime, bridge, dataDir }: NodeParts): Promise<void> {
   const { paths, host } = containerd;
   const podCidrs = [`10.89.${Number.parseInt(nodeId(dataDir).slice(0, 2), 16)}.0/24`];
-  const how = { mtu: 0, masquerade: false, hostPorts: true, dataDir: paths.cniDataDir };
+  const how = { mtu: 0, dataDir: paths.cniDataDir };
   await writeCniConfig(paths.cniConfDir, { name: bridge, bridge, podCidrs, ...how });
   const deps = { socket: paths.socket, snapshotter: host.snapshotter, runtime, clock: systemClock };
   await Promise.all([ensurePauseImage(deps), importImage(deps, await buildBusyboxImage(busyboxImage))]);

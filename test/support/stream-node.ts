@@ -155,7 +155,7 @@ async function startRuntime(dataDir: string, client: Client) {
   const id = nodeId(dataDir);
   const bridge = `ot-${id}`;
   const podCidrs = [`10.89.${Number.parseInt(id.slice(0, 2), 16)}.0/24`];
-  const how = { mtu: 0, masquerade: true, hostPorts: true, dataDir: paths.cniDataDir };
+  const how = { mtu: 0, dataDir: paths.cniDataDir };
   await writeCniConfig(paths.cniConfDir, { name: bridge, bridge, podCidrs, ...how });
   const images = { socket: paths.socket, snapshotter: host.snapshotter, runtime, clock: systemClock };
   await Promise.all([ensurePauseImage(images), importImage(images, await buildBusyboxImage(image))]);

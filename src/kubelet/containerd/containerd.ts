@@ -154,7 +154,7 @@ const startTimeoutMs = 30_000;
 async function explainMissing(cause: unknown): Promise<never> {
   const missing = await missingPrograms();
   if (missing.length === 0) throw cause;
-  const hint = "Debian has them in containerd, runc, containernetworking-plugins and iptables";
+  const hint = "Debian has them in containerd, runc and containernetworking-plugins";
   throw new Error(`pods cannot run here for want of ${missing.join(", ")} (${hint})`, { cause });
 }
 

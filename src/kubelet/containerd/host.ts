@@ -33,7 +33,7 @@ export async function probeHost(dataDir: string): Promise<HostFacts> {
 
 /** Programs that real pods need and this machine has not; empty if they can run. */
 export async function missingPrograms(): Promise<string[]> {
-  const wanted = ["containerd", "ctr", "runc", "mount", "umount", "iptables"];
+  const wanted = ["containerd", "ctr", "runc", "mount", "umount"];
   const found = await Promise.all(wanted.map((name) => isProgram(name)));
   const missing = wanted.filter((_, at) => !found[at]);
   return cniBinDirs.some((dir) => existsSync(`${dir}/bridge`)) ? missing : [...missing, "CNI plugins"];

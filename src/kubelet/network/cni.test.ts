@@ -9,17 +9,15 @@ const network = {
   bridge: "b",
   podCidrs: ["10.1.0.0/24"],
   mtu: 1400,
-  masquerade: true,
   dataDir: "/d",
-  hostPorts: true,
 };
 
-test("renderCniConfig() is a chain of bridge and portmap", () => {
+test("renderCniConfig() gives pods an address on the bridge", () => {
   const { plugins } = JSON.parse(renderCniConfig(network));
 
   assert.deepEqual(
     plugins.map(({ type }: { type: string }) => type),
-    ["bridge", "portmap"],
+    ["bridge"],
   );
   assert.deepEqual(plugins[0].ipam, { type: "host-local", ranges: [[{ subnet: "10.1.0.0/24" }]], dataDir: "/d" });
   assert.equal(plugins[0].mtu, 1400);
