@@ -77,8 +77,6 @@ export interface SchedulerPlugin {
   score?(pod: Pod, node: NodeInfo, state: PodState): number;
   /** Brings the scores of all fitting nodes to 0 to 100, in place. */
   normalize?(scores: Float64Array): void;
-  /** Nothing fits: may name a node that will, after what the plugin does. */
-  postFilter?(pod: Pod, rejections: ReadonlyMap<string, Rejection>, snapshot: Snapshot): Promise<string | undefined>;
 
   /** The pod has a node: claim what it needs there, or throw. `unreserve` takes it back. */
   reserve?(pod: Pod, nodeName: string): void;
