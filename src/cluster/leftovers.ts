@@ -16,7 +16,7 @@ export async function findLeftovers(dataDir: string): Promise<Leftover[]> {
   const names = nodeNames(dataDir);
   const found = await Promise.all([
     processes([runDir, `${dataDir}/`]),
-    lines("mount", await readFile("/proc/self/mounts", "utf8"), [runDir, `${dataDir}/`]),
+    mounts([runDir, `${dataDir}/`]),
     nftTables(names.table),
     links(names.bridge),
     routes(names.bridge),
@@ -34,11 +34,12 @@ async function processes(marks: readonly string[]): Promise<Leftover[]> {
   return ours.map(({ pid, args }) => ({ kind: "process", what: `${pid} ${args.join(" ")}` }));
 }
 
-const lines = (kind: Leftover["kind"], text: string, marks: readonly string[]): Leftover[] =>
-  text
-    .split("\n")
-    .filter((line) => marks.some((mark) => line.split(" ")[1]?.startsWith(mark)))
-    .map((what) => ({ kind, what }));
+async function mounts(marks: readonly string[]): Promise<Leftover[]> {
+  const places = (await readFile("/proc/self/mounts", "utf8")).split("\n").map((line) => line.split(" ")[1] ?? "");
+  return places
+    .filter((place) => marks.some((mark) => place.startsWith(mark)))
+    .map((what) => ({ kind: what.includes("/netns/") ? "network namespace" : "mount", what }));
+}
 
 async function nftTables(table: string): Promise<Leftover[]> {
   const { stdout } = await runCommand("nft", ["list", "tables"]);
