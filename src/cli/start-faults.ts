@@ -12,7 +12,8 @@ export function explainStart(
   if (code === "EADDRINUSE")
     return new UserError(`port ${taken} is in use: stop what listens there or choose another with ${flag}`);
   const isFile = "path" in error;
-  if (isFile && (code === "EACCES" || code === "EPERM" || code === "EROFS" || code === "ENOTDIR"))
+  const isDirectory = "syscall" in error && error.syscall === "mkdir";
+  if (isFile && (isDirectory || code === "EACCES" || code === "EPERM" || code === "EROFS" || code === "ENOTDIR"))
     return new UserError(`cannot write to ${error.path} (${code}): choose another directory with --data-dir`);
   if (code === "EACCES")
     return new UserError(`not allowed to listen on port ${taken}: choose one above 1023 with ${flag}, or run as root`);

@@ -1,7 +1,8 @@
-import { chmod, chown, mkdir, readFile, realpath, rename, stat, writeFile } from "node:fs/promises";
+import { chmod, chown, readFile, realpath, rename, stat, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import path from "node:path";
 import { addToKubeconfig, removeFromKubeconfig } from "#client/merge-kubeconfig.ts";
+import { makeDirectory } from "#lib/make-directory.ts";
 
 /** Of the context, of the cluster and of the user. */
 export const contextName = "orlop";
@@ -39,7 +40,7 @@ async function readText(file: string): Promise<string> {
 
 /** Whole or not at all: a half-written kubeconfig locks people out of their other clusters. It stays whose it was. */
 async function replaceFile(file: string, text: string): Promise<void> {
-  await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
+  await makeDirectory(path.dirname(file), { mode: 0o700 });
   const target = await realpath(file).catch(() => file);
   const before = await stat(target).catch(() => undefined);
   const temporary = `${target}.orlop-${process.pid}`;

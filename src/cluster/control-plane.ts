@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { type UserInfo } from "#api/exchange.ts";
 import { type Client } from "#client/client.ts";
@@ -8,6 +8,7 @@ import { type Clock } from "#lib/clock.ts";
 import { formatIPv4, parseCidr, primaryAddress } from "#lib/ip.ts";
 import { signingKey } from "#lib/jwt.ts";
 import { type Log } from "#lib/log.ts";
+import { makeDirectory } from "#lib/make-directory.ts";
 import { type Random } from "#lib/random.ts";
 import { runTogether } from "#lib/tasks.ts";
 import { runScheduler } from "#scheduler/scheduler.ts";
@@ -138,7 +139,7 @@ function nodeCredentials(pki: Pki, clock: Clock) {
 
 async function openStore({ store, dataDir, clock, log }: ControlPlaneOptions): Promise<Store> {
   if (store === "memory") {
-    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    await makeDirectory(dataDir, { mode: 0o700 });
     return openMemoryStore({ clock });
   }
   return await openSqliteStore(dataDir, { clock, log });

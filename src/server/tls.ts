@@ -1,10 +1,11 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { mkdir, open, readFile, rename } from "node:fs/promises";
+import { open, readFile, rename } from "node:fs/promises";
 import { isIP } from "node:net";
 import { type TLSSocket } from "node:tls";
 import { type Peer } from "#api/exchange.ts";
 import { renderKubeconfig } from "#client/render-kubeconfig.ts";
 import { type Clock } from "#lib/clock.ts";
+import { makeDirectory } from "#lib/make-directory.ts";
 import {
   type CertificateRequest,
   createAuthority,
@@ -47,7 +48,7 @@ const renewAuthorityBeforeMs = 365 * dayMs;
  * lack a host. Calling it again later is how a long-lived server renews them.
  */
 export async function loadOrCreatePki(dir: string, options: PkiOptions): Promise<Pki> {
-  await mkdir(dir, { recursive: true, mode: 0o700 });
+  await makeDirectory(dir, { mode: 0o700 });
   const files = createFiles(dir);
   const now = options.clock.now();
   const authority = await loadAuthority(files, now);

@@ -1,8 +1,8 @@
-import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { type Clock } from "#lib/clock.ts";
 import { type Log } from "#lib/log.ts";
+import { makeDirectory } from "#lib/make-directory.ts";
 import { readPidFile, removePidFile, writePidFile } from "#lib/pid-file.ts";
 import { EmbeddedStore, type Journal } from "./embedded.ts";
 import { History, type HistoryLimits, type Row } from "./history.ts";
@@ -25,7 +25,7 @@ export interface SqliteStoreOptions {
 /** The embedded store, durable in `state.db` in this directory, which is made if need be. */
 export async function openSqliteStore(dataDir: string, options: SqliteStoreOptions): Promise<Store> {
   try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    await makeDirectory(dataDir, { mode: 0o700 });
   } catch (cause) {
     throw new DataDirectoryError(
       `cannot make data directory ${dataDir} (${messageOf(cause)}): choose another with --data-dir`,

@@ -1,6 +1,7 @@
 import { type Stats } from "node:fs";
-import { mkdir, open, stat } from "node:fs/promises";
+import { open, stat } from "node:fs/promises";
 import type { HostPathVolumeSource } from "#api/core/volume.ts";
+import { makeDirectory } from "#lib/make-directory.ts";
 import type { VolumePlugin } from "./plugin.ts";
 
 /** A file or directory of the node itself, checked or made as its type says. */
@@ -21,7 +22,7 @@ export const hostPathVolume: VolumePlugin = {
 export async function ensureHostPath({ path, type }: HostPathVolumeSource): Promise<void> {
   if (type === "") return;
   const found = await look(path);
-  if (!found && type === "DirectoryOrCreate") await mkdir(path, { recursive: true, mode: 0o755 });
+  if (!found && type === "DirectoryOrCreate") await makeDirectory(path, { mode: 0o755 });
   else if (!found && type === "FileOrCreate") await (await open(path, "a", 0o644)).close();
   else {
     const { is, called } = checks[type];
