@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { addressRange, parseFlags, refuseArguments, UserError, wholeNumber } from "./command.ts";
+import { renderHelp } from "./help.ts";
 import { commands, runCommand } from "./main.ts";
 import { explainStart } from "./start-faults.ts";
 
@@ -39,10 +40,47 @@ test("a command that does not exist is no way into the program", async () => {
 });
 
 test("an error that its user can mend has no stack, any other one goes on", async () => {
-  const failing = (error: Error) => ({ it: { summary: "", load: async () => ({ run: () => Promise.reject(error) }) } });
+  const failing = (error: Error) => ({
+    it: { summary: "", load: async () => ({ flags: {}, run: () => Promise.reject(error) }) },
+  });
 
   assert.equal(await runCommand(failing(new UserError("mend it")), ["it"]), 1);
   await assert.rejects(runCommand(failing(new TypeError("a bug")), ["it"]), TypeError);
+});
+
+const helpless = { summary: "do it", load: async () => ({ flags: {}, run: async () => assert.fail("it ran") }) };
+for (const args of [
+  ["it", "--help"],
+  ["it", "now", "-h"],
+  ["it", "--port", "--help"],
+  ["help", "it"],
+  ["--help", "it"],
+]) {
+  test(`orlop ${args.join(" ")} explains the command and does not run it`, async () => {
+    assert.equal(await runCommand({ it: helpless }, args), 0);
+  });
+}
+
+test("behind -- a word is no flag, so it asks for no help", async () => {
+  await assert.rejects(runCommand({ it: helpless }, ["it", "--", "--help"]), /it ran/);
+});
+
+test("renderHelp() shows what a command takes, its flags and their defaults", () => {
+  const flags = {
+    port: { type: "string", value: "N", default: "6443", help: "where it listens" },
+    verbose: { type: "boolean", short: "v", default: false, help: "say more" },
+  } as const;
+
+  assert.equal(
+    renderHelp("it", { ...helpless, takes: "KIND/NAME" }, flags),
+    `usage: orlop it KIND/NAME [flags]
+
+do it
+
+  --port N       where it listens (default 6443)
+  -v, --verbose  say more
+`,
+  );
 });
 
 const faults: readonly { fault: object; says: RegExp }[] = [
@@ -50,6 +88,7 @@ const faults: readonly { fault: object; says: RegExp }[] = [
   { fault: { code: "EADDRINUSE", port: 10250 }, says: /port 10250 is in use.*--kubelet-port$/ },
   { fault: { code: "EACCES", syscall: "listen", port: 443 }, says: /not allowed to listen on port 443/ },
   { fault: { code: "EACCES", syscall: "mkdir", path: "/data" }, says: /cannot write to \/data.*--data-dir$/ },
+  { fault: { code: "ENOENT", syscall: "mkdir", path: "/proc/x" }, says: /cannot write to \/proc\/x.*--data-dir$/ },
   { fault: { code: "EROFS", path: "/data" }, says: /cannot write to \/data/ },
   { fault: { code: "EADDRNOTAVAIL", address: "8.8.8.8" }, says: /cannot listen on 8\.8\.8\.8/ },
   { fault: { code: "ENOSPC", path: "/data" }, says: /no space left/ },

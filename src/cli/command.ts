@@ -4,18 +4,25 @@ import { parseCidr } from "#lib/ip.ts";
 /** One verb of the command line. It is imported only when it is asked for. */
 export interface Command {
   readonly summary: string;
-  load(): Promise<{ run(args: readonly string[]): Promise<number> }>;
+  /** What it takes beside flags: `KIND/NAME`. */
+  readonly takes?: string;
+  load(): Promise<{ readonly flags: Flags; run(args: readonly string[]): Promise<number> }>;
 }
+
+/** A flag as `parseArgs` takes it, and as `--help` shows it: `--port N`. */
+export type Flag = NonNullable<ParseArgsConfig["options"]>[string] & { readonly help: string; readonly value?: string };
+export type Flags = Readonly<Record<string, Flag>>;
 
 /** Wrong use, or a state of the machine that the user can mend: shown as it is, with no stack. */
 export class UserError extends Error {
   override readonly name = "UserError";
 }
 
-type Options = NonNullable<ParseArgsConfig["options"]>;
-
 /** Flags of one command; what is unknown is the user's mistake. */
-export function parseFlags<const O extends Options>(args: readonly string[], options: O) {
+export function parseFlags<const O extends NonNullable<ParseArgsConfig["options"]>>(
+  args: readonly string[],
+  options: O,
+) {
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
   } catch (error) {

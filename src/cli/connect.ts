@@ -6,9 +6,9 @@ import { jsonLog } from "#lib/log.ts";
 
 /** Flags of every command that talks to a cluster. */
 export const connectFlags = {
-  kubeconfig: { type: "string" },
-  context: { type: "string" },
-  namespace: { type: "string", short: "n" },
+  kubeconfig: { type: "string", value: "FILE", help: "where the cluster's address and the credentials are" },
+  context: { type: "string", value: "NAME", help: "which of the kubeconfig's contexts" },
+  namespace: { type: "string", short: "n", value: "NAME", help: "the object's namespace" },
 } as const;
 
 export interface ConnectValues {

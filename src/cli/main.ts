@@ -1,4 +1,5 @@
 import { type Command, UserError } from "./command.ts";
+import { asksForHelp, renderHelp, renderUsage } from "./help.ts";
 
 /** Every command, by its name. What a command does not need it does not import. */
 export const commands: Readonly<Record<string, Command>> = {
@@ -11,30 +12,43 @@ export const commands: Readonly<Record<string, Command>> = {
   },
   trace: {
     summary: "show the hops of an apply, with times and causes: trace deploy/web",
+    takes: "KIND/NAME",
     load: () => import("./commands/trace.ts"),
   },
   why: {
     summary: "say why an object is not where it should be: why pod/web",
+    takes: "KIND/NAME",
     load: () => import("./commands/why.ts"),
+  },
+  run: {
+    summary: "run a program or its tests with Orlop's Node 26: run --test FILE",
+    takes: "[--test] FILE [args]",
+    load: () => import("./commands/run.ts"),
   },
 };
 
 export async function runCommand(all: Readonly<Record<string, Command>>, args: readonly string[]): Promise<number> {
-  const [name = "help", ...rest] = args;
-  if (name === "help" || name === "--help" || name === "-h") return usage(all, 0);
+  const [first = "help", ...others] = args;
+  const isHelp = first === "help" || asksForHelp([first]);
+  const [name, ...rest] = isHelp ? others : args;
+  if (name === undefined || (isHelp && asksForHelp(others))) return write(process.stdout, renderUsage(all), 0);
   const command = Object.hasOwn(all, name) ? all[name] : undefined;
   if (!command) {
-    process.stderr.write(`orlop: there is no command ${JSON.stringify(name)}\n`);
-    return usage(all, 2);
+    return write(process.stderr, `orlop: there is no command ${JSON.stringify(name)}\n${renderUsage(all)}`, 2);
   }
+  const { flags, run } = await command.load();
+  if (isHelp || asksForHelp(rest)) return write(process.stdout, renderHelp(name, command, flags), 0);
   try {
-    const { run } = await command.load();
     return await run(rest);
   } catch (error) {
     if (!isForUser(error)) throw error;
-    process.stderr.write(`orlop: ${error.message}\n`);
-    return 1;
+    return write(process.stderr, `orlop: ${error.message}\n`, 1);
   }
+}
+
+function write(to: NodeJS.WriteStream, text: string, code: number): number {
+  to.write(text);
+  return code;
 }
 
 /** Errors whose message says what is wrong and what to do. */
@@ -48,10 +62,3 @@ const forUsers = new Set([
 ]);
 const isForUser = (error: unknown): error is Error =>
   error instanceof UserError || (error instanceof Error && forUsers.has(error.name));
-
-function usage(all: Readonly<Record<string, Command>>, code: number): number {
-  const width = Math.max(...Object.keys(all).map(({ length }) => length)) + 2;
-  const lines = Object.entries(all).map(([name, { summary }]) => `  ${name.padEnd(width)}${summary}`);
-  (code === 0 ? process.stdout : process.stderr).write(`usage: orlop COMMAND [flags]\n\n${lines.join("\n")}\n`);
-  return code;
-}

@@ -10,10 +10,13 @@ import { parseFlags, refuseArguments, UserError } from "../command.ts";
 import { defaultDataDir, runningCluster } from "../running.ts";
 import { removeContext, userKubeconfigPath } from "../user-kubeconfig.ts";
 
-const flags = {
-  "data-dir": { type: "string", default: defaultDataDir },
-  /** Keep the state, so that the next `up` goes on with the same objects. */
-  "keep-data": { type: "boolean", default: false },
+export const flags = {
+  "data-dir": { type: "string", value: "DIR", default: defaultDataDir, help: "where the cluster's state is" },
+  "keep-data": {
+    type: "boolean",
+    default: false,
+    help: "keep the state, so that the next `up` goes on with the same objects",
+  },
 } as const;
 
 const say = (text: string): void => void process.stdout.write(`orlop: ${text}\n`);

@@ -7,15 +7,19 @@ import { isAbort, shutdownSignal } from "#lib/tasks.ts";
 import { parseFlags, refuseArguments, UserError, wholeNumber } from "../command.ts";
 import { explainStart } from "../start-faults.ts";
 
-const flags = {
-  "data-dir": { type: "string" },
-  port: { type: "string", default: "6443" },
-  host: { type: "string", default: "127.0.0.1" },
-  "token-auth-file": { type: "string" },
-  store: { type: "string", default: "sqlite" },
-  /** Keep no hops: what `orlop trace` shows costs about a percent of a write. */
-  "no-trace": { type: "boolean", default: false },
-  verbose: { type: "boolean", short: "v", default: false },
+export const flags = {
+  "data-dir": { type: "string", value: "DIR", help: "where the cluster keeps its state and certificates; needed" },
+  port: { type: "string", value: "N", default: "6443", help: "the API server's port; 0 takes a free one" },
+  host: { type: "string", value: "ADDRESS", default: "127.0.0.1", help: "where it listens" },
+  "token-auth-file": {
+    type: "string",
+    value: "FILE",
+    help: 'static tokens, a line each: token,user,uid,"group1,group2"',
+  },
+  store: { type: "string", value: "KIND", default: "sqlite", help: "sqlite, or memory: state goes with the process" },
+  // What `orlop trace` shows costs about a percent of a write.
+  "no-trace": { type: "boolean", default: false, help: "keep no hops; `orlop trace` then has nothing to show" },
+  verbose: { type: "boolean", short: "v", default: false, help: "log at debug level" },
 } as const;
 
 /** The control plane in the foreground, until it is told to end. */

@@ -10,7 +10,9 @@ import { silentLog } from "#lib/log.ts";
 import { parseFlags, refuseArguments } from "../command.ts";
 import { defaultDataDir, runningCluster } from "../running.ts";
 
-const flags = { "data-dir": { type: "string", default: defaultDataDir } } as const;
+export const flags = {
+  "data-dir": { type: "string", value: "DIR", default: defaultDataDir, help: "where the cluster's state is" },
+} as const;
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
 /** What runs, how large it is, and how its nodes and pods are. */

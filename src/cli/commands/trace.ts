@@ -7,12 +7,11 @@ import { renderWaterfall } from "../print/waterfall.ts";
 import { readAnswer } from "../read-answer.ts";
 import { parseTarget } from "../target.ts";
 
-const flags = {
+export const flags = {
   ...connectFlags,
-  /** Another trace than the newest apply's. */
-  trace: { type: "string", default: "" },
-  all: { type: "boolean", short: "a", default: false },
-  json: { type: "boolean", default: false },
+  trace: { type: "string", value: "ID", default: "", help: "another trace than the newest apply's" },
+  all: { type: "boolean", short: "a", default: false, help: "every hop and every pod, also reports of status" },
+  json: { type: "boolean", default: false, help: "the answer as it is" },
 } as const;
 
 const defaultWidth = 140;

@@ -1,32 +1,38 @@
 import { readFileSync } from "node:fs";
-import { mkdir, readFile, rm } from "node:fs/promises";
+import { readFile, rm } from "node:fs/promises";
 import { hostname } from "node:os";
 import path from "node:path";
 import { systemClock } from "#lib/clock.ts";
+import { makeDirectory } from "#lib/make-directory.ts";
 import { isRunning, startDaemon } from "#lib/processes.ts";
 import { addressRange, parseFlags, refuseArguments, UserError, wholeNumber } from "../command.ts";
 import { installPackages } from "../packages.ts";
 import { progressFile, readProgress } from "../progress.ts";
 import { defaultDataDir, runningCluster } from "../running.ts";
+import { explainStart } from "../start-faults.ts";
 import { addContext, checkKubeconfig, userKubeconfigPath } from "../user-kubeconfig.ts";
 
-export const upFlags = {
-  "data-dir": { type: "string", default: defaultDataDir },
-  port: { type: "string", default: "6443" },
-  "node-name": { type: "string", default: hostname().toLowerCase() },
-  "cluster-cidr": { type: "string", default: "10.244.0.0/16" },
-  "service-cidr": { type: "string", default: "10.96.0.0/16" },
-  "kubelet-port": { type: "string", default: "10250" },
-  /** Run the cluster in this process instead of in the background. */
-  foreground: { type: "boolean", default: false },
-  verbose: { type: "boolean", short: "v", default: false },
+export const flags = {
+  "data-dir": {
+    type: "string",
+    value: "DIR",
+    default: defaultDataDir,
+    help: "where state, certificates, images and logs are",
+  },
+  port: { type: "string", value: "N", default: "6443", help: "the API server's port, on all addresses" },
+  "node-name": { type: "string", value: "NAME", default: hostname().toLowerCase(), help: "what the node is called" },
+  "cluster-cidr": { type: "string", value: "RANGE", default: "10.244.0.0/16", help: "addresses of pods" },
+  "service-cidr": { type: "string", value: "RANGE", default: "10.96.0.0/16", help: "addresses of services" },
+  "kubelet-port": { type: "string", value: "N", default: "10250", help: "the port of the node's own server" },
+  foreground: { type: "boolean", default: false, help: "run in this process and log to standard error" },
+  verbose: { type: "boolean", short: "v", default: false, help: "log at debug level" },
 } as const;
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
 /** Starts a cluster with real containers on this machine, in the background, and says how to use it. */
 export async function run(args: readonly string[]): Promise<number> {
-  const { values, positionals } = parseFlags(args, upFlags);
+  const { values, positionals } = parseFlags(args, flags);
   refuseArguments("up", positionals, "--data-dir DIR --port N");
   if (process.getuid?.() !== 0) {
     throw new UserError(
@@ -38,6 +44,9 @@ export async function run(args: readonly string[]): Promise<number> {
   // The tenth address of the services' range is DNS's; a node's pods take a /24.
   addressRange(values["service-cidr"], "service-cidr", { maxBits: 28 });
   addressRange(values["cluster-cidr"], "cluster-cidr", { maxBits: 24 });
+  await makeDirectory(dataDir, { mode: 0o700 }).catch((error: unknown) => {
+    throw explainStart(error, values);
+  });
   if (values.foreground) {
     const { runInForeground } = await import("../up-foreground.ts");
     return await runInForeground({ ...values, dataDir });
@@ -54,7 +63,6 @@ export async function run(args: readonly string[]): Promise<number> {
 }
 
 async function startInBackground(args: readonly string[], dataDir: string): Promise<number> {
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
   await rm(progressFile(dataDir), { force: true });
   const entry = path.resolve(import.meta.dirname, "../../bin/orlop.ts");
   const log = path.join(dataDir, "orlop.log");
@@ -67,7 +75,7 @@ async function startInBackground(args: readonly string[], dataDir: string): Prom
   say(`The cluster is up. kubectl uses it now (context "orlop" in ${file}):`);
   say("");
   say("  kubectl get nodes");
-  say("  kubectl apply -f examples/web.yaml");
+  say(`  kubectl apply -f ${path.relative("", path.resolve(import.meta.dirname, "../../../examples/web.yaml"))}`);
   say("  ./orlop trace deploy/web      where the time went, hop by hop");
   say("  ./orlop why pod/NAME          why a pod is stuck");
   say("  ./orlop down                  stop it, and leave nothing behind");

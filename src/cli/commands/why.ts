@@ -6,7 +6,10 @@ import { connect, connectFlags } from "../connect.ts";
 import { renderExplanation } from "../print/explanation.ts";
 import { parseTarget } from "../target.ts";
 
-const flags = { ...connectFlags, json: { type: "boolean", default: false } } as const;
+export const flags = {
+  ...connectFlags,
+  json: { type: "boolean", default: false, help: "the answer as it is" },
+} as const;
 
 /** Says at which hop an object stands, and why. */
 export async function run(args: readonly string[]): Promise<number> {
