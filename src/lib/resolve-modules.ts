@@ -17,4 +17,5 @@ export function resolveModules(source: string): void {
   });
 }
 
-const ours = (url: string) => ({ url, format: "module-typescript", shortCircuit: true }) as const;
+const ours = (url: string) =>
+  ({ url, format: url.endsWith(".ts") ? "module-typescript" : "module", shortCircuit: true }) as const;

@@ -122,9 +122,3 @@ test("startCluster() on the system's clock needs nobody to move it", async () =>
   const [deployment] = await cluster.list(Deployment);
   assert.equal(deployment?.status.availableReplicas, 1);
 });
-
-test("the package offers it to its users", async () => {
-  const offered = await import("orlop/testing");
-
-  assert.equal(offered.startCluster, startCluster);
-});

@@ -129,7 +129,7 @@ class Agent {
   #orders = 0;
 
   constructor(namespace: string) {
-    const script = path.join(import.meta.dirname, "network-agent.ts");
+    const script = path.join(import.meta.dirname, "./network-agent.ts");
     this.#child = spawn("ip", ["netns", "exec", namespace, process.execPath, script], {
       stdio: ["pipe", "pipe", "inherit"],
     });

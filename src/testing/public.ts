@@ -1,0 +1,23 @@
+// Types only: Node refuses to parse the modules behind them if it is too old, and could not say why.
+import type { Clock } from "#lib/clock.ts";
+import type { ClusterOptions, TestCluster } from "./start-cluster.ts";
+
+export type { ClusterOptions, SettleOptions, TestCluster } from "./start-cluster.ts";
+
+/** The first major version that knows `await using`. */
+const oldestNode = 24;
+
+/** What `orlop/testing` offers: a whole cluster in this process; see `TestCluster`. */
+export async function startCluster(options?: ClusterOptions & { readonly clock?: "virtual" }): Promise<TestCluster>;
+export async function startCluster(options: ClusterOptions & { readonly clock: "system" }): Promise<TestCluster<Clock>>;
+export async function startCluster(options: ClusterOptions = {}): Promise<TestCluster | TestCluster<Clock>> {
+  const { node } = process.versions;
+  if (Number.parseInt(node, 10) < oldestNode) {
+    throw new Error(
+      `orlop/testing needs Node ${oldestNode} or later, and this is ${node}: \`npx orlop run --test FILE\` runs tests with Node 26`,
+    );
+  }
+  const inside = await import("./start-cluster.ts");
+  const { clock, ...rest } = options;
+  return clock === "system" ? inside.startCluster({ ...rest, clock }) : inside.startCluster({ ...rest });
+}
