@@ -7,6 +7,7 @@ import { systemClock } from "#lib/clock.ts";
 import { jsonLog } from "#lib/log.ts";
 import { isRunning, signalProcess } from "#lib/processes.ts";
 import { parseFlags, refuseArguments, UserError } from "../command.ts";
+import { program } from "../program.ts";
 import { defaultDataDir, runningCluster } from "../running.ts";
 import { removeContext, userKubeconfigPath } from "../user-kubeconfig.ts";
 
@@ -27,7 +28,7 @@ const patienceMs = 15_000;
 export async function run(args: readonly string[]): Promise<number> {
   const { values, positionals } = parseFlags(args, flags);
   refuseArguments("down", positionals, "--data-dir DIR");
-  if (process.getuid?.() !== 0) throw new UserError("stopping containers needs root: run `sudo ./orlop down`");
+  if (process.getuid?.() !== 0) throw new UserError(`stopping containers needs root: run \`sudo ${program} down\``);
   const dataDir = path.resolve(values["data-dir"]);
   if (!existsSync(dataDir)) {
     say(`no cluster has its data in ${dataDir}: nothing to do`);
@@ -57,6 +58,6 @@ async function prove(dataDir: string, { removeData }: { removeData: boolean }): 
   for (const { kind, what } of left) say(`left behind: ${kind} ${what}`);
   if (left.length > 0) return 1;
   say("nothing is left: no processes, mounts, network namespaces, nft tables, links, routes or cgroups");
-  if (!removeData) say(`the state is kept in ${dataDir} for the next \`./orlop up\``);
+  if (!removeData) say(`the state is kept in ${dataDir} for the next \`${program} up\``);
   return 0;
 }

@@ -8,6 +8,7 @@ import { loadKubeconfig, resolveContext } from "#client/kubeconfig.ts";
 import { systemClock } from "#lib/clock.ts";
 import { silentLog } from "#lib/log.ts";
 import { parseFlags, refuseArguments } from "../command.ts";
+import { program } from "../program.ts";
 import { defaultDataDir, runningCluster } from "../running.ts";
 
 export const flags = {
@@ -22,7 +23,7 @@ export async function run(args: readonly string[]): Promise<number> {
   const dataDir = path.resolve(values["data-dir"]);
   const running = await runningCluster(dataDir);
   if (!running) {
-    say(`no cluster runs with its data in ${dataDir}: \`./orlop up\` starts one`);
+    say(`no cluster runs with its data in ${dataDir}: \`${program} up\` starts one`);
     return 1;
   }
   const { url, pid, startedAt } = running;

@@ -7,6 +7,7 @@ import { makeDirectory } from "#lib/make-directory.ts";
 import { isRunning, startDaemon } from "#lib/processes.ts";
 import { addressRange, parseFlags, refuseArguments, UserError, wholeNumber } from "../command.ts";
 import { installPackages } from "../packages.ts";
+import { program } from "../program.ts";
 import { progressFile, readProgress } from "../progress.ts";
 import { defaultDataDir, runningCluster } from "../running.ts";
 import { explainStart } from "../start-faults.ts";
@@ -36,7 +37,7 @@ export async function run(args: readonly string[]): Promise<number> {
   refuseArguments("up", positionals, "--data-dir DIR --port N");
   if (process.getuid?.() !== 0) {
     throw new UserError(
-      "starting containers needs root: run `sudo ./orlop up`, or `./orlop server` for a control plane without containers",
+      `starting containers needs root: run \`sudo ${program} up\`, or \`${program} server\` for a control plane without containers`,
     );
   }
   const dataDir = path.resolve(values["data-dir"]);
@@ -54,7 +55,7 @@ export async function run(args: readonly string[]): Promise<number> {
   const running = await runningCluster(dataDir);
   if (running) {
     say(`orlop: already running: ${running.url} (process ${running.pid}, data in ${dataDir})`);
-    say("orlop: `./orlop status` shows it, `./orlop down` stops it");
+    say(`orlop: \`${program} status\` shows it, \`${program} down\` stops it`);
     return 0;
   }
   await checkKubeconfig(userKubeconfigPath(process.env));
@@ -76,9 +77,9 @@ async function startInBackground(args: readonly string[], dataDir: string): Prom
   say("");
   say("  kubectl get nodes");
   say(`  kubectl apply -f ${path.relative("", path.resolve(import.meta.dirname, "../../../examples/web.yaml"))}`);
-  say("  ./orlop trace deploy/web      where the time went, hop by hop");
-  say("  ./orlop why pod/NAME          why a pod is stuck");
-  say("  ./orlop down                  stop it, and leave nothing behind");
+  say(`  ${program} trace deploy/web      where the time went, hop by hop`);
+  say(`  ${program} why pod/NAME          why a pod is stuck`);
+  say(`  ${program} down                  stop it, and leave nothing behind`);
   return 0;
 }
 
