@@ -14,8 +14,8 @@ const nodePort = 30000 + (process.pid % 2700);
 const dataDir = makeTempDir();
 const home = makeTempDir();
 const kubeconfig = path.join(home, "config");
-process.env["KUBECONFIG"] = kubeconfig;
-process.env["HOME"] = home;
+process.env.KUBECONFIG = kubeconfig;
+process.env.HOME = home;
 const others = "apiVersion: v1\nkind: Config\n# mine\ncontexts:\n- {name: elsewhere, context: {cluster: c, user: u}}\n";
 
 interface PodFacts {
