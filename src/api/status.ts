@@ -1,3 +1,4 @@
+import { messageOf } from "#lib/message-of.ts";
 import { type FieldError } from "#schema/field-error.ts";
 import { groupResource, type Resource } from "./resource.ts";
 
@@ -129,8 +130,8 @@ export const serviceUnavailable = (message: string, options?: ErrorOptions): Sta
 export const internalError = (cause: unknown): StatusError =>
   new StatusError(
     "InternalError",
-    `Internal error occurred: ${cause instanceof Error ? cause.message : String(cause)}`,
-    { causes: [{ message: cause instanceof Error ? cause.message : String(cause) }] },
+    `Internal error occurred: ${messageOf(cause)}`,
+    { causes: [{ message: messageOf(cause) }] },
     { cause },
   );
 

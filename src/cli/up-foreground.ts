@@ -4,6 +4,7 @@ import { type ControlPlane, serviceAddress, startControlPlane, systemUser } from
 import { runNode } from "#cluster/node.ts";
 import { systemClock, timestamp } from "#lib/clock.ts";
 import { jsonLog } from "#lib/log.ts";
+import { messageOf } from "#lib/message-of.ts";
 import { ownPid } from "#lib/processes.ts";
 import { systemRandom } from "#lib/random.ts";
 import { isAbort, runTogether, shutdownSignal } from "#lib/tasks.ts";
@@ -29,7 +30,7 @@ export async function runInForeground(values: UpValues): Promise<number> {
     return await runCluster(values, progress);
   } catch (error) {
     const explained = explainStart(error, values);
-    progress(explained instanceof Error ? explained.message : String(explained), "failed");
+    progress(messageOf(explained), "failed");
     throw explained;
   }
 }

@@ -5,6 +5,7 @@ import { type Reason, StatusError, serviceUnavailable, statusErrorFrom } from "#
 import { backoffMs } from "#lib/backoff.ts";
 import { type Clock } from "#lib/clock.ts";
 import { type Log } from "#lib/log.ts";
+import { messageOf } from "#lib/message-of.ts";
 import { currentTrace, traceparent } from "#trace/trace.ts";
 import { type Client, type RawOptions, type WatchEvent } from "./client.ts";
 import { type ClientConfig } from "./client-config.ts";
@@ -204,7 +205,7 @@ function retryAfterMs({ method }: Draft, { status, headers }: WireResponse): num
 }
 
 function lost({ method, path }: Draft, cause: unknown): StatusError {
-  const why = cause instanceof Error ? cause.message : String(cause);
+  const why = messageOf(cause);
   return serviceUnavailable(`${method} ${path} got no answer from the server: ${why}`, { cause });
 }
 

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { type Readable } from "node:stream";
+import { messageOf } from "#lib/message-of.ts";
 
 export interface WireRequest {
   readonly method: string;
@@ -29,7 +30,7 @@ export class WireError extends Error {
   readonly kind: "connect" | "refused" | "lost";
 
   constructor(kind: "connect" | "refused" | "lost", cause: unknown) {
-    super(cause instanceof Error ? cause.message : String(cause), { cause });
+    super(messageOf(cause), { cause });
     this.kind = kind;
   }
 }

@@ -8,6 +8,7 @@ import { isNotFound } from "#api/status.ts";
 import { createEventRecorder, type EventRecorder, referenceTo } from "#client/events.ts";
 import { timestamp } from "#lib/clock.ts";
 import { equal } from "#lib/equal.ts";
+import { messageOf } from "#lib/message-of.ts";
 import { slowStart } from "#lib/slow-start.ts";
 import { type Change, type Informer } from "#runtime/informer.ts";
 import { type Again, type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
@@ -114,7 +115,7 @@ async function carryOut(
     } catch (error) {
       // Whatever is tried in this namespace will fail: there is nothing to tell and nothing to wait for.
       if (isNamespaceEnding(error)) return;
-      if (!signal.aborted) events.event(about, "Warning", "FailedCreate", `Error creating: ${textOf(error)}`);
+      if (!signal.aborted) events.event(about, "Warning", "FailedCreate", `Error creating: ${messageOf(error)}`);
       throw error;
     }
   };
@@ -125,7 +126,7 @@ async function carryOut(
       events.event(about, "Normal", "SuccessfulDelete", `Deleted pod: ${name}`);
     } catch (error) {
       if (isNotFound(error)) return;
-      if (!signal.aborted) events.event(about, "Warning", "FailedDelete", `Error deleting: ${textOf(error)}`);
+      if (!signal.aborted) events.event(about, "Warning", "FailedDelete", `Error deleting: ${messageOf(error)}`);
       throw error;
     }
   };
@@ -140,8 +141,6 @@ async function carryOut(
     return { error, reason: plan.create > 0 ? "FailedCreate" : "FailedDelete" };
   }
 }
-
-const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** The pod that a set makes: its template, owned by it. */
 export function podFor(rs: ReplicaSet): InputOf<Pod> {
@@ -203,7 +202,7 @@ function failureConditions(rs: ReplicaSet, failure: Failure | undefined, nowMs: 
   if (known) return conditions;
   const { reason, error } = failure;
   const lastTransitionTime = timestamp(nowMs);
-  const message = textOf(error);
+  const message = messageOf(error);
   return [...conditions, { type: "ReplicaFailure", status: "True", lastTransitionTime, reason, message }];
 }
 

@@ -1,6 +1,7 @@
 import type { LifecycleHandler } from "#api/core/probe.ts";
 import type { Clock } from "#lib/clock.ts";
-import { containerEvent, messageOf, type PodDeps } from "./pod-deps.ts";
+import { messageOf } from "#lib/message-of.ts";
+import { containerEvent, type PodDeps } from "./pod-deps.ts";
 import { podFullName } from "./pod-state.ts";
 import type { HttpCheck } from "./probes/network.ts";
 import { type CheckDeps, type CheckTarget, httpCheck } from "./probes/run-probe.ts";

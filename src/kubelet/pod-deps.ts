@@ -72,5 +72,3 @@ function fieldPathOf({ spec }: Pod, name: string): string {
   if (isIn(spec.initContainers)) return `spec.initContainers{${name}}`;
   return isIn(spec.ephemeralContainers) ? `spec.ephemeralContainers{${name}}` : `spec.containers{${name}}`;
 }
-
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

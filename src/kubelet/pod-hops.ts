@@ -1,6 +1,7 @@
 import type { Pod } from "#api/core/pod.ts";
+import { messageOf } from "#lib/message-of.ts";
 import { currentTrace, type Trace } from "#trace/trace.ts";
-import { messageOf, type PodDeps } from "./pod-deps.ts";
+import { type PodDeps } from "./pod-deps.ts";
 
 /** What there is to say of a step. */
 export type HopFacts = Readonly<Record<string, unknown>>;

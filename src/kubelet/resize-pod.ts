@@ -1,7 +1,8 @@
 import type { Pod } from "#api/core/pod.ts";
 import { quantityValue } from "#api/meta/quantity.ts";
+import { messageOf } from "#lib/message-of.ts";
 import type { ContainerResize } from "./plan-pod.ts";
-import { messageOf, type PodDeps } from "./pod-deps.ts";
+import { type PodDeps } from "./pod-deps.ts";
 import type { PodRecords } from "./pod-records.ts";
 import { type ContainerRecord, containerNamed } from "./pod-state.ts";
 import { type Allocation, resizeNeed } from "./resize.ts";

@@ -1,5 +1,6 @@
 import { Worker } from "node:worker_threads";
 import type { Document, DocumentOptions, ParseOptions, ScalarTag, SchemaOptions, Tags, YAMLMap } from "yaml";
+import { messageOf } from "./message-of.ts";
 
 /** A text that is not YAML, or YAML that JSON cannot say. */
 export class YamlError extends Error {
@@ -76,7 +77,7 @@ function guarded<T>(parse: () => T): T {
   } catch (error) {
     if (error instanceof YamlError) throw error;
     if (isTooDeep(error)) throw new YamlError("yaml: exceeded max depth", { cause: error });
-    throw new YamlError(`yaml: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    throw new YamlError(`yaml: ${messageOf(error)}`, { cause: error });
   }
 }
 

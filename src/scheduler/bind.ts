@@ -1,4 +1,5 @@
 import { type Pod } from "#api/core/pod.ts";
+import { messageOf } from "#lib/message-of.ts";
 import { type SchedulerPlugin } from "./framework.ts";
 
 interface Binding {
@@ -37,7 +38,7 @@ export async function bindPod(plugins: readonly SchedulerPlugin[], binding: Bind
     }
   } catch (error) {
     for (const plugin of plugins.toReversed()) plugin.unreserve?.(pod, node);
-    return new Error(`running ${at}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    return new Error(`running ${at}: ${messageOf(error)}`, { cause: error });
   }
   for (const plugin of plugins) plugin.postBind?.(pod, node);
   return undefined;

@@ -1,6 +1,7 @@
 import { type Answer } from "#api/exchange.ts";
 import { groupResource } from "#api/resource.ts";
 import { StatusError } from "#api/status.ts";
+import { messageOf } from "#lib/message-of.ts";
 import { type Facts, type HopName, type HopObject, type Steps } from "#trace/hop.ts";
 import { maxSteps } from "#trace/ids.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
@@ -97,7 +98,7 @@ async function recorded(recording: Recording, context: Context, next: Next): Pro
     record(recording, context, {
       status: error instanceof StatusError ? error.code : 500,
       object: objectOf(context.info, details),
-      message: error instanceof Error ? error.message : String(error),
+      message: messageOf(error),
       refusedAt: recording.steps.hops.at(-1),
     });
     throw error;

@@ -6,6 +6,7 @@ import { type Peer } from "#api/exchange.ts";
 import { renderKubeconfig } from "#client/render-kubeconfig.ts";
 import { type Clock } from "#lib/clock.ts";
 import { makeDirectory } from "#lib/make-directory.ts";
+import { messageOf } from "#lib/message-of.ts";
 import {
   type CertificateRequest,
   createAuthority,
@@ -241,6 +242,5 @@ async function writeWhole(path: string, text: string): Promise<void> {
   }
 }
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 const codeOf = (error: unknown): unknown =>
   typeof error === "object" && error !== null && "code" in error ? error.code : undefined;

@@ -1,6 +1,7 @@
 /** The thread that owns the file: waits for the disk so that nobody else has to. */
 import { type DatabaseSync, type StatementSync } from "node:sqlite";
 import { parentPort } from "node:worker_threads";
+import { messageOf } from "#lib/message-of.ts";
 import { RowReader } from "./row-codec.ts";
 import { codeOf, lastRowIn, numberFrom, openFile, pageBytes, resultCodes, SqliteError } from "./sqlite-file.ts";
 import { type Answer, type Request } from "./sqlite-protocol.ts";
@@ -123,7 +124,7 @@ parentPort?.on("message", (request: Request) => {
   try {
     answer = serve(request);
   } catch (error) {
-    answer = { type: "failed", code: codeOf(error), message: error instanceof Error ? error.message : String(error) };
+    answer = { type: "failed", code: codeOf(error), message: messageOf(error) };
   }
   parentPort?.postMessage(answer);
   if (request.type === "write" || request.type === "tend") writer?.checkpointIfDue();

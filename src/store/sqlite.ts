@@ -3,6 +3,7 @@ import { Worker } from "node:worker_threads";
 import { type Clock } from "#lib/clock.ts";
 import { type Log } from "#lib/log.ts";
 import { makeDirectory } from "#lib/make-directory.ts";
+import { messageOf } from "#lib/message-of.ts";
 import { readPidFile, removePidFile, writePidFile } from "#lib/pid-file.ts";
 import { EmbeddedStore, type Journal } from "./embedded.ts";
 import { History, type HistoryLimits, type Row } from "./history.ts";
@@ -92,8 +93,6 @@ function openError(cause: unknown, dataDir: string, pidFile: string): Error {
       return say(`cannot open ${file}: ${message}`);
   }
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 interface JournalDeps {
   readonly worker: Worker;

@@ -7,6 +7,7 @@ import { type InputOf } from "#api/resource.ts";
 import { isAlreadyExists, isNotFound } from "#api/status.ts";
 import { createEventRecorder, type EventRecorder, referenceTo } from "#client/events.ts";
 import { equal } from "#lib/equal.ts";
+import { messageOf } from "#lib/message-of.ts";
 import { type Change, type Informer } from "#runtime/informer.ts";
 import { type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
 import { claim } from "../claim.ts";
@@ -235,7 +236,7 @@ async function createSet(
     if (isAlreadyExists(error)) {
       return { newSet: await ownOrCollision(deps, { deployment, name, error }, signal), created: false };
     }
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     const message = `Failed to create new replica set "${name}": ${why}`;
     events.event(about, "Warning", "ReplicaSetCreateError", message);
     await noteFailure(deps, { deployment, message }, signal);

@@ -6,6 +6,7 @@ import { matchesLabels } from "#api/meta/label-selector.ts";
 import { isNotFound } from "#api/status.ts";
 import { createEventRecorder, referenceTo } from "#client/events.ts";
 import { equal } from "#lib/equal.ts";
+import { messageOf } from "#lib/message-of.ts";
 import { type Change, type Informer } from "#runtime/informer.ts";
 import { type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
 import { isNamespaceEnding } from "../namespace-ending.ts";
@@ -50,7 +51,7 @@ export function endpointSliceController(deps: ReconcilerDeps): Reconciler<Servic
         if (plan.homeless.length > 0) throw homelessError(service, plan.homeless);
       } catch (error) {
         if (signal.aborted) throw error;
-        const why = error instanceof Error ? error.message : String(error);
+        const why = messageOf(error);
         const message = `Error updating Endpoint Slices for Service ${namespace}/${name}: ${why}`;
         events.event(referenceTo(Service, service), "Warning", "FailedToUpdateEndpointSlices", message);
         throw error;

@@ -1,6 +1,7 @@
 import { GrpcClient, rpc } from "#lib/grpc/client.ts";
 import { field, message } from "#lib/grpc/message.ts";
 import { isGrpcError } from "#lib/grpc/status.ts";
+import { messageOf } from "#lib/message-of.ts";
 import type { CheckLimits, GrpcCheck, ProbeOutcome } from "./network.ts";
 import { joinHostPort } from "./tcp.ts";
 
@@ -29,7 +30,7 @@ export async function probeGrpc(
 }
 
 function explain(error: unknown, address: string, timeoutMs: number): string {
-  const text = error instanceof Error ? error.message : String(error);
+  const text = messageOf(error);
   const within = `${timeoutMs / 1000}s`;
   if (isGrpcError(error, "UNAVAILABLE")) {
     return `timeout: failed to connect service "${address}" within ${within}: context deadline exceeded`;

@@ -1,6 +1,7 @@
 import type { AnyContainer } from "#api/core/pod-containers.ts";
 import type { Probe } from "#api/core/probe.ts";
 import type { Clock } from "#lib/clock.ts";
+import { messageOf } from "#lib/message-of.ts";
 import type { ReadinessView } from "../container-status.ts";
 import type { ProbeResult, ProbeResults } from "../plan-pod.ts";
 import { firstVerdict, judge, type ProbeKind, type Verdict } from "./judge.ts";
@@ -127,9 +128,7 @@ export class PodProbes implements ProbeResults, ReadinessView {
 
   async #checkOnce(watched: Watched, series: Series, { atMs, early }: { atMs: number; early: number }): Promise<void> {
     const { kind, probe, stop } = series;
-    const outcome = await this.#deps
-      .check(watched.id, probe, stop.signal)
-      .catch((error: unknown) => String(textOf(error)));
+    const outcome = await this.#deps.check(watched.id, probe, stop.signal).catch(messageOf);
     if (stop.signal.aborted) return;
     const before = series.verdict;
     if (typeof outcome !== "string") {
@@ -160,8 +159,6 @@ export class PodProbes implements ProbeResults, ReadinessView {
     }
   }
 }
-
-const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** A container that is condemned, or has started, is not asked again. */
 const endsSeries = (kind: ProbeKind, result: ProbeResult): boolean =>

@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import { badRequest, StatusError } from "#api/status.ts";
 import type { Clock } from "#lib/clock.ts";
 import type { Log } from "#lib/log.ts";
+import { messageOf } from "#lib/message-of.ts";
 import type { KubeletHandle, PodRef } from "./handle.ts";
 
 /** What every route is given. */
@@ -61,6 +62,6 @@ export function refuse(response: ServerResponse, error: unknown, otherwise: numb
 }
 
 export function refusal(error: unknown, otherwise: number): { status: number; text: string } {
-  const text = error instanceof Error ? error.message : String(error);
+  const text = messageOf(error);
   return { status: error instanceof StatusError ? error.code : otherwise, text };
 }

@@ -1,5 +1,6 @@
 import { rm } from "node:fs/promises";
 import http2 from "node:http2";
+import { messageOf } from "../message-of.ts";
 import type { Message } from "./message.ts";
 import { codeNumber, GrpcError } from "./status.ts";
 
@@ -76,7 +77,7 @@ async function answer(stream: http2.ServerHttp2Stream, method: GrpcMethod | unde
     }
   } catch (error) {
     const code = error instanceof GrpcError ? error.code : "UNKNOWN";
-    const text = error instanceof Error ? error.message : String(error);
+    const text = messageOf(error);
     status = { "grpc-status": String(codeNumber(code)), "grpc-message": encodeURIComponent(text) };
   }
   if (!stream.destroyed) stream.end();

@@ -4,6 +4,7 @@ import { Pod } from "#api/core/pod.ts";
 import { type ApiObject } from "#api/resource.ts";
 import { notFound, type StatusError } from "#api/status.ts";
 import { equal } from "#lib/equal.ts";
+import { messageOf } from "#lib/message-of.ts";
 import { readRequestSubject } from "#lib/x509.ts";
 import { type Informer, type Informers } from "#runtime/informer.ts";
 import { type Authorizer } from "../authorize/authorizer.ts";
@@ -232,7 +233,7 @@ function restrictSigningRequests({ node, request: { operation, object }, deny }:
   try {
     commonName = readRequestSubject(Buffer.from(textIn(object, "request"), "base64").toString()).commonName;
   } catch (cause) {
-    throw deny(`unable to parse csr: ${cause instanceof Error ? cause.message : String(cause)}`);
+    throw deny(`unable to parse csr: ${messageOf(cause)}`);
   }
   if (commonName !== `system:node:${node}`) throw deny(`can only create a node CSR with CN=system:node:${node}`);
 }

@@ -1,5 +1,6 @@
 import { type ManagedFieldsEntry } from "#api/meta/object-meta.ts";
 import { equal } from "#lib/equal.ts";
+import { messageOf } from "#lib/message-of.ts";
 import { type FieldSet, readFieldSet, union } from "./field-set.ts";
 
 /** The managedFields of an object. Entries are values: shared, never changed. */
@@ -52,7 +53,7 @@ export function faultIn(entries: Entries): string | undefined {
     try {
       readFieldSet(fieldsV1);
     } catch (error) {
-      return `error decoding set: ${error instanceof Error ? error.message : String(error)}`;
+      return `error decoding set: ${messageOf(error)}`;
     }
   }
   return undefined;

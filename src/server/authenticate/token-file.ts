@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { type UserInfo } from "#api/exchange.ts";
+import { messageOf } from "#lib/message-of.ts";
 import { type TokenAuthenticator } from "./bearer.ts";
 
 /** Static tokens from a file of lines `token,user,uid,"group1,group2"`. */
@@ -8,7 +9,7 @@ export async function loadTokenFile(path: string): Promise<TokenAuthenticator> {
   try {
     text = await readFile(path, "utf8");
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = messageOf(cause);
     throw new TokenFileError(
       `cannot read the token file ${path} (${why}): check --token-auth-file and that this user may read it`,
       { cause },

@@ -4,6 +4,7 @@ import { checkServerIdentity } from "node:tls";
 import { Node } from "#api/core/node.ts";
 import { StatusError } from "#api/status.ts";
 import { LruMap } from "#lib/lru-map.ts";
+import { messageOf } from "#lib/message-of.ts";
 import { http, https } from "#lib/node-http.ts";
 import { dialUpgrade, type UpgradeResult } from "#lib/upgrade.ts";
 import { type Objects } from "../objects/objects.ts";
@@ -113,12 +114,6 @@ export async function dialNode(request: Omit<Outgoing, "body">): Promise<Upgrade
 
 export const unreachable = (cause: unknown): StatusError =>
   new StatusError("InternalError", `error dialing backend: ${messageOf(cause)}`, undefined, { cause });
-
-/** Connections to hosts with several addresses fail with several errors and no text. */
-export function messageOf(error: unknown): string {
-  if (error instanceof AggregateError) return error.errors.map(messageOf).join("; ");
-  return error instanceof Error ? error.message : String(error);
-}
 
 const maxErrorBytes = 50_000;
 
