@@ -1,6 +1,8 @@
 /** How long a bound pod takes to be ready and a deleted one to be gone, on a real node. Needs root. */
+
 import { parseArgs } from "node:util";
 import { Pod } from "#api/core/pod.ts";
+import { isReady } from "#api/core/pod-state.ts";
 import { jsonLog, silentLog } from "#lib/log.ts";
 import { busyboxImage, realNodeName, startRealNode } from "#testing/real-node.ts";
 
@@ -18,8 +20,6 @@ const spec = {
   terminationGracePeriodSeconds: 1,
   containers: [{ name: "main", image: busyboxImage, command: ["sh", "-c", script] }],
 };
-const isReady = ({ status }: Pod) =>
-  status.conditions?.some(({ type, status: s }) => type === "Ready" && s === "True") ?? false;
 const log = flags.verbose ? jsonLog((line) => process.stderr.write(line), "debug") : silentLog;
 const report = (name: string, times: readonly number[]) => {
   const sorted = times.toSorted((a, b) => a - b);

@@ -1,12 +1,13 @@
 /** The life of a Deployment, hop by hop: the walkthrough, executed on a simulated cluster. */
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Deployment } from "#api/apps/deployment.ts";
 import { ReplicaSet } from "#api/apps/replica-set.ts";
 import { Pod } from "#api/core/pod.ts";
+import { isReady } from "#api/core/pod-state.ts";
 import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
-import { isConditionTrue } from "#api/meta/condition.ts";
 import { runProxy } from "#proxy/proxy.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
 import { type Hop, hopNames, hopNumber } from "#trace/hop.ts";
@@ -23,8 +24,6 @@ const deployment = (replicas: number, image: string) => ({
   },
 });
 const service = { metadata: place, spec: { selector: labels, ports: [{ port: 80 }] } };
-const isReady = ({ status }: Pod): boolean => isConditionTrue(status.conditions, "Ready");
-
 /** Three nodes, and a proxy whose kernel only takes notes. */
 async function start(): Promise<{ cluster: TestCluster; rules: string[] }> {
   const rules: string[] = [];

@@ -1,10 +1,10 @@
 import { Pod } from "#api/core/pod.ts";
+import { isFinished } from "#api/core/pod-state.ts";
 import { type PodCondition } from "#api/core/pod-status.ts";
 import { findCondition, withCondition } from "#api/meta/condition.ts";
 import { isNotFound } from "#api/status.ts";
 import { timestamp } from "#lib/clock.ts";
 import { type ReconcilerDeps } from "#runtime/reconciler.ts";
-import { isFinished } from "./pod-state.ts";
 
 export interface Disruption {
   /** Written to the pod's condition DisruptionTarget, for those who must know why it went. */

@@ -1,11 +1,11 @@
 import { Namespace, type NamespaceCondition } from "#api/core/namespace.ts";
 import { Pod } from "#api/core/pod.ts";
+import { isFinished } from "#api/core/pod-state.ts";
 import { findCondition } from "#api/meta/condition.ts";
 import { apiVersionOf, type Resource } from "#api/resource.ts";
 import { isNotFound } from "#api/status.ts";
 import { timestamp } from "#lib/clock.ts";
 import { type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
-import { isFinished } from "./pod-state.ts";
 
 const finalizer = "kubernetes";
 

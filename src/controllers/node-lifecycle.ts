@@ -1,6 +1,7 @@
 import { Lease } from "#api/coordination/lease.ts";
 import { Node } from "#api/core/node.ts";
 import { Pod } from "#api/core/pod.ts";
+import { isReady } from "#api/core/pod-state.ts";
 import { findCondition, withCondition } from "#api/meta/condition.ts";
 import { isNotFound } from "#api/status.ts";
 import { createEventRecorder, type EventRecorder, referenceTo } from "#client/events.ts";
@@ -18,7 +19,6 @@ import {
   silentConditions,
   zoneOf,
 } from "./plan-node-health.ts";
-import { isReady } from "./pod-state.ts";
 
 const graceMs = 50_000;
 const startupGraceMs = 60_000;

@@ -1,5 +1,5 @@
 import { type Pod } from "#api/core/pod.ts";
-import { isActive, isReady, readySince } from "./pod-state.ts";
+import { isActive, isReady, readySince } from "#api/core/pod-state.ts";
 
 /** So many pods are made or deleted in one round. */
 const burst = 500;

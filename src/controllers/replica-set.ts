@@ -1,5 +1,6 @@
 import { ReplicaSet, type ReplicaSetStatus } from "#api/apps/replica-set.ts";
 import { Pod } from "#api/core/pod.ts";
+import { availableAt, isActive, isReady, isTerminating } from "#api/core/pod-state.ts";
 import { findCondition } from "#api/meta/condition.ts";
 import { matches, matchesLabels } from "#api/meta/label-selector.ts";
 import { controllerOf, ownerRefTo } from "#api/meta/owner.ts";
@@ -16,7 +17,6 @@ import { claim } from "./claim.ts";
 import { isNamespaceEnding } from "./namespace-ending.ts";
 import { Pace } from "./pace.ts";
 import { planReplicas, type ReplicaPlan } from "./plan-replicas.ts";
-import { availableAt, isActive, isReady, isTerminating } from "./pod-state.ts";
 
 /** Keeps as many pods as a ReplicaSet asks for. */
 export function replicaSetController(deps: ReconcilerDeps): Reconciler<ReplicaSet> {

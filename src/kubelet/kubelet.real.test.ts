@@ -5,6 +5,7 @@ import { after, before, suite, test } from "node:test";
 import { ConfigMap } from "#api/core/config-map.ts";
 import { Event } from "#api/core/event.ts";
 import { Pod } from "#api/core/pod.ts";
+import { isReady } from "#api/core/pod-state.ts";
 import { Secret } from "#api/core/secret.ts";
 import type { InputOf } from "#api/resource.ts";
 import { mountsUnder } from "#lib/mounts.ts";
@@ -20,8 +21,6 @@ const container = (script: string, more: object = {}) => ({
 });
 /** Ends at once when it is told to. */
 const waits = "trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done";
-const isReady = ({ status }: Pod) =>
-  status.conditions?.some((condition) => condition.type === "Ready" && condition.status === "True") ?? false;
 const statusOf = ({ status }: Pod, name = "main") =>
   [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])].find((one) => one.name === name);
 const isRunningAgain = (pod: Pod) =>

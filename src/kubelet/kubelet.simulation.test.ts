@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Pod } from "#api/core/pod.ts";
+import { isReady } from "#api/core/pod-state.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import { silentLog } from "#lib/log.ts";
 import { seededRandom } from "#lib/random.ts";
@@ -8,9 +9,6 @@ import { startCluster } from "#testing/start-cluster.ts";
 import { Kubelet } from "./kubelet.ts";
 import { simulatedMachine } from "./machine.ts";
 import { SimulatedRuntime } from "./runtime/simulated.ts";
-
-const isReady = ({ status }: Pod) =>
-  status.conditions?.some((condition) => condition.type === "Ready" && condition.status === "True") ?? false;
 
 for (const seed of [1, 2, 3]) {
   test(`pods come to run whatever fails on the way (seed ${seed})`, { timeout: 60_000 }, async () => {

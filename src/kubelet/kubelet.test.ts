@@ -5,6 +5,7 @@ import { ConfigMap } from "#api/core/config-map.ts";
 import { Event } from "#api/core/event.ts";
 import { Node } from "#api/core/node.ts";
 import { Pod } from "#api/core/pod.ts";
+import { isReady } from "#api/core/pod-state.ts";
 import type { InputOf } from "#api/resource.ts";
 import { silentLog } from "#lib/log.ts";
 import { seededRandom } from "#lib/random.ts";
@@ -78,9 +79,6 @@ const web = { containers: [container("web")] };
 const ok = { stdout: new Uint8Array(0), stderr: new Uint8Array(0), exitCode: 0 };
 const statusOf = ({ status }: Pod, name = "web") =>
   [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])].find((one) => one.name === name);
-const isReady = ({ status }: Pod) =>
-  status.conditions?.some((condition) => condition.type === "Ready" && condition.status === "True") ?? false;
-
 test("a pod is placed, runs, becomes ready and tells of it", async () => {
   await using node = await aNode();
 

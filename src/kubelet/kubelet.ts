@@ -1,5 +1,6 @@
 import type { Node, Taint } from "#api/core/node.ts";
 import { Pod } from "#api/core/pod.ts";
+import { isFinished } from "#api/core/pod-state.ts";
 import { Service } from "#api/core/service.ts";
 import type { Client } from "#client/client.ts";
 import { createEventRecorder } from "#client/events.ts";
@@ -253,11 +254,9 @@ export class Kubelet {
 
   #roomFor(uid: string): NodeRoom {
     const others = Array.from(this.#workers.values(), ({ pod }) => pod);
-    const isActive = ({ metadata, status }: Pod) =>
-      metadata.uid !== uid && status.phase !== "Succeeded" && status.phase !== "Failed";
     const { machine, extraResources } = this.#options;
     const allocatable = { ...machine.allocatable, ...extraResources?.().allocatable };
-    return { allocatable, others: others.filter(isActive) };
+    return { allocatable, others: others.filter((pod) => pod.metadata.uid !== uid && !isFinished(pod)) };
   }
 
   #runtimeChanged(id: string, type: string): void {

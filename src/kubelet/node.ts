@@ -1,4 +1,5 @@
 import { Node, type NodeStatus, type Taint } from "#api/core/node.ts";
+import { isConditionTrue } from "#api/meta/condition.ts";
 import { isAlreadyExists, isConflict, isNotFound } from "#api/status.ts";
 import type { Client } from "#client/client.ts";
 import type { EventRecorder } from "#client/events.ts";
@@ -49,7 +50,7 @@ export async function runNode(deps: NodeDeps, signal: AbortSignal): Promise<void
   let node = first;
   let reportedAt = deps.clock.now();
   while (!signal.aborted) {
-    const isReady = node.status.conditions?.some(({ type, status }) => type === "Ready" && status === "True");
+    const isReady = isConditionTrue(node.status.conditions, "Ready");
     await deps.clock.sleep(isReady ? deps.checkMs : unreadyCheckMs, signal);
     node = await insist(limits, "node not reported", async () => {
       const status = await observe(deps, node.status, signal);

@@ -1,5 +1,6 @@
 import type { Pod } from "#api/core/pod.ts";
 import type { AnyContainer } from "#api/core/pod-containers.ts";
+import { isFinished } from "#api/core/pod-state.ts";
 import type { Probe } from "#api/core/probe.ts";
 import { withDeadline } from "#lib/deadline.ts";
 import { equal } from "#lib/equal.ts";
@@ -206,7 +207,7 @@ export class PodWorker {
     this.#lookAround();
     if (this.#life === "running") {
       this.#checkDeadline();
-      if (isLeaving || this.#verdict || hasEnded(this.#pod)) this.#stop();
+      if (isLeaving || this.#verdict || isFinished(this.#pod)) this.#stop();
       else this.#carryOut(planPod({ ...this.state, pod: this.#pod, probes: this.#probes }));
     }
     if (this.#life === "stopping") {
@@ -505,8 +506,6 @@ const closeMs = 1000;
 const noVolumes: MountedVolumes = new Map();
 /** How often it is looked whether tokens must be renewed. */
 const tokenCheckMs = 60_000;
-
-const hasEnded = ({ status }: Pod): boolean => status.phase === "Succeeded" || status.phase === "Failed";
 
 /** Whether some volume shows labels or annotations of the pod itself. */
 const showsPod = ({ spec }: Pod): boolean =>

@@ -1,6 +1,7 @@
 import type { Container } from "#api/core/container.ts";
 import type { Pod } from "#api/core/pod.ts";
 import { isSidecar, podRequests } from "#api/core/pod-resources.ts";
+import { isFinalPhase } from "#api/core/pod-state.ts";
 import type { ContainerStatus, PodCondition, PodStatus } from "#api/core/pod-status.ts";
 import { mayRestart } from "#api/core/validate-pod-status.ts";
 import { timestamp } from "#lib/clock.ts";
@@ -67,14 +68,12 @@ function addressesOf({ pod, previous, sandbox, hostIps }: StatusInput): PodStatu
   };
 }
 
-const isTerminal = (phase: Phase | undefined): boolean => phase === "Succeeded" || phase === "Failed";
-
 /** A pod never leaves a phase in which it has ended. */
 function nextPhase(input: StatusInput, statuses: readonly ContainerStatus[]): Phase {
   const { pod, previous } = input;
   const phase = phaseOf(input, statuses);
-  if (isTerminal(phase)) return phase;
-  for (const before of [previous.phase, pod.status.phase]) if (before && isTerminal(before)) return before;
+  if (isFinalPhase(phase)) return phase;
+  for (const before of [previous.phase, pod.status.phase]) if (before && isFinalPhase(before)) return before;
   return phase;
 }
 

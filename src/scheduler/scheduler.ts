@@ -1,5 +1,6 @@
 import { Node } from "#api/core/node.ts";
 import { Pod } from "#api/core/pod.ts";
+import { isFinished } from "#api/core/pod-state.ts";
 import { isConflict, isNotFound } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
 import { type EventRecorder } from "#client/events.ts";
@@ -18,7 +19,7 @@ import { type Profile, type QueuedPod } from "./framework.ts";
 import { defaultProfile } from "./profiles.ts";
 import { SchedulingQueue } from "./queue.ts";
 import { reportNotScheduled } from "./report.ts";
-import { isFinished, Snapshot } from "./snapshot.ts";
+import { Snapshot } from "./snapshot.ts";
 import { Verdicts } from "./verdicts.ts";
 
 export interface SchedulerDeps {

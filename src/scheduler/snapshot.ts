@@ -2,6 +2,7 @@ import { type Container } from "#api/core/container.ts";
 import { type Node } from "#api/core/node.ts";
 import { type Pod } from "#api/core/pod.ts";
 import { isSidecar } from "#api/core/pod-resources.ts";
+import { isFinished } from "#api/core/pod-state.ts";
 import { quantityValue } from "#api/meta/quantity.ts";
 import {
   addResources,
@@ -202,8 +203,6 @@ export class Snapshot {
     return info;
   }
 }
-
-export const isFinished = ({ status }: Pod): boolean => status?.phase === "Succeeded" || status?.phase === "Failed";
 
 function addCount(counts: Map<string, number>, key: string, sign: 1 | -1): void {
   const left = (counts.get(key) ?? 0) + sign;

@@ -5,6 +5,7 @@ import { ConfigMap } from "#api/core/config-map.ts";
 import { Namespace } from "#api/core/namespace.ts";
 import { Node } from "#api/core/node.ts";
 import { Pod } from "#api/core/pod.ts";
+import { isReady } from "#api/core/pod-state.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import { isConditionTrue } from "#api/meta/condition.ts";
 import { isForbidden } from "#api/status.ts";
@@ -68,8 +69,6 @@ const web = (replicas: number) => ({
     template: { metadata: { labels }, spec: { containers: [{ name: "web", image: "web:1" }] } },
   },
 });
-const isReady = ({ status }: Pod): boolean => isConditionTrue(status.conditions, "Ready");
-
 test("startCluster() with nodes runs pods until they are ready, and ends them", async () => {
   await using cluster = await startCluster({ nodes: 3 });
 

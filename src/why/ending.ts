@@ -1,4 +1,5 @@
 import { type Namespace } from "#api/core/namespace.ts";
+import { isFinished } from "#api/core/pod-state.ts";
 import { humanDuration } from "#api/meta/age.ts";
 import { type ApiObject } from "#api/resource.ts";
 import { counted, type Explanation, listed } from "./explanation.ts";
@@ -14,8 +15,7 @@ export function explainEndingPod(facts: PodFacts): Explanation | undefined {
   if (goneByMs === undefined) return undefined;
   const state = "Terminating";
   const asked = `deletion was asked for ${ago(goneByMs - deletionGracePeriodSeconds * 1000, nowMs)}, with ${deletionGracePeriodSeconds}s to end`;
-  const hasEnded = pod.status.phase === "Succeeded" || pod.status.phase === "Failed";
-  if (finalizers.length > 0 && (hasEnded || nowMs >= goneByMs)) return heldBy(`Pod ${podName(pod)}`, pod, asked);
+  if (finalizers.length > 0 && (isFinished(pod) || nowMs >= goneByMs)) return heldBy(`Pod ${podName(pod)}`, pod, asked);
   if (pod.spec.nodeName && (!node || isSilent(facts))) {
     return {
       hop: undefined,

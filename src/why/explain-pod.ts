@@ -1,3 +1,4 @@
+import { isReady } from "#api/core/pod-state.ts";
 import { explainCrashes } from "./crashes.ts";
 import { explainEndingPod } from "./ending.ts";
 import { counted, type Explain, type Explanation, firstOf } from "./explanation.ts";
@@ -7,7 +8,7 @@ import { explainImages } from "./images.ts";
 import { explainLostNode } from "./lost-node.ts";
 import { explainNotReady } from "./not-ready.ts";
 import { explainCreating, explainStartErrors } from "./not-started.ts";
-import { isReady, podName } from "./pod-parts.ts";
+import { podName } from "./pod-parts.ts";
 import { explainNoTraffic } from "./traffic.ts";
 import { explainUnplaced } from "./unplaced.ts";
 

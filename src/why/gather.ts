@@ -4,6 +4,7 @@ import { Lease } from "#api/coordination/lease.ts";
 import { Event } from "#api/core/event.ts";
 import { Node } from "#api/core/node.ts";
 import { Pod } from "#api/core/pod.ts";
+import { isReady } from "#api/core/pod-state.ts";
 import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { matches, matchesLabels } from "#api/meta/label-selector.ts";
@@ -21,7 +22,7 @@ import {
   type ServiceFacts,
   type WorkloadFacts,
 } from "./facts.ts";
-import { isReady, partsOf } from "./pod-parts.ts";
+import { partsOf } from "./pod-parts.ts";
 import { missingReferences } from "./references.ts";
 import { roomsOf } from "./rooms.ts";
 import { msOf } from "./times.ts";

@@ -1,7 +1,8 @@
+import { isReady } from "#api/core/pod-state.ts";
 import { type Probe } from "#api/core/probe.ts";
 import { type Explanation } from "./explanation.ts";
 import { type PodFacts } from "./facts.ts";
-import { isAbout, isReady, lastEvent, type PodPart, partName, partsOf, podName, tellEvent } from "./pod-parts.ts";
+import { isAbout, lastEvent, type PodPart, partName, partsOf, podName, tellEvent } from "./pod-parts.ts";
 import { lasting, msOf } from "./times.ts";
 
 /** Everything runs and yet the pod is not ready: hop 12. */

@@ -54,6 +54,3 @@ export function tellEvent({ reason, message, count, lastMs }: SeenEvent, nowMs: 
   const times = count > 1 ? `, ${count} times` : "";
   return `event ${reason} ${ago(lastMs, nowMs)}${times}: ${message}`;
 }
-
-export const isReady = ({ status }: Pod): boolean =>
-  status.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True") ?? false;

@@ -1,6 +1,7 @@
 import { Node } from "#api/core/node.ts";
 import { Pod } from "#api/core/pod.ts";
 import { podRequests } from "#api/core/pod-resources.ts";
+import { isFinished } from "#api/core/pod-state.ts";
 import { addQuantities, subtractQuantities } from "#api/meta/quantity.ts";
 import { type Client } from "#client/client.ts";
 import { type NodeRoom } from "./facts.ts";
@@ -16,8 +17,9 @@ export async function roomsOf(client: Client): Promise<NodeRoom[]> {
 
 export function planRooms(nodes: readonly Node[], pods: readonly Pod[]): NodeRoom[] {
   const used = new Map<string, Record<string, string>>();
-  for (const { spec, status } of pods) {
-    if (!spec.nodeName || status.phase === "Succeeded" || status.phase === "Failed") continue;
+  for (const pod of pods) {
+    const { spec } = pod;
+    if (!spec.nodeName || isFinished(pod)) continue;
     const sums = used.get(spec.nodeName) ?? {};
     for (const [name, amount] of Object.entries({ ...podRequests(spec), pods: "1" })) {
       sums[name] = addQuantities(sums[name] ?? "0", amount);

@@ -4,6 +4,7 @@ import { isConditionTrue } from "../meta/condition.ts";
 import { type Column } from "../resource.ts";
 import { type PodObject } from "./pod-fields.ts";
 import { isSidecar } from "./pod-resources.ts";
+import { isFinished } from "./pod-state.ts";
 import { type ContainerStateTerminated, type ContainerStatus, type PodStatus } from "./pod-status.ts";
 
 /** A pod in a line of `kubectl get pods`. */
@@ -45,7 +46,7 @@ function reasonOf({ phase, reason, conditions = [] }: PodStatus): string {
 function endingOf({ metadata, status }: PodObject): string | undefined {
   if (metadata.deletionTimestamp === undefined) return undefined;
   if (status.reason === "NodeLost") return "Unknown";
-  return status.phase === "Succeeded" || status.phase === "Failed" ? undefined : "Terminating";
+  return isFinished({ status }) ? undefined : "Terminating";
 }
 
 interface InitSummary {

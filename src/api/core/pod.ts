@@ -11,6 +11,7 @@ import {
   preparePodUpdate,
   prepareResize,
 } from "./pod-prepare.ts";
+import { isFinished } from "./pod-state.ts";
 import { podWarnings } from "./pod-warnings.ts";
 import { validatePod, validatePodCreate } from "./validate-pod.ts";
 import { validatePodResize } from "./validate-pod-resize.ts";
@@ -80,7 +81,7 @@ export const Pod = defineResource({
 
   /** A pod that never reached a node, or whose containers are done, has nothing left to end. */
   gracePeriodSeconds({ spec, status }, asked) {
-    if (!spec.nodeName || status.phase === "Failed" || status.phase === "Succeeded") return 0;
+    if (!spec.nodeName || isFinished({ status })) return 0;
     const seconds = asked ?? spec.terminationGracePeriodSeconds;
     return seconds < 0 ? 1 : seconds;
   },

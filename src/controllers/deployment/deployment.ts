@@ -1,6 +1,7 @@
 import { Deployment, type DeploymentStatus } from "#api/apps/deployment.ts";
 import { ReplicaSet } from "#api/apps/replica-set.ts";
 import { Pod } from "#api/core/pod.ts";
+import { isFinished } from "#api/core/pod-state.ts";
 import { isEmptySelector, matches } from "#api/meta/label-selector.ts";
 import { controllerOf, isControlledBy, ownerRefTo } from "#api/meta/owner.ts";
 import { type InputOf } from "#api/resource.ts";
@@ -12,7 +13,6 @@ import { type Change, type Informer } from "#runtime/informer.ts";
 import { type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
 import { claim } from "../claim.ts";
 import { isNamespaceEnding } from "../namespace-ending.ts";
-import { isFinished } from "../pod-state.ts";
 import { hasProgressDeadline } from "./limits.ts";
 import { byAge, planRollout, type RolloutPlan, type Scaling, type Situation } from "./plan-rollout.ts";
 import { hashLabel, podTemplateHash, sameTemplate } from "./pod-template-hash.ts";

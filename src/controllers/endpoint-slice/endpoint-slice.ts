@@ -1,5 +1,6 @@
 import { Node } from "#api/core/node.ts";
 import { Pod } from "#api/core/pod.ts";
+import { isFinished, isReady } from "#api/core/pod-state.ts";
 import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { matchesLabels } from "#api/meta/label-selector.ts";
@@ -11,7 +12,6 @@ import { type Change, type Informer } from "#runtime/informer.ts";
 import { type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
 import { isNamespaceEnding } from "../namespace-ending.ts";
 import { Pace } from "../pace.ts";
-import { isFinished, isReady } from "../pod-state.ts";
 import { addressTypesOf, endpointsOf } from "./endpoints-of.ts";
 import { managedByKey, manager, planSlices, type SlicePlan, serviceNameKey } from "./plan-slices.ts";
 import { TriggerTimes } from "./trigger-times.ts";

@@ -1,8 +1,8 @@
 import { type Node } from "#api/core/node.ts";
 import { type Pod } from "#api/core/pod.ts";
+import { isFinished, isReady } from "#api/core/pod-state.ts";
 import { type Service, type ServicePort } from "#api/core/service.ts";
 import { type Endpoint, type EndpointPort } from "#api/discovery/endpoint-slice.ts";
-import { isFinished, isReady } from "../pod-state.ts";
 
 export type AddressType = "IPv4" | "IPv6";
 
