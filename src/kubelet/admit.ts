@@ -1,3 +1,4 @@
+import { hostPorts, isPortTaken } from "#api/core/host-ports.ts";
 import type { Pod } from "#api/core/pod.ts";
 import { podRequests } from "#api/core/pod-resources.ts";
 import { isExtendedResource } from "#api/core/resource-list.ts";
@@ -58,24 +59,9 @@ const isSafeSysctl = (name: string): boolean => safeSysctls.has(name.replaceAll(
 function hasPortConflict(pod: Pod, others: readonly Pod[]): boolean {
   const wanted = hostPorts(pod);
   if (wanted.length === 0) return false;
-  const taken = others.flatMap(hostPorts);
-  const any = (ip: string) => ip === "" || ip === "0.0.0.0" || ip === "::";
-  return wanted.some((own) =>
-    taken.some(
-      (other) =>
-        own.port === other.port &&
-        own.protocol === other.protocol &&
-        (own.ip === other.ip || any(own.ip) || any(other.ip)),
-    ),
-  );
+  const taken = new Set(others.flatMap(hostPorts));
+  return wanted.some((port) => isPortTaken(port, taken));
 }
-
-const hostPorts = ({ spec }: Pod) =>
-  [...spec.containers, ...(spec.initContainers ?? [])].flatMap(({ ports = [] }) =>
-    ports.flatMap(({ hostPort, protocol, hostIP = "" }) =>
-      hostPort ? [{ port: hostPort, protocol, ip: hostIP }] : [],
-    ),
-  );
 
 const measure = (name: string) => (name === "cpu" ? quantityMilliValue : quantityValue);
 

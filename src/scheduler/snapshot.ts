@@ -1,7 +1,6 @@
-import { type Container } from "#api/core/container.ts";
+import { hostPorts } from "#api/core/host-ports.ts";
 import { type Node } from "#api/core/node.ts";
 import { type Pod } from "#api/core/pod.ts";
-import { isSidecar } from "#api/core/pod-resources.ts";
 import { isFinished } from "#api/core/pod-state.ts";
 import { quantityValue } from "#api/meta/quantity.ts";
 import {
@@ -208,24 +207,6 @@ function addCount(counts: Map<string, number>, key: string, sign: 1 | -1): void 
   const left = (counts.get(key) ?? 0) + sign;
   if (left > 0) counts.set(key, left);
   else counts.delete(key);
-}
-
-/** `TCP 0.0.0.0 80` for every host port that the pod takes for as long as it runs. */
-export function hostPorts({ spec }: Pod): readonly string[] {
-  let ports = noPorts;
-  for (const container of spec.containers) ports = withPortsOf(container, ports);
-  for (const container of spec.initContainers ?? []) if (isSidecar(container)) ports = withPortsOf(container, ports);
-  return ports;
-}
-
-const noPorts: readonly string[] = [];
-
-function withPortsOf({ ports = [] }: Container, before: readonly string[]): readonly string[] {
-  let all = before;
-  for (const { hostPort, hostIP, protocol } of ports) {
-    if (hostPort) all = [...all, `${protocol ?? "TCP"} ${hostIP || "0.0.0.0"} ${hostPort}`];
-  }
-  return all;
 }
 
 function imagesOf(node: Node): ReadonlyMap<string, number> {
