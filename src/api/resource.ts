@@ -206,6 +206,9 @@ export type InputOf<T> = T extends (infer I)[]
 export const apiVersionOf = (resource: Pick<Resource, "group" | "version">): string =>
   resource.group ? `${resource.group}/${resource.version}` : resource.version;
 
+/** The group in `apps/v1`; the core group, whose name is empty, in `v1`. */
+export const groupOf = (apiVersion: string): string => apiVersion.slice(0, Math.max(0, apiVersion.indexOf("/")));
+
 /** `deployments.apps`, `pods`: how messages name a resource. */
 export const groupResource = (resource: Pick<Resource, "group">, name: string): string =>
   resource.group ? `${name}.${resource.group}` : name;

@@ -1,5 +1,5 @@
 import { controllerOf } from "#api/meta/owner.ts";
-import { type ApiObject, groupResource, type Resource } from "#api/resource.ts";
+import { type ApiObject, groupOf, groupResource, type Resource } from "#api/resource.ts";
 import { isConflict } from "#api/status.ts";
 import { outOfTime, withDeadline } from "#lib/deadline.ts";
 import { isAbort, runTogether } from "#lib/tasks.ts";
@@ -105,8 +105,6 @@ function ownersOf(change: Change<ApiObject>, owner: Resource): Set<string> {
   }
   return keys;
 }
-
-const groupOf = (apiVersion: string): string => (apiVersion.includes("/") ? (apiVersion.split("/")[0] ?? "") : "");
 
 async function resync<T extends ApiObject>(
   { reconciles, scope, resyncMs }: Reconciler<T>,

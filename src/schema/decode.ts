@@ -1,6 +1,6 @@
 import { DecodeError, jsonKind, Mismatch, maxDepth, maxRecursion } from "./decode-error.ts";
 import { explainFault } from "./decode-faults.ts";
-import { readScalar, type ScalarSchema } from "./scalars.ts";
+import { readScalar, zeroScalars } from "./scalars.ts";
 import { type Either, type Field, type ObjectSchema, resolve, type Schema } from "./schema.ts";
 
 export interface DecodeOptions {
@@ -233,21 +233,6 @@ function fillOf(field: Field): CompiledField["fill"] {
   return (state) => (state.defaults ? decodeValue(value, { ...state }) : undefined);
 }
 
-const zeros: Readonly<Record<ScalarSchema["type"], unknown>> = {
-  string: "",
-  bytes: "",
-  boolean: false,
-  int32: 0,
-  int64: 0,
-  double: 0,
-  intOrString: 0,
-  quantity: "0",
-  duration: "0s",
-  // Go writes a zero time as null, which is absent here.
-  time: undefined,
-  microTime: undefined,
-};
-
 /** What Go has where JSON has nothing. */
 function zeroOf(schema: Schema, state: State): unknown {
   const { type } = schema;
@@ -257,7 +242,7 @@ function zeroOf(schema: Schema, state: State): unknown {
   if (type === "lazy") return zeroOf(schema.get(), state);
   // The keys and unknown fields of a made-up value are not the client's.
   if (type === "object") return decoderOf(schema)({}, state);
-  return zeros[type];
+  return zeroScalars[type];
 }
 
 const isAbsent = (value: unknown): value is null | undefined => value === null || value === undefined;

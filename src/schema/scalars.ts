@@ -1,3 +1,4 @@
+import { messageOf } from "#lib/message-of.ts";
 import { DecodeError, jsonKind, Mismatch } from "./decode-error.ts";
 import { formatDuration, parseDuration } from "./duration.ts";
 import { canonicalQuantity } from "./quantity.ts";
@@ -23,6 +24,22 @@ export const readScalar: Readonly<Record<ScalarSchema["type"], (raw: unknown) =>
   quantity: readQuantity,
   intOrString: (raw) =>
     typeof raw === "string" || (typeof raw === "number" && (raw | 0) === raw) ? raw : badInteger(raw, "int32"),
+};
+
+/** What Go has where JSON has nothing. */
+export const zeroScalars: Readonly<Record<ScalarSchema["type"], unknown>> = {
+  string: "",
+  bytes: "",
+  boolean: false,
+  int32: 0,
+  int64: 0,
+  double: 0,
+  intOrString: 0,
+  quantity: "0",
+  duration: "0s",
+  // Go writes a zero time as null, which is absent here.
+  time: undefined,
+  microTime: undefined,
 };
 
 const mismatch = (raw: unknown, wanted: string): never => {
@@ -53,7 +70,7 @@ function readQuantity(raw: unknown): string {
   try {
     return canonicalQuantity(text);
   } catch (error) {
-    throw new DecodeError((error as Error).message, { cause: error });
+    throw new DecodeError(messageOf(error), { cause: error });
   }
 }
 
@@ -62,7 +79,7 @@ function readDuration(raw: unknown): string {
   try {
     return formatDuration(parseDuration(raw));
   } catch (error) {
-    throw new DecodeError((error as Error).message, { cause: error });
+    throw new DecodeError(messageOf(error), { cause: error });
   }
 }
 

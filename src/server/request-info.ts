@@ -1,17 +1,8 @@
 import { badRequest } from "#api/status.ts";
+import { verbOfMethod } from "#api/verb.ts";
 import { type RequestInfo } from "./pipeline.ts";
 
-const verbs: Readonly<Record<string, string>> = {
-  POST: "create",
-  GET: "get",
-  HEAD: "get",
-  PUT: "update",
-  PATCH: "patch",
-  DELETE: "delete",
-};
-
-const plainVerb = (method: string): string =>
-  (Object.hasOwn(verbs, method) ? verbs[method] : undefined) ?? method.toLowerCase();
+const plainVerb = (method: string): string => verbOfMethod(method) ?? method.toLowerCase();
 
 /**
  * What a method and a path ask for.

@@ -1,5 +1,5 @@
 import { type OwnerReference } from "#api/meta/object-meta.ts";
-import { type ApiObject, type Resource } from "#api/resource.ts";
+import { type ApiObject, groupOf, type Resource } from "#api/resource.ts";
 import { equal } from "#lib/equal.ts";
 import { type Change, type Informer, type Informers } from "#runtime/informer.ts";
 
@@ -148,8 +148,6 @@ export class OwnerGraph {
 const none: readonly OwnerReference[] = [];
 
 const kindOf = ({ group, kind }: Resource): string => `${group}/${kind}`;
-const groupOf = (apiVersion: string): string => (apiVersion.includes("/") ? (apiVersion.split("/")[0] ?? "") : "");
-
 export const keyOf = ({ resource, namespace, name }: Place): string =>
   `${resource.group}/${resource.plural}/${namespace}/${name}`;
 

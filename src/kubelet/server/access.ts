@@ -3,6 +3,7 @@ import { TLSSocket } from "node:tls";
 import { TokenReview } from "#api/authentication/token-review.ts";
 import { SubjectAccessReview } from "#api/authorization/subject-access-review.ts";
 import { StatusError, unauthorized } from "#api/status.ts";
+import { verbOfMethod } from "#api/verb.ts";
 import type { Client } from "#client/client.ts";
 import type { Clock } from "#lib/clock.ts";
 import { readSubject } from "#lib/x509.ts";
@@ -64,14 +65,6 @@ async function review(client: Client, token: string, attributes: Attributes): Pr
   );
 }
 
-const verbs: Readonly<Record<string, string>> = {
-  POST: "create",
-  GET: "get",
-  HEAD: "get",
-  PUT: "update",
-  PATCH: "patch",
-  DELETE: "delete",
-};
 const subresources: Readonly<Record<string, string>> = {
   stats: "stats",
   metrics: "metrics",
@@ -82,7 +75,7 @@ const subresources: Readonly<Record<string, string>> = {
 
 /** Upstream's way of asking whether somebody may use a node's server. */
 const attributesOf = (method: string, route: string) => ({
-  verb: verbs[method] ?? "get",
+  verb: verbOfMethod(method) ?? "get",
   resource: "nodes",
   subresource: subresources[route] ?? "proxy",
 });

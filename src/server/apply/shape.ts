@@ -1,3 +1,4 @@
+import { zeroScalars } from "#schema/scalars.ts";
 import { type Field, type ObjectSchema, resolve, type Schema } from "#schema/schema.ts";
 import { fieldElement, keyElement, type PathElement, valueElement } from "./path-element.ts";
 
@@ -191,15 +192,7 @@ function compileFields(schema: ObjectSchema, { skip, only }: Filter): FieldShape
 }
 
 const zeros: Readonly<Record<string, unknown>> = {
-  string: "",
-  bytes: "",
-  boolean: false,
-  int32: 0,
-  int64: 0,
-  double: 0,
-  intOrString: 0,
-  quantity: "0",
-  duration: "0s",
+  ...zeroScalars,
   time: null,
   microTime: null,
   list: Object.freeze([]),
