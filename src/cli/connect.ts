@@ -1,6 +1,6 @@
 import { type Client } from "#client/client.ts";
 import { httpClient } from "#client/http.ts";
-import { loadKubeconfig, resolveContext } from "#client/kubeconfig.ts";
+import { inClusterConfig, loadKubeconfig, type ResolvedKubeconfig, resolveContext } from "#client/kubeconfig.ts";
 import { systemClock } from "#lib/clock.ts";
 import { jsonLog } from "#lib/log.ts";
 
@@ -24,10 +24,17 @@ export interface Connection extends AsyncDisposable {
 
 /** The cluster that kubectl would use, as the same user. */
 export async function connect(values: ConnectValues): Promise<Connection> {
-  const { kubeconfig: path, context, namespace } = values;
-  const file = await loadKubeconfig({ env: process.env, ...(path ? { path } : {}) });
-  const resolved = await resolveContext(file, { ...(context ? { context } : {}), ...(namespace ? { namespace } : {}) });
+  const resolved = await findCluster(values);
   const log = jsonLog((line) => process.stderr.write(line), "warn");
   const client = httpClient(resolved.config, { clock: systemClock, log, env: process.env });
   return { client, namespace: resolved.namespace, [Symbol.asyncDispose]: () => client[Symbol.asyncDispose]() };
+}
+
+/** Without a kubeconfig, a pod asks the cluster that it is in. */
+async function findCluster({ kubeconfig: path, context, namespace }: ConnectValues): Promise<ResolvedKubeconfig> {
+  const overrides = { ...(context ? { context } : {}), ...(namespace ? { namespace } : {}) };
+  const file = await loadKubeconfig({ env: process.env, ...(path ? { path } : {}) });
+  const isEmpty = file.clusters.size === 0 && file.contexts.size === 0;
+  const own = isEmpty && !path && !context ? await inClusterConfig(process.env) : undefined;
+  return own ? { ...own, ...overrides } : await resolveContext(file, overrides);
 }

@@ -3,7 +3,7 @@ import { mkdtempDisposable, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { loadKubeconfig, resolveContext } from "./kubeconfig.ts";
+import { inClusterConfig, loadKubeconfig, resolveContext } from "./kubeconfig.ts";
 import { parseKubeconfig } from "./kubeconfig-file.ts";
 
 const folder = () => mkdtempDisposable(join(tmpdir(), "kubeconfig-"));
@@ -105,4 +105,21 @@ test("a context that names what is not there says so", async () => {
   await assert.rejects(resolveContext(kubeconfig), /no current-context is set/);
   await assert.rejects(resolveContext(kubeconfig, { context: "b" }), /context "b" does not exist/);
   await assert.rejects(resolveContext(kubeconfig, { context: "a" }), /cluster "x" of context "a" does not exist/);
+});
+
+test("inClusterConfig() is what a pod finds in its files, and nothing elsewhere", async () => {
+  await using dir = await folder();
+  const env = { KUBERNETES_SERVICE_HOST: "fd00::1", KUBERNETES_SERVICE_PORT: "443" };
+  const outside = await inClusterConfig(env, dir.path);
+  await writeFile(join(dir.path, "token"), "secret");
+  await writeFile(join(dir.path, "ca.crt"), "CA");
+  await writeFile(join(dir.path, "namespace"), "shop\n");
+
+  assert.equal(outside, undefined);
+  assert.equal(await inClusterConfig({}, dir.path), undefined);
+  assert.deepEqual(await inClusterConfig(env, dir.path), {
+    config: { server: "https://[fd00::1]:443", tls: { ca: "CA" }, auth: { tokenFile: join(dir.path, "token") } },
+    namespace: "shop",
+    context: "",
+  });
 });

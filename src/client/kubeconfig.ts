@@ -160,18 +160,18 @@ function execOf(exec: ExecConfig, path: string): ExecConfig {
   return exec.command.includes("/") ? { ...exec, command: resolve(dirname(path), exec.command) } : exec;
 }
 
-const serviceAccountPath = "/var/run/secrets/kubernetes.io/serviceaccount";
+const serviceAccountDir = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /** The configuration that every pod has; undefined outside of one. */
 export async function inClusterConfig(
-  env: Readonly<Record<string, string | undefined>>,
+  { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port }: Readonly<Record<string, string | undefined>>,
+  dir = serviceAccountDir,
 ): Promise<ResolvedKubeconfig | undefined> {
-  const host = env.KUBERNETES_SERVICE_HOST;
-  const port = env.KUBERNETES_SERVICE_PORT;
-  if (!host || !port) return undefined;
-  const ca = await readIfThere(`${serviceAccountPath}/ca.crt`, false);
-  const namespace = await readIfThere(`${serviceAccountPath}/namespace`, false);
+  const token = await readIfThere(`${dir}/token`, false);
+  if (!host || !port || !token) return undefined;
+  const ca = await readIfThere(`${dir}/ca.crt`, false);
+  const namespace = await readIfThere(`${dir}/namespace`, false);
   const server = `https://${host.includes(":") ? `[${host}]` : host}:${port}`;
-  const auth = { tokenFile: `${serviceAccountPath}/token` };
+  const auth = { tokenFile: `${dir}/token` };
   return { config: { server, tls: ca ? { ca } : {}, auth }, namespace: namespace?.trim() || "default", context: "" };
 }
