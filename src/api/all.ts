@@ -1,13 +1,11 @@
 import { Deployment } from "./apps/deployment.ts";
 import { ReplicaSet } from "./apps/replica-set.ts";
 import { SelfSubjectReview } from "./authentication/self-subject-review.ts";
-import { TokenRequest } from "./authentication/token-request.ts";
 import { TokenReview } from "./authentication/token-review.ts";
 import { LocalSubjectAccessReview } from "./authorization/local-subject-access-review.ts";
 import { SelfSubjectAccessReview } from "./authorization/self-subject-access-review.ts";
 import { SelfSubjectRulesReview } from "./authorization/self-subject-rules-review.ts";
 import { SubjectAccessReview } from "./authorization/subject-access-review.ts";
-import { Scale } from "./autoscaling/scale.ts";
 import { Lease } from "./coordination/lease.ts";
 import { Binding } from "./core/binding.ts";
 import { ConfigMap } from "./core/config-map.ts";
@@ -20,7 +18,6 @@ import { Service } from "./core/service.ts";
 import { ServiceAccount } from "./core/service-account.ts";
 import { EndpointSlice } from "./discovery/endpoint-slice.ts";
 import { eventsV1 } from "./events/event.ts";
-import { Eviction } from "./policy/eviction.ts";
 import { ClusterRole } from "./rbac/cluster-role.ts";
 import { ClusterRoleBinding } from "./rbac/cluster-role-binding.ts";
 import { Role } from "./rbac/role.ts";
@@ -59,6 +56,3 @@ export const allResources: readonly Resource[] = [
   Role,
   RoleBinding,
 ];
-
-/** Kinds that only travel through subresources of others. */
-export const subresourceKinds: readonly Resource[] = [Eviction, Scale, TokenRequest];

@@ -8,13 +8,13 @@ import { duplicateKeys, parseJson } from "#schema/json.ts";
 import { encodeProtobuf } from "#schema/protobuf.ts";
 import { decodeProtobuf } from "#schema/protobuf-decode.ts";
 import { arbitrary, Random } from "#testing/arbitrary.ts";
-import { allResources, subresourceKinds } from "./all.ts";
+import { everyKind } from "#testing/every-kind.ts";
 import { type Resource } from "./resource.ts";
 
 const rounds = 20;
 const nameOf = ({ group, version, kind }: Resource): string => `${group || "core"}/${version} ${kind}`;
 
-for (const resource of [...allResources, ...subresourceKinds]) {
+for (const resource of everyKind) {
   const { schema } = resource;
   const plain = (raw: unknown) => decode(schema, raw, { defaults: false });
 

@@ -67,8 +67,3 @@ async function ensureDnsSlice(client: Client, { address, port, nodeName }: DnsPl
     }),
   });
 }
-
-/** Takes this node's server out of the service again. */
-export async function removeDnsEndpoint(client: Client, nodeName: string): Promise<void> {
-  await client.delete(EndpointSlice, { namespace, name: `${name}-${nodeName}` });
-}

@@ -66,9 +66,6 @@ export interface KubeletOptions {
   stats?(signal?: AbortSignal): Promise<NodeStats>;
 }
 
-export const runKubelet = (options: KubeletOptions, signal: AbortSignal): Promise<void> =>
-  new Kubelet(options).run(signal);
-
 /** Runs the pods that are bound to a node. */
 export class Kubelet {
   /** For the node's own server. */

@@ -45,8 +45,6 @@ export interface PodState {
   readonly containers: readonly ContainerRecord[];
 }
 
-export const emptyState: PodState = { sandbox: undefined, containers: [] };
-
 export const newestOf = (containers: readonly ContainerRecord[], name: string): ContainerRecord | undefined =>
   containers.find((record) => record.name === name);
 

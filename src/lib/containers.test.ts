@@ -6,7 +6,6 @@ import { Heap } from "./heap.ts";
 import { cloneJson } from "./json.ts";
 import { LruMap } from "./lru-map.ts";
 import { randomHex, seededRandom } from "./random.ts";
-import { RingBuffer } from "./ring-buffer.ts";
 
 test("Heap gives the least first", () => {
   const random = seededRandom(3);
@@ -21,15 +20,6 @@ test("Heap gives the least first", () => {
     numbers.toSorted((a, b) => a - b),
   );
   assert.equal(heap.pop(), undefined);
-});
-
-test("RingBuffer keeps the newest, oldest first", () => {
-  const ring = new RingBuffer<number>(3);
-
-  const gone = [1, 2, 3, 4, 5].map((item) => ring.push(item));
-
-  assert.deepEqual(gone, [undefined, undefined, undefined, 1, 2]);
-  assert.deepEqual([...ring], [3, 4, 5]);
 });
 
 test("Channel keeps order, refuses beyond its limit, and gives what it has before its error", async () => {

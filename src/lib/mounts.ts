@@ -45,11 +45,5 @@ export async function isMountPoint(dir: string): Promise<boolean> {
   return here.dev !== above.dev || (await mountsUnder([dir])).includes(dir);
 }
 
-/** Makes mounts below the directory pass to and from the mount namespaces of containers, where they ask for it. */
-export async function ensureShared(dir: string): Promise<void> {
-  if (!(await mountsUnder([dir])).includes(dir)) await mount({ source: dir, target: dir });
-  await runCommand("mount", ["--make-rshared", dir]);
-}
-
 const tmpfsMagic = 0x01021994;
 export const isInMemory = async (path: string): Promise<boolean> => (await statfs(path)).type === tmpfsMagic;

@@ -1,10 +1,10 @@
-import { allResources, subresourceKinds } from "#api/all.ts";
 import { apiVersionOf, type Resource } from "#api/resource.ts";
 import { formatYaml } from "#lib/yaml.ts";
 import { encodeProtobuf } from "#schema/protobuf.ts";
 import { encodeEnvelope } from "#schema/protobuf-envelope.ts";
 import { type ObjectSchema } from "#schema/schema.ts";
 import { arbitrary, type Random } from "#testing/arbitrary.ts";
+import { everyKind } from "#testing/every-kind.ts";
 
 /** A request as a careless or hostile client would send it. */
 export interface Damaged {
@@ -26,7 +26,7 @@ export interface Sample {
 
 export async function makeSamples(random: Random, each: number): Promise<Sample[]> {
   const samples: Sample[] = [];
-  for (const resource of [...allResources, ...subresourceKinds]) {
+  for (const resource of everyKind) {
     for (let i = 0; i < each; i++) samples.push(await makeSample(resource, random, i));
   }
   return samples;
@@ -251,7 +251,7 @@ function damagedPatch(random: Random, sample: Sample): Damaged {
 
 /** Objects of these are there, under the name `target`. */
 const targetOf = ({ resource }: Sample): Resource =>
-  allResources.find(({ kind }) => kind === targets[resource.kind.length % targets.length]) ?? resource;
+  everyKind.find(({ kind }) => kind === targets[resource.kind.length % targets.length]) ?? resource;
 export const targets = ["ConfigMap", "Pod", "Deployment", "Service", "Node"];
 
 function patchBody(random: Random, sample: Sample, type: string): Uint8Array {

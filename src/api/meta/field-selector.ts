@@ -31,9 +31,6 @@ export function parseFieldSelector(text: string): FieldTerm[] {
 /** What a value looks like in a selector. */
 export const escapeFieldValue = (value: string): string => value.replace(/[\\,=]/g, "\\$&");
 
-export const formatFieldTerms = (terms: readonly FieldTerm[]): string =>
-  terms.map(({ path, operator, value }) => `${path}${operator}${escapeFieldValue(value)}`).join(",");
-
 function splitTerms(text: string): string[] {
   const parts: string[] = [];
   let start = 0;

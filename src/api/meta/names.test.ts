@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
-  cIdentifier,
   configMapKey,
-  dns1035Label,
   dns1123Label,
   dns1123Subdomain,
   envVarName,
@@ -29,15 +27,6 @@ const cases = [
   { rule: dns1123Label, name: "dns1123Label", value: "a".repeat(64), faults: ["must be no more than 63 characters"] },
   { rule: dns1123Subdomain, name: "dns1123Subdomain", value: "a.b-c.1", faults: [] },
   { rule: dns1123Subdomain, name: "dns1123Subdomain", value: "a..b", faults: [subdomain] },
-  { rule: dns1035Label, name: "dns1035Label", value: "a1", faults: [] },
-  {
-    rule: dns1035Label,
-    name: "dns1035Label",
-    value: "1a",
-    faults: [
-      "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')",
-    ],
-  },
   { rule: qualifiedName, name: "qualifiedName", value: "example.com/My_Name", faults: [] },
   { rule: qualifiedName, name: "qualifiedName", value: "/x", faults: ["prefix part must be non-empty"] },
   {
@@ -69,7 +58,6 @@ const cases = [
       "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')",
     ],
   },
-  { rule: cIdentifier, name: "cIdentifier", value: "_a1", faults: [] },
   { rule: envVarName, name: "envVarName", value: "my var-1.x", faults: [] },
   {
     rule: envVarName,

@@ -78,28 +78,12 @@ export const dns1123Label = rule((value) => {
   return faults;
 });
 
-export const dns1035Label = shaped({
-  format: "[a-z]([-a-z0-9]*[a-z0-9])?",
-  max: 63,
-  message:
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character",
-  examples: ["my-name", "abc-123"],
-});
-
 export const dns1123SubdomainWithUnderscore = shaped({
   format: "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*",
   max: subdomainMax,
   message:
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character",
   examples: ["example.com"],
-});
-
-export const wildcardDns1123Subdomain = shaped({
-  format: `\\*\\.${subdomainFormat}`,
-  max: subdomainMax,
-  message:
-    "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character",
-  examples: ["*.example.com"],
 });
 
 const keyFormat = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
@@ -166,26 +150,11 @@ export const labelValue = rule((value) => {
   return faults;
 });
 
-export const cIdentifier = shaped({
-  format: "[A-Za-z_][A-Za-z0-9_]*",
-  message:
-    "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters or '_'",
-  examples: ["my_name", "MY_NAME", "MyName"],
-});
-
 /** Anything printable but `=`, as the kernel takes it. */
 export const envVarName = rule((value) => {
   if (value === "") return ["environment variable name must be non-empty"];
   if (/^[ -<>-~]+$/.test(value)) return none;
   return ["a valid environment variable name must consist only of printable ASCII characters other than '='"];
-});
-
-export const strictEnvVarName = shaped({
-  format: "[-._a-zA-Z][-._a-zA-Z0-9]*",
-  message:
-    "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', and must not start with a digit",
-  examples: ["my.env-name", "MY_ENV.NAME", "MyEnvName1"],
-  also: climbs,
 });
 
 /** A key of a ConfigMap or Secret. */

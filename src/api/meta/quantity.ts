@@ -50,9 +50,6 @@ function inUnitsOf(unit: bigint, text: string): number {
   return nanos < 0n ? quotient - 1 : quotient + 1;
 }
 
-/** The amount as a floating-point number, for ratios. */
-export const quantityNumber = (text: string): number => Number(parseQuantity(text).nanos) / 1e9;
-
 export const isZeroQuantity = (text: string): boolean => parseQuantity(text).nanos === 0n;
 export const isNegativeQuantity = (text: string): boolean => parseQuantity(text).nanos < 0n;
 

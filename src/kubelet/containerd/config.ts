@@ -68,21 +68,3 @@ function renderSection({ name, values }: Section): string {
   const lines = Object.entries(values).map(([key, value]) => `${key} = ${JSON.stringify(value)}`);
   return [...(name === undefined ? [] : [`[${name}]`]), ...lines].join("\n");
 }
-
-/** Where the images of one registry are really fetched from. */
-export interface RegistryHosts {
-  /** As image names write it: `registry.example.org:5000`. */
-  readonly registry: string;
-  /** Tried in order: `http://127.0.0.1:5000`. */
-  readonly mirrors: readonly string[];
-  readonly skipVerify?: boolean;
-}
-
-/** The `hosts.toml` of a registry. */
-export function renderRegistryHosts({ mirrors, skipVerify = false }: RegistryHosts): string {
-  const hosts = mirrors.map((url) => ({
-    name: `host.${JSON.stringify(url)}`,
-    values: { capabilities: ["pull", "resolve"], skip_verify: skipVerify },
-  }));
-  return `${hosts.map(renderSection).join("\n\n")}\n`;
-}

@@ -262,7 +262,6 @@ export const ContainerId = message({ containerId: field(1, "string") });
 /** The timeout is in seconds. */
 export const StopContainerRequest = message({ containerId: field(1, "string"), timeout: field(2, "int64") });
 
-export const containerState = { created: 0, running: 1, exited: 2, unknown: 3 } as const;
 const ContainerFilter = message({
   id: field(1, "string"),
   state: nested(2, StateValue),

@@ -108,16 +108,6 @@ function readLegacyClaims(claims: JwtPart): ServiceAccountClaims | undefined {
   return { namespace, account, homeSecret: secretName, ...readStandardClaims(claims) };
 }
 
-/** What the token in a Secret of type kubernetes.io/service-account-token says. */
-export const legacyClaims = (namespace: string, account: ObjectClaim, secretName: string): JwtPart => ({
-  iss: legacyIssuer,
-  "kubernetes.io/serviceaccount/namespace": namespace,
-  "kubernetes.io/serviceaccount/secret.name": secretName,
-  "kubernetes.io/serviceaccount/service-account.name": account.name,
-  "kubernetes.io/serviceaccount/service-account.uid": account.uid,
-  sub: serviceAccountName(namespace, account.name),
-});
-
 const isPart = (value: unknown): value is JwtPart => typeof value === "object" && value !== null;
 
 function readObject(value: unknown): ObjectClaim | undefined {

@@ -10,7 +10,6 @@ import { createKey, keyToPem } from "#lib/x509.ts";
 import { createFakeInformers } from "#testing/fake-informers.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { serviceAccountTokens } from "../authenticate/service-account.ts";
-import { legacyClaims } from "../authenticate/service-account-claims.ts";
 import { tokenFile } from "../authenticate/token-file.ts";
 import { openIdConfiguration, requestToken } from "./token-request.ts";
 import { reviewSelf, reviewToken } from "./token-review.ts";
@@ -235,7 +234,14 @@ test("a token of another key is refused, one of another issuer is left to others
 
 test("a token that lives in a Secret is good for as long as it stands there", async () => {
   const { tokens, informers } = setUp();
-  const token = signJwt(key, legacyClaims("shop", { name: "web", uid: "sa-1" }, "web-token"));
+  const token = signJwt(key, {
+    iss: "kubernetes/serviceaccount",
+    "kubernetes.io/serviceaccount/namespace": "shop",
+    "kubernetes.io/serviceaccount/secret.name": "web-token",
+    "kubernetes.io/serviceaccount/service-account.name": "web",
+    "kubernetes.io/serviceaccount/service-account.uid": "sa-1",
+    sub: "system:serviceaccount:shop:web",
+  });
   const secret = (data: Record<string, string>) =>
     informers.put(Secret, { metadata: { name: "web-token", namespace: "shop" }, data });
 

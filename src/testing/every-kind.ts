@@ -1,0 +1,8 @@
+import { allResources } from "#api/all.ts";
+import { TokenRequest } from "#api/authentication/token-request.ts";
+import { Scale } from "#api/autoscaling/scale.ts";
+import { Eviction } from "#api/policy/eviction.ts";
+import { type Resource } from "#api/resource.ts";
+
+/** What a body can be: the kinds that are served, and those that only travel through subresources of others. */
+export const everyKind: readonly Resource[] = [...allResources, Eviction, Scale, TokenRequest];
