@@ -70,16 +70,7 @@ export interface Resource<T extends ApiObject = ApiObject> {
 export type Scope = "Namespaced" | "Cluster";
 export type Verb = "create" | "delete" | "deletecollection" | "get" | "list" | "patch" | "update" | "watch";
 /** Upstream's order in discovery. */
-export const allVerbs: readonly Verb[] = [
-  "create",
-  "delete",
-  "deletecollection",
-  "get",
-  "list",
-  "patch",
-  "update",
-  "watch",
-];
+const allVerbs: readonly Verb[] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
 export interface Subresource {
   /** `status`, `scale`, `binding`, `log`, `exec` … */

@@ -35,5 +35,5 @@ export async function installPackages(say: (text: string) => void): Promise<void
   if (still.length > 0) throw new UserError(`apt-get ended well, but these are still missing: ${still.join(", ")}`);
 }
 
-export const missingPackages = (): string[] =>
+const missingPackages = (): string[] =>
   needed.filter(({ files }) => !files.some((file) => existsSync(file))).map(({ name }) => name);

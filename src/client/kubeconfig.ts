@@ -29,7 +29,7 @@ export async function loadKubeconfig(source: KubeconfigSource): Promise<Kubeconf
 }
 
 /** The files in the order in which they count. */
-export function kubeconfigPaths({ path, env }: KubeconfigSource): string[] {
+function kubeconfigPaths({ path, env }: KubeconfigSource): string[] {
   if (path) return [resolve(path)];
   const listed = [...new Set((env.KUBECONFIG ?? "").split(":").filter(Boolean))];
   if (listed.length > 0) return listed.map((file) => resolve(file));
@@ -46,7 +46,7 @@ async function readIfThere(path: string, mustExist: boolean): Promise<string | u
   }
 }
 
-export function mergeKubeconfigs(files: readonly Kubeconfig[], paths: readonly string[]): Kubeconfig {
+function mergeKubeconfigs(files: readonly Kubeconfig[], paths: readonly string[]): Kubeconfig {
   const merged: Kubeconfig = {
     paths,
     currentContext: files.find(({ currentContext }) => currentContext)?.currentContext ?? "",

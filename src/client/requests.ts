@@ -146,7 +146,7 @@ export const deleteCall = (resource: Resource, ref: ObjectRef, options: DeleteCa
   body: deleteOptions(options),
 });
 
-export const deleteCollectionCall = (resource: Resource, options: ListCallOptions & DeleteCallOptions): ApiCall => ({
+const deleteCollectionCall = (resource: Resource, options: ListCallOptions & DeleteCallOptions): ApiCall => ({
   method: "DELETE",
   path: pathOf(resource, { namespace: options.namespace ?? "", name: "" }),
   query: listQuery(options),

@@ -2,8 +2,8 @@ import { type Node, type NodeCondition, type Taint } from "#api/core/node.ts";
 import { findCondition, isConditionTrue } from "#api/meta/condition.ts";
 import { timestamp } from "#lib/clock.ts";
 
-export const notReadyKey = "node.kubernetes.io/not-ready";
-export const unreachableKey = "node.kubernetes.io/unreachable";
+const notReadyKey = "node.kubernetes.io/not-ready";
+const unreachableKey = "node.kubernetes.io/unreachable";
 const unschedulableKey = "node.kubernetes.io/unschedulable";
 
 /** Which taint a condition with a status stands for. */

@@ -74,7 +74,7 @@ export function containerConfig(input: ContainerInput): ContainerConfig {
 }
 
 /** Below the pod's log directory. */
-export const logPathOf = (container: string, restartCount: number): string => `${container}/${restartCount}.log`;
+const logPathOf = (container: string, restartCount: number): string => `${container}/${restartCount}.log`;
 
 function withMessageFile({ container, devices, messageFile, ...input }: ContainerInput): Mount[] {
   const containerPath = container.terminationMessagePath;

@@ -36,7 +36,7 @@ export function containerEnvironment(input: EnvironmentInput): Environment {
 }
 
 /** A thing that a variable refers to is not there: the container cannot be made yet. */
-export class MissingReference extends Error {
+class MissingReference extends Error {
   override readonly name = "MissingReference";
 }
 

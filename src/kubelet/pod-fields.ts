@@ -29,7 +29,7 @@ const fields: Readonly<Record<string, (pod: Pod) => string | undefined>> = {
 };
 
 /** `key="value"` lines in order of keys. */
-export function formatMap(map: Readonly<Record<string, string>>): string {
+function formatMap(map: Readonly<Record<string, string>>): string {
   const keys = Object.keys(map).toSorted();
   return keys.map((key) => `${key}=${quote(map[key] ?? "")}`).join("\n");
 }

@@ -6,7 +6,7 @@ export interface RestartBackoff {
 }
 
 const baseMs = 10_000;
-export const maxRestartDelayMs = 300_000;
+const maxRestartDelayMs = 300_000;
 /** A container that ran for so long starts afresh. */
 const forgivenMs = 2 * maxRestartDelayMs;
 

@@ -68,7 +68,7 @@ export function createCertificate(authority: KeyPair, request: CertificateReques
 }
 
 /** A certificate for someone else's key, given as SubjectPublicKeyInfo, as certificate signing requests have it. */
-export function certifyPublicKey(authority: KeyPair, publicKey: Uint8Array, request: CertificateRequest): string {
+function certifyPublicKey(authority: KeyPair, publicKey: Uint8Array, request: CertificateRequest): string {
   const issuerKey = keyOf(authority);
   const { hosts = [], use } = request;
   const uses = [...(use === "client" ? [] : [oid.serverAuth]), ...(use === "server" ? [] : [oid.clientAuth])];
@@ -91,7 +91,7 @@ export function readSubject(certificate: X509Certificate | Uint8Array): Subject 
 }
 
 /** Reads an X.501 Name: what stands in a certificate and in a signing request. */
-export function readName(name: Uint8Array): Subject & { organizations: readonly string[] } {
+function readName(name: Uint8Array): Subject & { organizations: readonly string[] } {
   let commonName = "";
   const organizations: string[] = [];
   for (const relative of readDer(name)) {

@@ -58,7 +58,7 @@ export class HealthPorts implements AsyncDisposable {
 }
 
 /** What a load balancer is told, in the form that they know. */
-export function healthAnswer({ namespace, name, health }: ServicePlan) {
+function healthAnswer({ namespace, name, health }: ServicePlan) {
   const localEndpoints = health?.localEndpoints ?? 0;
   return {
     status: localEndpoints > 0 ? 200 : 503,

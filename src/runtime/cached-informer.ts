@@ -64,7 +64,7 @@ async function feed<T extends ApiObject>(
   }
 }
 
-export function applyUpdate<T extends ApiObject>(cache: ObjectCache<T>, update: CacheUpdate<T>): void {
+function applyUpdate<T extends ApiObject>(cache: ObjectCache<T>, update: CacheUpdate<T>): void {
   if (update.type === "replace") cache.replace(update.items, update.revision);
   else if (update.type === "put") cache.put(update.object, update.trace);
   else if (update.type === "delete") cache.delete(update.object, update.trace);

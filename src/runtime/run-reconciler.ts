@@ -43,7 +43,7 @@ export interface Cause {
 const defaultWorkers = 5;
 
 /** Wakes the reconciler for what changes until the signal fires. Without `tracked` it may read from before its writes. */
-export async function runReconciler<T extends ApiObject>(
+async function runReconciler<T extends ApiObject>(
   reconciler: Reconciler<T>,
   deps: RunDeps & { readonly tracked?: TrackedDeps },
   signal: AbortSignal,

@@ -126,7 +126,7 @@ export function listWatch<T extends ApiObject>(
 const pageSize = 500;
 
 /** The whole list, fetched in pages; as one page if the pages' revision expires on the way. */
-export async function listAll<T extends ApiObject>(
+async function listAll<T extends ApiObject>(
   client: Client,
   resource: Resource<T>,
   options: Omit<ListCallOptions, "limit" | "continue"> = {},

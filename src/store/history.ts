@@ -29,10 +29,10 @@ export interface HistoryLimits {
   readonly maxBytes: number;
   readonly maxAgeMs: number;
 }
-export const defaultHistoryLimits: HistoryLimits = { maxEvents: 100_000, maxBytes: 64 << 20, maxAgeMs: 5 * 60_000 };
+const defaultHistoryLimits: HistoryLimits = { maxEvents: 100_000, maxBytes: 64 << 20, maxAgeMs: 5 * 60_000 };
 
 /** A store that nobody has written to: 0 would read as "absent" or "any" to those who handle revisions. */
-export const firstRevision = 1;
+const firstRevision = 1;
 
 /**
  * Every key with all its versions back to the compaction point, and the changes since then in order.

@@ -47,7 +47,7 @@ function probeFailing(facts: PodFacts, part: PodPart, kind: "startup" | "readine
 }
 
 /** `GET :8080/healthz every 10s, 3 failures in a row count`. */
-export function describeProbe({ httpGet, tcpSocket, exec, grpc, periodSeconds, failureThreshold }: Probe): string {
+function describeProbe({ httpGet, tcpSocket, exec, grpc, periodSeconds, failureThreshold }: Probe): string {
   const what = httpGet
     ? `GET ${(httpGet.scheme ?? "HTTP").toLowerCase()}://${httpGet.host ?? ""}:${httpGet.port}${httpGet.path ?? "/"}`
     : tcpSocket

@@ -87,7 +87,7 @@ function keepMetadata(metadata: ObjectMeta, old: ObjectMeta, ...names: (keyof Ob
 }
 
 /** Fields of features that this release has, but not switched on: unless the pod has them already, they are ignored. */
-export function dropDisabledFields(spec: PodSpec, old: PodSpec | undefined): void {
+function dropDisabledFields(spec: PodSpec, old: PodSpec | undefined): void {
   if (!old?.schedulingGroup) delete spec.schedulingGroup;
   const sources = (of: PodSpec | undefined) => (of?.volumes ?? []).flatMap(({ projected }) => projected?.sources ?? []);
   const before = sources(old);

@@ -38,7 +38,7 @@ export function podWarnings({ metadata, spec }: PodObject, old: PodObject | unde
 }
 
 /** The same for a template; `path` is where it is. */
-export function specWarnings(spec: PodSpec, metadata: ObjectMeta, path: FieldPath): string[] {
+function specWarnings(spec: PodSpec, metadata: ObjectMeta, path: FieldPath): string[] {
   const warnings: Warnings = [];
   const at = path.child("spec");
   const placed = placedContainers(spec, at);

@@ -45,7 +45,7 @@ function validateWeight(weight: number, path: FieldPath, faults: Faults): void {
     faults.push(invalidValue(path.child("weight"), weight, "must be in the range 1-100"));
 }
 
-export function validateNodeSelector(selector: NodeSelector, path: FieldPath, faults: Faults): void {
+function validateNodeSelector(selector: NodeSelector, path: FieldPath, faults: Faults): void {
   const at = path.child("nodeSelectorTerms");
   if (selector.nodeSelectorTerms.length === 0) {
     faults.push(requiredValue(at, "must have at least one node selector term"));

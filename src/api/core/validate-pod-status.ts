@@ -103,7 +103,7 @@ export function mayRestart(
 }
 
 /** Whether a restart rule is about this exit code. */
-export function matchesExit({ exitCodes }: ContainerRestartRule, exitCode: number): boolean {
+function matchesExit({ exitCodes }: ContainerRestartRule, exitCode: number): boolean {
   if (!exitCodes) return false;
   const isListed = exitCodes.values?.includes(exitCode) ?? false;
   return exitCodes.operator === "In" ? isListed : exitCodes.operator === "NotIn" && !isListed;

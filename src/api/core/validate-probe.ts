@@ -79,7 +79,7 @@ function validateHttpGet({ port, httpHeaders = [] }: HTTPGetAction, path: FieldP
 }
 
 /** A port by number or by name. */
-export function validatePort(port: number | string, path: FieldPath, faults: Faults): void {
+function validatePort(port: number | string, path: FieldPath, faults: Faults): void {
   if (typeof port === "string") judgeAt(portName, port, path, faults);
   else {
     const fault = portNumber(port);

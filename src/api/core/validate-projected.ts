@@ -145,7 +145,7 @@ function validateLifetime(seconds: number, signerName: string, path: FieldPath, 
 }
 
 /** Who signs: a domain and a path, as in example.com/signer-name. */
-export function validateSignerName(name: string, path: FieldPath, faults: Faults): void {
+function validateSignerName(name: string, path: FieldPath, faults: Faults): void {
   const [domain = "", label, ...more] = name.split("/");
   if (label === undefined || more.length > 0) {
     const detail = "must be a fully qualified domain and path of the form 'example.com/signer-name'";

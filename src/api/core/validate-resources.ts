@@ -101,7 +101,7 @@ const measuredResources = new Set(
 );
 
 /** Names without a domain that mean something, in pods or in quotas. */
-export const isStandardResource = (name: string): boolean =>
+const isStandardResource = (name: string): boolean =>
   measuredResources.has(name) ||
   countedResources.has(name) ||
   name === "storage" ||

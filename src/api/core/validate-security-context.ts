@@ -146,7 +146,7 @@ function hostNamespaceOf(name: string): "hostNetwork" | "hostIPC" | undefined {
 }
 
 /** Slashes may separate the parts; then dots belong to names. */
-export function normalSysctl(name: string): string {
+function normalSysctl(name: string): string {
   const first = name.search(/[./]/);
   if (first < 0 || name[first] === ".") return name;
   return name.replace(/[./]/g, (mark) => (mark === "." ? "/" : "."));

@@ -21,7 +21,7 @@ export function validateClaimTemplate(
   validateClaimSpec(spec, path.child("spec"), faults);
 }
 
-export function validateClaimSpec(spec: PersistentVolumeClaimSpec, path: FieldPath, faults: Faults): void {
+function validateClaimSpec(spec: PersistentVolumeClaimSpec, path: FieldPath, faults: Faults): void {
   const { accessModes = [], selector, resources, storageClassName, volumeAttributesClassName } = spec;
   if (accessModes.length === 0) {
     faults.push(requiredValue(path.child("accessModes"), "at least 1 access mode is required"));

@@ -96,7 +96,7 @@ function validatePartition(partition = 0, path: FieldPath, faults: Faults): void
   faults.push(invalidValue(path.child("partition"), partition, inclusiveRange(1, 255)));
 }
 
-export function validateLun(lun: number, path: FieldPath, faults: Faults): void {
+function validateLun(lun: number, path: FieldPath, faults: Faults): void {
   if (lun < 0 || lun > 255) faults.push(invalidValue(path.child("lun"), lun, inclusiveRange(0, 255)));
 }
 
@@ -107,7 +107,7 @@ const targetForms = new Map([
 ]);
 
 /** The name of an iSCSI target or initiator. */
-export function validateQualifiedTarget(name: string, path: FieldPath, faults: Faults): void {
+function validateQualifiedTarget(name: string, path: FieldPath, faults: Faults): void {
   const form = targetForms.get(name.slice(0, 3));
   if (!form) faults.push(invalidValue(path, name, "must be valid format starting with iqn, eui, or naa"));
   else if (!form.test(name)) faults.push(invalidValue(path, name, "must be valid format"));
@@ -117,7 +117,7 @@ function validateSecretName(reference: { name?: string } | undefined, path: Fiel
   if (reference && !reference.name) faults.push(requiredValue(path.child("secretRef", "name")));
 }
 
-export function validateFlexOptions(
+function validateFlexOptions(
   options: Readonly<Record<string, string>> | undefined,
   path: FieldPath,
   faults: Faults,

@@ -30,7 +30,7 @@ export function volumeWarnings(volumes: readonly Volume[], path: FieldPath): str
 }
 
 /** Sizes are whole bytes. */
-export function claimWarnings({ resources }: PersistentVolumeClaimSpec, path: FieldPath): string[] {
+function claimWarnings({ resources }: PersistentVolumeClaimSpec, path: FieldPath): string[] {
   const warnings: string[] = [];
   for (const part of ["requests", "limits"] as const) {
     const size = resources[part]?.storage;

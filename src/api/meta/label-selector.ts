@@ -155,7 +155,7 @@ export const formatLabels = (labels: Labels): string =>
     .join(",");
 
 /** The conditions of a selector, sorted by key. */
-export function requirementsOf(selector: LabelSelector | undefined): Requirement[] {
+function requirementsOf(selector: LabelSelector | undefined): Requirement[] {
   const { matchLabels = {}, matchExpressions = [] } = selector ?? {};
   const operators: Readonly<Record<string, Operator>> = {
     In: "in",

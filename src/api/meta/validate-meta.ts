@@ -100,7 +100,7 @@ function* validateOwnerReference(reference: OwnerReference, path: FieldPath): It
   }
 }
 
-export function* validateFinalizers(finalizers: readonly string[] | undefined, path: FieldPath): Iterable<FieldError> {
+function* validateFinalizers(finalizers: readonly string[] | undefined, path: FieldPath): Iterable<FieldError> {
   for (const finalizer of finalizers ?? []) {
     for (const fault of qualifiedName.all(finalizer)) yield invalidValue(path, finalizer, fault);
   }

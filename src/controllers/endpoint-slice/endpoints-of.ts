@@ -58,8 +58,7 @@ export function endpointsOf(
 }
 
 /** It has an address and has not ended. */
-export const hasPlace = (pod: Pod): boolean =>
-  !isFinished(pod) && Boolean(pod.status.podIP || pod.status.podIPs?.length);
+const hasPlace = (pod: Pod): boolean => !isFinished(pod) && Boolean(pod.status.podIP || pod.status.podIPs?.length);
 
 export const endpointKey = ({ targetRef, addresses }: Endpoint): string =>
   `${targetRef?.namespace}/${targetRef?.name} ${addresses.join(",")}`;

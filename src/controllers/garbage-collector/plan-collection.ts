@@ -48,8 +48,7 @@ function policyOf(object: ApiObject): "Orphan" | "Foreground" | "Background" {
   return hasFinalizer(object, foregroundFinalizer) ? "Foreground" : "Background";
 }
 
-export const hasFinalizer = ({ metadata }: ApiObject, name: string): boolean =>
-  metadata.finalizers?.includes(name) ?? false;
+const hasFinalizer = ({ metadata }: ApiObject, name: string): boolean => metadata.finalizers?.includes(name) ?? false;
 
 /** It is being deleted and waits for what it owns to go first. */
 export const isDeletingDependents = (object: ApiObject): boolean =>

@@ -208,7 +208,7 @@ async function removeAllPods(paths: ContainerdPaths, deps: Deps): Promise<void> 
 }
 
 /** SIGTERM, and SIGKILL after a while. */
-export async function endProcess(pid: number, clock: Clock): Promise<void> {
+async function endProcess(pid: number, clock: Clock): Promise<void> {
   signalProcess(pid, "SIGTERM");
   for (let waitedMs = 0; isRunning(pid); waitedMs += 20) {
     if (waitedMs >= 10_000) signalProcess(pid, "SIGKILL");

@@ -84,7 +84,7 @@ const LinuxSandboxSecurityContext = message({
   seccompProfilePath: field(7, "string"),
 });
 const HugepageLimit = message({ pageSize: field(1, "string"), limit: field(2, "uint64") });
-export const LinuxContainerResources = message({
+const LinuxContainerResources = message({
   cpuPeriod: field(1, "int64"),
   cpuQuota: field(2, "int64"),
   cpuShares: field(3, "int64"),

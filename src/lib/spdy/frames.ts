@@ -17,7 +17,7 @@ export const resetStatus = { protocolError: 1, invalidStream: 2, refusedStream: 
 export const flagFin = 1;
 
 /** The peer broke the protocol. */
-export class SpdyError extends Error {
+class SpdyError extends Error {
   override readonly name = "SpdyError";
 }
 

@@ -21,7 +21,7 @@ const systemClasses: Readonly<Record<string, number>> = {
 };
 
 /** The two classes that every cluster has. */
-export const systemPriorityClasses: PriorityClasses = {
+const systemPriorityClasses: PriorityClasses = {
   get(name) {
     const value = Object.hasOwn(systemClasses, name) ? systemClasses[name] : undefined;
     return value === undefined ? undefined : { value, preemptionPolicy: "PreemptLowerPriority" };

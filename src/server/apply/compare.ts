@@ -40,7 +40,7 @@ export function compare(shape: Shape, old: unknown, now: unknown, reading: Readi
 }
 
 /** Every field of a value that is there as a whole: the value itself and all in it. */
-export function everyField(shape: Shape, value: unknown, reading: Reading): FieldSet {
+function everyField(shape: Shape, value: unknown, reading: Reading): FieldSet {
   switch (shape.kind) {
     case "leaf":
       return leaf;

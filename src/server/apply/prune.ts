@@ -83,7 +83,7 @@ function withNamed(shape: Shape | undefined, set: FieldSet): FieldSet {
   return members;
 }
 /** The value without the fields of a set; null if nothing is left of it. */
-export function removeFields(shape: Shape, value: unknown, set: FieldSet): unknown {
+function removeFields(shape: Shape, value: unknown, set: FieldSet): unknown {
   if (isBare(set)) return value;
   switch (shape.kind) {
     case "leaf":

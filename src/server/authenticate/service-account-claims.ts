@@ -25,7 +25,7 @@ export interface ObjectClaim {
 
 /** Tokens that live in Secrets come from here, whatever the cluster's issuer is. */
 export const legacyIssuer = "kubernetes/serviceaccount";
-export const userPrefix = "system:serviceaccount:";
+const userPrefix = "system:serviceaccount:";
 
 export const serviceAccountName = (namespace: string, name: string): string => `${userPrefix}${namespace}:${name}`;
 export const serviceAccountGroups = (namespace: string): string[] => [

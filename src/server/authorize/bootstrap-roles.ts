@@ -104,7 +104,7 @@ export function bootstrapClusterRoles(): ClusterRole[] {
   return [...plain, ...aggregated, ...controllers];
 }
 
-export const bootstrapRoles = (): Role[] =>
+const bootstrapRoles = (): Role[] =>
   Object.entries(roleTexts).map(([key, texts]) => ({ metadata: namespaced(key), rules: texts.map(parseRule) }));
 
 export function bootstrapClusterRoleBindings(): ClusterRoleBinding[] {
@@ -119,7 +119,7 @@ export function bootstrapClusterRoleBindings(): ClusterRoleBinding[] {
   }));
 }
 
-export const bootstrapRoleBindings = (): RoleBinding[] =>
+const bootstrapRoleBindings = (): RoleBinding[] =>
   Object.entries(bindingTexts).map(([key, [role, ...subjects]]) => ({
     metadata: namespaced(key),
     roleRef: { apiGroup: rbacGroup, kind: "Role", name: role },

@@ -69,7 +69,7 @@ export function decodeRaw(context: Context, expected: Expected, raw: RawBody, op
 }
 
 /** The body as a plain value. */
-export async function rawBody(context: Context, schema: ObjectSchema): Promise<RawBody> {
+async function rawBody(context: Context, schema: ObjectSchema): Promise<RawBody> {
   const { request } = context;
   if (request.object !== undefined) return { value: request.object, text: undefined };
   const bytes = request.body ?? new Uint8Array();
