@@ -88,3 +88,21 @@ test("no file is longer than 600 lines", () => {
     .map(({ file }) => file);
   assert.deepEqual(long, []);
 });
+
+test("nothing is exported that is used nowhere", () => {
+  const users = ["src", "test", "bench", "examples"].flatMap((folder) => [...filesBelow(path.join(root, folder))]);
+  const seen = new Map<string, number>();
+  for (const file of users) {
+    for (const [word] of readFileSync(file, "utf8").matchAll(/[\w$]+/g)) seen.set(word, (seen.get(word) ?? 0) + 1);
+  }
+
+  const unused: string[] = [];
+  for (const { file, text } of sources) {
+    for (const [, name = ""] of text.matchAll(
+      /^export (?:async )?(?:const|function\*?|class|interface|type) (\w+)/gm,
+    )) {
+      if (seen.get(name) === 1) unused.push(`${file}: ${name}`);
+    }
+  }
+  assert.deepEqual(unused, []);
+});
