@@ -25,16 +25,8 @@ export interface EventRecorderOptions {
 
 /** Points at an object, which may come without its kind, or at a part of it. */
 export function referenceTo(resource: Resource, { metadata }: ApiObject, fieldPath?: string): ObjectReference {
-  const { namespace, name, uid, resourceVersion } = metadata;
-  return {
-    kind: resource.kind,
-    apiVersion: apiVersionOf(resource),
-    ...(namespace ? { namespace } : {}),
-    ...(name ? { name } : {}),
-    ...(uid ? { uid } : {}),
-    ...(resourceVersion ? { resourceVersion } : {}),
-    ...(fieldPath ? { fieldPath } : {}),
-  };
+  const reference = referenceOf({ kind: resource.kind, apiVersion: apiVersionOf(resource), metadata });
+  return fieldPath ? { ...reference, fieldPath } : reference;
 }
 
 /** What waits to be written. More than this is dropped: a flood must not fill memory. */

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
+import { hostInUrl } from "#lib/ip.ts";
 import { type AuthConfig, type ClientConfig, type ExecConfig, type TlsConfig } from "./client-config.ts";
 import {
   type Kubeconfig,
@@ -171,7 +172,7 @@ export async function inClusterConfig(
   if (!host || !port || !token) return undefined;
   const ca = await readIfThere(`${dir}/ca.crt`, false);
   const namespace = await readIfThere(`${dir}/namespace`, false);
-  const server = `https://${host.includes(":") ? `[${host}]` : host}:${port}`;
+  const server = `https://${hostInUrl(host)}:${port}`;
   const auth = { tokenFile: `${dir}/token` };
   return { config: { server, tls: ca ? { ca } : {}, auth }, namespace: namespace?.trim() || "default", context: "" };
 }

@@ -4,6 +4,7 @@ import type { Pod } from "#api/core/pod.ts";
 import type { AnyContainer } from "#api/core/pod-containers.ts";
 import type { Secret } from "#api/core/secret.ts";
 import type { Service } from "#api/core/service.ts";
+import { hostInUrl } from "#lib/ip.ts";
 import { containerResource, podField } from "./pod-fields.ts";
 
 export interface EnvironmentInput {
@@ -136,7 +137,7 @@ const upperCase = (name: string): string => name.replaceAll("-", "_").toUpperCas
 function variablesOf({ metadata, spec }: Service): [string, string][] {
   const { clusterIP = "", ports = [] } = spec;
   const prefix = upperCase(metadata.name ?? "");
-  const host = clusterIP.includes(":") ? `[${clusterIP}]` : clusterIP;
+  const host = hostInUrl(clusterIP);
   const out: [string, string][] = [[`${prefix}_SERVICE_HOST`, clusterIP]];
   for (const [index, { name, port, protocol }] of ports.entries()) {
     const scheme = protocol.toLowerCase();

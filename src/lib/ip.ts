@@ -47,3 +47,6 @@ export function primaryAddress(): string | undefined {
   const all = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
   return all.find(({ family, internal }) => family === "IPv4" && !internal)?.address;
 }
+
+/** An IPv6 address needs brackets where a port may follow. */
+export const hostInUrl = (host: string): string => (host.includes(":") ? `[${host}]` : host);

@@ -1,20 +1,20 @@
-import { type Duplex } from "node:stream";
+import { type Duplex, type Writable } from "node:stream";
 import { type Clock } from "./clock.ts";
 
 /** How long a peer has to take what was written before its socket is cut. */
 const lingerMs = 10_000;
 
-/** Resolves when the socket takes more, or takes nothing any more. */
-export function drained(socket: Duplex): Promise<void> {
-  if (!socket.writableNeedDrain || socket.destroyed) return Promise.resolve();
+/** Resolves when the stream takes more, or takes nothing any more. */
+export function drained(stream: Writable): Promise<void> {
+  if (!stream.writableNeedDrain || stream.destroyed) return Promise.resolve();
   return new Promise((resolve) => {
     const done = () => {
-      socket.off("drain", done);
-      socket.off("close", done);
+      stream.off("drain", done);
+      stream.off("close", done);
       resolve();
     };
-    socket.on("drain", done);
-    socket.on("close", done);
+    stream.on("drain", done);
+    stream.on("close", done);
   });
 }
 

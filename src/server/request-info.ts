@@ -68,8 +68,15 @@ function verbOf(method: string, name: string, query: URLSearchParams): string {
 }
 
 const nonResource = (method: string, path: string): RequestInfo => ({
-  isResource: false,
+  ...blankRequestInfo,
   verb: method === "HEAD" ? "get" : method.toLowerCase(),
+  path,
+});
+
+/** Asks for nothing: what a request is about is put over it. */
+export const blankRequestInfo: RequestInfo = {
+  isResource: false,
+  verb: "",
   group: "",
   version: "",
   resource: "",
@@ -77,8 +84,8 @@ const nonResource = (method: string, path: string): RequestInfo => ({
   namespace: "",
   name: "",
   rest: "",
-  path,
-});
+  path: "",
+};
 
 function decoded(part = ""): string {
   if (!part.includes("%")) return part;

@@ -21,15 +21,8 @@ export type Wire =
       readonly chunks: readonly Uint8Array[];
       readonly headers?: Record<string, string | string[]>;
     }
-  | {
-      readonly type: "stream";
-      readonly status: number;
-      readonly contentType: string;
-      readonly body: AsyncIterable<Uint8Array>;
-      readonly headers?: Record<string, string | string[]>;
-    }
   | { readonly type: "watch"; readonly contentType: string; start(writer: WatchWriter): () => void }
-  | Extract<Answer, { type: "upgrade" }>;
+  | Extract<Answer, { type: "stream" | "upgrade" }>;
 
 export interface WatchWriter {
   write(bytes: Uint8Array): void;

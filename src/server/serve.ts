@@ -7,6 +7,7 @@ import { StatusError } from "#api/status.ts";
 import { type Clock } from "#lib/clock.ts";
 import { type Log } from "#lib/log.ts";
 import { http } from "#lib/node-http.ts";
+import { drained } from "#lib/sockets.ts";
 import { compressed } from "./compress.ts";
 import { type Wire } from "./respond.ts";
 import { type Served } from "./server.ts";
@@ -259,22 +260,12 @@ async function pump(body: AsyncIterable<Uint8Array>, stream: http2.ServerHttp2St
   try {
     for await (const chunk of body) {
       if (stream.destroyed) return;
-      if (!stream.write(chunk)) await new Promise<void>((resolve) => onceEither(stream, resolve));
+      if (!stream.write(chunk)) await drained(stream);
     }
     stream.end();
   } catch (error) {
     stream.destroy(error instanceof Error ? error : undefined);
   }
-}
-
-function onceEither(stream: NodeJS.EventEmitter, resolve: () => void): void {
-  const done = () => {
-    stream.off("drain", done);
-    stream.off("close", done);
-    resolve();
-  };
-  stream.on("drain", done);
-  stream.on("close", done);
 }
 
 async function onRequest(edge: Edge, message: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -1,5 +1,6 @@
 import net from "node:net";
 import { outOfTime, withDeadline } from "#lib/deadline.ts";
+import { hostInUrl } from "#lib/ip.ts";
 import type { CheckLimits, ProbeAddress, ProbeOutcome } from "./network.ts";
 
 /** Succeeds if a connection can be opened. */
@@ -27,8 +28,7 @@ function connectOnce(host: string, port: number, signal: AbortSignal): Promise<E
   });
 }
 
-export const joinHostPort = (host: string, port: number): string =>
-  `${host.includes(":") ? `[${host}]` : host}:${port}`;
+export const joinHostPort = (host: string, port: number): string => `${hostInUrl(host)}:${port}`;
 
 /** In the words of Go's dialer, which people search for. */
 export function describeDial(address: string, error: Error): string {

@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { badRequest } from "#api/status.ts";
+import { drained } from "#lib/sockets.ts";
 import type { ContainerLogOptions } from "./handle.ts";
 import { isSet, type NodeRequest, numberIn, podOf, refuse } from "./requests.ts";
 
@@ -24,7 +25,7 @@ export async function containerLogs(request: NodeRequest, response: ServerRespon
     for await (const chunk of chunks) {
       start();
       if (response.destroyed) return;
-      if (chunk.length > 0 && !response.write(chunk)) await drainedResponse(response);
+      if (chunk.length > 0 && !response.write(chunk)) await drained(response);
     }
     start();
     response.end();
@@ -39,18 +40,6 @@ export async function containerLogs(request: NodeRequest, response: ServerRespon
 async function openLog<T>({ signal }: NodeRequest, open: () => T | Promise<T>): Promise<T> {
   signal.throwIfAborted();
   return await open();
-}
-
-function drainedResponse(response: ServerResponse): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      response.off("drain", done);
-      response.off("close", done);
-      resolve();
-    };
-    response.on("drain", done);
-    response.on("close", done);
-  });
 }
 
 function logOptions({ query, signal, clock }: NodeRequest): ContainerLogOptions {

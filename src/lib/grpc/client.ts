@@ -1,6 +1,7 @@
 import http2 from "node:http2";
 import net from "node:net";
 import { type Clock, systemClock } from "../clock.ts";
+import { drained } from "../sockets.ts";
 import type { Message } from "./message.ts";
 import { GrpcError, statusOf } from "./status.ts";
 
@@ -226,18 +227,6 @@ async function send<In>(
   } catch (error) {
     stream.destroy(error instanceof Error ? error : new Error(String(error)));
   }
-}
-
-function drained(stream: http2.ClientHttp2Stream): Promise<void> {
-  return new Promise((resolve) => {
-    const go = () => {
-      stream.off("drain", go);
-      stream.off("close", go);
-      resolve();
-    };
-    stream.on("drain", go);
-    stream.on("close", go);
-  });
 }
 
 /** One byte for "not compressed", four for the length, then the message. */

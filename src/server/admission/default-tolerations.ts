@@ -1,5 +1,5 @@
 import { Pod } from "#api/core/pod.ts";
-import { isAbout, objectOf } from "./object-of.ts";
+import { isWriteOf, objectOf } from "./object-of.ts";
 import { type AdmissionPlugin } from "./plugin.ts";
 
 const taints = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
@@ -8,10 +8,7 @@ const tolerationSeconds = 300;
 /** Lets every pod stay for five minutes on a node that is not ready or out of reach, unless it says otherwise. */
 export const defaultTolerations: AdmissionPlugin = {
   name: "DefaultTolerationSeconds",
-  appliesTo: (request) =>
-    isAbout(Pod, request) &&
-    request.subresource === "" &&
-    (request.operation === "CREATE" || request.operation === "UPDATE"),
+  appliesTo: (request) => isWriteOf(Pod, request),
 
   mutate(request) {
     const pod = objectOf(Pod, request);

@@ -10,6 +10,7 @@ import { type Informer, type Informers } from "#runtime/informer.ts";
 import { type Authorizer } from "../authorize/authorizer.ts";
 import { decide } from "../authorize/chain.ts";
 import { nodeOf } from "../authorize/node.ts";
+import { blankRequestInfo } from "../request-info.ts";
 import { apiReferenceOf, forbiddenLabels } from "./node-rules.ts";
 import { bodyOf, objectOf, oldObjectOf } from "./object-of.ts";
 import { type AdmissionPlugin, type AdmissionRequest } from "./plugin.ts";
@@ -194,10 +195,9 @@ async function restrictTokens(restricted: Restricted): Promise<void> {
   const sources = (pod.spec.volumes ?? []).flatMap(({ projected }) => projected?.sources ?? []);
   if (sources.some((source) => source.serviceAccountToken && (source.serviceAccountToken.audience ?? "") === audience))
     return;
-  const target = { isResource: true, group: "", version: "v1", subresource: "", rest: "", path: "" };
   const { namespace, name, user } = request;
-  const verb = "request-serviceaccounts-token-audience";
-  const { verdict } = await decide(authorizers, user, { ...target, verb, resource: audience, namespace, name });
+  const asked = { verb: "request-serviceaccounts-token-audience", version: "v1", resource: audience, namespace, name };
+  const { verdict } = await decide(authorizers, user, { ...blankRequestInfo, isResource: true, ...asked });
   if (verdict === "allow") return;
   throw deny(
     `audience "${audience}" not found in pod spec volume, ${user.name} is not authorized to request tokens for this audience`,

@@ -15,6 +15,12 @@ export function oldObjectOf<T extends ApiObject>(resource: Resource<T>, request:
 export const isAbout = (resource: Pick<Resource, "group" | "plural">, request: AdmissionRequest): boolean =>
   request.resource.plural === resource.plural && request.resource.group === resource.group;
 
+/** Whether the request creates or changes an object of this kind, and not by a subresource. */
+export const isWriteOf = (resource: Pick<Resource, "group" | "plural">, request: AdmissionRequest): boolean =>
+  isAbout(resource, request) &&
+  request.subresource === "" &&
+  (request.operation === "CREATE" || request.operation === "UPDATE");
+
 /** The body of a subresource that takes another kind, such as a TokenRequest, if it is that kind. */
 export const bodyOf = <T extends ApiObject>(body: Resource<T>, { object }: AdmissionRequest): T | undefined =>
   object?.kind === body.kind ? (object as T) : undefined;

@@ -1,5 +1,5 @@
 import { Pod } from "#api/core/pod.ts";
-import { isAbout, objectOf, oldObjectOf } from "./object-of.ts";
+import { isWriteOf, objectOf, oldObjectOf } from "./object-of.ts";
 import { type AdmissionPlugin, type AdmissionRequest } from "./plugin.ts";
 import { refusal } from "./refuse.ts";
 
@@ -32,10 +32,7 @@ const systemPriorityClasses: PriorityClasses = {
 /** Turns the name of a priority class into a number. */
 export const priority = (classes: PriorityClasses = systemPriorityClasses): AdmissionPlugin => ({
   name: "Priority",
-  appliesTo: (request) =>
-    isAbout(Pod, request) &&
-    request.subresource === "" &&
-    (request.operation === "CREATE" || request.operation === "UPDATE"),
+  appliesTo: (request) => isWriteOf(Pod, request),
 
   mutate(request) {
     const pod = objectOf(Pod, request);

@@ -4,6 +4,7 @@ import { type ApiRequest, type UserInfo } from "#api/exchange.ts";
 import { unauthorized } from "#api/status.ts";
 import { type Authorizer } from "../authorize/authorizer.ts";
 import { type Context } from "../pipeline.ts";
+import { blankRequestInfo } from "../request-info.ts";
 import { anonymous, anonymousUser } from "./anonymous.ts";
 import { type Authenticator } from "./authenticator.ts";
 import { bearer, bearerToken } from "./bearer.ts";
@@ -25,18 +26,7 @@ const request = (part: Partial<ApiRequest> = {}): ApiRequest => ({
 });
 const contextOf = (part: Partial<ApiRequest>, user: UserInfo = { name: "", groups: [] }): Context => ({
   request: request(part),
-  info: {
-    isResource: false,
-    verb: "get",
-    group: "",
-    version: "",
-    resource: "",
-    subresource: "",
-    namespace: "",
-    name: "",
-    rest: "",
-    path: "/",
-  },
+  info: { ...blankRequestInfo, verb: "get", path: "/" },
   query: new URLSearchParams(),
   trace: { traceId: "", spanId: "" },
   user,

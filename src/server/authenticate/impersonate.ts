@@ -4,6 +4,7 @@ import { type Authorizer } from "../authorize/authorizer.ts";
 import { decide } from "../authorize/chain.ts";
 import { forbiddenRequest } from "../authorize/forbidden.ts";
 import { type RequestInfo, type Stage } from "../pipeline.ts";
+import { blankRequestInfo } from "../request-info.ts";
 import { anonymousUser } from "./anonymous.ts";
 import { serviceAccountGroups, splitServiceAccountName } from "./service-account-claims.ts";
 
@@ -75,16 +76,10 @@ function questionsFor({ user, groups, uid, extra }: Wanted): RequestInfo[] {
 }
 
 const question = (part: Partial<RequestInfo>): RequestInfo => ({
+  ...blankRequestInfo,
   isResource: true,
   verb: "impersonate",
-  group: "",
   version: "v1",
-  resource: "",
-  subresource: "",
-  namespace: "",
-  name: "",
-  rest: "",
-  path: "",
   ...part,
 });
 

@@ -6,22 +6,19 @@ import { Role } from "#api/rbac/role.ts";
 import { RoleBinding } from "#api/rbac/role-binding.ts";
 import { MemoryApi } from "#testing/memory-api.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
+import { blankRequestInfo } from "../request-info.ts";
 import { bootstrapClusterRoleBindings, bootstrapClusterRoles, ensureBootstrapRoles } from "./bootstrap-roles.ts";
 import { ruleAllows } from "./rules.ts";
 
 const setUp = () => new MemoryApi([ClusterRole, ClusterRoleBinding, Role, RoleBinding], createVirtualClock());
 
 const info = (verb: string, resource: string) => ({
+  ...blankRequestInfo,
   isResource: true,
   verb,
-  group: "",
   version: "v1",
   resource,
-  subresource: "",
   namespace: "shop",
-  name: "",
-  rest: "",
-  path: "",
 });
 
 test("ensureBootstrapRoles() creates what is missing and then nothing more", async () => {

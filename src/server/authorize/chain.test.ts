@@ -1,20 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Context, type RequestInfo } from "../pipeline.ts";
+import { blankRequestInfo } from "../request-info.ts";
 import { type Authorizer } from "./authorizer.ts";
 import { authorize, decide } from "./chain.ts";
 
 const info: RequestInfo = {
+  ...blankRequestInfo,
   isResource: true,
   verb: "list",
-  group: "",
   version: "v1",
   resource: "pods",
-  subresource: "",
   namespace: "shop",
-  name: "",
-  rest: "",
-  path: "",
 };
 const user = { name: "jane", groups: [] };
 const contextOf = (query: string): Context => ({

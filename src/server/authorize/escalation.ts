@@ -11,6 +11,7 @@ import { equal } from "#lib/equal.ts";
 import { objectOf, oldObjectOf } from "../admission/object-of.ts";
 import { type AdmissionPlugin, type AdmissionRequest } from "../admission/plugin.ts";
 import { type RequestInfo } from "../pipeline.ts";
+import { blankRequestInfo } from "../request-info.ts";
 import { type Authorizer } from "./authorizer.ts";
 import { decide } from "./chain.ts";
 import { privilegedGroup } from "./privileged.ts";
@@ -89,8 +90,8 @@ async function may(
   user: UserInfo,
   what: Pick<RequestInfo, "verb" | "resource" | "namespace" | "name">,
 ): Promise<boolean> {
-  const rest = { isResource: true, group: rbacGroup, version: "*", subresource: "", rest: "", path: "" };
-  return (await decide(authorizers, user, { ...rest, ...what })).verdict === "allow";
+  const info = { ...blankRequestInfo, isResource: true, group: rbacGroup, version: "*", ...what };
+  return (await decide(authorizers, user, info)).verdict === "allow";
 }
 
 /** Garbage collection must be able to let go of any object. */

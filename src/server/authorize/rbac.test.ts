@@ -10,6 +10,7 @@ import { type ApiObject, type InputOf, type Resource } from "#api/resource.ts";
 import { createFakeInformers } from "#testing/fake-informers.ts";
 import { type AdmissionRequest } from "../admission/plugin.ts";
 import { type RequestInfo } from "../pipeline.ts";
+import { blankRequestInfo } from "../request-info.ts";
 import { decide } from "./chain.ts";
 import { checkEscalation } from "./escalation.ts";
 import { forbiddenRequest } from "./forbidden.ts";
@@ -17,16 +18,12 @@ import { privileged } from "./privileged.ts";
 import { createRbac } from "./rbac.ts";
 
 const info = (part: Partial<RequestInfo>): RequestInfo => ({
+  ...blankRequestInfo,
   isResource: true,
   verb: "get",
-  group: "",
   version: "v1",
   resource: "pods",
-  subresource: "",
   namespace: "shop",
-  name: "",
-  rest: "",
-  path: "",
   ...part,
 });
 const jane: UserInfo = { name: "jane", groups: ["dev", "system:authenticated"] };

@@ -11,6 +11,7 @@ import { decide } from "../authorize/chain.ts";
 import { nodeOf } from "../authorize/node.ts";
 import { type RuleResolver } from "../authorize/rbac.ts";
 import { type RequestInfo } from "../pipeline.ts";
+import { blankRequestInfo } from "../request-info.ts";
 
 export interface AccessReviewDeps {
   readonly authorizers: readonly Authorizer[];
@@ -97,15 +98,14 @@ function requestFor(spec: {
   resourceAttributes?: ResourceAttributes;
   nonResourceAttributes?: NonResourceAttributes;
 }): RequestInfo {
-  const empty = { group: "", version: "", resource: "", subresource: "", namespace: "", name: "", rest: "", path: "" };
   const { resourceAttributes: asked, nonResourceAttributes } = spec;
   if (!asked) {
     const { verb = "", path = "" } = nonResourceAttributes ?? {};
-    return { ...empty, isResource: false, verb, path };
+    return { ...blankRequestInfo, verb, path };
   }
   const { verb = "", group = "", version = "", resource = "", subresource = "", namespace = "", name = "" } = asked;
   const fieldSelector = fieldSelectorOf(asked);
-  const info = { ...empty, isResource: true, verb, group, version, resource, subresource, namespace, name };
+  const info = { ...blankRequestInfo, isResource: true, verb, group, version, resource, subresource, namespace, name };
   return fieldSelector ? { ...info, fieldSelector } : info;
 }
 

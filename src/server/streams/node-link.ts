@@ -1,12 +1,13 @@
-import type { Agent, IncomingMessage, OutgoingHttpHeaders } from "node:http";
+import type { IncomingMessage } from "node:http";
 import type { Agent as TlsAgent } from "node:https";
 import { checkServerIdentity } from "node:tls";
 import { Node } from "#api/core/node.ts";
 import { StatusError } from "#api/status.ts";
+import { hostInUrl } from "#lib/ip.ts";
 import { LruMap } from "#lib/lru-map.ts";
 import { messageOf } from "#lib/message-of.ts";
 import { http, https } from "#lib/node-http.ts";
-import { dialUpgrade, type UpgradeResult } from "#lib/upgrade.ts";
+import { dialUpgrade, type UpgradeRequest, type UpgradeResult } from "#lib/upgrade.ts";
 import { type Objects } from "../objects/objects.ts";
 
 /** How the API server shows itself to the nodes, and whose word it takes for who they are. */
@@ -72,22 +73,15 @@ export class NodeLinks {
 }
 
 /** A request to a node or a pod. */
-export interface Outgoing {
-  readonly url: URL;
-  readonly method: string;
-  readonly headers: OutgoingHttpHeaders;
-  readonly agent?: Agent | undefined;
+export interface Outgoing extends UpgradeRequest {
   readonly body?: Uint8Array | undefined;
   readonly signal: AbortSignal;
 }
 
 export function nodeUrl({ host, port }: NodeLink, path: readonly string[], query?: URLSearchParams): URL {
   const text = path.map(encodeURIComponent).join("/");
-  return new URL(`https://${inUrl(host)}:${port}/${text}${query && query.size > 0 ? `?${query}` : ""}`);
+  return new URL(`https://${hostInUrl(host)}:${port}/${text}${query && query.size > 0 ? `?${query}` : ""}`);
 }
-
-/** An IPv6 address needs brackets. */
-export const inUrl = (host: string): string => (host.includes(":") ? `[${host}]` : host);
 
 /** Sends a request; the answer's body is the caller's to read, and ends when the signal fires. */
 export function send({ url, method, headers, agent, body, signal }: Outgoing): Promise<IncomingMessage> {

@@ -3,9 +3,9 @@ import { Pod } from "#api/core/pod.ts";
 import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { badRequest, serviceUnavailable } from "#api/status.ts";
+import { hostInUrl } from "#lib/ip.ts";
 import { type Objects } from "../objects/objects.ts";
 import { type Context } from "../pipeline.ts";
-import { inUrl } from "./node-link.ts";
 
 /** `NAME`, `NAME:PORT` or `SCHEME:NAME:PORT`, as names of what is proxied are written. */
 export interface ProxyName {
@@ -34,7 +34,7 @@ export async function podTarget(objects: Objects, { info }: Context): Promise<UR
 }
 
 export function addressUrl(scheme: string, address: string, port: string): URL {
-  const text = `${scheme || "http"}://${inUrl(address)}${port ? `:${port}` : ""}/`;
+  const text = `${scheme || "http"}://${hostInUrl(address)}${port ? `:${port}` : ""}/`;
   if (!URL.canParse(text)) throw badRequest(`${JSON.stringify(port)} is not a port`);
   return new URL(text);
 }
