@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
+import { serviceAccountDir } from "#api/well-known.ts";
 import { hostInUrl } from "#lib/ip.ts";
 import { type AuthConfig, type ClientConfig, type ExecConfig, type TlsConfig } from "./client-config.ts";
 import {
@@ -160,8 +161,6 @@ function authOf(user: KubeconfigUser): AuthConfig | undefined {
 function execOf(exec: ExecConfig, path: string): ExecConfig {
   return exec.command.includes("/") ? { ...exec, command: resolve(dirname(path), exec.command) } : exec;
 }
-
-const serviceAccountDir = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /** The configuration that every pod has; undefined outside of one. */
 export async function inClusterConfig(

@@ -1,6 +1,7 @@
 import { type Answer, type ApiRequest, type Encoded, type Peer, type UserInfo, type WatchSink } from "#api/exchange.ts";
 import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
 import { badRequest, internalError, StatusError, statusErrorFrom } from "#api/status.ts";
+import { initialEventsEndAnnotation } from "#api/well-known.ts";
 import { Channel } from "#lib/channel.ts";
 import { cloneJson } from "#lib/json.ts";
 import { neverAborted } from "#lib/tasks.ts";
@@ -188,7 +189,7 @@ async function* lines(events: AsyncIterable<WatchEvent<ApiObject>>, resource: Re
 }
 
 function bookmarkOf(event: Extract<WatchEvent<ApiObject>, { type: "BOOKMARK" }>, resource: Resource): object {
-  const annotations = event.initialEventsEnd ? { annotations: { "k8s.io/initial-events-end": "true" } } : {};
+  const annotations = event.initialEventsEnd ? { annotations: { [initialEventsEndAnnotation]: "true" } } : {};
   const metadata = { resourceVersion: event.resourceVersion, creationTimestamp: null, ...annotations };
   return { type: "BOOKMARK", object: { kind: resource.kind, apiVersion: apiVersionOf(resource), metadata } };
 }

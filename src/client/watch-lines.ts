@@ -1,5 +1,6 @@
 import { type ApiObject } from "#api/resource.ts";
 import { type Details, StatusError, statusErrorFrom } from "#api/status.ts";
+import { initialEventsEndAnnotation } from "#api/well-known.ts";
 import { type WatchEvent } from "./client.ts";
 
 /**
@@ -52,7 +53,7 @@ export function parseWatchEvent(line: string): WatchEvent<ApiObject> | undefined
       return trace ? { type, object, trace } : { type, object };
     case "BOOKMARK": {
       const { resourceVersion = "", annotations } = object.metadata;
-      const initialEventsEnd = annotations?.["k8s.io/initial-events-end"] === "true";
+      const initialEventsEnd = annotations?.[initialEventsEndAnnotation] === "true";
       return { type, resourceVersion, initialEventsEnd };
     }
     case "ERROR":

@@ -4,6 +4,7 @@ import { Pod } from "#api/core/pod.ts";
 import { isReady } from "#api/core/pod-state.ts";
 import { findCondition, withCondition } from "#api/meta/condition.ts";
 import { isNotFound } from "#api/status.ts";
+import { nodeLeaseNamespace } from "#api/well-known.ts";
 import { createEventRecorder, type EventRecorder, referenceTo } from "#client/events.ts";
 import { type Clock, timestamp } from "#lib/clock.ts";
 import { equal } from "#lib/equal.ts";
@@ -23,7 +24,6 @@ import {
 const graceMs = 50_000;
 const startupGraceMs = 60_000;
 const monitorMs = 5_000;
-const leaseNamespace = "kube-node-lease";
 
 /** Notices nodes that are silent or not well, and keeps pods away from them. */
 export function nodeLifecycleController(deps: ReconcilerDeps): Reconciler<Node> {
@@ -40,7 +40,7 @@ export function nodeLifecycleController(deps: ReconcilerDeps): Reconciler<Node> 
         resource: Lease,
         wakes: (change: Change<Lease>) => {
           const { namespace, name = "" } = change.object.metadata;
-          if (namespace !== leaseNamespace || change.type === "delete") return [];
+          if (namespace !== nodeLeaseNamespace || change.type === "delete") return [];
           heartbeats.lease(name, change.object.spec.renewTime ?? "");
           // A healthy node has its own time to look at this; one that was given up is looked at now.
           const node = nodes.get({ name });

@@ -1,21 +1,18 @@
 import { type Node, type NodeCondition, type Taint } from "#api/core/node.ts";
 import { findCondition, isConditionTrue } from "#api/meta/condition.ts";
+import { notReadyTaint, regionLabel, unreachableTaint, unschedulableTaint, zoneLabel } from "#api/well-known.ts";
 import { timestamp } from "#lib/clock.ts";
-
-const notReadyKey = "node.kubernetes.io/not-ready";
-const unreachableKey = "node.kubernetes.io/unreachable";
-const unschedulableKey = "node.kubernetes.io/unschedulable";
 
 /** Which taint a condition with a status stands for. */
 const taintKeys: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  Ready: { False: notReadyKey, Unknown: unreachableKey },
+  Ready: { False: notReadyTaint, Unknown: unreachableTaint },
   MemoryPressure: { True: "node.kubernetes.io/memory-pressure" },
   DiskPressure: { True: "node.kubernetes.io/disk-pressure" },
   NetworkUnavailable: { True: "node.kubernetes.io/network-unavailable" },
   PIDPressure: { True: "node.kubernetes.io/pid-pressure" },
 };
-const ownKeys = new Set([unschedulableKey, ...Object.values(taintKeys).flatMap((keys) => Object.values(keys))]);
-const evictingKeys = new Set([notReadyKey, unreachableKey]);
+const ownKeys = new Set([unschedulableTaint, ...Object.values(taintKeys).flatMap((keys) => Object.values(keys))]);
+const evictingKeys = new Set([notReadyTaint, unreachableTaint]);
 
 export const readyOf = ({ status }: Node): string | undefined => findCondition(status.conditions, "Ready")?.status;
 export const isNodeReady = ({ status }: Node): boolean => isConditionTrue(status.conditions, "Ready");
@@ -59,7 +56,7 @@ export type Eviction = "evict" | "wait" | "never";
 export function planTaints(node: Node, eviction: Eviction, nowMs: number): readonly Taint[] {
   const { taints: current = [], unschedulable } = node.spec;
   const wanted = (node.status.conditions ?? []).flatMap(({ type, status }) => taintKeys[type]?.[status] ?? []);
-  if (unschedulable) wanted.push(unschedulableKey);
+  if (unschedulable) wanted.push(unschedulableTaint);
   const evicting = evictingTaint(node, eviction);
   const isKept = ({ key, effect }: Taint): boolean => {
     if (effect === "NoSchedule" && ownKeys.has(key)) return wanted.includes(key);
@@ -87,7 +84,7 @@ export const isEvicting = ({ spec }: Node): boolean =>
 
 /** Region and zone. */
 export const zoneOf = ({ metadata: { labels = {} } }: Node): string =>
-  `${labels["topology.kubernetes.io/region"] ?? ""}:${labels["topology.kubernetes.io/zone"] ?? ""}`;
+  `${labels[regionLabel] ?? ""}:${labels[zoneLabel] ?? ""}`;
 
 const normalRate = 0.1;
 const slowRate = 0.01;

@@ -1,5 +1,6 @@
 import { type Pod } from "#api/core/pod.ts";
 import { isActive, isReady, readySince } from "#api/core/pod-state.ts";
+import { deletionCostAnnotation } from "#api/well-known.ts";
 
 /** So many pods are made or deleted in one round. */
 const burst = 500;
@@ -108,7 +109,7 @@ function logAge(sinceMs: number | undefined, nowMs: number): number {
 }
 
 function deletionCost({ metadata }: Pod): number {
-  const text = metadata.annotations?.["controller.kubernetes.io/pod-deletion-cost"] ?? "";
+  const text = metadata.annotations?.[deletionCostAnnotation] ?? "";
   if (!/^(0|-?[1-9]\d*)$/.test(text)) return 0;
   const cost = Number(text);
   return Math.abs(cost) < 2 ** 31 ? cost : 0;

@@ -1,5 +1,6 @@
 import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
+import { managedByLabel, serviceNameLabel } from "#api/well-known.ts";
 import { type Client } from "#client/client.ts";
 import { ensureObject } from "#client/ensure-object.ts";
 
@@ -43,8 +44,8 @@ export async function ensureDnsService(client: Client, place: DnsPlace): Promise
 async function ensureDnsSlice(client: Client, { address, port, nodeName }: DnsPlace): Promise<void> {
   const own = {
     labels: {
-      "kubernetes.io/service-name": name,
-      "endpointslice.kubernetes.io/managed-by": "orlop-dns",
+      [serviceNameLabel]: name,
+      [managedByLabel]: "orlop-dns",
       "k8s-app": "kube-dns",
     },
   };

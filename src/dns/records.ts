@@ -1,6 +1,7 @@
 import { type Service, type ServicePort } from "#api/core/service.ts";
 import { type EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { canonicalAddress } from "#api/meta/ip-address.ts";
+import { serviceNameLabel } from "#api/well-known.ts";
 import { addressData, type DnsRecord, labelsOf, recordTypes } from "./wire.ts";
 
 /** What the names are made from. */
@@ -227,7 +228,7 @@ function answerPointer(asked: Asked, address: string): Reply {
   const { view, zone } = asked;
   const names = view.servicesAt(address).map((service) => serviceName(zone, service));
   for (const { metadata } of names.length > 0 ? [] : view.slicesAt(address)) {
-    const name = metadata.labels?.["kubernetes.io/service-name"] ?? "";
+    const name = metadata.labels?.[serviceNameLabel] ?? "";
     const service = view.service(metadata.namespace ?? "", name);
     if (!service || !isHeadless(service)) continue;
     for (const host of hostsOf(view, service)) {

@@ -1,5 +1,6 @@
 import { Lease } from "#api/coordination/lease.ts";
 import { isAlreadyExists, isConflict, isNotFound } from "#api/status.ts";
+import { nodeLeaseNamespace } from "#api/well-known.ts";
 import type { Client } from "#client/client.ts";
 import { type Clock, microTimestamp } from "#lib/clock.ts";
 import type { Log } from "#lib/log.ts";
@@ -17,7 +18,6 @@ export interface LeaseDeps {
   nodeUid(): string | undefined;
 }
 
-const namespace = "kube-node-lease";
 const durationSeconds = 40;
 /** After a failure it is tried sooner than usual. */
 const retryMs = 1000;
@@ -54,11 +54,15 @@ async function acquire(deps: LeaseDeps, signal: AbortSignal): Promise<Lease> {
   const renewTime = microTimestamp(clock.now());
   const spec = { holderIdentity: name, leaseDurationSeconds: durationSeconds, renewTime };
   try {
-    return await client.create(Lease, { metadata: { namespace, name, ...ownedBy(deps) }, spec }, { signal });
+    return await client.create(
+      Lease,
+      { metadata: { namespace: nodeLeaseNamespace, name, ...ownedBy(deps) }, spec },
+      { signal },
+    );
   } catch (error) {
     if (!isAlreadyExists(error)) throw error;
   }
-  const there = await client.get(Lease, { namespace, name }, { signal });
+  const there = await client.get(Lease, { namespace: nodeLeaseNamespace, name }, { signal });
   return await client.update(Lease, { ...there, spec: { ...there.spec, ...spec } }, { signal });
 }
 

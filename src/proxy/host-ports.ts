@@ -1,5 +1,6 @@
 import { type Pod } from "#api/core/pod.ts";
 import { isSidecar } from "#api/core/pod-resources.ts";
+import { isFinished } from "#api/core/pod-state.ts";
 import { ipFamily } from "#api/meta/ip-address.ts";
 import { type StaleFlow } from "./conntrack.ts";
 import { type RuleConfig, sendTo, sourcesThatNeedTheNode } from "./nftables.ts";
@@ -22,7 +23,7 @@ const everyAddress = new Set(["", "0.0.0.0", "::"]);
 export function planHostPorts({ spec, status }: Pod, family: RuleConfig["family"]): readonly HostPort[] {
   const wanted = family === "ip" ? "IPv4" : "IPv6";
   const address = status.podIPs?.find(({ ip }) => ipFamily(ip) === wanted)?.ip;
-  if (!address || spec.hostNetwork || status.phase === "Succeeded" || status.phase === "Failed") return none;
+  if (!address || spec.hostNetwork || isFinished({ status })) return none;
   let found = none;
   for (const container of [...spec.containers, ...(spec.initContainers ?? []).filter(isSidecar)]) {
     for (const { hostPort, hostIP = "", containerPort, protocol } of container.ports ?? []) {

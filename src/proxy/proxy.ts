@@ -2,6 +2,7 @@ import { Node } from "#api/core/node.ts";
 import { Pod } from "#api/core/pod.ts";
 import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
+import { serviceNameLabel, zoneLabel } from "#api/well-known.ts";
 import { type Clock } from "#lib/clock.ts";
 import { equal } from "#lib/equal.ts";
 import { type Log } from "#lib/log.ts";
@@ -38,7 +39,6 @@ const pauseMs = 50;
 /** How often to look whether the table is still there. */
 const checkMs = 30_000;
 const retryMs = 1_000;
-const zoneLabel = "topology.kubernetes.io/zone";
 
 /**
  * Keeps the kernel's rules at what Services, EndpointSlices and the host ports of this node's pods say until the signal fires. The rules stay then, and so
@@ -248,6 +248,6 @@ class ServiceProxy {
 }
 
 function serviceOf({ metadata }: EndpointSlice): string | undefined {
-  const name = metadata.labels?.["kubernetes.io/service-name"];
+  const name = metadata.labels?.[serviceNameLabel];
   return name ? `${metadata.namespace}/${name}` : undefined;
 }

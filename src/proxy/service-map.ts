@@ -1,6 +1,7 @@
 import { type Service, type ServicePort } from "#api/core/service.ts";
 import { type Endpoint, type EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { type IpFamily, ipFamily } from "#api/meta/ip-address.ts";
+import { headlessLabel } from "#api/well-known.ts";
 
 /** Where the plan is for. */
 export interface NodePlace {
@@ -49,7 +50,6 @@ export interface Target {
 }
 
 const otherProxyLabel = "service.kubernetes.io/service-proxy-name";
-const headlessLabel = "service.kubernetes.io/headless";
 
 /** Decides what this node does for a service; undefined if nothing: headless, a mere name, another proxy's. */
 export function planService(

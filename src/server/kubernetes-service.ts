@@ -1,5 +1,6 @@
 import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
+import { serviceNameLabel } from "#api/well-known.ts";
 import { type Client } from "#client/client.ts";
 import { ensureObject } from "#client/ensure-object.ts";
 
@@ -34,7 +35,7 @@ export async function ensureKubernetesService(client: Client, place: ServerPlace
 }
 
 async function ensureSlice(client: Client, { address, port }: ServerPlace): Promise<void> {
-  const sliceLabels = { "kubernetes.io/service-name": name };
+  const sliceLabels = { [serviceNameLabel]: name };
   const wanted = {
     ports: [{ name: "https", port, protocol: "TCP" as const }],
     endpoints: [{ addresses: [address], conditions: { ready: true } }],

@@ -3,6 +3,7 @@ import { ListMeta, MetadataField } from "#api/meta/object-meta.ts";
 import { Status } from "#api/meta/status-kind.ts";
 import { apiVersionOf, type Resource } from "#api/resource.ts";
 import { internalError, notAcceptable, StatusError } from "#api/status.ts";
+import { initialEventsEndAnnotation } from "#api/well-known.ts";
 import { formatYaml } from "#lib/yaml.ts";
 import { encodeProtobuf } from "#schema/protobuf.ts";
 import { encodeEnvelope, encodeListEnvelope, encodeWatchFrame } from "#schema/protobuf-envelope.ts";
@@ -260,7 +261,7 @@ function protobufFrames(resource: Resource, partial: boolean): FrameEncoder {
 type BookmarkMeta = ReturnType<typeof bookmarkMeta>;
 const bookmarkMeta = (revision: number, isInitialEnd: boolean) => ({
   resourceVersion: String(revision),
-  ...(isInitialEnd ? { annotations: { "k8s.io/initial-events-end": "true" } } : {}),
+  ...(isInitialEnd ? { annotations: { [initialEventsEndAnnotation]: "true" } } : {}),
 });
 
 const kindOf = (resource: Resource) => ({ kind: resource.kind, apiVersion: apiVersionOf(resource) });

@@ -11,6 +11,7 @@ import { matches, matchesLabels } from "#api/meta/label-selector.ts";
 import { isControlledBy } from "#api/meta/owner.ts";
 import { type ApiObject, groupResource, type Resource } from "#api/resource.ts";
 import { isNotFound } from "#api/status.ts";
+import { nodeLeaseNamespace, revisionAnnotation } from "#api/well-known.ts";
 import { type Client } from "#client/client.ts";
 import { type TraceAnswer, type VerdictsAnswer } from "#trace/answers.ts";
 import { type HopName, hopNames } from "#trace/hop.ts";
@@ -160,7 +161,7 @@ class Gatherer {
   }
 
   async #heartbeat(nodeName: string): Promise<number | undefined> {
-    const lease = await orAbsent(this.#client.get(Lease, { namespace: "kube-node-lease", name: nodeName }));
+    const lease = await orAbsent(this.#client.get(Lease, { namespace: nodeLeaseNamespace, name: nodeName }));
     return msOf(lease?.spec.renewTime);
   }
 
@@ -249,9 +250,8 @@ function seen(event: Event): SeenEvent {
 
 const byTime = (a: SeenEvent, b: SeenEvent): number => (a.lastMs ?? 0) - (b.lastMs ?? 0);
 
-const revisionKey = "deployment.kubernetes.io/revision";
 const byRevision = (a: ReplicaSet, b: ReplicaSet): number =>
-  Number(a.metadata.annotations?.[revisionKey] ?? 0) - Number(b.metadata.annotations?.[revisionKey] ?? 0);
+  Number(a.metadata.annotations?.[revisionAnnotation] ?? 0) - Number(b.metadata.annotations?.[revisionAnnotation] ?? 0);
 
 async function orAbsent<T>(call: Promise<T>): Promise<T | undefined> {
   try {

@@ -2,9 +2,8 @@ import { boolean, list, listByKey, nullable, optional } from "#schema/schema.ts"
 import { ageColumn } from "../meta/columns.ts";
 import { dns1123Subdomain } from "../meta/names.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
+import { enforceMountableAnnotation } from "../well-known.ts";
 import { LocalObjectReference, ObjectReference } from "./references.ts";
-
-const enforceMountable = "kubernetes.io/enforce-mountable-secrets";
 
 const fields = {
   secrets: optional(2, listByKey("name", ObjectReference), "Secrets that pods of this account may use."),
@@ -41,9 +40,9 @@ export const ServiceAccount = defineResource({
   prepareForCreate: keepOnlyNames,
   prepareForUpdate: keepOnlyNames,
   *warnings({ metadata }, old) {
-    const isNew = old?.metadata.annotations?.[enforceMountable] === undefined;
-    if (!isNew || metadata.annotations?.[enforceMountable] === undefined) return;
-    yield `metadata.annotations[${enforceMountable}]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets`;
+    const isNew = old?.metadata.annotations?.[enforceMountableAnnotation] === undefined;
+    if (!isNew || metadata.annotations?.[enforceMountableAnnotation] === undefined) return;
+    yield `metadata.annotations[${enforceMountableAnnotation}]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets`;
   },
 });
 

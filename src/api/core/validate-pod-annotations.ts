@@ -1,16 +1,15 @@
 import { type FieldPath, forbiddenValue, invalidValue } from "#schema/field-error.ts";
 import { type ObjectMeta } from "../meta/object-meta.ts";
+import { deletionCostAnnotation, mirrorAnnotation } from "../well-known.ts";
 import { type Faults } from "./faults.ts";
 import { allContainers, placedContainers } from "./pod-containers.ts";
 import { type PodSpec } from "./pod-spec.ts";
 import { type AppArmorProfile, type SeccompProfile } from "./security-context.ts";
 import { validateDescendingPath } from "./validate-path.ts";
 
-export const mirrorAnnotation = "kubernetes.io/config.mirror";
 export const appArmorPrefix = "container.apparmor.security.beta.kubernetes.io/";
 const seccompPod = "seccomp.security.alpha.kubernetes.io/pod";
 const seccompPrefix = "container.seccomp.security.alpha.kubernetes.io/";
-const deletionCost = "controller.kubernetes.io/pod-deletion-cost";
 
 type Annotations = Readonly<Record<string, string>>;
 
@@ -25,7 +24,7 @@ export function validatePodAnnotations(
     const value = annotations[key] ?? "";
     if (key === mirrorAnnotation && !spec.nodeName) {
       faults.push(invalidValue(path.key(key), value, "must set spec.nodeName if mirror pod annotation is set"));
-    } else if (key === deletionCost && !isInt32(value)) {
+    } else if (key === deletionCostAnnotation && !isInt32(value)) {
       faults.push(invalidValue(path.key(key), value, "must be a 32bit integer"));
     } else if (key === seccompPod || key.startsWith(seccompPrefix)) {
       validateSeccompName(value, path.child(key), faults);

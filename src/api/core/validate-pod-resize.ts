@@ -1,12 +1,12 @@
 import { type FieldError, type FieldPath, forbiddenValue, invalidValue, root } from "#schema/field-error.ts";
 import { semanticEqual } from "../meta/equal.ts";
+import { mirrorAnnotation } from "../well-known.ts";
 import { Container, ResourceRequirements } from "./container.ts";
 import { type Faults } from "./faults.ts";
 import { type PodObject } from "./pod-fields.ts";
 import { isSidecar, qosClassOf } from "./pod-resources.ts";
 import { PodSpec } from "./pod-spec.ts";
 import { type ResourceList } from "./resource-list.ts";
-import { mirrorAnnotation } from "./validate-pod-annotations.ts";
 
 const specPath = root.child("spec");
 const onlyComputeMutable = "only cpu and memory resources are mutable";

@@ -19,6 +19,7 @@ import {
 } from "../meta/names.ts";
 import { type ObjectMeta } from "../meta/object-meta.ts";
 import { compareQuantities } from "../meta/quantity.ts";
+import { mirrorAnnotation } from "../well-known.ts";
 import { type Faults, judge, judgeAt, judgeIfSet } from "./faults.ts";
 import { type AnyContainer, allContainers, placedContainers } from "./pod-containers.ts";
 import { containerTotal } from "./pod-resources.ts";
@@ -100,7 +101,7 @@ function validateResourceClaims(
   const names = new Set<string>();
   for (const [index, claim] of claims.entries()) {
     const at = path.index(index);
-    if (metadata?.annotations?.["kubernetes.io/config.mirror"] !== undefined) {
+    if (metadata?.annotations?.[mirrorAnnotation] !== undefined) {
       faults.push({ ...forbiddenValue(at, "static pods do not support resource claims"), path: "" });
       continue;
     }

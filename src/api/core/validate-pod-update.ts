@@ -9,13 +9,14 @@ import {
 } from "#schema/field-error.ts";
 import { semanticEqual } from "../meta/equal.ts";
 import { inclusiveRange } from "../meta/names.ts";
+import { mirrorAnnotation } from "../well-known.ts";
 import { type NodeAffinity, NodeSelectorRequirement, type NodeSelectorTerm, Toleration } from "./affinity.ts";
 import { type Container, EphemeralContainer } from "./container.ts";
 import { type Faults } from "./faults.ts";
 import { type PodObject } from "./pod-fields.ts";
 import { PodSpec } from "./pod-spec.ts";
 import { validateImage } from "./validate-container.ts";
-import { mirrorAnnotation, validateAnnotationUpdate } from "./validate-pod-annotations.ts";
+import { validateAnnotationUpdate } from "./validate-pod-annotations.ts";
 
 const mutableFields = [
   "`spec.containers[*].image`",

@@ -30,6 +30,7 @@ import { ipFamily, ipWarnings, validateCanonicalIp, validateEndpointIp, validate
 import { validateLabels } from "../meta/label-selector.ts";
 import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName, type Rule } from "../meta/names.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
+import { managedByLabel, serviceNameLabel, zoneLabel } from "../well-known.ts";
 
 export const EndpointConditions = object(
   "discovery/v1.EndpointConditions",
@@ -102,7 +103,6 @@ export const EndpointPort = object(
 );
 export interface EndpointPort extends Infer<typeof EndpointPort> {}
 
-const zoneLabel = "topology.kubernetes.io/zone";
 const managers = ["endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"];
 
 const fields = {
@@ -146,7 +146,7 @@ export const EndpointSlice = defineResource({
   ],
   indexes: {
     service: ({ metadata: { namespace, labels } }) => {
-      const name = labels?.["kubernetes.io/service-name"];
+      const name = labels?.[serviceNameLabel];
       return name ? [`${namespace}/${name}`] : [];
     },
   },
@@ -167,7 +167,7 @@ export const EndpointSlice = defineResource({
   },
   *warnings({ metadata, addressType, endpoints }, old) {
     if (!old && addressType === "FQDN") yield "spec.addressType: FQDN endpoints are deprecated";
-    if (managers.includes(metadata.labels?.["endpointslice.kubernetes.io/managed-by"] ?? "")) return;
+    if (managers.includes(metadata.labels?.[managedByLabel] ?? "")) return;
     for (const [index, { addresses }] of endpoints.entries()) {
       const path = root.child("endpoints").index(index).child("addresses");
       for (const [place, address] of addresses.entries()) yield* ipWarnings(address, path.index(place));

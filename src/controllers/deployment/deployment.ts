@@ -6,6 +6,7 @@ import { isEmptySelector, matches } from "#api/meta/label-selector.ts";
 import { controllerOf, isControlledBy, ownerRefTo } from "#api/meta/owner.ts";
 import { type InputOf } from "#api/resource.ts";
 import { isAlreadyExists, isNotFound } from "#api/status.ts";
+import { revisionAnnotation } from "#api/well-known.ts";
 import { createEventRecorder, type EventRecorder, referenceTo } from "#client/events.ts";
 import { equal } from "#lib/equal.ts";
 import { messageOf } from "#lib/message-of.ts";
@@ -16,7 +17,7 @@ import { isNamespaceEnding } from "../namespace-ending.ts";
 import { hasProgressDeadline } from "./limits.ts";
 import { byAge, planRollout, type RolloutPlan, type Scaling, type Situation } from "./plan-rollout.ts";
 import { hashLabel, podTemplateHash, sameTemplate } from "./pod-template-hash.ts";
-import { newSetAnnotations, nextRevision, revisionKey, sizeAnnotations } from "./revision.ts";
+import { newSetAnnotations, nextRevision, sizeAnnotations } from "./revision.ts";
 import { deploymentStatus, nextProgressCheckMs, withNews } from "./status.ts";
 
 interface Deps extends ReconcilerDeps {
@@ -285,9 +286,9 @@ async function writeStatus(
   }: { readonly deployment: Deployment; readonly status: DeploymentStatus; readonly newSet: ReplicaSet | undefined },
   signal: AbortSignal,
 ): Promise<void> {
-  const revision = newSet?.metadata.annotations?.[revisionKey];
+  const revision = newSet?.metadata.annotations?.[revisionAnnotation];
   const { annotations: current } = deployment.metadata;
-  const annotations = revision ? { ...current, [revisionKey]: revision } : current;
+  const annotations = revision ? { ...current, [revisionAnnotation]: revision } : current;
   if (equal(status, deployment.status) && equal(annotations, current)) return;
   const metadata = { ...deployment.metadata, ...(annotations ? { annotations } : {}) };
   await client.updateStatus(Deployment, { ...deployment, metadata, status }, { signal });

@@ -1,16 +1,16 @@
 import { type Deployment } from "#api/apps/deployment.ts";
 import { type ReplicaSet } from "#api/apps/replica-set.ts";
+import { lastAppliedAnnotation, revisionAnnotation } from "#api/well-known.ts";
 import { maxSurge } from "./limits.ts";
 
-export const revisionKey = "deployment.kubernetes.io/revision";
 const historyKey = "deployment.kubernetes.io/revision-history";
 const desiredKey = "deployment.kubernetes.io/desired-replicas";
 const maxKey = "deployment.kubernetes.io/max-replicas";
 
 /** What is about the deployment itself, or about one revision only. */
 const notCopied = new Set([
-  "kubectl.kubernetes.io/last-applied-configuration",
-  revisionKey,
+  lastAppliedAnnotation,
+  revisionAnnotation,
   historyKey,
   desiredKey,
   maxKey,
@@ -22,7 +22,7 @@ type Annotations = Record<string, string>;
 
 /** 0 if it has none; undefined if it is no number. All 64 bits count: adopted sets may have any number. */
 export function revisionOf({ metadata }: Pick<ReplicaSet, "metadata">): bigint | undefined {
-  const text = metadata.annotations?.[revisionKey];
+  const text = metadata.annotations?.[revisionAnnotation];
   if (text === undefined) return 0n;
   return /^[-+]?\d{1,19}$/.test(text) ? BigInt(text.replace("+", "")) : undefined;
 }
@@ -47,10 +47,10 @@ export function newSetAnnotations(
   for (const [key, value] of Object.entries(deployment.metadata.annotations ?? {})) {
     if (!notCopied.has(key)) annotations[key] = value;
   }
-  const before = current?.[revisionKey];
+  const before = current?.[revisionAnnotation];
   const old = before ? revisionOf({ metadata: { annotations } }) : 0n;
   if (old === undefined || old >= revision) return annotations;
-  annotations[revisionKey] = String(revision);
+  annotations[revisionAnnotation] = String(revision);
   // A set that had a revision is rolled back to: what it was before is remembered.
   if (before !== undefined) annotations[historyKey] = longerHistory(annotations[historyKey], before);
   return annotations;

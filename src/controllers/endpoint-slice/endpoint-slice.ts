@@ -5,6 +5,7 @@ import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { matchesLabels } from "#api/meta/label-selector.ts";
 import { isNotFound } from "#api/status.ts";
+import { managedByLabel, serviceNameLabel } from "#api/well-known.ts";
 import { createEventRecorder, referenceTo } from "#client/events.ts";
 import { equal } from "#lib/equal.ts";
 import { messageOf } from "#lib/message-of.ts";
@@ -13,7 +14,7 @@ import { type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
 import { isNamespaceEnding } from "../namespace-ending.ts";
 import { Pace } from "../pace.ts";
 import { addressTypesOf, endpointsOf } from "./endpoints-of.ts";
-import { managedByKey, manager, planSlices, type SlicePlan, serviceNameKey } from "./plan-slices.ts";
+import { manager, planSlices, type SlicePlan } from "./plan-slices.ts";
 import { TriggerTimes } from "./trigger-times.ts";
 
 /** Writes down, for every service with a selector, where its traffic can go. */
@@ -43,7 +44,7 @@ export function endpointSliceController(deps: ReconcilerDeps): Reconciler<Servic
       const selected = pods.list(namespace).filter(({ metadata }) => matchesLabels(selector, metadata.labels));
       const existing = slices
         .by("service", `${namespace}/${name}`)
-        .filter(({ metadata }) => metadata.labels?.[managedByKey] === manager && !metadata.deletionTimestamp);
+        .filter(({ metadata }) => metadata.labels?.[managedByLabel] === manager && !metadata.deletionTimestamp);
       const plan = planAll(service, { selected, existing, nodes });
       const time = triggerTimes.next(service, selected);
       try {
@@ -171,6 +172,6 @@ function isVisible(before: Pod, after: Pod): boolean {
 /** A slice of ours that somebody else changed or deleted is put right. */
 function* serviceOf({ object }: Change<EndpointSlice>): Iterable<Key> {
   const { namespace = "", labels } = object.metadata;
-  const name = labels?.[serviceNameKey];
-  if (name && labels?.[managedByKey] === manager) yield { namespace, name };
+  const name = labels?.[serviceNameLabel];
+  if (name && labels?.[managedByLabel] === manager) yield { namespace, name };
 }

@@ -3,6 +3,7 @@ import { type Pod } from "#api/core/pod.ts";
 import { isFinished, isReady } from "#api/core/pod-state.ts";
 import { type Service, type ServicePort } from "#api/core/service.ts";
 import { type Endpoint, type EndpointPort } from "#api/discovery/endpoint-slice.ts";
+import { zoneLabel } from "#api/well-known.ts";
 
 export type AddressType = "IPv4" | "IPv6";
 
@@ -111,7 +112,7 @@ function endpointFor(
   const terminating = pod.metadata.deletionTimestamp !== undefined;
   const ready = service.spec.publishNotReadyAddresses === true || (serving && !terminating);
   const { hostname, subdomain, nodeName } = pod.spec;
-  const zone = node?.metadata.labels?.["topology.kubernetes.io/zone"];
+  const zone = node?.metadata.labels?.[zoneLabel];
   const isNamed = hostname && subdomain === service.metadata.name && namespace === service.metadata.namespace;
   const hints = ready ? hintsFor(service, { zone, nodeName }) : undefined;
   return {

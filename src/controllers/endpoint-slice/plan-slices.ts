@@ -2,13 +2,11 @@ import { Service } from "#api/core/service.ts";
 import { type Endpoint, type EndpointPort, type EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { ownerRefTo } from "#api/meta/owner.ts";
 import { type InputOf } from "#api/resource.ts";
+import { headlessLabel, managedByLabel, serviceNameLabel } from "#api/well-known.ts";
 import { equal } from "#lib/equal.ts";
 import { type AddressType, endpointKey, isHeadless, type PortGroup, portsKey } from "./endpoints-of.ts";
 
-export const managedByKey = "endpointslice.kubernetes.io/managed-by";
 export const manager = "endpointslice-controller.k8s.io";
-export const serviceNameKey = "kubernetes.io/service-name";
-const headlessKey = "service.kubernetes.io/headless";
 
 /** At most so many endpoints are in one slice. */
 const maxEndpoints = 100;
@@ -157,16 +155,16 @@ const newSlice = (service: Service, addressType: AddressType): InputOf<EndpointS
   addressType,
 });
 
-const reserved = new Set([serviceNameKey, managedByKey, headlessKey]);
+const reserved = new Set([serviceNameLabel, managedByLabel, headlessLabel]);
 
 /** Those of the service, and what the slice says about itself. */
 function wantedLabels(service: Service): Record<string, string> {
   const labels = Object.entries(service.metadata.labels ?? {}).filter(([key]) => !reserved.has(key));
   return {
     ...Object.fromEntries(labels),
-    ...(isHeadless(service) ? { [headlessKey]: "" } : {}),
-    [serviceNameKey]: service.metadata.name ?? "",
-    [managedByKey]: manager,
+    ...(isHeadless(service) ? { [headlessLabel]: "" } : {}),
+    [serviceNameLabel]: service.metadata.name ?? "",
+    [managedByLabel]: manager,
   };
 }
 

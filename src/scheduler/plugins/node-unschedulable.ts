@@ -1,8 +1,9 @@
 import { type Node } from "#api/core/node.ts";
 import { tolerates } from "#api/core/tolerations.ts";
+import { unschedulableTaint } from "#api/well-known.ts";
 import { fits, rejectFinally, type SchedulerPlugin } from "../framework.ts";
 
-const taint = { key: "node.kubernetes.io/unschedulable", effect: "NoSchedule" };
+const taint = { key: unschedulableTaint, effect: "NoSchedule" };
 const cordoned = rejectFinally("node(s) were unschedulable");
 
 /** Leaves cordoned nodes alone, unless the pod tolerates that. */

@@ -1,8 +1,9 @@
 import { Pod } from "#api/core/pod.ts";
+import { notReadyTaint, unreachableTaint } from "#api/well-known.ts";
 import { isWriteOf, objectOf } from "./object-of.ts";
 import { type AdmissionPlugin } from "./plugin.ts";
 
-const taints = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
+const taints = [notReadyTaint, unreachableTaint];
 const tolerationSeconds = 300;
 
 /** Lets every pod stay for five minutes on a node that is not ready or out of reach, unless it says otherwise. */

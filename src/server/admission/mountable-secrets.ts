@@ -1,15 +1,15 @@
 import { type Pod } from "#api/core/pod.ts";
 import { type AnyContainer } from "#api/core/pod-containers.ts";
 import { type ServiceAccount } from "#api/core/service-account.ts";
+import { enforceMountableAnnotation } from "#api/well-known.ts";
 import { type AdmissionRequest } from "./plugin.ts";
 import { refusal } from "./refuse.ts";
 
-const annotation = "kubernetes.io/enforce-mountable-secrets";
 const truths = new Set(["1", "t", "T", "true", "TRUE", "True"]);
 
 /** An account that asks for it lets its pods use only the secrets that it names. */
 export function checkMountable(request: AdmissionRequest, pod: Pod, account: ServiceAccount): void {
-  if (!truths.has(account.metadata.annotations?.[annotation] ?? "")) return;
+  if (!truths.has(account.metadata.annotations?.[enforceMountableAnnotation] ?? "")) return;
   const fault =
     request.operation === "UPDATE"
       ? containersFault("ephemeral container", pod.spec.ephemeralContainers ?? [], account)

@@ -1,12 +1,13 @@
 import { Namespace } from "#api/core/namespace.ts";
 import { isNotFound, notFound, StatusError } from "#api/status.ts";
+import { nodeLeaseNamespace } from "#api/well-known.ts";
 import { type Client } from "#client/client.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { isAbout } from "./object-of.ts";
 import { type AdmissionPlugin, type AdmissionRequest } from "./plugin.ts";
 import { refusal } from "./refuse.ts";
 
-const immortal = new Set(["default", "kube-system", "kube-public", "kube-node-lease"]);
+const immortal = new Set(["default", "kube-system", "kube-public", nodeLeaseNamespace]);
 
 export interface NamespaceLifecycleDeps {
   readonly informers: Informers;

@@ -3,6 +3,7 @@ import { Node } from "#api/core/node.ts";
 import { Pod } from "#api/core/pod.ts";
 import { type ApiObject } from "#api/resource.ts";
 import { notFound, type StatusError } from "#api/status.ts";
+import { mirrorAnnotation, nodeLeaseNamespace } from "#api/well-known.ts";
 import { equal } from "#lib/equal.ts";
 import { messageOf } from "#lib/message-of.ts";
 import { readRequestSubject } from "#lib/x509.ts";
@@ -108,9 +109,8 @@ function restrictMirrorPod(restricted: Restricted): void {
   const pod = objectOf(Pod, request);
   if (!pod) return;
   const { annotations = {} } = pod.metadata;
-  const mirror = "kubernetes.io/config.mirror";
-  if (annotations[mirror] === undefined) {
-    throw deny(`pod does not have "${mirror}" annotation, node "${node}" can only create mirror pods`);
+  if (annotations[mirrorAnnotation] === undefined) {
+    throw deny(`pod does not have "${mirrorAnnotation}" annotation, node "${node}" can only create mirror pods`);
   }
   if (pod.spec.nodeName !== node) throw deny(`node "${node}" can only create pods with spec.nodeName set to itself`);
   restrictOwner(restricted, pod);
@@ -205,7 +205,7 @@ async function restrictTokens(restricted: Restricted): Promise<void> {
 }
 
 function restrictLeases(restricted: Restricted): void {
-  if (restricted.request.namespace !== "kube-node-lease") {
+  if (restricted.request.namespace !== nodeLeaseNamespace) {
     throw restricted.deny('can only access leases in the "kube-node-lease" system namespace');
   }
   ownName(restricted, "node lease");

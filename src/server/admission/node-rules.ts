@@ -1,5 +1,6 @@
 import { type Pod } from "#api/core/pod.ts";
 import { type Volume } from "#api/core/volume.ts";
+import { regionLabel, zoneLabel } from "#api/well-known.ts";
 import { referencesOf } from "../authorize/pod-references.ts";
 
 type Labels = Readonly<Record<string, string>>;
@@ -13,8 +14,8 @@ const ownLabels = new Set([
   "beta.kubernetes.io/arch",
   "beta.kubernetes.io/instance-type",
   "node.kubernetes.io/instance-type",
-  "topology.kubernetes.io/zone",
-  "topology.kubernetes.io/region",
+  zoneLabel,
+  regionLabel,
   "failure-domain.beta.kubernetes.io/zone",
   "failure-domain.beta.kubernetes.io/region",
 ]);

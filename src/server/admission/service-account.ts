@@ -1,6 +1,7 @@
 import { Pod } from "#api/core/pod.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import { isNotFound } from "#api/status.ts";
+import { mirrorAnnotation } from "#api/well-known.ts";
 import { type Client } from "#client/client.ts";
 import { type Clock } from "#lib/clock.ts";
 import { type Random } from "#lib/random.ts";
@@ -58,7 +59,7 @@ export function serviceAccount(deps: ServiceAccountDeps): AdmissionPlugin {
   };
 }
 
-const isMirror = ({ metadata }: Pod): boolean => metadata.annotations?.["kubernetes.io/config.mirror"] !== undefined;
+const isMirror = ({ metadata }: Pod): boolean => metadata.annotations?.[mirrorAnnotation] !== undefined;
 
 function fillFrom(account: ServiceAccount, pod: Pod, random: Random): void {
   const { spec } = pod;

@@ -1,8 +1,8 @@
 import { Node } from "#api/core/node.ts";
+import { notReadyTaint } from "#api/well-known.ts";
 import { isAbout, objectOf } from "./object-of.ts";
 import { type AdmissionPlugin } from "./plugin.ts";
 
-const key = "node.kubernetes.io/not-ready";
 const effect = "NoSchedule";
 
 /** Nothing is placed on a new node before it was seen to be ready. */
@@ -14,8 +14,8 @@ export const taintNodes: AdmissionPlugin = {
     const node = objectOf(Node, request);
     if (!node) return;
     const taints = node.spec.taints ?? [];
-    if (!taints.some((taint) => taint.key === key && taint.effect === effect)) {
-      node.spec.taints = [...taints, { key, effect }];
+    if (!taints.some((taint) => taint.key === notReadyTaint && taint.effect === effect)) {
+      node.spec.taints = [...taints, { key: notReadyTaint, effect }];
     }
   },
 };

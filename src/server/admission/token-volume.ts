@@ -1,10 +1,10 @@
 import { type Container } from "#api/core/container.ts";
 import { type PodSpec } from "#api/core/pod-spec.ts";
 import { type Volume } from "#api/core/volume.ts";
+import { serviceAccountDir } from "#api/well-known.ts";
 import { type Random } from "#lib/random.ts";
 
 const prefix = "kube-api-access-";
-const mountPath = "/var/run/secrets/kubernetes.io/serviceaccount";
 /** An hour and a bit: by this number the server knows that nobody chose it. */
 const expirationSeconds = 3607;
 
@@ -22,8 +22,8 @@ export function mountToken(spec: PodSpec, random: Random): void {
 
 function mount(container: Container, name: string): boolean {
   const mounts = container.volumeMounts ?? [];
-  if (mounts.some((one) => one.mountPath === mountPath)) return false;
-  container.volumeMounts = [...mounts, { name, readOnly: true, mountPath }];
+  if (mounts.some((one) => one.mountPath === serviceAccountDir)) return false;
+  container.volumeMounts = [...mounts, { name, readOnly: true, mountPath: serviceAccountDir }];
   return true;
 }
 

@@ -1,4 +1,5 @@
 import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
+import { lastAppliedAnnotation } from "#api/well-known.ts";
 import { isObject } from "#lib/json-object.ts";
 import { faultsIn } from "./check-applied.ts";
 import { compare } from "./compare.ts";
@@ -7,7 +8,6 @@ import { ownFields } from "./own-fields.ts";
 import { encode } from "./path-element.ts";
 import { shapeOf } from "./shape.ts";
 
-const annotation = "kubectl.kubernetes.io/last-applied-configuration";
 const maxAnnotationBytes = 256 * 1024;
 
 /**
@@ -15,7 +15,7 @@ const maxAnnotationBytes = 256 * 1024;
  * them over without a conflict.
  */
 export function lastAppliedFields(resource: Resource, live: ApiObject): FieldSet {
-  const text = live.metadata.annotations?.[annotation];
+  const text = live.metadata.annotations?.[lastAppliedAnnotation];
   const applied = text ? parse(text) : undefined;
   if (!isObject(applied) || applied.apiVersion !== apiVersionOf(resource)) return noFields;
   if (faultsIn(resource.schema, applied) || faultsIn(resource.schema, live)) return noFields;
@@ -35,21 +35,21 @@ function parse(text: string): unknown {
 /** Keeps the annotation of client-side apply in step, so that a user can go back to it. */
 export function withLastApplied(merged: ApiObject, applied: Readonly<Record<string, unknown>>): ApiObject {
   const { annotations } = merged.metadata;
-  if (!annotations?.[annotation]) return merged;
-  const { [annotation]: _, ...others } = annotations;
+  if (!annotations?.[lastAppliedAnnotation]) return merged;
+  const { [lastAppliedAnnotation]: _, ...others } = annotations;
   const value = `${stable(withoutAnnotation(applied))}\n`;
-  const size = Object.entries({ ...others, [annotation]: value }).reduce(
+  const size = Object.entries({ ...others, [lastAppliedAnnotation]: value }).reduce(
     (sum, [name, text]) => sum + Buffer.byteLength(name) + Buffer.byteLength(text),
     0,
   );
-  const next = size > maxAnnotationBytes ? others : { ...annotations, [annotation]: value };
+  const next = size > maxAnnotationBytes ? others : { ...annotations, [lastAppliedAnnotation]: value };
   return { ...merged, metadata: { ...merged.metadata, annotations: next } };
 }
 
 function withoutAnnotation(applied: Readonly<Record<string, unknown>>): unknown {
   const { metadata } = applied;
   if (!isObject(metadata) || !isObject(metadata.annotations)) return applied;
-  const { [annotation]: _, ...annotations } = metadata.annotations;
+  const { [lastAppliedAnnotation]: _, ...annotations } = metadata.annotations;
   const { annotations: __, ...rest } = metadata;
   return { ...applied, metadata: Object.keys(annotations).length > 0 ? { ...rest, annotations } : rest };
 }

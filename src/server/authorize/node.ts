@@ -2,6 +2,7 @@ import { Pod } from "#api/core/pod.ts";
 import { type UserInfo } from "#api/exchange.ts";
 import { parseFieldSelector, requiredField } from "#api/meta/field-selector.ts";
 import { type PolicyRule } from "#api/rbac/policy-rule.ts";
+import { mirrorAnnotation, nodeLeaseNamespace } from "#api/well-known.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type RequestInfo } from "../pipeline.ts";
 import { type Authorizer, type Decision, noOpinion } from "./authorizer.ts";
@@ -93,7 +94,7 @@ function needs({ graph, node, info }: Question, kind: keyof PodReferences): bool
 }
 
 const isFrom = ({ metadata }: Pod, namespace: string): boolean =>
-  metadata.namespace === namespace && !metadata.annotations?.["kubernetes.io/config.mirror"];
+  metadata.namespace === namespace && !metadata.annotations?.[mirrorAnnotation];
 
 /** Whether a pod on the node uses a claim whose volume is this one, or needs this secret to be mounted. */
 function mounts({ graph: { podsOn, volumes }, node, info }: Question, wanted: "volume" | "secret"): boolean {
@@ -195,7 +196,7 @@ function resourceSlice(question: Question): Decision {
 function lease(question: Question): Decision {
   const { node, info } = question;
   if (!ownVerbs.has(info.verb)) return refused("can only get, create, update, patch, or delete a node lease");
-  if (info.namespace !== "kube-node-lease") {
+  if (info.namespace !== nodeLeaseNamespace) {
     return refused('can only access leases in the "kube-node-lease" system namespace');
   }
   // The name of what is created is known to admission only.

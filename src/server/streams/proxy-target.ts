@@ -3,6 +3,7 @@ import { Pod } from "#api/core/pod.ts";
 import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { badRequest, serviceUnavailable } from "#api/status.ts";
+import { serviceNameLabel } from "#api/well-known.ts";
 import { hostInUrl } from "#lib/ip.ts";
 import { type Objects } from "../objects/objects.ts";
 import { type Context } from "../pipeline.ts";
@@ -45,7 +46,7 @@ export async function serviceTarget(objects: Objects, { info }: Context, turn: n
   const { object: service } = await objects.get(Service, info.namespace, name);
   const portName = /^\d+$/.test(port) ? portNameOf(service, Number(port)) : port;
   const slices = (await objects.cache(EndpointSlice)).list(info.namespace);
-  const own = slices.filter(({ metadata }) => metadata.labels?.["kubernetes.io/service-name"] === name);
+  const own = slices.filter(({ metadata }) => metadata.labels?.[serviceNameLabel] === name);
   const pods = await objects.cache(Pod);
   const found = own.flatMap((slice) => {
     const number = slice.ports?.find((one) => (one.name ?? "") === portName)?.port;
