@@ -26,3 +26,13 @@ export function randomHex(random: Random, bytes: number): string {
   while (hex.length < bytes * 2) hex += ((random() * 2 ** 32) >>> 0).toString(16).padStart(8, "0");
   return hex.slice(0, bytes * 2);
 }
+
+/** What generated names are made of: no vowels and no digits that look like them, so no words come out. */
+export const nameLetters = "bcdfghjklmnpqrstvwxz2456789";
+
+/** The end of a generated name. */
+export function randomSuffix(random: Random): string {
+  let suffix = "";
+  for (let at = 0; at < 5; at++) suffix += nameLetters[Math.floor(random() * nameLetters.length)] ?? "";
+  return suffix;
+}

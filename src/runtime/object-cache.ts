@@ -6,6 +6,7 @@ import { type Change, type Informer } from "./informer.ts";
 /** `namespace/name`, or `/name`. */
 export const objectKey = (namespace: string | undefined, name: string | undefined): string =>
   `${namespace ?? ""}/${name ?? ""}`;
+export const keyOf = ({ metadata }: ApiObject): string => objectKey(metadata.namespace, metadata.name);
 
 /** The revision in a resourceVersion; 0 if there is none that is a number. */
 export function revisionOf(resourceVersion: string | undefined): number {
@@ -154,7 +155,6 @@ export class ObjectCache<T extends ApiObject> implements Informer<T> {
   }
 }
 
-const keyOf = ({ metadata }: ApiObject): string => objectKey(metadata.namespace, metadata.name);
 const ownerUids = ({ metadata }: ApiObject): string[] => (metadata.ownerReferences ?? []).map(({ uid }) => uid);
 const controllerUids = ({ metadata }: ApiObject): string[] =>
   (metadata.ownerReferences ?? []).filter(({ controller }) => controller).map(({ uid }) => uid);

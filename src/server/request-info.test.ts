@@ -20,6 +20,7 @@ const cases: Readonly<Record<string, string>> = {
   "HEAD /api/v1/namespaces/a/pods/web": "get /v1 pods a web - -",
   "GET /api/v1/pods?watch": "watch /v1 pods - - - -",
   "GET /api/v1/pods?watch=false": "list /v1 pods - - - -",
+  "GET /api/v1/pods?watch=False": "list /v1 pods - - - -",
   "GET /api/v1/namespaces/a/pods/web?watch=1": "get /v1 pods a web - -",
   "POST /apis/apps/v1/namespaces/a/deployments": "create apps/v1 deployments a - - -",
   "DELETE /apis/apps/v1/namespaces/a/deployments": "deletecollection apps/v1 deployments a - - -",

@@ -1,5 +1,6 @@
 import { badRequest } from "#api/status.ts";
 import { verbOfMethod } from "#api/verb.ts";
+import { isSet } from "#lib/query-flag.ts";
 import { type RequestInfo } from "./pipeline.ts";
 
 const plainVerb = (method: string): string => verbOfMethod(method) ?? method.toLowerCase();
@@ -62,8 +63,7 @@ function verbOf(method: string, name: string, query: URLSearchParams): string {
   const verb = plainVerb(method);
   if (verb === "delete") return name ? "delete" : "deletecollection";
   if (verb !== "get") return verb;
-  const watch = query.get("watch");
-  if (!name && watch !== null && watch !== "false" && watch !== "0") return "watch";
+  if (!name && isSet(query, "watch")) return "watch";
   return name ? "get" : "list";
 }
 

@@ -18,3 +18,8 @@ export function judgeAt(rule: Rule, value: string, path: FieldPath, faults: Faul
 export function judgeIfSet(rule: Rule, value: string | undefined, path: FieldPath, name: string, faults: Faults): void {
   if (value) judge(rule, value, path, name, faults);
 }
+
+/** The same, one by one. */
+export function* faultsOf(rule: Rule, value: string, path: FieldPath): Iterable<FieldError> {
+  for (const fault of rule.all(value)) yield invalidValue(path, value, fault);
+}

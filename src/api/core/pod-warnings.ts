@@ -9,7 +9,7 @@ import { type PodObject } from "./pod-fields.ts";
 import { appArmorProfileOf } from "./pod-prepare.ts";
 import { type PodSpec } from "./pod-spec.ts";
 import { type ResourceList } from "./resource-list.ts";
-import { appArmorPrefix } from "./validate-pod-annotations.ts";
+import { appArmorPrefix, seccompPod, seccompPrefix } from "./validate-pod-annotations.ts";
 import { volumeWarnings } from "./volume-warnings.ts";
 
 type Warnings = string[];
@@ -128,8 +128,6 @@ const deadAnnotations = [
   ["security.alpha.kubernetes.io/unsafe-sysctls", 'non-functional in v1.11+; use the "sysctls" field instead'],
 ] as const;
 const seccompText = 'non-functional in v1.27+; use the "seccompProfile" field instead';
-const seccompPod = "seccomp.security.alpha.kubernetes.io/pod";
-const seccompPrefix = "container.seccomp.security.alpha.kubernetes.io/";
 
 function annotationWarnings(
   spec: PodSpec,

@@ -8,8 +8,8 @@ import { type AppArmorProfile, type SeccompProfile } from "./security-context.ts
 import { validateDescendingPath } from "./validate-path.ts";
 
 export const appArmorPrefix = "container.apparmor.security.beta.kubernetes.io/";
-const seccompPod = "seccomp.security.alpha.kubernetes.io/pod";
-const seccompPrefix = "container.seccomp.security.alpha.kubernetes.io/";
+export const seccompPod = "seccomp.security.alpha.kubernetes.io/pod";
+export const seccompPrefix = "container.seccomp.security.alpha.kubernetes.io/";
 
 type Annotations = Readonly<Record<string, string>>;
 

@@ -10,7 +10,8 @@ import {
 } from "#schema/field-error.ts";
 import { ipFamily, ipWarnings, validateCidr, validateEndpointIp, validateIp } from "../meta/ip-address.ts";
 import { validateLabels } from "../meta/label-selector.ts";
-import { dns1123Label, dns1123Subdomain, portName, portNumber, qualifiedName, type Rule } from "../meta/names.ts";
+import { dns1123Label, dns1123Subdomain, portName, portNumber, qualifiedName } from "../meta/names.ts";
+import { faultsOf } from "./faults.ts";
 import { isExternallyReachable, needsHealthCheckPort } from "./prepare-service.ts";
 import type { Service, ServicePort, ServiceSpec } from "./service.ts";
 import { validateClusterIpChange, validateClusterIps, validateFamilyChange } from "./validate-cluster-ips.ts";
@@ -66,10 +67,6 @@ function* validateType(spec: ServiceSpec): Iterable<FieldError> {
   const name = (spec.externalName ?? "").replace(/\.$/, "");
   if (name === "") yield requiredValue(specPath.child("externalName"));
   else yield* faultsOf(dns1123Subdomain, name, specPath.child("externalName"));
-}
-
-function* faultsOf(rule: Rule, value: string, path: FieldPath): Iterable<FieldError> {
-  for (const fault of rule.all(value)) yield invalidValue(path, value, fault);
 }
 
 function* validatePorts({ ports = [] }: ServiceSpec): Iterable<FieldError> {

@@ -24,6 +24,7 @@ import {
   required,
   string,
 } from "#schema/schema.ts";
+import { faultsOf } from "../core/faults.ts";
 import { ObjectReference } from "../core/references.ts";
 import { ageColumn, fewOf } from "../meta/columns.ts";
 import { ipFamily, ipWarnings, validateCanonicalIp, validateEndpointIp, validateIp } from "../meta/ip-address.ts";
@@ -203,10 +204,6 @@ function* validatePorts(ports: readonly EndpointPort[], path: FieldPath): Iterab
     seen.add(name);
     if (appProtocol !== undefined) yield* faultsOf(qualifiedName, appProtocol, at.child("appProtocol"));
   }
-}
-
-function* faultsOf(rule: Rule, value: string, path: FieldPath): Iterable<FieldError> {
-  for (const fault of rule.all(value)) yield invalidValue(path, value, fault);
 }
 
 function* validateEndpoint(endpoint: Endpoint, addressType: string, path: FieldPath): Iterable<FieldError> {

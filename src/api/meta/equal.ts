@@ -1,4 +1,5 @@
 import { equal } from "#lib/equal.ts";
+import { isObject } from "#lib/json-object.ts";
 import { type Field, resolve, type Schema } from "#schema/schema.ts";
 import { compareQuantities } from "./quantity.ts";
 
@@ -11,11 +12,11 @@ export function semanticEqual(schema: Schema, a: unknown, b: unknown): boolean {
   const shape = resolve(schema);
   switch (shape.type) {
     case "object":
-      return isRecord(a) && isRecord(b) && fieldsEqual(shape.fields, a, b);
+      return isObject(a) && isObject(b) && fieldsEqual(shape.fields, a, b);
     case "list":
       return listsEqual(shape.item, Array.isArray(a) ? a : [], Array.isArray(b) ? b : []);
     case "map":
-      return mapsEqual(shape.value, isRecord(a) ? a : {}, isRecord(b) ? b : {});
+      return mapsEqual(shape.value, isObject(a) ? a : {}, isObject(b) ? b : {});
     case "any":
       return equal(a, b);
     case "quantity":
@@ -27,9 +28,6 @@ export function semanticEqual(schema: Schema, a: unknown, b: unknown): boolean {
       return false;
   }
 }
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 type Values = Readonly<Record<string, unknown>>;
 
@@ -57,7 +55,7 @@ const isAbsent = (value: unknown): value is undefined | null => value === undefi
 function isZero(schema: Schema, value: unknown): boolean {
   if (value === "" || value === 0 || value === false) return true;
   if (Array.isArray(value)) return value.length === 0;
-  if (!isRecord(value)) return false;
+  if (!isObject(value)) return false;
   const shape = resolve(schema);
   if (shape.type !== "object") return Object.keys(value).length === 0;
   return fieldsEqual(shape.fields, value, {});

@@ -1,11 +1,9 @@
 import { hash } from "node:crypto";
 import { type PodTemplateSpec } from "#api/core/pod-template.ts";
 import { equal } from "#lib/equal.ts";
+import { nameLetters } from "#lib/random.ts";
 
 export const hashLabel = "pod-template-hash";
-
-/** No vowels and no digits that look like them: no words come out. */
-const letters = "bcdfghjklmnpqrstvwxz2456789";
 
 /** A short name for a template: the same for the same content, whatever the order of its fields. */
 export function podTemplateHash(template: PodTemplateSpec, collisions = 0): string {
@@ -13,8 +11,8 @@ export function podTemplateHash(template: PodTemplateSpec, collisions = 0): stri
   let rest = hash("sha256", text, "buffer").readUIntBE(0, 6);
   let name = "";
   while (name.length < 10) {
-    name += letters[rest % letters.length];
-    rest = Math.floor(rest / letters.length);
+    name += nameLetters[rest % nameLetters.length];
+    rest = Math.floor(rest / nameLetters.length);
   }
   return name;
 }

@@ -1,8 +1,9 @@
 import type { ServerResponse } from "node:http";
 import { badRequest } from "#api/status.ts";
+import { isSet } from "#lib/query-flag.ts";
 import { drained } from "#lib/sockets.ts";
 import type { ContainerLogOptions } from "./handle.ts";
-import { isSet, type NodeRequest, numberIn, podOf, refuse } from "./requests.ts";
+import { type NodeRequest, numberIn, podOf, refuse } from "./requests.ts";
 
 /** How long a reader waits for the first bytes of a log that is followed, before it is told that the log is there. */
 const firstBytesMs = 100;

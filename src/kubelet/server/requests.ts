@@ -37,12 +37,6 @@ export function podOf({ path }: NodeRequest, hasContainer: boolean): { ref: PodR
   return { ref: { namespace, name, ...(uid ? { uid } : {}) }, container };
 }
 
-/** As Go reads a boolean in a query: anything but `false` and `0` is true. */
-export function isSet(query: URLSearchParams, name: string): boolean {
-  const value = query.get(name);
-  return value !== null && value.toLowerCase() !== "false" && value !== "0";
-}
-
 export function numberIn(query: URLSearchParams, name: string): number | undefined {
   const text = query.get(name);
   if (text === null || text === "") return undefined;

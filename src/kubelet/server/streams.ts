@@ -1,9 +1,10 @@
 import type { IncomingMessage } from "node:http";
 import { badRequest, StatusError } from "#api/status.ts";
+import { isSet } from "#lib/query-flag.ts";
 import { endSoon, splice } from "#lib/sockets.ts";
 import { dialUpgrade, renderUpgrade, upgradeHeaders } from "#lib/upgrade.ts";
 import type { StreamRequest } from "../runtime/runtime.ts";
-import { isSet, type NodeRequest, podOf, refusal, type UpgradeRoute, type Upgrading } from "./requests.ts";
+import { type NodeRequest, podOf, refusal, type UpgradeRoute, type Upgrading } from "./requests.ts";
 
 /** A stream on which nothing happens for so long is cut. */
 const idleMs = 4 * 3600 * 1000;

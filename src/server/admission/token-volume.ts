@@ -2,7 +2,7 @@ import { type Container } from "#api/core/container.ts";
 import { type PodSpec } from "#api/core/pod-spec.ts";
 import { type Volume } from "#api/core/volume.ts";
 import { serviceAccountDir } from "#api/well-known.ts";
-import { type Random } from "#lib/random.ts";
+import { type Random, randomSuffix } from "#lib/random.ts";
 
 const prefix = "kube-api-access-";
 /** An hour and a bit: by this number the server knows that nobody chose it. */
@@ -42,12 +42,3 @@ const tokenVolume = (name: string): Volume => ({
     defaultMode: 0o644,
   },
 });
-
-/** The characters that upstream's generated names are made of: no vowels, so no words. */
-const alphabet = "bcdfghjklmnpqrstvwxz2456789";
-
-function randomSuffix(random: Random): string {
-  let suffix = "";
-  for (let at = 0; at < 5; at++) suffix += alphabet[Math.floor(random() * alphabet.length)] ?? "";
-  return suffix;
-}

@@ -7,13 +7,12 @@ import { isObject } from "#lib/json-object.ts";
 import { faultsIn } from "./check-applied.ts";
 import { type Conflict, conflictError, without } from "./conflicts.ts";
 import { type Entries, faultIn, isSameManager, sortEntries } from "./entries.ts";
-import { intersection, isBare, noFields } from "./field-set.ts";
+import { fieldsOf, intersection, isBare, noFields } from "./field-set.ts";
 import { lastAppliedFields, withLastApplied } from "./last-applied.ts";
 import {
   compareObjects,
   DeltasByVersion,
   entryOf,
-  fieldsOf,
   updateManagedFields,
   type Versions,
   withoutMoved,

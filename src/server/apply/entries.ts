@@ -1,7 +1,8 @@
 import { type ManagedFieldsEntry } from "#api/meta/object-meta.ts";
+import { compareText } from "#lib/compare-text.ts";
 import { equal } from "#lib/equal.ts";
 import { messageOf } from "#lib/message-of.ts";
-import { type FieldSet, readFieldSet, union } from "./field-set.ts";
+import { fieldsOf, readFieldSet, union } from "./field-set.ts";
 
 /** The managedFields of an object. Entries are values: shared, never changed. */
 export type Entries = readonly ManagedFieldsEntry[];
@@ -75,9 +76,6 @@ function compareEntries(a: ManagedFieldsEntry, b: ManagedFieldsEntry): number {
     compareText(a.subresource, b.subresource)
   );
 }
-function compareText(a = "", b = ""): number {
-  return a < b ? -1 : a > b ? 1 : 0;
-}
 
 const maxUpdaters = 10;
 const bucketName = "ancient-changes";
@@ -114,8 +112,7 @@ function pour(entries: Entries, first: ManagedFieldsEntry, entry: ManagedFieldsE
   };
   const existing = entries.find((other) => isSameManager(other, id));
   const source = existing ?? first;
-  const fields = union(setOf(entry), setOf(source));
+  const fields = union(fieldsOf(entry), fieldsOf(source));
   const bucket: ManagedFieldsEntry = { manager: bucketName, ...rest, fieldsV1: fields };
   return [...entries.filter((other) => other !== entry && other !== source), bucket];
 }
-const setOf = (entry: ManagedFieldsEntry): FieldSet => (entry.fieldsV1 ?? {}) as FieldSet;

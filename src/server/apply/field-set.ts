@@ -1,3 +1,4 @@
+import { type ManagedFieldsEntry } from "#api/meta/object-meta.ts";
 import { isObject } from "#lib/json-object.ts";
 import { canonicalElement, compareElements, type PathElement, parseElement, showElement } from "./path-element.ts";
 
@@ -16,6 +17,8 @@ export interface FieldSet {
 /** A field that is in a set, with nothing of what is below it. */
 export const leaf: FieldSet = Object.freeze({});
 export const noFields: FieldSet = leaf;
+
+export const fieldsOf = (entry: ManagedFieldsEntry): FieldSet => (entry.fieldsV1 ?? noFields) as FieldSet;
 const onlySelf: FieldSet = Object.freeze({ ".": leaf });
 
 /** True for a leaf, and for a whole set without fields. */

@@ -5,7 +5,7 @@ import { timestamp } from "#lib/clock.ts";
 import { equal } from "#lib/equal.ts";
 import { compare, type Delta, type Reading, UnnamedItemError } from "./compare.ts";
 import { capUpdates, type Entries, isSameManager, readEntries, sortEntries } from "./entries.ts";
-import { difference, type FieldSet, isBare, noFields, union } from "./field-set.ts";
+import { difference, type FieldSet, fieldsOf, isBare, noFields, union } from "./field-set.ts";
 import { markReconciled, reconcileFields } from "./reconcile-fields.ts";
 import { ownableShape } from "./reset-fields.ts";
 import { shapeOf } from "./shape.ts";
@@ -156,8 +156,6 @@ export class DeltasByVersion {
     return compareObjects({ resource: now.resource, subresource }, old?.object, now.object);
   }
 }
-
-export const fieldsOf = (entry: ManagedFieldsEntry): FieldSet => (entry.fieldsV1 ?? noFields) as FieldSet;
 
 export interface ManagerId {
   readonly manager: string;

@@ -1,3 +1,4 @@
+import { compareText } from "#lib/compare-text.ts";
 /**
  * A step of a path, in the text form of FieldsV1, which is also how field sets hold it:
  *
@@ -110,7 +111,6 @@ function compareValues(a: unknown, b: unknown): number {
   const ranks = valueRanks.indexOf(typeof a) - valueRanks.indexOf(typeof b);
   return ranks || compareText(JSON.stringify(a), JSON.stringify(b));
 }
-const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /** The same few keys are compared again and again. */
 const known = new Map<PathElement, Parsed>();

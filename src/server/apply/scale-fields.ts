@@ -1,6 +1,6 @@
 import { type ManagedFieldsEntry } from "#api/meta/object-meta.ts";
 import { type Entries, isSameManager, sortEntries } from "./entries.ts";
-import { difference, type FieldSet, intersection, isBare, leaf } from "./field-set.ts";
+import { difference, type FieldSet, fieldsOf, intersection, isBare, leaf } from "./field-set.ts";
 import { fieldElement } from "./path-element.ts";
 
 /** Where each version of a kind has the number of replicas: `apps/v1` to `.spec.replicas`. */
@@ -48,7 +48,6 @@ export function parentEntries(
   return sortEntries([...kept, ...added]);
 }
 
-const fieldsOf = (entry: ManagedFieldsEntry): FieldSet => (entry.fieldsV1 ?? {}) as FieldSet;
 const owns = (entry: ManagedFieldsEntry, field: FieldSet): boolean => !isBare(intersection(fieldsOf(entry), field));
 
 /** The set of one field: `.spec.replicas`. */

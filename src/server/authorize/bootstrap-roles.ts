@@ -7,6 +7,7 @@ import { type Binding, rbacGroup, type Subject } from "#api/rbac/subject.ts";
 import { type ApiObject, type InputOf, type Resource } from "#api/resource.ts";
 import { isAlreadyExists, isConflict } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
+import { keyOf } from "#runtime/object-cache.ts";
 import { controllerRoleTexts } from "./bootstrap-controllers.ts";
 import {
   aggregatedRoles,
@@ -69,8 +70,6 @@ async function ensureOne<T extends ApiObject>(
     if (!isAlreadyExists(error) && !isConflict(error)) throw error;
   }
 }
-
-const keyOf = ({ metadata }: ApiObject): string => `${metadata.namespace ?? ""}/${metadata.name ?? ""}`;
 
 function repairRole<R extends Role | ClusterRole>(known: R, wanted: R): R | undefined {
   // The controller fills these from other roles.

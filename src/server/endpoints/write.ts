@@ -12,7 +12,7 @@ import {
 } from "#api/status.ts";
 import { type Clock, timestamp } from "#lib/clock.ts";
 import { equal } from "#lib/equal.ts";
-import { type Random } from "#lib/random.ts";
+import { type Random, randomSuffix } from "#lib/random.ts";
 import { check } from "#schema/check.ts";
 import { type FieldError } from "#schema/field-error.ts";
 import { type Admission } from "../admission/chain.ts";
@@ -231,12 +231,7 @@ function stampNew(resource: Resource, object: ApiObject, now: number): void {
   metadata.creationTimestamp = timestamp(now);
 }
 
-const suffixAlphabet = "bcdfghjklmnpqrstvwxz2456789";
-function generateUniqueName(prefix: string, random: Random): string {
-  let suffix = "";
-  for (let i = 0; i < 5; i++) suffix += suffixAlphabet[Math.floor(random() * suffixAlphabet.length)] ?? "";
-  return prefix.slice(0, 63 - 5) + suffix;
-}
+const generateUniqueName = (prefix: string, random: Random): string => prefix.slice(0, 63 - 5) + randomSuffix(random);
 
 function matchIdentity(write: Write, { metadata }: ApiObject, { metadata: old }: ApiObject): void {
   const { resource, name } = write;

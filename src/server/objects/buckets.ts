@@ -1,5 +1,7 @@
 import { controllerOf } from "#api/meta/owner.ts";
 import { type ApiObject, type IndexGetter, type Resource } from "#api/resource.ts";
+import { compareText } from "#lib/compare-text.ts";
+import { keyOf } from "#runtime/object-cache.ts";
 import { type EncodedObject } from "./encode-once.ts";
 import { getterOf, type Selection } from "./selection.ts";
 
@@ -70,7 +72,7 @@ export class Buckets<T extends ApiObject> {
   /** All of one namespace, or of every one for "", in the order of their keys. Not to be changed. */
   sorted(namespace: string): readonly EncodedObject<T>[] {
     if (namespace || this.#resource.scope === "Cluster") return sortedOf(this.#namespaces.get(namespace));
-    const names = [...this.#namespaces.keys()].sort(byText);
+    const names = [...this.#namespaces.keys()].sort(compareText);
     return names.flatMap((name) => sortedOf(this.#namespaces.get(name)));
   }
 
@@ -147,7 +149,7 @@ function reindex<T extends ApiObject>(
 function sortedOf<T extends ApiObject>(bucket: Bucket<T> | undefined): readonly EncodedObject<T>[] {
   if (!bucket) return [];
   if (!bucket.sorted) {
-    const names = [...bucket.byName.keys()].sort(byText);
+    const names = [...bucket.byName.keys()].sort(compareText);
     bucket.sorted = names.flatMap((name) => listOf(bucket.byName.get(name)));
   }
   return bucket.sorted;
@@ -164,13 +166,11 @@ function replaceSorted<T extends ApiObject>(
   let high = sorted.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (byText(sorted[middle]?.object.metadata.name ?? "", name) < 0) low = middle + 1;
+    if (compareText(sorted[middle]?.object.metadata.name ?? "", name) < 0) low = middle + 1;
     else high = middle;
   }
   if (sorted[low] === previous) sorted[low] = next;
 }
 
-const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
-const keyOf = ({ metadata }: ApiObject): string => `${metadata.namespace ?? ""}/${metadata.name ?? ""}`;
-const byKey = (a: EncodedObject, b: EncodedObject): number => byText(keyOf(a.object), keyOf(b.object));
+const byKey = (a: EncodedObject, b: EncodedObject): number => compareText(keyOf(a.object), keyOf(b.object));
 const listOf = <V>(value: V | undefined): V[] => (value === undefined ? [] : [value]);

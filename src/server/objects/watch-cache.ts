@@ -3,6 +3,7 @@ import { expired, StatusError } from "#api/status.ts";
 import { type Clock } from "#lib/clock.ts";
 import { type Log } from "#lib/log.ts";
 import { type Change, type Informer } from "#runtime/informer.ts";
+import { keyOf } from "#runtime/object-cache.ts";
 import { type Entry, type Store, type StoreEvent } from "#store/store.ts";
 import { Buckets } from "./buckets.ts";
 import { decodeStored, type EncodedObject } from "./encode-once.ts";
@@ -179,7 +180,7 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
 
   /** Makes the buckets what the store has, and tells what that changed. */
   #replaceAll(entries: readonly Entry[]): Pick<CacheEvent<T>, "type" | "encoded" | "previous">[] {
-    const before = new Map(this.#buckets.sorted("").map((encoded) => [nameOf(encoded.object), encoded]));
+    const before = new Map(this.#buckets.sorted("").map((encoded) => [keyOf(encoded.object), encoded]));
     const changes: Pick<CacheEvent<T>, "type" | "encoded" | "previous">[] = [];
     for (const entry of entries) {
       const name = entryName(this.#prefix, entry.key);
@@ -286,8 +287,6 @@ function changeOf<T extends ApiObject>(
 
 const tooOld = (asked: number, oldest: number): StatusError =>
   expired(`too old resource version: ${asked} (${oldest})`);
-
-const nameOf = ({ metadata }: ApiObject): string => `${metadata.namespace ?? ""}/${metadata.name ?? ""}`;
 
 /** `/registry/pods/default/web` → default, web; `/registry/nodes/a` → "", a. */
 function entryName(prefix: string, key: string): { namespace: string; name: string } {

@@ -1,4 +1,5 @@
 import { badRequest, methodNotAllowed } from "#api/status.ts";
+import { isSet } from "#lib/query-flag.ts";
 import { SpdySession } from "#lib/spdy/session.ts";
 import { type UpgradeResult, upgradeHeaders } from "#lib/upgrade.ts";
 import { WebSocketConnection, type WebSocketRequest, webSocketAcceptance } from "#lib/websocket.ts";
@@ -7,7 +8,7 @@ import { type Answer, type Context } from "../pipeline.ts";
 import { bridgeChannels, channelProtocols, type WantedStreams } from "./channels.ts";
 import { type StreamDeps } from "./deps.ts";
 import { dialNode, type NodeLink, type NodeLinks, nodeUrl } from "./node-link.ts";
-import { admitConnection, containerOf, isSet, mayCreate, nodeOf, podOf } from "./pod-target.ts";
+import { admitConnection, containerOf, mayCreate, nodeOf, podOf } from "./pod-target.ts";
 import { negotiateProtocol, passThrough, refusedUpgrade, requireUpgrade, webSocketOf } from "./upgrades.ts";
 
 /** pods/NAME/exec: a new command in a container. */

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { badRequest, internalError, invalid, methodNotAllowed, StatusError } from "#api/status.ts";
 import { type Clock } from "#lib/clock.ts";
+import { isSet } from "#lib/query-flag.ts";
 import { isUpgrade } from "#lib/upgrade.ts";
 import { readWebSocketRequest, WebSocketConnection, webSocketAcceptance } from "#lib/websocket.ts";
 import { type FieldError, forbiddenValue, invalidValue, root, unsupportedValue } from "#schema/field-error.ts";
@@ -8,7 +9,7 @@ import { type Endpoint } from "../dispatch.ts";
 import { type Answer, type Context } from "../pipeline.ts";
 import { type StreamDeps } from "./deps.ts";
 import { type NodeLinks, nodeUrl, readText, send, unreachable } from "./node-link.ts";
-import { containerOf, integerIn, isSet, podOf } from "./pod-target.ts";
+import { containerOf, integerIn, podOf } from "./pod-target.ts";
 import { negotiateProtocol } from "./upgrades.ts";
 
 /** GET pods/NAME/log: what a container has written, read by the node's agent. */

@@ -69,12 +69,6 @@ export async function admitConnection(
   await admission.validate(connection);
 }
 
-/** As Go reads a boolean in a query: anything but `false` and `0` is true. */
-export function isSet(query: URLSearchParams, name: string): boolean {
-  const value = query.get(name);
-  return value !== null && value.toLowerCase() !== "false" && value !== "0";
-}
-
 /** undefined: not there. */
 export function integerIn(query: URLSearchParams, name: string): number | undefined {
   const text = query.get(name);
