@@ -48,69 +48,78 @@ interface Judgement {
   readonly more: readonly string[];
 }
 
-function judge(facts: PodFacts, part: PodPart, ended: ContainerStateTerminated): Judgement {
-  const { exitCode, reason } = ended;
-  const { container } = part;
-  if (reason === "OOMKilled") {
-    const limit = container.resources.limits?.memory;
+type Judge = (facts: PodFacts, part: PodPart, ended: ContainerStateTerminated) => Judgement | undefined;
+
+/** The first that knows. */
+const judge = (facts: PodFacts, part: PodPart, ended: ContainerStateTerminated): Judgement =>
+  outOfMemory(facts, part, ended) ??
+  failedProbe(facts, part, ended) ??
+  badCommand(facts, part, ended) ??
+  endedWell(facts, part, ended) ??
+  failed(facts, part, ended);
+
+const outOfMemory: Judge = (_facts, { container }, { reason }) => {
+  if (reason !== "OOMKilled") return undefined;
+  const limit = container.resources.limits?.memory;
+  if (!limit) {
     return {
-      why: limit
-        ? `uses more memory than its limit of ${limit} and is killed`
-        : "is killed because the node ran out of memory",
-      more: limit ? [`resources.limits.memory: ${limit}`] : ["no memory limit is set for it"],
-      advice: [
-        limit
-          ? `Raise the memory limit above ${limit}, or make the program use less.`
-          : "Set a memory request so that the scheduler keeps room for it.",
-      ],
-    };
-  }
-  const probe = lastEvent(
-    facts,
-    ["Unhealthy"],
-    (event) => isAbout(part)(event) && /^(Liveness|Startup) probe/.test(event.message),
-  );
-  const killed = lastEvent(
-    facts,
-    ["Killing"],
-    (event) => isAbout(part)(event) && /failed (liveness|startup) probe/.test(event.message),
-  );
-  if (probe && killed && (exitCode === 137 || exitCode === 143 || exitCode === 0)) {
-    const kind = probe.message.startsWith("Liveness") ? "liveness" : "startup";
-    return {
-      why: `fails its ${kind} probe and is killed`,
-      more: [tellEvent(probe, facts.nowMs)],
-      advice: [
-        `Make the program answer the ${kind} probe, or give the probe more time: initialDelaySeconds, timeoutSeconds, failureThreshold.`,
-      ],
-    };
-  }
-  if (reason === "StartError" || reason === "ContainerCannotRun" || exitCode === 127 || exitCode === 126) {
-    const command = [...(container.command ?? []), ...(container.args ?? [])].join(" ");
-    return {
-      why: exitCode === 126 ? "has a command that cannot be executed" : "has a command that is not in the image",
-      more: command ? [`command: ${command}`] : ["it uses the image's own command"],
-      advice: ["Correct command and args: the first word must be a program in the image that can be executed."],
-    };
-  }
-  if (exitCode === 0) {
-    return {
-      why: "ends without an error, and its restart policy starts it again",
-      more: [`restartPolicy: ${facts.pod.spec.restartPolicy}`],
-      advice: [
-        "A program in a Deployment has to keep running; use a Job, or restartPolicy OnFailure in a bare pod, for work that ends.",
-      ],
+      why: "is killed because the node ran out of memory",
+      more: ["no memory limit is set for it"],
+      advice: ["Set a memory request so that the scheduler keeps room for it."],
     };
   }
   return {
-    why: `exits with ${exitCode}${meaning(exitCode)}`,
-    more: [],
+    why: `uses more memory than its limit of ${limit} and is killed`,
+    more: [`resources.limits.memory: ${limit}`],
+    advice: [`Raise the memory limit above ${limit}, or make the program use less.`],
+  };
+};
+
+const failedProbe: Judge = (facts, part, { exitCode }) => {
+  const find = (reason: string, text: RegExp) =>
+    lastEvent(facts, [reason], (event) => isAbout(part)(event) && text.test(event.message));
+  const probe = find("Unhealthy", /^(Liveness|Startup) probe/);
+  const killed = find("Killing", /failed (liveness|startup) probe/);
+  if (!probe || !killed || ![137, 143, 0].includes(exitCode)) return undefined;
+  const kind = probe.message.startsWith("Liveness") ? "liveness" : "startup";
+  return {
+    why: `fails its ${kind} probe and is killed`,
+    more: [tellEvent(probe, facts.nowMs)],
     advice: [
-      "Read its last lines above; all of them: " +
-        `\`kubectl logs ${podName(facts.pod)} -c ${container.name} --previous -n ${facts.pod.metadata.namespace}\`.`,
+      `Make the program answer the ${kind} probe, or give the probe more time: initialDelaySeconds, timeoutSeconds, failureThreshold.`,
     ],
   };
-}
+};
+
+const badCommand: Judge = (_facts, { container }, { exitCode, reason = "" }) => {
+  if (!["StartError", "ContainerCannotRun"].includes(reason) && exitCode !== 127 && exitCode !== 126) return undefined;
+  const command = [...(container.command ?? []), ...(container.args ?? [])].join(" ");
+  return {
+    why: exitCode === 126 ? "has a command that cannot be executed" : "has a command that is not in the image",
+    more: command ? [`command: ${command}`] : ["it uses the image's own command"],
+    advice: ["Correct command and args: the first word must be a program in the image that can be executed."],
+  };
+};
+
+const endedWell: Judge = ({ pod }, _part, { exitCode }) => {
+  if (exitCode !== 0) return undefined;
+  return {
+    why: "ends without an error, and its restart policy starts it again",
+    more: [`restartPolicy: ${pod.spec.restartPolicy}`],
+    advice: [
+      "A program in a Deployment has to keep running; use a Job, or restartPolicy OnFailure in a bare pod, for work that ends.",
+    ],
+  };
+};
+
+const failed = ({ pod }: PodFacts, { container }: PodPart, { exitCode }: ContainerStateTerminated): Judgement => ({
+  why: `exits with ${exitCode}${meaning(exitCode)}`,
+  more: [],
+  advice: [
+    "Read its last lines above; all of them: " +
+      `\`kubectl logs ${podName(pod)} -c ${container.name} --previous -n ${pod.metadata.namespace}\`.`,
+  ],
+});
 
 const signals: Readonly<Record<number, string>> = {
   6: "aborted",

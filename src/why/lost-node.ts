@@ -53,45 +53,55 @@ function evictionOf({ pod, node }: PodFacts): string[] {
 }
 
 /** A node that is asked about itself. */
-export function explainNode({ node, nowMs, heartbeatMs, events }: NodeFacts): Explanation {
-  const name = node.metadata.name ?? "";
+export function explainNode(facts: NodeFacts): Explanation {
+  const { node, nowMs, heartbeatMs, events } = facts;
   const ready = readyOf(node);
-  const pressures = (node.status?.conditions ?? []).filter(({ type, status }) => type !== "Ready" && status === "True");
   const beat =
     heartbeatMs === undefined ? "it has never sent a heartbeat" : `last heartbeat ${ago(heartbeatMs, nowMs)}`;
   const evidence = [
     `Ready is ${ready?.status ?? "not reported"}${ready?.reason ? ` (${ready.reason})` : ""}${ready?.message ? `: ${ready.message}` : ""}`,
     beat,
-    ...pressures.map(({ type, message }) => `${type}: ${message ?? ""}`),
+    ...pressuresOf(node).map(({ type, message }) => `${type}: ${message ?? ""}`),
     ...(node.spec?.taints ?? []).map(({ key, value, effect }) => `taint ${key}${value ? `=${value}` : ""}:${effect}`),
     ...events.slice(-3).map((event) => tellEvent(event, nowMs)),
   ];
-  if (!ready || ready.status === "Unknown") {
-    return {
-      hop: "run",
-      state: "Unknown",
-      headline: ready
-        ? `Node ${name} was lost ${ago(msOf(ready.lastTransitionTime), nowMs)}: its agent sends no heartbeats.`
-        : `Node ${name} has never reported: no agent runs for it.`,
-      evidence,
-      advice: ["Check that the machine is up, that the agent runs on it, and that it reaches the API server."],
-    };
-  }
-  if (ready.status === "False") {
+  return { ...(ready?.status === "True" ? judgeReady(node) : judgeLost(facts)), evidence };
+}
+
+const pressuresOf = (node: Node) =>
+  (node.status?.conditions ?? []).filter(({ type, status }) => type !== "Ready" && status === "True");
+
+type Judgement = Omit<Explanation, "evidence">;
+
+function judgeLost({ node, nowMs }: NodeFacts): Judgement {
+  const name = node.metadata.name ?? "";
+  const ready = readyOf(node);
+  if (ready?.status === "False") {
     return {
       hop: "run",
       state: "NotReady",
       headline: `Node ${name} is not ready: ${ready.message ?? ready.reason ?? ""}.`,
-      evidence,
       advice: ["The agent runs but its machine is not in order: container runtime, network or resources, as it says."],
     };
   }
+  return {
+    hop: "run",
+    state: "Unknown",
+    headline: ready
+      ? `Node ${name} was lost ${ago(msOf(ready.lastTransitionTime), nowMs)}: its agent sends no heartbeats.`
+      : `Node ${name} has never reported: no agent runs for it.`,
+    advice: ["Check that the machine is up, that the agent runs on it, and that it reaches the API server."],
+  };
+}
+
+function judgeReady(node: Node): Judgement {
+  const name = node.metadata.name ?? "";
+  const pressures = pressuresOf(node);
   if (node.spec?.unschedulable) {
     return {
       hop: undefined,
       state: "Ready,SchedulingDisabled",
       headline: `Node ${name} is ready but cordoned: it gets no new pods.`,
-      evidence,
       advice: [`\`kubectl uncordon ${name}\` lets them in again.`],
     };
   }
@@ -100,9 +110,8 @@ export function explainNode({ node, nowMs, heartbeatMs, events }: NodeFacts): Ex
       hop: undefined,
       state: "Pressure",
       headline: `Node ${name} is ready but short of something: ${pressures.map(({ type }) => type).join(", ")}.`,
-      evidence,
       advice: ["Pods may be evicted: free memory, disk or processes on it."],
     };
   }
-  return { hop: undefined, state: "Ready", headline: `Node ${name} is ready: nothing is stuck.`, evidence, advice: [] };
+  return { hop: undefined, state: "Ready", headline: `Node ${name} is ready: nothing is stuck.`, advice: [] };
 }

@@ -42,38 +42,37 @@ async function keysOf(
 }
 
 export function* referencesOf({ spec }: Pod): Iterable<Reference> {
-  yield* fromVolumes(spec);
+  for (const { configMap, secret, projected } of spec.volumes ?? []) {
+    yield* required("configmap", configMap);
+    yield* required("secret", secret && { ...secret, name: secret.secretName });
+    for (const source of projected?.sources ?? []) {
+      yield* required("configmap", source.configMap);
+      yield* required("secret", source.secret);
+    }
+  }
   for (const { env = [], envFrom = [] } of [...(spec.initContainers ?? []), ...spec.containers]) {
     for (const { valueFrom } of env) {
-      const { configMapKeyRef: map, secretKeyRef: secret } = valueFrom ?? {};
-      if (map && !map.optional) yield { kind: "configmap", name: map.name ?? "", key: map.key };
-      if (secret && !secret.optional) yield { kind: "secret", name: secret.name ?? "", key: secret.key };
+      yield* required("configmap", valueFrom?.configMapKeyRef);
+      yield* required("secret", valueFrom?.secretKeyRef);
     }
-    for (const { configMapRef: map, secretRef: secret } of envFrom) {
-      if (map && !map.optional) yield { kind: "configmap", name: map.name ?? "", key: "" };
-      if (secret && !secret.optional) yield { kind: "secret", name: secret.name ?? "", key: "" };
-    }
-  }
-}
-
-function* fromVolumes({ volumes = [] }: Pod["spec"]): Iterable<Reference> {
-  for (const { configMap, secret, projected } of volumes) {
-    if (configMap && !configMap.optional) yield* withItems("configmap", configMap.name ?? "", configMap.items);
-    if (secret && !secret.optional) yield* withItems("secret", secret.secretName ?? "", secret.items);
-    for (const source of projected?.sources ?? []) {
-      if (source.configMap && !source.configMap.optional)
-        yield* withItems("configmap", source.configMap.name ?? "", source.configMap.items);
-      if (source.secret && !source.secret.optional)
-        yield* withItems("secret", source.secret.name ?? "", source.secret.items);
+    for (const { configMapRef, secretRef } of envFrom) {
+      yield* required("configmap", configMapRef);
+      yield* required("secret", secretRef);
     }
   }
 }
 
-function* withItems(
-  kind: Reference["kind"],
-  name: string,
-  items: readonly { key: string }[] = [],
-): Iterable<Reference> {
-  if (items.length === 0) yield { kind, name, key: "" };
-  for (const { key } of items) yield { kind, name, key };
+/** Whatever names a configMap or a secret, as a whole or by its keys. */
+interface Source {
+  readonly name?: string | undefined;
+  readonly optional?: boolean | undefined;
+  readonly key?: string;
+  readonly items?: readonly { readonly key: string }[];
+}
+
+function* required(kind: Reference["kind"], source: Source | undefined): Iterable<Reference> {
+  if (!source || source.optional) return;
+  const { name = "", key = "", items = [] } = source;
+  if (items.length === 0) yield { kind, name, key };
+  for (const item of items) yield { kind, name, key: item.key };
 }

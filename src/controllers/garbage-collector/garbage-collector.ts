@@ -31,40 +31,16 @@ const rememberedAbsent = 4096;
  * (foreground), and without dependents (orphan). Unlike the reconcilers it follows all kinds at once.
  */
 export async function runGarbageCollector(deps: GarbageCollectorDeps, signal: AbortSignal): Promise<void> {
-  const queue = new WorkQueue<Cause>({ clock: deps.clock });
-  deps.onQueue?.("garbage-collector", queue);
-  const places = new Map<string, Place>();
-  const graph = new OwnerGraph(deps.informers, (place, trace) => {
-    const key = keyOf(place);
-    places.set(key, place);
-    queue.add(key, trace ? { trace, atMs: deps.clock.now() } : undefined);
-  });
-  const close = () => queue.close();
+  const backlog = new Backlog(deps);
+  deps.onQueue?.("garbage-collector", backlog.queue);
+  const graph = new OwnerGraph(deps.informers, (place, trace) => backlog.add(place, trace));
+  const close = () => backlog.queue.close();
   signal.addEventListener("abort", close, { once: true });
   if (signal.aborted) close();
   try {
     await graph.follow(collectable(deps), signal);
     const collector = new Collector(deps, graph);
-    const work = async (stop: AbortSignal): Promise<void> => {
-      for (let next = await queue.next(); next; next = await queue.next()) {
-        const { key, cause } = next;
-        const place = places.get(key);
-        places.delete(key);
-        const trace = parseTraceparent(cause?.trace);
-        const collect = () => collector.collect(place, stop);
-        try {
-          await (trace ? currentTrace.run(trace, collect) : collect());
-          queue.forget(key);
-        } catch (error) {
-          if (stop.aborted) return;
-          if (place && !places.has(key)) places.set(key, place);
-          const retryMs = queue.addFailed(key, cause);
-          if (!isConflict(error)) deps.log.warn("garbage collection failed", { object: key, error, retryMs });
-        } finally {
-          queue.done(key);
-        }
-      }
-    };
+    const work = (stop: AbortSignal) => backlog.workOff((place) => collector.collect(place, stop), stop);
     const refresh = async (stop: AbortSignal): Promise<void> => {
       while (!stop.aborted) {
         await deps.clock.sleep(refreshMs, stop);
@@ -78,6 +54,46 @@ export async function runGarbageCollector(deps: GarbageCollectorDeps, signal: Ab
     graph.close();
     signal.removeEventListener("abort", close);
     close();
+  }
+}
+
+/** What is to be looked at, each object once, and where it was seen last. */
+class Backlog {
+  readonly queue: WorkQueue<Cause>;
+  readonly #deps: GarbageCollectorDeps;
+  readonly #places = new Map<string, Place>();
+
+  constructor(deps: GarbageCollectorDeps) {
+    this.#deps = deps;
+    this.queue = new WorkQueue<Cause>({ clock: deps.clock });
+  }
+
+  add(place: Place, trace: string | undefined): void {
+    const key = keyOf(place);
+    this.#places.set(key, place);
+    this.queue.add(key, trace ? { trace, atMs: this.#deps.clock.now() } : undefined);
+  }
+
+  /** Until the queue is closed; what fails comes back later. */
+  async workOff(collect: (place: Place | undefined) => Promise<void>, stop: AbortSignal): Promise<void> {
+    const { queue } = this;
+    for (let next = await queue.next(); next; next = await queue.next()) {
+      const { key, cause } = next;
+      const place = this.#places.get(key);
+      this.#places.delete(key);
+      const trace = parseTraceparent(cause?.trace);
+      try {
+        await (trace ? currentTrace.run(trace, () => collect(place)) : collect(place));
+        queue.forget(key);
+      } catch (error) {
+        if (stop.aborted) return;
+        if (place && !this.#places.has(key)) this.#places.set(key, place);
+        const retryMs = queue.addFailed(key, cause);
+        if (!isConflict(error)) this.#deps.log.warn("garbage collection failed", { object: key, error, retryMs });
+      } finally {
+        queue.done(key);
+      }
+    }
   }
 }
 

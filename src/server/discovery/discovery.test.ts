@@ -109,6 +109,16 @@ test("health is for everybody, its parts and the numbers are not", async () => {
   assert.deepEqual([(await get("/readyz/ping")).status, (await get("/readyz/none")).status], [200, 404]);
 });
 
+test("below a path there is nothing that it does not have", async () => {
+  const paths = ["/version/x", "/metrics/x", "/openid/v1", "/.well-known/x", "/api/v2", "/apis/none", "/none"];
+  const statuses = await Promise.all(paths.map(async (path) => (await get(path)).status));
+
+  assert.deepEqual(
+    statuses,
+    paths.map(() => 404),
+  );
+});
+
 test("what nobody serves has no numbers of its own", async () => {
   for (let i = 0; i < 50; i++) {
     await get(`/api/v1/made-up-${i}`);

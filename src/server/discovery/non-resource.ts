@@ -20,40 +20,45 @@ export interface NonResourceDeps {
   readonly more: ReadonlyMap<string, (context: Context) => Answer | Promise<Answer> | undefined>;
 }
 
+type Found = Answer | undefined | Promise<Answer | undefined>;
+
+interface Asked {
+  readonly deps: NonResourceDeps;
+  readonly context: Context;
+  /** Without a slash at the end. */
+  readonly path: string;
+}
+
 /** Everything that is not a resource, by its path. */
 export const answerNonResource =
   (deps: NonResourceDeps) =>
-  (context: Context): Answer | undefined | Promise<Answer | undefined> => {
-    const path = context.info.path.length > 1 ? context.info.path.replace(/\/$/, "") : context.info.path;
-    const [, first = "", second, third, ...rest] = path.split("/");
-    if (context.info.verb !== "get" && !deps.more.has(first)) throw methodNotAllowed("only GET is allowed here");
-    if (rest.length === 0 || first === "openapi") {
-      switch (first) {
-        case "":
-          return value({ paths: rootPaths });
-        case "api":
-          return second === undefined
-            ? apiRoot(deps, context, "core")
-            : third === undefined
-              ? found(deps.discovery.resourceList(second))
-              : undefined;
-        case "apis":
-          return apis(deps, context, { group: second, version: third });
-        case "openapi":
-          return path.startsWith("/openapi/v1/jwks") ? undefined : deps.openApi.answer(context, path);
-        case "version":
-          return second === undefined ? value(versionInfo) : undefined;
-        case "metrics":
-          return text(200, deps.metrics.render(), "text/plain; version=0.0.4; charset=utf-8");
-      }
-    }
-    if (first === "livez" || first === "healthz")
-      return health(context, { name: first, checks: deps.live, only: second });
-    if (first === "readyz") return health(context, { name: first, checks: deps.ready, only: second });
-    if (path === "/.well-known/openid-configuration") return value(deps.tokenIssuer().configuration);
-    if (path === "/openid/v1/jwks") return value(deps.tokenIssuer().keys);
-    return deps.more.get(first)?.(context);
+  (context: Context): Found => {
+    const { verb, path: asked } = context.info;
+    const path = asked.length > 1 ? asked.replace(/\/$/, "") : asked;
+    const [, first = "", ...rest] = path.split("/");
+    const more = deps.more.get(first);
+    if (verb !== "get" && !more) throw methodNotAllowed("only GET is allowed here");
+    return more ? more(context) : routes.get(first)?.({ deps, context, path }, ...rest);
   };
+
+/** By the first segment of the path; they are given the others. */
+const routes = new Map<string, (asked: Asked, ...rest: readonly string[]) => Found>([
+  ["", () => value({ paths: rootPaths })],
+  ["api", answerApi],
+  ["apis", answerApis],
+  ["openapi", ({ deps, context, path }) => deps.openApi.answer(context, path)],
+  ["version", (_asked, ...rest) => (rest.length === 0 ? value(versionInfo) : undefined)],
+  ["metrics", ({ deps }, ...rest) => (rest.length === 0 ? text(200, deps.metrics.render(), metricsType) : undefined)],
+  ["healthz", ({ deps, context }, only) => health(context, { name: "healthz", checks: deps.live, only })],
+  ["livez", ({ deps, context }, only) => health(context, { name: "livez", checks: deps.live, only })],
+  ["readyz", ({ deps, context }, only) => health(context, { name: "readyz", checks: deps.ready, only })],
+  [".well-known", ({ deps, path }) => (path === configPath ? value(deps.tokenIssuer().configuration) : undefined)],
+  ["openid", ({ deps, path }) => (path === keysPath ? value(deps.tokenIssuer().keys) : undefined)],
+]);
+
+const metricsType = "text/plain; version=0.0.4; charset=utf-8";
+const configPath = "/.well-known/openid-configuration";
+const keysPath = "/openid/v1/jwks";
 
 const rootPaths = [
   "/api",
@@ -68,21 +73,21 @@ const rootPaths = [
   "/version",
 ];
 
-function apis(
-  deps: NonResourceDeps,
-  context: Context,
-  { group, version }: { group: string | undefined; version: string | undefined },
-) {
-  if (group === undefined) return apiRoot(deps, context, "groups");
-  if (version === undefined) return found(deps.discovery.group(group));
-  return found(deps.discovery.resourceList(`${group}/${version}`));
+function answerApi(asked: Asked, version?: string, ...rest: readonly string[]): Answer | undefined {
+  if (version === undefined) return apiRoot(asked, "core");
+  return rest.length === 0 ? found(asked.deps.discovery.resourceList(version)) : undefined;
 }
 
-function apiRoot(
-  { discovery, serverAddress }: NonResourceDeps,
-  { request }: Context,
-  which: "core" | "groups",
-): Answer {
+function answerApis(asked: Asked, group?: string, version?: string, ...rest: readonly string[]): Answer | undefined {
+  const { discovery } = asked.deps;
+  if (group === undefined) return apiRoot(asked, "groups");
+  if (version === undefined) return found(discovery.group(group));
+  return rest.length === 0 ? found(discovery.resourceList(`${group}/${version}`)) : undefined;
+}
+
+function apiRoot({ deps, context }: Asked, which: "core" | "groups"): Answer {
+  const { discovery, serverAddress } = deps;
+  const { request } = context;
   const { discovery: version } = negotiate(request.headers.accept);
   if (version !== "v2" && version !== "v2beta1") {
     return value(which === "core" ? discovery.apiVersions(serverAddress) : discovery.groupList());
