@@ -24,7 +24,7 @@ export async function loadKubeconfig(source: KubeconfigSource): Promise<Kubeconf
   const paths = kubeconfigPaths(source);
   const files: Kubeconfig[] = [];
   for (const path of paths) {
-    const text = await readIfThere(path, source.path !== undefined);
+    const text = source.path === undefined ? await readIfThere(path) : await read(path);
     if (text !== undefined) files.push(await parseKubeconfig(text, path));
   }
   return mergeKubeconfigs(files, paths);
@@ -38,15 +38,24 @@ function kubeconfigPaths({ path, env }: KubeconfigSource): string[] {
   return env.HOME ? [resolve(env.HOME, ".kube/config")] : [];
 }
 
-async function readIfThere(path: string, mustExist: boolean): Promise<string | undefined> {
+async function read(path: string): Promise<string> {
   try {
     return await readFile(path, "utf8");
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    if (code === "ENOENT" && !mustExist) return undefined;
-    throw new KubeconfigError(`${path}: cannot be read: ${code ?? String(cause)}`, { cause });
+    throw new KubeconfigError(`${path}: cannot be read: ${codeOf(cause) ?? String(cause)}`, { cause });
   }
 }
+
+async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await read(path);
+  } catch (error) {
+    if (error instanceof KubeconfigError && codeOf(error.cause) === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
 
 function mergeKubeconfigs(files: readonly Kubeconfig[], paths: readonly string[]): Kubeconfig {
   const merged: Kubeconfig = {
@@ -167,10 +176,10 @@ export async function inClusterConfig(
   { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port }: Readonly<Record<string, string | undefined>>,
   dir = serviceAccountDir,
 ): Promise<ResolvedKubeconfig | undefined> {
-  const token = await readIfThere(`${dir}/token`, false);
+  const token = await readIfThere(`${dir}/token`);
   if (!host || !port || !token) return undefined;
-  const ca = await readIfThere(`${dir}/ca.crt`, false);
-  const namespace = await readIfThere(`${dir}/namespace`, false);
+  const ca = await readIfThere(`${dir}/ca.crt`);
+  const namespace = await readIfThere(`${dir}/namespace`);
   const server = `https://${hostInUrl(host)}:${port}`;
   const auth = { tokenFile: `${dir}/token` };
   return { config: { server, tls: ca ? { ca } : {}, auth }, namespace: namespace?.trim() || "default", context: "" };

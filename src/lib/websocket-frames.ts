@@ -103,18 +103,18 @@ function applyMask(payload: Uint8Array, mask: Uint8Array): void {
 
 /** A whole message in one frame; with a mask as clients send it. */
 export function encodeFrame(code: number, payload: Uint8Array, mask?: Uint8Array): Buffer {
-  const head = frameHead(code, payload.length, mask !== undefined);
+  const head = frameHead(code, payload.length, mask);
   if (!mask) return Buffer.concat([head, payload]);
   const frame = Buffer.concat([head, mask, payload]);
   applyMask(frame.subarray(head.length + mask.length), mask);
   return frame;
 }
 
-export function frameHead(code: number, length: number, masked: boolean): Buffer {
+export function frameHead(code: number, length: number, mask?: Uint8Array): Buffer {
   const lengthBytes = length < 126 ? 0 : length < 0x10000 ? 2 : 8;
   const head = Buffer.alloc(2 + lengthBytes);
   head[0] = 0x80 | code;
-  head[1] = (masked ? 0x80 : 0) | (lengthBytes === 0 ? length : lengthBytes === 2 ? 126 : 127);
+  head[1] = (mask ? 0x80 : 0) | (lengthBytes === 0 ? length : lengthBytes === 2 ? 126 : 127);
   if (lengthBytes === 2) head.writeUInt16BE(length, 2);
   if (lengthBytes === 8) head.writeBigUInt64BE(BigInt(length), 2);
   return head;

@@ -79,7 +79,7 @@ export class WebSocketConnection {
     const length = parts.reduce((sum, part) => sum + part.length, 0);
     const code = opcode[type];
     if (this.#isClient) await writeAll(this.#socket, encodeFrame(code, Buffer.concat(parts, length), randomBytes(4)));
-    else await writeAll(this.#socket, frameHead(code, length, false), ...parts);
+    else await writeAll(this.#socket, frameHead(code, length), ...parts);
   }
 
   async ping(payload: Uint8Array = new Uint8Array()): Promise<void> {

@@ -15,16 +15,19 @@ export interface PodPart {
 
 /** Init containers first: they hold up the others. */
 export function partsOf({ spec, status }: Pod): PodPart[] {
-  const parts = (containers: readonly Container[] = [], statuses: readonly ContainerStatus[] = [], isInit = false) =>
-    containers.map((container) => ({
-      container,
-      status: statuses.find(({ name }) => name === container.name),
-      isInit,
-    }));
-  return [
-    ...parts(spec.initContainers, status.initContainerStatuses, true),
-    ...parts(spec.containers, status.containerStatuses),
-  ];
+  const find = ({ name }: Container, statuses: readonly ContainerStatus[] | undefined) =>
+    statuses?.find((one) => one.name === name);
+  const inits = (spec.initContainers ?? []).map((container) => ({
+    container,
+    status: find(container, status.initContainerStatuses),
+    isInit: true,
+  }));
+  const others = spec.containers.map((container) => ({
+    container,
+    status: find(container, status.containerStatuses),
+    isInit: false,
+  }));
+  return [...inits, ...others];
 }
 
 export const waitingOf = ({ status }: PodPart): { reason: string; message: string } => ({

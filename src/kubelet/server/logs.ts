@@ -3,14 +3,14 @@ import { badRequest } from "#api/status.ts";
 import { isSet } from "#lib/query-flag.ts";
 import { drained } from "#lib/sockets.ts";
 import type { ContainerLogOptions } from "./handle.ts";
-import { type NodeRequest, numberIn, podOf, refuse } from "./requests.ts";
+import { containerOf, type NodeRequest, numberIn, refuse } from "./requests.ts";
 
 /** How long a reader waits for the first bytes of a log that is followed, before it is told that the log is there. */
 const firstBytesMs = 100;
 
 /** GET /containerLogs/NAMESPACE/POD/CONTAINER */
 export async function containerLogs(request: NodeRequest, response: ServerResponse): Promise<void> {
-  const { ref, container } = podOf(request, true);
+  const { ref, container } = containerOf(request);
   const chunks = await openLog(request, () => request.handle.logs(ref, container, logOptions(request))).catch(
     (error: unknown) => {
       refuse(response, error, 400);

@@ -27,14 +27,23 @@ export interface Upgrading {
 export type UpgradeRoute = (request: NodeRequest, connection: Upgrading) => Promise<void>;
 
 /** `…/NAMESPACE/POD` or `…/NAMESPACE/POD/UID`, and then the container where there is one. */
-export function podOf({ path }: NodeRequest, hasContainer: boolean): { ref: PodRef; container: string } {
-  const [, namespace = "", name = "", ...rest] = path;
-  const container = hasContainer ? (rest.pop() ?? "") : "";
-  const [uid] = rest;
-  if (!namespace || !name || (hasContainer && !container) || rest.length > 1) {
-    throw badRequest(`the path must name a namespace, a pod${hasContainer ? " and a container" : ""}`);
-  }
-  return { ref: { namespace, name, ...(uid ? { uid } : {}) }, container };
+export function podOf({ path }: NodeRequest): PodRef {
+  const ref = readRef(path);
+  if (!ref) throw badRequest("the path must name a namespace and a pod");
+  return ref;
+}
+
+/** The same with a container at the end. */
+export function containerOf({ path }: NodeRequest): { ref: PodRef; container: string } {
+  const container = path.length > 3 ? path.at(-1) : undefined;
+  const ref = readRef(path.slice(0, -1));
+  if (!ref || !container) throw badRequest("the path must name a namespace, a pod and a container");
+  return { ref, container };
+}
+
+function readRef([, namespace, name, uid, ...rest]: readonly string[]): PodRef | undefined {
+  if (!namespace || !name || rest.length > 0) return undefined;
+  return { namespace, name, ...(uid ? { uid } : {}) };
 }
 
 export function numberIn(query: URLSearchParams, name: string): number | undefined {

@@ -9,7 +9,7 @@ import { type Access, nodeAccess } from "./access.ts";
 import type { KubeletHandle } from "./handle.ts";
 import { containerLogs } from "./logs.ts";
 import { CpuRates, renderResourceMetrics, renderSummary } from "./render-stats.ts";
-import { type NodeRequest, podOf, type Route, refuse, type UpgradeRoute } from "./requests.ts";
+import { containerOf, type NodeRequest, type Route, refuse, type UpgradeRoute } from "./requests.ts";
 import { attach, exec, portForward, refuseUpgrade } from "./streams.ts";
 
 export interface KubeletServerOptions {
@@ -100,7 +100,7 @@ function sendJson(response: ServerResponse, value: unknown): void {
 /** POST /run/NAMESPACE/POD/CONTAINER?cmd=… */
 const runCommand: Route = async (request, response) => {
   if (request.message.method !== "POST") throw methodNotAllowed("use POST");
-  const { ref, container } = podOf(request, true);
+  const { ref, container } = containerOf(request);
   const command = (request.query.get("cmd") ?? "").split(" ");
   const { stdout, stderr, exitCode } = await request.handle.run(ref, container, command, request.signal);
   const text = Buffer.concat([stdout, stderr]);

@@ -4,14 +4,14 @@ import { isSet } from "#lib/query-flag.ts";
 import { endSoon, splice } from "#lib/sockets.ts";
 import { dialUpgrade, renderUpgrade, upgradeHeaders } from "#lib/upgrade.ts";
 import type { StreamRequest } from "../runtime/runtime.ts";
-import { type NodeRequest, podOf, refusal, type UpgradeRoute, type Upgrading } from "./requests.ts";
+import { containerOf, type NodeRequest, podOf, refusal, type UpgradeRoute, type Upgrading } from "./requests.ts";
 
 /** A stream on which nothing happens for so long is cut. */
 const idleMs = 4 * 3600 * 1000;
 
 /** /exec/NAMESPACE/POD/CONTAINER?command=…&stdin=1&stdout=1&stderr=1&tty=1 */
 export const exec: UpgradeRoute = async (request, connection) => {
-  const { ref, container } = podOf(request, true);
+  const { ref, container } = containerOf(request);
   const command = request.query.getAll("command");
   const streams = streamRequest(request);
   if (command.length === 0) throw badRequest("you must specify at least 1 command");
@@ -22,14 +22,14 @@ export const exec: UpgradeRoute = async (request, connection) => {
 
 /** /attach/NAMESPACE/POD/CONTAINER?stdin=1&… */
 export const attach: UpgradeRoute = async (request, connection) => {
-  const { ref, container } = podOf(request, true);
+  const { ref, container } = containerOf(request);
   const streams = streamRequest(request);
   await passOn(request, connection, (signal) => request.handle.attachUrl(ref, container, streams, signal));
 };
 
 /** /portForward/NAMESPACE/POD: the streams say which ports; only with WebSockets the query does. */
 export const portForward: UpgradeRoute = async (request, connection) => {
-  const { ref } = podOf(request, false);
+  const ref = podOf(request);
   const ports = portsOf(request);
   await passOn(request, connection, (signal) => request.handle.portForwardUrl(ref, ports, signal));
 };

@@ -67,10 +67,10 @@ export class SpdyFrameReader {
   }
 }
 
-export function dataHead(streamId: number, length: number, isLast: boolean): Buffer {
+export function dataHead(streamId: number, length: number, flags = 0): Buffer {
   const head = Buffer.alloc(8);
   head.writeUInt32BE(streamId, 0);
-  head.writeUInt32BE(((isLast ? flagFin : 0) << 24) | length, 4);
+  head.writeUInt32BE((flags << 24) | length, 4);
   return head;
 }
 

@@ -8,6 +8,7 @@ import {
   control,
   controlFrame,
   dataHead,
+  flagFin,
   goAway,
   ping,
   rstStream,
@@ -45,7 +46,7 @@ test("HeaderEncoder writes one zlib stream, cut at the ends of blocks", () => {
 
 test("SpdyFrameReader reads back frames, however they are cut", () => {
   const data = Buffer.alloc(70_000, "x");
-  const bytes = Buffer.concat([synStream(1, Buffer.from("block")), dataHead(1, data.length, true), data, ping(7)]);
+  const bytes = Buffer.concat([synStream(1, Buffer.from("block")), dataHead(1, data.length, flagFin), data, ping(7)]);
 
   for (const size of [bytes.length, 4096, 3]) {
     const reader = new SpdyFrameReader();
@@ -64,7 +65,7 @@ test("SpdyFrameReader reads back frames, however they are cut", () => {
 
 test("SpdyFrameReader refuses other versions and monstrous frames", () => {
   assert.throws(() => [...new SpdyFrameReader().read(Buffer.from([0x80, 2, 0, 1, 0, 0, 0, 0]))], /version 2/);
-  assert.throws(() => [...new SpdyFrameReader().read(dataHead(1, 0xffffff, false))], /16777215 bytes/);
+  assert.throws(() => [...new SpdyFrameReader().read(dataHead(1, 0xffffff))], /16777215 bytes/);
 });
 
 /** The other end, frame by frame. */
@@ -119,13 +120,13 @@ suite("SpdySession", () => {
     far.write(synReply(stream.id, Buffer.alloc(0)));
     let taken = 0;
     const block = Buffer.alloc(40_000);
-    for (; taken < 100 && far.write(Buffer.concat([dataHead(1, block.length, false), block])); taken++) {
+    for (; taken < 100 && far.write(Buffer.concat([dataHead(1, block.length), block])); taken++) {
       await setImmediate();
     }
 
     assert(taken < 10, `${taken} blocks were taken before anybody read`);
     gate.resolve();
-    far.end(Buffer.concat([dataHead(1, 3, true), Buffer.from("end")]));
+    far.end(Buffer.concat([dataHead(1, 3, flagFin), Buffer.from("end")]));
     await running;
     assert.equal(await stream.ended, "finished");
     assert.equal(received, (taken + 1) * 40_000 + 3);

@@ -143,7 +143,7 @@ export class SpdyStream {
     for (let at = 0; at < data.length; at += maxDataBytes) {
       if (this.#hasSentEnd) return;
       const part = data.subarray(at, at + maxDataBytes);
-      await this.#send(dataHead(this.id, part.length, false), part);
+      await this.#send(dataHead(this.id, part.length), part);
     }
   }
 
@@ -152,7 +152,7 @@ export class SpdyStream {
     await this.opened;
     if (this.#hasSentEnd) return;
     this.#hasSentEnd = true;
-    await this.#send(dataHead(this.id, 0, true));
+    await this.#send(dataHead(this.id, 0, flagFin));
   }
 
   onReply(): void {

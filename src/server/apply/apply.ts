@@ -55,11 +55,11 @@ export function applyPatch(facts: ApplyFacts): Applied {
   const config = checkApplied(facts);
   const live = facts.liveObject;
   const task: Task = { ...facts, config, before: entriesOf(facts) };
-  let done = attempt(task, facts.force);
+  let done = attempt(task);
   if (done.conflicts.length > 0 && facts.manager === "kubectl" && live) {
     const open = without(done.conflicts, lastAppliedFields(facts.resource, live));
     if (open.length > 0) throw conflictError(open);
-    done = attempt(task, true);
+    done = attempt({ ...task, force: true });
   }
   if (done.conflicts.length > 0) throw conflictError(done.conflicts);
   const object = facts.manager === "kubectl" ? withLastApplied(done.object, config) : done.object;
@@ -118,7 +118,7 @@ interface Attempt extends Applied {
   readonly conflicts: readonly Conflict[];
 }
 
-function attempt(task: Task, force: boolean): Attempt {
+function attempt(task: Task): Attempt {
   const { resource, subresource, config, before, liveObject: live } = task;
   const apiVersion = apiVersionOf(resource);
   const id = { manager: task.manager || "unknown", operation: "Apply", apiVersion, subresource };
@@ -128,7 +128,7 @@ function attempt(task: Task, force: boolean): Attempt {
   const object = mergeAndPrune(task, last, others);
   const facts = { ...task, oldObject: live, newObject: object };
   const delta = compareObjects(task, live, object, "raw");
-  const conflicts = force ? [] : findConflicts(others, new DeltasByVersion(facts, { apiVersion, delta }));
+  const conflicts = task.force ? [] : findConflicts(others, new DeltasByVersion(facts, { apiVersion, delta }));
   if (conflicts.length > 0) return { object, managedFields: before, conflicts };
   const unchanged = live !== undefined && same(shapeOf(resource.schema), live, object);
   const mine = isBare(fields) ? [] : [entryOf(id, fields, unchanged ? last?.time : timestamp(task.now))];

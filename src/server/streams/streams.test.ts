@@ -154,7 +154,7 @@ function aBridge(protocolName: string, wanted: WantedStreams) {
     }
   };
   const say = (id: number, text: string) =>
-    nodeSide.write(Buffer.concat([dataHead(id, text.length, false), Buffer.from(text)]));
+    nodeSide.write(Buffer.concat([dataHead(id, text.length), Buffer.from(text)]));
   const destroy = () => {
     for (const side of [clientSide, serverSide, nearSide, nodeSide]) side.destroy();
   };
@@ -237,7 +237,7 @@ suite("bridgeChannels()", () => {
 
   test("reads neither side faster than the other takes it", async () => {
     const { node, done, destroy } = aBridge("v5.channel.k8s.io", all);
-    const block = Buffer.concat([dataHead(stdout, 60_000, false), Buffer.alloc(60_000)]);
+    const block = Buffer.concat([dataHead(stdout, 60_000), Buffer.alloc(60_000)]);
     let taken = 0;
     for (; taken < 1000 && node.write(block); taken++) await setImmediate();
 
