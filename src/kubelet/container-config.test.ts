@@ -165,6 +165,7 @@ test("sandboxConfig() is the pod as a whole", () => {
   const pod = aPod(
     { ports: [{ containerPort: 80, hostPort: 8080 }, { containerPort: 81 }] },
     {
+      initContainers: [{ name: "step", image: "step:1", ports: [{ containerPort: 90, hostPort: 9090 }] }],
       hostname: "h",
       subdomain: "s",
       setHostnameAsFQDN: true,

@@ -1,5 +1,5 @@
 import type { Pod } from "#api/core/pod.ts";
-import { allContainers } from "#api/core/pod-containers.ts";
+import { allContainers, lastingContainers } from "#api/core/pod-containers.ts";
 import { podHostname, type ResolverConfig } from "./network/pod-dns.ts";
 import { overheadResources, sandboxResources } from "./resources/linux-resources.ts";
 import type { Namespaces, PortMapping, SandboxConfig, SecurityContext } from "./runtime/runtime.ts";
@@ -53,7 +53,7 @@ function kernelHostname(pod: Pod, clusterDomain: string): string {
 }
 
 function portMappings({ spec }: Pod): PortMapping[] {
-  return [...spec.containers, ...(spec.initContainers ?? [])].flatMap(({ ports = [] }) =>
+  return lastingContainers(spec).flatMap(({ ports = [] }) =>
     ports.flatMap(({ hostPort, containerPort, protocol, hostIP = "" }) =>
       hostPort ? [{ hostPort, containerPort, protocol, hostIp: hostIP }] : [],
     ),

@@ -1,5 +1,5 @@
 import { type Pod } from "#api/core/pod.ts";
-import { isSidecar } from "#api/core/pod-resources.ts";
+import { lastingContainers } from "#api/core/pod-containers.ts";
 import { isFinished } from "#api/core/pod-state.ts";
 import { ipFamily } from "#api/meta/ip-address.ts";
 import { type StaleFlow } from "./conntrack.ts";
@@ -25,7 +25,7 @@ export function planHostPorts({ spec, status }: Pod, family: RuleConfig["family"
   const address = status.podIPs?.find(({ ip }) => ipFamily(ip) === wanted)?.ip;
   if (!address || spec.hostNetwork || isFinished({ status })) return none;
   let found = none;
-  for (const container of [...spec.containers, ...(spec.initContainers ?? []).filter(isSidecar)]) {
+  for (const container of lastingContainers(spec)) {
     for (const { hostPort, hostIP = "", containerPort, protocol } of container.ports ?? []) {
       if (!hostPort || (!everyAddress.has(hostIP) && ipFamily(hostIP) !== wanted)) continue;
       const one: HostPort = {

@@ -1,5 +1,6 @@
 import { type FieldPath } from "#schema/field-error.ts";
 import { type Container, type EphemeralContainer } from "./container.ts";
+import { isSidecar } from "./pod-resources.ts";
 import { type PodSpec } from "./pod-spec.ts";
 
 export type AnyContainer = Container | EphemeralContainer;
@@ -11,7 +12,13 @@ export function allContainers(
   return [...(spec.initContainers ?? []), ...spec.containers, ...(spec.ephemeralContainers ?? [])];
 }
 
-/** The same with their paths. */
+/** Those that run for as long as the pod does. */
+export const lastingContainers = ({ containers, initContainers = [] }: PodSpec): Container[] => [
+  ...containers,
+  ...initContainers.filter(isSidecar),
+];
+
+/** Every container with its path. */
 export function placedContainers(spec: PodSpec, path: FieldPath): (readonly [AnyContainer, FieldPath])[] {
   const lists = ["initContainers", "containers", "ephemeralContainers"] as const;
   return lists.flatMap((name) =>
