@@ -5,7 +5,7 @@ import { type Client } from "#client/client.ts";
 import { createEventRecorder } from "#client/events.ts";
 import { runControllers } from "#controllers/all.ts";
 import { type Clock } from "#lib/clock.ts";
-import { formatIPv4, parseCidr, primaryAddress } from "#lib/ip.ts";
+import { formatIPv4, hostInUrl, parseCidr, primaryAddress } from "#lib/ip.ts";
 import { signingKey } from "#lib/jwt.ts";
 import { type Log } from "#lib/log.ts";
 import { makeDirectory } from "#lib/make-directory.ts";
@@ -92,7 +92,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     log,
     peerOf,
   });
-  const url = `https://${host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host}:${listening.port}`;
+  const url = `https://${host === "0.0.0.0" || host === "::" ? "127.0.0.1" : hostInUrl(host)}:${listening.port}`;
   await announce(options, { api, port: listening.port });
   const kubeconfigPath = path.join(dataDir, "kubeconfig");
   await writeFile(kubeconfigPath, adminKubeconfig(pki, url), { mode: 0o600 });
