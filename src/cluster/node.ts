@@ -1,5 +1,6 @@
 import { statfs } from "node:fs/promises";
 import { Node } from "#api/core/node.ts";
+import type { Pod } from "#api/core/pod.ts";
 import { type Client } from "#client/client.ts";
 import { runDns } from "#dns/dns.ts";
 import { ensureDnsService } from "#dns/dns-service.ts";
@@ -18,6 +19,7 @@ import { ContainerdRuntime } from "#kubelet/runtime/containerd.ts";
 import { nodeAccess } from "#kubelet/server/access.ts";
 import { startKubeletServer } from "#kubelet/server/server.ts";
 import { collectStats } from "#kubelet/server/stats.ts";
+import { ctrImageMounts } from "#kubelet/volumes/image-volume.ts";
 import { type Clock } from "#lib/clock.ts";
 import { type Log } from "#lib/log.ts";
 import { runTogether } from "#lib/tasks.ts";
@@ -81,8 +83,9 @@ export async function runNode(options: NodeOptions, signal: AbortSignal): Promis
     clock,
     cgroups,
     cgroupRoot,
-    clusterDomain: "cluster.local",
+    clusterDomain,
     allocatable,
+    imageMounts: ctrImageMounts(images),
   });
   const startedMs = clock.now();
   const kubelet: Kubelet = new Kubelet({
@@ -107,22 +110,26 @@ export async function runNode(options: NodeOptions, signal: AbortSignal): Promis
     (ended) => kubelet.run(ended),
     (ended) => runNetwork(options, ended),
     (ended) => runNames(options, machine, ended),
-    (ended) => collectImages({ runtime, dataDir, clock, log }, ended),
+    (ended) => collectImages({ runtime, dataDir, clock, log, pods: () => kubelet.handle.pods() }, ended),
   ]);
 }
 
 const imageGcMs = 5 * 60_000;
 
+interface ImageUse extends Pick<NodeOptions, "dataDir" | "clock" | "log"> {
+  readonly runtime: ContainerdRuntime;
+  pods(): readonly Pod[];
+}
+
 /** Removes images that nobody uses when the disk fills up. */
-async function collectImages(
-  { runtime, dataDir, clock, log }: Pick<NodeOptions, "dataDir" | "clock" | "log"> & { runtime: ContainerdRuntime },
-  signal: AbortSignal,
-): Promise<void> {
+async function collectImages({ runtime, dataDir, clock, log, pods }: ImageUse, signal: AbortSignal): Promise<void> {
   const disk = async () => {
     const { blocks, bavail, bsize } = await statfs(dataDir);
     return { capacityBytes: blocks * bsize, availableBytes: bavail * bsize };
   };
-  const keep = [pauseImageName, busyboxImageName];
+  const volumeImages = () =>
+    pods().flatMap(({ spec }) => (spec.volumes ?? []).flatMap(({ image }) => image?.reference ?? []));
+  const keep = () => [pauseImageName, busyboxImageName, ...volumeImages()];
   const images = new ImageGc({ runtime, clock, policy: defaultImageGcPolicy, keep, disk });
   for (;;) {
     await clock.sleep(imageGcMs, signal);

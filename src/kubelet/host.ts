@@ -3,7 +3,7 @@ import type { AnyContainer } from "#api/core/pod-containers.ts";
 import type { Environment } from "./environment.ts";
 import type { ResolverConfig } from "./network/pod-dns.ts";
 import { type ProbeNetwork, simulatedNetwork } from "./probes/network.ts";
-import type { Mount } from "./runtime/runtime.ts";
+import type { Image, Mount } from "./runtime/runtime.ts";
 import type { MountedVolume, VolumeSources } from "./volumes/plugin.ts";
 
 /** What a pod needs of the machine besides the runtime: directories, volumes, cgroups, its network. */
@@ -19,6 +19,8 @@ export interface PodHost {
   prepare(pod: Pod): Promise<PodPlaces>;
   /** Makes a pod's volumes be there with their content as it should be now; rejects with a VolumeError. */
   mountVolumes(pod: Pod, sources: VolumeSources): Promise<MountedVolumes>;
+  /** Puts the files of an image where an image volume of the pod shows them. */
+  mountImage(pod: Pod, volume: string, image: Image): Promise<void>;
   /** Holds a pod as a whole to its limits, or to none for a while. */
   setLimits(pod: Pod, how: "own" | "none"): Promise<void>;
   /** Everything that is mounted into a container. */
@@ -73,6 +75,7 @@ export const simulatedHost: PodHost = {
   seccompDir: "/",
   prepare: async () => ({ logDirectory: "", cgroupParent: "" }),
   mountVolumes: async () => new Map(),
+  mountImage: async () => {},
   setLimits: async () => {},
   containerMounts: async () => [],
   readVolumeFile: async () => undefined,

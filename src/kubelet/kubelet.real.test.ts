@@ -198,6 +198,24 @@ suite("a kubelet with real containers", { timeout: 120_000 }, () => {
     await remove("of-node");
   });
 
+  test("a pod reads the files of an image, and nothing of it is left mounted", async () => {
+    const volumeMounts = [
+      { name: "tools", mountPath: "/tools" },
+      { name: "tools", mountPath: "/only-bin", subPath: "bin" },
+    ];
+    const volumes = [{ name: "tools", image: { reference: busyboxImage, pullPolicy: "Never" as const } }];
+    await create("with-image", { containers: [container(waits, { volumeMounts })], volumes });
+
+    const pod = await node.podWhen("with-image", isReady);
+
+    assert.equal(await run("with-image", "/only-bin/busybox", "ls", "/tools/bin/busybox"), "/tools/bin/busybox\n");
+    const write = await run("with-image", "sh", "-c", "touch /tools/x 2>/dev/null || echo refused");
+    assert.equal(write, "refused\n");
+    await remove("with-image");
+    while (existsSync(`${node.dataDir}/kubelet/pods/${pod.metadata.uid}`)) await node.runtime.version();
+    assert.deepEqual(await mountsUnder([`${node.dataDir}/kubelet/pods/${pod.metadata.uid}`]), []);
+  });
+
   test("a running container is given other resources", async () => {
     const resources = { requests: { cpu: "100m", memory: "32Mi" }, limits: { cpu: "200m", memory: "64Mi" } };
     await create("grows", { containers: [container(waits, { resources })] });

@@ -6,73 +6,13 @@ import { Event } from "#api/core/event.ts";
 import { Node } from "#api/core/node.ts";
 import { Pod } from "#api/core/pod.ts";
 import { isReady } from "#api/core/pod-state.ts";
-import type { InputOf } from "#api/resource.ts";
 import { silentLog } from "#lib/log.ts";
 import { seededRandom } from "#lib/random.ts";
-import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
+import { type SimulatedNode, startSimulatedNode } from "#testing/simulated-node.ts";
+import { startCluster } from "#testing/start-cluster.ts";
 import { Kubelet } from "./kubelet.ts";
 import { simulatedMachine } from "./machine.ts";
-import { SimulatedRuntime, type SimulationHooks } from "./runtime/simulated.ts";
-
-interface SimulatedNode extends AsyncDisposable {
-  readonly cluster: TestCluster;
-  readonly runtime: SimulatedRuntime;
-  readonly kubelet: Kubelet;
-  restartKubelet(): Promise<void>;
-  create(name: string, spec: InputOf<Pod>["spec"], annotations?: Record<string, string>): Promise<Pod>;
-  get(name: string): Promise<Pod>;
-  reasons(name: string): Promise<string[]>;
-}
-
-async function aNode(hooks: SimulationHooks = {}): Promise<SimulatedNode> {
-  const cluster = await startCluster();
-  const random = seededRandom(7);
-  const { clock, api } = cluster;
-  const runtime = new SimulatedRuntime({ clock, random, podCidr: "10.244.0.0/24", hooks });
-  const start = () => {
-    const stop = new AbortController();
-    const machine = simulatedMachine("node-1", "10.0.0.1");
-    const client = cluster.clientFor({ name: "system:node:node-1", groups: ["system:nodes", "system:authenticated"] });
-    const { informers, recorder } = api;
-    const log = silentLog;
-    const options = { client, informers, recorder, clock, log, nodeName: "node-1", runtime, machine, random };
-    const kubelet = new Kubelet(options);
-    const ended = kubelet.run(stop.signal);
-    return {
-      kubelet,
-      async stop() {
-        stop.abort(new Error("the node ends"));
-        await ended;
-      },
-    };
-  };
-  let running = start();
-  await cluster.settle();
-  const { client } = cluster;
-  return {
-    cluster,
-    runtime,
-    get kubelet() {
-      return running.kubelet;
-    },
-    async restartKubelet() {
-      await running.stop();
-      running = start();
-    },
-    create: (name, spec, annotations = {}) =>
-      client.create(Pod, { metadata: { namespace: "default", name, annotations }, spec: spec ?? {} }),
-    get: (name) => client.get(Pod, { namespace: "default", name }),
-    async reasons(name) {
-      const events = await cluster.list(Event, "default");
-      const own = events.filter(({ involvedObject }) => involvedObject.name === name);
-      return own.map(({ reason }) => reason ?? "");
-    },
-    async [Symbol.asyncDispose]() {
-      await running.stop();
-      await cluster[Symbol.asyncDispose]();
-    },
-  };
-}
+import { SimulatedRuntime } from "./runtime/simulated.ts";
 
 const container = (name: string, more: object = {}) => ({ name, image: "app:1", ...more });
 const web = { containers: [container("web")] };
@@ -80,7 +20,7 @@ const ok = { stdout: new Uint8Array(0), stderr: new Uint8Array(0), exitCode: 0 }
 const statusOf = ({ status }: Pod, name = "web") =>
   [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])].find((one) => one.name === name);
 test("a pod is placed, runs, becomes ready and tells of it", async () => {
-  await using node = await aNode();
+  await using node = await startSimulatedNode();
 
   await node.create("web", web);
   await node.cluster.settle();
@@ -93,7 +33,7 @@ test("a pod is placed, runs, becomes ready and tells of it", async () => {
 });
 
 test("the steps of a start are hops of the apply that caused them", async () => {
-  await using node = await aNode();
+  await using node = await startSimulatedNode();
 
   await node.create("web", web);
   await node.cluster.settle();
@@ -110,7 +50,7 @@ test("the steps of a start are hops of the apply that caused them", async () => 
 });
 
 test("the node registers itself and stays alive by its lease", async () => {
-  await using node = await aNode();
+  await using node = await startSimulatedNode();
   const { cluster } = node;
 
   const [registered] = await cluster.list(Node);
@@ -131,7 +71,7 @@ test("the node registers itself and stays alive by its lease", async () => {
 });
 
 test("a pod that is deleted ends, and nothing is left of it", async () => {
-  await using node = await aNode();
+  await using node = await startSimulatedNode();
   await node.create("web", web);
   await node.cluster.settle();
 
@@ -146,7 +86,7 @@ test("a pod that is deleted ends, and nothing is left of it", async () => {
 });
 
 test("a pod that was deleted by force is ended all the same", async () => {
-  await using node = await aNode();
+  await using node = await startSimulatedNode();
   await node.create("web", web);
   await node.cluster.settle();
 
@@ -158,7 +98,7 @@ test("a pod that was deleted by force is ended all the same", async () => {
 
 test("a container that crashes is restarted after 10 s, 20 s, 40 s", async () => {
   const starts: number[] = [];
-  await using node = await aNode({
+  await using node = await startSimulatedNode({
     startContainer: () => void starts.push(node.cluster.clock.now()),
     ending: () => ({ afterMs: 1000, exitCode: 1 }),
   });
@@ -181,7 +121,7 @@ test("a container that crashes is restarted after 10 s, 20 s, 40 s", async () =>
 });
 
 test("a pod that runs once succeeds", async () => {
-  await using node = await aNode({ ending: () => ({ afterMs: 1000, exitCode: 0 }) });
+  await using node = await startSimulatedNode({ ending: () => ({ afterMs: 1000, exitCode: 0 }) });
 
   await node.create("job", { ...web, restartPolicy: "Never" });
   await node.cluster.settle();
@@ -195,7 +135,7 @@ test("a pod that runs once succeeds", async () => {
 
 test("init containers run one after another, then the rest, and a sidecar ends last", async () => {
   const order: string[] = [];
-  await using node = await aNode({
+  await using node = await startSimulatedNode({
     startContainer: ({ name }) => void order.push(name),
     ending: ({ name }) => (name.startsWith("init") ? { afterMs: 100, exitCode: 0 } : undefined),
   });
@@ -212,7 +152,7 @@ test("init containers run one after another, then the rest, and a sidecar ends l
 
 test("a readiness probe decides when a pod is ready, and when it is not any more", async () => {
   let exitCode = 1;
-  await using node = await aNode({ exec: () => ({ ...ok, exitCode }) });
+  await using node = await startSimulatedNode({ exec: () => ({ ...ok, exitCode }) });
   const readinessProbe = { exec: { command: ["check"] }, periodSeconds: 5, failureThreshold: 2 };
   await node.create("web", { containers: [container("web", { readinessProbe })] });
   await node.cluster.clock.advance(20_000);
@@ -234,7 +174,7 @@ test("a readiness probe decides when a pod is ready, and when it is not any more
 
 test("a liveness probe that fails restarts the container", async () => {
   let exitCode = 0;
-  await using node = await aNode({ exec: () => ({ ...ok, exitCode }) });
+  await using node = await startSimulatedNode({ exec: () => ({ ...ok, exitCode }) });
   const livenessProbe = { exec: { command: ["check"] }, periodSeconds: 5, failureThreshold: 2 };
   await node.create("web", { containers: [container("web", { livenessProbe })] });
   await node.cluster.clock.advance(12_000);
@@ -255,7 +195,7 @@ test("a liveness probe that fails restarts the container", async () => {
 
 test("a startup probe holds the others back, and restarts what never starts", async () => {
   let exitCode = 1;
-  await using node = await aNode({ exec: () => ({ ...ok, exitCode }) });
+  await using node = await startSimulatedNode({ exec: () => ({ ...ok, exitCode }) });
   const startupProbe = { exec: { command: ["check"] }, periodSeconds: 2, failureThreshold: 5 };
   const livenessProbe = { exec: { command: ["check"] }, periodSeconds: 1, failureThreshold: 1 };
   await node.create("web", { containers: [container("web", { startupProbe, livenessProbe })] });
@@ -276,7 +216,7 @@ test("a startup probe holds the others back, and restarts what never starts", as
 test("an image that cannot be had is tried again, ever more rarely", async () => {
   let isThere = false;
   const tries: number[] = [];
-  await using node = await aNode({
+  await using node = await startSimulatedNode({
     pullImage() {
       tries.push(node.cluster.clock.now());
       if (!isThere) throw new Error("no such image");
@@ -300,7 +240,7 @@ test("an image that cannot be had is tried again, ever more rarely", async () =>
 });
 
 test("a container whose config map is missing starts as soon as it is there", async () => {
-  await using node = await aNode();
+  await using node = await startSimulatedNode();
   const env = [{ name: "A", valueFrom: { configMapKeyRef: { name: "settings", key: "a" } } }];
   await node.create("web", { containers: [container("web", { env })] });
   await node.cluster.settle();
@@ -318,7 +258,7 @@ test("a container whose config map is missing starts as soon as it is there", as
 
 test("a sandbox that cannot be made is tried again", async () => {
   let failures = 2;
-  await using node = await aNode({
+  await using node = await startSimulatedNode({
     runSandbox() {
       if (failures-- > 0) throw new Error("no address left");
     },
@@ -334,7 +274,7 @@ test("a sandbox that cannot be made is tried again", async () => {
 });
 
 test("a sandbox that is lost is made anew, with its containers", async () => {
-  await using node = await aNode();
+  await using node = await startSimulatedNode();
   await node.create("web", web);
   await node.cluster.settle();
   const [sandbox] = await node.runtime.listSandboxes();
@@ -349,7 +289,7 @@ test("a sandbox that is lost is made anew, with its containers", async () => {
 });
 
 test("a pod that lasts too long is ended", async () => {
-  await using node = await aNode();
+  await using node = await startSimulatedNode();
 
   await node.create("web", { ...web, activeDeadlineSeconds: 30 });
   await node.cluster.clock.advance(20_000);
@@ -363,7 +303,7 @@ test("a pod that lasts too long is ended", async () => {
 
 test("a postStart hook that fails ends the container", async () => {
   let exitCode = 1;
-  await using node = await aNode({ exec: () => ({ ...ok, exitCode }) });
+  await using node = await startSimulatedNode({ exec: () => ({ ...ok, exitCode }) });
   const lifecycle = { postStart: { exec: { command: ["hook"] } } };
   await node.create("web", { containers: [container("web", { lifecycle })] });
   await node.cluster.clock.advance(5000);
@@ -378,7 +318,7 @@ test("a postStart hook that fails ends the container", async () => {
 });
 
 test("a preStop hook has the grace period, and counts in it", async () => {
-  await using node = await aNode();
+  await using node = await startSimulatedNode();
   const lifecycle = { preStop: { sleep: { seconds: 5 } } };
   await node.create("web", { containers: [container("web", { lifecycle })], terminationGracePeriodSeconds: 10 });
   await node.cluster.settle();
@@ -394,7 +334,7 @@ test("a preStop hook has the grace period, and counts in it", async () => {
 
 test("a kubelet that starts again takes over what runs, and restarts nothing", async () => {
   const started: string[] = [];
-  await using node = await aNode({ startContainer: ({ name }) => void started.push(name) });
+  await using node = await startSimulatedNode({ startContainer: ({ name }) => void started.push(name) });
   const readinessProbe = { exec: { command: ["check"] } };
   await node.create("web", { containers: [container("web", { readinessProbe })] });
   await node.cluster.settle();
@@ -410,7 +350,7 @@ test("a kubelet that starts again takes over what runs, and restarts nothing", a
 });
 
 test("a kubelet that starts again ends pods that were deleted meanwhile", async () => {
-  await using node = await aNode();
+  await using node = await startSimulatedNode();
   await node.create("web", web);
   await node.create("other", web);
   await node.cluster.settle();
@@ -425,7 +365,7 @@ test("a kubelet that starts again ends pods that were deleted meanwhile", async 
 });
 
 test("an ephemeral container joins a running pod", async () => {
-  await using node = await aNode();
+  await using node = await startSimulatedNode();
   await node.create("web", web);
   await node.cluster.settle();
   const pod = await node.get("web");
@@ -441,7 +381,7 @@ test("an ephemeral container joins a running pod", async () => {
 });
 
 test("an image that is changed replaces the container", async () => {
-  await using node = await aNode();
+  await using node = await startSimulatedNode();
   await node.create("web", web);
   await node.cluster.settle();
 
@@ -460,7 +400,7 @@ const resized = (node: SimulatedNode, cpu: string) => {
 };
 
 test("a running container is given other resources", async () => {
-  await using node = await aNode();
+  await using node = await startSimulatedNode();
   await node.create("web", { containers: [container("web", { resources: { requests: { cpu: "100m" } } })] });
   await node.cluster.settle();
 
@@ -480,7 +420,7 @@ test("a running container is given other resources", async () => {
 });
 
 test("a container is restarted for other resources if it says so", async () => {
-  await using node = await aNode();
+  await using node = await startSimulatedNode();
   const resizePolicy = [{ resourceName: "cpu", restartPolicy: "RestartContainer" }];
   await node.create("web", {
     containers: [container("web", { resources: { requests: { cpu: "100m" } }, resizePolicy })],
@@ -497,7 +437,7 @@ test("a container is restarted for other resources if it says so", async () => {
 });
 
 test("a change of resources waits for room, and one that will never fit says so", async () => {
-  await using node = await aNode();
+  await using node = await startSimulatedNode();
   await node.create("big", { containers: [container("web", { resources: { requests: { cpu: "15" } } })] });
   await node.create("web", { containers: [container("web", { resources: { requests: { cpu: "100m" } } })] });
   await node.cluster.settle();
@@ -522,7 +462,7 @@ test("a change of resources waits for room, and one that will never fit says so"
 });
 
 test("a pod that the node cannot have is refused", async () => {
-  await using node = await aNode();
+  await using node = await startSimulatedNode();
   const nodeName = "node-1";
 
   await node.create("big", { nodeName, containers: [container("web", { resources: { requests: { cpu: "17" } } })] });

@@ -13,7 +13,8 @@ import { parseResolvConf, podHostname, type ResolverConfig } from "./network/pod
 import { type ProbeNetwork, realNetwork } from "./probes/network.ts";
 import { type Cgroups, podCgroup, type QosClass } from "./resources/cgroups.ts";
 import { podCgroupLimits } from "./resources/linux-resources.ts";
-import type { Mount } from "./runtime/runtime.ts";
+import type { Image, Mount } from "./runtime/runtime.ts";
+import { type ImageMounts, imageVolume, imageVolumePath } from "./volumes/image-volume.ts";
 import { ensureMemoryDir } from "./volumes/memory-dir.ts";
 import type { MountedVolume, VolumePlugin, VolumeSources } from "./volumes/plugin.ts";
 import { bindSubPath } from "./volumes/sub-path.ts";
@@ -26,6 +27,9 @@ export interface LinuxHostOptions {
   /** Above all groups of this node: `/orlop-1a2b3c4d`. */
   readonly cgroupRoot: string;
   readonly clusterDomain: string;
+  /** How image volumes come to their files. */
+  readonly imageMounts: ImageMounts;
+  /** Kinds of volumes beside those that every node has. */
   readonly volumePlugins?: readonly VolumePlugin[];
   /** Quantities that pods can have; limits of containers without any. */
   readonly allocatable: Readonly<Record<string, string>>;
@@ -59,7 +63,8 @@ class LinuxHost implements PodHost {
   constructor(options: LinuxHostOptions, resolver: ResolverConfig) {
     this.#options = options;
     this.resolver = resolver;
-    this.#plugins = options.volumePlugins ?? createVolumePlugins();
+    const { imageMounts, volumePlugins = [] } = options;
+    this.#plugins = createVolumePlugins({ volumes: [imageVolume(imageMounts), ...volumePlugins] });
     this.seccompDir = `${options.dataDir}/seccomp`;
     this.#logDir = options.logDir ?? `${options.dataDir}/logs`;
   }
@@ -110,6 +115,10 @@ class LinuxHost implements PodHost {
     };
     const mount = async (volume: Volume) => [volume.name, await mountVolume(this.#plugins, context, volume)] as const;
     return new Map(await Promise.all((pod.spec.volumes ?? []).map(mount)));
+  }
+
+  async mountImage({ metadata }: Pod, volume: string, image: Image): Promise<void> {
+    await this.#options.imageMounts.mount(image, imageVolumePath(this.#podDir(metadata.uid ?? ""), volume));
   }
 
   async containerMounts(request: MountsRequest): Promise<Mount[]> {

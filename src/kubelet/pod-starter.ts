@@ -2,6 +2,7 @@ import type { Pod } from "#api/core/pod.ts";
 import type { AnyContainer } from "#api/core/pod-containers.ts";
 import type { Waiting } from "./container-status.ts";
 import type { MountedVolumes } from "./host.ts";
+import { type ImageFault, ImageVolumes } from "./image-volumes.ts";
 import type { ImageFailure } from "./images/puller.ts";
 import { runPostStart } from "./lifecycle-hooks.ts";
 import { isUsable } from "./plan-pod.ts";
@@ -44,12 +45,14 @@ export interface StarterContext {
 /** Makes the sandboxes of one pod and starts its containers, one step at a time of each. */
 export class PodStarter {
   readonly #context: StarterContext;
+  readonly #imageVolumes: ImageVolumes;
   /** How often something could not be made. It may be there all the same, and its number is taken then. */
   readonly #lost = new Map<string, number>();
   #config: SandboxConfig | undefined;
 
   constructor(context: StarterContext) {
     this.#context = context;
+    this.#imageVolumes = new ImageVolumes(context.deps);
   }
 
   async createSandbox(attempt: number): Promise<void> {
@@ -74,27 +77,31 @@ export class PodStarter {
   async start(container: AnyContainer): Promise<void> {
     const { deps, records, steps, waiting, signal, hop } = this.#context;
     const { name } = container;
-    // The image comes while the sandbox and the volumes are made.
-    const [outcome] = await Promise.all([
-      hop("image", { container: name }, () => ensureImage(deps, this.#context.pod(), container, signal)),
-      steps.done("sandbox"),
-      steps.done("volumes"),
-    ]);
-    signal.throwIfAborted();
-    if (!outcome.ok) {
-      const { reason, message, retryAfterMs } = outcome;
-      waiting.set(name, { reason, message });
-      throw new RetryLater(message, imageRetryMs(reason, retryAfterMs));
-    }
-    const { sandbox } = records.state;
-    const volumes = this.#context.volumes();
-    if (!isUsable(this.#context.pod(), sandbox) || !volumes) return;
     try {
+      // The images come while the sandbox and the volumes are made.
+      const fault = await this.#imageVolumes.ensure(this.#context.pod(), container, signal);
+      if (fault) throw this.#waitFor(name, fault);
+      const [outcome] = await Promise.all([
+        hop("image", { container: name }, () => ensureImage(deps, this.#context.pod(), container, signal)),
+        steps.done("sandbox"),
+        steps.done("volumes"),
+      ]);
+      signal.throwIfAborted();
+      if (!outcome.ok) throw this.#waitFor(name, outcome);
+      const { sandbox } = records.state;
+      const volumes = this.#context.volumes();
+      if (!isUsable(this.#context.pod(), sandbox) || !volumes) return;
       await this.#startIn(sandbox, { container, image: outcome.image, volumes });
     } catch (error) {
       if (error instanceof StartFailure) waiting.set(name, { reason: error.reason, message: error.message });
       throw error;
     }
+  }
+
+  /** The status says why the container waits for an image. */
+  #waitFor(name: string, { reason, message, retryAfterMs }: ImageFault): RetryLater {
+    this.#context.waiting.set(name, { reason, message });
+    return new RetryLater(message, imageRetryMs(reason, retryAfterMs));
   }
 
   async #startIn(sandbox: SandboxRecord, parts: Pick<ContainerRun, "container" | "image" | "volumes">): Promise<void> {

@@ -1,3 +1,4 @@
+import type { PullPolicy } from "#api/core/image-name.ts";
 import type { Pod } from "#api/core/pod.ts";
 import type { AnyContainer } from "#api/core/pod-containers.ts";
 import { isExtendedResource } from "#api/core/resource-list.ts";
@@ -10,7 +11,7 @@ import { containerEnvironment, type Environment, referencesOf } from "./environm
 import type { MountedVolumes } from "./host.ts";
 import type { ImageOutcome } from "./images/puller.ts";
 import { planPodDns } from "./network/pod-dns.ts";
-import { containerEvent, type PodDeps, podEvent } from "./pod-deps.ts";
+import { containerEvent, type EventType, type PodDeps, podEvent } from "./pod-deps.ts";
 import type { ContainerRecord, SandboxRecord } from "./pod-state.ts";
 import type { Image, SandboxConfig } from "./runtime/runtime.ts";
 import { containerHash } from "./runtime-labels.ts";
@@ -49,9 +50,28 @@ export async function ensureImage(
   signal: AbortSignal,
 ): Promise<ImageOutcome> {
   const { image = "", imagePullPolicy: policy = "IfNotPresent", name } = container;
+  const tell: Tell = (type, reason, message) => containerEvent(deps, pod, name, { type, reason, message });
+  const outcome = await obtainImage(deps, pod, { image, policy, tell }, signal);
+  if (!outcome.ok) tell("Warning", "Failed", `Error: ${outcome.reason}`);
+  return outcome;
+}
+
+type Tell = (type: EventType, reason: string, message: string) => void;
+
+export interface WantedImage {
+  readonly image: string;
+  readonly policy: PullPolicy;
+  /** Called with what is worth an event. */
+  readonly tell: Tell;
+}
+
+export async function obtainImage(
+  deps: PodDeps,
+  pod: Pod,
+  { image, policy, tell }: WantedImage,
+  signal: AbortSignal,
+): Promise<ImageOutcome> {
   const podUid = pod.metadata.uid ?? "";
-  const tell = (type: "Normal" | "Warning", reason: string, message: string) =>
-    containerEvent(deps, pod, name, { type, reason, message });
   const outcome = await deps.puller.ensure(
     {
       image,
@@ -70,7 +90,6 @@ export async function ensureImage(
     else if (reason === "ErrImagePull" || reason === "RegistryUnavailable") {
       tell("Warning", "Failed", `Failed to pull image "${image}": ${message}`);
     } else tell("Warning", "InspectFailed", message);
-    tell("Warning", "Failed", `Error: ${reason}`);
   }
   return outcome;
 }

@@ -19,6 +19,7 @@ import { type Machine, readMachine } from "#kubelet/machine.ts";
 import { removePodNetwork, writeCniConfig } from "#kubelet/network/cni.ts";
 import { openCgroups } from "#kubelet/resources/cgroups.ts";
 import { ContainerdRuntime } from "#kubelet/runtime/containerd.ts";
+import { ctrImageMounts } from "#kubelet/volumes/image-volume.ts";
 import { systemClock } from "#lib/clock.ts";
 import { signingKey } from "#lib/jwt.ts";
 import { type Log, silentLog } from "#lib/log.ts";
@@ -77,6 +78,7 @@ export async function startRealNode({ log = silentLog }: { log?: Log } = {}): Pr
     cgroupRoot: paths.cgroupRoot,
     clusterDomain: "cluster.local",
     allocatable: machine.allocatable,
+    imageMounts: ctrImageMounts({ socket: paths.socket, snapshotter: containerd.host.snapshotter }),
   });
   await prepareNode({ containerd, runtime, bridge, dataDir });
   const parts = { client, api, runtime, machine, host, log };

@@ -63,7 +63,7 @@ test("ImageGc keeps the images of containers and those it is told to keep", asyn
   const sandboxId = await runtime.runSandbox(sandbox);
   await runtime.createContainer({ sandboxId, config: { ...container, image: "used:1" }, sandbox });
   const policy = { ...defaultImageGcPolicy, minAgeMs: 1000 };
-  const gc = new ImageGc({ runtime, clock, policy, keep: ["pause:1"], disk: async () => full });
+  const gc = new ImageGc({ runtime, clock, policy, keep: () => ["pause:1"], disk: async () => full });
 
   assert.deepEqual((await gc.collect()).remove, []);
   await clock.advance(1000);

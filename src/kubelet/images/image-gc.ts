@@ -67,8 +67,8 @@ export interface ImageGcDeps {
   readonly runtime: ContainerRuntime;
   readonly clock: Clock;
   readonly policy: ImageGcPolicy;
-  /** Names of images that stay whatever happens, such as the sandbox's. */
-  readonly keep: readonly string[];
+  /** Names of images that stay whatever happens, such as the sandbox's and those of image volumes. */
+  keep(): readonly string[];
   disk(): Promise<DiskSpace>;
 }
 
@@ -101,7 +101,11 @@ export class ImageGc {
 
   async #look(signal: AbortSignal | undefined): Promise<ImageRecord[]> {
     const { runtime, clock, keep } = this.#deps;
-    const [images, containers] = await Promise.all([runtime.listImages(signal), runtime.listContainers(signal)]);
+    const [images, containers, kept] = await Promise.all([
+      runtime.listImages(signal),
+      runtime.listContainers(signal),
+      Promise.all(keep().map((name) => runtime.imageStatus(name, signal))),
+    ]);
     const used = new Set(containers.flatMap(({ image, imageRef }) => [image, imageRef]));
     const now = clock.now();
     const there = new Set(images.map(({ id }) => id));
@@ -112,7 +116,7 @@ export class ImageGc {
       const before = this.#seen.get(image.id) ?? { firstSeen: now, lastUsed: 0 };
       const record = { ...before, lastUsed: isUsed ? now : before.lastUsed };
       this.#seen.set(image.id, record);
-      return { image, ...record, isUsed: isUsed || names.some((name) => keep.includes(name)) };
+      return { image, ...record, isUsed: isUsed || kept.some((one) => one?.id === image.id) };
     });
   }
 }

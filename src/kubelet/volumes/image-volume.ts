@@ -1,41 +1,60 @@
 import { mkdir } from "node:fs/promises";
 import { isMountPoint } from "#lib/mounts.ts";
 import { runCommand } from "#lib/processes.ts";
-import type { ImagePuller } from "../images/puller.ts";
+import type { Image } from "../runtime/runtime.ts";
 import { type VolumePlugin, volumePath } from "./plugin.ts";
 
-export interface ImageVolumeDeps {
-  readonly puller: ImagePuller;
+export interface ImageMountDeps {
   /** containerd's socket, as a path. */
   readonly socket: string;
   readonly snapshotter: string;
 }
+/** The files of images as directories. */
+export interface ImageMounts {
+  /** Makes them be there; more than once does no harm. */
+  mount(image: Image, path: string): Promise<void>;
+  unmount(path: string): Promise<void>;
+}
 
-/** The files of an image, to be read. containerd unpacks and mounts them. */
-export const imageVolume = ({ puller, socket, snapshotter }: ImageVolumeDeps): VolumePlugin => {
-  const images = ["--address", socket, "--namespace", "k8s.io", "images"];
-  return {
-    name: "kubernetes.io/image",
-    handles: (volume) => volume.image !== undefined,
-
-    async mount(context, volume) {
-      const { pod, sources } = context;
-      const { reference: image = "", pullPolicy: policy = "IfNotPresent" } = volume.image ?? {};
-      const path = volumePath(context.podDir, this.name, volume.name);
-      await mkdir(path, { recursive: true });
-      if (await isMountPoint(path)) return { path, readOnly: true };
-      const names = (pod.spec.imagePullSecrets ?? []).map(({ name = "" }) => name);
-      const found = await Promise.all(names.map((name) => sources.secret(pod.metadata.namespace ?? "", name)));
-      const secrets = found.filter((secret) => secret !== undefined);
-      const outcome = await puller.ensure({ image, policy, podUid: pod.metadata.uid ?? "", secrets });
-      if (!outcome.ok) throw new Error(`${outcome.reason}: ${outcome.message}`);
-      const name = outcome.image.tags[0] ?? outcome.image.digests[0] ?? image;
-      await runCommand("ctr", [...images, "mount", "--snapshotter", snapshotter, name, path]);
-      return { path, readOnly: true };
-    },
-
-    async unmount(path) {
-      if (await isMountPoint(path)) await runCommand("ctr", [...images, "unmount", "--rm", path]);
-    },
+/** containerd unpacks images, and `ctr` mounts them: before 2.1, containers cannot ask for it themselves. */
+export function ctrImageMounts({ socket, snapshotter }: ImageMountDeps): ImageMounts {
+  const images = (command: string, ...args: string[]) => {
+    const base = ["--address", socket, "--namespace", "k8s.io", "images", command];
+    return runCommand("ctr", [...base, "--snapshotter", snapshotter, ...args]);
   };
-};
+  const unmount = async (path: string) => {
+    await images("unmount", "--rm", path);
+  };
+  return {
+    async mount({ id, tags, digests }, path) {
+      await mkdir(path, { recursive: true });
+      if (await isMountPoint(path)) return;
+      const name = tags[0] ?? digests[0] ?? id;
+      try {
+        await images("mount", name, path);
+      } catch {
+        // A mount that went with the machine's last run left its snapshot.
+        await unmount(path);
+        await images("mount", name, path);
+      }
+    },
+    unmount,
+  };
+}
+
+const pluginName = "kubernetes.io/image";
+
+export const imageVolumePath = (podDir: string, volume: string): string => volumePath(podDir, pluginName, volume);
+
+/** The files of an image, to be read. They are mounted when a container that needs them is started. */
+export const imageVolume = (mounts: ImageMounts): VolumePlugin => ({
+  name: pluginName,
+  handles: (volume) => volume.image !== undefined,
+
+  async mount({ podDir }, { name }) {
+    const path = imageVolumePath(podDir, name);
+    await mkdir(path, { recursive: true });
+    return { path, readOnly: true };
+  },
+  unmount: (path) => mounts.unmount(path),
+});
