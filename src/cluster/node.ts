@@ -14,6 +14,7 @@ import { Kubelet } from "#kubelet/kubelet.ts";
 import { openLinuxHost } from "#kubelet/linux-host.ts";
 import { type Machine, readMachine } from "#kubelet/machine.ts";
 import { writeCniConfig } from "#kubelet/network/cni.ts";
+import { openNodePlugins } from "#kubelet/plugins/node-plugins.ts";
 import { openCgroups } from "#kubelet/resources/cgroups.ts";
 import { ContainerdRuntime } from "#kubelet/runtime/containerd.ts";
 import { nodeAccess } from "#kubelet/server/access.ts";
@@ -78,6 +79,7 @@ export async function runNode(options: NodeOptions, signal: AbortSignal): Promis
   const cgroups = openCgroups(containerd.host.cgroups);
   const { cgroupRoot } = containerdPaths(dataDir);
   const { allocatable } = machine;
+  const plugins = await openNodePlugins({ dataDir, clock, log, devicesChanged: () => kubelet.resourcesChanged() });
   const host = await openLinuxHost({
     dataDir,
     clock,
@@ -86,6 +88,7 @@ export async function runNode(options: NodeOptions, signal: AbortSignal): Promis
     clusterDomain,
     allocatable,
     imageMounts: ctrImageMounts(images),
+    furtherVolumes: plugins.volumes,
   });
   const startedMs = clock.now();
   const kubelet: Kubelet = new Kubelet({
@@ -93,6 +96,7 @@ export async function runNode(options: NodeOptions, signal: AbortSignal): Promis
     runtime,
     machine,
     host,
+    devices: plugins.devices,
     stats: (ended) =>
       collectStats({ ...options, startedMs, runtime, cgroups, cgroupRoot, pods: () => kubelet.handle.pods() }, ended),
     clusterDns: { servers: [options.dnsAddress], domain: clusterDomain },
@@ -108,6 +112,7 @@ export async function runNode(options: NodeOptions, signal: AbortSignal): Promis
   await runTogether(signal, [
     () => containerd.supervised,
     (ended) => kubelet.run(ended),
+    (ended) => plugins.run(ended),
     (ended) => runNetwork(options, ended),
     (ended) => runNames(options, machine, ended),
     (ended) => collectImages({ runtime, dataDir, clock, log, pods: () => kubelet.handle.pods() }, ended),

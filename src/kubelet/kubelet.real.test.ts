@@ -4,12 +4,14 @@ import { readdir } from "node:fs/promises";
 import { after, before, suite, test } from "node:test";
 import { ConfigMap } from "#api/core/config-map.ts";
 import { Event } from "#api/core/event.ts";
+import { Node } from "#api/core/node.ts";
 import { Pod } from "#api/core/pod.ts";
 import { isReady } from "#api/core/pod-state.ts";
 import { Secret } from "#api/core/secret.ts";
 import type { InputOf } from "#api/resource.ts";
 import { mountsUnder } from "#lib/mounts.ts";
 import { signalProcess } from "#lib/processes.ts";
+import { startDevicePlugin, widgets } from "#testing/device-plugin.ts";
 import { busyboxImage, type RealNode, realNodeName, startRealNode } from "#testing/real-node.ts";
 import { openCgroups } from "./resources/cgroups.ts";
 
@@ -214,6 +216,34 @@ suite("a kubelet with real containers", { timeout: 120_000 }, () => {
     await remove("with-image");
     while (existsSync(`${node.dataDir}/kubelet/pods/${pod.metadata.uid}`)) await node.runtime.version();
     assert.deepEqual(await mountsUnder([`${node.dataDir}/kubelet/pods/${pod.metadata.uid}`]), []);
+  });
+
+  test("a pod has the device of a plugin, and a restart of the kubelet does not take it away", async () => {
+    const dir = `${node.dataDir}/kubelet/device-plugins`;
+    const devices = [{ id: "w1", health: "Healthy" as const }];
+    const resources = { limits: { [widgets]: "1" } };
+    const offered = async () => (await node.client.get(Node, { name: realNodeName })).status.allocatable?.[widgets];
+    {
+      await using _plugin = await startDevicePlugin(dir, devices);
+      while ((await offered()) !== "1") await node.runtime.version();
+      await create("has-device", { containers: [container(waits, { resources })] });
+      await node.podWhen("has-device", isReady);
+      await node.restartKubelet();
+    }
+    await using _again = await startDevicePlugin(dir, devices);
+    while ((await offered()) !== "1") await node.runtime.version();
+    await create("too-late", { containers: [container(waits, { resources })] });
+
+    const refused = await node.podWhen("too-late", ({ status }) => status.phase === "Failed");
+
+    const left = `requested number of devices unavailable for ${widgets}. Requested: 1, Available: 0`;
+    assert.deepEqual(
+      [refused.status.reason, refused.status.message],
+      ["UnexpectedAdmissionError", `Pod was rejected: Allocate failed due to ${left}, which is unexpected`],
+    );
+    const inside = await run("has-device", "sh", "-c", "test -c /dev/widget && echo $WIDGETS");
+    assert.equal(inside, "w1\n");
+    await Promise.all([remove("has-device"), remove("too-late")]);
   });
 
   test("a running container is given other resources", async () => {

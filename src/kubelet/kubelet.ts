@@ -7,12 +7,14 @@ import { createEventRecorder } from "#client/events.ts";
 import type { Clock } from "#lib/clock.ts";
 import { outOfTime, withDeadline } from "#lib/deadline.ts";
 import type { Log } from "#lib/log.ts";
+import { Nudge } from "#lib/nudge.ts";
 import { type Random, systemRandom } from "#lib/random.ts";
 import { isAbort, runTogether } from "#lib/tasks.ts";
 import type { Change, Informers } from "#runtime/informer.ts";
 import { TraceRecorder } from "#trace/recorder.ts";
 import { parseTraceparent } from "#trace/trace.ts";
-import { admitPod, admitResize, type NodeRoom } from "./admit.ts";
+import { admitPod, admitResize, type NodeRoom, type Rejection } from "./admit.ts";
+import { admitDevices, type Devices, mayWantDevices } from "./admit-devices.ts";
 import { adoptPod, endOrphan, type ListedPod, type Listing, listRuntime } from "./adopt.ts";
 import { createHandle } from "./handle.ts";
 import { type PodHost, simulatedHost } from "./host.ts";
@@ -20,14 +22,15 @@ import { ImagePuller } from "./images/puller.ts";
 import { insist } from "./insist.ts";
 import { runLease } from "./lease.ts";
 import { runLogRotation } from "./log-rotation.ts";
-import type { Amounts, Machine } from "./machine.ts";
+import type { Machine } from "./machine.ts";
 import type { ClusterDns } from "./network/pod-dns.ts";
 import { runNode } from "./node.ts";
 import type { NodePressure } from "./node-status.ts";
-import { type Devices, type PodDeps, podEvent } from "./pod-deps.ts";
+import { type PodDeps, podEvent } from "./pod-deps.ts";
 import type { FoundPod } from "./pod-records.ts";
 import { type PodVerdict, PodWorker } from "./pod-worker.ts";
 import { ReferencedObjects } from "./referenced-objects.ts";
+import type { DeviceCount } from "./resources/devices.ts";
 import type { ContainerRuntime, RuntimeVersion } from "./runtime/runtime.ts";
 import type { KubeletHandle, NodeStats } from "./server/handle.ts";
 import type { ClaimedVolume, VolumeSources } from "./volumes/plugin.ts";
@@ -47,6 +50,7 @@ export interface KubeletOptions {
   readonly host?: PodHost;
   readonly random?: Random;
   readonly puller?: ImagePuller;
+  /** What device plugins offer; by default there are none. */
   readonly devices?: Devices;
   readonly clusterDns?: ClusterDns;
   readonly labels?: Readonly<Record<string, string>>;
@@ -58,8 +62,6 @@ export interface KubeletOptions {
   /** How often the node is looked at. */
   readonly checkMs?: number;
   pressure?(): NodePressure;
-  /** Further resources, such as those of device plugins. */
-  extraResources?(): { readonly capacity: Amounts; readonly allocatable: Amounts };
   claimedVolume?(namespace: string, claim: string): Promise<ClaimedVolume | undefined>;
   /** The handler of a RuntimeClass; by default there are none. */
   runtimeHandler?(runtimeClass: string): Promise<string>;
@@ -79,6 +81,7 @@ export class Kubelet {
   readonly #claims: Map<string, FoundPod> = new Map();
   /** Pods of which nothing is left here, though the API still has them. */
   readonly #removed = new Set<string>();
+  readonly #resources = new Nudge();
   #resyncWanted = Promise.withResolvers<void>();
   #looksAgain = false;
 
@@ -99,6 +102,11 @@ export class Kubelet {
     const worker = this.#workers.get(podUid);
     worker?.fail(verdict);
     return worker !== undefined;
+  }
+
+  /** What the node can give has changed: it tells of it soon. */
+  resourcesChanged(): void {
+    this.#resources.give();
   }
 
   /** Lives until the signal; the pods go on without it. */
@@ -225,10 +233,11 @@ export class Kubelet {
     if (!worker) {
       const found = this.#claims.get(uid);
       this.#claims.delete(uid);
-      worker = new PodWorker(deps, { pod, found, finished: (gone) => this.#podFinished(gone) });
-      this.#workers.set(uid, worker);
       const isNew = found === undefined && pod.status.startTime === undefined && !pod.metadata.deletionTimestamp;
       const rejection = isNew ? admitPod(pod, this.#roomFor(uid)) : undefined;
+      const admission = isNew && !rejection && mayWantDevices(pod) ? this.#admitDevices(deps, pod) : undefined;
+      worker = new PodWorker(deps, { pod, found, admission, finished: (gone) => this.#podFinished(gone) });
+      this.#workers.set(uid, worker);
       if (rejection) {
         podEvent(deps, pod, "Warning", rejection.reason, rejection.message);
         worker.fail(rejection);
@@ -236,6 +245,17 @@ export class Kubelet {
     }
     worker.podChanged(pod, parseTraceparent(change.trace));
   }
+
+  async #admitDevices(deps: PodDeps, pod: Pod): Promise<Rejection | undefined> {
+    const { devices } = deps;
+    if (!devices) return undefined;
+    await devices.keepOnly(new Set([pod.metadata.uid ?? "", ...this.#activeWorkers().map(({ uid }) => uid)]));
+    const rejection = await admitDevices(devices, pod);
+    if (rejection) podEvent(deps, pod, "Warning", rejection.reason, rejection.message);
+    return rejection;
+  }
+
+  #activeWorkers = (): PodWorker[] => Array.from(this.#workers.values()).filter(({ pod }) => !isFinished(pod));
 
   #podFinished(worker: PodWorker): void {
     const { uid } = worker;
@@ -250,10 +270,8 @@ export class Kubelet {
   }
 
   #roomFor(uid: string): NodeRoom {
-    const others = Array.from(this.#workers.values(), ({ pod }) => pod);
-    const { machine, extraResources } = this.#options;
-    const allocatable = { ...machine.allocatable, ...extraResources?.().allocatable };
-    return { allocatable, others: others.filter((pod) => pod.metadata.uid !== uid && !isFinished(pod)) };
+    const others = this.#activeWorkers().filter((worker) => worker.uid !== uid);
+    return { allocatable: this.#options.machine.allocatable, others: others.map(({ pod }) => pod) };
   }
 
   #runtimeChanged(id: string, type: string): void {
@@ -322,9 +340,10 @@ export class Kubelet {
 
   #nodeDeps({ nodeName, client, clock, log, events, runtime }: PodDeps) {
     const { machine, labels = {}, taints = [], podCidrs = [], kubeletPort = 0, checkMs = 10_000 } = this.#options;
-    const { pressure = () => noPressure, extraResources = () => nothingMore } = this.#options;
+    const { pressure = () => noPressure, devices } = this.#options;
     const base = { nodeName, client, clock, log, events, runtime, machine, labels, taints, podCidrs };
-    return { ...base, kubeletPort, checkMs, pressure, extraResources };
+    const more = devices ? { changed: () => this.#resources.taken() } : {};
+    return { ...base, kubeletPort, checkMs, pressure, devices: () => devices?.counts() ?? noDevices, ...more };
   }
 
   #leaseDeps() {
@@ -349,7 +368,7 @@ const noRuntimeClass = async (name: string): Promise<string> => {
   throw new Error(`failed to get sandbox runtime: RuntimeClass "${name}" is not known to this node`);
 };
 const noPressure: NodePressure = { memory: false, disk: false, pids: false };
-const nothingMore = { capacity: {}, allocatable: {} };
+const noDevices: ReadonlyMap<string, DeviceCount> = new Map();
 
 /** Those of the pod's namespace, and the API's own. */
 function servicesFor(

@@ -18,7 +18,13 @@ import { type ImageMounts, imageVolume, imageVolumePath } from "./volumes/image-
 import { ensureMemoryDir } from "./volumes/memory-dir.ts";
 import type { MountedVolume, VolumePlugin, VolumeSources } from "./volumes/plugin.ts";
 import { bindSubPath } from "./volumes/sub-path.ts";
-import { createVolumePlugins, mountVolume, removePodDirs, unmountVolumes } from "./volumes/volumes.ts";
+import {
+  createVolumePlugins,
+  type FurtherPlugins,
+  mountVolume,
+  removePodDirs,
+  unmountVolumes,
+} from "./volumes/volumes.ts";
 
 export interface LinuxHostOptions {
   readonly dataDir: string;
@@ -30,7 +36,7 @@ export interface LinuxHostOptions {
   /** How image volumes come to their files. */
   readonly imageMounts: ImageMounts;
   /** Kinds of volumes beside those that every node has. */
-  readonly volumePlugins?: readonly VolumePlugin[];
+  readonly furtherVolumes?: FurtherPlugins;
   /** Quantities that pods can have; limits of containers without any. */
   readonly allocatable: Readonly<Record<string, string>>;
   /** Where logs of pods are; default `<dataDir>/logs`. */
@@ -63,8 +69,8 @@ class LinuxHost implements PodHost {
   constructor(options: LinuxHostOptions, resolver: ResolverConfig) {
     this.#options = options;
     this.resolver = resolver;
-    const { imageMounts, volumePlugins = [] } = options;
-    this.#plugins = createVolumePlugins({ volumes: [imageVolume(imageMounts), ...volumePlugins] });
+    const { imageMounts, furtherVolumes: { volumes = [], persistent = [] } = {} } = options;
+    this.#plugins = createVolumePlugins({ volumes: [imageVolume(imageMounts), ...volumes], persistent });
     this.seccompDir = `${options.dataDir}/seccomp`;
     this.#logDir = options.logDir ?? `${options.dataDir}/logs`;
   }

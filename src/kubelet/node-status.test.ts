@@ -17,7 +17,7 @@ const input = (more: Partial<NodeStatusInput> = {}): NodeStatusInput => ({
   runtimeConditions: fine,
   pressure: { memory: false, disk: false, pids: false },
   images: [],
-  extra: { capacity: { "example.com/gpu": "2" }, allocatable: { "example.com/gpu": "1" } },
+  devices: new Map([["example.com/gpu", { capacity: 2, allocatable: 1 }]]),
   previous: {},
   now,
   ...more,

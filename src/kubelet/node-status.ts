@@ -1,6 +1,8 @@
 import type { ContainerImage, NodeCondition, NodeStatus } from "#api/core/node.ts";
+import { isExtendedResource } from "#api/core/resource-list.ts";
 import { timestamp } from "#lib/clock.ts";
 import type { Amounts, Machine } from "./machine.ts";
+import type { DeviceCount } from "./resources/devices.ts";
 import type { Image, RuntimeCondition, RuntimeVersion } from "./runtime/runtime.ts";
 
 export interface NodePressure {
@@ -17,20 +19,20 @@ export interface NodeStatusInput {
   readonly runtimeConditions: readonly RuntimeCondition[];
   readonly pressure: NodePressure;
   readonly images: readonly Image[];
-  /** Further resources, such as those of device plugins. */
-  readonly extra: { readonly capacity: Amounts; readonly allocatable: Amounts };
+  /** What device plugins offer, by resource name. */
+  readonly devices: ReadonlyMap<string, DeviceCount>;
   readonly previous: Partial<NodeStatus>;
   readonly now: number;
 }
 
 /** What a node says of itself. Pure. */
 export function nodeStatus(input: NodeStatusInput): NodeStatus {
-  const { machine, runtime, extra, previous } = input;
+  const { machine, runtime, previous } = input;
   const { machineId, systemUuid, bootId, kernelVersion, osImage, operatingSystem, architecture } = machine;
   return {
     ...previous,
-    capacity: { ...machine.capacity, ...extra.capacity },
-    allocatable: { ...machine.allocatable, ...extra.allocatable },
+    capacity: { ...extendedOf(previous.capacity), ...machine.capacity, ...devicesOf(input, "capacity") },
+    allocatable: { ...extendedOf(previous.allocatable), ...machine.allocatable, ...devicesOf(input, "allocatable") },
     conditions: conditionsOf(input),
     addresses: [
       ...machine.addresses.map((address) => ({ type: "InternalIP", address })),
@@ -55,6 +57,13 @@ export function nodeStatus(input: NodeStatusInput): NodeStatus {
     features: { supplementalGroupsPolicy: false },
   };
 }
+
+/** Resources that others say a node has: they are theirs to change. */
+export const extendedOf = (amounts: Amounts = {}): Amounts =>
+  Object.fromEntries(Object.entries(amounts).filter(([name]) => isExtendedResource(name)));
+
+const devicesOf = ({ devices }: NodeStatusInput, which: keyof DeviceCount): Amounts =>
+  Object.fromEntries(Array.from(devices, ([resource, count]) => [resource, String(count[which])]));
 
 type Draft = Required<Pick<NodeCondition, "type" | "status" | "reason" | "message">>;
 

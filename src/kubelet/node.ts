@@ -4,12 +4,13 @@ import { isAlreadyExists, isConflict, isNotFound } from "#api/status.ts";
 import type { Client } from "#client/client.ts";
 import type { EventRecorder } from "#client/events.ts";
 import type { Clock } from "#lib/clock.ts";
+import { withDeadline } from "#lib/deadline.ts";
 import { equal } from "#lib/equal.ts";
 import type { Log } from "#lib/log.ts";
 import { isAbort } from "#lib/tasks.ts";
 import { insist } from "./insist.ts";
 import type { Machine } from "./machine.ts";
-import { conditionEvents, type NodePressure, type NodeStatusInput, nodeStatus } from "./node-status.ts";
+import { conditionEvents, extendedOf, type NodePressure, type NodeStatusInput, nodeStatus } from "./node-status.ts";
 import type { ContainerRuntime, RuntimeVersion } from "./runtime/runtime.ts";
 
 export interface NodeDeps {
@@ -29,7 +30,9 @@ export interface NodeDeps {
   /** How often it is looked whether something changed. */
   readonly checkMs: number;
   pressure(): NodePressure;
-  extraResources(): NodeStatusInput["extra"];
+  devices(): NodeStatusInput["devices"];
+  /** Resolves when it should be looked before that. */
+  changed?(): Promise<void>;
   /** Called with the node as the API has it, once it is there. */
   registered(node: Node): void;
 }
@@ -51,7 +54,9 @@ export async function runNode(deps: NodeDeps, signal: AbortSignal): Promise<void
   let reportedAt = deps.clock.now();
   while (!signal.aborted) {
     const isReady = isConditionTrue(node.status.conditions, "Ready");
-    await deps.clock.sleep(isReady ? deps.checkMs : unreadyCheckMs, signal);
+    const pauseMs = isReady ? deps.checkMs : unreadyCheckMs;
+    if (deps.changed) await withDeadline(pauseMs, { clock: deps.clock, signal }, deps.changed);
+    else await deps.clock.sleep(pauseMs, signal);
     node = await insist(limits, "node not reported", async () => {
       const status = await observe(deps, node.status, signal);
       const now = deps.clock.now();
@@ -83,7 +88,7 @@ async function observe(deps: NodeDeps, previous: Partial<NodeStatus>, signal: Ab
     runtimeConditions,
     images,
     pressure: deps.pressure(),
-    extra: deps.extraResources(),
+    devices: deps.devices(),
     previous,
     now: clock.now(),
   });
@@ -137,7 +142,7 @@ async function report(deps: NodeDeps, node: Node, status: NodeStatus, signal: Ab
   } catch (error) {
     if (isConflict(error)) {
       const fresh = await client.get(Node, { name: nodeName }, { signal });
-      return await report(deps, fresh, { ...status, ...keptFrom(fresh) }, signal);
+      return await report(deps, fresh, { ...status, ...keptFrom(fresh, status) }, signal);
     }
     if (isNotFound(error)) return await register(deps, signal);
     throw error;
@@ -145,7 +150,9 @@ async function report(deps: NodeDeps, node: Node, status: NodeStatus, signal: Ab
 }
 
 /** What others write into a node's status. */
-const keptFrom = ({ status }: Node): Partial<NodeStatus> => ({
+const keptFrom = ({ status }: Node, own: NodeStatus): Partial<NodeStatus> => ({
+  capacity: { ...extendedOf(status.capacity), ...own.capacity },
+  allocatable: { ...extendedOf(status.allocatable), ...own.allocatable },
   ...(status.volumesAttached ? { volumesAttached: status.volumesAttached } : {}),
 });
 

@@ -6,16 +6,13 @@ import type { Clock } from "#lib/clock.ts";
 import type { Log } from "#lib/log.ts";
 import type { TraceRecorder } from "#trace/recorder.ts";
 import type { Rejection } from "./admit.ts";
+import type { Devices } from "./admit-devices.ts";
 import type { PodHost } from "./host.ts";
 import type { ImagePuller } from "./images/puller.ts";
 import type { ClusterDns } from "./network/pod-dns.ts";
 import type { ReferencedObjects } from "./referenced-objects.ts";
-import type { DeviceManager } from "./resources/devices.ts";
 import type { ContainerRuntime } from "./runtime/runtime.ts";
 import type { VolumeSources } from "./volumes/plugin.ts";
-
-/** The part of the device manager that starting containers takes. */
-export type Devices = Pick<DeviceManager, "allocate" | "preStart" | "keepOnly">;
 
 /** What running pods takes; the same for all pods of a node. */
 export interface PodDeps {

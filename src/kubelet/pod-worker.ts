@@ -38,6 +38,8 @@ export interface PodVerdict {
 export interface WorkerOptions {
   readonly pod: Pod;
   readonly found: FoundPod | undefined;
+  /** Nothing is begun before this resolves: with the reason why the node cannot have the pod, if there is one. */
+  readonly admission?: Promise<PodVerdict | undefined> | undefined;
   /** Nothing is left to do for the pod. */
   finished(worker: PodWorker): void;
 }
@@ -68,6 +70,7 @@ export class PodWorker {
   #pod: Pod;
   #life: Life = "running";
   #verdict: PodVerdict | undefined;
+  #isAdmitted: boolean;
   #isGone = false;
   #isClosed = false;
   #isAwake = false;
@@ -78,7 +81,7 @@ export class PodWorker {
   #trace: Trace | undefined;
   #wasReady = false;
 
-  constructor(deps: PodDeps, { pod, found, finished }: WorkerOptions) {
+  constructor(deps: PodDeps, { pod, found, admission, finished }: WorkerOptions) {
     this.uid = pod.metadata.uid ?? "";
     this.#deps = deps;
     this.#finished = finished;
@@ -104,6 +107,8 @@ export class PodWorker {
     this.#writer = this.#createWriter();
     this.#starter = this.#createStarter();
     for (const record of this.#records.running) this.#probe(record, "found");
+    this.#isAdmitted = admission === undefined;
+    void admission?.then((verdict) => this.#admitted(verdict));
   }
 
   get pod(): Pod {
@@ -153,6 +158,12 @@ export class PodWorker {
   fail(verdict: PodVerdict): void {
     this.#verdict ??= verdict;
     this.wake();
+  }
+
+  #admitted(verdict: PodVerdict | undefined): void {
+    this.#isAdmitted = true;
+    if (verdict) this.fail(verdict);
+    else this.wake();
   }
 
   /** Other pods have left or shrunk. */
@@ -208,7 +219,7 @@ export class PodWorker {
     if (this.#life === "running") {
       this.#checkDeadline();
       if (isLeaving || this.#verdict || isFinished(this.#pod)) this.#stop();
-      else this.#carryOut(planPod({ ...this.state, pod: this.#pod, probes: this.#probes }));
+      else if (this.#isAdmitted) this.#carryOut(planPod({ ...this.state, pod: this.#pod, probes: this.#probes }));
     }
     if (this.#life === "stopping") {
       this.#steps.try("stop", () => this.#stopAll());

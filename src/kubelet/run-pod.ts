@@ -1,10 +1,9 @@
 import type { PullPolicy } from "#api/core/image-name.ts";
 import type { Pod } from "#api/core/pod.ts";
 import type { AnyContainer } from "#api/core/pod-containers.ts";
-import { isExtendedResource } from "#api/core/resource-list.ts";
 import type { Secret } from "#api/core/secret.ts";
-import { quantityValue } from "#api/meta/quantity.ts";
 import { messageOf } from "#lib/message-of.ts";
+import { deviceRequest, hasExtendedResources } from "./admit-devices.ts";
 import { containerConfig, imageNames } from "./container-config.ts";
 import { variableIn } from "./env-file.ts";
 import { containerEnvironment, type Environment, referencesOf } from "./environment.ts";
@@ -193,11 +192,12 @@ async function planContainer(deps: PodDeps, run: ContainerRun) {
   });
 }
 
-async function allocateDevices({ devices }: PodDeps, { metadata }: Pod, container: AnyContainer) {
-  const extended = Object.entries(container.resources.limits ?? {}).filter(([name]) => isExtendedResource(name));
-  if (!devices || extended.length === 0) return [];
-  const resources = Object.fromEntries(extended.map(([name, amount]) => [name, quantityValue(amount)]));
-  return await devices.allocate({ podUid: metadata.uid ?? "", container: container.name, resources });
+/** Those that it was given when the pod was admitted; chosen now if that is not known any more. */
+async function allocateDevices({ devices }: PodDeps, pod: Pod, container: AnyContainer) {
+  if (!devices || !hasExtendedResources(container)) return [];
+  const given = await devices.allocate(deviceRequest(pod, container));
+  await devices.preStart(pod.metadata.uid ?? "", container.name);
+  return given;
 }
 
 /** The API may not have heard of the pod's addresses yet; its containers must. */
@@ -248,7 +248,6 @@ async function resolveEnvironment(deps: PodDeps, pod: Pod, { container, volumes 
 /** Starts a container that was made; its record says that it runs. */
 export async function startContainer(deps: PodDeps, pod: Pod, record: ContainerRecord): Promise<ContainerRecord> {
   try {
-    await deps.devices?.preStart(pod.metadata.uid ?? "", record.name);
     await deps.runtime.startContainer(record.id);
   } catch (error) {
     const message = `Error: ${messageOf(error)}`;

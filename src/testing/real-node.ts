@@ -17,6 +17,7 @@ import { Kubelet } from "#kubelet/kubelet.ts";
 import { openLinuxHost } from "#kubelet/linux-host.ts";
 import { type Machine, readMachine } from "#kubelet/machine.ts";
 import { removePodNetwork, writeCniConfig } from "#kubelet/network/cni.ts";
+import { type NodePlugins, openNodePlugins } from "#kubelet/plugins/node-plugins.ts";
 import { openCgroups } from "#kubelet/resources/cgroups.ts";
 import { ContainerdRuntime } from "#kubelet/runtime/containerd.ts";
 import { ctrImageMounts } from "#kubelet/volumes/image-volume.ts";
@@ -71,17 +72,24 @@ export async function startRealNode({ log = silentLog }: { log?: Log } = {}): Pr
   const runtime = new ContainerdRuntime({ address: containerd.address, ...base });
   const bridge = `or-${nodeId(dataDir)}`;
   const machine = await readMachine({ dataDir });
+  const nodeDir = `${dataDir}/kubelet`;
+  const plugins = await openNodePlugins({
+    dataDir: nodeDir,
+    ...base,
+    devicesChanged: () => running.kubelet.resourcesChanged(),
+  });
   const host = await openLinuxHost({
-    dataDir: `${dataDir}/kubelet`,
+    dataDir: nodeDir,
     clock: systemClock,
     cgroups: openCgroups(containerd.host.cgroups),
     cgroupRoot: paths.cgroupRoot,
     clusterDomain: "cluster.local",
     allocatable: machine.allocatable,
     imageMounts: ctrImageMounts({ socket: paths.socket, snapshotter: containerd.host.snapshotter }),
+    furtherVolumes: plugins.volumes,
   });
   await prepareNode({ containerd, runtime, bridge, dataDir });
-  const parts = { client, api, runtime, machine, host, log };
+  const parts = { client, api, runtime, machine, host, plugins, log };
   let running = startKubelet(parts);
   return {
     client,
@@ -137,16 +145,18 @@ interface KubeletParts {
   readonly runtime: ContainerdRuntime;
   readonly machine: Machine;
   readonly host: PodHost;
+  readonly plugins: NodePlugins;
   readonly log: Log;
 }
 
-function startKubelet({ api, runtime, machine, host, log }: KubeletParts) {
+function startKubelet({ api, runtime, machine, host, plugins, log }: KubeletParts) {
   const stop = new AbortController();
   const user = { name: `system:node:${realNodeName}`, groups: ["system:nodes", "system:authenticated"] };
   const { informers, recorder } = api;
   const base = { client: api.clientFor(user), informers, recorder, clock: systemClock, log };
-  const kubelet = new Kubelet({ ...base, nodeName: realNodeName, runtime, machine, host });
-  const ended = kubelet.run(stop.signal);
+  const { devices } = plugins;
+  const kubelet = new Kubelet({ ...base, nodeName: realNodeName, runtime, machine, host, devices });
+  const ended = Promise.all([kubelet.run(stop.signal), plugins.run(stop.signal)]);
   return {
     kubelet,
     async stop() {

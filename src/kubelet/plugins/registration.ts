@@ -1,9 +1,11 @@
 import { watch } from "node:fs";
-import { mkdir, readdir } from "node:fs/promises";
+import { mkdir, readdir, stat } from "node:fs/promises";
+import { backoffMs } from "#lib/backoff.ts";
 import type { Clock } from "#lib/clock.ts";
 import { GrpcClient, rpc } from "#lib/grpc/client.ts";
 import { field, message, repeated } from "#lib/grpc/message.ts";
 import type { Log } from "#lib/log.ts";
+import { Nudge } from "#lib/nudge.ts";
 
 /** A program that offers itself to the node: a driver for volumes or devices. */
 export interface PluginInfo {
@@ -30,51 +32,76 @@ export interface RegistrationOptions {
 /** Takes up plugins as their sockets appear, and drops them as these go, until the signal. */
 export async function watchPlugins(options: RegistrationOptions, signal: AbortSignal): Promise<void> {
   const { dir, clock } = options;
-  await mkdir(dir, { recursive: true });
+  await mkdir(dir, { recursive: true, mode: 0o750 });
   const known = new Map<string, PluginInfo>();
+  const failures = new Map<string, number>();
   const changes = watchDirectory(dir, signal);
   while (!signal.aborted) {
-    const isComplete = await update(options, known);
+    await update(options, { known, failures });
     // A socket may be there before its server: look again soon.
-    await Promise.race([changes.next(), ...(isComplete ? [] : [clock.sleep(retryMs, signal).catch(() => {})])]);
+    const worst = Math.max(0, ...failures.values());
+    const pause = worst > 0 ? [clock.sleep(backoffMs(worst, retry), signal).catch(() => {})] : [];
+    await Promise.race([changes.taken(), ...pause]);
   }
 }
 
-const retryMs = 1_000;
+const retry = { baseMs: 1000, maxMs: 60_000 };
 
-async function update(options: RegistrationOptions, known: Map<string, PluginInfo>): Promise<boolean> {
-  const sockets = new Set((await readdir(options.dir)).filter((name) => name.endsWith(".sock")));
-  for (const [socket, plugin] of known) {
-    if (sockets.has(socket)) continue;
-    known.delete(socket);
-    options.handlers[plugin.type]?.unregister(plugin);
-    options.log.info("plugin gone", { plugin: plugin.name });
-  }
-  const fresh = [...sockets].filter((socket) => !known.has(socket));
-  const taken = await Promise.all(fresh.map((socket) => takeUp(options, known, socket)));
-  return taken.every(Boolean);
+interface Sockets {
+  readonly known: Map<string, PluginInfo>;
+  /** How often those that do not answer were tried. */
+  readonly failures: Map<string, number>;
 }
 
-async function takeUp(options: RegistrationOptions, known: Map<string, PluginInfo>, socket: string): Promise<boolean> {
-  const { dir, handlers, clock, log } = options;
-  using client = new GrpcClient({ address: `unix://${dir}/${socket}`, clock });
+async function update(options: RegistrationOptions, { known, failures }: Sockets): Promise<void> {
+  const { dir, handlers, log } = options;
+  const sockets = await findSockets(dir);
+  for (const [key, plugin] of known) {
+    if (sockets.has(key)) continue;
+    known.delete(key);
+    handlers[plugin.type]?.unregister(plugin);
+    log.info("plugin gone", { plugin: plugin.name });
+  }
+  for (const key of failures.keys()) if (!sockets.has(key)) failures.delete(key);
+  const fresh = [...sockets].filter(([key]) => !known.has(key));
+  await Promise.all(
+    fresh.map(async ([key, socket]) => {
+      try {
+        known.set(key, await takeUp(options, socket));
+        failures.delete(key);
+      } catch (error) {
+        if (!failures.has(key)) log.warn("plugin not registered", { socket, error });
+        failures.set(key, (failures.get(key) ?? 0) + 1);
+      }
+    }),
+  );
+}
+
+/** Paths of sockets, each under a key that another socket in its place would not have. */
+async function findSockets(dir: string): Promise<Map<string, string>> {
+  const entries = await readdir(dir, { withFileTypes: true });
+  const paths = entries.filter((entry) => entry.isSocket()).map(({ name }) => `${dir}/${name}`);
+  const found = await Promise.all(
+    paths.map(async (path) => ({ path, stats: await stat(path).catch(() => undefined) })),
+  );
+  return new Map(found.flatMap(({ path, stats }) => (stats ? [[`${path} ${stats.ino} ${stats.ctimeMs}`, path]] : [])));
+}
+
+async function takeUp({ handlers, clock, log }: RegistrationOptions, socket: string): Promise<PluginInfo> {
+  using client = new GrpcClient({ address: `unix://${socket}`, clock });
+  const info = await client.call(getInfo, {}, { timeoutMs });
+  const plugin = { ...info, endpoint: info.endpoint || socket };
   try {
-    const info = await client.call(getInfo, {}, { timeoutMs });
-    const plugin = { ...info, endpoint: info.endpoint || `${dir}/${socket}` };
     const handler = handlers[plugin.type];
-    if (!handler) throw new Error(`no handler for plugins of type ${plugin.type}`);
-    await handler.register(plugin).catch(async (error: unknown) => {
-      await client.call(notify, { error: error instanceof Error ? error.message : String(error) }, { timeoutMs });
-      throw error;
-    });
-    await client.call(notify, { pluginRegistered: true }, { timeoutMs });
-    known.set(socket, plugin);
-    log.info("plugin registered", { plugin: plugin.name, type: plugin.type });
-    return true;
+    if (!handler) throw new Error(`no handler registered for plugin type: ${plugin.type} at socket ${socket}`);
+    await handler.register(plugin);
   } catch (error) {
-    log.warn("plugin not registered", { socket, error });
-    return false;
+    await client.call(notify, { error: error instanceof Error ? error.message : String(error) }, { timeoutMs });
+    throw error;
   }
+  await client.call(notify, { pluginRegistered: true }, { timeoutMs });
+  log.info("plugin registered", { plugin: plugin.name, type: plugin.type });
+  return plugin;
 }
 
 const timeoutMs = 10_000;
@@ -90,29 +117,11 @@ const Empty = message({});
 const getInfo = rpc("/pluginregistration.Registration/GetInfo", Empty, Info);
 const notify = rpc("/pluginregistration.Registration/NotifyRegistrationStatus", RegistrationStatus, Empty);
 
-interface Changes {
-  /** Resolves when something changed since the last call, or the signal fired. */
-  next(): Promise<void>;
-}
-
-function watchDirectory(dir: string, signal: AbortSignal): Changes {
-  let isDirty = false;
-  let wake: (() => void) | undefined;
-  const note = () => {
-    isDirty = true;
-    wake?.();
-  };
-  const watcher = watch(dir, { signal, persistent: false }, note);
-  watcher.on("error", note);
-  signal.addEventListener("abort", note, { once: true });
-  return {
-    async next() {
-      if (!isDirty) {
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      }
-      isDirty = false;
-    },
-  };
+/** Tells of changes in a directory, and of the signal. */
+function watchDirectory(dir: string, signal: AbortSignal): Nudge {
+  const changes = new Nudge();
+  const watcher = watch(dir, { signal, persistent: false }, () => changes.give());
+  watcher.on("error", () => changes.give());
+  signal.addEventListener("abort", () => changes.give(), { once: true });
+  return changes;
 }

@@ -4,12 +4,15 @@ import { type Decoded, field, message, nested, repeated, stringMap } from "#lib/
 /** The messages between a kubelet and device plugins, `v1beta1`. */
 
 export const Empty = message({});
-const Options = message({ preStartRequired: field(1, "bool"), getPreferredAllocationAvailable: field(2, "bool") });
+export const PluginOptions = message({
+  preStartRequired: field(1, "bool"),
+  getPreferredAllocationAvailable: field(2, "bool"),
+});
 export const RegisterRequest = message({
   version: field(1, "string"),
   endpoint: field(2, "string"),
   resourceName: field(3, "string"),
-  options: nested(4, Options),
+  options: nested(4, PluginOptions),
 });
 const Topology = message({ nodes: repeated(1, message({ id: field(1, "int64") })) });
 const Device = message({ id: field(1, "string"), health: field(2, "string"), topology: nested(3, Topology) });
@@ -37,12 +40,12 @@ const PreferredRequest = message({
   ),
 });
 const PreferredResponse = message({ containerResponses: repeated(1, message({ ids: repeated(1, "string") })) });
-const PreStartRequest = message({ ids: repeated(1, "string") });
+export const PreStartRequest = message({ ids: repeated(1, "string") });
 
 const service = "/v1beta1.DevicePlugin";
 export const registerPath = "/v1beta1.Registration/Register";
 export const deviceCalls = {
-  options: rpc(`${service}/GetDevicePluginOptions`, Empty, Options),
+  options: rpc(`${service}/GetDevicePluginOptions`, Empty, PluginOptions),
   listAndWatch: rpc(`${service}/ListAndWatch`, Empty, DeviceList),
   preferred: rpc(`${service}/GetPreferredAllocation`, PreferredRequest, PreferredResponse),
   allocate: rpc(`${service}/Allocate`, AllocateRequest, AllocateResponse),

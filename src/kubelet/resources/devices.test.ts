@@ -1,114 +1,130 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { test } from "node:test";
-import { Channel } from "#lib/channel.ts";
+import { type TestContext, test } from "node:test";
 import { systemClock } from "#lib/clock.ts";
 import { GrpcClient, rpc } from "#lib/grpc/client.ts";
-import { field, message } from "#lib/grpc/message.ts";
-import { serveGrpc, serveStream, serveUnary } from "#lib/grpc/server.ts";
 import { silentLog } from "#lib/log.ts";
-import { AllocateRequest, AllocateResponse, DeviceList, Empty, RegisterRequest, registerPath } from "./device-calls.ts";
+import { Nudge } from "#lib/nudge.ts";
+import { type FakeDevice, startDevicePlugin, widgets } from "#testing/device-plugin.ts";
+import { Empty, RegisterRequest, registerPath } from "./device-calls.ts";
 import { DeviceManager } from "./devices.ts";
 
-const resource = "example.org/widget";
+const healthy = (...ids: string[]): FakeDevice[] => ids.map((id) => ({ id, health: "Healthy" }));
+const ask = (podUid: string, count: number, more: { container?: string; isPassedOn?: boolean } = {}) => ({
+  podUid,
+  container: "main",
+  isPassedOn: false,
+  resources: { [widgets]: count, "example.org/other": 1 },
+  ...more,
+});
+const idsOf = (given: readonly { envs: Record<string, string> }[]) => given.map(({ envs }) => envs.WIDGETS);
 
-test("a device plugin registers, its devices are counted, given out once, and kept over a restart", async (t) => {
+async function aDirectory(t: TestContext): Promise<string> {
   const dir = await mkdtemp(`${tmpdir()}/orlop-devices-`);
   t.after(() => rm(dir, { recursive: true }));
-  const lists = new Channel<{ devices: { id: string; health: string }[] }>();
-  const plugin = await servePlugin(dir, lists);
-  const start = async () => {
-    let changed = Promise.withResolvers<void>();
-    const stop = new AbortController();
-    const onChange = () => changed.resolve();
-    const base = { clock: systemClock, log: silentLog, onChange };
-    const manager = new DeviceManager({ dir, checkpoint: `${dir}/checkpoint`, ...base });
-    const running = manager.run(stop.signal);
-    const change = async () => {
-      await changed.promise;
-      changed = Promise.withResolvers();
-    };
-    const end = async () => {
+  return dir;
+}
+
+async function start(dir: string) {
+  const changes = new Nudge();
+  const stop = new AbortController();
+  const manager = await DeviceManager.open({
+    dir,
+    clock: systemClock,
+    log: silentLog,
+    onChange: () => changes.give(),
+  });
+  const running = manager.run(stop.signal);
+  return {
+    manager,
+    until: async (allocatable: number) => {
+      while (manager.counts().get(widgets)?.allocatable !== allocatable) await changes.taken();
+    },
+    async [Symbol.asyncDispose]() {
       stop.abort();
       await running;
-    };
-    return { manager, change, end };
+    },
   };
-  const first = await start();
-  await register(dir);
-  lists.push({ devices: ["a", "b", "c"].map((id) => ({ id, health: id === "c" ? "Unhealthy" : "Healthy" })) });
-  await first.change();
+}
 
-  assert.deepEqual(first.manager.counts().get(resource), { capacity: 3, allocatable: 2 });
-  const ask = (podUid: string, count: number) => ({
-    podUid,
-    container: "main",
-    resources: { [resource]: count, cpu: 1 },
-  });
-  const [one] = await first.manager.allocate(ask("p1", 1));
+test("a device plugin registers, and its devices are counted and given out once", async (t) => {
+  const dir = await aDirectory(t);
+  await using node = await start(dir);
+  const { manager } = node;
+  await using plugin = await startDevicePlugin(dir, [...healthy("a", "b"), { id: "c", health: "Unhealthy" }]);
+  await node.until(2);
+
+  assert.deepEqual(manager.counts().get(widgets), { capacity: 3, allocatable: 2 });
+  const [one] = await manager.allocate(ask("p1", 1));
   assert.deepEqual(one?.envs, { WIDGETS: "a" });
   assert.deepEqual(one.devices, [{ containerPath: "/dev/widget", hostPath: "/dev/null", permissions: "rw" }]);
-  assert.deepEqual(await first.manager.allocate(ask("p1", 1)), [one]);
-  await assert.rejects(
-    first.manager.allocate(ask("p2", 2)),
-    /unavailable for example\.org\/widget\. Requested: 2, Available: 1/,
-  );
-  await first.end();
+  assert.deepEqual(await manager.allocate(ask("p1", 1)), [one]);
+  await assert.rejects(manager.allocate(ask("p2", 2)), {
+    message: `requested number of devices unavailable for ${widgets}. Requested: 2, Available: 1`,
+  });
+  await manager.preStart("p1", "main");
+  assert.deepEqual(plugin.preStarts, [["a"]]);
 
-  const second = await start();
-  await register(dir);
-  lists.push({ devices: [{ id: "a", health: "Healthy" }] });
-  await second.change();
-  assert.deepEqual(await second.manager.allocate(ask("p1", 1)), [one]);
-  await assert.rejects(second.manager.allocate(ask("p2", 1)), /Available: 0/);
-  await second.manager.keepOnly(new Set(["p2"]));
-  assert.equal((await second.manager.allocate(ask("p2", 1))).length, 1);
-
-  await plugin[Symbol.asyncDispose]();
-  await second.change();
-  assert.deepEqual(second.manager.counts().get(resource), { capacity: 1, allocatable: 0 });
-  await second.end();
+  plugin.offer(healthy("a", "b", "c"));
+  await node.until(3);
+  assert.deepEqual(idsOf(await manager.allocate(ask("p2", 2))), ["b,c"]);
+  await manager.release("p1");
+  assert.deepEqual(idsOf(await manager.allocate(ask("p3", 1))), ["a"]);
 });
 
-async function servePlugin(dir: string, lists: Channel<{ devices: { id: string; health: string }[] }>) {
-  const service = "/v1beta1.DevicePlugin";
-  return await serveGrpc(`${dir}/widget.sock`, [
-    serveUnary(`${service}/GetDevicePluginOptions`, { request: Empty, response: Empty }, () => ({})),
-    serveStream(`${service}/ListAndWatch`, { request: Empty, response: DeviceList }, async function* (_, signal) {
-      const next = lists[Symbol.asyncIterator]();
-      const left = new Promise<undefined>((resolve) => signal.addEventListener("abort", () => resolve(undefined)));
-      for (;;) {
-        const item = await Promise.race([next.next(), left]);
-        if (!item || item.done) return;
-        yield item.value;
-      }
-    }),
-    serveUnary(
-      `${service}/Allocate`,
-      { request: AllocateRequest, response: AllocateResponse },
-      ({ containerRequests }) => ({
-        containerResponses: containerRequests.map(({ ids }) => ({
-          envs: { WIDGETS: ids.join(",") },
-          devices: [{ containerPath: "/dev/widget", hostPath: "/dev/null", permissions: "rw" }],
-        })),
-      }),
-    ),
-  ]);
-}
-
-/** As soon as the socket of the node is there. */
-async function register(dir: string): Promise<void> {
-  using client = new GrpcClient({ address: `unix://${dir}/kubelet.sock` });
-  const call = rpc(registerPath, RegisterRequest, message({ none: field(1, "string") }));
-  const request = { version: "v1beta1", endpoint: "widget.sock", resourceName: resource };
-  for (let attempt = 0; ; attempt++) {
-    try {
-      await client.call(call, request);
-      return;
-    } catch (error) {
-      if (attempt > 1000) throw error;
-      await systemClock.sleep(5);
-    }
+test("who has which device is known after a restart, and a plugin that is away has none to give", async (t) => {
+  const dir = await aDirectory(t);
+  {
+    await using node = await start(dir);
+    await using _plugin = await startDevicePlugin(dir, healthy("a", "b"));
+    await node.until(2);
+    await node.manager.allocate(ask("p1", 1));
   }
-}
+  await using node = await start(dir);
+  const { manager } = node;
+
+  assert.deepEqual(manager.counts().get(widgets), { capacity: 0, allocatable: 0 });
+  assert.deepEqual(idsOf(await manager.allocate(ask("p1", 1))), ["a"]);
+  const message = `no healthy devices present; cannot allocate unhealthy devices ${widgets}`;
+  await assert.rejects(manager.allocate(ask("p2", 1)), { message });
+  const plugin = await startDevicePlugin(dir, healthy("a", "b"));
+  await node.until(2);
+  await assert.rejects(manager.allocate(ask("p2", 2)), /Requested: 2, Available: 1/);
+  await manager.keepOnly(new Set(["p2"]));
+  assert.deepEqual(idsOf(await manager.allocate(ask("p2", 2))), ["a,b"]);
+
+  await plugin[Symbol.asyncDispose]();
+  await node.until(0);
+  assert.deepEqual(manager.counts().get(widgets), { capacity: 2, allocatable: 0 });
+});
+
+test("containers take over the devices of init containers of their pod, one each", async (t) => {
+  const dir = await aDirectory(t);
+  await using node = await start(dir);
+  const { manager } = node;
+  await using _plugin = await startDevicePlugin(dir, healthy("a", "b", "c"));
+  await node.until(3);
+
+  const init = await manager.allocate(ask("p1", 2, { container: "init", isPassedOn: true }));
+  const first = await manager.allocate(ask("p1", 1, { container: "first" }));
+  const second = await manager.allocate(ask("p1", 1, { container: "second" }));
+  const other = await manager.allocate(ask("p2", 1));
+
+  assert.deepEqual([init, first, second, other].flatMap(idsOf), ["a,b", "a", "b", "c"]);
+});
+
+test("a plugin that cannot be served is told why, and a broken checkpoint is begun anew", async (t) => {
+  const dir = await aDirectory(t);
+  await writeFile(`${dir}/checkpoint.json`, "{");
+  await using _node = await start(dir);
+  await using _plugin = await startDevicePlugin(dir, []);
+  using client = new GrpcClient({ address: `unix://${dir}/kubelet.sock` });
+  const register = (version: string, resourceName: string) =>
+    client.call(rpc(registerPath, RegisterRequest, Empty), { version, endpoint: "widget.sock", resourceName });
+
+  await assert.rejects(register("v1", widgets), {
+    message: 'requested API version "v1" is not supported by kubelet. Supported version is ["v1beta1"]',
+  });
+  await assert.rejects(register("v1beta1", "widget"), { message: 'the ResourceName "widget" is invalid' });
+});

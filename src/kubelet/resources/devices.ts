@@ -1,4 +1,5 @@
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rm } from "node:fs/promises";
+import { isExtendedResource } from "#api/core/resource-list.ts";
 import type { Clock } from "#lib/clock.ts";
 import { GrpcClient } from "#lib/grpc/client.ts";
 import { serveGrpc, serveUnary } from "#lib/grpc/server.ts";
@@ -6,15 +7,14 @@ import { GrpcError, isGrpcError } from "#lib/grpc/status.ts";
 import type { Log } from "#lib/log.ts";
 import { aborted } from "#lib/tasks.ts";
 import { type ContainerAllocation, deviceCalls, Empty, RegisterRequest, registerPath } from "./device-calls.ts";
+import { DeviceLedger } from "./device-ledger.ts";
 
 export interface DeviceManagerOptions {
-  /** Where plugins find our socket and put theirs. */
+  /** Where plugins find our socket and put theirs; who has which device is kept there too. */
   readonly dir: string;
-  /** Keeps who has which device over a restart. */
-  readonly checkpoint: string;
   readonly clock: Clock;
   readonly log: Log;
-  /** Called when the number of devices changed. */
+  /** Called when the number of devices may have changed. */
   onChange?(): void;
 }
 export interface DeviceCount {
@@ -25,6 +25,8 @@ export interface DeviceCount {
 export interface DeviceRequest {
   readonly podUid: string;
   readonly container: string;
+  /** Whether later containers of the pod may have the same devices. */
+  readonly isPassedOn: boolean;
   /** Counts by resource name; those that no plugin offers are not ours. */
   readonly resources: Readonly<Record<string, number>>;
 }
@@ -36,35 +38,34 @@ interface Plugin {
   healthy: ReadonlySet<string>;
   all: ReadonlySet<string>;
 }
-interface Allocation {
-  readonly podUid: string;
-  readonly container: string;
-  readonly resource: string;
-  readonly ids: readonly string[];
-  readonly response: ContainerAllocation;
-}
 
 /** Devices that plugins offer, and which container has which. */
 export class DeviceManager {
   readonly #options: DeviceManagerOptions;
+  readonly #ledger: DeviceLedger;
   readonly #plugins = new Map<string, Plugin>();
-  #allocations: Allocation[] = [];
   /** One after another: two must not choose the same device. */
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(options: DeviceManagerOptions) {
+  private constructor(options: DeviceManagerOptions, ledger: DeviceLedger) {
     this.#options = options;
+    this.#ledger = ledger;
   }
 
-  /** Lets plugins register until the signal. */
+  static async open(options: DeviceManagerOptions): Promise<DeviceManager> {
+    await mkdir(options.dir, { recursive: true, mode: 0o750 });
+    return new DeviceManager(options, await DeviceLedger.open(`${options.dir}/checkpoint.json`));
+  }
+
+  /** Lets plugins register until the signal. Those of before learn from their lost sockets that they must again. */
   async run(signal: AbortSignal): Promise<void> {
-    const { dir, checkpoint } = this.#options;
-    await mkdir(dir, { recursive: true });
-    this.#allocations = JSON.parse(await readFile(checkpoint, "utf8").catch(() => "[]"));
+    const { dir } = this.#options;
+    const entries = await readdir(dir, { withFileTypes: true });
+    await Promise.all(entries.filter((one) => one.isSocket()).map(({ name }) => rm(`${dir}/${name}`, { force: true })));
     const messages = { request: RegisterRequest, response: Empty };
     const register = serveUnary(registerPath, messages, async ({ version, endpoint, resourceName }) => {
-      if (version !== "v1beta1") throw new GrpcError("INVALID_ARGUMENT", `version ${version} is not supported`);
-      await this.#register(resourceName, `${dir}/${endpoint}`, signal);
+      if (version !== deviceApiVersion) throw new GrpcError("UNKNOWN", unsupported(version));
+      await this.register(resourceName, `${dir}/${endpoint}`, signal);
       return {};
     });
     await using _server = await serveGrpc(`${dir}/kubelet.sock`, [register]);
@@ -72,87 +73,115 @@ export class DeviceManager {
     for (const { client } of this.#plugins.values()) client.close();
   }
 
+  /** Takes up the plugin of a resource; another that had it before is dropped. */
+  async register(resource: string, socket: string, signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#options;
+    if (!isExtendedResource(resource)) throw new Error(`the ResourceName ${JSON.stringify(resource)} is invalid`);
+    const client = new GrpcClient({ address: `unix://${socket}`, clock });
+    try {
+      const options = await client.call(deviceCalls.options, {}, { timeoutMs: 10_000 });
+      await this.#inTurn(() => this.#ledger.offered(resource));
+      const before = this.#plugins.get(resource);
+      const plugin: Plugin = {
+        client,
+        needsPreStart: options.preStartRequired,
+        canPrefer: options.getPreferredAllocationAvailable,
+        healthy: before?.healthy ?? new Set(),
+        all: before?.all ?? new Set(),
+      };
+      this.#plugins.set(resource, plugin);
+      before?.client.close();
+      log.info("device plugin registered", { resource });
+      // Lives as long as the plugin's connection, and never rejects.
+      void this.#follow(resource, plugin, signal);
+    } catch (error) {
+      client.close();
+      throw error;
+    }
+  }
+
+  unregister(resource: string): void {
+    this.#plugins.get(resource)?.client.close();
+  }
+
+  /** Of every resource that was ever offered: one whose plugin stays away has none. */
   counts(): ReadonlyMap<string, DeviceCount> {
-    const count = ({ all, healthy }: Plugin) => ({ capacity: all.size, allocatable: healthy.size });
-    return new Map(Array.from(this.#plugins, ([resource, plugin]) => [resource, count(plugin)]));
+    const count = (resource: string) => {
+      const plugin = this.#plugins.get(resource);
+      return { capacity: plugin?.all.size ?? 0, allocatable: plugin?.healthy.size ?? 0 };
+    };
+    return new Map(Array.from(this.#ledger.resources, (resource) => [resource, count(resource)]));
   }
 
   /** The devices of a container, chosen now or before; rejects if there are too few. */
   allocate(request: DeviceRequest): Promise<ContainerAllocation[]> {
-    const mine = this.#turn.then(async () => {
+    return this.#inTurn(async () => {
       const wanted = Object.entries(request.resources).filter(
-        ([resource, count]) => count > 0 && this.#offers(resource),
+        ([resource, count]) => count > 0 && this.#ledger.resources.has(resource),
       );
       const given: ContainerAllocation[] = [];
       for (const [resource, count] of wanted) given.push(await this.#allocateOne(request, resource, count));
       return given;
     });
-    this.#turn = mine.catch(() => {});
-    return mine;
   }
 
   /** To be called before each start of a container that has devices. */
   async preStart(podUid: string, container: string): Promise<void> {
-    for (const { resource, ids } of this.#allocations.filter(isOf(podUid, container))) {
+    for (const { resource, ids } of this.#ledger.of(podUid, container)) {
       const plugin = this.#plugins.get(resource);
-      if (plugin?.needsPreStart) await plugin.client.call(deviceCalls.preStart, { ids }, { timeoutMs: 30_000 });
+      if (!plugin?.needsPreStart) continue;
+      await plugin.client.call(deviceCalls.preStart, { ids }, { timeoutMs: 30_000 }).catch((error: unknown) => {
+        const message = error instanceof Error ? error.message : String(error);
+        throw new Error(`device plugin PreStartContainer rpc failed with err: ${message}`, { cause: error });
+      });
     }
   }
 
   /** Gives back the devices of all other pods. */
-  async keepOnly(podUids: ReadonlySet<string>): Promise<void> {
-    const kept = this.#allocations.filter(({ podUid }) => podUids.has(podUid));
-    if (kept.length === this.#allocations.length) return;
-    this.#allocations = kept;
-    await this.#save();
+  keepOnly(podUids: ReadonlySet<string>): Promise<void> {
+    return this.#inTurn(() => this.#ledger.keep(({ podUid }) => podUids.has(podUid)));
   }
 
-  /** Also one whose plugin is away for the moment, if it was ever given out. */
-  #offers(resource: string): boolean {
-    return this.#plugins.has(resource) || this.#allocations.some((one) => one.resource === resource);
+  /** Gives back the devices of a pod. */
+  release(uid: string): Promise<void> {
+    return this.#inTurn(() => this.#ledger.keep(({ podUid }) => podUid !== uid));
   }
 
-  async #allocateOne(
-    { podUid, container }: DeviceRequest,
-    resource: string,
-    count: number,
-  ): Promise<ContainerAllocation> {
-    const before = this.#allocations.filter(isOf(podUid, container)).find((one) => one.resource === resource);
-    if (before?.ids.length === count) return before.response;
-    const plugin = this.#plugins.get(resource);
-    const taken = new Set(this.#allocations.filter((one) => one.resource === resource).flatMap(({ ids }) => ids));
-    const free = plugin ? [...plugin.healthy].filter((id) => !taken.has(id)) : [];
-    if (!plugin || free.length < count) {
-      throw new Error(
-        `requested number of devices unavailable for ${resource}. Requested: ${count}, Available: ${free.length}`,
-      );
-    }
-    const ids = await prefer(plugin, free, count);
-    const request = { containerRequests: [{ ids }] };
-    const { containerResponses } = await plugin.client.call(deviceCalls.allocate, request, { timeoutMs: 30_000 });
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const mine = this.#turn.then(work);
+    this.#turn = mine.catch(() => {});
+    return mine;
+  }
+
+  async #allocateOne(request: DeviceRequest, resource: string, count: number): Promise<ContainerAllocation> {
+    const { podUid, container, isPassedOn } = request;
+    const before = this.#ledger.of(podUid, container).find((one) => one.resource === resource);
+    if (before) return before.response;
+    const { plugin, ids } = await this.#choose(podUid, resource, count);
+    const call = { containerRequests: [{ ids }] };
+    const { containerResponses } = await plugin.client.call(deviceCalls.allocate, call, { timeoutMs: 30_000 });
     const [response] = containerResponses;
-    if (!response) throw new Error(`no containers in return allocation response of ${resource}`);
-    this.#allocations.push({ podUid, container, resource, ids, response });
-    await this.#save();
+    if (!response) throw new Error(`no containers return in allocation response of ${resource}`);
+    await this.#ledger.add({ podUid, container, resource, ids, isPassedOn, response });
     return response;
   }
 
-  async #register(resource: string, socket: string, signal: AbortSignal): Promise<void> {
-    const { clock, log } = this.#options;
-    const client = new GrpcClient({ address: `unix://${socket}`, clock });
-    const options = await client.call(deviceCalls.options, {}, { timeoutMs: 10_000 });
-    this.#plugins.get(resource)?.client.close();
-    const plugin: Plugin = {
-      client,
-      needsPreStart: options.preStartRequired,
-      canPrefer: options.getPreferredAllocationAvailable,
-      healthy: new Set(),
-      all: new Set(),
-    };
-    this.#plugins.set(resource, plugin);
-    log.info("device plugin registered", { resource });
-    // Lives as long as the plugin's connection, and never rejects.
-    void this.#follow(resource, plugin, signal);
+  /** What a container before it leaves comes first, then what the plugin likes best. */
+  async #choose(podUid: string, resource: string, count: number): Promise<{ plugin: Plugin; ids: string[] }> {
+    const plugin = this.#plugins.get(resource);
+    if (!plugin || plugin.healthy.size === 0) {
+      throw new Error(`no healthy devices present; cannot allocate unhealthy devices ${resource}`);
+    }
+    const { taken, passedOn } = this.#ledger.takenFrom(podUid, resource);
+    const sure = passedOn.filter((id) => plugin.healthy.has(id)).slice(0, count);
+    const free = [...plugin.healthy].filter((id) => !taken.has(id) && !passedOn.includes(id));
+    const missing = count - sure.length;
+    if (free.length < missing) {
+      const numbers = `Requested: ${missing}, Available: ${free.length}`;
+      throw new Error(`requested number of devices unavailable for ${resource}. ${numbers}`);
+    }
+    const liked = missing > 0 && missing < free.length ? await prefer(plugin, { sure, free, count }) : [];
+    return { plugin, ids: [...new Set([...sure, ...liked, ...free])].slice(0, count) };
   }
 
   async #follow(resource: string, plugin: Plugin, signal: AbortSignal): Promise<void> {
@@ -167,6 +196,7 @@ export class DeviceManager {
       if (!signal.aborted && !isGrpcError(error)) log.error("device plugin failed", { resource, error });
     }
     if (signal.aborted || this.#plugins.get(resource) !== plugin) return;
+    plugin.client.close();
     // What it offered may be in use: it is only gone for good if the plugin does not come back.
     plugin.healthy = new Set();
     log.warn("device plugin gone", { resource });
@@ -179,23 +209,23 @@ export class DeviceManager {
     });
     signal.addEventListener("abort", cancel, { once: true });
   }
-
-  async #save(): Promise<void> {
-    const { checkpoint } = this.#options;
-    await writeFile(`${checkpoint}.draft`, JSON.stringify(this.#allocations));
-    await rename(`${checkpoint}.draft`, checkpoint);
-  }
 }
 
+export const deviceApiVersion = "v1beta1";
 const forgetMs = 300_000;
+const unsupported = (version: string): string =>
+  `requested API version ${JSON.stringify(version)} is not supported by kubelet. Supported version is ["${deviceApiVersion}"]`;
 
-const isOf = (podUid: string, container: string) => (one: Allocation) =>
-  one.podUid === podUid && one.container === container;
+interface Choice {
+  /** Devices that are chosen already. */
+  readonly sure: readonly string[];
+  readonly free: readonly string[];
+  readonly count: number;
+}
 
-async function prefer(plugin: Plugin, free: readonly string[], count: number): Promise<readonly string[]> {
-  if (!plugin.canPrefer || free.length === count) return free.slice(0, count);
-  const request = { containerRequests: [{ available: free, size: count }] };
+async function prefer(plugin: Plugin, { sure, free, count }: Choice): Promise<readonly string[]> {
+  if (!plugin.canPrefer) return [];
+  const request = { containerRequests: [{ available: [...sure, ...free], mustInclude: sure, size: count }] };
   const { containerResponses } = await plugin.client.call(deviceCalls.preferred, request, { timeoutMs: 10_000 });
-  const liked = (containerResponses[0]?.ids ?? []).filter((id) => free.includes(id));
-  return [...new Set([...liked, ...free])].slice(0, count);
+  return (containerResponses[0]?.ids ?? []).filter((id) => free.includes(id));
 }

@@ -1,0 +1,77 @@
+import type { Clock } from "#lib/clock.ts";
+import type { Log } from "#lib/log.ts";
+import { aborted, runTogether } from "#lib/tasks.ts";
+import { DeviceManager, deviceApiVersion } from "../resources/devices.ts";
+import { csiPersistent, csiVolume } from "../volumes/csi.ts";
+import { CsiDrivers } from "../volumes/csi-drivers.ts";
+import type { FurtherPlugins } from "../volumes/volumes.ts";
+import { type PluginHandler, watchPlugins } from "./registration.ts";
+
+export interface NodePluginsOptions {
+  readonly dataDir: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The number of devices may have changed. */
+  devicesChanged(): void;
+}
+/** What programs on this node offer to its pods. */
+export interface NodePlugins {
+  readonly devices: DeviceManager;
+  readonly volumes: FurtherPlugins;
+  /** Takes up plugins until the signal. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+export async function openNodePlugins(options: NodePluginsOptions): Promise<NodePlugins> {
+  const { dataDir, clock, log } = options;
+  const dir = `${dataDir}/device-plugins`;
+  const devices = await DeviceManager.open({ dir, clock, log, onChange: options.devicesChanged });
+  const drivers = new CsiDrivers(clock);
+  // What a CSIDriver object would say, if there were any: most drivers of volumes for one pod ask for its name.
+  const settings = async () => ({ podInfoOnMount: true });
+  const csi = { drivers, stagingDir: `${dataDir}/plugins/kubernetes.io/csi`, settings };
+  return {
+    devices,
+    volumes: { volumes: [csiVolume(csi)], persistent: [csiPersistent(csi)] },
+    async run(signal) {
+      const handlers = { CSIPlugin: csiHandler(drivers), DevicePlugin: deviceHandler(devices, signal) };
+      using _drivers = drivers;
+      await runTogether(signal, [
+        (ended) => serveDevices({ devices, socket: `${dir}/kubelet.sock`, log }, ended),
+        (ended) => watchPlugins({ dir: `${dataDir}/plugins_registry`, handlers, clock, log }, ended),
+      ]);
+    },
+  };
+}
+
+/** The kernel's limit for the path of a unix socket. */
+const maxSocketPath = 107;
+
+interface Serving {
+  readonly devices: DeviceManager;
+  readonly socket: string;
+  readonly log: Log;
+}
+
+/** A node whose data are too deep for a socket does without. */
+async function serveDevices({ devices, socket, log }: Serving, signal: AbortSignal): Promise<void> {
+  if (Buffer.byteLength(socket) <= maxSocketPath) return await devices.run(signal);
+  log.warn("no device plugins: the path of their socket is too long", { socket, maxSocketPath });
+  await aborted(signal);
+}
+
+const csiHandler = (drivers: CsiDrivers): PluginHandler => ({
+  register: async ({ name, endpoint }) => void (await drivers.register(name, endpoint)),
+  unregister: ({ name }) => drivers.unregister(name),
+});
+
+const deviceHandler = (devices: DeviceManager, signal: AbortSignal): PluginHandler => ({
+  async register({ name, endpoint, versions }) {
+    if (!versions.includes(deviceApiVersion)) {
+      const found = `[${versions.join(" ")}]`;
+      throw new Error(`manager version, ${deviceApiVersion}, is not among plugin supported versions ${found}`);
+    }
+    await devices.register(name, endpoint, signal);
+  },
+  unregister: ({ name }) => devices.unregister(name),
+});
