@@ -17,8 +17,7 @@ export async function admitDevices(devices: Devices, pod: Pod): Promise<Rejectio
   } catch (error) {
     await devices.release(pod.metadata.uid ?? "");
     const why = error instanceof Error ? error.message : String(error);
-    const message = `Pod was rejected: Allocate failed due to ${why}, which is unexpected`;
-    return { reason: "UnexpectedAdmissionError", message };
+    return { reason: "UnexpectedAdmissionError", message: `Allocate failed due to ${why}, which is unexpected` };
   }
 }
 

@@ -11,7 +11,7 @@ test("admitPod() refuses a host port that another pod has", () => {
 
   assert.deepEqual(rejection, {
     reason: "NodePorts",
-    message: "Pod was rejected: Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports",
+    message: "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports",
   });
 });
 

@@ -17,11 +17,6 @@ export interface NodeRoom {
 
 /** Whether a node can have a pod that was bound to it; the one who bound it may not have known all. */
 export function admitPod(pod: Pod, room: NodeRoom): Rejection | undefined {
-  const fault = findFault(pod, room);
-  return fault && { reason: fault.reason, message: `Pod was rejected: ${fault.message}` };
-}
-
-function findFault(pod: Pod, room: NodeRoom): Rejection | undefined {
   const { spec } = pod;
   if (spec.os && spec.os.name !== "linux") {
     return { reason: "PodOSNotSupported", message: "Failed to admit pod as the OS field doesn't match node OS" };

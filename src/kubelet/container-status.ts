@@ -19,7 +19,7 @@ export interface StatusInput extends PodState {
   /** Nothing runs any more, and nothing will be started. */
   readonly hasEnded: boolean;
   /** Makes the pod fail whatever its containers do: a deadline, an eviction. */
-  readonly verdict?: { readonly reason: string; readonly message: string } | undefined;
+  readonly verdict?: { readonly reason: string; readonly message: string; readonly isRejection?: boolean } | undefined;
   /** How far a change of its resources has come. */
   readonly resize?: ResizeState;
   /** `containerd`, for the ids of containers. */

@@ -477,6 +477,13 @@ test("a pod that the node cannot have is refused", async () => {
     "Pod was rejected: Node didn't have enough resource: cpu, requested: 17000, used: 0, capacity: 16000",
   );
   assert.equal((await node.get("unsafe")).status.reason, "SysctlForbidden");
+  const before = await node.get("big");
+  assert.equal(before.status.containerStatuses, undefined);
+  const event = (await node.cluster.list(Event, "default")).find(({ reason }) => reason === "OutOfcpu");
+  assert.equal(event?.message, "Node didn't have enough resource: cpu, requested: 17000, used: 0, capacity: 16000");
+  await node.restartKubelet();
+  await node.cluster.settle();
+  assert.deepEqual((await node.get("big")).status, before.status);
   assert.deepEqual(await node.runtime.listSandboxes(), []);
 });
 

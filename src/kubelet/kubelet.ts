@@ -26,7 +26,7 @@ import type { Machine } from "./machine.ts";
 import type { ClusterDns } from "./network/pod-dns.ts";
 import { runNode } from "./node.ts";
 import type { NodePressure } from "./node-status.ts";
-import { type PodDeps, podEvent } from "./pod-deps.ts";
+import type { PodDeps } from "./pod-deps.ts";
 import type { FoundPod } from "./pod-records.ts";
 import { type PodVerdict, PodWorker } from "./pod-worker.ts";
 import { ReferencedObjects } from "./referenced-objects.ts";
@@ -235,24 +235,19 @@ export class Kubelet {
       this.#claims.delete(uid);
       const isNew = found === undefined && pod.status.startTime === undefined && !pod.metadata.deletionTimestamp;
       const rejection = isNew ? admitPod(pod, this.#roomFor(uid)) : undefined;
-      const admission = isNew && !rejection && mayWantDevices(pod) ? this.#admitDevices(deps, pod) : undefined;
+      const admission = isNew && !rejection && mayWantDevices(pod) ? this.#admitDevices(pod) : undefined;
       worker = new PodWorker(deps, { pod, found, admission, finished: (gone) => this.#podFinished(gone) });
       this.#workers.set(uid, worker);
-      if (rejection) {
-        podEvent(deps, pod, "Warning", rejection.reason, rejection.message);
-        worker.fail(rejection);
-      }
+      if (rejection) worker.reject(rejection);
     }
     worker.podChanged(pod, parseTraceparent(change.trace));
   }
 
-  async #admitDevices(deps: PodDeps, pod: Pod): Promise<Rejection | undefined> {
-    const { devices } = deps;
+  async #admitDevices(pod: Pod): Promise<Rejection | undefined> {
+    const { devices } = this.#options;
     if (!devices) return undefined;
     await devices.keepOnly(new Set([pod.metadata.uid ?? "", ...this.#activeWorkers().map(({ uid }) => uid)]));
-    const rejection = await admitDevices(devices, pod);
-    if (rejection) podEvent(deps, pod, "Warning", rejection.reason, rejection.message);
-    return rejection;
+    return await admitDevices(devices, pod);
   }
 
   #activeWorkers = (): PodWorker[] => Array.from(this.#workers.values()).filter(({ pod }) => !isFinished(pod));

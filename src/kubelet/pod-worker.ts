@@ -7,6 +7,7 @@ import { equal } from "#lib/equal.ts";
 import { isAbort, neverAborted } from "#lib/tasks.ts";
 import { formatDuration } from "#schema/duration.ts";
 import type { Trace } from "#trace/trace.ts";
+import type { Rejection } from "./admit.ts";
 import type { StatusInput, Waiting } from "./container-status.ts";
 import type { MountedVolumes } from "./host.ts";
 import { type ContainerKill, type PodPlan, planPod } from "./plan-pod.ts";
@@ -33,13 +34,15 @@ export interface PodVerdict {
   readonly reason: string;
   readonly message: string;
   readonly graceMs?: number;
+  /** The node never began with the pod. */
+  readonly isRejection?: boolean;
 }
 
 export interface WorkerOptions {
   readonly pod: Pod;
   readonly found: FoundPod | undefined;
   /** Nothing is begun before this resolves: with the reason why the node cannot have the pod, if there is one. */
-  readonly admission?: Promise<PodVerdict | undefined> | undefined;
+  readonly admission?: Promise<Rejection | undefined> | undefined;
   /** Nothing is left to do for the pod. */
   finished(worker: PodWorker): void;
 }
@@ -108,7 +111,7 @@ export class PodWorker {
     this.#starter = this.#createStarter();
     for (const record of this.#records.running) this.#probe(record, "found");
     this.#isAdmitted = admission === undefined;
-    void admission?.then((verdict) => this.#admitted(verdict));
+    void admission?.then((rejection) => this.#admitted(rejection));
   }
 
   get pod(): Pod {
@@ -154,15 +157,21 @@ export class PodWorker {
     this.#steps.retryNow((key) => key === "volumes" || key.startsWith("start "));
   }
 
-  /** Ends the pod for good: it was evicted, or the node cannot have it. */
+  /** Ends the pod for good: it was evicted, for one. */
   fail(verdict: PodVerdict): void {
     this.#verdict ??= verdict;
     this.wake();
   }
 
-  #admitted(verdict: PodVerdict | undefined): void {
+  /** The node cannot have the pod: it fails before anything of it was begun. */
+  reject({ reason, message }: Rejection): void {
+    podEvent(this.#deps, this.#pod, "Warning", reason, message);
+    this.fail({ reason, message: `Pod was rejected: ${message}`, isRejection: true });
+  }
+
+  #admitted(rejection: Rejection | undefined): void {
     this.#isAdmitted = true;
-    if (verdict) this.fail(verdict);
+    if (rejection) this.reject(rejection);
     else this.wake();
   }
 
@@ -213,13 +222,13 @@ export class PodWorker {
   }
 
   #sync(): void {
-    if (this.#isClosed || this.#life === "removed") return;
+    if (this.#isClosed || this.#life === "removed" || !this.#isAdmitted) return;
     const isLeaving = this.#isGone || this.#pod.metadata.deletionTimestamp !== undefined;
     this.#lookAround();
     if (this.#life === "running") {
       this.#checkDeadline();
       if (isLeaving || this.#verdict || isFinished(this.#pod)) this.#stop();
-      else if (this.#isAdmitted) this.#carryOut(planPod({ ...this.state, pod: this.#pod, probes: this.#probes }));
+      else this.#carryOut(planPod({ ...this.state, pod: this.#pod, probes: this.#probes }));
     }
     if (this.#life === "stopping") {
       this.#steps.try("stop", () => this.#stopAll());

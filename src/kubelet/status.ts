@@ -13,6 +13,7 @@ type Phase = NonNullable<PodStatus["phase"]>;
 /** The status that a pod's containers, probes and history amount to. Pure: the same input gives the same status. */
 export function podStatus(input: StatusInput): PodStatus {
   const { pod, previous } = input;
+  if (wasRejected(input)) return rejectedStatus(input);
   const init = containerStatuses(input, "initContainers");
   const main = containerStatuses(input, "containers");
   const ephemeral = containerStatuses(input, "ephemeralContainers");
@@ -31,6 +32,25 @@ export function podStatus(input: StatusInput): PodStatus {
     ...(init.length > 0 ? { initContainerStatuses: init } : {}),
     containerStatuses: main,
     ...(ephemeral.length > 0 ? { ephemeralContainerStatuses: ephemeral } : {}),
+  };
+}
+
+/** Now, or in an earlier life of the kubelet: that it never began shows by what is missing. */
+const wasRejected = ({ verdict, previous, containers }: StatusInput): boolean =>
+  verdict?.isRejection ?? (previous.phase === "Failed" && !previous.containerStatuses && containers.length === 0);
+
+function rejectedStatus({ pod, previous, verdict, now }: StatusInput): PodStatus {
+  const { reason, message } = verdict ?? previous;
+  const isKept = ({ type }: PodCondition) => type === "PodScheduled" || !ownConditions.has(type);
+  const conditions = (previous.conditions ?? []).filter(isKept);
+  return {
+    ...keptFields(previous),
+    phase: "Failed",
+    ...(conditions.length > 0 ? { conditions } : {}),
+    ...(reason ? { reason } : {}),
+    ...(message ? { message } : {}),
+    startTime: previous.startTime ?? timestamp(now),
+    ...(pod.metadata.generation ? { observedGeneration: pod.metadata.generation } : {}),
   };
 }
 

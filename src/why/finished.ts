@@ -45,6 +45,7 @@ const known: Readonly<Record<string, string>> = {
   NodeAffinity: "its node no longer matches its affinity",
   OutOfcpu: "the node had no CPU left for it",
   OutOfmemory: "the node had no memory left for it",
+  UnexpectedAdmissionError: "the node could not give it the devices that it asks for",
   OutOfpods: "the node has as many pods as it may have",
 };
 
