@@ -110,6 +110,10 @@ test("a CSI driver registers, and its volumes are staged once, published to pods
 
   const volume = { name: "v", persistentVolumeClaim: { claimName: "c" } } as Volume;
   const paths = await Promise.all(contexts.map(async (context) => (await mountVolume(plugins, context, volume)).path));
+  assert.deepEqual(await Promise.all(contexts.map((context) => mountVolume(plugins, context, volume))), [
+    { path: paths[0], readOnly: false },
+    { path: paths[1], readOnly: false },
+  ]);
 
   for (const path of paths) await writeFile(`${path}/shared`, "x");
   assert.equal(await readFile(`${dir}/data/shared`, "utf8"), "x");

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
+import { isMountPoint } from "#lib/mounts.ts";
 import type { PersistentPlugin } from "./claim.ts";
 import { csiCalls, csiCapability, type VolumeCapability } from "./csi-calls.ts";
 import type { CsiDriver, CsiDrivers } from "./csi-drivers.ts";
@@ -83,6 +84,8 @@ async function publish(deps: CsiDeps, context: VolumeContext, wanted: Wanted): P
   const settings = await deps.settings(csi.driver);
   const dir = volumePath(context.podDir, pluginName, name);
   const target = source.volumeMode === "Block" ? `${dir}/device` : `${dir}/mount`;
+  const readOnly = csi.readOnly ?? false;
+  if (await isPublished(dir, target)) return { path: target, readOnly };
   await mkdir(dir, { recursive: true, mode: 0o750 });
   const capability = capabilityOf(driver, context, source);
   const publishContext = source.publishContext ?? {};
@@ -108,8 +111,11 @@ async function publish(deps: CsiDeps, context: VolumeContext, wanted: Wanted): P
   };
   await driver.client.call(csiCalls.publish, request, { timeoutMs });
   await giveToPod(context, { driver, source, settings, target });
-  return { path: target, readOnly: csi.readOnly ?? false };
+  return { path: target, readOnly };
 }
+
+const isPublished = async (dir: string, target: string): Promise<boolean> =>
+  existsSync(`${dir}/vol_data.json`) && existsSync(target) && (await isMountPoint(target));
 
 /** Notes that this pod uses the staged volume, and gives its path. */
 async function useStaging({ stagingDir }: CsiDeps, csi: CsiSource, dir: string): Promise<string> {
