@@ -20,6 +20,7 @@ import { ContainerdRuntime } from "#kubelet/runtime/containerd.ts";
 import { nodeAccess } from "#kubelet/server/access.ts";
 import { startKubeletServer } from "#kubelet/server/server.ts";
 import { collectStats } from "#kubelet/server/stats.ts";
+import { StaticPods } from "#kubelet/static/static-pods.ts";
 import { ctrImageMounts } from "#kubelet/volumes/image-volume.ts";
 import { type Clock } from "#lib/clock.ts";
 import { type Log } from "#lib/log.ts";
@@ -97,6 +98,7 @@ export async function runNode(options: NodeOptions, signal: AbortSignal): Promis
     machine,
     host,
     devices: plugins.devices,
+    staticPods: new StaticPods({ dir: `${dataDir}/manifests`, nodeName: options.nodeName, clock, log }),
     stats: (ended) =>
       collectStats({ ...options, startedMs, runtime, cgroups, cgroupRoot, pods: () => kubelet.handle.pods() }, ended),
     clusterDns: { servers: [options.dnsAddress], domain: clusterDomain },

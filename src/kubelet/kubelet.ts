@@ -27,12 +27,15 @@ import type { ClusterDns } from "./network/pod-dns.ts";
 import { runNode } from "./node.ts";
 import type { NodePressure } from "./node-status.ts";
 import type { PodDeps } from "./pod-deps.ts";
+import { apiPods } from "./pod-objects.ts";
 import type { FoundPod } from "./pod-records.ts";
 import { type PodVerdict, PodWorker } from "./pod-worker.ts";
 import { ReferencedObjects } from "./referenced-objects.ts";
 import type { DeviceCount } from "./resources/devices.ts";
 import type { ContainerRuntime, RuntimeVersion } from "./runtime/runtime.ts";
 import type { KubeletHandle, NodeStats } from "./server/handle.ts";
+import { Mirrors } from "./static/mirrors.ts";
+import { mirrorOf, type StaticPods } from "./static/static-pods.ts";
 import type { ClaimedVolume, VolumeSources } from "./volumes/plugin.ts";
 import { ServiceAccountTokens } from "./volumes/service-account-tokens.ts";
 
@@ -52,6 +55,8 @@ export interface KubeletOptions {
   readonly puller?: ImagePuller;
   /** What device plugins offer; by default there are none. */
   readonly devices?: Devices;
+  /** Pods that are declared in files; by default there are none. */
+  readonly staticPods?: StaticPods;
   readonly clusterDns?: ClusterDns;
   readonly labels?: Readonly<Record<string, string>>;
   readonly taints?: readonly Taint[];
@@ -111,21 +116,25 @@ export class Kubelet {
 
   /** Lives until the signal; the pods go on without it. */
   async run(signal: AbortSignal): Promise<void> {
-    const { client, clock, log, nodeName, runtime } = this.#options;
+    const { client, clock, log, nodeName, runtime, staticPods } = this.#options;
     await using events = createEventRecorder(client, { component: "kubelet", host: nodeName, clock, log });
     using objects = new ReferencedObjects({ client, clock, changed: (uids) => this.#referencesChanged(uids) });
     try {
       const version = await insist({ clock, log, signal }, "runtime does not answer", () => runtime.version(signal));
       const deps = this.#podDeps(version, events, objects);
       let nodeUid: string | undefined;
+      const mirrors = this.#createMirrors(() => nodeUid);
       const registered = ({ metadata }: Node) => {
         nodeUid = metadata.uid;
+        mirrors?.wake();
       };
       await runTogether(signal, [
         (stop) => runNode({ ...this.#nodeDeps(deps), version, registered }, stop),
         (stop) => runLease({ ...this.#leaseDeps(), nodeUid: () => nodeUid }, stop),
         (stop) => this.#hearRuntime(deps, stop),
-        (stop) => this.#runPods(deps, stop),
+        (stop) => this.#runPods(deps, mirrors, stop),
+        ...(mirrors ? [(stop: AbortSignal) => mirrors.run(stop)] : []),
+        ...(staticPods ? [(stop: AbortSignal) => staticPods.run(stop)] : []),
         // Pods that exist only as state write no logs.
         ...(this.#options.host ? [(stop: AbortSignal) => this.#rotateLogs(deps, stop)] : []),
       ]);
@@ -155,21 +164,42 @@ export class Kubelet {
   }
 
   /** Compares with the runtime at the start and whenever events may have been missed; pods are begun with after that. */
-  async #runPods(deps: PodDeps, signal: AbortSignal): Promise<void> {
+  async #runPods(deps: PodDeps, mirrors: Mirrors | undefined, signal: AbortSignal): Promise<void> {
     const { clock, log } = deps;
-    const { informers, nodeName } = this.#options;
+    const { informers, nodeName, staticPods } = this.#options;
     const pods = informers.of(Pod, { fieldSelector: `spec.nodeName=${nodeName}` });
-    await Promise.all([pods.synced(signal), informers.of(Service).synced(signal)]);
+    await Promise.all([pods.synced(signal), informers.of(Service).synced(signal), staticPods?.load()]);
     let unsubscribe: (() => void) | undefined;
     try {
       while (!signal.aborted) {
         await insist({ clock, log, signal }, "runtime not listed", () => this.#resync(deps, pods, signal));
-        unsubscribe ??= pods.subscribe((change) => this.#podChanged(deps, change));
+        unsubscribe ??= this.#hearPods(deps, pods, mirrors);
         await this.#untilResync(deps, signal);
       }
     } finally {
       unsubscribe?.();
     }
+  }
+
+  #hearPods(deps: PodDeps, pods: PodInformer, mirrors: Mirrors | undefined): () => void {
+    const unsubscribe = pods.subscribe((change) => {
+      if (mirrorOf(change.object) === undefined) this.#podChanged(deps, change);
+      else mirrors?.changed(change);
+    });
+    const { staticPods } = this.#options;
+    if (!staticPods || !mirrors) return unsubscribe;
+    const own = { ...deps, pods: staticPods };
+    const user = {
+      changed: (change: Change<Pod>) => this.#podChanged(own, change),
+      statusChanged: () => mirrors.wake(),
+    };
+    staticPods.attach(user, (pod) => mirrors.statusOf(pod));
+    return unsubscribe;
+  }
+
+  #createMirrors(nodeUid: () => string | undefined): Mirrors | undefined {
+    const { staticPods, nodeName, client, clock, log } = this.#options;
+    return staticPods && new Mirrors({ nodeName, client, clock, log, pods: () => staticPods.pods, nodeUid });
   }
 
   /** A second look follows soon, for what happened before the events came again. */
@@ -186,7 +216,9 @@ export class Kubelet {
     const { runtime } = deps;
     const listing = await listRuntime(runtime, signal);
     for (const worker of this.#workers.values()) worker.compare(listing.containers, listing.readySandboxes);
-    const wanted = new Set(pods.list().map(({ metadata }) => metadata.uid ?? ""));
+    const bound = pods.list().filter((pod) => mirrorOf(pod) === undefined);
+    const declared = this.#options.staticPods?.uids ?? [];
+    const wanted = new Set([...bound.map(({ metadata }) => metadata.uid ?? ""), ...declared]);
     for (const [uid, listed] of listing.pods) {
       if (this.#workers.has(uid)) continue;
       if (wanted.has(uid)) this.#claims.set(uid, await adoptPod(runtime, listed));
@@ -258,7 +290,8 @@ export class Kubelet {
     // Somebody's finalizer may keep the object; there is nothing more to do for it here.
     if (!worker.isGone) this.#removed.add(uid);
     for (const worker of this.#workers.values()) worker.roomChanged();
-    const { devices, log } = this.#options;
+    const { devices, staticPods, log } = this.#options;
+    staticPods?.finished(uid);
     devices?.keepOnly(new Set(this.#workers.keys())).catch((error: unknown) => {
       log.warn("devices not given back", { uid, error });
     });
@@ -298,6 +331,7 @@ export class Kubelet {
     return {
       nodeName,
       client,
+      pods: apiPods(client),
       clock,
       log,
       recorder: options.recorder ?? new TraceRecorder({ clock }),

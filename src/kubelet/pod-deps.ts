@@ -10,6 +10,7 @@ import type { Devices } from "./admit-devices.ts";
 import type { PodHost } from "./host.ts";
 import type { ImagePuller } from "./images/puller.ts";
 import type { ClusterDns } from "./network/pod-dns.ts";
+import type { PodObjects } from "./pod-objects.ts";
 import type { ReferencedObjects } from "./referenced-objects.ts";
 import type { ContainerRuntime } from "./runtime/runtime.ts";
 import type { VolumeSources } from "./volumes/plugin.ts";
@@ -18,6 +19,8 @@ import type { VolumeSources } from "./volumes/plugin.ts";
 export interface PodDeps {
   readonly nodeName: string;
   readonly client: Client;
+  /** Where the objects of these pods are. */
+  readonly pods: PodObjects;
   readonly clock: Clock;
   readonly log: Log;
   readonly recorder: TraceRecorder;

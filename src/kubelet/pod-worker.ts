@@ -489,9 +489,9 @@ export class PodWorker {
   }
 
   #createWriter(): StatusWriter {
-    const { client, clock, log } = this.#deps;
+    const { pods: objects, clock, log } = this.#deps;
     return new StatusWriter({
-      client,
+      objects,
       clock,
       log,
       pod: () => this.#pod,

@@ -1,6 +1,4 @@
-import { Pod } from "#api/core/pod.ts";
-import { isConflict, isNotFound } from "#api/status.ts";
-import type { Client } from "#client/client.ts";
+import type { Pod } from "#api/core/pod.ts";
 import { currentTrace, type Trace } from "#trace/trace.ts";
 import { podNameOf } from "./host.ts";
 import type { PodDeps } from "./pod-deps.ts";
@@ -42,24 +40,7 @@ async function removeSandbox({ runtime }: PodDeps, id: string): Promise<void> {
 const hasLastingVolumes = ({ spec }: Pod): boolean =>
   (spec.volumes ?? []).some((volume) => volume.persistentVolumeClaim ?? volume.csi ?? volume.ephemeral ?? volume.nfs);
 
-async function deleteObject({ client }: PodDeps, { pod, trace }: Removal): Promise<void> {
-  const options = { gracePeriodSeconds: 0, preconditions: { uid: pod.metadata.uid ?? "" } };
-  const remove = () => client.delete(Pod, pod, options);
-  try {
-    await (trace ? currentTrace.run(trace, remove) : remove());
-  } catch (error) {
-    if (isNotFound(error)) return;
-    if (isConflict(error) && (await hasAnotherUid(client, pod))) return;
-    throw error;
-  }
-}
-
-/** Another pod has its name by now. */
-async function hasAnotherUid(client: Client, pod: Pod): Promise<boolean> {
-  try {
-    return (await client.get(Pod, pod)).metadata.uid !== pod.metadata.uid;
-  } catch (error) {
-    if (isNotFound(error)) return true;
-    throw error;
-  }
+async function deleteObject({ pods }: PodDeps, { pod, trace }: Removal): Promise<void> {
+  const remove = () => pods.remove(pod);
+  await (trace ? currentTrace.run(trace, remove) : remove());
 }

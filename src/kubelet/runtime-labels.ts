@@ -32,7 +32,7 @@ export const sandboxLabels = (pod: Pod): Labels => ({ ...pod.metadata.labels, ..
 export const sandboxAnnotations = (pod: Pod): Labels => ({
   ...pod.metadata.annotations,
   [labels.gracePeriod]: String(pod.spec.terminationGracePeriodSeconds),
-  [labels.configSource]: "api",
+  [labels.configSource]: pod.metadata.annotations?.[labels.configSource] ?? "api",
 });
 
 export const containerLabels = (pod: Pod, container: AnyContainer): Labels => ({

@@ -1,15 +1,15 @@
-import { Pod } from "#api/core/pod.ts";
+import type { Pod } from "#api/core/pod.ts";
 import type { PodStatus } from "#api/core/pod-status.ts";
 import { isConflict, isNotFound } from "#api/status.ts";
-import type { Client } from "#client/client.ts";
 import { backoffMs } from "#lib/backoff.ts";
 import type { Clock } from "#lib/clock.ts";
 import { equal } from "#lib/equal.ts";
 import type { Log } from "#lib/log.ts";
 import { currentTrace, type Trace } from "#trace/trace.ts";
+import type { PodObjects } from "./pod-objects.ts";
 
 export interface StatusWriterDeps {
-  readonly client: Client;
+  readonly objects: PodObjects;
   readonly clock: Clock;
   readonly log: Log;
   /** The newest that is known of the pod. */
@@ -85,14 +85,14 @@ export class StatusWriter {
   }
 
   async #writeOnce(): Promise<void> {
-    const { client, pod, render, seen, trace } = this.#deps;
+    const { objects, pod, render, seen, trace } = this.#deps;
     const base = pod();
     const status = render(base);
     if (equal(status, base.status)) return;
     const { signal } = this.#stop;
     // The server may keep it in another form than we sent it; then sending it again would not change a thing.
     if (this.#sent && equal(status, this.#sent.status) && equal(base.status, this.#sent.stored)) return;
-    const write = () => client.updateStatus(Pod, { ...base, status }, { signal, fieldManager });
+    const write = () => objects.writeStatus(base, status, signal);
     const cause = trace();
     const stored = await (cause ? currentTrace.run(cause, write) : write());
     this.#sent = { status, stored: stored.status };
@@ -101,10 +101,10 @@ export class StatusWriter {
 
   /** Gets the pod as it is now; false if it is not ours any more. */
   async #refresh(): Promise<boolean> {
-    const { client, pod, seen } = this.#deps;
+    const { objects, pod, seen } = this.#deps;
     const before = pod();
     try {
-      const now = await client.get(Pod, before, { signal: this.#stop.signal });
+      const now = await objects.read(before, this.#stop.signal);
       if (now.metadata.uid !== before.metadata.uid) {
         this.close();
         return false;
@@ -119,5 +119,4 @@ export class StatusWriter {
   }
 }
 
-const fieldManager = "kubelet";
 const retry = { baseMs: 200, maxMs: 10_000 };

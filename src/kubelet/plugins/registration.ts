@@ -1,11 +1,10 @@
-import { watch } from "node:fs";
 import { mkdir, readdir, stat } from "node:fs/promises";
 import { backoffMs } from "#lib/backoff.ts";
 import type { Clock } from "#lib/clock.ts";
 import { GrpcClient, rpc } from "#lib/grpc/client.ts";
 import { field, message, repeated } from "#lib/grpc/message.ts";
 import type { Log } from "#lib/log.ts";
-import { Nudge } from "#lib/nudge.ts";
+import { watchDirectory } from "#lib/watch-directory.ts";
 
 /** A program that offers itself to the node: a driver for volumes or devices. */
 export interface PluginInfo {
@@ -116,12 +115,3 @@ const RegistrationStatus = message({ pluginRegistered: field(1, "bool"), error: 
 const Empty = message({});
 const getInfo = rpc("/pluginregistration.Registration/GetInfo", Empty, Info);
 const notify = rpc("/pluginregistration.Registration/NotifyRegistrationStatus", RegistrationStatus, Empty);
-
-/** Tells of changes in a directory, and of the signal. */
-function watchDirectory(dir: string, signal: AbortSignal): Nudge {
-  const changes = new Nudge();
-  const watcher = watch(dir, { signal, persistent: false }, () => changes.give());
-  watcher.on("error", () => changes.give());
-  signal.addEventListener("abort", () => changes.give(), { once: true });
-  return changes;
-}

@@ -1,6 +1,7 @@
 import { TokenRequest } from "#api/authentication/token-request.ts";
 import { Node } from "#api/core/node.ts";
 import { Pod } from "#api/core/pod.ts";
+import { apiReferenceOf } from "#api/core/pod-references.ts";
 import { type ApiObject } from "#api/resource.ts";
 import { notFound, type StatusError } from "#api/status.ts";
 import { mirrorAnnotation, nodeLeaseNamespace } from "#api/well-known.ts";
@@ -12,7 +13,7 @@ import { type Authorizer } from "../authorize/authorizer.ts";
 import { decide } from "../authorize/chain.ts";
 import { nodeOf } from "../authorize/node.ts";
 import { blankRequestInfo } from "../request-info.ts";
-import { apiReferenceOf, forbiddenLabels } from "./node-rules.ts";
+import { forbiddenLabels } from "./node-rules.ts";
 import { bodyOf, objectOf, oldObjectOf } from "./object-of.ts";
 import { type AdmissionPlugin, type AdmissionRequest } from "./plugin.ts";
 import { refusal } from "./refuse.ts";

@@ -1,7 +1,4 @@
-import { type Pod } from "#api/core/pod.ts";
-import { type Volume } from "#api/core/volume.ts";
 import { regionLabel, zoneLabel } from "#api/well-known.ts";
-import { referencesOf } from "../authorize/pod-references.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -36,28 +33,3 @@ function isForbidden(key: string): boolean {
 }
 
 const isIn = (domain: string, parent: string): boolean => domain === parent || domain.endsWith(`.${parent}`);
-
-/** What a pod needs from the API, in words; a pod that a node makes by itself may need nothing. */
-export function apiReferenceOf(pod: Pod): string | undefined {
-  if (pod.spec.serviceAccountName) return "serviceaccounts";
-  const { secrets, configMaps } = referencesOf(pod);
-  if (secrets.size > 0) return "secrets";
-  if (configMaps.size > 0) return "configmaps";
-  if (pod.spec.resourceClaims?.length) return "resourceclaims";
-  for (const volume of pod.spec.volumes ?? []) {
-    const reference = volumeReference(volume);
-    if (reference) return reference;
-  }
-  return undefined;
-}
-
-function volumeReference({ csi, glusterfs, persistentVolumeClaim, ephemeral, projected }: Volume): string | undefined {
-  if (csi) return "csidrivers (via CSI volumes)";
-  if (glusterfs) return "endpoints (via glusterFS volumes)";
-  if (persistentVolumeClaim) return "persistentvolumeclaims";
-  if (ephemeral) return "persistentvolumeclaims (via ephemeral volumes)";
-  const sources = projected?.sources ?? [];
-  if (sources.some((source) => source.serviceAccountToken)) return "serviceaccounts (via projected volumes)";
-  if (sources.some((source) => source.clusterTrustBundle)) return "clustertrustbundles";
-  return sources.some((source) => source.podCertificate) ? "podcertificates" : undefined;
-}

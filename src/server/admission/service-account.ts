@@ -1,4 +1,5 @@
 import { Pod } from "#api/core/pod.ts";
+import { referencesOf } from "#api/core/pod-references.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import { isNotFound } from "#api/status.ts";
 import { mirrorAnnotation } from "#api/well-known.ts";
@@ -6,7 +7,6 @@ import { type Client } from "#client/client.ts";
 import { type Clock } from "#lib/clock.ts";
 import { type Random } from "#lib/random.ts";
 import { type Informer, type Informers } from "#runtime/informer.ts";
-import { referencesOf } from "../authorize/pod-references.ts";
 import { checkMountable } from "./mountable-secrets.ts";
 import { isAbout, objectOf } from "./object-of.ts";
 import { type AdmissionPlugin, type AdmissionRequest } from "./plugin.ts";

@@ -1,4 +1,5 @@
 import { Pod } from "#api/core/pod.ts";
+import { type PodReferences, referencesOf } from "#api/core/pod-references.ts";
 import { type UserInfo } from "#api/exchange.ts";
 import { parseFieldSelector, requiredField } from "#api/meta/field-selector.ts";
 import { type PolicyRule } from "#api/rbac/policy-rule.ts";
@@ -7,7 +8,6 @@ import { type Informers } from "#runtime/informer.ts";
 import { type RequestInfo } from "../pipeline.ts";
 import { type Authorizer, type Decision, noOpinion } from "./authorizer.ts";
 import { nodeRules } from "./bootstrap-roles.ts";
-import { type PodReferences, referencesOf } from "./pod-references.ts";
 import { ruleAllows } from "./rules.ts";
 
 export interface NodeAuthorizerDeps {

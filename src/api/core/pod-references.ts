@@ -1,6 +1,6 @@
-import { type Pod } from "#api/core/pod.ts";
-import { type AnyContainer, allContainers } from "#api/core/pod-containers.ts";
-import { type Volume } from "#api/core/volume.ts";
+import { type Pod } from "./pod.ts";
+import { type AnyContainer, allContainers } from "./pod-containers.ts";
+import { type Volume } from "./volume.ts";
 
 /** Names of the objects in its namespace that a pod needs to run. */
 export interface PodReferences {
@@ -79,4 +79,29 @@ function addResourceClaims(claims: Set<string>, { spec, status }: Pod): void {
 
 function add(names: Set<string>, name: string | undefined): void {
   if (name) names.add(name);
+}
+
+/** What a pod needs from the API, in words; a pod that a node makes by itself may need nothing. */
+export function apiReferenceOf(pod: Pod): string | undefined {
+  if (pod.spec.serviceAccountName) return "serviceaccounts";
+  const { secrets, configMaps } = referencesOf(pod);
+  if (secrets.size > 0) return "secrets";
+  if (configMaps.size > 0) return "configmaps";
+  if (pod.spec.resourceClaims?.length) return "resourceclaims";
+  for (const volume of pod.spec.volumes ?? []) {
+    const reference = volumeReference(volume);
+    if (reference) return reference;
+  }
+  return undefined;
+}
+
+function volumeReference({ csi, glusterfs, persistentVolumeClaim, ephemeral, projected }: Volume): string | undefined {
+  if (csi) return "csidrivers (via CSI volumes)";
+  if (glusterfs) return "endpoints (via glusterFS volumes)";
+  if (persistentVolumeClaim) return "persistentvolumeclaims";
+  if (ephemeral) return "persistentvolumeclaims (via ephemeral volumes)";
+  const sources = projected?.sources ?? [];
+  if (sources.some((source) => source.serviceAccountToken)) return "serviceaccounts (via projected volumes)";
+  if (sources.some((source) => source.clusterTrustBundle)) return "clustertrustbundles";
+  return sources.some((source) => source.podCertificate) ? "podcertificates" : undefined;
 }

@@ -1,0 +1,40 @@
+import { Pod } from "#api/core/pod.ts";
+import type { PodStatus } from "#api/core/pod-status.ts";
+import { isConflict, isNotFound } from "#api/status.ts";
+import type { Client } from "#client/client.ts";
+
+/** Where the objects of pods are: in the API, or in files of the node. */
+export interface PodObjects {
+  /** Gives the pod with its new status; rejects if somebody else has changed it. */
+  writeStatus(pod: Pod, status: PodStatus, signal: AbortSignal): Promise<Pod>;
+  read(pod: Pod, signal: AbortSignal): Promise<Pod>;
+  /** Takes away this very pod: nothing of it runs any more. */
+  remove(pod: Pod): Promise<void>;
+}
+
+export const apiPods = (client: Client): PodObjects => ({
+  writeStatus: (pod, status, signal) => client.updateStatus(Pod, { ...pod, status }, { signal, fieldManager }),
+  read: (pod, signal) => client.get(Pod, pod, { signal }),
+  async remove(pod) {
+    try {
+      const preconditions = { uid: pod.metadata.uid ?? "" };
+      await client.delete(Pod, pod, { gracePeriodSeconds: 0, preconditions });
+    } catch (error) {
+      if (isNotFound(error)) return;
+      if (isConflict(error) && (await hasAnotherUid(client, pod))) return;
+      throw error;
+    }
+  },
+});
+
+export const fieldManager = "kubelet";
+
+/** Another pod has its name by now. */
+async function hasAnotherUid(client: Client, pod: Pod): Promise<boolean> {
+  try {
+    return (await client.get(Pod, pod)).metadata.uid !== pod.metadata.uid;
+  } catch (error) {
+    if (isNotFound(error)) return true;
+    throw error;
+  }
+}

@@ -1,0 +1,63 @@
+import { createHash } from "node:crypto";
+import { Pod } from "#api/core/pod.ts";
+import { apiReferenceOf } from "#api/core/pod-references.ts";
+import { validateObjectMeta } from "#api/meta/validate-meta.ts";
+import { parseYaml } from "#lib/yaml.ts";
+import { check } from "#schema/check.ts";
+import { decode } from "#schema/decode.ts";
+
+export interface ManifestPlace {
+  readonly file: string;
+  readonly nodeName: string;
+  /** When it was read. */
+  readonly seen: string;
+}
+
+export const staticAnnotations = {
+  hash: "kubernetes.io/config.hash",
+  source: "kubernetes.io/config.source",
+  seen: "kubernetes.io/config.seen",
+} as const;
+
+/** The pod that a file declares, as this node runs it. Its UID is that of the file's content. Throws if it is none. */
+export async function readManifest(text: string, place: ManifestPlace): Promise<Pod> {
+  const { value } = await parseYaml(text);
+  const { kind, apiVersion }: { kind?: unknown; apiVersion?: unknown } = value ?? {};
+  if (kind !== "Pod" || apiVersion !== "v1") throw new Error(`not a v1 Pod, but ${apiVersion} ${kind}`);
+  const { value: declared } = decode(Pod.schema, value, { defaults: true });
+  if (!declared.metadata?.name) throw new Error("invalid pod: name is needed for the pod");
+  const pod = asOwn(declared, place);
+  Pod.prepareForCreate?.(pod);
+  const checked = [...check(Pod.schema, pod), ...validateObjectMeta(Pod, pod)];
+  const faults = [...checked, ...(Pod.validate?.(pod) ?? []), ...(Pod.validateCreate?.(pod) ?? [])];
+  if (faults.length > 0) {
+    throw new Error(`invalid pod: [${faults.map(({ path, message }) => `${path}: ${message}`).join(", ")}]`);
+  }
+  const reference = apiReferenceOf(pod);
+  if (reference) throw new Error(`static pods may not reference ${reference}`);
+  return pod;
+}
+
+function asOwn(declared: Pod, { file, nodeName, seen }: ManifestPlace): Pod {
+  const { metadata, spec } = declared;
+  const content = JSON.stringify([declared, nodeName, file]);
+  const uid = metadata.uid || createHash("sha256").update(content).digest("hex").slice(0, 32);
+  const own = { [staticAnnotations.hash]: uid, [staticAnnotations.source]: "file", [staticAnnotations.seen]: seen };
+  return {
+    ...declared,
+    metadata: {
+      ...metadata,
+      uid,
+      name: `${metadata.name}-${nodeName.toLowerCase()}`,
+      namespace: metadata.namespace || "default",
+      annotations: { ...metadata.annotations, ...own },
+      creationTimestamp: seen,
+    },
+    spec: {
+      ...spec,
+      nodeName,
+      // Trouble of the node does not drive it away.
+      tolerations: [...(spec.tolerations ?? []), { operator: "Exists", effect: "NoExecute" }],
+    },
+  };
+}

@@ -1,0 +1,128 @@
+import { Pod } from "#api/core/pod.ts";
+import type { PodStatus } from "#api/core/pod-status.ts";
+import { isConflict } from "#api/status.ts";
+import { mirrorAnnotation } from "#api/well-known.ts";
+import type { Client } from "#client/client.ts";
+import { backoffMs } from "#lib/backoff.ts";
+import type { Clock } from "#lib/clock.ts";
+import { equal } from "#lib/equal.ts";
+import type { Log } from "#lib/log.ts";
+import { Nudge } from "#lib/nudge.ts";
+import type { Change } from "#runtime/informer.ts";
+import { apiPods, fieldManager } from "../pod-objects.ts";
+import { mirrorOf, podKey } from "./static-pods.ts";
+
+export interface MirrorDeps {
+  readonly nodeName: string;
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The static pods that run, by namespace and name. */
+  pods(): ReadonlyMap<string, Pod>;
+  /** The Node that owns the mirrors, once it is there. */
+  nodeUid(): string | undefined;
+}
+
+/** Shows static pods in the API. A mirror that is deleted or shows an old pod is replaced; the pod does not notice. */
+export class Mirrors {
+  readonly #deps: MirrorDeps;
+  readonly #mirrors = new Map<string, Pod>();
+  /** What each mirror was last told, by its UID. */
+  readonly #told = new Map<string, PodStatus>();
+  /** Those that went just now: who deleted one must have a chance to see that it is gone. */
+  readonly #resting = new Set<string>();
+  readonly #changes = new Nudge();
+
+  constructor(deps: MirrorDeps) {
+    this.#deps = deps;
+  }
+
+  /** Something may be to do. */
+  wake(): void {
+    this.#changes.give();
+  }
+
+  /** The API has another version of a mirror. */
+  changed({ type, object }: Change<Pod>): void {
+    const key = podKey(object);
+    if (type === "put") this.#mirrors.set(key, object);
+    else if (this.#mirrors.get(key)?.metadata.uid === object.metadata.uid) this.#mirrors.delete(key);
+    if (type === "delete") this.#rest(key, object.metadata.uid ?? "");
+    this.wake();
+  }
+
+  #rest(key: string, uid: string): void {
+    this.#told.delete(uid);
+    this.#resting.add(key);
+    this.#deps.clock.after(restMs, () => {
+      this.#resting.delete(key);
+      this.wake();
+    });
+  }
+
+  /** What the API knew of a pod before this process began. */
+  statusOf(pod: Pod): PodStatus | undefined {
+    const mirror = this.#mirrors.get(podKey(pod));
+    return mirror && mirrorOf(mirror) === pod.metadata.uid ? mirror.status : undefined;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#deps;
+    signal.addEventListener("abort", () => this.wake(), { once: true });
+    for (let failures = 0; !signal.aborted; ) {
+      try {
+        await this.#changes.taken();
+        await this.#settle(signal);
+        failures = 0;
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!isConflict(error)) log.warn("static pods not shown in the API", { error });
+        failures++;
+        await clock.sleep(backoffMs(failures, retry), signal).catch(() => {});
+        this.wake();
+      }
+    }
+  }
+
+  async #settle(signal: AbortSignal): Promise<void> {
+    const pods = this.#deps.pods();
+    const { remove } = apiPods(this.#deps.client);
+    for (const [key, mirror] of this.#mirrors) {
+      const pod = pods.get(key);
+      const isCurrent = pod && mirrorOf(mirror) === pod.metadata.uid && !mirror.metadata.deletionTimestamp;
+      if (isCurrent) await this.#tell(pod, mirror, signal);
+      else await remove(mirror);
+    }
+    for (const [key, pod] of pods) {
+      if (!this.#mirrors.has(key) && !this.#resting.has(key)) await this.#create(pod, signal);
+    }
+  }
+
+  async #create({ metadata, spec }: Pod, signal: AbortSignal): Promise<void> {
+    const { client, nodeName } = this.#deps;
+    const uid = this.#deps.nodeUid();
+    if (uid === undefined) return;
+    const { name = "", namespace = "", labels, annotations } = metadata;
+    const mirror = {
+      name,
+      namespace,
+      ...(labels ? { labels } : {}),
+      annotations: { ...annotations, [mirrorAnnotation]: metadata.uid ?? "" },
+      ownerReferences: [{ apiVersion: "v1", kind: "Node", name: nodeName, uid, controller: true }],
+    };
+    const created = await client.create(Pod, { metadata: mirror, spec }, { signal, fieldManager });
+    this.#mirrors.set(podKey(created), created);
+    this.wake();
+  }
+
+  async #tell({ status }: Pod, mirror: Pod, signal: AbortSignal): Promise<void> {
+    const uid = mirror.metadata.uid ?? "";
+    const told = this.#told.get(uid);
+    if (told && equal(told, status)) return;
+    await apiPods(this.#deps.client).writeStatus(mirror, status, signal);
+    this.#told.set(uid, status);
+  }
+}
+
+const restMs = 1000;
+const retry = { baseMs: 200, maxMs: 10_000 };

@@ -1,0 +1,163 @@
+import { mkdir, readdir, readFile } from "node:fs/promises";
+import { Pod } from "#api/core/pod.ts";
+import type { PodStatus } from "#api/core/pod-status.ts";
+import { notFound } from "#api/status.ts";
+import { mirrorAnnotation } from "#api/well-known.ts";
+import { type Clock, timestamp } from "#lib/clock.ts";
+import type { Log } from "#lib/log.ts";
+import { watchDirectory } from "#lib/watch-directory.ts";
+import type { Change } from "#runtime/informer.ts";
+import type { PodObjects } from "../pod-objects.ts";
+import { readManifest } from "./manifest.ts";
+
+export interface StaticPodsOptions {
+  /** A file for each pod, as YAML or JSON; names that begin with a dot are not looked at. */
+  readonly dir: string;
+  readonly nodeName: string;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Who runs the pods, and who shows them. */
+export interface StaticPodsUser {
+  changed(change: Change<Pod>): void;
+  /** The status of a pod is another. */
+  statusChanged(): void;
+}
+
+/**
+ * Pods that are declared in files of the node. They run whatever the API says; their status is kept here. A file that
+ * is changed declares another pod, which begins when the one before it has ended.
+ */
+export class StaticPods implements PodObjects {
+  readonly #options: StaticPodsOptions;
+  /** By namespace and name: as the files say, and as they run, with their status. */
+  #wanted: ReadonlyMap<string, Pod> = new Map();
+  readonly #running = new Map<string, Pod>();
+  readonly #leaving = new Set<string>();
+  /** Files that could not be read, and why. */
+  readonly #faults = new Map<string, string>();
+  #user: StaticPodsUser | undefined;
+  #revision = 0;
+
+  constructor(options: StaticPodsOptions) {
+    this.#options = options;
+  }
+
+  /** Everything that should run or does. */
+  get uids(): ReadonlySet<string> {
+    const all = [...this.#wanted.values(), ...this.#running.values()];
+    return new Set(all.map(({ metadata }) => metadata.uid ?? ""));
+  }
+  /** Those that run, with their status. */
+  get pods(): ReadonlyMap<string, Pod> {
+    return this.#running;
+  }
+
+  /** Begins with the pods that were read; `known` says what was known of one's status before this process began. */
+  attach(user: StaticPodsUser, known: (pod: Pod) => PodStatus | undefined): void {
+    this.#user = user;
+    this.#wanted = new Map(
+      Array.from(this.#wanted, ([key, pod]) => [key, { ...pod, status: known(pod) ?? pod.status }]),
+    );
+    this.#settle();
+  }
+
+  /** Follows the files until the signal. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { dir } = this.#options;
+    await mkdir(dir, { recursive: true });
+    const changes = watchDirectory(dir, signal);
+    while (!signal.aborted) {
+      await this.load();
+      this.#settle();
+      await changes.taken();
+    }
+  }
+
+  async load(): Promise<void> {
+    const { dir } = this.#options;
+    await mkdir(dir, { recursive: true });
+    const entries = await readdir(dir, { withFileTypes: true });
+    const files = entries
+      .filter((entry) => !entry.isDirectory() && !entry.name.startsWith("."))
+      .map(({ name }) => name);
+    const read = await Promise.all(files.toSorted().map((name) => this.#read(`${dir}/${name}`)));
+    const wanted = new Map<string, Pod>();
+    for (const pod of read) {
+      if (!pod) continue;
+      const key = podKey(pod);
+      const before = this.#wanted.get(key) ?? pod;
+      if (!wanted.has(key)) wanted.set(key, before.metadata.uid === pod.metadata.uid ? before : pod);
+    }
+    this.#wanted = wanted;
+  }
+
+  /** What cannot be read declares no pod; that is said once. */
+  async #read(file: string): Promise<Pod | undefined> {
+    const { nodeName, clock, log } = this.#options;
+    try {
+      const pod = await readManifest(await readFile(file, "utf8"), { file, nodeName, seen: timestamp(clock.now()) });
+      this.#faults.delete(file);
+      return pod;
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      if (this.#faults.get(file) !== why) log.warn("static pod not read", { file, error });
+      this.#faults.set(file, why);
+      return undefined;
+    }
+  }
+
+  /** Nothing is left of a pod: another of its name may begin. */
+  finished(uid: string): void {
+    if (!this.#leaving.delete(uid)) return;
+    for (const [key, pod] of this.#running) if (pod.metadata.uid === uid) this.#running.delete(key);
+    this.#settle();
+    this.#user?.statusChanged();
+  }
+
+  #settle(): void {
+    const user = this.#user;
+    if (!user) return;
+    for (const [key, pod] of this.#running) {
+      const uid = pod.metadata.uid ?? "";
+      if (this.#wanted.get(key)?.metadata.uid === uid || this.#leaving.has(uid)) continue;
+      this.#leaving.add(uid);
+      user.changed({ type: "delete", object: pod, trace: undefined });
+    }
+    for (const [key, pod] of this.#wanted) {
+      if (this.#running.has(key)) continue;
+      const object = this.#versioned(pod);
+      this.#running.set(key, object);
+      user.changed({ type: "put", object, previous: undefined, trace: undefined });
+    }
+    user.statusChanged();
+  }
+
+  async writeStatus(pod: Pod, status: PodStatus): Promise<Pod> {
+    const now = await this.read(pod);
+    const stored = this.#versioned({ ...now, status });
+    this.#running.set(podKey(pod), stored);
+    this.#user?.statusChanged();
+    return stored;
+  }
+
+  async read(pod: Pod): Promise<Pod> {
+    const now = this.#running.get(podKey(pod));
+    if (now?.metadata.uid !== pod.metadata.uid || !now) throw notFound(Pod, pod.metadata.name ?? "");
+    return now;
+  }
+
+  /** They go with their files. */
+  async remove(): Promise<void> {}
+
+  #versioned(pod: Pod): Pod {
+    this.#revision++;
+    return { ...pod, metadata: { ...pod.metadata, resourceVersion: String(this.#revision) } };
+  }
+}
+
+export const podKey = ({ metadata }: Pod): string => `${metadata.namespace}/${metadata.name}`;
+
+/** Which file's content a pod in the API shows; undefined for all other pods. */
+export const mirrorOf = ({ metadata }: Pod): string | undefined => metadata.annotations?.[mirrorAnnotation];
