@@ -2,6 +2,7 @@ import type { Pod } from "#api/core/pod.ts";
 import type { AnyContainer } from "#api/core/pod-containers.ts";
 import { isExtendedResource } from "#api/core/resource-list.ts";
 import { quantityValue } from "#api/meta/quantity.ts";
+import { messageOf } from "#lib/message-of.ts";
 import type { Rejection } from "./admit.ts";
 import type { DeviceManager, DeviceRequest } from "./resources/devices.ts";
 
@@ -16,8 +17,10 @@ export async function admitDevices(devices: Devices, pod: Pod): Promise<Rejectio
     return undefined;
   } catch (error) {
     await devices.release(pod.metadata.uid ?? "");
-    const why = error instanceof Error ? error.message : String(error);
-    return { reason: "UnexpectedAdmissionError", message: `Allocate failed due to ${why}, which is unexpected` };
+    return {
+      reason: "UnexpectedAdmissionError",
+      message: `Allocate failed due to ${messageOf(error)}, which is unexpected`,
+    };
   }
 }
 

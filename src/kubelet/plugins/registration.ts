@@ -4,6 +4,7 @@ import type { Clock } from "#lib/clock.ts";
 import { GrpcClient, rpc } from "#lib/grpc/client.ts";
 import { field, message, repeated } from "#lib/grpc/message.ts";
 import type { Log } from "#lib/log.ts";
+import { messageOf } from "#lib/message-of.ts";
 import { watchDirectory } from "#lib/watch-directory.ts";
 
 /** A program that offers itself to the node: a driver for volumes or devices. */
@@ -95,7 +96,7 @@ async function takeUp({ handlers, clock, log }: RegistrationOptions, socket: str
     if (!handler) throw new Error(`no handler registered for plugin type: ${plugin.type} at socket ${socket}`);
     await handler.register(plugin);
   } catch (error) {
-    await client.call(notify, { error: error instanceof Error ? error.message : String(error) }, { timeoutMs });
+    await client.call(notify, { error: messageOf(error) }, { timeoutMs });
     throw error;
   }
   await client.call(notify, { pluginRegistered: true }, { timeoutMs });

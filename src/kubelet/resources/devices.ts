@@ -5,6 +5,7 @@ import { GrpcClient } from "#lib/grpc/client.ts";
 import { serveGrpc, serveUnary } from "#lib/grpc/server.ts";
 import { GrpcError, isGrpcError } from "#lib/grpc/status.ts";
 import type { Log } from "#lib/log.ts";
+import { messageOf } from "#lib/message-of.ts";
 import { aborted } from "#lib/tasks.ts";
 import { type ContainerAllocation, deviceCalls, Empty, RegisterRequest, registerPath } from "./device-calls.ts";
 import { DeviceLedger } from "./device-ledger.ts";
@@ -131,8 +132,7 @@ export class DeviceManager {
       const plugin = this.#plugins.get(resource);
       if (!plugin?.needsPreStart) continue;
       await plugin.client.call(deviceCalls.preStart, { ids }, { timeoutMs: 30_000 }).catch((error: unknown) => {
-        const message = error instanceof Error ? error.message : String(error);
-        throw new Error(`device plugin PreStartContainer rpc failed with err: ${message}`, { cause: error });
+        throw new Error(`device plugin PreStartContainer rpc failed with err: ${messageOf(error)}`, { cause: error });
       });
     }
   }

@@ -5,6 +5,7 @@ import { notFound } from "#api/status.ts";
 import { mirrorAnnotation } from "#api/well-known.ts";
 import { type Clock, timestamp } from "#lib/clock.ts";
 import type { Log } from "#lib/log.ts";
+import { messageOf } from "#lib/message-of.ts";
 import { watchDirectory } from "#lib/watch-directory.ts";
 import type { Change } from "#runtime/informer.ts";
 import type { PodObjects } from "../pod-objects.ts";
@@ -101,7 +102,7 @@ export class StaticPods implements PodObjects {
       this.#faults.delete(file);
       return pod;
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       if (this.#faults.get(file) !== why) log.warn("static pod not read", { file, error });
       this.#faults.set(file, why);
       return undefined;
