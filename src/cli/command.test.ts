@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { addressRange, parseFlags, refuseArguments, UserError, wholeNumber } from "./command.ts";
 import { renderHelp } from "./help.ts";
-import { commands, runCommand } from "./main.ts";
+import { commands, explainConnection, runCommand } from "./main.ts";
 import { explainStart } from "./start-faults.ts";
 
 test("parseFlags() says which flag is unknown, without Node's advice", () => {
@@ -81,6 +81,14 @@ do it
   -v, --verbose  say more
 `,
   );
+});
+
+test("a server that is not there is told by its address and by what to do", () => {
+  const refused = Object.assign(new Error("refused"), { code: "ECONNREFUSED", address: "127.0.0.1", port: 6443 });
+  const error = new Error("GET /x got no answer", { cause: new Error("wire", { cause: refused }) });
+
+  assert.match(explainConnection(error) ?? "", /^no server answers at 127\.0\.0\.1:6443: `.*orlop up` starts one/);
+  assert.equal(explainConnection(new Error("a bug")), undefined);
 });
 
 const faults: readonly { fault: object; says: RegExp }[] = [

@@ -2,7 +2,7 @@ import { type Client } from "#client/client.ts";
 import { httpClient } from "#client/http.ts";
 import { inClusterConfig, loadKubeconfig, type ResolvedKubeconfig, resolveContext } from "#client/kubeconfig.ts";
 import { systemClock } from "#lib/clock.ts";
-import { jsonLog } from "#lib/log.ts";
+import { jsonLog, writeStandardError } from "#lib/log.ts";
 
 /** Flags of every command that talks to a cluster. */
 export const connectFlags = {
@@ -25,7 +25,7 @@ export interface Connection extends AsyncDisposable {
 /** The cluster that kubectl would use, as the same user. */
 export async function connect(values: ConnectValues): Promise<Connection> {
   const resolved = await findCluster(values);
-  const log = jsonLog((line) => process.stderr.write(line), "warn");
+  const log = jsonLog(writeStandardError, "warn");
   const client = httpClient(resolved.config, { clock: systemClock, log, env: process.env });
   return { client, namespace: resolved.namespace, [Symbol.asyncDispose]: () => client[Symbol.asyncDispose]() };
 }

@@ -1,5 +1,6 @@
 import { type Command, UserError } from "./command.ts";
 import { asksForHelp, renderHelp, renderUsage } from "./help.ts";
+import { program } from "./program.ts";
 
 /** Every command, by its name. What a command does not need it does not import. */
 export const commands: Readonly<Record<string, Command>> = {
@@ -42,7 +43,7 @@ export async function runCommand(all: Readonly<Record<string, Command>>, args: r
     return await run(rest);
   } catch (error) {
     if (!isForUser(error)) throw error;
-    return write(process.stderr, `orlop: ${error.message}\n`, 1);
+    return write(process.stderr, `orlop: ${explainConnection(error) ?? error.message}\n`, 1);
   }
 }
 
@@ -62,3 +63,13 @@ const forUsers = new Set([
 ]);
 const isForUser = (error: unknown): error is Error =>
   error instanceof UserError || (error instanceof Error && forUsers.has(error.name));
+
+/** Nobody listens where the kubeconfig leads: the server's own words would only say which request it was. */
+export function explainConnection(error: Error): string | undefined {
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    if (!("code" in cause) || cause.code !== "ECONNREFUSED") continue;
+    const where = "address" in cause && "port" in cause ? `${cause.address}:${cause.port}` : "the kubeconfig's address";
+    return `no server answers at ${where}: \`${program} up\` starts one; another is chosen with --context or --kubeconfig`;
+  }
+  return undefined;
+}

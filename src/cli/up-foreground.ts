@@ -1,9 +1,8 @@
 import { Node } from "#api/core/node.ts";
-import { isConditionTrue } from "#api/meta/condition.ts";
 import { type ControlPlane, serviceAddress, startControlPlane, systemUser } from "#cluster/control-plane.ts";
 import { runNode } from "#cluster/node.ts";
 import { systemClock, timestamp } from "#lib/clock.ts";
-import { jsonLog } from "#lib/log.ts";
+import { jsonLog, writeStandardError } from "#lib/log.ts";
 import { messageOf } from "#lib/message-of.ts";
 import { ownPid } from "#lib/processes.ts";
 import { systemRandom } from "#lib/random.ts";
@@ -37,9 +36,10 @@ export async function runInForeground(values: UpValues): Promise<number> {
 
 async function runCluster(values: UpValues, progress: ReturnType<typeof progressWriter>): Promise<number> {
   const { dataDir } = values;
-  const log = jsonLog((line) => process.stderr.write(line), values.verbose ? "debug" : "info");
+  const log = jsonLog(writeStandardError, values.verbose ? "debug" : "info");
   const base = { clock: systemClock, log, random: systemRandom };
   const signal = shutdownSignal();
+  const sinceMs = systemClock.now();
   await using plane = await startControlPlane({
     ...base,
     dataDir,
@@ -56,7 +56,7 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
     await runTogether(signal, [
       (ended) => plane.run(ended),
       (ended) => runNode({ ...base, ...nodeOptions(values, plane), progress }, ended),
-      (ended) => reportReady(plane, nodeName, { progress, signal: ended }),
+      (ended) => reportReady(plane, nodeName, { progress, sinceMs, signal: ended }),
     ]);
   } catch (error) {
     if (!isAbort(error, signal)) throw error;
@@ -85,12 +85,11 @@ function nodeOptions(values: UpValues, plane: ControlPlane) {
 async function reportReady(
   { api }: ControlPlane,
   nodeName: string,
-  { progress, signal }: { progress: ReturnType<typeof progressWriter>; signal: AbortSignal },
+  { progress, sinceMs, signal }: { progress: ReturnType<typeof progressWriter>; sinceMs: number; signal: AbortSignal },
 ): Promise<void> {
   const isReady = Promise.withResolvers<void>();
   const stop = api.informers.of(Node).subscribe(({ type, object }) => {
-    if (type === "put" && object.metadata.name === nodeName && isConditionTrue(object.status?.conditions, "Ready"))
-      isReady.resolve();
+    if (type === "put" && object.metadata.name === nodeName && isReadySince(object, sinceMs)) isReady.resolve();
   });
   signal.addEventListener("abort", () => isReady.resolve(), { once: true });
   await isReady.promise;
@@ -98,4 +97,10 @@ async function reportReady(
   if (!signal.aborted) progress(`node ${nodeName} is Ready`, "ready");
   if (!signal.aborted)
     await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+}
+
+/** What a kubelet before this start wrote about itself says nothing about now. Heartbeats have whole seconds. */
+export function isReadySince({ status }: Node, sinceMs: number): boolean {
+  const ready = status?.conditions?.find(({ type }) => type === "Ready");
+  return ready?.status === "True" && Date.parse(ready.lastHeartbeatTime ?? "") >= sinceMs - (sinceMs % 1000);
 }

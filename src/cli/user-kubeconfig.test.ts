@@ -6,8 +6,11 @@ import { test } from "node:test";
 import { renderKubeconfig } from "#client/render-kubeconfig.ts";
 import { addContext, checkKubeconfig, removeContext, userKubeconfigPath } from "./user-kubeconfig.ts";
 
-const addition = (server: string): string =>
-  renderKubeconfig({ name: "orlop", user: "orlop", server, certificateAuthority: "CA", token: "t" });
+const addition = (url: string, isOtherUp = false) => ({
+  url,
+  kubeconfig: renderKubeconfig({ name: "orlop", user: "orlop", server: url, certificateAuthority: "CA", token: "t" }),
+  answers: () => Promise.resolve(isOtherUp),
+});
 
 /** As kubeadm writes it: the user's name is the one in most administrators' certificates. */
 const existing = `# mine
@@ -40,7 +43,9 @@ test("a context comes and goes, and all else in the file stays", async () => {
   await addContext(file, addition("https://127.0.0.1:1"));
   await addContext(file, addition("https://127.0.0.1:2"));
   const added = await readFile(file, "utf8");
-  await removeContext(file);
+  await removeContext(file, "https://127.0.0.1:1");
+  assert.equal(await readFile(file, "utf8"), added, "another cluster's");
+  await removeContext(file, "https://127.0.0.1:2");
   const removed = await readFile(file, "utf8");
 
   assert.match(added, /current-context: orlop/);
@@ -54,6 +59,29 @@ test("a context comes and goes, and all else in the file stays", async () => {
   assert.equal((await stat(file)).mode & 0o777, 0o640);
 });
 
+test("a cluster that runs keeps its context when another one is started, and is current again when that ends", async () => {
+  await using dir = await mkdtempDisposable(path.join(tmpdir(), "orlop-"));
+  const file = path.join(dir.path, "config");
+  const [first, second] = ["https://127.0.0.1:6443", "https://127.0.0.1:7443"];
+
+  const names = [
+    await addContext(file, addition(first)),
+    await addContext(file, addition(second, true)),
+    await addContext(file, addition(second, true)),
+  ];
+  const both = await readFile(file, "utf8");
+  await removeContext(file, second);
+  const one = await readFile(file, "utf8");
+
+  assert.deepEqual(names, ["orlop", "orlop-7443", "orlop-7443"]);
+  assert.match(both, /current-context: orlop-7443/);
+  assert.match(both, /cluster: orlop-7443\n\s+user: orlop-7443/);
+  assert.equal(both.split("server: ").length - 1, 2);
+  assert.match(one, /current-context: orlop\n/);
+  assert.match(one, /127\.0\.0\.1:6443/);
+  assert.doesNotMatch(one, /7443/);
+});
+
 test("a file that is not there is made for its owner alone, and an empty one is filled", async () => {
   await using dir = await mkdtempDisposable(path.join(tmpdir(), "orlop-"));
   const file = path.join(dir.path, "new", "config");
@@ -61,7 +89,7 @@ test("a file that is not there is made for its owner alone, and an empty one is 
   await writeFile(empty, "\n");
 
   for (const each of [file, empty]) await addContext(each, addition("https://127.0.0.1:1"));
-  await removeContext(path.join(dir.path, "none"));
+  await removeContext(path.join(dir.path, "none"), "https://127.0.0.1:1");
 
   assert.equal((await stat(file)).mode & 0o777, 0o600);
   for (const each of [file, empty]) assert.match(await readFile(each, "utf8"), /server: https:\/\/127/);

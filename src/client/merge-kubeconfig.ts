@@ -3,6 +3,7 @@ import { KubeconfigError } from "./kubeconfig-file.ts";
 /** The parts of a kubeconfig that belong together under one name. */
 interface Named {
   readonly name: string;
+  readonly cluster?: { readonly server?: string } | null;
 }
 interface File {
   apiVersion?: string;
@@ -32,17 +33,31 @@ export async function addToKubeconfig(text: string, addition: string, path: stri
   return document.toString();
 }
 
-/** The same file without what `addToKubeconfig` added under these names. */
+/** The same kubeconfig, with its one cluster, context and user all under this name. */
+export async function renameKubeconfig(text: string, name: string): Promise<string> {
+  const { parse, stringify } = await import("yaml");
+  const file = parse(text) as File;
+  const contexts = file.contexts?.map((entry) => ({ ...entry, name, context: { cluster: name, user: name } }));
+  const [clusters, users] = [file.clusters, file.users].map((list) => list?.map((entry) => ({ ...entry, name })));
+  return stringify({ ...file, clusters, contexts, users, "current-context": name });
+}
+
+/** Which server each cluster of the file has. */
+export async function serversIn(text: string, path: string): Promise<ReadonlyMap<string, string>> {
+  const { clusters } = (await open(text, path)).toJS() as File;
+  if (!Array.isArray(clusters)) return new Map();
+  return new Map(clusters.map(({ name, cluster }) => [name, cluster?.server ?? ""]));
+}
+
+/** The same file without what `addToKubeconfig` added under these names; `next` is current if one of them was. */
 export async function removeFromKubeconfig(
   text: string,
-  names: { context: string; user: string },
+  { names, next }: { readonly names: readonly string[]; readonly next: string },
   path: string,
 ): Promise<string> {
   const document = await open(text, path);
-  removeNamed(document, "clusters", names.context);
-  removeNamed(document, "contexts", names.context);
-  removeNamed(document, "users", names.user);
-  if (document.get("current-context") === names.context) document.set("current-context", "");
+  for (const list of lists) for (const name of names) removeNamed(document, list, name);
+  if (names.includes(String(document.get("current-context")))) document.set("current-context", next);
   return document.toString();
 }
 

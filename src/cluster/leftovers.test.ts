@@ -7,7 +7,7 @@ import { containerdPaths } from "#kubelet/containerd/paths.ts";
 import { runCommand } from "#lib/processes.ts";
 import { canMakeNetworks } from "#testing/test-network.ts";
 import { findLeftovers } from "./leftovers.ts";
-import { nodeNames } from "./node.ts";
+import { nodeNames } from "./node-names.ts";
 
 const skip = (await canMakeNetworks()) ? false : "needs root, ip and nft";
 

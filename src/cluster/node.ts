@@ -6,7 +6,7 @@ import { runDns } from "#dns/dns.ts";
 import { ensureDnsService } from "#dns/dns-service.ts";
 import { hostUpstreams } from "#dns/upstream.ts";
 import { startContainerd } from "#kubelet/containerd/containerd.ts";
-import { containerdPaths, nodeId } from "#kubelet/containerd/paths.ts";
+import { containerdPaths } from "#kubelet/containerd/paths.ts";
 import { buildBusyboxImage } from "#kubelet/images/busybox-image.ts";
 import { defaultImageGcPolicy, ImageGc } from "#kubelet/images/image-gc.ts";
 import { ensurePauseImage, type ImportDeps, importImage, pauseImageName } from "#kubelet/images/import.ts";
@@ -29,6 +29,7 @@ import { runProxy } from "#proxy/proxy.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { issueServingCertificate, type Pki } from "#server/tls.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
+import { nodeNames } from "./node-names.ts";
 
 export interface NodeOptions {
   readonly nodeName: string;
@@ -49,12 +50,6 @@ export interface NodeOptions {
   /** Tells what has been done, for those who wait. */
   progress(step: string): void;
 }
-
-/** Names on the machine that belong to the node of one data directory. */
-export const nodeNames = (dataDir: string): { bridge: string; table: string; network: string } => {
-  const id = nodeId(dataDir);
-  return { bridge: `orlop${id}`, table: `orlop_${id}`, network: `orlop-${id}` };
-};
 
 const clusterDomain = "cluster.local";
 

@@ -3,9 +3,9 @@ import { containerdPaths } from "#kubelet/containerd/paths.ts";
 import { removePodNetwork } from "#kubelet/network/cni.ts";
 import { type Clock } from "#lib/clock.ts";
 import { type Log } from "#lib/log.ts";
-import { unmountUnder } from "#lib/mounts.ts";
+import { mountsUnder, unmountUnder } from "#lib/mounts.ts";
 import { removeProxy } from "#proxy/proxy.ts";
-import { nodeNames } from "./node.ts";
+import { nodeNames } from "./node-names.ts";
 
 /** Takes down all that a node has on the machine: containers, containerd, mounts, bridge, rules, cgroups. */
 export async function removeNode(
@@ -14,7 +14,12 @@ export async function removeNode(
 ): Promise<void> {
   const { bridge, table } = nodeNames(dataDir);
   await stopContainerd({ dataDir, clock, log, removeData });
-  await unmountUnder([dataDir, containerdPaths(dataDir).runDir], "lazy");
+  // The directory itself may be a file system that somebody mounted for it.
+  const mounts = await mountsUnder([dataDir, containerdPaths(dataDir).runDir]);
+  await unmountUnder(
+    mounts.filter((mount) => mount !== dataDir),
+    "lazy",
+  );
   await removeProxy(table);
   await removePodNetwork(bridge);
 }

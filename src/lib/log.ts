@@ -1,3 +1,5 @@
+import { writeSync } from "node:fs";
+
 /** Constant message in lower case, facts in fields. */
 export interface Log {
   debug(message: string, fields?: LogFields): void;
@@ -29,6 +31,15 @@ export function jsonLog(write: (line: string) => void, level: LogLevel = "info",
     error: at("error"),
     with: (fields) => jsonLog(write, level, { ...base, ...fields }),
   };
+}
+
+/** To standard error. A line that cannot be written, as on a full disk, is lost: it must not end what it tells about. */
+export function writeStandardError(line: string): void {
+  try {
+    writeSync(2, line);
+  } catch {
+    return; // There is nowhere left to say it.
+  }
 }
 
 export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {}, with: () => silentLog };

@@ -1,14 +1,10 @@
-import { existsSync } from "node:fs";
-import { rm } from "node:fs/promises";
 import path from "node:path";
 import { findLeftovers } from "#cluster/leftovers.ts";
-import { removeNode } from "#cluster/remove-node.ts";
-import { systemClock } from "#lib/clock.ts";
-import { jsonLog } from "#lib/log.ts";
-import { isRunning, signalProcess } from "#lib/processes.ts";
 import { parseFlags, refuseArguments, UserError } from "../command.ts";
+import { hasClusterData } from "../data-dir.ts";
 import { program } from "../program.ts";
-import { defaultDataDir, runningCluster } from "../running.ts";
+import { defaultDataDir, readRecord, runningCluster } from "../running.ts";
+import { stopProcess, takeDown } from "../stop-cluster.ts";
 import { removeContext, userKubeconfigPath } from "../user-kubeconfig.ts";
 
 export const flags = {
@@ -21,36 +17,27 @@ export const flags = {
 } as const;
 
 const say = (text: string): void => void process.stdout.write(`orlop: ${text}\n`);
-/** How long the process may take to end by itself. */
-const patienceMs = 15_000;
-
 /** Stops the cluster and shows that nothing of it is left on the machine. */
 export async function run(args: readonly string[]): Promise<number> {
   const { values, positionals } = parseFlags(args, flags);
   refuseArguments("down", positionals, "--data-dir DIR");
   if (process.getuid?.() !== 0) throw new UserError(`stopping containers needs root: run \`sudo ${program} down\``);
   const dataDir = path.resolve(values["data-dir"]);
-  if (!existsSync(dataDir)) {
+  if (!(await hasClusterData(dataDir))) {
     say(`no cluster has its data in ${dataDir}: nothing to do`);
     return 0;
   }
+  const record = await readRecord(dataDir);
   const running = await runningCluster(dataDir);
-  if (running) await stopProcess(running.pid);
-  const removeData = !values["keep-data"];
-  const log = jsonLog((line) => process.stderr.write(line), "error");
-  await removeNode({ dataDir, removeData }, { clock: systemClock, log });
-  if (removeData) await rm(dataDir, { recursive: true, force: true });
-  await removeContext(userKubeconfigPath(process.env));
-  return await prove(dataDir, { removeData });
-}
-
-async function stopProcess(pid: number): Promise<void> {
-  signalProcess(pid, "SIGTERM");
-  for (let waitedMs = 0; isRunning(pid); waitedMs += 20) {
-    if (waitedMs >= patienceMs) signalProcess(pid, "SIGKILL");
-    await systemClock.sleep(20);
+  if (running) {
+    await stopProcess(running.pid);
+    say(`the cluster's process ${running.pid} has ended`);
   }
-  say(`the cluster's process ${pid} has ended`);
+  const removeData = !values["keep-data"];
+  const others = await takeDown(dataDir, { removeData });
+  if (record) await removeContext(userKubeconfigPath(process.env), record.url);
+  if (others.length > 0) say(`${dataDir} stays: it has files that are not Orlop's (${others.slice(0, 3).join(", ")})`);
+  return await prove(dataDir, { removeData });
 }
 
 async function prove(dataDir: string, { removeData }: { removeData: boolean }): Promise<number> {

@@ -1,7 +1,7 @@
 import path from "node:path";
 import { startControlPlane } from "#cluster/control-plane.ts";
 import { systemClock } from "#lib/clock.ts";
-import { jsonLog } from "#lib/log.ts";
+import { jsonLog, writeStandardError } from "#lib/log.ts";
 import { systemRandom } from "#lib/random.ts";
 import { isAbort, shutdownSignal } from "#lib/tasks.ts";
 import { parseFlags, refuseArguments, UserError, wholeNumber } from "../command.ts";
@@ -32,7 +32,7 @@ export async function run(args: readonly string[]): Promise<number> {
   if (store !== "sqlite" && store !== "memory")
     throw new UserError(`--store must be sqlite or memory, not ${JSON.stringify(store)}`);
   const port = wholeNumber(values.port, "port", { min: 0, max: 65535 });
-  const log = jsonLog((line) => process.stderr.write(line), values.verbose ? "debug" : "info");
+  const log = jsonLog(writeStandardError, values.verbose ? "debug" : "info");
   const signal = shutdownSignal();
   await using plane = await startControlPlane({
     dataDir: path.resolve(dataDir),

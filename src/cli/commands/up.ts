@@ -2,14 +2,18 @@ import { readFileSync } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
 import { hostname } from "node:os";
 import path from "node:path";
+import { nodeNames } from "#cluster/node-names.ts";
 import { systemClock } from "#lib/clock.ts";
 import { makeDirectory } from "#lib/make-directory.ts";
 import { isRunning, startDaemon } from "#lib/processes.ts";
+import { shutdownSignal } from "#lib/tasks.ts";
+import { checkMachine, isServing, rangeFlags } from "../check-machine.ts";
 import { addressRange, parseFlags, refuseArguments, UserError, wholeNumber } from "../command.ts";
+import { hasClusterData } from "../data-dir.ts";
 import { installPackages } from "../packages.ts";
 import { program } from "../program.ts";
 import { progressFile, readProgress } from "../progress.ts";
-import { defaultDataDir, runningCluster } from "../running.ts";
+import { defaultDataDir, readRecord, runningCluster } from "../running.ts";
 import { explainStart } from "../start-faults.ts";
 import { addContext, checkKubeconfig, userKubeconfigPath } from "../user-kubeconfig.ts";
 
@@ -22,8 +26,7 @@ export const flags = {
   },
   port: { type: "string", value: "N", default: "6443", help: "the API server's port, on all addresses" },
   "node-name": { type: "string", value: "NAME", default: hostname().toLowerCase(), help: "what the node is called" },
-  "cluster-cidr": { type: "string", value: "RANGE", default: "10.244.0.0/16", help: "addresses of pods" },
-  "service-cidr": { type: "string", value: "RANGE", default: "10.96.0.0/16", help: "addresses of services" },
+  ...rangeFlags,
   "kubelet-port": { type: "string", value: "N", default: "10250", help: "the port of the node's own server" },
   foreground: { type: "boolean", default: false, help: "run in this process and log to standard error" },
   verbose: { type: "boolean", short: "v", default: false, help: "log at debug level" },
@@ -45,43 +48,90 @@ export async function run(args: readonly string[]): Promise<number> {
   // The tenth address of the services' range is DNS's; a node's pods take a /24.
   addressRange(values["service-cidr"], "service-cidr", { maxBits: 28 });
   addressRange(values["cluster-cidr"], "cluster-cidr", { maxBits: 24 });
-  await makeDirectory(dataDir, { mode: 0o700 }).catch((error: unknown) => {
-    throw explainStart(error, values);
-  });
   if (values.foreground) {
+    await makeDataDir(dataDir, values);
     const { runInForeground } = await import("../up-foreground.ts");
     return await runInForeground({ ...values, dataDir });
   }
   const running = await runningCluster(dataDir);
+  const file = userKubeconfigPath(process.env);
+  await checkKubeconfig(file);
+  const where = dataDir === defaultDataDir ? "" : ` --data-dir ${values["data-dir"]}`;
   if (running) {
     say(`orlop: already running: ${running.url} (process ${running.pid}, data in ${dataDir})`);
-    say(`orlop: \`${program} status\` shows it, \`${program} down\` stops it`);
+    const context = await useContext(file, { dataDir, url: running.url });
+    say(`orlop: kubectl uses it (context "${context}" in ${file})`);
+    say(`orlop: \`${program} status${where}\` shows it, \`${program} down${where}\` stops it`);
     return 0;
   }
-  await checkKubeconfig(userKubeconfigPath(process.env));
+  await checkMachine(needsOf(values, dataDir));
   await installPackages((text) => say(`orlop: ${text}`));
-  return await startInBackground(args, dataDir);
+  await makeDataDir(dataDir, values);
+  const { url } = await startInBackground(args, dataDir);
+  const context = await useContext(file, { dataDir, url });
+  say("");
+  say(`The cluster is up. kubectl uses it now (context "${context}" in ${file}):`);
+  say("");
+  const example = path.relative("", path.resolve(import.meta.dirname, "../../../examples/web.yaml"));
+  const hints = [
+    ["kubectl get nodes"],
+    [`kubectl apply -f ${example}`],
+    [`${program} trace deploy/web`, "where the time went, hop by hop"],
+    [`${program} why pod/NAME`, "why a pod is stuck"],
+    [`${program} down${where}`, "stop it, and leave nothing behind"],
+  ];
+  const width = Math.max(...hints.map(([command = "", what]) => (what ? command.length : 0)));
+  for (const [command = "", what = ""] of hints) say(`  ${what ? `${command.padEnd(width)}  ${what}` : command}`);
+  return 0;
 }
 
-async function startInBackground(args: readonly string[], dataDir: string): Promise<number> {
+async function makeDataDir(dataDir: string, ports: Parameters<typeof explainStart>[1]): Promise<void> {
+  await makeDirectory(dataDir, { mode: 0o700 }).catch((error: unknown) => {
+    throw explainStart(error, ports);
+  });
+}
+
+function needsOf(
+  values: { readonly [flag in "port" | "kubelet-port" | "cluster-cidr" | "service-cidr"]: string },
+  dataDir: string,
+) {
+  return {
+    ports: (["port", "kubelet-port"] as const).map((flag) => ({ flag, port: Number(values[flag]) })),
+    ranges: (["cluster-cidr", "service-cidr"] as const).map((flag) => ({ flag, cidr: values[flag] })),
+    ownLink: nodeNames(dataDir).bridge,
+  };
+}
+
+async function useContext(file: string, { dataDir, url }: { dataDir: string; url: string }): Promise<string> {
+  const kubeconfig = await readFile(path.join(dataDir, "kubeconfig"), "utf8");
+  return await addContext(file, { kubeconfig, url, answers: isServing });
+}
+
+/** Resolves when the node is ready. A start that fails or is interrupted leaves nothing that was not there before. */
+async function startInBackground(args: readonly string[], dataDir: string): Promise<{ url: string }> {
+  const isFirst = !(await hasClusterData(dataDir));
   await rm(progressFile(dataDir), { force: true });
   const entry = path.resolve(import.meta.dirname, "../../bin/orlop.ts");
   const log = path.join(dataDir, "orlop.log");
+  const interrupted = shutdownSignal();
   const command = [...process.execArgv, entry, "up", "--foreground", ...args];
   const { pid } = await startDaemon(process.execPath, command, log);
-  const kubeconfig = await followProgress(dataDir, { pid, log });
-  const file = userKubeconfigPath(process.env);
-  await addContext(file, kubeconfig);
-  say("");
-  say(`The cluster is up. kubectl uses it now (context "orlop" in ${file}):`);
-  say("");
-  say("  kubectl get nodes");
-  say(`  kubectl apply -f ${path.relative("", path.resolve(import.meta.dirname, "../../../examples/web.yaml"))}`);
-  say(`  ${program} trace deploy/web      where the time went, hop by hop`);
-  say(`  ${program} why pod/NAME          why a pod is stuck`);
-  say(`  ${program} down                  stop it, and leave nothing behind`);
-  return 0;
+  try {
+    await followProgress(dataDir, { pid, log, interrupted });
+  } catch (error) {
+    const { stopProcess, takeDown } = await import("../stop-cluster.ts");
+    await stopProcess(pid);
+    // A log that may be needed stays.
+    if (isFirst) await takeDown(dataDir, { removeData: !(error instanceof StartError) });
+    throw error;
+  }
+  const record = await readRecord(dataDir);
+  if (!record) throw new UserError(`${dataDir} has lost its cluster.json: run \`${program} down\` and start again`);
+  return record;
 }
+
+/** The cluster's process ended without saying why. */
+class StartError extends UserError {}
 
 function lastLines(log: string): string {
   const lines = readFileSync(log, "utf8").trimEnd().split("\n");
@@ -91,21 +141,26 @@ function lastLines(log: string): string {
     .join("\n");
 }
 
-/** Shows every step as it ends; resolves with the kubeconfig when the node is ready. */
-async function followProgress(dataDir: string, { pid, log }: { pid: number; log: string }): Promise<string> {
+interface Following {
+  readonly pid: number;
+  readonly log: string;
+  readonly interrupted: AbortSignal;
+}
+
+/** Shows every step as it ends, until the node is ready. */
+async function followProgress(dataDir: string, { pid, log, interrupted }: Following): Promise<void> {
   let shown = 0;
   for (;;) {
     const progress = readProgress(dataDir);
     for (const { step, ms, state } of progress.slice(shown)) {
       if (state === "failed") throw new UserError(step);
       say(`  ${String((ms / 1000).toFixed(2)).padStart(6)} s  ${step}`);
-      if (state === "ready") {
-        return await readFile(path.join(dataDir, "kubeconfig"), "utf8");
-      }
+      if (state === "ready") return;
     }
     shown = progress.length;
+    if (interrupted.aborted) throw new UserError("interrupted: the start was stopped");
     if (!isRunning(pid) && readProgress(dataDir).length === shown) {
-      throw new UserError(
+      throw new StartError(
         `the cluster ended before it was ready; its log is ${log}, and ends with:\n${lastLines(log)}`,
       );
     }

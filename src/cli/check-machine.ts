@@ -1,0 +1,101 @@
+import { connect, createServer } from "node:net";
+import { networkInterfaces } from "node:os";
+import { parseArgs } from "node:util";
+import { parseCidr } from "#lib/ip.ts";
+import { listProcesses, type RunningProcess } from "#lib/processes.ts";
+import { UserError } from "./command.ts";
+
+/** An address of this machine with its range, such as `10.0.0.5/24`. */
+export interface LocalAddress {
+  readonly link: string;
+  readonly cidr: string;
+}
+
+export interface WantedRange {
+  readonly flag: string;
+  readonly cidr: string;
+}
+
+export interface Wanted {
+  readonly ports: readonly { readonly flag: string; readonly port: number }[];
+  readonly ranges: readonly WantedRange[];
+  /** The bridge that a former start of this cluster left. */
+  readonly ownLink: string;
+}
+
+/** Throws if the machine uses what the cluster needs: before anything has been started, so that nothing is left. */
+export async function checkMachine({ ports, ranges, ownLink }: Wanted): Promise<void> {
+  const addresses = localAddresses().filter(({ link }) => link !== ownLink);
+  const others = (await listProcesses()).flatMap(rangesOfCluster);
+  const fault = findOverlap(ranges, [...addresses, ...others]);
+  if (fault) throw new UserError(fault);
+  for (const { flag, port } of ports) {
+    if (await isFree(port)) continue;
+    throw new UserError(`port ${port} is in use: stop what listens there or choose another with --${flag}`);
+  }
+}
+
+/** What is wrong with the ranges, if they meet each other or one that the machine already uses. */
+export function findOverlap(ranges: readonly WantedRange[], addresses: readonly LocalAddress[]): string | undefined {
+  for (const [index, { flag, cidr }] of ranges.entries()) {
+    const other = ranges.slice(index + 1).find((each) => overlaps(each.cidr, cidr));
+    if (other) return `--${flag} ${cidr} and --${other.flag} ${other.cidr} overlap: choose two that do not`;
+    const taken = addresses.find((each) => overlaps(each.cidr, cidr));
+    if (taken)
+      return `--${flag} ${cidr} is in use on this machine: ${taken.link} has ${taken.cidr}: choose another with --${flag}`;
+  }
+  return undefined;
+}
+
+function overlaps(one: string, other: string): boolean {
+  const [a, b] = [parseCidr(one), parseCidr(other)];
+  return a.base < b.base + b.size && b.base < a.base + a.size;
+}
+
+/** Another cluster's ranges: its bridge has no address before its first pod, and its services never have a link. */
+export function rangesOfCluster({ pid, args }: RunningProcess): LocalAddress[] {
+  const at = args.indexOf("--foreground");
+  if (at < 1 || args[at - 1] !== "up" || !/orlop\.[jt]s$/.test(args[at - 2] ?? "")) return [];
+  const link = `the cluster of process ${pid}`;
+  const { values } = parseArgs({ args: args.slice(at), options: rangeFlags, strict: false });
+  return Object.values(values).flatMap((cidr) => (typeof cidr === "string" ? [{ link, cidr }] : []));
+}
+
+/** As `up` has them. */
+export const rangeFlags = {
+  "cluster-cidr": { type: "string", value: "RANGE", default: "10.244.0.0/16", help: "addresses of pods" },
+  "service-cidr": { type: "string", value: "RANGE", default: "10.96.0.0/16", help: "addresses of services" },
+} as const;
+
+const localAddresses = (): LocalAddress[] =>
+  Object.entries(networkInterfaces()).flatMap(([link, addresses = []]) =>
+    addresses.flatMap(({ family, cidr }) => (family === "IPv4" && cidr ? [{ link, cidr }] : [])),
+  );
+
+/** Any other fault than a port in use is for the one who really listens to tell. */
+function isFree(port: number): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const server = createServer();
+  server.on("error", (error) => resolve(!("code" in error && error.code === "EADDRINUSE")));
+  server.listen({ port, host: "0.0.0.0" }, () => server.close(() => resolve(true)));
+  return promise;
+}
+
+/** Whether something listens where the address leads. */
+export function isServing(url: string): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  if (!URL.canParse(url)) return Promise.resolve(false);
+  const { hostname, port } = new URL(url);
+  const socket = connect({ host: hostname, port: Number(port || 443), timeout: 1000 });
+  for (const [event, answer] of [
+    ["connect", true],
+    ["error", false],
+    ["timeout", false],
+  ] as const) {
+    socket.on(event, () => {
+      socket.destroy();
+      resolve(answer);
+    });
+  }
+  return promise;
+}

@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtempDisposable, readdir, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { test } from "node:test";
+import { hasClusterData, removeClusterData } from "./data-dir.ts";
+import { readRecord, runningCluster, writeRecord } from "./running.ts";
+
+const record = { pid: process.pid, url: "https://127.0.0.1:6443", nodeName: "n", startedAt: "2026-01-01T00:00:00Z" };
+
+test("removeClusterData() takes what is Orlop's and leaves what is not", async () => {
+  await using dir = await mkdtempDisposable(path.join(tmpdir(), "orlop-"));
+  const dataDir = path.join(dir.path, "data");
+  await mkdir(path.join(dataDir, "pods", "x"), { recursive: true });
+  await writeFile(path.join(dataDir, "thesis.txt"), "precious");
+  const before = await hasClusterData(dataDir);
+  await writeRecord(dataDir, record);
+  await writeFile(path.join(dataDir, "state.db"), "");
+
+  const left = await removeClusterData(dataDir);
+
+  assert.equal(before, false, "a directory that is not Orlop's is not taken for one");
+  assert.deepEqual(left, ["thesis.txt"]);
+  assert.deepEqual(await readdir(dataDir), ["thesis.txt"]);
+});
+
+test("removeClusterData() removes a directory that has nothing else", async () => {
+  await using dir = await mkdtempDisposable(path.join(tmpdir(), "orlop-"));
+  const dataDir = path.join(dir.path, "data");
+  await mkdir(dataDir);
+  await writeRecord(dataDir, record);
+
+  assert.deepEqual(await removeClusterData(dataDir), []);
+
+  assert.ok(!existsSync(dataDir));
+});
+
+test("half a cluster.json is made up for by the other files", async () => {
+  await using dir = await mkdtempDisposable(path.join(tmpdir(), "orlop-"));
+  await writeFile(path.join(dir.path, "cluster.json"), '{"pid": 12');
+  const empty = await readRecord(dir.path);
+  await writeFile(path.join(dir.path, "state.pid"), "999999999\n");
+  await writeFile(path.join(dir.path, "kubeconfig"), "clusters:\n- cluster:\n    server: https://127.0.0.1:7443\n");
+
+  const repaired = await readRecord(dir.path);
+
+  assert.equal(empty, undefined);
+  assert.partialDeepStrictEqual(repaired, { pid: 999999999, url: "https://127.0.0.1:7443" });
+  assert.equal(await runningCluster(dir.path), undefined, "that process is gone");
+});

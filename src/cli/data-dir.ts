@@ -1,0 +1,35 @@
+import { readdir, rm, rmdir } from "node:fs/promises";
+import path from "node:path";
+
+/** Everything that Orlop puts into a data directory. What else is there belongs to somebody else. */
+const ours = [
+  "cluster.json",
+  "containerd",
+  "kubeconfig",
+  "logs",
+  "memory",
+  "orlop.log",
+  "pki",
+  "pods",
+  "progress.jsonl",
+  "seccomp",
+  "state.db",
+  "state.db-shm",
+  "state.db-wal",
+  "state.pid",
+];
+
+/** Whether a cluster has, or has had, its data there. */
+export async function hasClusterData(dataDir: string): Promise<boolean> {
+  const names = await readdir(dataDir).catch(() => []);
+  return names.some((name) => name === "state.db" || name === "cluster.json" || name === "orlop.log");
+}
+
+/** Removes Orlop's data, and the directory if nothing else is in it; resolves with what is. */
+export async function removeClusterData(dataDir: string): Promise<string[]> {
+  await Promise.all(ours.map((name) => rm(path.join(dataDir, name), { recursive: true, force: true })));
+  const left = await readdir(dataDir).catch(() => []);
+  // A directory in use, as a mount point is, stays: it is empty.
+  if (left.length === 0) await rmdir(dataDir).catch(() => undefined);
+  return left;
+}
