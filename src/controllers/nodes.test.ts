@@ -127,6 +127,12 @@ const evictions = [
     due: undefined,
   },
   {
+    name: "counts from when it was seen if the taint tells no time, however old the pod is",
+    taints: [taint("maintenance", "NoExecute")],
+    tolerations: [{ key: "node.kubernetes.io/maintenance", operator: "Exists", tolerationSeconds: 60 }],
+    due: nowMs + 50_000,
+  },
+  {
     name: "goes by the first of several",
     taints: [unreachable, { ...taint("not-ready", "NoExecute"), timeAdded: "2026-01-01T08:01:00Z" }],
     tolerations: [
@@ -138,7 +144,7 @@ const evictions = [
 ];
 for (const { name, taints, tolerations = [], due } of evictions) {
   test(`planEviction() ${name}`, () => {
-    assert.equal(planEviction(pod("p", { tolerations }), taints, nowMs), due);
+    assert.equal(planEviction(pod("p", { tolerations }), taints, { nowMs, sinceMs: nowMs - 10_000 }), due);
   });
 }
 

@@ -14,8 +14,8 @@ export function taintEvictionController(deps: ReconcilerDeps): Reconciler<Pod> {
   const pods = informers.of(Pod);
   const nodes = informers.of(Node);
   const events = createEventRecorder(client, { ...deps, component: "taint-eviction-controller" });
-  /** Pods that are to go at some time, to say so if they need not. */
-  const planned = new Set<string>();
+  /** Pods that are to go at some time, and since when: to say so if they need not, and for taints that tell no time. */
+  const planned = new Map<string, number>();
   return {
     name: "taint-eviction",
     reconciles: Pod,
@@ -37,7 +37,8 @@ export function taintEvictionController(deps: ReconcilerDeps): Reconciler<Pod> {
       const { namespace, name } = pod.metadata;
       const key = objectKey(namespace, name);
       const about = referenceTo(Pod, pod);
-      const dueMs = node ? planEviction(pod, noExecute(node), clock.now()) : undefined;
+      const sinceMs = planned.get(key) ?? clock.now();
+      const dueMs = node ? planEviction(pod, noExecute(node), { nowMs: clock.now(), sinceMs }) : undefined;
       if (dueMs === undefined) {
         if (planned.delete(key) && !pod.metadata.deletionTimestamp) {
           events.event(about, "Normal", "TaintManagerEviction", `Cancelling deletion of Pod ${namespace}/${name}`);
@@ -45,7 +46,7 @@ export function taintEvictionController(deps: ReconcilerDeps): Reconciler<Pod> {
         return undefined;
       }
       if (dueMs > clock.now()) {
-        planned.add(key);
+        planned.set(key, sinceMs);
         return { afterMs: dueMs - clock.now() };
       }
       planned.delete(key);
@@ -62,11 +63,17 @@ export function taintEvictionController(deps: ReconcilerDeps): Reconciler<Pod> {
 
 const noExecute = ({ spec }: Node): Taint[] => (spec.taints ?? []).filter(({ effect }) => effect === "NoExecute");
 
+export interface EvictionTimes {
+  readonly nowMs: number;
+  /** When the pod was first seen beside its node's taints: kubectl's tell no time of their own. */
+  readonly sinceMs: number;
+}
+
 /** When the pod must go because of these taints; undefined if it may stay. */
 export function planEviction(
   { metadata, spec, status }: Pod,
   taints: readonly Taint[],
-  nowMs: number,
+  { nowMs, sinceMs }: EvictionTimes,
 ): number | undefined {
   const startMs = Date.parse(status.startTime ?? metadata.creationTimestamp ?? "") || 0;
   let due: number | undefined;
@@ -75,7 +82,7 @@ export function planEviction(
     if (matching.length === 0) return nowMs;
     const limits = matching.flatMap(({ tolerationSeconds }) => tolerationSeconds ?? []);
     if (limits.length === 0) continue;
-    const fromMs = taint.timeAdded ? Math.max(Date.parse(taint.timeAdded), startMs) : startMs;
+    const fromMs = taint.timeAdded ? Math.max(Date.parse(taint.timeAdded), startMs) : sinceMs;
     const at = fromMs + Math.max(0, Math.min(...limits)) * 1000;
     due = Math.min(due ?? at, at);
   }

@@ -1,6 +1,6 @@
 import { isGrpcError } from "#lib/grpc/status.ts";
 import type { FoundPod } from "./pod-records.ts";
-import { recordOf, sandboxRecord } from "./pod-state.ts";
+import { type ContainerRecord, recordOf, sandboxRecord } from "./pod-state.ts";
 import type { Container, ContainerRuntime, PodIdentity, Sandbox } from "./runtime/runtime.ts";
 import { labels } from "./runtime-labels.ts";
 
@@ -40,15 +40,21 @@ export async function adoptPod(runtime: ContainerRuntime, listed: ListedPod): Pr
   const unborn = listed.containers.filter(({ state }) => state === "created");
   await Promise.all(unborn.map(({ id }) => runtime.removeContainer(id)));
   const born = listed.containers.filter(({ state }) => state !== "created");
-  const records = await Promise.all(
+  const found = await Promise.all(
     born.map(async (container) => recordOf(container, await runtime.containerStatus(container.id))),
   );
+  // Nor is one whose start was cut off when the earlier kubelet died: it has not run, so it has not failed.
+  const [cutOff, records] = [found.filter(wasCutOff), found.filter((record) => !wasCutOff(record))];
+  await Promise.all(cutOff.map(({ id }) => runtime.removeContainer(id)));
   return {
     sandbox: newest && sandboxRecord(status ?? newest, status?.ips ?? []),
     oldSandboxes: older.map(({ id }) => id),
     containers: records.toSorted((a, b) => b.restartCount - a.restartCount || b.createdAt - a.createdAt),
   };
 }
+
+const wasCutOff = ({ state, reason, message }: ContainerRecord): boolean =>
+  state === "exited" && reason === "StartError" && /context canceled|error reading from server: EOF/.test(message);
 
 /** Ends what belongs to no pod, as gently as the pod had wanted. */
 export async function endOrphan(runtime: ContainerRuntime, listed: ListedPod): Promise<void> {

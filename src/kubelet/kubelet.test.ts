@@ -161,6 +161,7 @@ test("a readiness probe decides when a pod is ready, and when it is not any more
   exitCode = 0;
   await node.cluster.clock.advance(6000);
   const during = await node.get("web");
+  const hops = node.cluster.api.recorder.byObject({ resource: "pods", namespace: "default", name: "web" });
   exitCode = 1;
   await node.cluster.clock.advance(6000);
   const once = await node.get("web");
@@ -170,6 +171,8 @@ test("a readiness probe decides when a pod is ready, and when it is not any more
   assert.deepEqual([before, during, once, after].map(isReady), [false, true, true, false]);
   assert.equal(statusOf(after)?.restartCount, 0);
   assert((await node.reasons("web")).includes("Unhealthy"));
+  const wait = hops.find(({ facts }) => facts?.step === "probes");
+  assert((wait?.durationMs ?? 0) >= 20_000, "the wait for the probe is a hop of its own");
 });
 
 test("a liveness probe that fails restarts the container", async () => {
@@ -225,6 +228,7 @@ test("an image that cannot be had is tried again, ever more rarely", async () =>
   await node.create("web", web);
   await node.cluster.clock.advance(500);
   const first = statusOf(await node.get("web"))?.state.waiting;
+  const hops = node.cluster.api.recorder.byObject({ resource: "pods", namespace: "default", name: "web" });
   await node.cluster.clock.advance(40_000);
   const second = statusOf(await node.get("web"))?.state.waiting;
 
@@ -232,6 +236,8 @@ test("an image that cannot be had is tried again, ever more rarely", async () =>
   await node.cluster.clock.advance(40_000);
 
   assert.deepEqual(first, { reason: "ErrImagePull", message: "no such image" });
+  const image = hops.find(({ facts }) => facts?.step === "image");
+  assert.equal(image?.facts?.error, "ErrImagePull: no such image");
   assert.equal(second?.reason, "ImagePullBackOff");
   assert.equal(second?.message, 'Back-off pulling image "app:1": ErrImagePull: no such image');
   const pauses = tries.slice(1).map((at, index) => at - (tries[index] ?? 0));

@@ -83,6 +83,8 @@ export class PodWorker {
   #volumes: MountedVolumes | undefined;
   #trace: Trace | undefined;
   #wasReady = false;
+  /** When the last container began to run. */
+  #startedMs: number | undefined;
 
   constructor(deps: PodDeps, { pod, found, admission, finished }: WorkerOptions) {
     this.uid = pod.metadata.uid ?? "";
@@ -341,8 +343,19 @@ export class PodWorker {
 
   #noteReady(): void {
     const ready = this.#pod.status.conditions?.find(({ type }) => type === "Ready")?.status === "True";
-    if (ready && !this.#wasReady) void this.#hop("ready", {}, async () => {});
+    if (ready && !this.#wasReady) this.#recordReady();
     this.#wasReady = ready;
+  }
+
+  /** The first time it begins when the last container ran: what is between is the wait for probes. */
+  #recordReady(): void {
+    const startMs = this.#startedMs;
+    this.#startedMs = undefined;
+    const { containers } = this.#pod.spec;
+    const probed = containers.some(({ readinessProbe, startupProbe }) => readinessProbe || startupProbe);
+    const wait = probed && startMs !== undefined ? { startMs } : {};
+    const facts = { step: probed ? "probes" : "ready" };
+    void recordHop(this.#deps, { pod: this.#pod, parent: this.#trace, facts, ...wait }, async () => {});
   }
 
   async #mountVolumes(): Promise<void> {
@@ -483,7 +496,10 @@ export class PodWorker {
       volumes: () => this.#volumes,
       target: (container, id) => this.#target(container, id),
       hop: (step, facts, work) => this.#hop(step, facts, work),
-      started: (record) => this.#probe(record, "started"),
+      started: (record) => {
+        this.#startedMs = this.#deps.recorder.now();
+        this.#probe(record, "started");
+      },
       wake: () => this.wake(),
     });
   }

@@ -69,6 +69,7 @@ const runSteps: Readonly<Record<string, string>> = {
   create: "create container",
   start: "start container",
   ready: "pod is ready",
+  probes: "wait for probes, pod is ready",
   readiness: "pod is ready",
 };
 
@@ -79,4 +80,4 @@ export const clientName = (userAgent: string): string => userAgent.split(/[/ ]/)
 
 /** The pod has reported that it is ready. */
 export const isReadyHop = ({ hop, facts }: Hop): boolean =>
-  hop === "run" && (facts?.step === "ready" || facts?.step === "readiness");
+  hop === "run" && (facts?.step === "ready" || facts?.step === "readiness" || facts?.step === "probes");

@@ -20,9 +20,13 @@ export interface RowOptions {
 
 /** The lines that tell the story of a trace: indented by cause, in the order of time, what is alike told once. */
 export function planRows(roots: readonly HopNode[], options: RowOptions): Row[] {
-  const story = options.all ? roots : roots.map(simplify);
+  const story = options.all ? roots : roots.filter((root) => !isLateWrite(root.hop)).map(simplify);
   return story.flatMap((root) => [...rowsOf(root, { ...options, depth: 0 })]);
 }
+
+/** A write that came too late, and was made anew: who wanted it has not recorded that run. */
+const isLateWrite = ({ hop, parentId, facts }: Hop): boolean =>
+  hop === "client" && parentId !== "" && facts?.status === 409;
 
 interface Place extends RowOptions {
   readonly depth: number;
@@ -111,7 +115,7 @@ function once(nodes: readonly StoryNode[]): StoryNode[] {
     .toSorted((a, b) => a.hop.startMs - b.hop.startMs)
     .filter(({ hop: { hop, object, facts } }) => {
       if (hop !== "run") return true;
-      const key = `${object?.name} ${String(facts?.step)} ${String(facts?.container ?? "")}`;
+      const key = `${object?.name} ${String(facts?.step)} ${String(facts?.container ?? "")} ${Boolean(facts?.error)}`;
       if (seen.has(key)) return false;
       seen.add(key);
       return true;

@@ -11,6 +11,8 @@ export interface SpanStart {
   readonly object?: HopObject | undefined;
   /** The cause; default: the trace that the running task belongs to. Without either, a new trace begins. */
   readonly parent?: Trace | undefined;
+  /** When it began, if that is over already. */
+  readonly startMs?: number | undefined;
 }
 
 export interface SpanEnd {
@@ -59,9 +61,8 @@ export class TraceRecorder {
     return this.#clock.fine?.() ?? this.#clock.now();
   }
 
-  startSpan({ hop, component, object, parent = currentTrace.getStore() }: SpanStart): Span {
+  startSpan({ hop, component, object, parent = currentTrace.getStore(), startMs = this.now() }: SpanStart): Span {
     const trace = this.ids.next(parent);
-    const startMs = this.now();
     return {
       trace,
       end: (end = {}) =>

@@ -143,7 +143,7 @@ test("renderWaterfall() tells the story once, with pods that are alike as one", 
     text,
     `\
 deployments.apps/web in default: all 2 pods are ready after 85.0 ms
-create deployments.apps/web by ann with kubectl at 1970-01-01 00:00:00.000, 29 hops, trace ${"t".repeat(32)}
+create deployments.apps/web by ann with kubectl at 1970-01-01 00:00:00.000 UTC, 29 hops, trace ${"t".repeat(32)}
 
 hop    start     took                    who         what
   1      0.0     10.0  ██··············  apiserver   create deployments.apps web
@@ -180,6 +180,39 @@ test("renderWaterfall() shows every hop if asked, and for a pod only its own way
   assert.match(one, /pods\/a in default: its pod is ready after 84.0 ms/);
   assert.match(one, /reconcile web/);
   assert.doesNotMatch(one, /create pods b/);
+});
+
+test("renderWaterfall() says what went wrong, and leaves out a write that came too late", () => {
+  const run = { hop: "run", who: "kubelet n1", object: podNamed("a") } as const;
+  const late = { ...request("update"), status: 409, refusedAt: "persist" };
+  const hops = [
+    ...answer.hops,
+    hopOf({
+      id: "f",
+      from: "a6",
+      ...run,
+      at: 23,
+      took: 5,
+      facts: { step: "image", container: "c", error: "no such host" },
+    }),
+    hopOf({ id: "e", from: "a6", ...run, at: 30, took: 5, facts: { step: "image", container: "c" } }),
+    hopOf({ id: "9", from: "forgotten", hop: "client", who: "apiserver", at: 40, took: 1, facts: late }),
+  ];
+
+  const text = renderWaterfall({ ...answer, hops }, { width: 200, all: false });
+
+  assert.match(text, /image for c: no such host\n.*image for c\n/);
+  assert.doesNotMatch(text, /409/);
+  assert.match(renderWaterfall({ ...answer, hops }, { width: 200, all: true }), /409/);
+});
+
+test("renderWaterfall() says so when only reports of status are kept", () => {
+  const traces = answer.traces.map((trace) => ({ ...trace, subresource: "status" }));
+
+  const text = renderWaterfall({ ...answer, traces }, { width: 200, all: false });
+
+  assert.match(text, /No request for it is kept/);
+  assert.doesNotMatch(renderWaterfall(answer, { width: 200, all: false }), /No request/);
 });
 
 test("renderBar() keeps within its width", () => {

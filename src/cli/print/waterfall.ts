@@ -19,6 +19,7 @@ export function renderWaterfall(answer: TraceAnswer, options: WaterfallOptions):
   return [
     headline(answer, milestones),
     origin(answer, roots),
+    ...onlyReports(answer),
     "",
     ...renderRows(rows, milestones.startMs, options.width),
     "",
@@ -53,11 +54,20 @@ const ms = (value: number): string => `${value.toFixed(1)} ms`;
 /** The request with which it all began. */
 function origin({ traceId, hops }: TraceAnswer, [root]: readonly HopNode[]): string {
   const { facts = {}, object, startMs = 0 } = root?.hop ?? {};
-  const at = new Date(startMs).toISOString().replace("T", " ").replace("Z", "");
   const what = facts.verb ? `${facts.verb} ${object?.resource}/${object?.name} by ${facts.user} ` : "";
   const tool = facts.client ? `with ${clientName(String(facts.client))} ` : "";
-  return `${what}${tool}at ${at}, ${hops.length} hops, trace ${traceId}`;
+  return `${what}${tool}at ${when(startMs)}, ${hops.length} hops, trace ${traceId}`;
 }
+
+/** After a restart the apply itself is forgotten. */
+const onlyReports = ({ traces }: TraceAnswer): string[] =>
+  traces.length > 0 && traces.every(({ subresource }) => subresource === "status")
+    ? [
+        "No request for it is kept: hops are kept in memory, the newest ones, since the server started. This is the last report of its status.",
+      ]
+    : [];
+
+const when = (atMs: number): string => new Date(atMs).toISOString().replace("T", " ").replace("Z", " UTC");
 
 const numberWidth = 9;
 const gap = 2;
@@ -93,8 +103,9 @@ function footer({ traces, traceId }: TraceAnswer, { all }: WaterfallOptions): st
   const lines: string[] = [];
   if (!all) lines.push("left out: reports of status, gates of inner requests (--all shows everything)");
   const older = traces.filter((trace) => trace.traceId !== traceId && trace.isRoot && trace.subresource !== "status");
-  for (const { traceId: id, verb, user, startMs } of older.slice(0, 3)) {
-    lines.push(`also kept: ${verb} by ${user} at ${new Date(startMs).toISOString()} (--trace ${id})`);
+  for (const { traceId: id, verb, subresource, user, startMs } of older.slice(0, 3)) {
+    const what = subresource ? `${verb} ${subresource}` : verb;
+    lines.push(`also kept: ${what} by ${user} at ${when(startMs)} (--trace ${id})`);
   }
   return lines;
 }

@@ -26,6 +26,7 @@ export interface Ending {
   readonly afterMs: number;
   readonly exitCode: number;
   readonly reason?: string;
+  readonly message?: string;
 }
 /** Where a test or a scenario has its say. A hook that throws makes the call fail with that error. */
 export interface SimulationHooks {
@@ -251,13 +252,13 @@ export class SimulatedRuntime implements ContainerRuntime {
   }
 
   /** Makes a running container end now, as if its program had. */
-  exit(id: string, { exitCode, reason }: Omit<Ending, "afterMs">): void {
+  exit(id: string, { exitCode, reason, message = "" }: Omit<Ending, "afterMs">): void {
     const container = this.#containers.get(id);
     if (container?.status.state !== "running") return;
     container.cancelEnding();
     const why = reason ?? (exitCode === 0 ? "Completed" : "Error");
     const finishedAt = this.#clock.now();
-    container.status = { ...container.status, state: "exited", exitCode, reason: why, finishedAt };
+    container.status = { ...container.status, state: "exited", exitCode, reason: why, message, finishedAt };
     this.#tell({ type: "exited", containerId: id });
   }
 
