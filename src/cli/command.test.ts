@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { addressRange, parseFlags, refuseArguments, UserError, wholeNumber } from "./command.ts";
 import { renderHelp } from "./help.ts";
 import { commands, explainConnection, runCommand } from "./main.ts";
@@ -114,4 +117,16 @@ test("explainStart() leaves alone what it does not know", () => {
   const error = new Error("a bug");
 
   assert.equal(explainStart(error, { port: 1 }), error);
+});
+
+test("a reader who leaves early, as head does, ends nothing", async () => {
+  const entry = fileURLToPath(import.meta.resolve("../bin/orlop.ts"));
+  const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", entry, "help"]);
+  const said: Buffer[] = [];
+  child.stderr.on("data", (chunk: Buffer) => said.push(chunk));
+
+  child.stdout.destroy();
+  const [code] = await once(child, "close");
+
+  assert.deepEqual([code, Buffer.concat(said).toString()], [0, ""]);
 });

@@ -65,6 +65,8 @@ class NodeLifecycle {
   readonly #limits: EvictionLimits;
   /** The transition of a node to not ready for which its pods were marked. */
   readonly #marked = new Map<string, string>();
+  /** Nodes that were ready when they were last looked at. */
+  readonly #wasReady = new Set<string>();
   readonly #known = new Set<string>();
   #allDown = false;
 
@@ -93,6 +95,7 @@ class NodeLifecycle {
   }
 
   forget(name: string): void {
+    this.#wasReady.delete(name);
     this.heartbeats.forget(name);
     this.#marked.delete(name);
     this.#known.delete(name);
@@ -162,12 +165,15 @@ class NodeLifecycle {
     const ready = findCondition(node.status.conditions, "Ready");
     if (!ready || ready.status === "True") {
       this.#marked.delete(name);
+      if (ready) this.#wasReady.add(name);
       return;
     }
     const since = ready.lastTransitionTime ?? "";
     if (this.#marked.get(name) === since) return;
     const about = { apiVersion: "v1", kind: "Node", name, uid: node.metadata.uid ?? "" };
-    this.#deps.events.event(about, "Normal", "NodeNotReady", `Node ${name} status is now: NodeNotReady`);
+    // One that is new has not ceased to be ready.
+    if (this.#wasReady.delete(name))
+      this.#deps.events.event(about, "Normal", "NodeNotReady", `Node ${name} status is now: NodeNotReady`);
     await Promise.all(
       this.#pods
         .by("node", name)

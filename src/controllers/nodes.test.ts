@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Lease } from "#api/coordination/lease.ts";
+import { Event } from "#api/core/event.ts";
 import { Node, type Taint } from "#api/core/node.ts";
 import { Pod } from "#api/core/pod.ts";
 import { findCondition } from "#api/meta/condition.ts";
@@ -253,6 +254,22 @@ test("a node that speaks again loses its taints", async () => {
 
   const { spec } = await cluster.client.get(Node, { name: "a" });
   assert.equal(spec.taints, undefined);
+});
+
+test("a node is told of when it ceases to be ready, and not because it is new", async () => {
+  await using cluster = await startTwoNodes();
+  const notReady = { conditions: [{ type: "Ready", status: "False", lastTransitionTime: "2026-01-01T08:00:00Z" }] };
+  await cluster.client.create(Node, { metadata: { name: "new" }, status: notReady });
+  const current = await cluster.client.get(Node, { name: "b" });
+  await cluster.client.updateStatus(Node, { ...current, status: { ...current.status, ...notReady } });
+  await cluster.clock.advance(10_000);
+
+  const events = await cluster.list(Event);
+
+  const told = events
+    .filter(({ reason }) => reason === "NodeNotReady")
+    .map(({ involvedObject }) => involvedObject.name);
+  assert.deepEqual(told, ["b"]);
 });
 
 test("pods of a node that is gone go after a while", async () => {

@@ -245,6 +245,19 @@ test("an image that cannot be had is tried again, ever more rarely", async () =>
   assert(isReady(await node.get("web")));
 });
 
+test("a pull secret that does not exist is told of, and the pull is tried without it", async () => {
+  await using node = await startSimulatedNode();
+
+  await node.create("web", { ...web, imagePullSecrets: [{ name: "login" }] });
+  await node.cluster.settle();
+
+  assert(isReady(await node.get("web")));
+  const told = (await node.cluster.list(Event, "default")).find(
+    ({ reason }) => reason === "FailedToRetrieveImagePullSecret",
+  );
+  assert.match(told?.message ?? "", /^Unable to retrieve some image pull secrets \(login\);/);
+});
+
 test("a container whose config map is missing starts as soon as it is there", async () => {
   await using node = await startSimulatedNode();
   const env = [{ name: "A", valueFrom: { configMapKeyRef: { name: "settings", key: "a" } } }];

@@ -93,10 +93,15 @@ export async function obtainImage(
   return outcome;
 }
 
-async function pullSecrets({ objects }: PodDeps, { metadata, spec }: Pod): Promise<Secret[]> {
-  const names = (spec.imagePullSecrets ?? []).flatMap(({ name }) => (name ? [name] : []));
-  const { namespace = "", uid = "" } = metadata;
-  const found = await Promise.all(names.map((name) => objects.secret(namespace, name, uid)));
+async function pullSecrets(deps: PodDeps, pod: Pod): Promise<Secret[]> {
+  const names = (pod.spec.imagePullSecrets ?? []).flatMap(({ name }) => (name ? [name] : []));
+  const { namespace = "", uid = "" } = pod.metadata;
+  const found = await Promise.all(names.map((name) => deps.objects.secret(namespace, name, uid)));
+  const missing = names.filter((_, at) => found[at] === undefined);
+  if (missing.length > 0) {
+    const message = `Unable to retrieve some image pull secrets (${missing.join(", ")}); attempting to pull the image may not succeed.`;
+    podEvent(deps, pod, "Warning", "FailedToRetrieveImagePullSecret", message);
+  }
   return found.filter((secret) => secret !== undefined);
 }
 

@@ -4,16 +4,25 @@ import { type AbsentFacts } from "./facts.ts";
 import { ago } from "./times.ts";
 
 /** There is no such object: perhaps it was never let in. */
-export function explainAbsent({ resource, namespace, name, refusal, nowMs }: AbsentFacts): Explanation {
+export function explainAbsent({ resource, namespace, name, refusal, removal, nowMs }: AbsentFacts): Explanation {
   const title = `${resource.kind} ${name}`;
   const place = resource.scope === "Namespaced" ? ` in namespace ${namespace}` : "";
+  if (removal && removal.atMs > (refusal?.atMs ?? 0)) {
+    return {
+      hop: undefined,
+      state: "NotFound",
+      headline: `There is no ${title}${place} any more: ${removal.user} deleted it ${ago(removal.atMs, nowMs)}.`,
+      evidence: [],
+      advice: [],
+    };
+  }
   if (!refusal) {
     return {
       hop: undefined,
       state: "NotFound",
       headline: `There is no ${title}${place}, and nobody has tried to make it lately.`,
       evidence: [],
-      advice: ["Check the name and the namespace: `-n NAMESPACE`."],
+      advice: [place ? "Check the name and the namespace: `-n NAMESPACE`." : "Check the name."],
     };
   }
   return {

@@ -1,7 +1,18 @@
+import { isReady } from "#api/core/pod-state.ts";
 import { type ContainerStateTerminated } from "#api/core/pod-status.ts";
 import { type Explanation } from "./explanation.ts";
 import { type PodFacts } from "./facts.ts";
-import { isAbout, lastEvent, type PodPart, partName, partsOf, podName, tellEvent, waitingOf } from "./pod-parts.ts";
+import {
+  hasRestarted,
+  isAbout,
+  lastEvent,
+  type PodPart,
+  partName,
+  partsOf,
+  podName,
+  tellEvent,
+  waitingOf,
+} from "./pod-parts.ts";
 import { ago, ahead, msOf, parseDelay } from "./times.ts";
 
 /** A container that keeps ending: hop 11. */
@@ -16,7 +27,7 @@ export function explainCrashes(facts: PodFacts): Explanation | undefined {
     state: waitingOf(part).reason || "Error",
     headline: `Pod ${podName(facts.pod)} keeps failing because ${partName(part)} ${why}.`,
     evidence: [
-      `ended ${ago(msOf(ended.finishedAt), facts.nowMs)} with exit code ${ended.exitCode}${ended.reason ? ` (${ended.reason})` : ""}${tellLife(ended)}, restarted ${restarts} times so far`,
+      `${tellEnd(facts, ended)}, restarted ${restarts} times so far`,
       ...(ended.message ? [`it left: ${ended.message.trim()}`] : []),
       ...more,
       ...lastLines(facts, part),
@@ -25,6 +36,25 @@ export function explainCrashes(facts: PodFacts): Explanation | undefined {
     advice,
   };
 }
+
+/** Ready at this moment, after it has ended not long ago. */
+export function explainRestarts(facts: PodFacts): Explanation | undefined {
+  const part = partsOf(facts.pod).find((each) => hasRestarted(each, facts.nowMs));
+  const ended = part?.status?.lastState.terminated;
+  if (!part || !ended || !isReady(facts.pod)) return undefined;
+  const { why, advice, more } = judge(facts, part, ended);
+  const times = part.status?.restartCount === 1 ? "once" : `${part.status?.restartCount} times`;
+  return {
+    hop: "run",
+    state: "Ready",
+    headline: `Pod ${podName(facts.pod)} is ready now, but ${partName(part)} was restarted ${times}: it ${why}.`,
+    evidence: [tellEnd(facts, ended), ...more, ...lastLines(facts, part)],
+    advice,
+  };
+}
+
+const tellEnd = ({ nowMs }: PodFacts, ended: ContainerStateTerminated): string =>
+  `ended ${ago(msOf(ended.finishedAt), nowMs)} with exit code ${ended.exitCode}${ended.reason ? ` (${ended.reason})` : ""}${tellLife(ended)}`;
 
 function isCrashing(part: PodPart): boolean {
   const { state, lastState, restartCount } = part.status ?? {};

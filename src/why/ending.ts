@@ -4,7 +4,7 @@ import { humanDuration } from "#api/meta/age.ts";
 import { type ApiObject } from "#api/resource.ts";
 import { counted, type Explanation, listed } from "./explanation.ts";
 import { type ObjectFacts, type PodFacts } from "./facts.ts";
-import { lastEvent, podName, tellEvent } from "./pod-parts.ts";
+import { lastEvent, partsOf, podName, tellEvent } from "./pod-parts.ts";
 import { ago, lasting, msOf } from "./times.ts";
 
 /** A pod that is being deleted and is still there. */
@@ -32,12 +32,23 @@ export function explainEndingPod(facts: PodFacts): Explanation | undefined {
   }
   if (nowMs < goneByMs) {
     const hook = lastEvent(facts, ["FailedPreStopHook"]);
+    const hooks = partsOf(pod).flatMap(({ container, status }) =>
+      container.lifecycle?.preStop && status?.state.running ? [container.name] : [],
+    );
     return {
       hop: undefined,
       state,
       headline: `Pod ${podName(pod)} is ending: its containers have ${humanDuration(goneByMs - nowMs)} left before they are killed.`,
-      evidence: [asked, ...(hook ? [tellEvent(hook, nowMs)] : [])],
-      advice: ["A program that ends on SIGTERM is gone at once; one that ignores it takes the whole grace period."],
+      evidence: [
+        asked,
+        ...hooks.map((name) => `container ${name} has a preStop hook, which runs before SIGTERM is sent`),
+        ...(hook ? [tellEvent(hook, nowMs)] : []),
+      ],
+      advice: [
+        hooks.length > 0
+          ? "The grace period begins with the preStop hook: make the hook shorter if it takes too long."
+          : "A program that ends on SIGTERM is gone at once; one that ignores it takes the whole grace period.",
+      ],
     };
   }
   return {
@@ -77,7 +88,7 @@ export function explainEndingObject({ object, resource, nowMs }: ObjectFacts): E
   const title = `${resource.kind} ${name}`;
   if (resource.kind === "Namespace") {
     const remaining = remainingIn(object as Namespace);
-    if (remaining.length > 0) return heldNamespace(title, asked, remaining);
+    if (remaining.length > 0) return heldNamespace(name, asked, remaining);
   }
   if (finalizers.length > 0) return heldBy(title, object, asked);
   return {
@@ -92,10 +103,23 @@ export function explainEndingObject({ object, resource, nowMs }: ObjectFacts): E
 const remainingIn = ({ status }: Namespace): string[] =>
   (status?.conditions ?? []).flatMap(({ status: value, message }) => (value === "True" && message ? [message] : []));
 
-const heldNamespace = (title: string, asked: string, remaining: readonly string[]): Explanation => ({
-  hop: undefined,
-  state: "Terminating",
-  headline: `${title} cannot go because something in it is left: ${remaining[0]}`,
-  evidence: [asked, ...remaining],
-  advice: ["Find what is left and ask why about it: an object with a finalizer keeps its namespace."],
-});
+/** `configmaps. has 2 resource instances` and `example.com/hold in 2 resource instances`, as the conditions have it. */
+function heldNamespace(name: string, asked: string, remaining: readonly string[]): Explanation {
+  const text = remaining.join("\n");
+  const kinds = [...text.matchAll(/([\w.-]+?)\.? has (\d+) resource instances/g)];
+  const holders = [...text.matchAll(/(\S+) in \d+ resource instances/g)].map(([, finalizer = ""]) => finalizer);
+  const left = listed(kinds.map(([, kind, count]) => `${count} of ${kind}`));
+  const held = holders.length > 0 ? `, held by the finalizer ${listed(holders)}` : "";
+  const [, kind = ""] = kinds[0] ?? [];
+  return {
+    hop: undefined,
+    state: "Terminating",
+    headline: `Namespace ${name} cannot go because something in it is left: ${left ? `${left}${held}.` : remaining[0]}`,
+    evidence: [asked, ...remaining],
+    advice: kind
+      ? [
+          `See them with \`kubectl get ${kind} -n ${name}\`, and ask \`orlop why ${kind}/NAME -n ${name}\` what holds one.`,
+        ]
+      : ["Find what is left and ask why about it: an object with a finalizer keeps its namespace."],
+  };
+}

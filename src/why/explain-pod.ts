@@ -1,5 +1,5 @@
 import { isReady } from "#api/core/pod-state.ts";
-import { explainCrashes } from "./crashes.ts";
+import { explainCrashes, explainRestarts } from "./crashes.ts";
 import { explainEndingPod } from "./ending.ts";
 import { counted, type Explain, type Explanation, firstOf } from "./explanation.ts";
 import { type PodFacts } from "./facts.ts";
@@ -24,6 +24,7 @@ const families: readonly Explain<PodFacts>[] = [
   explainCreating,
   explainNotReady,
   unserved,
+  explainRestarts,
 ];
 
 export const explainPod = (facts: PodFacts): Explanation => firstOf(families, facts) ?? fine(facts);

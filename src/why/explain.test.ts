@@ -589,6 +589,7 @@ const cases: readonly Case[] = [
         hop: "schema",
         message: "spec.replicas: Invalid value",
       },
+      removal: undefined,
     },
     hop: "schema",
     says: /There is no Deployment bad in namespace default because the API server refused it: spec.replicas/,

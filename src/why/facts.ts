@@ -52,6 +52,8 @@ export interface NodeRoom {
   readonly node: Node;
   /** Allocatable less what pods there ask for. */
   readonly free: Readonly<Record<string, string>>;
+  /** Which pod has which port of the host: `8080/TCP`. */
+  readonly hostPorts: ReadonlyMap<string, string>;
 }
 
 export interface ServiceFacts {
@@ -98,6 +100,8 @@ export interface AbsentFacts {
   readonly name: string;
   /** The last time somebody tried to write it and was refused. */
   readonly refusal: Refusal | undefined;
+  /** Who deleted it last, if that is known. */
+  readonly removal: { readonly atMs: number; readonly user: string } | undefined;
 }
 export interface Refusal {
   readonly atMs: number;

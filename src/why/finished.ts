@@ -32,7 +32,9 @@ export function explainFinished(facts: PodFacts): Explanation | undefined {
     evidence: [
       ...endings(facts),
       ...(lines.length > 0 ? ["its last lines:", ...lines.map((line) => `  ${line}`)] : []),
-      `restartPolicy: ${pod.spec.restartPolicy}`,
+      reason === "DeadlineExceeded"
+        ? `spec.activeDeadlineSeconds: ${pod.spec.activeDeadlineSeconds}`
+        : `restartPolicy: ${pod.spec.restartPolicy}`,
     ],
     advice: ["A failed pod is not started again: its owner makes a new one, or you do."],
   };

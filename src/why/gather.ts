@@ -16,6 +16,7 @@ import { type Client } from "#client/client.ts";
 import { type TraceAnswer, type VerdictsAnswer } from "#trace/answers.ts";
 import { type HopName, hopNames } from "#trace/hop.ts";
 import {
+  type AbsentFacts,
   type Facts,
   type PodFacts,
   type Refusal,
@@ -23,7 +24,7 @@ import {
   type ServiceFacts,
   type WorkloadFacts,
 } from "./facts.ts";
-import { partsOf } from "./pod-parts.ts";
+import { hasRestarted, partsOf } from "./pod-parts.ts";
 import { missingReferences } from "./references.ts";
 import { roomsOf } from "./rooms.ts";
 import { msOf } from "./times.ts";
@@ -40,7 +41,7 @@ export async function gather(client: Client, subject: Subject, nowMs: number): P
   const gatherer = new Gatherer(client, nowMs);
   const ref = resource.scope === "Namespaced" ? { namespace, name } : { name };
   const object = await orAbsent(client.get(resource, ref));
-  if (!object) return { about: "absent", nowMs, ...subject, refusal: await gatherer.refusalOf(subject) };
+  if (!object) return { about: "absent", nowMs, ...subject, ...(await gatherer.historyOf(subject)) };
   if (object.metadata.deletionTimestamp && resource.kind !== "Pod") return { about: "object", nowMs, resource, object };
   switch (`${resource.group}/${resource.kind}`) {
     case "/Pod":
@@ -74,7 +75,7 @@ class Gatherer {
   async pod(pod: Pod): Promise<PodFacts> {
     const { nodeName } = pod.spec;
     const { namespace = "" } = pod.metadata;
-    const isOpen = !isReady(pod);
+    const isOpen = !isReady(pod) || partsOf(pod).some((part) => hasRestarted(part, this.#nowMs));
     const [events, node, heartbeatMs, rooms, attempts, missing, logs, services] = await Promise.all([
       this.#events(pod),
       nodeName ? orAbsent(this.#client.get(Node, { name: nodeName })) : undefined,
@@ -83,7 +84,7 @@ class Gatherer {
       nodeName ? [] : this.#attempts(pod),
       isOpen && nodeName ? missingReferences(this.#client, pod) : [],
       isOpen ? this.#logs(pod) : new Map<string, readonly string[]>(),
-      isOpen ? [] : this.#servicesOf(pod, namespace),
+      isReady(pod) ? this.#servicesOf(pod, namespace) : [],
     ]);
     return { nowMs: this.#nowMs, pod, events, node, heartbeatMs, rooms, attempts, missing, logs, services };
   }
@@ -130,11 +131,18 @@ class Gatherer {
     return { heartbeatMs, events: items.map(seen).sort(byTime) };
   }
 
-  /** The last time that somebody wanted to write it and was not let. */
-  async refusalOf({ resource, namespace, name }: Subject): Promise<Refusal | undefined> {
+  /** What the traces tell of something that is not there. */
+  async historyOf({ resource, namespace, name }: Subject): Promise<Pick<AbsentFacts, "refusal" | "removal">> {
     const place = resource.scope === "Namespaced" ? namespace : "-";
     const path = [groupResource(resource, resource.plural), place, name].map(encodeURIComponent).join("/");
     const answer = await this.#own<TraceAnswer>(`/orlop/trace/${path}`);
+    const deleted = answer?.traces.find(({ status, verb }) => status < 400 && verb === "delete");
+    const removal = deleted && { atMs: deleted.startMs, user: deleted.user };
+    return { refusal: await this.#refusal(path, answer), removal };
+  }
+
+  /** The last time that somebody wanted to write it and was not let. */
+  async #refusal(path: string, answer: TraceAnswer | undefined): Promise<Refusal | undefined> {
     const last = answer?.traces.find(({ status, verb }) => status >= 400 && verb !== "delete");
     if (!answer || !last) return undefined;
     const detail =

@@ -28,6 +28,7 @@ export function explainImages(facts: PodFacts): Explanation | undefined {
     evidence: [
       `image: ${image}, pull policy ${part.container.imagePullPolicy ?? "IfNotPresent"}`,
       ...(message && !failed ? [message] : []),
+      ...missingSecrets(facts).map((name) => `imagePullSecrets: there is no secret ${name} in the pod's namespace`),
       ...(failed ? [tellEvent(failed, facts.nowMs)] : []),
       ...nextTry(facts, reason, failed),
     ],
@@ -77,10 +78,13 @@ function judge({ reason, detail, image, facts }: Case): { why: string; advice: s
   }
   if (unauthorised.test(detail)) {
     const secrets = (facts.pod.spec.imagePullSecrets ?? []).map(({ name }) => name);
+    const missing = missingSecrets(facts);
     const known =
-      secrets.length > 0
-        ? `The login in ${secrets.join(", ")} is wrong or may not read it`
-        : "The pod has no imagePullSecrets";
+      missing.length > 0
+        ? `The pod names the secret ${missing.join(", ")}, which does not exist`
+        : secrets.length > 0
+          ? `The login in ${secrets.join(", ")} is wrong or may not read it`
+          : "The pod has no imagePullSecrets";
     return {
       why: `the registry ${registryOf(image)} does not let the node have ${image}`,
       advice: [
@@ -96,6 +100,11 @@ function judge({ reason, detail, image, facts }: Case): { why: string; advice: s
     };
   }
   return { why: `the image ${image} could not be pulled`, advice: ["See the registry's answer above."] };
+}
+
+function missingSecrets(facts: PodFacts): string[] {
+  const event = lastEvent(facts, ["FailedToRetrieveImagePullSecret"]);
+  return /\(([^)]+)\)/.exec(event?.message ?? "")?.[1]?.split(", ") ?? [];
 }
 
 const unreachable =

@@ -23,7 +23,7 @@ function probeFailing(facts: PodFacts, part: PodPart, kind: "startup" | "readine
   const sinceMs = msOf(part.status?.state.running?.startedAt);
   const is = probe
     ? event
-      ? `its ${kind} probe fails: ${answer.split("\n")[0]}`
+      ? `its ${kind} probe fails${answer ? `: ${answer.split("\n")[0]}` : " and says nothing"}`
       : `its ${kind} probe has not passed yet`
     : "it has only just started";
   return {

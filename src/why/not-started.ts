@@ -97,20 +97,25 @@ function sandboxFailing(facts: PodFacts): Explanation | undefined {
   if (!event || !isStill(facts, event, ["Pulling", "Pulled", "Created"])) return undefined;
   const isFull = /no (more )?(IP )?addresses|range set|no IP addresses available/i.test(event.message);
   const isNetwork = isFull || /cni|network|plugin/i.test(event.message);
-  const why = isFull
-    ? "the node has no address left for it"
-    : isNetwork
-      ? "its network could not be set up"
-      : "its sandbox could not be made";
+  const runtimeClass = /RuntimeClass "([^"]+)"/.exec(event.message)?.[1];
+  const why = runtimeClass
+    ? `its RuntimeClass ${runtimeClass} is not known`
+    : isFull
+      ? "the node has no address left for it"
+      : isNetwork
+        ? "its network could not be set up"
+        : "its sandbox could not be made";
   return {
     hop: "run",
     state: "ContainerCreating",
     headline: `Pod ${podName(facts.pod)} does not start because ${why} on ${facts.pod.spec.nodeName}.`,
     evidence: [tellEvent(event, facts.nowMs)],
     advice: [
-      isFull
-        ? "Delete pods on the node, or give it a larger range of addresses."
-        : "Check the network plugins and their configuration on the node; it is tried again by itself.",
+      runtimeClass
+        ? `Take spec.runtimeClassName ${runtimeClass} out of the pod, or name one that the node has.`
+        : isFull
+          ? "Delete pods on the node, or give it a larger range of addresses."
+          : "Check the network plugins and their configuration on the node; it is tried again by itself.",
     ],
   };
 }

@@ -2,7 +2,7 @@ import { type Container } from "#api/core/container.ts";
 import { type Pod } from "#api/core/pod.ts";
 import { type ContainerStatus } from "#api/core/pod-status.ts";
 import { type PodFacts, type SeenEvent } from "./facts.ts";
-import { ago } from "./times.ts";
+import { ago, msOf } from "./times.ts";
 
 export const podName = ({ metadata }: Pod): string => metadata.name ?? "";
 
@@ -56,4 +56,11 @@ export const isAbout =
 export function tellEvent({ reason, message, count, lastMs }: SeenEvent, nowMs: number): string {
   const times = count > 1 ? `, ${count} times` : "";
   return `event ${reason} ${ago(lastMs, nowMs)}${times}: ${message}`;
+}
+
+/** A restart is news for as long as the kubelet remembers it by longer pauses. */
+const newsMs = 10 * 60_000;
+export function hasRestarted({ status }: PodPart, nowMs: number): boolean {
+  const endedMs = msOf(status?.lastState.terminated?.finishedAt);
+  return Boolean(status?.restartCount) && endedMs !== undefined && nowMs - endedMs < newsMs;
 }

@@ -1,9 +1,10 @@
 import { type Node, type Taint } from "#api/core/node.ts";
 import { podRequests } from "#api/core/pod-resources.ts";
 import { tolerates } from "#api/core/tolerations.ts";
-import { compareQuantities } from "#api/meta/quantity.ts";
+import { compareQuantities, quantityValue } from "#api/meta/quantity.ts";
 import { type NodeRejection } from "#trace/answers.ts";
 import { type NodeRoom, type PodFacts } from "./facts.ts";
+import { wantedHostPorts } from "./rooms.ts";
 
 /** Why a node was refused, in a person's words; the same words for the same cause. */
 export interface Cause {
@@ -51,7 +52,7 @@ export function shortOf(facts: PodFacts, rejections: readonly NodeRejection[]): 
   const frees = facts.rooms.map(({ node, free }) => ({ name: node.metadata.name ?? "", free: free[lack] ?? "0" }));
   const [best] = frees.toSorted((a, b) => compareQuantities(b.free, a.free));
   if (!asked || !best) return undefined;
-  return `the pod asks for ${asked} ${lack}, and the most that is free is ${best.free} on ${best.name}`;
+  return `the pod asks for ${asked} ${lack}, and the most that is free is ${readable(best.free, lack)} on ${best.name}`;
 }
 
 const roomOf = ({ rooms }: PodFacts, name: string) => rooms.find(({ node }) => node.metadata.name === name);
@@ -70,14 +71,30 @@ export function tellRejection(facts: PodFacts, { node: name, plugin, reasons }: 
   const labels = reasons.some((reason) => reason.includes("affinity/selector"))
     ? [missingLabels(facts, room.node)]
     : [];
+  const ports =
+    plugin === "NodePorts"
+      ? wantedHostPorts(facts.pod).flatMap((port) => {
+          const holder = room.hostPorts.get(port);
+          return holder ? [`${port} belongs to pod ${holder}`] : [];
+        })
+      : [];
   const taints = plugin === "TaintToleration" ? untolerated(facts, room.node).map(tellTaint) : [];
-  const more = [...details, ...labels, ...taints, ...also].filter(Boolean).join("; ");
+  const more = [...details, ...labels, ...ports, ...taints, ...also].filter(Boolean).join("; ");
   return `${name}: ${reasons.join(", ")}${more ? ` (${more})` : ""}`;
 }
 
 function tellLack({ pod }: PodFacts, { node, free }: NodeRoom, resource: string): string {
   const asked = resource === "pods" ? "1" : (podRequests(pod.spec)[resource] ?? "0");
-  return `asks ${asked}, free ${free[resource] ?? "0"} of ${node.status.allocatable?.[resource] ?? "0"} ${resource}`;
+  const has = (amount = "0"): string => readable(amount, resource);
+  return `asks ${asked}, free ${has(free[resource])} of ${has(node.status.allocatable?.[resource])} ${resource}`;
+}
+
+/** Bytes in the largest unit that they fill: nobody reads 24524356Ki. */
+function readable(amount: string, resource: string): string {
+  const isBytes = resource === "memory" || resource === "ephemeral-storage" || resource.startsWith("hugepages-");
+  const bytes = isBytes ? quantityValue(amount) : 0;
+  if (bytes >= 2 ** 30) return `${Math.floor((bytes / 2 ** 30) * 10) / 10}Gi`;
+  return bytes >= 2 ** 20 ? `${Math.floor(bytes / 2 ** 20)}Mi` : amount;
 }
 
 const shortages = ({ pod }: PodFacts, { free }: NodeRoom): string[] =>
@@ -88,9 +105,19 @@ const shortages = ({ pod }: PodFacts, { free }: NodeRoom): string[] =>
 function missingLabels({ pod }: PodFacts, { metadata }: Node): string {
   const wanted = Object.entries(pod.spec.nodeSelector ?? {});
   const lacking = wanted.filter(([key, value]) => metadata.labels?.[key] !== value);
-  return lacking
-    .map(([key, value]) => `wants label ${key}=${value}, has ${metadata.labels?.[key] ?? "none"}`)
-    .join(", ");
+  const labels = lacking.map(([key, value]) => `wants label ${key}=${value}, has ${metadata.labels?.[key] ?? "none"}`);
+  return [...labels, ...wantedTerms(pod)].join(", ");
+}
+
+/** `wants zone In a, b`. */
+function wantedTerms({ spec }: PodFacts["pod"]): string[] {
+  const required = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
+  const terms = (required?.nodeSelectorTerms ?? []).map(({ matchExpressions = [], matchFields = [] }) =>
+    [...matchExpressions, ...matchFields]
+      .map(({ key, operator, values = [] }) => `${key} ${operator} ${values.join(", ")}`.trimEnd())
+      .join(" and "),
+  );
+  return terms.length > 0 ? [`wants ${terms.join(" or ")}`] : [];
 }
 
 /** What would make this node take the pod. */
@@ -132,7 +159,7 @@ function roomAdvice({ pod, rooms }: PodFacts, resource: string): string {
     .toSorted(compareQuantities)
     .at(-1);
   if (largest !== undefined && compareQuantities(asked, largest) > 0) {
-    return `No node is large enough even when empty (the largest has ${largest} ${resource}): lower the request of ${asked}, or add a larger node.`;
+    return `No node is large enough even when empty (the largest has ${readable(largest, resource)} ${resource}): lower the request of ${asked}, or add a larger node.`;
   }
   return `Ask for less than ${asked} ${resource}, delete or scale down other pods, or add a node.`;
 }

@@ -1,3 +1,4 @@
+import { hostPorts } from "#api/core/host-ports.ts";
 import { Node } from "#api/core/node.ts";
 import { Pod } from "#api/core/pod.ts";
 import { podRequests } from "#api/core/pod-resources.ts";
@@ -26,12 +27,24 @@ export function planRooms(nodes: readonly Node[], pods: readonly Pod[]): NodeRoo
     }
     used.set(spec.nodeName, sums);
   }
+  const ports = Map.groupBy(pods, ({ spec }) => spec.nodeName ?? "");
   return nodes.map((node) => {
     const taken = used.get(node.metadata.name ?? "") ?? {};
     const offered = Object.entries(node.status.allocatable ?? {});
     return {
       node,
+      hostPorts: hostPortsOf(ports.get(node.metadata.name ?? "") ?? []),
       free: Object.fromEntries(offered.map(([name, amount]) => [name, subtractQuantities(amount, taken[name] ?? "0")])),
     };
   });
 }
+
+const hostPortsOf = (pods: readonly Pod[]): ReadonlyMap<string, string> =>
+  new Map(pods.flatMap((pod) => wantedHostPorts(pod).map((port) => [port, pod.metadata.name ?? ""] as const)));
+
+/** `8080/TCP`. */
+export const wantedHostPorts = (pod: Pod): string[] =>
+  hostPorts(pod).map((text) => {
+    const [protocol, , port] = text.split(" ");
+    return `${port}/${protocol}`;
+  });

@@ -19,5 +19,5 @@ export async function run(args: readonly string[]): Promise<number> {
   const { client, namespace } = connection;
   const explanation = explain(await gather(client, { resource, namespace, name }, systemClock.now()));
   process.stdout.write(values.json ? `${JSON.stringify(explanation, undefined, 2)}\n` : renderExplanation(explanation));
-  return 0;
+  return explanation.state === "NotFound" ? 1 : 0;
 }

@@ -1,0 +1,229 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Namespace } from "#api/core/namespace.ts";
+import { Node } from "#api/core/node.ts";
+import { Pod } from "#api/core/pod.ts";
+import { type InputOf, type Resource } from "#api/resource.ts";
+import { timestamp } from "#lib/clock.ts";
+import { build } from "#testing/build.ts";
+import { explain } from "./explain.ts";
+import { type Facts, type PodFacts, type SeenEvent } from "./facts.ts";
+import { planRooms } from "./rooms.ts";
+
+const nowMs = Date.parse("2026-01-01T00:10:00Z");
+const ago = (seconds: number): string => timestamp(nowMs - seconds * 1000);
+
+const node = build(Node, {
+  metadata: { name: "n1" },
+  status: {
+    allocatable: { cpu: "4", memory: "24581700Ki", pods: "10" },
+    conditions: [{ type: "Ready", status: "True", lastTransitionTime: ago(500) }],
+  },
+});
+const podOf = (spec: InputOf<Pod["spec"]>, status: InputOf<Pod["status"]>, metadata: object = {}): Pod =>
+  build(Pod, {
+    metadata: { namespace: "default", name: "web", creationTimestamp: ago(60), ...metadata },
+    spec: { containers: [{ name: "c", image: "registry.test/web:1" }], ...spec },
+    status,
+  });
+const event = (reason: string, message: string): SeenEvent => ({
+  type: "Warning",
+  reason,
+  message,
+  count: 1,
+  lastMs: nowMs - 5000,
+  fieldPath: "",
+});
+const of = (pod: Pod, parts: Partial<PodFacts> = {}): Facts => ({
+  about: "pod",
+  nowMs,
+  pod,
+  node: pod.spec.nodeName ? node : undefined,
+  heartbeatMs: nowMs - 3000,
+  events: [],
+  rooms: [],
+  attempts: [],
+  missing: [],
+  logs: new Map(),
+  services: [],
+  ...parts,
+});
+const refused = (plugin: string, reason: string, rooms: PodFacts["rooms"]): Partial<PodFacts> => ({
+  attempts: [
+    {
+      atMs: nowMs,
+      attempt: 1,
+      node: "",
+      evaluated: 1,
+      message: "",
+      rejections: [{ node: "n1", plugin, reasons: [reason] }],
+    },
+  ],
+  rooms,
+});
+const status = (state: object, more: object = {}): InputOf<Pod["status"]> => ({
+  phase: "Running",
+  startTime: ago(50),
+  containerStatuses: [{ name: "c", image: "", imageID: "", ready: false, restartCount: 0, state, ...more }],
+});
+const running = { running: { startedAt: ago(4) } };
+const term = { matchExpressions: [{ key: "zone", operator: "In", values: ["a", "b"] }] };
+const affinity = { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term] } } };
+const port = (name: string, spec: object = {}): Pod =>
+  podOf(
+    { containers: [{ name: "c", image: "i", ports: [{ containerPort: 80, hostPort: 8080 }] }], ...spec },
+    {},
+    { name },
+  );
+const absent = {
+  about: "absent",
+  nowMs,
+  namespace: "default",
+  name: "x",
+  refusal: undefined,
+  removal: undefined,
+} as const;
+const ended = build(Namespace, {
+  metadata: { name: "old", deletionTimestamp: ago(9) },
+  status: {
+    conditions: [
+      {
+        type: "NamespaceContentRemaining",
+        status: "True",
+        message: "Some resources are remaining: configmaps. has 2 resource instances",
+      },
+      {
+        type: "NamespaceFinalizersRemaining",
+        status: "True",
+        message: "Some content in the namespace has finalizers remaining: a/b in 2 resource instances",
+      },
+    ],
+  },
+});
+
+const cases: readonly { name: string; facts: Facts; says: RegExp; evidence?: RegExp; advice?: RegExp }[] = [
+  {
+    name: "memory in units that people read",
+    facts: of(
+      podOf({ containers: [{ name: "c", image: "i", resources: { requests: { memory: "900Gi" } } }] }, {}),
+      refused("NodeResourcesFit", "Insufficient memory", planRooms([node], [])),
+    ),
+    says: /the most that is free is 23\.4Gi on n1/,
+    evidence: /free 23\.4Gi of 23\.4Gi memory/,
+    advice: /the largest has 23\.4Gi memory/,
+  },
+  {
+    name: "whose the host port is",
+    facts: of(
+      port("web"),
+      refused("NodePorts", "no free ports", planRooms([node], [port("first", { nodeName: "n1" })])),
+    ),
+    says: /host port in use/,
+    evidence: /8080\/TCP belongs to pod first/,
+  },
+  {
+    name: "what the affinity wants",
+    facts: of(
+      podOf({ affinity }, {}),
+      refused("NodeAffinity", "didn't match Pod's node affinity/selector", planRooms([node], [])),
+    ),
+    says: /node selector or affinity/,
+    evidence: /wants zone In a, b/,
+  },
+  {
+    name: "a pull secret that does not exist",
+    facts: of(podOf({ nodeName: "n1" }, status({ waiting: { reason: "ErrImagePull", message: "401 unauthorized" } })), {
+      events: [
+        event("FailedToRetrieveImagePullSecret", "Unable to retrieve some image pull secrets (login); attempting"),
+      ],
+    }),
+    says: /does not let the node have/,
+    evidence: /there is no secret login/,
+    advice: /names the secret login, which does not exist/,
+  },
+  {
+    name: "a probe that fails without a word",
+    facts: of(
+      podOf(
+        { nodeName: "n1", containers: [{ name: "c", image: "i", startupProbe: { exec: { command: ["false"] } } }] },
+        status(running),
+      ),
+      { events: [event("Unhealthy", "Startup probe failed: ")] },
+    ),
+    says: /its startup probe fails and says nothing\.$/,
+  },
+  {
+    name: "a container that is up between two failures",
+    facts: of(
+      podOf(
+        { nodeName: "n1" },
+        {
+          ...status(running, {
+            restartCount: 3,
+            lastState: { terminated: { exitCode: 7, startedAt: ago(9), finishedAt: ago(5) } },
+          }),
+          conditions: [{ type: "Ready", status: "True" }],
+        },
+      ),
+      { logs: new Map([["c", ["out of ideas"]]]) },
+    ),
+    says: /is ready now, but container c was restarted 3 times: it exits with 7\.$/,
+    evidence: /ended 5s ago with exit code 7.*\n.*last lines:\n.*out of ideas/,
+  },
+  {
+    name: "a runtime class that no node has",
+    facts: of(podOf({ nodeName: "n1" }, status({ waiting: { reason: "ContainerCreating" } })), {
+      events: [event("FailedCreatePodSandBox", 'Failed: RuntimeClass "kata" is not known to this node')],
+    }),
+    says: /its RuntimeClass kata is not known/,
+    advice: /spec\.runtimeClassName kata/,
+  },
+  {
+    name: "a deadline",
+    facts: of(podOf({ nodeName: "n1", activeDeadlineSeconds: 2 }, { phase: "Failed", reason: "DeadlineExceeded" })),
+    says: /ran longer than activeDeadlineSeconds/,
+    evidence: /spec\.activeDeadlineSeconds: 2/,
+  },
+  {
+    name: "a preStop hook that takes its time",
+    facts: of(
+      podOf(
+        {
+          nodeName: "n1",
+          containers: [{ name: "c", image: "i", lifecycle: { preStop: { exec: { command: ["sleep", "9"] } } } }],
+        },
+        status(running),
+        { deletionTimestamp: timestamp(nowMs + 20_000), deletionGracePeriodSeconds: 30 },
+      ),
+    ),
+    says: /is ending/,
+    evidence: /container c has a preStop hook/,
+    advice: /make the hook shorter/,
+  },
+  {
+    name: "what keeps a namespace",
+    facts: { about: "object", nowMs, resource: Namespace as Resource, object: ended },
+    says: /something in it is left: 2 of configmaps, held by the finalizer a\/b\.$/,
+    advice: /kubectl get configmaps -n old.*orlop why configmaps\/NAME -n old/,
+  },
+  {
+    name: "who deleted it",
+    facts: { ...absent, resource: Pod as Resource, removal: { atMs: nowMs - 3000, user: "ann" } },
+    says: /There is no Pod x in namespace default any more: ann deleted it 3s ago\.$/,
+  },
+  {
+    name: "a name that is wrong",
+    facts: { ...absent, resource: Node as Resource },
+    says: /no Node x, and/,
+    advice: /^Check the name\.$/,
+  },
+];
+for (const { name, facts, says, evidence, advice } of cases) {
+  test(`explain() tells ${name}`, () => {
+    const explanation = explain(facts);
+
+    assert.match(explanation.headline, says);
+    if (evidence) assert.match(explanation.evidence.join("\n"), evidence);
+    if (advice) assert.match(explanation.advice.join("\n"), advice);
+  });
+}
