@@ -97,7 +97,8 @@ function absentStatus(input: StatusInput, container: AnyContainer, old: Containe
     lastState: old?.lastState ?? {},
     ...withMounts(container),
   };
-  if (input.hasEnded && input.pod.metadata.deletionTimestamp) return { ...base, state: { terminated: lost } };
+  const isOver = input.pod.metadata.deletionTimestamp || (input.verdict && !hasInit);
+  if (input.hasEnded && isOver) return { ...base, state: { terminated: lost } };
   if (!old?.state.running || old.lastState.terminated) return base;
   const message = "The container could not be located when the pod was deleted.  The container used to be Running";
   const terminated = { reason: "ContainerStatusUnknown", message, exitCode: 137 };

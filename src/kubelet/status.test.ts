@@ -290,6 +290,15 @@ test("podStatus() ends a container that never was, if its pod is deleted", () =>
   assert.equal(status.containerStatuses?.[0]?.state.terminated?.exitCode, 137);
 });
 
+test("podStatus() ends a container that a deadline overtook before it began", () => {
+  const verdict = { reason: "DeadlineExceeded", message: "too long" };
+
+  const { containerStatuses, phase } = statusOf(web, { hasEnded: true, verdict });
+
+  assert.equal(phase, "Failed");
+  assert.equal(containerStatuses?.[0]?.state.terminated?.reason, "ContainerStatusUnknown");
+});
+
 test("podStatus() leaves readiness to the probes", () => {
   const probes = { isStarted: (id: string) => id === "b-0", isReady: () => true };
   const two = {
