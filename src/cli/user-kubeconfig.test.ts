@@ -91,6 +91,9 @@ test("a file that is not there is made for its owner alone, and an empty one is 
   for (const each of [file, empty]) await addContext(each, addition("https://127.0.0.1:1"));
   await removeContext(path.join(dir.path, "none"), "https://127.0.0.1:1");
 
+  await removeContext(file, "https://127.0.0.1:1");
+  await addContext(file, addition("https://127.0.0.1:1"));
+  assert.doesNotMatch(await readFile(file, "utf8"), /\[|\{/, "as people write it, also when it was empty");
   assert.equal((await stat(file)).mode & 0o777, 0o600);
   for (const each of [file, empty]) assert.match(await readFile(each, "utf8"), /server: https:\/\/127/);
 });

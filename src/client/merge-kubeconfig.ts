@@ -24,6 +24,9 @@ export async function addToKubeconfig(text: string, addition: string, path: stri
     for (const entry of added[list] ?? []) {
       removeNamed(document, list, entry.name);
       if (!isList(document, list)) document.set(list, document.createNode([]));
+      const entries = document.get(list);
+      // An empty list is written in one line, and what is added to it would be too.
+      if (typeof entries === "object" && entries !== null && "flow" in entries) entries.flow = false;
       document.addIn([list], document.createNode(entry));
     }
   }

@@ -1,6 +1,6 @@
 import { isReady } from "#api/core/pod-state.ts";
 import { type ContainerStateTerminated } from "#api/core/pod-status.ts";
-import { type Explanation } from "./explanation.ts";
+import { counted, type Explanation } from "./explanation.ts";
 import { type PodFacts } from "./facts.ts";
 import {
   hasRestarted,
@@ -27,7 +27,7 @@ export function explainCrashes(facts: PodFacts): Explanation | undefined {
     state: waitingOf(part).reason || "Error",
     headline: `Pod ${podName(facts.pod)} keeps failing because ${partName(part)} ${why}.`,
     evidence: [
-      `${tellEnd(facts, ended)}, restarted ${restarts} times so far`,
+      `${tellEnd(facts, ended)}, restarted ${counted(restarts, "time")} so far`,
       ...(ended.message ? [`it left: ${ended.message.trim()}`] : []),
       ...more,
       ...lastLines(facts, part),
