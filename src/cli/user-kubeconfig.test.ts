@@ -93,7 +93,7 @@ test("a file that is not there is made for its owner alone, and an empty one is 
 
   await removeContext(file, "https://127.0.0.1:1");
   await addContext(file, addition("https://127.0.0.1:1"));
-  assert.doesNotMatch(await readFile(file, "utf8"), /\[|\{/, "as people write it, also when it was empty");
+  assert.doesNotMatch(await readFile(file, "utf8"), /[[{"]/, "as people write it, also when it was empty");
   assert.equal((await stat(file)).mode & 0o777, 0o600);
   for (const each of [file, empty]) assert.match(await readFile(each, "utf8"), /server: https:\/\/127/);
 });

@@ -32,7 +32,8 @@ export async function addToKubeconfig(text: string, addition: string, path: stri
   }
   document.set("apiVersion", "v1");
   document.set("kind", "Config");
-  document.set("current-context", added["current-context"]);
+  // Anew: a value that is only changed keeps the quotes of the one before.
+  document.set("current-context", document.createNode(added["current-context"]));
   return document.toString();
 }
 
