@@ -70,6 +70,25 @@ test("the node registers itself and stays alive by its lease", async () => {
   assert.notEqual(lease?.spec.renewTime, later?.spec.renewTime);
 });
 
+test("a runtime that hangs makes the node not ready, until it answers again", async () => {
+  await using node = await startSimulatedNode();
+  const ready = async () => {
+    const { status } = await node.cluster.client.get(Node, { name: "node-1" });
+    const { status: value, message } = status.conditions?.find(({ type }) => type === "Ready") ?? {};
+    return `${value} ${message}`;
+  };
+  const { conditions } = node.runtime;
+
+  Object.assign(node.runtime, { conditions: () => new Promise(() => {}) });
+  await node.cluster.clock.advance(60_000);
+  const during = await ready();
+  Object.assign(node.runtime, { conditions });
+  await node.cluster.clock.advance(40_000);
+
+  assert.equal(during, "False container runtime is down");
+  assert.equal(await ready(), "True kubelet is posting ready status");
+});
+
 test("a pod that is deleted ends, and nothing is left of it", async () => {
   await using node = await startSimulatedNode();
   await node.create("web", web);

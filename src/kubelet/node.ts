@@ -7,7 +7,7 @@ import type { Clock } from "#lib/clock.ts";
 import { withDeadline } from "#lib/deadline.ts";
 import { equal } from "#lib/equal.ts";
 import type { Log } from "#lib/log.ts";
-import { isAbort } from "#lib/tasks.ts";
+import { isAbort, orAborted } from "#lib/tasks.ts";
 import { insist } from "./insist.ts";
 import type { Machine } from "./machine.ts";
 import { conditionEvents, extendedOf, type NodePressure, type NodeStatusInput, nodeStatus } from "./node-status.ts";
@@ -70,14 +70,8 @@ export async function runNode(deps: NodeDeps, signal: AbortSignal): Promise<void
 
 async function observe(deps: NodeDeps, previous: Partial<NodeStatus>, signal: AbortSignal): Promise<NodeStatus> {
   const [runtimeConditions, images] = await Promise.all([
-    deps.runtime.conditions(signal).catch((error: unknown) => {
-      if (isAbort(error, signal)) throw error;
-      return [];
-    }),
-    deps.runtime.listImages(signal).catch((error: unknown) => {
-      if (isAbort(error, signal)) throw error;
-      return [];
-    }),
+    answerOf(deps, signal, (limit) => deps.runtime.conditions(limit)),
+    answerOf(deps, signal, (limit) => deps.runtime.listImages(limit)),
   ]);
   const { machine, kubeletPort, clock } = deps;
   return nodeStatus({
@@ -92,6 +86,31 @@ async function observe(deps: NodeDeps, previous: Partial<NodeStatus>, signal: Ab
     previous,
     now: clock.now(),
   });
+}
+
+/** How long the runtime may be silent before it counts as down: upstream's patience. */
+const runtimePatienceMs = 30_000;
+
+/** What the runtime says; nothing if it fails, or hangs. */
+async function answerOf<T>(
+  { clock }: NodeDeps,
+  signal: AbortSignal,
+  ask: (signal: AbortSignal) => Promise<readonly T[]>,
+): Promise<readonly T[]> {
+  const over = new AbortController();
+  const limit = AbortSignal.any([signal, over.signal]);
+  clock.sleep(runtimePatienceMs, limit).then(
+    () => over.abort(new Error("the runtime does not answer")),
+    () => undefined,
+  );
+  try {
+    return await orAborted(ask(limit), limit);
+  } catch (error) {
+    if (isAbort(error, signal)) throw error;
+    return [];
+  } finally {
+    over.abort();
+  }
 }
 
 /** Creates the Node, or takes over the one that is there: it may have been ours before a restart. */
