@@ -50,6 +50,8 @@ export interface Context {
 /** A hop ends: the time since the last mark was its. */
 export interface RequestSteps {
   mark(hop: HopName): void;
+  /** The object that the body names: a new one's name is not in the path, nor in every refusal. */
+  about?(name: string): void;
 }
 
 export type Next = (context: Context) => Answer | Promise<Answer>;

@@ -25,6 +25,7 @@ export class RequestTimes implements RequestSteps, WriteSteps, Steps {
   readonly startMs: number;
   readonly hops: HopName[] = [];
   readonly endsMs: number[] = [];
+  name = "";
   /** What the write became; 0 if nothing. */
   revision = 0;
   readonly #recorder: TraceRecorder;
@@ -45,6 +46,9 @@ export class RequestTimes implements RequestSteps, WriteSteps, Steps {
     }
     this.hops.push(hop);
     this.endsMs.push(this.#recorder.now());
+  }
+  about(name: string): void {
+    this.name = name;
   }
   committed(revision: number): void {
     if (this.revision === revision || this.#isOver) return;
@@ -97,7 +101,7 @@ async function recorded(recording: Recording, context: Context, next: Next): Pro
     recording.steps.mark(stepAfter(recording.steps.hops));
     record(recording, context, {
       status: error instanceof StatusError ? error.code : 500,
-      object: objectOf(context.info, details),
+      object: objectOf(context.info, details?.name ? details : { name: recording.steps.name }),
       message: messageOf(error),
       refusedAt: recording.steps.hops.at(-1),
     });

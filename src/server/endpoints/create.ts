@@ -8,6 +8,7 @@ import { createObject, type WriteDeps } from "./write.ts";
 export async function createEndpoint(deps: WriteDeps, context: Context, resource: Resource): Promise<Answer> {
   const options = writeOptions(context, "CreateOptions");
   const object = await readObject(context, resource, { fieldValidation: options.fieldValidation, defaults: true });
+  context.steps.about?.(object.metadata.name ?? "");
   refuseVersion(object);
   const { namespace } = context.info;
   const write = { context, resource, subresource: "", namespace, name: object.metadata.name ?? "", options };
