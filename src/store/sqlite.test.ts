@@ -37,6 +37,17 @@ suite("a SqliteStore that is opened again", () => {
     assert.equal(await put(second, "/k/3", "again", 0), before.revision + 1);
   });
 
+  test("is nobody else's to read, whatever the directory's mode is", async () => {
+    const dataDir = newDirectory();
+    mkdirSync(dataDir, { mode: 0o755 });
+    await using store = await open(dataDir);
+    await put(store, "/secret", "s");
+
+    const modes = ["state.db", "state.db-wal"].map((name) => statSync(join(dataDir, name)).mode & 0o777);
+
+    assert.deepEqual(modes, [0o600, 0o600]);
+  });
+
   test("lets watches and reads of old revisions go on", async () => {
     const dataDir = newDirectory();
     const first = await open(dataDir);

@@ -1,3 +1,4 @@
+import { closeSync, existsSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { type Clock } from "#lib/clock.ts";
@@ -40,6 +41,9 @@ export async function openSqliteStore(dataDir: string, options: SqliteStoreOptio
   const journal = new SqliteJournal({ worker, file, pidFile, ...options });
   const history = new History(options.limits, (row) => journal.drop(row));
   try {
+    // It has everybody's secrets, wherever it lies; SQLite gives its journal the same mode. One that is there is not
+    // opened: to close it again would give up the lock of whoever has it in this process.
+    if (!existsSync(file)) closeSync(openSync(file, "a", 0o600));
     const { lastRow, expiries } = load(file, history);
     await journal.open(history, lastRow, options.maxPages ?? 0);
     writePidFile(pidFile);
