@@ -40,11 +40,18 @@ export function findOverlap(ranges: readonly WantedRange[], addresses: readonly 
   for (const [index, { flag, cidr }] of ranges.entries()) {
     const other = ranges.slice(index + 1).find((each) => overlaps(each.cidr, cidr));
     if (other) return `--${flag} ${cidr} and --${other.flag} ${other.cidr} overlap: choose two that do not`;
-    const taken = addresses.find((each) => overlaps(each.cidr, cidr));
+    const taken = addresses.find((each) => collides(each.cidr, cidr));
     if (taken)
       return `--${flag} ${cidr} is in use on this machine: ${taken.link} has ${taken.cidr}: choose another with --${flag}`;
   }
   return undefined;
+}
+
+/** A part of a larger network is ours to take, if the machine itself is not in it: the narrower route wins. */
+function collides(local: string, wanted: string): boolean {
+  const [address = ""] = local.split("/");
+  const ours = parseCidr(wanted);
+  return ours.contains(address) || (overlaps(local, wanted) && parseCidr(local).bits >= ours.bits);
 }
 
 function overlaps(one: string, other: string): boolean {

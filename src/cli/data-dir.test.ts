@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
 import { hasClusterData, removeClusterData } from "./data-dir.ts";
-import { readRecord, runningCluster, writeRecord } from "./running.ts";
+import { isHeldByOther, readRecord, runningCluster, writeRecord } from "./running.ts";
 
 const record = { pid: process.pid, url: "https://127.0.0.1:6443", nodeName: "n", startedAt: "2026-01-01T00:00:00Z" };
 
@@ -48,4 +48,14 @@ test("half a cluster.json is made up for by the other files", async () => {
   assert.equal(empty, undefined);
   assert.partialDeepStrictEqual(repaired, { pid: 999999999, url: "https://127.0.0.1:7443" });
   assert.equal(await runningCluster(dir.path), undefined, "that process is gone");
+});
+
+test("isHeldByOther() is another process that is alive", async () => {
+  await using dir = await mkdtempDisposable(path.join(tmpdir(), "orlop-"));
+  const nobody = isHeldByOther(dir.path, 1);
+  await writeFile(path.join(dir.path, "state.pid"), `${process.pid}\n`);
+
+  const answers = [nobody, isHeldByOther(dir.path, process.pid), isHeldByOther(dir.path, process.pid + 1)];
+
+  assert.deepEqual(answers, [false, false, true]);
 });

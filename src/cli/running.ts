@@ -53,3 +53,9 @@ export async function runningCluster(dataDir: string): Promise<ClusterRecord | u
   const command = await readFile(`/proc/${record.pid}/cmdline`, "utf8").catch(() => "");
   return command.includes("orlop") ? record : undefined;
 }
+
+/** Whether the directory belongs to a process other than this one: two starts may have met there. */
+export function isHeldByOther(dataDir: string, pid: number): boolean {
+  const holder = readPidFile(path.join(dataDir, "state.pid"));
+  return holder !== undefined && holder !== pid && isRunning(holder);
+}

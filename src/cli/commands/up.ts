@@ -13,7 +13,7 @@ import { hasClusterData } from "../data-dir.ts";
 import { installPackages } from "../packages.ts";
 import { program } from "../program.ts";
 import { progressFile, readProgress } from "../progress.ts";
-import { defaultDataDir, readRecord, runningCluster } from "../running.ts";
+import { defaultDataDir, isHeldByOther, readRecord, runningCluster } from "../running.ts";
 import { explainStart } from "../start-faults.ts";
 import { addContext, checkKubeconfig, userKubeconfigPath } from "../user-kubeconfig.ts";
 
@@ -122,7 +122,8 @@ async function startInBackground(args: readonly string[], dataDir: string): Prom
     const { stopProcess, takeDown } = await import("../stop-cluster.ts");
     await stopProcess(pid);
     // A log that may be needed stays.
-    if (isFirst) await takeDown(dataDir, { removeData: !(error instanceof StartError) });
+    if (isFirst && !isHeldByOther(dataDir, pid))
+      await takeDown(dataDir, { removeData: !(error instanceof StartError) });
     throw error;
   }
   const record = await readRecord(dataDir);
