@@ -12,7 +12,8 @@ const record = { pid: process.pid, url: "https://127.0.0.1:6443", nodeName: "n",
 test("removeClusterData() takes what is Orlop's and leaves what is not", async () => {
   await using dir = await mkdtempDisposable(path.join(tmpdir(), "orlop-"));
   const dataDir = path.join(dir.path, "data");
-  await mkdir(path.join(dataDir, "pods", "x"), { recursive: true });
+  for (const name of ["pods/x", "seccomp", "manifests"]) await mkdir(path.join(dataDir, name), { recursive: true });
+  await writeFile(path.join(dataDir, "manifests", "etcd.yaml"), "a static pod");
   await writeFile(path.join(dataDir, "thesis.txt"), "precious");
   const before = await hasClusterData(dataDir);
   await writeRecord(dataDir, record);
@@ -21,8 +22,8 @@ test("removeClusterData() takes what is Orlop's and leaves what is not", async (
   const left = await removeClusterData(dataDir);
 
   assert.equal(before, false, "a directory that is not Orlop's is not taken for one");
-  assert.deepEqual(left, ["thesis.txt"]);
-  assert.deepEqual(await readdir(dataDir), ["thesis.txt"]);
+  assert.deepEqual(left, ["manifests", "thesis.txt"]);
+  assert.deepEqual(await readdir(dataDir), ["manifests", "thesis.txt"]);
 });
 
 test("removeClusterData() removes a directory that has nothing else", async () => {

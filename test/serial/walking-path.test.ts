@@ -1,6 +1,6 @@
 /** From `kubectl apply` to a running container behind a Service, as a user does it: real kubectl, real containers. */
 import assert from "node:assert/strict";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import path from "node:path";
 import { after, before, suite, test } from "node:test";
@@ -65,10 +65,12 @@ before(async () => {
 
 after(async () => {
   const { code, stdout, stderr } = await runOrlop(["down", "--data-dir", dataDir]);
+  const isGone = !existsSync(dataDir);
   rmSync(home, { recursive: true, force: true });
   rmSync(dataDir, { recursive: true, force: true });
   assert.equal(code, 0, stderr + stdout);
   assert.match(stdout, /nothing is left/);
+  assert(isGone, stdout);
 });
 
 const podsOf = async (selector: string): Promise<readonly PodFacts[]> => {
