@@ -33,6 +33,14 @@ export interface Resource<T extends ApiObject = ApiObject> {
   readonly indexes: Readonly<Record<string, IndexGetter<T>>>;
   /** Changes outside metadata and status count in metadata.generation. */
   readonly hasGeneration: boolean;
+  /** An update must say which version it means. */
+  readonly conditionalUpdate?: boolean;
+  /** Deleting one that goes at once answers with the object, and not with a Status. */
+  readonly returnsDeleted?: boolean;
+  /** Nothing depends on one: deleting it waits for no dependents, whatever is asked for. */
+  readonly hasNoDependents?: boolean;
+  /** Its finalizers need no domain in their names. */
+  readonly freeFinalizers?: boolean;
   /** PUT creates what is not there. */
   readonly createOnUpdate: boolean;
   /** Seconds after the last write at which the object goes by itself (events). */

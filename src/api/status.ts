@@ -120,10 +120,11 @@ export const forbidden = (resource: Named, name: string, why: string): StatusErr
   );
 export const badRequest = (message: string): StatusError => new StatusError("BadRequest", message);
 export const unauthorized = (message = "Unauthorized"): StatusError => new StatusError("Unauthorized", message);
-export const methodNotAllowed = (message: string): StatusError => new StatusError("MethodNotAllowed", message);
+export const methodNotAllowed = (message: string): StatusError => new StatusError("MethodNotAllowed", message, {});
 export const expired = (message: string): StatusError => new StatusError("Expired", message);
-export const unsupportedMediaType = (message: string): StatusError => new StatusError("UnsupportedMediaType", message);
-export const notAcceptable = (message: string): StatusError => new StatusError("NotAcceptable", message);
+export const unsupportedMediaType = (message: string): StatusError =>
+  new StatusError("UnsupportedMediaType", message, {});
+export const notAcceptable = (message: string): StatusError => new StatusError("NotAcceptable", message, {});
 export const tooLarge = (message: string): StatusError => new StatusError("RequestEntityTooLarge", message);
 export const serviceUnavailable = (message: string, options?: ErrorOptions): StatusError =>
   new StatusError("ServiceUnavailable", message, undefined, options);

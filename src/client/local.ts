@@ -13,6 +13,8 @@ import { type ApiCall, type CallTransport, clientOver } from "./requests.ts";
 export type Handle = (request: ApiRequest) => Promise<Answer>;
 
 export interface LocalDeps {
+  /** Who writes, in managed fields; default: nobody in particular. */
+  readonly userAgent?: string;
   /** Which trace made a revision. */
   traceOf?(revision: number): Trace | undefined;
   /** A watcher that is this many events behind is cut off and has to resume; default 10,000. */
@@ -24,7 +26,7 @@ export function localClient(handle: Handle, user: UserInfo, deps: LocalDeps = {}
   const peer: Peer = { address: "", user };
   const send = async (request: Omit<ApiRequest, "peer" | "headers">, type: string | undefined): Promise<Answer> => {
     try {
-      return await handle({ ...request, headers: headersOf(type), peer });
+      return await handle({ ...request, headers: headersOf(type, deps.userAgent), peer });
     } catch (error) {
       if (request.signal.aborted) throw request.signal.reason;
       throw error instanceof StatusError ? error : internalError(error);
@@ -36,7 +38,15 @@ export function localClient(handle: Handle, user: UserInfo, deps: LocalDeps = {}
     const mark = url.indexOf("?");
     const path = mark < 0 ? url : url.slice(0, mark);
     const query = mark < 0 ? "" : url.slice(mark + 1);
-    return handle({ method, path, query, body, headers: { ...headersOf(undefined), ...headers }, signal, peer });
+    return handle({
+      method,
+      path,
+      query,
+      body,
+      headers: { ...headersOf(undefined, deps.userAgent), ...headers },
+      signal,
+      peer,
+    });
   };
 
   const transport: CallTransport = {
@@ -56,8 +66,9 @@ export function localClient(handle: Handle, user: UserInfo, deps: LocalDeps = {}
   return clientOver(transport);
 }
 
-function headersOf(contentType: string | undefined): Record<string, string> {
+function headersOf(contentType: string | undefined, userAgent: string | undefined): Record<string, string> {
   const headers: Record<string, string> = {};
+  if (userAgent) headers["user-agent"] = userAgent;
   if (contentType) headers["content-type"] = contentType;
   const trace = currentTrace.getStore();
   if (trace) headers.traceparent = traceparent(trace);

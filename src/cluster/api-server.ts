@@ -115,9 +115,16 @@ export async function assembleApiServer(options: AssembleOptions): Promise<Assem
     recorder,
     resources,
     metrics,
-    clientFor: (user) => localClient(server.handle, user, { traceOf }),
+    clientFor: (user) => localClient(server.handle, user, { traceOf, userAgent: componentOf(user) }),
     [Symbol.asyncDispose]: () => objects[Symbol.asyncDispose](),
   };
+}
+
+/** What a component is called where people look for its writes; "" for people. */
+function componentOf({ name }: UserInfo): string {
+  if (name === "system:apiserver") return "kube-apiserver";
+  if (name.startsWith("system:node:")) return "kubelet";
+  return name.startsWith("system:kube-") ? name.slice("system:".length) : "";
 }
 
 /** Who is it, and may they: each list is asked from its top. */

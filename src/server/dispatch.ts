@@ -117,5 +117,5 @@ const notAllowed = (): StatusError =>
   methodNotAllowed("the server does not allow this method on the requested resource");
 
 export function noSuchPath(): never {
-  throw new StatusError("NotFound", "the server could not find the requested resource");
+  throw new StatusError("NotFound", "the server could not find the requested resource", {});
 }

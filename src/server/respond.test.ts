@@ -37,7 +37,7 @@ for (const resource of allResources.filter(({ verbs }) => verbs.includes("list")
     assert.equal(asTable.json.kind, "Table");
     const columns = asTable.json.columnDefinitions as unknown as readonly { name: string; type: string }[];
     assert.equal(columns.some(({ name }) => name === "Name") || resource.plural === "events", true);
-    assert.ok(columns.every(({ type }) => type !== "date"));
+    assert.ok(columns.every(({ name, type }) => (type === "date") === (name === "Created At")));
     assert.equal(asMetadata.json.kind, "PartialObjectMetadataList");
     assert.match(Buffer.from(asYaml.bytes).toString(), new RegExp(`^kind: ${resource.listKind}$`, "m"));
     assert.equal(decodeEnvelope(asProtobuf.bytes).kind, resource.listKind);

@@ -77,6 +77,9 @@ function renderObject({ status, resource, encoded }: ObjectAnswer, options: Rend
   const { encoding, as } = options.negotiated;
   if (!as && encoding === "json") return body(status, "json", encoded.json());
   if (!as && encoding === "protobuf") return body(status, "protobuf", envelope(resource, encoded.protobuf()));
+  if (as === "PartialObjectMetadataList") {
+    throw notAcceptable(`you requested PartialObjectMetadataList, but the requested object is not a list`);
+  }
   if (as === "Table") {
     const metadata = { resourceVersion: encoded.object.metadata.resourceVersion };
     const value = renderTable(resource, [encoded.object], { metadata, include: options.include, now: options.now() });
@@ -176,6 +179,11 @@ const maxBufferedBytes = 16 << 20;
 
 function renderWatch({ resource, start }: WatchAnswer, options: RenderOptions): Wire {
   const { encoding, as } = options.negotiated;
+  if (encoding === "yaml") {
+    throw notAcceptable(
+      "only the following media types are accepted: application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch",
+    );
+  }
   const frames = frameEncoder(resource, options);
   const name = `${encoding};${as ?? ""};${options.include}${options.traceOf ? ";traces" : ""}`;
   const contentType = encoding === "protobuf" ? "application/vnd.kubernetes.protobuf;stream=watch" : contentTypes.json;

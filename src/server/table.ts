@@ -1,4 +1,3 @@
-import { age } from "#api/meta/age.ts";
 import { type ApiObject, type Column, type Resource } from "#api/resource.ts";
 
 /** What `kubectl get` prints, made by the server. */
@@ -19,11 +18,11 @@ const nameColumn: Column<ApiObject> = {
   description: "Name, unique among its kind in its namespace.",
   value: ({ metadata }) => metadata.name,
 };
-const ageColumn: Column<ApiObject> = {
-  name: "Age",
-  type: "string",
-  description: "Time since the object was created.",
-  value: ({ metadata }, now) => (metadata.creationTimestamp ? age(metadata.creationTimestamp, now) : "<unknown>"),
+const createdColumn: Column<ApiObject> = {
+  name: "Created At",
+  type: "date",
+  description: "When the object was created.",
+  value: ({ metadata }) => metadata.creationTimestamp,
 };
 
 export function renderTable(
@@ -38,7 +37,7 @@ export function renderTable(
     metadata,
     columnDefinitions: columns.map(({ name, type, format = "", description = "", priority = 0 }) => ({
       name,
-      type: type === "date" ? "string" : type,
+      type,
       format,
       description,
       priority,
@@ -50,17 +49,15 @@ export function renderTable(
   };
 }
 
-/** A table starts with the name, unless it says where that stands; one that says nothing else has the age too. */
+/** A table starts with the name, unless it says where that stands; one that says nothing else tells since when it is. */
 function columnsOf(resource: Resource): readonly Column<ApiObject>[] {
   const { columns } = resource;
-  if (columns.length === 0) return [nameColumn, ageColumn];
+  if (columns.length === 0) return [nameColumn, createdColumn];
   return columns.some(({ name }) => name === "Name") ? columns : [nameColumn, ...columns];
 }
 
 function cell(column: Column<ApiObject>, object: ApiObject, now: number): unknown {
-  const value = column.value(object, now);
-  if (column.type === "date") return typeof value === "string" && value ? age(value, now) : "<unknown>";
-  return value ?? null;
+  return column.value(object, now) ?? null;
 }
 
 function included(object: ApiObject, include: IncludeObject): { object?: unknown } {

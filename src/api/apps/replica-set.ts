@@ -114,7 +114,6 @@ export const ReplicaSet = defineResource({
       value: ({ spec }) => formatLabelSelector(spec.selector) || "<none>",
     },
   ],
-  selectableFields: { "status.replicas": ({ status }) => String(status.replicas) },
   indexes: { orphan: orphanIndex },
   nameRule: dns1123Subdomain,
 

@@ -35,6 +35,8 @@ export const Lease = defineResource({
   package: "coordination/v1",
   scope: "Namespaced",
   createOnUpdate: true,
+  freeFinalizers: true,
+  conditionalUpdate: true,
   doc: "A claim that lasts only as long as its holder renews it.",
   fields,
   columns: [

@@ -84,7 +84,7 @@ export const Namespace = defineResource({
     },
     ageColumn,
   ],
-  selectableFields: { "status.phase": ({ status }) => status.phase, name: ({ metadata }) => metadata.name },
+  selectableFields: { "status.phase": ({ status }) => status.phase },
   nameRule: dns1123Label,
 
   defaults: labelWithName,

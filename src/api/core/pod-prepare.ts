@@ -17,9 +17,13 @@ export function preparePod(pod: PodObject): void {
   const { spec, metadata } = pod;
   pod.status = { phase: "Pending", qosClass: qosClassOf(spec) };
   dropDisabledFields(spec, undefined);
+  if (spec.terminationGracePeriodSeconds < 0) spec.terminationGracePeriodSeconds = 1;
   if (spec.schedulingGates?.length) {
     const message = "Scheduling is blocked due to non-empty scheduling gates";
-    pod.status.conditions = [{ type: "PodScheduled", status: "False", reason: "SchedulingGated", message }];
+    const lastTransitionTime = metadata.creationTimestamp ?? "";
+    pod.status.conditions = [
+      { type: "PodScheduled", status: "False", reason: "SchedulingGated", message, lastTransitionTime },
+    ];
   }
   mergeLabelKeys(spec, metadata.labels ?? {});
   applyAppArmorAnnotations(spec, metadata);
@@ -97,8 +101,11 @@ function dropDisabledFields(spec: PodSpec, old: PodSpec | undefined): void {
   }
   const hadSignal = old && allContainers(old).some(({ lifecycle }) => lifecycle?.stopSignal);
   if (hadSignal) return;
-  for (const { lifecycle } of allContainers(spec)) {
-    if (lifecycle?.stopSignal !== undefined) delete lifecycle.stopSignal;
+  for (const container of allContainers(spec)) {
+    const { lifecycle } = container;
+    if (lifecycle?.stopSignal === undefined) continue;
+    delete lifecycle.stopSignal;
+    if (Object.keys(lifecycle).length === 0) delete container.lifecycle;
   }
 }
 

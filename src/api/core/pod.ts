@@ -40,6 +40,7 @@ export const Pod = defineResource({
   categories: ["all"],
   scope: "Namespaced",
   hasGeneration: true,
+  returnsDeleted: true,
   doc: "Containers that run together on one node, with their network address and volumes.",
   fields: podFields,
   subresources: [

@@ -29,6 +29,7 @@ export const ServiceAccount = defineResource({
   package: "core/v1",
   shortNames: ["sa"],
   scope: "Namespaced",
+  returnsDeleted: true,
   doc: "An identity for the programs in pods.",
   fields,
   subresources: [

@@ -207,6 +207,7 @@ export const Service = defineResource({
   categories: ["all"],
   scope: "Namespaced",
   createOnUpdate: true,
+  returnsDeleted: true,
   storagePrefix: "services/specs",
   doc: "One address and name for a changing set of pods.",
   fields,

@@ -41,7 +41,12 @@ export const PersistentVolumeClaimSpec = object(
       string(),
       "Class of the volume; empty asks for one without class, absent for the default class.",
     ),
-    volumeMode: nullable(6, oneOf("Block", "Filesystem"), "Whether a file system or a raw device is wanted."),
+    volumeMode: defaulted(
+      6,
+      oneOf("Block", "Filesystem"),
+      "Filesystem",
+      "Whether a file system or a raw device is wanted.",
+    ),
     dataSource: nullable(
       7,
       TypedLocalObjectReference,

@@ -44,7 +44,9 @@ export const eventsV1 = defineResource({
   shortNames: ["ev"],
   scope: "Namespaced",
   createOnUpdate: true,
+  freeFinalizers: true,
   ttlSeconds: 3600,
+  hasNoDependents: true,
   doc: "Something that happened to an object.",
   fields,
   columns: Event.columns.map(

@@ -14,7 +14,7 @@ import { validateLabels } from "./label-selector.ts";
 import { dns1123Label, maskTrailingDash, qualifiedName } from "./names.ts";
 import { type ManagedFieldsEntry, type OwnerReference } from "./object-meta.ts";
 
-type Named = Pick<Resource, "scope" | "nameRule">;
+type Named = Pick<Resource, "scope" | "nameRule" | "freeFinalizers">;
 
 /** Every fault of an object's metadata, whatever its kind. */
 export function* validateObjectMeta(
@@ -40,7 +40,10 @@ export function* validateObjectMeta(
   if (labels) yield* validateLabels(labels, path.child("labels"));
   if (annotations) yield* validateAnnotations(annotations, path.child("annotations"));
   if (ownerReferences) yield* validateOwnerReferences(ownerReferences, path.child("ownerReferences"));
-  if (finalizers) yield* validateFinalizers(finalizers, path.child("finalizers"));
+  if (finalizers) {
+    yield* validateFinalizers(finalizers, path.child("finalizers"));
+    if (!resource.freeFinalizers) yield* validateFinalizerDomains(finalizers, path.child("finalizers"));
+  }
   if (managedFields) yield* validateManagedFields(managedFields, path.child("managedFields"));
 }
 
@@ -106,6 +109,16 @@ function* validateFinalizers(finalizers: readonly string[] | undefined, path: Fi
   }
   if (finalizers?.includes("orphan") && finalizers.includes("foregroundDeletion")) {
     yield invalidValue(path, finalizers, "finalizer orphan and foregroundDeletion cannot be both set");
+  }
+}
+
+const standardFinalizers: readonly string[] = ["kubernetes", "orphan", "foregroundDeletion"];
+
+function* validateFinalizerDomains(finalizers: readonly string[], path: FieldPath): Iterable<FieldError> {
+  for (const [index, name] of finalizers.entries()) {
+    if (name.includes("/") || standardFinalizers.includes(name)) continue;
+    const detail = "name is neither a standard finalizer name nor is it fully qualified";
+    yield invalidValue(path.index(index), name, detail);
   }
 }
 

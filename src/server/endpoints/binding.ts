@@ -2,7 +2,7 @@ import { Binding } from "#api/core/binding.ts";
 import { Pod } from "#api/core/pod.ts";
 import { withCondition } from "#api/meta/condition.ts";
 import { type Resource } from "#api/resource.ts";
-import { conflict, invalid } from "#api/status.ts";
+import { badRequest, conflict, invalid } from "#api/status.ts";
 import { timestamp } from "#lib/clock.ts";
 import { type FieldError, invalidValue, requiredValue, root, unsupportedValue } from "#schema/field-error.ts";
 import { type Answer, type Context } from "../pipeline.ts";
@@ -16,7 +16,10 @@ export const bindingEndpoint =
   async (context: Context, _resource: Resource): Promise<Answer> => {
     const options = writeOptions(context, "CreateOptions");
     const binding = await readObject(context, Binding, { fieldValidation: options.fieldValidation, defaults: true });
-    const name = context.info.resource === "pods" ? context.info.name : (binding.metadata.name ?? "");
+    const { name = "" } = binding.metadata;
+    if (context.info.resource === "pods" && name !== context.info.name) {
+      throw badRequest("name in URL does not match name in Binding object");
+    }
     const faults = [...validateBinding(binding)];
     if (faults.length > 0) throw invalid(Binding, name, faults);
     const { namespace } = context.info;
@@ -28,6 +31,8 @@ export const bindingEndpoint =
       name,
       options,
       trusted: true,
+      // Upstream counts a binding as nobody's.
+      applied: true,
     };
     await updateObject(deps, write, (pod) => boundPod(pod, binding, timestamp(deps.clock.now())));
     return {
@@ -37,22 +42,25 @@ export const bindingEndpoint =
     };
   };
 
+/** How conflicts name what they are about. */
+const PodBinding = { ...Pod, plural: "pods/binding" };
+
 function boundPod(pod: Pod, binding: Binding, now: string): Pod {
   const name = pod.metadata.name ?? "";
   const { uid, annotations, labels, resourceVersion } = binding.metadata;
   if (uid && uid !== pod.metadata.uid) {
     throw conflict(
-      Pod,
+      PodBinding,
       name,
       `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${pod.metadata.uid}`,
     );
   }
   if (pod.metadata.deletionTimestamp)
-    throw conflict(Pod, name, `pod ${name} is being deleted, cannot be assigned to a host`);
+    throw conflict(PodBinding, name, `pod ${name} is being deleted, cannot be assigned to a host`);
   if (pod.spec.nodeName)
-    throw conflict(Pod, name, `pod ${name} is already assigned to node ${JSON.stringify(pod.spec.nodeName)}`);
+    throw conflict(PodBinding, name, `pod ${name} is already assigned to node ${JSON.stringify(pod.spec.nodeName)}`);
   if ((pod.spec.schedulingGates?.length ?? 0) > 0)
-    throw conflict(Pod, name, `pod ${name} has non-empty .spec.schedulingGates`);
+    throw conflict(PodBinding, name, `pod ${name} has non-empty .spec.schedulingGates`);
   const scheduled = { type: "PodScheduled", status: "True" as const, lastTransitionTime: now };
   const metadata = {
     ...pod.metadata,

@@ -41,7 +41,7 @@ export async function readObject<T extends ApiObject>(
 }
 
 export async function readAs(context: Context, expected: Expected, options: ReadOptions): Promise<unknown> {
-  return decodeRaw(context, expected, await rawBody(context, expected.schema), options);
+  return decodeRaw(context, expected, await rawBody(context, expected), options);
 }
 
 /** Reads a raw value as the kind that is expected; what is unknown in it becomes an error or a warning. */
@@ -69,7 +69,7 @@ export function decodeRaw(context: Context, expected: Expected, raw: RawBody, op
 }
 
 /** The body as a plain value. */
-async function rawBody(context: Context, schema: ObjectSchema): Promise<RawBody> {
+async function rawBody(context: Context, { kind, schema }: Pick<Expected, "kind" | "schema">): Promise<RawBody> {
   const { request } = context;
   if (request.object !== undefined) return { value: request.object, text: undefined };
   const bytes = request.body ?? new Uint8Array();
@@ -79,13 +79,26 @@ async function rawBody(context: Context, schema: ObjectSchema): Promise<RawBody>
     if (type === "application/yaml") return { value: await yamlValue(bytes), text: undefined };
     if (type === "application/vnd.kubernetes.protobuf") return { value: fromProtobuf(bytes, schema), text: undefined };
   } catch (error) {
-    if (error instanceof DecodeError) throw badRequest(`the object provided is unrecognized: ${error.message}`);
+    if (error instanceof DecodeError) {
+      const what = type === "application/json" ? `couldn't get version/kind; json parse error: ` : "";
+      throw badRequest(
+        `the object provided is unrecognized (must be of type ${kind}): ${what}${error.message} (${summaryOf(bytes)})`,
+      );
+    }
     throw error;
   }
   throw unsupportedMediaType(
     `the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf`,
   );
 }
+
+/** The beginning of what could not be read: as text if it looks like JSON. */
+function summaryOf(bytes: Uint8Array): string {
+  if (bytes.length === 0) return "<empty>";
+  const start = Buffer.from(bytes.subarray(0, maxSummaryBytes));
+  return `${start.toString(bytes[0] === 0x7b ? "utf8" : "hex")}${bytes.length > maxSummaryBytes ? " ..." : ""}`;
+}
+const maxSummaryBytes = 30;
 
 export const mediaType = (header: string | undefined): string =>
   (header ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
@@ -132,11 +145,12 @@ function checkKind(raw: unknown, { group, version, kind, anyVersion }: Expected)
   const rawKind = textOf(raw, "kind");
   const rawVersion = textOf(raw, "apiVersion");
   const wanted = apiVersionOf({ group, version });
+  if (rawKind && rawKind !== kind) {
+    const said = JSON.stringify(rawVersion.slice(rawVersion.indexOf("/") + 1) || version);
+    throw badRequest(`${rawKind} in version ${said} cannot be handled as a ${kind}`);
+  }
   if (rawVersion && rawVersion !== wanted && !anyVersion) {
     throw badRequest(`the API version in the data (${rawVersion}) does not match the expected API version (${wanted})`);
-  }
-  if (rawKind && rawKind !== kind) {
-    throw badRequest(`${rawKind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}`);
   }
 }
 

@@ -32,14 +32,74 @@ test("deleting answers with a Status that names the object", async () => {
   assert.deepEqual(await names(cluster), []);
 });
 
-test("deleting in the foreground is accepted, and the object waits for its dependents", async () => {
+test("deleting in the foreground leaves the object to wait for its dependents", async () => {
   await using cluster = await clusterWith("a");
 
   const said = await ask(cluster.api.server, `DELETE ${path}/a?propagationPolicy=Foreground`);
 
-  assert.equal(said.status, 202);
+  assert.equal(said.status, 200);
   assert.deepEqual(said.json.metadata?.finalizers, ["foregroundDeletion"]);
   assert.deepEqual(await names(cluster), ["a"]);
+});
+
+test("who asks in the old way for the dependents to go is told that they still have to", async () => {
+  await using cluster = await clusterWith();
+  await cluster.client.create(ConfigMap, { metadata: { name: "a", ...place, finalizers: ["example.com/hold"] } });
+
+  const said = await ask(cluster.api.server, `DELETE ${path}/a?orphanDependents=false`);
+
+  assert.equal(said.status, 202);
+});
+
+test("a deletion with a body takes nothing from the query", async () => {
+  await using cluster = await clusterWith("a");
+
+  await ask(cluster.api.server, `DELETE ${path}/a?dryRun=All`, { body: { kind: "DeleteOptions" } });
+
+  assert.deepEqual(await names(cluster), []);
+});
+
+test("a pod that goes at once is answered as it was, and marked", async () => {
+  await using cluster = await clusterWith();
+  const pods = "/api/v1/namespaces/default/pods";
+  await cluster.client.create(ServiceAccount, { metadata: { name: "default", ...place } });
+  const spec = { containers: [{ name: "web", image: "registry.example/web:1" }] };
+  await cluster.client.create(Pod, { metadata: { name: "web", ...place }, spec });
+
+  const pod = await ask(cluster.api.server, `DELETE ${pods}/web`);
+  const account = await ask(cluster.api.server, "DELETE /api/v1/namespaces/default/serviceaccounts/default");
+
+  assert.equal(pod.json.kind, "Pod");
+  assert.equal(pod.json.metadata?.deletionGracePeriodSeconds, 0);
+  assert.equal(account.json.kind, "ServiceAccount");
+  assert.equal(account.json.metadata?.deletionTimestamp, undefined);
+});
+
+test("nothing depends on an event, so it goes at once", async () => {
+  await using cluster = await clusterWith();
+  const events = "/api/v1/namespaces/default/events";
+  const involvedObject = { kind: "Pod", name: "p", ...place };
+  await ask(cluster.api.server, `POST ${events}`, { body: { metadata: { name: "e" }, involvedObject } });
+
+  const said = await ask(cluster.api.server, `DELETE ${events}/e?propagationPolicy=Foreground`);
+
+  assert.equal(said.json.status, "Success");
+});
+
+test("a namespace that ends has no grace period, and its own words for preconditions", async () => {
+  await using cluster = await clusterWith();
+  await ask(cluster.api.server, "POST /api/v1/namespaces", { body: { metadata: { name: "n" } } });
+  const remove = (body?: object) => ask(cluster.api.server, "DELETE /api/v1/namespaces/n", body ? { body } : {});
+
+  const refused = await remove({ preconditions: { uid: "other" } });
+  const ended = await remove();
+
+  assert.match(
+    String(refused.json.message),
+    /^Operation cannot be fulfilled on namespaces "n": Precondition failed: UID in precondition: other, UID in object meta: /,
+  );
+  assert.ok(ended.json.metadata?.deletionTimestamp);
+  assert.equal(ended.json.metadata?.deletionGracePeriodSeconds, undefined);
 });
 
 test("preconditions that do not hold refuse a deletion", async () => {
@@ -67,7 +127,7 @@ test("a dry run deletes nothing, whether the query or the body says so", async (
   const held = await ask(cluster.api.server, `DELETE ${path}/a?dryRun=All&propagationPolicy=Foreground`);
   const all = await ask(cluster.api.server, `DELETE ${path}?dryRun=All`);
 
-  assert.deepEqual([byQuery.status, byBody.status, held.status, all.status], [200, 200, 202, 200]);
+  assert.deepEqual([byQuery.status, byBody.status, held.status, all.status], [200, 200, 200, 200]);
   assert.ok(held.json.metadata?.deletionTimestamp);
   assert.equal(cluster.store.revision, revision);
 });

@@ -7,20 +7,24 @@ import { type Answer, type Context } from "../pipeline.ts";
 import { readAs } from "./body.ts";
 import { pageOf } from "./list.ts";
 import { markDeleted } from "./mark-deleted.ts";
-import { isTrue, optionsFault, writeOptions } from "./options.ts";
+import { isTrue, optionsFault } from "./options.ts";
 import { admissionRequest, isFinished, type Write, type WriteDeps } from "./write.ts";
 
 /** What became of it: `lives` has the object while finalizers or its grace period keep it. */
-export type Deleted = { readonly lives: EncodedObject } | { readonly removed: ApiObject };
+export type Deleted = { readonly lives: EncodedObject } | { readonly removed: EncodedObject };
 
 export async function deleteEndpoint(deps: WriteDeps, context: Context, resource: Resource): Promise<Answer> {
   const options = await readDeleteOptions(context);
   const write = writeFor(context, resource, context.info.name);
   const result = await deleteObject(deps, write, options);
-  if ("removed" in result) return { type: "value", status: 200, value: success(resource, result.removed) };
-  // Who asked for the dependents to go too is told that this is still to come.
-  const isWaiting = options.orphanDependents === false || options.propagationPolicy === "Foreground";
-  return { type: "object", status: isWaiting ? 202 : 200, resource, encoded: result.lives };
+  if ("lives" in result) {
+    // Who asked in the old way for the dependents to go too is told that this is still to come.
+    const status = options.orphanDependents === false ? 202 : 200;
+    return { type: "object", status, resource, encoded: result.lives };
+  }
+  const { removed } = result;
+  if (resource.returnsDeleted) return { type: "object", status: 200, resource, encoded: removed };
+  return { type: "value", status: 200, value: success(resource, removed.object) };
 }
 
 /** Answers with what it found; `limit` and `continue` delete a part at a time. */
@@ -48,7 +52,7 @@ const writeFor = (context: Context, resource: Resource, name: string): Write => 
   subresource: "",
   namespace: context.info.namespace,
   name,
-  options: writeOptions(context, "DeleteOptions"),
+  options: { dryRun: false, manager: "", fieldValidation: "Warn", force: false },
 });
 
 export async function deleteObject(deps: WriteDeps, asked: Write, options: DeleteOptions): Promise<Deleted> {
@@ -73,8 +77,12 @@ async function deleteOnce(
 ): Promise<Deleted | undefined> {
   const marked = markDeleted(resource, current.object, { options, now: deps.clock.now() });
   if (isFinished(resource, marked)) {
-    const removed = dryRun || (await deps.objects.remove(resource, current.object, current.revision)) !== undefined;
-    return removed ? { removed: current.object } : undefined;
+    const revision = dryRun ? current.revision : await deps.objects.remove(resource, current.object, current.revision);
+    if (revision === undefined) return undefined;
+    // Only what ends by a grace period shows that it was asked to.
+    const { metadata, ...rest } = resource.gracePeriodSeconds ? marked : current.object;
+    const object = { ...rest, metadata: { ...metadata } };
+    return { removed: new EncodedObject(codecOf(resource), revision, { object }) };
   }
   if (marked === current.object) return { lives: current };
   if (dryRun) return { lives: new EncodedObject(codecOf(resource), current.revision, { object: marked }) };
@@ -84,8 +92,10 @@ async function deleteOnce(
 
 function checkPreconditions(resource: Resource, { metadata }: ApiObject, { preconditions }: DeleteOptions): void {
   const { uid, resourceVersion } = preconditions ?? {};
+  if (resource.holdsDeletion) return checkHeld(resource, metadata, { uid, resourceVersion });
+  const stored = resource.storedAs?.resource ?? resource;
   // Upstream names the kind here where it otherwise names the resource.
-  const refuse = (why: string) => conflict({ ...resource, plural: resource.kind }, metadata.name ?? "", why);
+  const refuse = (why: string) => conflict({ ...stored, plural: stored.kind }, metadata.name ?? "", why);
   if (uid !== undefined && uid !== metadata.uid) {
     throw refuse(
       `the UID in the precondition (${uid}) does not match the UID in record (${metadata.uid}). The object might have been deleted and then recreated`,
@@ -98,10 +108,27 @@ function checkPreconditions(resource: Resource, { metadata }: ApiObject, { preco
   }
 }
 
+/** The same in the words that upstream has for a kind which ends in its own way. */
+function checkHeld(
+  resource: Resource,
+  { name = "", ...metadata }: ApiObject["metadata"],
+  wanted: { readonly uid: string | undefined; readonly resourceVersion: string | undefined },
+): void {
+  for (const [what, field] of [
+    ["UID", "uid"],
+    ["ResourceVersion", "resourceVersion"],
+  ] as const) {
+    const asked = wanted[field];
+    if (asked === undefined || asked === metadata[field]) continue;
+    const why = `${what} in precondition: ${asked}, ${what} in object meta: ${metadata[field]}`;
+    throw conflict(resource, name, `Precondition failed: ${why}`);
+  }
+}
+
 /** They come under the version of the resource that is deleted as well as under v1. */
 const expected = { group: "", version: "v1", kind: "DeleteOptions", schema: DeleteOptions, anyVersion: true };
 
-/** From the body, or from the query where there is none. */
+/** From the body, or from the query where there is none: never a bit of each. */
 async function readDeleteOptions(context: Context): Promise<DeleteOptions> {
   const { request, query } = context;
   const hasBody = request.object !== undefined || (request.body?.length ?? 0) > 0;
@@ -121,7 +148,9 @@ function fromQuery(query: URLSearchParams): DeleteOptions {
     const path = root.child("gracePeriodSeconds");
     throw optionsFault("DeleteOptions", [invalidValue(path, grace, "must be a whole number")]);
   }
+  const dryRun = query.getAll("dryRun").filter((value) => value !== "");
   return {
+    ...(dryRun.length > 0 ? { dryRun } : {}),
     ...(grace ? { gracePeriodSeconds: Number(grace) } : {}),
     ...(orphan === null ? {} : { orphanDependents: isTrue(orphan) }),
     ...(policy ? { propagationPolicy: policy } : {}),

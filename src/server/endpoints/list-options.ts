@@ -1,6 +1,6 @@
 import { type Resource } from "#api/resource.ts";
 import { badRequest } from "#api/status.ts";
-import { type FieldError, forbiddenValue, invalidValue, root, unsupportedValue } from "#schema/field-error.ts";
+import { type FieldError, forbiddenValue, root, unsupportedValue } from "#schema/field-error.ts";
 import { type Selection, select } from "../objects/selection.ts";
 import { type Context } from "../pipeline.ts";
 import { isTrue, optionsFault } from "./options.ts";
@@ -32,6 +32,7 @@ export function listRequest(query: URLSearchParams): ListRequest {
   const faults = [...listFaults(query)];
   if (faults.length > 0) throw optionsFault("ListOptions", faults);
   const limit = Math.max(wholeNumber(query, "limit"), 0);
+  wholeNumber(query, "timeoutSeconds");
   const token = query.get("continue") ?? "";
   const asked = query.get("resourceVersion") ?? "";
   if (token && asked && asked !== "0")
@@ -83,14 +84,14 @@ const maxTimeoutMs = 2 ** 31 - 1;
 function* watchFaults(query: URLSearchParams): Iterable<FieldError> {
   const match = query.get("resourceVersionMatch") ?? "";
   const hasInitial = query.has("sendInitialEvents");
+  if (query.get("continue"))
+    yield forbiddenValue(matchPath, "resourceVersionMatch is forbidden when continue is provided");
   if (hasInitial && match !== "NotOlderThan")
     yield forbiddenValue(matchPath, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
   if (!match) return;
   if (!hasInitial)
     yield forbiddenValue(matchPath, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
   if (match !== "NotOlderThan") yield unsupportedValue(matchPath, match, ["NotOlderThan"]);
-  if (query.get("continue"))
-    yield forbiddenValue(matchPath, "resourceVersionMatch is forbidden when continue is provided");
 }
 const matchPath = root.child("resourceVersionMatch");
 
@@ -108,7 +109,9 @@ export function revisionOf(text: string): number {
   if (text === "") return 0;
   const revision = Number(text);
   if (!/^\d+$/.test(text) || !Number.isSafeInteger(revision))
-    throw badRequest(`invalid resource version: ${JSON.stringify(text)} is not one that a server gave`);
+    throw badRequest(
+      `invalid resource version: resourceVersion: Invalid value: ${JSON.stringify(text)}: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`,
+    );
   return revision;
 }
 
@@ -116,6 +119,6 @@ function wholeNumber(query: URLSearchParams, name: string): number {
   const text = query.get(name);
   if (!text) return 0;
   const number = Number(text);
-  if (Number.isSafeInteger(number)) return number;
-  throw optionsFault("ListOptions", [invalidValue(root.child(name), text, "must be a whole number")]);
+  if (/^[+-]?\d+$/.test(text) && Number.isSafeInteger(number)) return number;
+  throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
 }

@@ -152,7 +152,8 @@ const faults: Readonly<Record<string, number>> = {
   "resourceVersionMatch=Exact&resourceVersion=1&continue=x": 422,
   "sendInitialEvents=true": 422,
   "resourceVersion=1&continue=x": 400,
-  "limit=many": 422,
+  "limit=many": 400,
+  "timeoutSeconds=soon": 400,
   "labelSelector=a%3D%3D%3Db": 400,
   "fieldSelector=spec.color%3Dred": 400,
 };

@@ -14,8 +14,9 @@ export function markDeleted(
   const { metadata } = object;
   const running = metadata.deletionTimestamp === undefined ? 0 : (metadata.deletionGracePeriodSeconds ?? 0);
   if (running > 0 && (options.gracePeriodSeconds ?? running) >= running) return object;
-  const finalizers = finalizersFor(metadata.finalizers ?? [], options);
-  const isSame = sameNames(finalizers, metadata.finalizers ?? []);
+  const present = metadata.finalizers ?? [];
+  const finalizers = resource.hasNoDependents ? present : finalizersFor(present, options);
+  const isSame = sameNames(finalizers, present);
   if (metadata.deletionTimestamp !== undefined && running === 0 && isSame) return object;
   const marked: ApiObject = { ...object, metadata: { ...metadata } };
   if (finalizers.length > 0) marked.metadata.finalizers = [...finalizers];
@@ -31,7 +32,8 @@ function begin(resource: Resource, marked: ApiObject, { options, now }: { option
   const { metadata } = marked;
   const grace = resource.gracePeriodSeconds?.(marked, options.gracePeriodSeconds) ?? 0;
   metadata.deletionTimestamp = timestamp(now + grace * 1000);
-  metadata.deletionGracePeriodSeconds = grace;
+  // What keeps itself alive has no time by which it ends.
+  if (!resource.holdsDeletion) metadata.deletionGracePeriodSeconds = grace;
   if (metadata.generation) metadata.generation++;
 }
 

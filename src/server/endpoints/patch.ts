@@ -1,11 +1,11 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
-import { badRequest, isAlreadyExists, isNotFound, unsupportedMediaType } from "#api/status.ts";
+import { badRequest, conflict, isAlreadyExists, isNotFound, unsupportedMediaType } from "#api/status.ts";
 import { isObject } from "#lib/json-object.ts";
 import { applyJsonPatch } from "#lib/json-patch.ts";
 import { applyMergePatch } from "#lib/merge-patch.ts";
 import { PatchError } from "#lib/patch-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
-import { requiredValue, root } from "#schema/field-error.ts";
+import { forbiddenValue, requiredValue, root } from "#schema/field-error.ts";
 import { parseJson } from "#schema/json.ts";
 import { strategicMerge } from "#schema/merge.ts";
 import { applyPatch } from "../apply/apply.ts";
@@ -26,6 +26,10 @@ export type PatchType = (typeof patchTypes)[number];
 export async function patchEndpoint(deps: WriteDeps, context: Context, resource: Resource): Promise<Answer> {
   const type = patchTypeOf(context);
   const options = writeOptions(context, "PatchOptions");
+  if (type !== "application/apply-patch+yaml" && context.query.get("force")) {
+    const fault = forbiddenValue(root.child("force"), "may not be specified for non-apply patch");
+    throw optionsFault("PatchOptions", [fault]);
+  }
   const { namespace, name, subresource } = context.info;
   const write: Write = { context, resource, subresource, namespace, name, options };
   const patch = await patchBody(context, type);
@@ -109,7 +113,13 @@ async function applyEndpoint(deps: WriteDeps, write: Write, configuration: unkno
       if (!isNotFound(error) || write.subresource !== "") throw error;
     }
     try {
-      const encoded = await createObject(deps, applyWrite, merge(undefined));
+      const object = merge(undefined);
+      const { uid } = object.metadata;
+      if (uid) {
+        const why = `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`;
+        throw conflict(resource, write.name, why);
+      }
+      const encoded = await createObject(deps, applyWrite, object);
       return { type: "object", status: 201, resource, encoded };
     } catch (error) {
       // Somebody else made it meanwhile: then it is to be changed after all.

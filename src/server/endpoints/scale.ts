@@ -1,7 +1,7 @@
 import { Scale } from "#api/autoscaling/scale.ts";
 import { formatLabelSelector, type LabelSelector } from "#api/meta/label-selector.ts";
 import { type ApiObject, apiVersionOf, type Resource, type ScalePaths } from "#api/resource.ts";
-import { badRequest, conflict, invalid, staleObject } from "#api/status.ts";
+import { badRequest, invalid, staleObject } from "#api/status.ts";
 import { cloneJson } from "#lib/json.ts";
 import { check } from "#schema/check.ts";
 import { applyPatch } from "../apply/apply.ts";
@@ -11,6 +11,7 @@ import { codecOf, EncodedObject } from "../objects/encode-once.ts";
 import { type Objects } from "../objects/objects.ts";
 import { type Answer, type Context } from "../pipeline.ts";
 import { decodeRaw, type Expected, readObject } from "./body.ts";
+import { checkName, uidConflict } from "./identity.ts";
 import { type WriteOptions, writeOptions } from "./options.ts";
 import { checkApplied, lenient, mergeInto, patchBody, patchTypeOf, requireManager } from "./patch.ts";
 import { updateObject, type Write, type WriteDeps } from "./write.ts";
@@ -93,16 +94,11 @@ function appliedScale(deps: WriteDeps, write: Write, configuration: unknown): Wa
 /** A Scale is checked as what it is, and must be about the object as it is. */
 function checkScale(resource: Resource, scale: Scale, { metadata: current }: ApiObject): void {
   const { name = "", namespace, uid, resourceVersion } = scale.metadata;
-  if (name !== current.name) {
-    throw badRequest(`the name of the object (${name}) does not match the name on the URL (${current.name})`);
-  }
+  checkName(name, current.name ?? "");
   if (namespace && namespace !== current.namespace) {
     throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
   }
-  if (uid && uid !== current.uid) {
-    const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${current.uid}`;
-    throw conflict(resource, name, why);
-  }
+  if (uid && uid !== current.uid) throw uidConflict(resource, { metadata: { ...current, uid } }, current);
   if (resourceVersion && resourceVersion !== current.resourceVersion) throw staleObject(resource, name);
   const faults = check(Scale.schema, scale);
   if (faults.length > 0) throw invalid(Scale, name, faults);

@@ -2,6 +2,7 @@ import { type ApiObject, type Resource } from "#api/resource.ts";
 import { isNotFound } from "#api/status.ts";
 import { type Answer, type Context } from "../pipeline.ts";
 import { readObject } from "./body.ts";
+import { uidConflict } from "./identity.ts";
 import { writeOptions } from "./options.ts";
 import { createObject, updateObject, type Write, type WriteDeps } from "./write.ts";
 
@@ -23,6 +24,8 @@ export async function updateEndpoint(deps: WriteDeps, context: Context, resource
   } catch (error) {
     if (!isNotFound(error) || !resource.createOnUpdate || subresource !== "") throw error;
   }
-  const encoded = await createObject(deps, write, await read());
+  const object = await read();
+  if (object.metadata.uid) throw uidConflict(resource, { metadata: { ...object.metadata, namespace } }, undefined);
+  const encoded = await createObject(deps, write, object);
   return { type: "object", status: 201, resource, encoded };
 }

@@ -124,7 +124,8 @@ const faults: Readonly<Record<string, number>> = {
   "sendInitialEvents=true": 422,
   "sendInitialEvents=true&resourceVersionMatch=Exact": 422,
   "resourceVersionMatch=NotOlderThan": 422,
-  "timeoutSeconds=soon": 422,
+  "timeoutSeconds=soon": 400,
+  "continue=x": 422,
   "resourceVersion=x": 400,
 };
 for (const [query, status] of Object.entries(faults)) {

@@ -1,26 +1,19 @@
 import { randomUUID } from "node:crypto";
 import { validateObjectMeta, validateObjectMetaUpdate } from "#api/meta/validate-meta.ts";
 import { type ApiObject, apiVersionOf, type PartialUpdate, type Resource } from "#api/resource.ts";
-import {
-  alreadyExists,
-  badRequest,
-  conflict,
-  invalid,
-  isAlreadyExists,
-  StatusError,
-  staleObject,
-} from "#api/status.ts";
+import { alreadyExists, badRequest, invalid, isAlreadyExists, StatusError, staleObject } from "#api/status.ts";
 import { type Clock, timestamp } from "#lib/clock.ts";
 import { equal } from "#lib/equal.ts";
 import { type Random, randomSuffix } from "#lib/random.ts";
 import { check } from "#schema/check.ts";
-import { type FieldError } from "#schema/field-error.ts";
+import { type FieldError, invalidValue, root } from "#schema/field-error.ts";
 import { type Admission } from "../admission/chain.ts";
 import { type AdmissionRequest } from "../admission/plugin.ts";
 import { settledEntries, updateManagedFields } from "../apply/managed-fields.ts";
 import { codecOf, EncodedObject } from "../objects/encode-once.ts";
 import { type Objects } from "../objects/objects.ts";
 import { type Context } from "../pipeline.ts";
+import { checkName, uidConflict } from "./identity.ts";
 import { type WriteOptions } from "./options.ts";
 
 export interface WriteDeps {
@@ -50,7 +43,7 @@ export interface Write<T extends ApiObject = ApiObject> {
   readonly options: WriteOptions;
   /** The server itself made the change from a valid object: only its effect is checked, not the object again. */
   readonly trusted?: boolean;
-  /** Server-side apply has settled the managed fields already. */
+  /** The managed fields are settled already: by server-side apply, or because the write is nobody's. */
   readonly applied?: boolean;
 }
 
@@ -66,6 +59,7 @@ export async function createObject<T extends ApiObject>(
   const prefix = metadata.name ? "" : (metadata.generateName ?? "");
   if (prefix) metadata.name = generateUniqueName(prefix, deps.random);
   stampNew(resource, object, deps.clock.now());
+  dropDuplicateOwners(write, object);
   // What admission adds belongs to nobody: a manager owns what it sent.
   recordOwnership(deps, write, { object, old: undefined });
   write.context.steps.mark("schema");
@@ -148,6 +142,7 @@ async function updateOnce<T extends ApiObject>(
   const { resource, subresource, options } = write;
   const old = current.object;
   keepIdentity(resource, object, old);
+  dropDuplicateOwners(write, object);
   const request = admissionRequest(write, "UPDATE", { object, oldObject: old });
   const { steps } = write.context;
   recordOwnership(deps, write, { object, old });
@@ -227,29 +222,43 @@ function stampNew(resource: Resource, object: ApiObject, now: number): void {
   delete metadata.selfLink;
   delete metadata.deletionTimestamp;
   delete metadata.deletionGracePeriodSeconds;
-  delete metadata.generation;
+  if (resource.hasGeneration) delete metadata.generation;
   metadata.creationTimestamp = timestamp(now);
+}
+
+/** An owner counts once, however often it is named. */
+function dropDuplicateOwners({ context }: Write, { metadata }: ApiObject): void {
+  const owners = metadata.ownerReferences;
+  if (!owners || owners.length < 2) return;
+  const kept = owners.filter((owner, index) => owners.findIndex((other) => equal(other, owner)) === index);
+  if (kept.length === owners.length) return;
+  const uids = new Set(owners.filter((owner) => !kept.includes(owner)).map(({ uid }) => uid));
+  metadata.ownerReferences = kept;
+  context.warnings.push(
+    `.metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${[...uids].join(", ")}`,
+  );
 }
 
 const generateUniqueName = (prefix: string, random: Random): string => prefix.slice(0, 63 - 5) + randomSuffix(random);
 
 function matchIdentity(write: Write, { metadata }: ApiObject, { metadata: old }: ApiObject): void {
   const { resource, name } = write;
-  if (metadata.name !== name) {
-    throw badRequest(`the name of the object (${metadata.name ?? ""}) does not match the name on the URL (${name})`);
-  }
+  checkName(metadata.name, name);
   placeInNamespace(write, { metadata });
-  if (metadata.uid && metadata.uid !== old.uid) {
-    throw conflict(
-      resource,
-      name,
-      `Precondition failed: UID in precondition: ${metadata.uid}, UID in object meta: ${old.uid}`,
-    );
-  }
+  const isPatch = write.context.info.verb === "patch";
+  // What a patch makes of the object is checked with all else; what an update sends is a condition.
+  if (!isPatch && metadata.uid && metadata.uid !== old.uid) throw uidConflict(resource, { metadata }, old);
   const { resourceVersion } = metadata;
-  const isConditional = resourceVersion !== undefined && resourceVersion !== "0";
+  const isConditional = resourceVersion !== undefined && resourceVersion !== "" && resourceVersion !== "0";
   if (isConditional && resourceVersion !== old.resourceVersion) throw staleObject(resource, name);
+  if (resource.conditionalUpdate && !isConditional && !isPatch) throw unconditional(resource, name);
 }
+
+/** Upstream names the resource here where it otherwise names the kind. */
+const unconditional = ({ group, plural }: Resource, name: string): StatusError =>
+  invalid({ group, kind: plural }, name, [
+    invalidValue(root.child("metadata", "resourceVersion"), 0, "must be specified for an update"),
+  ]);
 
 function prepareUpdate<T extends ApiObject>({ resource, subresource }: Write<T>, object: T, old: T): void {
   if (subresource === "status") {
@@ -271,13 +280,14 @@ function keepIdentity(resource: Resource, object: ApiObject, { metadata: old }: 
   object.apiVersion = apiVersionOf(resource);
   const { metadata } = object;
   metadata.resourceVersion = old.resourceVersion ?? "";
+  if (old.generation === undefined) delete metadata.generation;
+  else metadata.generation = old.generation;
   for (const name of identity) {
-    if (old[name] === undefined) delete metadata[name];
-    else metadata[name] = old[name] as never;
+    if (metadata[name] === undefined && old[name] !== undefined) metadata[name] = old[name] as never;
   }
   delete metadata.selfLink;
 }
-const identity = ["uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds"] as const;
+const identity = ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] as const;
 
 /** Deletes only what it must: an object that loses a member is slow from then on. */
 function keepAllButStatus(object: ApiObject, old: ApiObject): void {

@@ -1,6 +1,6 @@
 import { type FieldTerm, matchesFields, parseFieldSelector } from "#api/meta/field-selector.ts";
 import { matchesRequirements, parseLabelSelector, type Requirement } from "#api/meta/label-selector.ts";
-import { type ApiObject, type FieldGetter, groupResource, type Resource } from "#api/resource.ts";
+import { type ApiObject, type FieldGetter, type Resource } from "#api/resource.ts";
 import { badRequest } from "#api/status.ts";
 
 /** Which objects of a Resource a list or watch is about. Two with the same `key` select the same. */
@@ -56,9 +56,11 @@ export function getterOf(resource: Resource, path: string): FieldGetter<ApiObjec
   if (path === "metadata.namespace") return (object) => object.metadata.namespace;
   const getter = Object.hasOwn(resource.selectableFields, path) && resource.selectableFields[path];
   if (!getter) {
-    const known = groupResource(resource, resource.plural);
+    const hasOwn = Object.keys(resource.selectableFields).length > 0;
     throw badRequest(
-      `Unable to find ${JSON.stringify(known)} that match label selector "", field selector ${JSON.stringify(path)}: field label not supported: ${path}`,
+      hasOwn
+        ? `field label not supported: ${path}`
+        : `${JSON.stringify(path)} is not a known field selector: only "metadata.name", "metadata.namespace"`,
     );
   }
   return getter;
