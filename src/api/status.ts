@@ -120,7 +120,8 @@ export const forbidden = (resource: Named, name: string, why: string): StatusErr
   );
 export const badRequest = (message: string): StatusError => new StatusError("BadRequest", message);
 export const unauthorized = (message = "Unauthorized"): StatusError => new StatusError("Unauthorized", message);
-export const methodNotAllowed = (message: string): StatusError => new StatusError("MethodNotAllowed", message, {});
+export const methodNotAllowed = (): StatusError =>
+  new StatusError("MethodNotAllowed", "the server does not allow this method on the requested resource", {});
 export const expired = (message: string): StatusError => new StatusError("Expired", message);
 export const unsupportedMediaType = (message: string): StatusError =>
   new StatusError("UnsupportedMediaType", message, {});

@@ -59,6 +59,11 @@ const listParameters = [
 const deleteParameters = [
   dryRun,
   query("gracePeriodSeconds", "integer", "Seconds that the object is given to end by itself."),
+  query(
+    "ignoreStoreReadErrorWithClusterBreakingPotential",
+    "boolean",
+    "Delete an object that cannot be read back from the store, without its finalizers.",
+  ),
   query("orphanDependents", "boolean", "The older way to say Orphan or Background."),
   query("propagationPolicy", "string", "What happens to the objects it owns: Foreground, Background or Orphan."),
 ];
@@ -147,7 +152,7 @@ function collectionOperations(resource: OpenApiResource): Operation[] {
       operation(
         "delete",
         "deletecollection",
-        "deleteCollection",
+        "delete",
         `delete collection of ${kind}`,
         [...deleteParameters, ...listParameters.slice(1, 8)],
         [200],
@@ -274,13 +279,14 @@ function operationJson(made: Operation, place: Place, definitions: Definitions, 
   const { resource, isNamespaced, suffix, kind } = place;
   const { flavor } = definitions;
   const scope = isNamespaced ? "Namespaced" : "";
+  const many = made.action === "deletecollection" ? "Collection" : "";
   const parameters = made.parameters.map((parameter) => parameterJson(parameter, flavor, shared));
   const isPatch = made.method === "patch";
   const body = made.body ? typeJson(made.body, definitions) : undefined;
   const isRequired = made.body !== deleteOptionsName;
   return {
     description: made.description,
-    operationId: `${made.word}${groupTitle(resource)}${scope}${resource.kind}${suffix}`,
+    operationId: `${made.word}${groupTitle(resource)}${many}${scope}${resource.kind}${suffix}`,
     tags: [groupTag(resource)],
     ...(flavor === "v2"
       ? {

@@ -62,7 +62,7 @@ const resource: OpenApiResource = {
   plural: "services",
   listKind: "ServiceList",
   scope: "Namespaced",
-  verbs: ["create", "delete", "get", "list", "patch", "update", "watch"],
+  verbs: ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"],
   schema: Service,
   subresources: [
     { name: "status", verbs: ["get", "patch", "update"] },
@@ -142,6 +142,8 @@ test("openApiV3() describes the operations that clients look for", () => {
     ["dryRun", "fieldManager", "fieldValidation", "force"],
   );
   assert.equal(operationId, "patchCoreV1NamespacedService");
+  const all = at(paths, "/api/v1/namespaces/{namespace}/services", "delete") as Json;
+  assert.equal(all.operationId, "deleteCoreV1CollectionNamespacedService");
   assert.equal(patch["x-kubernetes-action"], "patch");
   assert.deepEqual(patch["x-kubernetes-group-version-kind"], { group: "", version: "v1", kind: "Service" });
 });

@@ -59,9 +59,9 @@ function checkPlace({ verb, namespace, name, subresource, rest }: RequestInfo, {
   if (rest.length > 1 && subresource !== "proxy") noSuchPath();
   const isEverywhere = scope === "Namespaced" && !namespace;
   if (isEverywhere && name) noSuchPath();
-  if (isEverywhere && (verb === "create" || verb === "deletecollection")) throw notAllowed();
+  if (isEverywhere && (verb === "create" || verb === "deletecollection")) throw methodNotAllowed();
   if (subresource) return;
-  if (verb === "create" ? name : (verb === "update" || verb === "patch") && !name) throw notAllowed();
+  if (verb === "create" ? name : (verb === "update" || verb === "patch") && !name) throw methodNotAllowed();
 }
 
 function toVerb(deps: DispatchDeps, context: Context, resource: Resource): Answer | Promise<Answer> {
@@ -83,7 +83,7 @@ function toVerb(deps: DispatchDeps, context: Context, resource: Resource): Answe
     case "deletecollection":
       return deleteCollection(deps, context, resource);
     default:
-      throw notAllowed();
+      throw methodNotAllowed();
   }
 }
 
@@ -110,11 +110,8 @@ async function getEndpoint(deps: DispatchDeps, context: Context, resource: Resou
 }
 
 function checkVerb({ info }: Context, verbs: readonly string[]): void {
-  if (!verbs.includes(info.verb)) throw notAllowed();
+  if (!verbs.includes(info.verb)) throw methodNotAllowed();
 }
-
-const notAllowed = (): StatusError =>
-  methodNotAllowed("the server does not allow this method on the requested resource");
 
 export function noSuchPath(): never {
   throw new StatusError("NotFound", "the server could not find the requested resource", {});

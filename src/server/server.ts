@@ -4,6 +4,7 @@ import { type Clock } from "#lib/clock.ts";
 import { type Log } from "#lib/log.ts";
 import { type Metrics } from "#lib/metrics.ts";
 import { type Random } from "#lib/random.ts";
+import { StoreClosedError } from "#store/store.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
 import { currentTrace, parseTraceparent, type Trace } from "#trace/trace.ts";
 import { type Authenticator } from "./authenticate/authenticator.ts";
@@ -177,7 +178,9 @@ async function errorWire(request: ApiRequest, error: StatusError): Promise<Wire>
 /** The only place where an unknown error becomes an answer: its message, and no more of the inside. */
 function toStatusError(error: unknown, request: ApiRequest, log: Log): StatusError {
   const status = error instanceof StatusError ? error : internalError(error);
-  if (status.reason === "InternalError" || status.reason === "ServiceUnavailable") {
+  // What comes after the end is nobody's fault.
+  const isLate = status.cause instanceof StoreClosedError;
+  if (!isLate && (status.reason === "InternalError" || status.reason === "ServiceUnavailable")) {
     log.error("request failed", { method: request.method, path: request.path, error });
   }
   return status;

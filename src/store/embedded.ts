@@ -9,6 +9,7 @@ import {
   type ListResult,
   type Refused,
   type Store,
+  StoreClosedError,
   type StoreWatcher,
 } from "./store.ts";
 import { WatchHub } from "./watch-hub.ts";
@@ -81,12 +82,12 @@ export class EmbeddedStore implements Store {
   }
 
   watch(prefix: string, from: number, watcher: StoreWatcher): () => void {
-    if (this.#closing) throw new Error("the store is closed");
+    if (this.#closing) throw new StoreClosedError();
     return this.#hub.watch(prefix, from, watcher);
   }
 
   commit(changes: readonly Change[]): Promise<Committed | Refused> {
-    if (this.#closing) return Promise.reject(new Error("the store is closed"));
+    if (this.#closing) return Promise.reject(new StoreClosedError());
     if (changes.length > 1) {
       const twice = firstDuplicate(changes);
       if (twice !== undefined) return Promise.reject(new Error(`a commit changes ${twice} twice`));

@@ -11,7 +11,7 @@ import { History, type HistoryLimits, type Row } from "./history.ts";
 import { RowWriter, rowSizeLimit } from "./row-codec.ts";
 import { codeOf, readFile, resultCodes, SqliteError } from "./sqlite-file.ts";
 import { type Answer, type Request } from "./sqlite-protocol.ts";
-import { type Store, StoreUnavailableError } from "./store.ts";
+import { type Store, StoreClosedError, StoreUnavailableError } from "./store.ts";
 
 /** The worker only hands batches on: a small heap does, and what is not used is not kept. */
 const workerLimits = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 64 };
@@ -164,7 +164,7 @@ class SqliteJournal implements Journal {
   async close(): Promise<void> {
     this.#tendTimer?.();
     const closed = this.#ask({ type: "close", compactedRevision: this.#compactedRevision });
-    this.#ended ??= new Error("the store is closed");
+    this.#ended ??= new StoreClosedError();
     // Without the thread there is nothing left to close.
     await closed.catch(() => {});
     removePidFile(this.#deps.pidFile);

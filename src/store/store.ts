@@ -121,3 +121,10 @@ export class FutureRevisionError extends Error {
 export class StoreUnavailableError extends Error {
   override readonly name = "StoreUnavailableError";
 }
+
+/** Whoever opened the store has closed it: what comes now comes too late. */
+export class StoreClosedError extends StoreUnavailableError {
+  constructor() {
+    super("the store is closed");
+  }
+}

@@ -191,12 +191,16 @@ function containerWarnings({ resources, env = [] }: AnyContainer, path: FieldPat
   }
 }
 
+/** As upstream's own formatter shows it. */
+const showPort = ({ name = "", hostPort = 0, containerPort, protocol, hostIP = "" }: ContainerPort): string =>
+  `{Name:${name} HostPort:${hostPort} ContainerPort:${containerPort} Protocol:${protocol} HostIP:${hostIP}}`;
+
 function portWarnings(placed: readonly Placed[], warnings: Warnings): void {
   const ports = placed.flatMap(([{ ports: list = [] }, path]) =>
     list.map((port, index) => ({ port, path: path.child("ports").index(index) })),
   );
   for (const [index, { port, path }] of ports.entries()) {
-    if (port.hostIP && !port.hostPort) warnings.push(`${path}: hostIP set without hostPort: ${JSON.stringify(port)}`);
+    if (port.hostIP && !port.hostPort) warnings.push(`${path}: hostIP set without hostPort: ${showPort(port)}`);
     for (const other of ports.slice(0, index)) {
       const text = clashOf(port, other.port);
       if (text) warnings.push(`${path}: ${text} with ${other.path}`);

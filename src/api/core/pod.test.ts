@@ -19,6 +19,16 @@ test("a new pod with gates says why it is not scheduled", () => {
   Pod.prepareForCreate?.(pod);
 
   assert.equal(pod.status.conditions?.[0]?.reason, "SchedulingGated");
+  assert.equal(pod.status.conditions?.[0]?.lastTransitionTime, pod.metadata.creationTimestamp ?? "");
+});
+
+test("a new pod has no negative grace period, and no lifecycle that is empty without a signal", () => {
+  const pod = aPod({ terminationGracePeriodSeconds: -5 }, { lifecycle: { stopSignal: "SIGHUP" } });
+
+  Pod.prepareForCreate?.(pod);
+
+  assert.equal(pod.spec.terminationGracePeriodSeconds, 1);
+  assert.equal(pod.spec.containers[0]?.lifecycle, undefined);
 });
 
 test("label keys become conditions of the selector, once", () => {
@@ -111,7 +121,7 @@ test("warnings name what is hardly meant", () => {
         { name: "A", value: "1" },
         { name: "A", value: "2" },
       ],
-      ports: [{ containerPort: 80 }, { containerPort: 80 }],
+      ports: [{ containerPort: 80 }, { containerPort: 80 }, { containerPort: 81, hostIP: "10.0.0.1" }],
     },
     { name: "a.b" },
   );
@@ -122,6 +132,7 @@ test("warnings name what is hardly meant", () => {
     'spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use "kubernetes.io/os" instead',
     'spec.containers[0].env[1]: hides previous definition of "A", which may be dropped when using apply',
     "spec.containers[0].ports[1]: duplicate port definition with spec.containers[0].ports[0]",
+    "spec.containers[0].ports[2]: hostIP set without hostPort: {Name: HostPort:0 ContainerPort:81 Protocol:TCP HostIP:10.0.0.1}",
     "spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1",
   ]);
   assert.match(warnings[0] ?? "", /^metadata\.name: this is used in the Pod's hostname/);

@@ -99,7 +99,7 @@ function sendJson(response: ServerResponse, value: unknown): void {
 
 /** POST /run/NAMESPACE/POD/CONTAINER?cmd=… */
 const runCommand: Route = async (request, response) => {
-  if (request.message.method !== "POST") throw methodNotAllowed("use POST");
+  if (request.message.method !== "POST") throw methodNotAllowed();
   const { ref, container } = containerOf(request);
   const command = (request.query.get("cmd") ?? "").split(" ");
   const { stdout, stderr, exitCode } = await request.handle.run(ref, container, command, request.signal);

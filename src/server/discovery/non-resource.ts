@@ -37,7 +37,7 @@ export const answerNonResource =
     const path = asked.length > 1 ? asked.replace(/\/$/, "") : asked;
     const [, first = "", ...rest] = path.split("/");
     const more = deps.more.get(first);
-    if (verb !== "get" && !more) throw methodNotAllowed("only GET is allowed here");
+    if (verb !== "get" && !more) throw methodNotAllowed();
     return more ? more(context) : routes.get(first)?.({ deps, context, path }, ...rest);
   };
 

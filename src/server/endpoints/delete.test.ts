@@ -138,7 +138,7 @@ test("options that make no sense refuse a deletion", async () => {
 
   assert.equal(await status("propagationPolicy=Sideways"), 422);
   assert.equal(await status("propagationPolicy=Orphan&orphanDependents=true"), 422);
-  assert.equal(await status("gracePeriodSeconds=soon"), 422);
+  assert.equal(await status("gracePeriodSeconds=soon"), 400);
   assert.equal(await status("dryRun=Some"), 422);
 
   assert.deepEqual(await names(cluster), ["a"]);

@@ -1,13 +1,12 @@
 import { DeleteOptions, validateDeleteOptions } from "#api/meta/delete-options.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { conflict, isNotFound, staleObject } from "#api/status.ts";
-import { invalidValue, root } from "#schema/field-error.ts";
 import { codecOf, EncodedObject } from "../objects/encode-once.ts";
 import { type Answer, type Context } from "../pipeline.ts";
 import { readAs } from "./body.ts";
 import { pageOf } from "./list.ts";
 import { markDeleted } from "./mark-deleted.ts";
-import { isTrue, optionsFault } from "./options.ts";
+import { isTrue, notANumber, optionsFault } from "./options.ts";
 import { admissionRequest, isFinished, type Write, type WriteDeps } from "./write.ts";
 
 /** What became of it: `lives` has the object while finalizers or its grace period keep it. */
@@ -144,11 +143,8 @@ function fromQuery(query: URLSearchParams): DeleteOptions {
   const grace = query.get("gracePeriodSeconds");
   const orphan = query.get("orphanDependents");
   const policy = query.get("propagationPolicy");
-  if (grace && !/^-?\d{1,15}$/.test(grace)) {
-    const path = root.child("gracePeriodSeconds");
-    throw optionsFault("DeleteOptions", [invalidValue(path, grace, "must be a whole number")]);
-  }
-  const dryRun = query.getAll("dryRun").filter((value) => value !== "");
+  if (grace && !/^[+-]?\d{1,15}$/.test(grace)) throw notANumber(grace);
+  const dryRun = query.getAll("dryRun");
   return {
     ...(dryRun.length > 0 ? { dryRun } : {}),
     ...(grace ? { gracePeriodSeconds: Number(grace) } : {}),

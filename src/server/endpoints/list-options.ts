@@ -3,7 +3,7 @@ import { badRequest } from "#api/status.ts";
 import { type FieldError, forbiddenValue, root, unsupportedValue } from "#schema/field-error.ts";
 import { type Selection, select } from "../objects/selection.ts";
 import { type Context } from "../pipeline.ts";
-import { isTrue, optionsFault } from "./options.ts";
+import { isTrue, notANumber, optionsFault } from "./options.ts";
 
 /** What a list is to answer. */
 export interface ListRequest {
@@ -120,5 +120,5 @@ function wholeNumber(query: URLSearchParams, name: string): number {
   if (!text) return 0;
   const number = Number(text);
   if (/^[+-]?\d+$/.test(text) && Number.isSafeInteger(number)) return number;
-  throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
+  throw notANumber(text);
 }

@@ -1,5 +1,5 @@
 import { validateFieldManager } from "#api/meta/validate-meta.ts";
-import { invalid, StatusError } from "#api/status.ts";
+import { badRequest, invalid, type StatusError } from "#api/status.ts";
 import { type FieldError, root, unsupportedValue } from "#schema/field-error.ts";
 import { managerOf } from "../apply/managed-fields.ts";
 import { type Context } from "../pipeline.ts";
@@ -19,13 +19,11 @@ export function writeOptions({ query, request }: Context, kind: string): WriteOp
   const agent = request.headers["user-agent"] ?? "";
   if (query.size === 0) return { dryRun: false, manager: managerOf("", agent), fieldValidation: "Warn", force: false };
   const faults: FieldError[] = [];
-  const dryRun = query.getAll("dryRun").filter((value) => value !== "");
-  for (const value of dryRun) {
-    if (value !== "All") faults.push(unsupportedValue(root.child("dryRun"), value, ["All"]));
-  }
+  const dryRun = query.getAll("dryRun");
+  if (dryRun.some((value) => value !== "All")) faults.push(unsupportedValue(root.child("dryRun"), dryRun, ["All"]));
   const asked = query.get("fieldValidation") || "Warn";
   const fieldValidation = fieldValidations.find((value) => value === asked);
-  if (!fieldValidation) faults.push(unsupportedValue(root.child("fieldValidation"), asked, fieldValidations));
+  if (!fieldValidation) faults.push(unsupportedValue(root.child("fieldValidation"), asked, ["", ...fieldValidations]));
   const manager = query.get("fieldManager") ?? "";
   faults.push(...validateFieldManager(manager, root.child("fieldManager")));
   if (faults.length > 0) throw optionsFault(kind, faults);
@@ -36,6 +34,10 @@ export function writeOptions({ query, request }: Context, kind: string): WriteOp
     force: isTrue(query.get("force")),
   };
 }
+
+/** What a query has where a whole number belongs. */
+export const notANumber = (text: string): StatusError =>
+  badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
 
 export const optionsFault = (kind: string, faults: readonly FieldError[]): StatusError =>
   invalid({ group: "meta.k8s.io", kind }, "", faults);

@@ -27,6 +27,8 @@ const refused: readonly { claim: string; type: string; body: unknown; query?: st
     status: 422,
   },
   { claim: "of another revision", type: "merge-patch+json", body: { metadata: { resourceVersion: "1" } }, status: 409 },
+  { claim: "that makes something else of it", type: "merge-patch+json", body: { data: "red" }, status: 422 },
+  { claim: "by force that is not applied", type: "merge-patch+json", body: {}, query: "force=true", status: 422 },
   { claim: "of the name", type: "merge-patch+json", body: { metadata: { name: "b" } }, status: 400 },
   {
     claim: "with a field that is not there, strictly",

@@ -1,17 +1,26 @@
-import { type ApiObject, type Resource } from "#api/resource.ts";
-import { badRequest, conflict, isAlreadyExists, isNotFound, unsupportedMediaType } from "#api/status.ts";
+import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
+import {
+  badRequest,
+  conflict,
+  invalid,
+  isAlreadyExists,
+  isNotFound,
+  isStatus,
+  unsupportedMediaType,
+} from "#api/status.ts";
 import { isObject } from "#lib/json-object.ts";
 import { applyJsonPatch } from "#lib/json-patch.ts";
 import { applyMergePatch } from "#lib/merge-patch.ts";
 import { PatchError } from "#lib/patch-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
-import { forbiddenValue, requiredValue, root } from "#schema/field-error.ts";
+import { forbiddenValue, invalidValue, requiredValue, root } from "#schema/field-error.ts";
 import { parseJson } from "#schema/json.ts";
 import { strategicMerge } from "#schema/merge.ts";
 import { applyPatch } from "../apply/apply.ts";
 import { patchStatus } from "../apply/patch-status.ts";
 import { type Answer, type Context } from "../pipeline.ts";
-import { decodeRaw, type Expected, mediaType, type RawBody, yamlValue } from "./body.ts";
+import { decodeRaw, type Expected, mediaType, type RawBody, type ReadOptions, yamlValue } from "./body.ts";
+import { checkName } from "./identity.ts";
 import { optionsFault, writeOptions } from "./options.ts";
 import { createObject, type Updated, updateObject, type Write, type WriteDeps } from "./write.ts";
 
@@ -69,9 +78,21 @@ function patched(
   // A change of the status keeps all else, so all else need not be read again.
   const settled = subresource === "status" ? current : undefined;
   const reading = { fieldValidation: options.fieldValidation, defaults: true, settled };
-  const object = decodeRaw(context, expected, raw, reading) as ApiObject;
+  const object = decodePatched(context, expected, raw, reading) as ApiObject;
   if (object.metadata === current.metadata) object.metadata = { ...current.metadata };
   return object;
+}
+
+/** A patch that makes of an object what is none is at fault, and not the request. */
+function decodePatched(context: Context, expected: Expected, raw: RawBody, reading: ReadOptions): unknown {
+  try {
+    return decodeRaw(context, expected, raw, reading);
+  } catch (error) {
+    // Fields that are only unknown have their own answer.
+    if (!isStatus(error, "BadRequest") || error.message.includes("strict decoding error")) throw error;
+    const fault = invalidValue(root.child("patch"), JSON.stringify(raw.value), error.message);
+    throw invalid({ group: "", kind: "" }, "", [fault]);
+  }
 }
 
 /** The patched plain value; neither input is changed. */
@@ -138,8 +159,10 @@ export function requireManager({ query }: Context): void {
 /** The configuration as it was sent, once it is known to be one for this object. */
 export function checkApplied({ context, resource, name, namespace, options }: Write, configuration: unknown): unknown {
   if (!isObject(configuration)) throw badRequest("error decoding patch: an object was expected");
-  if (!configuration.kind || !configuration.apiVersion) {
-    throw badRequest("error decoding patch: apiVersion and kind must be set");
+  const { kind = "", apiVersion = "" } = configuration;
+  if (kind !== resource.kind || apiVersion !== apiVersionOf(resource)) {
+    const version = String(apiVersion);
+    throw badRequest(`invalid object type: ${version.includes("/") ? version : `/${version}`}, Kind=${kind}`);
   }
   const raw: RawBody = { value: configuration, text: undefined };
   const { fieldValidation } = options;
@@ -147,9 +170,7 @@ export function checkApplied({ context, resource, name, namespace, options }: Wr
     fieldValidation,
     defaults: false,
   }) as Partial<ApiObject>;
-  if (metadata.name && metadata.name !== name) {
-    throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`);
-  }
+  if (metadata.name) checkName(metadata.name, name);
   if (metadata.namespace && metadata.namespace !== namespace) {
     throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
   }

@@ -103,6 +103,15 @@ test("a binding that means another pod, or no node, is refused", async () => {
   assert.equal((await cluster.client.get(Pod, ref)).spec.nodeName, undefined);
 });
 
+test("a binding must have the name of the pod, and makes nobody the owner of where it runs", async () => {
+  const nameless = await bind({ name: "node-1" }, { name: "" });
+  await bind({ name: "node-1" });
+  const { managedFields } = (await cluster.client.get(Pod, ref)).metadata;
+
+  assert.equal(nameless.json.message, "name in URL does not match name in Binding object");
+  assert.deepEqual(managedFields, pod.metadata.managedFields);
+});
+
 test("a binding can be posted among the bindings too", async () => {
   const body = { metadata: { name: "web" }, target: { kind: "Node", name: "node-1" } };
 

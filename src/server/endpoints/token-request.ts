@@ -54,14 +54,13 @@ export function requestToken(deps: TokenIssuer, call: TokenCall): TokenRequest {
 }
 
 function checkMetadata({ namespace, name, request: { metadata } }: TokenCall): void {
-  const fault = (field: "name" | "namespace") =>
-    invalidValue(
-      root.child("metadata", field),
-      metadata[field],
-      `must match the service account ${field} if specified`,
-    );
-  if (metadata.name && metadata.name !== name) throw invalid(TokenRequest, name, [fault("name")]);
-  if (metadata.namespace && metadata.namespace !== namespace) throw invalid(TokenRequest, name, [fault("namespace")]);
+  if (metadata.name && metadata.name !== name) {
+    const detail = "must match the service account name if specified";
+    throw invalid(TokenRequest, name, [invalidValue(root.child("metadata", "name"), metadata.name, detail)]);
+  }
+  if (metadata.namespace && metadata.namespace !== namespace) {
+    throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
+  }
 }
 
 function fillIn({ audiences, clock }: TokenIssuer, request: TokenRequest, account: ServiceAccount): TokenRequest {

@@ -2,7 +2,7 @@ import { type ApiObject, type Resource } from "#api/resource.ts";
 import { isNotFound } from "#api/status.ts";
 import { type Answer, type Context } from "../pipeline.ts";
 import { readObject } from "./body.ts";
-import { uidConflict } from "./identity.ts";
+import { checkName, uidConflict } from "./identity.ts";
 import { writeOptions } from "./options.ts";
 import { createObject, updateObject, type Write, type WriteDeps } from "./write.ts";
 
@@ -14,6 +14,7 @@ export async function updateEndpoint(deps: WriteDeps, context: Context, resource
     readObject(context, resource, { fieldValidation: options.fieldValidation, defaults: true });
   // Decoded once for the usual case; a retry after a lost race needs a fresh one.
   let decoded: ApiObject | undefined = await read();
+  checkName(decoded.metadata.name, name);
   try {
     const { encoded } = await updateObject(deps, write, async () => {
       const object = decoded ?? (await read());

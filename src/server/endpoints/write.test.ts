@@ -8,7 +8,7 @@ import { isAlreadyExists } from "#api/status.ts";
 import { assembleApiServer } from "#cluster/api-server.ts";
 import { bootstrapCluster } from "#cluster/bootstrap.ts";
 import { signingKey } from "#lib/jwt.ts";
-import { silentLog } from "#lib/log.ts";
+import { jsonLog, silentLog } from "#lib/log.ts";
 import { createKey, keyToPem } from "#lib/x509.ts";
 import { openMemoryStore } from "#store/memory.ts";
 import { ask } from "#testing/ask.ts";
@@ -224,4 +224,18 @@ test("what is wrong with the whole object is not said to who reports its status"
 
   assert.equal(created.warnings.length > 0, true);
   assert.deepEqual(reported.warnings, []);
+});
+
+test("a write that comes after the end is refused, and nobody is told off", async () => {
+  const lines: string[] = [];
+  const cluster = await startCluster({ controllers: false, log: jsonLog((line) => void lines.push(line)) });
+  await cluster.store[Symbol.asyncDispose]();
+
+  const said = await ask(cluster.api.server, "POST /api/v1/namespaces/default/configmaps", {
+    body: { metadata: { name: "late" } },
+  });
+  await cluster[Symbol.asyncDispose]();
+
+  assert.equal(said.status, 503);
+  assert.deepEqual(lines, []);
 });

@@ -350,7 +350,7 @@ function findUpdateFaults(
 }
 
 function refuseFaults(resource: Resource, object: ApiObject, faults: readonly FieldError[]): void {
-  if (faults.length > 0) throw invalid(resource, object.metadata.name ?? "", faults);
+  if (faults.length > 0) throw invalid(resource.storedAs?.resource ?? resource, object.metadata.name ?? "", faults);
 }
 
 /** Who reports a status, or changes a part, is not to blame for the rest. */

@@ -28,7 +28,7 @@ const commandEndpoint =
   (deps: StreamDeps, links: NodeLinks, { kind, route }: CommandKind): Endpoint =>
   async (context, resource) => {
     if (context.info.verb !== "get" && context.info.verb !== "create") {
-      throw methodNotAllowed("the server does not allow this method on the requested resource");
+      throw methodNotAllowed();
     }
     await mayCreate(deps.authorizers, context);
     const wanted = wantedStreams(context.query);

@@ -16,8 +16,7 @@ import { negotiateProtocol } from "./upgrades.ts";
 export const logEndpoint =
   ({ objects, clock }: StreamDeps, links: NodeLinks): Endpoint =>
   async (context) => {
-    if (context.info.verb !== "get")
-      throw methodNotAllowed("the server does not allow this method on the requested resource");
+    if (context.info.verb !== "get") throw methodNotAllowed();
     const { name } = context.info;
     const { query, faults } = logQuery(context.query);
     if (faults.length > 0) throw invalid({ group: "", kind: "PodLogOptions" }, name, faults);

@@ -20,7 +20,7 @@ export const portForwardEndpoint =
   (deps: StreamDeps, links: NodeLinks): Endpoint =>
   async (context, resource) => {
     if (context.info.verb !== "get" && context.info.verb !== "create") {
-      throw methodNotAllowed("the server does not allow this method on the requested resource");
+      throw methodNotAllowed();
     }
     await mayCreate(deps.authorizers, context);
     const ports = context.query.getAll("ports").map(parseInteger);
