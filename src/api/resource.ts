@@ -27,6 +27,8 @@ export interface Resource<T extends ApiObject = ApiObject> {
   readonly subresources: readonly Subresource[];
   /** Name goes in front unless one of these has that name; none at all means Name and Created At. */
   readonly columns: readonly Column<T>[];
+  /** What a client that prints a table should know of an object's row. */
+  rowConditions?(object: T): readonly RowCondition[] | undefined;
   /** Field selectors besides metadata.name and metadata.namespace. */
   readonly selectableFields: Readonly<Record<string, FieldGetter<T>>>;
   /** What caches and informers index besides namespace, owner and controller. */
@@ -119,6 +121,12 @@ export interface Column<T> {
   readonly description?: string;
   /** `now` is in milliseconds, for ages. */
   value(object: T, now: number): unknown;
+}
+export interface RowCondition {
+  readonly type: "Completed";
+  readonly status: "True";
+  readonly reason: string;
+  readonly message: string;
 }
 /** Method syntax keeps `Resource<Pod>` assignable to `Resource`. */
 interface Getters<T> {

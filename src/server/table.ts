@@ -1,4 +1,4 @@
-import { type ApiObject, type Column, type Resource } from "#api/resource.ts";
+import { type ApiObject, type Column, type Resource, type RowCondition } from "#api/resource.ts";
 
 /** What `kubectl get` prints, made by the server. */
 export interface Table {
@@ -6,7 +6,11 @@ export interface Table {
   readonly apiVersion: "meta.k8s.io/v1";
   readonly metadata: object;
   readonly columnDefinitions: readonly object[];
-  readonly rows: readonly { readonly cells: readonly unknown[]; readonly object?: unknown }[];
+  readonly rows: readonly {
+    readonly cells: readonly unknown[];
+    readonly conditions?: readonly RowCondition[];
+    readonly object?: unknown;
+  }[];
 }
 
 export type IncludeObject = "None" | "Metadata" | "Object";
@@ -44,6 +48,7 @@ export function renderTable(
     })),
     rows: objects.map((object) => ({
       cells: columns.map((column) => cell(column, object, now)),
+      ...conditioned(resource.rowConditions?.(object)),
       ...included(object, include),
     })),
   };
@@ -59,6 +64,8 @@ function columnsOf(resource: Resource): readonly Column<ApiObject>[] {
 function cell(column: Column<ApiObject>, object: ApiObject, now: number): unknown {
   return column.value(object, now) ?? null;
 }
+
+const conditioned = (conditions: readonly RowCondition[] | undefined) => (conditions ? { conditions } : {});
 
 function included(object: ApiObject, include: IncludeObject): { object?: unknown } {
   if (include === "None") return {};

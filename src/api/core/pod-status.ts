@@ -263,6 +263,13 @@ export const PodStatus = object(
       "What its claims take of the node's own resources.",
     ),
   },
-  { doc: "What a pod is." },
+  { doc: "What a pod is.", defaults: alignPodIps },
 );
 export interface PodStatus extends Infer<typeof PodStatus> {}
+
+/** podIP is the first of podIPs; where they differ, podIP is right. */
+function alignPodIps(status: { podIP?: string; podIPs?: { ip: string }[] }): void {
+  const first = status.podIPs?.[0]?.ip;
+  if (status.podIP && status.podIP !== first) status.podIPs = [{ ip: status.podIP }];
+  else if (first) status.podIP = first;
+}

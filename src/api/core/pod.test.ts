@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { decode } from "#schema/decode.ts";
 import { Pod } from "./pod.ts";
 import { podLimits, podRequests, qosClassOf } from "./pod-resources.ts";
+import { PodStatus } from "./pod-status.ts";
 import { aPod } from "./testing-pod.ts";
 
 test("a new pod starts pending, without the status its client sent", () => {
@@ -29,6 +31,25 @@ test("a new pod has no negative grace period, and no lifecycle that is empty wit
 
   assert.equal(pod.spec.terminationGracePeriodSeconds, 1);
   assert.equal(pod.spec.containers[0]?.lifecycle, undefined);
+});
+
+test("podIP and the first of podIPs are the same, and podIP is right where they differ", () => {
+  const statusOf = (raw: object) => decode(PodStatus, raw, { defaults: true }).value;
+
+  assert.deepEqual(statusOf({ podIP: "10.0.0.1" }), { podIP: "10.0.0.1", podIPs: [{ ip: "10.0.0.1" }] });
+  assert.deepEqual(statusOf({ podIPs: [{ ip: "10.0.0.1" }] }), { podIP: "10.0.0.1", podIPs: [{ ip: "10.0.0.1" }] });
+  assert.deepEqual(statusOf({ podIP: "10.0.0.1", podIPs: [{ ip: "10.0.0.2" }] }), {
+    podIP: "10.0.0.1",
+    podIPs: [{ ip: "10.0.0.1" }],
+  });
+});
+
+test("a table says of a pod that it is over", () => {
+  const pod = aPod();
+
+  assert.equal(Pod.rowConditions?.(pod), undefined);
+  pod.status = { phase: "Failed" };
+  assert.equal(Pod.rowConditions?.(pod)?.[0]?.reason, "Failed");
 });
 
 test("label keys become conditions of the selector, once", () => {

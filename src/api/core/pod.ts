@@ -1,6 +1,6 @@
 import { dns1123Subdomain } from "../meta/names.ts";
 import { orphanIndex } from "../meta/owner.ts";
-import { defineResource, type ObjectOf, type PartialUpdate } from "../resource.ts";
+import { defineResource, type ObjectOf, type PartialUpdate, type RowCondition } from "../resource.ts";
 import { podColumns } from "./pod-columns.ts";
 import { podDefaults } from "./pod-defaults.ts";
 import { type PodObject, podFields } from "./pod-fields.ts";
@@ -29,6 +29,15 @@ const ephemeralUpdate: PartialUpdate<PodObject> = {
 };
 const resizeUpdate: PartialUpdate<PodObject> = { prepare: prepareResize, validate: validatePodResize };
 
+const ending = (reason: string, message: string): readonly RowCondition[] => [
+  { type: "Completed", status: "True", reason, message },
+];
+/** What a table says of pods that are over, by their phase. */
+const endings: Readonly<Record<string, readonly RowCondition[]>> = {
+  Succeeded: ending("Succeeded", "The pod has completed successfully."),
+  Failed: ending("Failed", "The pod failed."),
+};
+
 /** Containers that run together on one node. */
 export const Pod = defineResource({
   group: "",
@@ -56,6 +65,7 @@ export const Pod = defineResource({
     { name: "status", verbs: change },
   ],
   columns: podColumns,
+  rowConditions: ({ status }) => endings[status.phase ?? ""],
   selectableFields: {
     "spec.nodeName": ({ spec }) => spec.nodeName,
     "spec.restartPolicy": ({ spec }) => spec.restartPolicy,

@@ -60,7 +60,10 @@ function alignClusterIps(spec: ServiceSpec, old: ServiceSpec): void {
 
 /** What belongs to the old type and was not touched goes with it. */
 function dropUnused(spec: ServiceSpec, old: ServiceSpec): void {
-  if (needsClusterIp(old) && !needsClusterIp(spec)) dropClusterIps(spec, old);
+  if (needsClusterIp(old) && !needsClusterIp(spec)) {
+    dropClusterIps(spec, old);
+    if (spec.internalTrafficPolicy === old.internalTrafficPolicy) delete spec.internalTrafficPolicy;
+  }
   if (needsNodePort(old) && !needsNodePort(spec)) {
     const before = new Set((old.ports ?? []).map(({ nodePort }) => nodePort));
     const ports = spec.ports ?? [];
