@@ -177,7 +177,7 @@ test("resourceVersion and resourceVersionMatch", async () => {
     ],
     ["resourceVersion=5&resourceVersionMatch=Newest", /supported values: "Exact", "NotOlderThan"/],
     ["resourceVersion=abc", /resource ?version/i],
-    ["limit=abc", /limit: Invalid value|must be a whole number/],
+    ["limit=abc", /^strconv.ParseInt: parsing "abc": invalid syntax$/],
   ];
   for (const [query, message] of faults) {
     const { code, message: said } = await get(cluster, query);

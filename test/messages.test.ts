@@ -216,12 +216,12 @@ suite("a request that cannot be served says why", () => {
     assertTold(await ask({ path: configMaps, body: '{"kind": "ConfigMap",,}' }), [
       400,
       "BadRequest",
-      "the object provided is unrecognized: invalid character ',' looking for beginning of object key string",
+      `the object provided is unrecognized (must be of type ConfigMap): couldn't get version/kind; json parse error: invalid character ',' looking for beginning of object key string ({"kind": "ConfigMap",,})`,
     ]);
     assertTold(await ask({ path: configMaps, body: "kind: [ConfigMap\nmetadata:\n", type: "application/yaml" }), [
       400,
       "BadRequest",
-      "the object provided is unrecognized: yaml: line 2: Flow sequence in block collection must be sufficiently indented and end with a ]",
+      "the object provided is unrecognized (must be of type ConfigMap): yaml: line 2: Flow sequence in block collection must be sufficiently indented and end with a ] (6b696e643a205b436f6e6669674d61700a6d657461646174613a0a)",
     ]);
     assertTold(await ask({ path: configMaps, body: "color", type: "text/plain" }), [
       415,

@@ -245,7 +245,7 @@ test("a node that speaks again loses its taints", async () => {
   cluster.silence();
   await cluster.clock.advance(62_000);
 
-  const metadata = { namespace: "kube-node-lease", name: "a" };
+  const { metadata } = await cluster.client.get(Lease, { namespace: "kube-node-lease", name: "a" });
   await cluster.client.update(Lease, { metadata, spec: { renewTime: "2026-01-01T10:00:00.000000Z" } });
   const conditions = [{ type: "Ready", status: "True", lastHeartbeatTime: "2026-01-01T10:00:00Z" }];
   const current = await cluster.client.get(Node, { name: "a" });

@@ -49,7 +49,8 @@ export async function heartbeats(
     const renewTime = microTimestamp(clock.now());
     for (const name of names) {
       const metadata = { namespace: "kube-node-lease", name };
-      await client.update(Lease, { metadata, spec: { holderIdentity: name, renewTime } }, { signal });
+      const spec = { holderIdentity: name, renewTime };
+      await client.apply(Lease, { metadata, spec }, { fieldManager: "kubelet", force: true, signal });
     }
     await clock.sleep(heartbeatMs, signal);
   }
