@@ -26,6 +26,14 @@ const cases = [
   { name: "takes a good one", spec, faults: [] },
   { name: "can be scaled to nothing", spec: { ...spec, replicas: 0 }, faults: [] },
   {
+    name: "wants a selector that can be understood",
+    spec: { ...spec, selector: { matchExpressions: [{ key: "app", operator: "In" }] } },
+    faults: [
+      "spec.selector.matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'",
+      'spec.selector: Invalid value: {"matchExpressions":[{"key":"app","operator":"In"}]}: invalid label selector',
+    ],
+  },
+  {
     name: "wants a selector that fits its template",
     spec: { template },
     faults: [

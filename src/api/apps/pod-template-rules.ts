@@ -22,10 +22,13 @@ export function* validateSelectorAndTemplate({ selector, template }: Templated, 
   // An empty selector reads the same as a missing one, and would match every pod there is.
   const isMissing = isEmptySelector(selector);
   if (isMissing) yield requiredValue(path.child("selector"));
-  yield* validateLabelSelector(selector, path.child("selector"));
+  const faults = [...validateLabelSelector(selector, path.child("selector"))];
+  yield* faults;
   const at = path.child("template");
   const { labels } = template.metadata;
-  if (isMissing || !matches(selector, labels)) {
+  if (faults.length > 0) {
+    yield invalidValue(path.child("selector"), selector, "invalid label selector");
+  } else if (isMissing || !matches(selector, labels)) {
     yield invalidValue(at.child("metadata", "labels"), labels, "`selector` does not match template `labels`");
   }
   yield* validatePodTemplate(template, at);
