@@ -201,22 +201,22 @@ export class ContainerdRuntime implements ContainerRuntime, Disposable {
   }
 
   /**
-   * The CRI part of containerd hears of an exit at the same time as we do, and needs a moment to write it down.
+   * The CRI part of containerd hears of an exit at the same time as we do, and needs a moment to write it down: the more
+   * so if the process ended before its start was written down. Whoever looks too early would take it for running.
    */
   async #settle(event: RuntimeEvent, signal: AbortSignal): Promise<RuntimeEvent> {
     if (event.type !== "exited") return event;
-    for (let pauseMs = 1; pauseMs <= 1024 && !signal.aborted; pauseMs *= 2) {
-      if (!(await this.#stillRunning(event.containerId, signal))) return event;
+    for (let pauseMs = 1; !(await this.#hasEnded(event.containerId, signal)); pauseMs = Math.min(pauseMs * 2, 1024)) {
       await this.#clock.sleep(pauseMs, signal);
     }
     return event;
   }
 
-  async #stillRunning(id: string, signal: AbortSignal): Promise<boolean> {
+  async #hasEnded(id: string, signal: AbortSignal): Promise<boolean> {
     const container = await this.containerStatus(id, signal);
-    if (container) return container.state === "running";
+    if (container) return container.state === "exited";
     const sandbox = await this.sandboxStatus(id, signal);
-    return sandbox?.state === "ready";
+    return sandbox?.state !== "ready";
   }
 
   #call<In, Out>(method: Rpc<In, Out>, request: In, options: CallOptions): Promise<Out> {
