@@ -226,6 +226,7 @@ export class PodWorker {
   #sync(): void {
     if (this.#isClosed || this.#life === "removed" || !this.#isAdmitted) return;
     const isLeaving = this.#isGone || this.#pod.metadata.deletionTimestamp !== undefined;
+    this.#steps.beginTurn();
     this.#lookAround();
     if (this.#life === "running") {
       this.#checkDeadline();

@@ -57,30 +57,32 @@ export class StatusWriter {
   }
 
   async #writeAll(): Promise<void> {
+    const { signal } = this.#stop;
     try {
-      await this.#writeWhileDirty();
+      for (let failures = 0; this.#isDirty && !signal.aborted; ) {
+        this.#isDirty = false;
+        failures = await this.#writeOrWait(failures);
+      }
     } finally {
-      // In the same turn as the last look at what is dirty: an update must not fall in between.
+      // Nothing may come between the last look at what is dirty and this: an update would be lost.
       this.#writing = undefined;
     }
   }
 
-  async #writeWhileDirty(): Promise<void> {
+  /** Returns how many times in a row it failed. */
+  async #writeOrWait(failures: number): Promise<number> {
     const { signal } = this.#stop;
-    for (let failures = 0; this.#isDirty && !signal.aborted; ) {
-      this.#isDirty = false;
-      try {
-        await this.#writeOnce();
-        failures = 0;
-      } catch (error) {
-        if (signal.aborted || isNotFound(error)) return;
-        this.#isDirty = true;
-        if (isConflict(error) && (await this.#refresh())) continue;
-        failures++;
-        const pod = this.#deps.pod().metadata.name;
-        this.#deps.log.warn("pod status not written", { pod, error, failures });
-        await this.#deps.clock.sleep(backoffMs(failures, retry), signal).catch(() => {});
-      }
+    try {
+      await this.#writeOnce();
+      return 0;
+    } catch (error) {
+      if (signal.aborted || isNotFound(error)) return 0;
+      this.#isDirty = true;
+      if (isConflict(error) && (await this.#refresh())) return failures;
+      const pod = this.#deps.pod().metadata.name;
+      this.#deps.log.warn("pod status not written", { pod, error, failures: failures + 1 });
+      await this.#deps.clock.sleep(backoffMs(failures + 1, retry), signal).catch(() => {});
+      return failures + 1;
     }
   }
 

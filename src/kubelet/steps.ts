@@ -27,10 +27,18 @@ export class Steps {
   readonly #deps: StepDeps;
   readonly #running = new Map<string, Promise<void>>();
   readonly #waits = new Map<string, { readonly at: number; readonly failures: number }>();
+  /** What counts as now for all that is decided in one turn: a step must not come due between two looks at the clock. */
+  #now: number;
   #cancelTimer: (() => void) | undefined;
 
   constructor(deps: StepDeps) {
     this.#deps = deps;
+    this.#now = deps.clock.now();
+  }
+
+  /** Begins a turn, in which everything that may be due is tried; `setTimer` ends it. */
+  beginTurn(): void {
+    this.#now = this.#deps.clock.now();
   }
 
   get size(): number {
@@ -46,7 +54,7 @@ export class Steps {
 
   /** Runs it unless it runs already or waits after a failure. */
   try(key: string, step: () => Promise<void>): void {
-    if (this.#running.has(key) || (this.#waits.get(key)?.at ?? 0) > this.#deps.clock.now()) return;
+    if (this.#running.has(key) || (this.#waits.get(key)?.at ?? 0) > this.#now) return;
     const running = step()
       .then(() => {
         this.#waits.delete(key);
@@ -71,7 +79,7 @@ export class Steps {
   /** Whether the time of a reminder has come; then it is forgotten. */
   isDue(key: string): boolean {
     const wait = this.#waits.get(key);
-    if (!wait || wait.at > this.#deps.clock.now()) return false;
+    if (!wait || wait.at > this.#now) return false;
     this.#waits.delete(key);
     return true;
   }
@@ -87,15 +95,15 @@ export class Steps {
     }
   }
 
-  /** To be called when everything that is due was tried. */
+  /** Wakes when the first of those comes due that were not in this turn. */
   setTimer(): void {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
-    const now = this.#deps.clock.now();
     let next = Number.POSITIVE_INFINITY;
-    for (const { at } of this.#waits.values()) if (at > now) next = Math.min(next, at);
-    if (next < Number.POSITIVE_INFINITY)
-      this.#cancelTimer = this.#deps.clock.after(next - now, () => this.#deps.wake());
+    for (const { at } of this.#waits.values()) if (at > this.#now) next = Math.min(next, at);
+    if (next === Number.POSITIVE_INFINITY) return;
+    const { clock, wake } = this.#deps;
+    this.#cancelTimer = clock.after(Math.max(next - clock.now(), 0), wake);
   }
 
   close(): void {
