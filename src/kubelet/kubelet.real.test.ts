@@ -37,8 +37,12 @@ suite("a kubelet with real containers", { timeout: 120_000 }, () => {
     await node[Symbol.asyncDispose]();
   });
 
+  /** A shell that is told to end before it has set its trap does not hear it: then it is killed soon. */
   const create = (name: string, spec: InputOf<Pod>["spec"]) =>
-    node.client.create(Pod, { metadata: { namespace: "default", name }, spec: { nodeName: realNodeName, ...spec } });
+    node.client.create(Pod, {
+      metadata: { namespace: "default", name },
+      spec: { nodeName: realNodeName, terminationGracePeriodSeconds: 5, ...spec },
+    });
   const remove = async (name: string) => {
     await node.client.delete(Pod, { namespace: "default", name });
     await node.podGone(name);
