@@ -5,7 +5,7 @@ export interface BackoffOptions {
   readonly maxMs: number;
   /** What each failure multiplies the delay with; default 2. */
   readonly factor?: number;
-  /** Adds up to this share of the delay, by chance; default 0. */
+  /** Adds a random part of up to this share of the delay; default 0. */
   readonly jitter?: number;
   readonly random?: Random;
 }

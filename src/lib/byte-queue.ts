@@ -1,6 +1,13 @@
-/** Bytes that arrived in pieces and are taken in other pieces. Copies only where a piece spans several arrivals. */
+const nothing = Buffer.alloc(0);
+/** Arrivals that are smaller are joined: a Buffer for each byte would take a hundred times its size. */
+const smallBytes = 1024;
+const blockBytes = 8 << 10;
+
+/** Bytes that arrived in pieces and are taken in other pieces. Copies only small arrivals, and pieces that span several. */
 export class ByteQueue {
   #chunks: Buffer[] = [];
+  /** Room behind the last chunk, for small arrivals. */
+  #room: Buffer = nothing;
   #size = 0;
 
   get size(): number {
@@ -9,8 +16,30 @@ export class ByteQueue {
 
   push(chunk: Uint8Array): void {
     if (chunk.length === 0) return;
-    this.#chunks.push(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length));
     this.#size += chunk.length;
+    if (chunk.length < smallBytes) return this.#join(chunk);
+    this.#chunks.push(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length));
+    this.#room = nothing;
+  }
+
+  /** Puts a small arrival behind the last one, if that was small too. */
+  #join(chunk: Uint8Array): void {
+    const last = this.#chunks.at(-1);
+    if (last && this.#room.length >= chunk.length) {
+      this.#room.set(chunk);
+      this.#room = this.#room.subarray(chunk.length);
+      this.#chunks[this.#chunks.length - 1] = Buffer.from(last.buffer, last.byteOffset, last.length + chunk.length);
+    } else if (last && last.length < smallBytes) {
+      const block = Buffer.allocUnsafeSlow(blockBytes);
+      const size = last.length + chunk.length;
+      block.set(last);
+      block.set(chunk, last.length);
+      this.#chunks[this.#chunks.length - 1] = block.subarray(0, size);
+      this.#room = block.subarray(size);
+    } else {
+      this.#chunks.push(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length));
+      this.#room = nothing;
+    }
   }
 
   /** The first bytes, which stay. There must be that many. */
@@ -25,9 +54,14 @@ export class ByteQueue {
     this.#gather(count);
     const first = this.#chunks[0] ?? nothing;
     this.#size -= count;
-    if (first.length === count) this.#chunks.shift();
+    if (first.length === count) this.#drop();
     else this.#chunks[0] = first.subarray(count);
     return first.subarray(0, count);
+  }
+
+  #drop(): void {
+    this.#chunks.shift();
+    if (this.#chunks.length === 0) this.#room = nothing;
   }
 
   /** Makes the first chunk at least this long. */
@@ -36,8 +70,8 @@ export class ByteQueue {
     let have = this.#chunks[0]?.length ?? 0;
     let chunks = 1;
     while (have < count) have += this.#chunks[chunks++]?.length ?? 0;
-    if (chunks > 1) this.#chunks.unshift(Buffer.concat(this.#chunks.splice(0, chunks), have));
+    if (chunks < 2) return;
+    if (chunks === this.#chunks.length) this.#room = nothing;
+    this.#chunks.unshift(Buffer.concat(this.#chunks.splice(0, chunks), have));
   }
 }
-
-const nothing = Buffer.alloc(0);

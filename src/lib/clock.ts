@@ -14,11 +14,24 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   fine: () => performance.timeOrigin + performance.now(),
   after(delayMs, callback) {
+    if (delayMs > maxTimerMs) return afterLong(delayMs, callback);
     const timer = setTimeout(callback, delayMs);
     return () => clearTimeout(timer);
   },
   sleep: (delayMs, signal) => sleepOn(systemClock, delayMs, signal),
 };
+
+/** Node fires a timer at once that is longer than this. */
+const maxTimerMs = 2 ** 31 - 1;
+
+/** One timer after the other: users ask for delays of years. */
+function afterLong(delayMs: number, callback: () => void): () => void {
+  const next = () => {
+    cancel = systemClock.after(delayMs - maxTimerMs, callback);
+  };
+  let cancel = systemClock.after(maxTimerMs, next);
+  return () => cancel();
+}
 
 /** `sleep` in terms of `after`, for every clock. */
 export function sleepOn(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {

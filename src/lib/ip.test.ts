@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { formatIPv4, parseCidr, parseIPv4 } from "./ip.ts";
+import { formatIPv4, parseCidr, parseIPv4, parseIPv6 } from "./ip.ts";
 
 const addresses: Readonly<Record<string, number | undefined>> = {
   "0.0.0.0": 0,
@@ -43,3 +43,13 @@ for (const text of ["10.0.0.0", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0
     assert.throws(() => parseCidr(text), /not an IPv4 range/);
   });
 }
+
+test("parseIPv6() reads every way to write an address", () => {
+  const hex = (text: string) => Buffer.from(parseIPv6(text) ?? []).toString("hex");
+
+  assert.equal(hex("fd00::1:2"), "fd000000000000000000000000010002");
+  assert.equal(hex("::ffff:10.1.2.3"), "00000000000000000000ffff0a010203");
+  assert.equal(hex("1:2:3:4:5:6:7::"), "00010002000300040005000600070000");
+  assert.equal(hex("::"), "0".repeat(32));
+  for (const text of ["10.1.2.3", "fe80::1%eth0", "1::2::3", ""]) assert.equal(parseIPv6(text), undefined, text);
+});

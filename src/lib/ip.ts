@@ -1,3 +1,4 @@
+import { isIPv6 } from "node:net";
 import { networkInterfaces } from "node:os";
 
 /** An IPv4 range as numbers: addresses are `base` to `base + size - 1`. */
@@ -41,6 +42,27 @@ export function parseIPv4(text: string): number | undefined {
 
 export const formatIPv4 = (address: number): string =>
   [24, 16, 8, 0].map((shift) => Math.floor(address / 2 ** shift) % 256).join(".");
+
+/** The 16 bytes of an IPv6 address; undefined if it is not one, or has a zone. */
+export function parseIPv6(text: string): Uint8Array | undefined {
+  if (!isIPv6(text) || text.includes("%")) return undefined;
+  const lastColon = text.lastIndexOf(":");
+  const dotted = parseIPv4(text.slice(lastColon + 1));
+  const tail = dotted === undefined ? [] : [Math.floor(dotted / 65_536), dotted % 65_536];
+  const hex = dotted === undefined ? text : `${text.slice(0, lastColon + 1)}${tail.map(toHex).join(":")}`;
+  const [left = "", right] = hex.split("::");
+  const head = left ? left.split(":") : [];
+  const end = right ? right.split(":") : [];
+  const zeros = Array<string>(right === undefined ? 0 : 8 - head.length - end.length).fill("0");
+  const groups = [...head, ...zeros, ...end].map((group) => Number.parseInt(group, 16));
+  return Uint8Array.from(groups.flatMap((group) => [group >> 8, group & 255]));
+}
+
+const toHex = (group: number): string => group.toString(16);
+
+/** Every address of this machine, as the kernel knows it now. */
+export const ownAddresses = (): string[] =>
+  Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address));
 
 /** The first IPv4 address of the machine that others can reach. */
 export function primaryAddress(): string | undefined {

@@ -182,3 +182,27 @@ test("applyJsonPatch() sets a member named __proto__ and nothing else", () => {
   assert.equal(JSON.stringify(to), '{"__proto__":{"polluted":true}}');
   assert.equal((to as { polluted?: boolean }).polluted, undefined);
 });
+
+const long = Array.from({ length: 100_000 }, (_, n) => n);
+const many = Object.fromEntries(long.map((n) => [`k${n}`, n]));
+const costly = [
+  {
+    name: "inserts at the front of a long list",
+    document: { a: long },
+    operation: { op: "add", path: "/a/0", value: 1 },
+  },
+  { name: "removals at the front of a long list", document: { a: long }, operation: { op: "remove", path: "/a/0" } },
+  { name: "moves within a long list", document: { a: long }, operation: { op: "move", from: "/a/0", path: "/a/-" } },
+  { name: "comparisons with many keys", document: [many], operation: { op: "test", path: "/0", value: { ...many } } },
+];
+for (const { name, document, operation } of costly) {
+  test(`applyJsonPatch() refuses ${name} without end`, () => {
+    assert.deepEqual(typeof applyJsonPatch(document, [operation]), "object");
+    const patch = Array.from({ length: 10_000 }, () => operation);
+
+    assert.throws(() => applyJsonPatch(document, patch), {
+      code: 413,
+      message: "The JSON patch is too much work: it takes more than 5000000 steps",
+    });
+  });
+}

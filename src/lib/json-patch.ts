@@ -1,4 +1,3 @@
-import { equal } from "./equal.ts";
 import { cloneJson } from "./json.ts";
 import { isObject, setOwn } from "./json-object.ts";
 import { PatchError } from "./patch-error.ts";
@@ -6,10 +5,13 @@ import { PatchError } from "./patch-error.ts";
 const maxOperations = 10_000;
 /** What all `copy` operations of one patch may add, as JSON. */
 const maxCopiedBytes = 3 * 1024 * 1024;
+/** Steps that one patch may take: an item of a list that moves is one, a key that is looked at some. */
+const maxSteps = 5_000_000;
+const stepsPerKey = 20;
 
 /** RFC 6902 as the API server has it: indexes below zero count from the end, and `replace` may set a new member. */
 export function applyJsonPatch(document: unknown, patch: unknown): unknown {
-  const work: Work = { root: document, owned: new Set(), copiedBytes: 0 };
+  const work: Work = { root: document, owned: new Set(), copiedBytes: 0, steps: 0 };
   for (const operation of operationsOf(patch)) apply(work, operation);
   return work.root;
 }
@@ -22,6 +24,7 @@ interface Work {
   root: unknown;
   readonly owned: Set<object>;
   copiedBytes: number;
+  steps: number;
 }
 type JsonObject = Record<string, unknown>;
 type Container = JsonObject | unknown[];
@@ -67,14 +70,14 @@ function add(work: Work, operation: Operation): void {
   const path = textOf(operation.path, "add operation failed to decode path: missing value");
   const target = find(work, path);
   if (!target) throw unfit(`add operation does not apply: doc is missing path: "${path}": missing value`);
-  insert(target, operation.value ?? null, `error in add for path: '${path}'`);
+  insert(work, target, { value: operation.value ?? null, context: `error in add for path: '${path}'` });
 }
 
 function remove(work: Work, operation: Operation): void {
   const path = textOf(operation.path, "remove operation failed to decode path: missing value");
   const target = find(work, path);
   if (!target) throw unfit(`remove operation does not apply: doc is missing path: "${path}": missing value`);
-  take(target, `error in remove for path: '${path}'`);
+  take(work, target, `error in remove for path: '${path}'`);
 }
 
 function replace(work: Work, operation: Operation): void {
@@ -102,11 +105,11 @@ function move(work: Work, operation: Operation): void {
   const from = fromOf("move", operation);
   const source = find(work, from);
   if (!source) throw unfit(`move operation does not apply: doc is missing from path: ${from}: missing value`);
-  const value = take(source, `error in move for path: '${source.key}'`);
+  const value = take(work, source, `error in move for path: '${source.key}'`);
   const path = pathOf("move", operation);
   const target = find(work, path);
   if (!target) throw unfit(`move operation does not apply: doc is missing destination path: ${path}: missing value`);
-  insert(target, value, `error in move for path: '${path}'`);
+  insert(work, target, { value, context: `error in move for path: '${path}'` });
 }
 
 function copy(work: Work, operation: Operation): void {
@@ -125,20 +128,45 @@ function copy(work: Work, operation: Operation): void {
     );
   }
   // A clone: two places with one owned container would both change when one of them is written to.
-  insert(target, cloneJson(value ?? null), "error while adding value during copy");
+  insert(work, target, { value: cloneJson(value ?? null), context: "error while adding value during copy" });
 }
 
 function test(work: Work, operation: Operation): void {
   const path = pathOf("test", operation);
   const wanted = operation.value ?? null;
   if (path === "") {
-    if (equal(work.root, wanted)) return;
+    if (same(work, work.root, wanted)) return;
     throw unfit(`testing value ${path} failed: test failed`);
   }
   const target = find(work, path);
   if (!target) throw unfit(`test operation does not apply: is missing path: ${path}: missing value`);
   const value = read(target, `error in test for path: '${path}'`) ?? null;
-  if (!equal(value, wanted)) throw unfit(`testing value ${path} failed: test failed`);
+  if (!same(work, value, wanted)) throw unfit(`testing value ${path} failed: test failed`);
+}
+
+/** Counts what it looks at: few bytes of a patch can ask for many comparisons with a large document. */
+function same(work: Work, value: unknown, wanted: unknown): boolean {
+  if (value === wanted) return true;
+  if (typeof value !== "object" || typeof wanted !== "object" || value === null || wanted === null) return false;
+  if (Array.isArray(value) || Array.isArray(wanted)) {
+    if (!Array.isArray(value) || !Array.isArray(wanted) || value.length !== wanted.length) return false;
+    return value.every((item, index) => same(work, item, wanted[index]));
+  }
+  return sameMembers(work, value as JsonObject, wanted as JsonObject);
+}
+
+function sameMembers(work: Work, value: JsonObject, wanted: JsonObject): boolean {
+  const keys = Object.keys(value);
+  spend(work, keys.length * stepsPerKey);
+  const present = keys.filter((key) => value[key] !== undefined);
+  if (present.length !== Object.keys(wanted).length) return false;
+  return present.every((key) => Object.hasOwn(wanted, key) && same(work, value[key], wanted[key]));
+}
+
+function spend(work: Work, steps: number): void {
+  work.steps += steps;
+  if (work.steps <= maxSteps) return;
+  throw new PatchError(413, `The JSON patch is too much work: it takes more than ${maxSteps} steps`);
 }
 
 const unfit = (message: string): PatchError => new PatchError(422, message);
@@ -200,16 +228,19 @@ function read(target: Target, context: string): unknown {
   return target.container[found];
 }
 
-function take({ container, key }: Target, context: string): unknown {
+function take(work: Work, { container, key }: Target, context: string): unknown {
   const value = read({ container, key }, context);
-  if (Array.isArray(container)) container.splice(indexIn(container, key) as number, 1);
-  else if (!Object.hasOwn(container, key)) {
+  if (Array.isArray(container)) {
+    const index = indexIn(container, key) as number;
+    spend(work, container.length - index);
+    container.splice(index, 1);
+  } else if (!Object.hasOwn(container, key)) {
     throw unfit(`${context}: Unable to remove nonexistent key: ${key}: missing value`);
   } else delete container[key];
   return value;
 }
 
-function insert({ container, key }: Target, value: unknown, context: string): void {
+function insert(work: Work, { container, key }: Target, { value, context }: { value: unknown; context: string }): void {
   if (!Array.isArray(container)) {
     setOwn(container, key, value);
     return;
@@ -224,7 +255,9 @@ function insert({ container, key }: Target, value: unknown, context: string): vo
   }
   const size = container.length + 1;
   if (index >= size || index < -size) throw unfit(`${context}: ${outside(index)}`);
-  container.splice(index < 0 ? index + size : index, 0, value);
+  const place = index < 0 ? index + size : index;
+  spend(work, size - place);
+  container.splice(place, 0, value);
 }
 
 /** The index that a key stands for, or what is wrong with it. */

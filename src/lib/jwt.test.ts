@@ -34,6 +34,36 @@ for (const text of ["", "a.b", "a.b.c", "a.b.c.d", "e30.W10.x", "bnVsbA.e30.x"])
   test(`parseJwt() takes ${JSON.stringify(text)} for no token`, () => assert.equal(parseJwt(text), undefined));
 }
 
+const token = signJwt(key, { sub: "a" });
+const [head = "", body = "", signature = ""] = token.split(".");
+const last = signature.at(-1) ?? "";
+const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+const respellings: Readonly<Record<string, string>> = {
+  "junk after the signature": `${token}~junk`,
+  "a line break after the signature": `${token}\n`,
+  "padding after the signature": `${token}==`,
+  "junk within the signature": `${head}.${body}.${signature.slice(0, 5)}!${signature.slice(5)}`,
+  "other spare bits at the end": `${token.slice(0, -1)}${alphabet[alphabet.indexOf(last) ^ 1]}`,
+  "a space before the header": ` ${token}`,
+  "padding after the claims": `${head}.${body}=.${signature}`,
+  "a fourth part": `${token}.`,
+  "more than 10 KiB": `${head}.${Buffer.from(JSON.stringify({ a: "x".repeat(10 * 1024) })).toString("base64url")}.`,
+};
+for (const [how, text] of Object.entries(respellings)) {
+  test(`parseJwt() takes a token with ${how} for none`, () => {
+    assert(parseJwt(token));
+    assert.equal(parseJwt(text), undefined);
+  });
+}
+
+test("parseJwt() takes a token with critical headers for none", () => {
+  const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const withHeader = (more: object) => `${part({ alg: "ES256", kid: key.id, ...more })}.${part({})}.${signature}`;
+
+  assert(parseJwt(withHeader({ typ: "JWT" })));
+  for (const crit of [["exp"], [], "exp", null]) assert.equal(parseJwt(withHeader({ crit })), undefined);
+});
+
 test("RSA keys sign with RS256", () => {
   const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const rsa = signingKey(keyToPem(privateKey));

@@ -40,14 +40,22 @@ export function signJwt(key: SigningKey, claims: JwtPart): string {
   return `${signed}.${sign(hashes[key.algorithm], Buffer.from(signed), input).toString("base64url")}`;
 }
 
-/** undefined if the text is no token at all. */
+/** Far more than a token of ours has; its parts are then short enough to be parsed before anybody is known. */
+const maxTokenChars = 10 * 1024;
+
+/**
+ * undefined if the text is no token at all. A token has one spelling only: anything that Node's decoder would skip, such
+ * as padding, junk or spare bits, makes it none. So does a `crit` header, which asks for rules that are not known here.
+ */
 export function parseJwt(token: string): ParsedJwt | undefined {
-  const [head, body, signature, more] = token.split(".");
-  if (head === undefined || body === undefined || signature === undefined || more !== undefined) return undefined;
-  const header = decoded(head);
-  const claims = decoded(body);
-  if (!header || !claims) return undefined;
-  return { header, claims, signed: `${head}.${body}`, signature: Buffer.from(signature, "base64url") };
+  if (token.length > maxTokenChars) return undefined;
+  const [head, body, end, more] = token.split(".", 4);
+  if (head === undefined || body === undefined || end === undefined || more !== undefined) return undefined;
+  const header = jsonIn(head);
+  const claims = jsonIn(body);
+  const signature = bytesIn(end);
+  if (!header || !claims || !signature || Object.hasOwn(header, "crit")) return undefined;
+  return { header, claims, signed: `${head}.${body}`, signature };
 }
 
 /** The key decides about the algorithm, never the token. */
@@ -92,9 +100,17 @@ function algorithmOf(key: KeyObject): JwtAlgorithm {
 
 const encoded = (part: JwtPart): string => Buffer.from(JSON.stringify(part)).toString("base64url");
 
-function decoded(text: string): JwtPart | undefined {
+/** undefined unless the text is exactly how these bytes are written. */
+function bytesIn(text: string): Buffer | undefined {
+  const bytes = Buffer.from(text, "base64url");
+  return bytes.toString("base64url") === text ? bytes : undefined;
+}
+
+function jsonIn(text: string): JwtPart | undefined {
+  const bytes = bytesIn(text);
+  if (!bytes) return undefined;
   try {
-    const value: unknown = JSON.parse(Buffer.from(text, "base64url").toString("utf8"));
+    const value: unknown = JSON.parse(bytes.toString("utf8"));
     return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JwtPart) : undefined;
   } catch {
     // Not JSON, so not a token: it may still be another kind of credential.

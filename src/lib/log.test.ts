@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { closeSync, existsSync, openSync } from "node:fs";
 import { test } from "node:test";
+import { jsonLog } from "./log.ts";
 
 test("a full disk under the log loses lines, and not the process", { skip: !existsSync("/dev/full") }, () => {
   const full = openSync("/dev/full", "w");
@@ -17,4 +18,47 @@ test("a full disk under the log loses lines, and not the process", { skip: !exis
 
   assert.equal(stdout.toString(), "lives");
   assert.equal(status, 0);
+});
+
+const lineOf = (fields: Record<string, unknown>): string => {
+  const lines: string[] = [];
+  jsonLog((line) => lines.push(line)).info("said", fields);
+  return lines.join("");
+};
+
+test("a line is bounded, whatever is in its fields", () => {
+  const circle: Record<string, unknown> = {};
+  circle.self = circle;
+  const wide = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`key${index}`, "x".repeat(100)]));
+  const cases = [
+    { text: "x".repeat(10_000_000) },
+    { list: Array.from({ length: 100_000 }, () => "x".repeat(1_000)) },
+    { wide },
+    { circle },
+    { error: new Error("x".repeat(1_000_000), { cause: new Error("y".repeat(1_000_000)) }) },
+    { big: 1n, symbol: Symbol("s"), call: () => 1, date: new Date(Number.NaN), bytes: Buffer.alloc(1_000_000) },
+  ];
+  for (const fields of cases) {
+    const line = lineOf(fields);
+    assert(line.length < 40_000, `${Object.keys(fields)}: ${line.length}`);
+    assert.equal(JSON.parse(line).message, "said");
+  }
+});
+
+test("a line says how large a bigint is", () => {
+  assert.equal(JSON.parse(lineOf({ bytes: 2n ** 64n })).bytes, "18446744073709551616");
+});
+
+test("a line says what an error says, with its causes", () => {
+  const { error } = JSON.parse(lineOf({ error: new TypeError("outer", { cause: new Error("inner") }) }));
+
+  assert.deepEqual([error.name, error.message, error.cause.message], ["TypeError", "outer", "inner"]);
+  assert.match(error.stack, /log\.test/);
+});
+
+test("no text of a user reaches a terminal as an order", () => {
+  const line = lineOf({ name: "a\u001b[2Jb\u009b31mc\nd\u202ee\u2028" });
+
+  assert.match(line, /^[ -~…]+\n$/);
+  assert.equal(JSON.parse(line).name, "a\u001b[2Jb\u009b31mc\nd\u202ee\u2028");
 });

@@ -1,5 +1,6 @@
 import { mkdir, stat } from "node:fs/promises";
 import path from "node:path";
+import { isGone } from "./error-code.ts";
 
 /**
  * Makes a directory and those above it that are missing; no harm if it exists. Node's own recursive way never ends, and
@@ -22,8 +23,7 @@ async function isDirectory(dir: string): Promise<boolean> {
   try {
     return (await stat(dir)).isDirectory();
   } catch (error) {
-    if (error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR"))
-      return false;
+    if (isGone(error)) return false;
     throw error;
   }
 }

@@ -48,3 +48,15 @@ test("a name that is used twice is one family", () => {
 
   assert.match(metrics.render(), /^x_total 2$/m);
 });
+
+test("render() escapes what Prometheus unescapes, and nothing else", () => {
+  const metrics = new Metrics();
+  const total = metrics.counter("total", "All.", ["a", "b"]);
+
+  total.add(['\\ " \n \t \u2028 é', "x"]);
+  total.add(["one\u0000", "two"]);
+
+  const [, , first, second] = metrics.render().split(/\n(?=total|#)/);
+  assert.equal(first, 'total{a="\\\\ \\" \\n \t \u2028 é",b="x"} 1');
+  assert.equal(second?.trimEnd(), 'total{a="one\ufffd",b="two"} 1');
+});

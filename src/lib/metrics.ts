@@ -82,8 +82,13 @@ interface Family {
 
 const separator = "\u0000";
 function keyOf(values: readonly string[]): string {
-  let key = values[0] ?? "";
-  for (let at = 1; at < values.length; at++) key += separator + values[at];
+  let key = "";
+  for (let at = 0; at < values.length; at++) {
+    const value = values[at] ?? "";
+    // A value that holds the separator must not become two.
+    const part = value.includes(separator) ? value.replaceAll(separator, "\ufffd") : value;
+    key = at === 0 ? part : key + separator + part;
+  }
   return key;
 }
 
@@ -106,7 +111,11 @@ function renderFamily(family: Family): string {
 
 function labelText(labels: readonly string[], key: string, extra = ""): string {
   const values = key.split(separator);
-  const parts = labels.map((label, at) => `${label}=${JSON.stringify(values[at] ?? "")}`);
+  const parts = labels.map((label, at) => `${label}="${escapeLabel(values[at] ?? "")}"`);
   if (extra) parts.push(extra);
   return parts.length > 0 ? `{${parts.join(",")}}` : "";
 }
+
+/** The text format knows three escapes, and takes all other characters as they are. */
+export const escapeLabel = (value: string): string =>
+  /[\\"\n]/.test(value) ? value.replace(/[\\"\n]/g, (char) => (char === "\n" ? "\\n" : `\\${char}`)) : value;

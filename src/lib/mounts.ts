@@ -11,17 +11,24 @@ export interface MountRequest {
 }
 
 export async function mount({ type, source, target, options = [] }: MountRequest): Promise<void> {
-  const kind = type === undefined ? ["--bind"] : ["--types", type];
+  if (!target.startsWith("/")) throw new Error(`cannot mount at ${JSON.stringify(target)}: not an absolute path`);
+  const kind = type === undefined ? ["--bind"] : ["--types", filesystemType(type)];
   const how = options.length > 0 ? ["--options", options.join(",")] : [];
   // Paths are taken as they are: a link that someone swaps in must not lead elsewhere.
-  await runCommand("mount", ["--no-canonicalize", ...kind, ...how, source, target]);
+  await runCommand("mount", ["--no-canonicalize", ...kind, ...how], { operands: [source, target] });
+}
+
+/** The name of a file system, such as `ext4`. Nothing else may become part of the name of a program. */
+export function filesystemType(name: string): string {
+  if (!/^[a-z][a-z0-9]{0,31}$/.test(name)) throw new Error(`not a type of file system: ${JSON.stringify(name)}`);
+  return name;
 }
 
 /** Unmounts what is mounted in or below the directories, deepest first. `lazy` does not wait for its users. */
 export async function unmountUnder(directories: readonly string[], how: "strict" | "lazy"): Promise<void> {
   const mounts = await mountsUnder(directories);
   if (mounts.length === 0) return;
-  await runCommand("umount", [...(how === "lazy" ? ["--lazy"] : []), ...mounts.toReversed()]);
+  await runCommand("umount", how === "lazy" ? ["--lazy"] : [], { operands: mounts.toReversed() });
 }
 
 /** Mount points in or below the directories, in the order in which they were mounted. */
@@ -38,12 +45,15 @@ export async function mountsUnder(directories: readonly string[]): Promise<strin
 const unescapeMount = (point: string): string =>
   point.replace(/\\(\d{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
 
-/** Whether something is mounted at the directory itself. */
-export async function isMountPoint(dir: string): Promise<boolean> {
+/** Whether a file system of its own is mounted at the directory: anything but a bind mount. */
+export async function hasOwnFilesystem(dir: string): Promise<boolean> {
   const [here, above] = await Promise.all([stat(dir), stat(dirname(dir))]);
-  // Another device is a sure sign; a bind mount of the same one shows only in the table.
-  return here.dev !== above.dev || (await mountsUnder([dir])).includes(dir);
+  return here.dev !== above.dev;
 }
+
+/** Whether anything is mounted at the directory itself. A bind mount shows only in the table of all mounts. */
+export const isMountPoint = async (dir: string): Promise<boolean> =>
+  (await hasOwnFilesystem(dir)) || (await mountsUnder([dir])).includes(dir);
 
 const tmpfsMagic = 0x01021994;
 export const isInMemory = async (path: string): Promise<boolean> => (await statfs(path)).type === tmpfsMagic;

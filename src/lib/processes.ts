@@ -1,6 +1,8 @@
 import { spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
+import { createInterface } from "node:readline";
+import { errorCode } from "./error-code.ts";
 
 export interface CommandResult {
   readonly stdout: string;
@@ -10,7 +12,14 @@ export interface CommandOptions {
   readonly input?: Uint8Array | string | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
+  /** What the command works on. It stands behind `--`, and must not look like an option for programs that ignore that. */
+  readonly operands?: readonly string[];
+  /** Exit codes that are no failure; default 0 alone. */
+  readonly okCodes?: readonly number[];
 }
+
+/** Characters of what a command says that go into an error, and from there into events. */
+const maxDetail = 2000;
 
 /** A command that could not be run or did not end with 0; the message has what it wrote to stderr. */
 export class CommandError extends Error {
@@ -18,18 +27,31 @@ export class CommandError extends Error {
   readonly exitCode: number | undefined;
 
   constructor(command: string, exitCode: number | undefined, stderr: string, options?: ErrorOptions) {
-    const detail = stderr.trim();
+    const detail = stderr.trim().slice(0, maxDetail);
     super(`${command}: ${detail || (exitCode === undefined ? "could not run" : `exit code ${exitCode}`)}`, options);
     this.exitCode = exitCode;
   }
 }
 
-/** Runs a command to its end, without a shell. */
+/** Runs a command to its end, without a shell. Text that comes from users is passed as `operands`, never as `args`. */
 export function runCommand(
   command: string,
   args: readonly string[],
-  { input, signal, env }: CommandOptions = {},
+  options: CommandOptions = {},
 ): Promise<CommandResult> {
+  const { operands } = options;
+  return operands ? run(command, [...args, "--", ...operands.map(checkOperand)], options) : run(command, args, options);
+}
+
+function checkOperand(text: string): string {
+  if (text === "" || text.startsWith("-") || text.includes("\0")) {
+    throw new Error(`not an operand of a program: ${JSON.stringify(text.slice(0, 100))}`);
+  }
+  return text;
+}
+
+function run(command: string, args: readonly string[], options: CommandOptions): Promise<CommandResult> {
+  const { input, signal, env, okCodes = [0] } = options;
   const { promise, resolve, reject } = Promise.withResolvers<CommandResult>();
   const child = spawn(command, args, {
     stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
@@ -46,11 +68,29 @@ export function runCommand(
   child.on("error", (error) => reject(new CommandError(command, undefined, error.message, { cause: error })));
   child.on("close", (code) => {
     const said = Buffer.concat(stderr).toString();
-    if (code === 0) resolve({ stdout: Buffer.concat(stdout).toString(), stderr: said });
+    if (code !== null && okCodes.includes(code)) resolve({ stdout: Buffer.concat(stdout).toString(), stderr: said });
     else reject(new CommandError(`${command} ${args.join(" ")}`, code ?? undefined, said));
   });
   return promise;
 }
+
+/** Runs a command to its end and hands over each line that it writes, so that they are never all in memory. */
+export function eachLine(command: string, args: readonly string[], line: (text: string) => void): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"] });
+  createInterface({ input: child.stdout }).on("line", line);
+  let said = "";
+  child.stderr.on("data", (chunk: Buffer) => {
+    said = `${said}${chunk}`.slice(0, maxComplaint);
+  });
+  child.on("error", (error) => reject(new CommandError(command, undefined, error.message, { cause: error })));
+  child.on("close", (code) => {
+    if (code === 0) resolve();
+    else reject(new CommandError(`${command} ${args.join(" ")}`, code ?? undefined, said));
+  });
+  return promise;
+}
+const maxComplaint = 4096;
 
 export interface Daemon {
   readonly pid: number;
@@ -90,7 +130,7 @@ export function signalProcess(pid: number, signal: NodeJS.Signals): boolean {
   try {
     return process.kill(pid, signal);
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ESRCH") return false;
+    if (errorCode(error) === "ESRCH") return false;
     throw error;
   }
 }

@@ -1,9 +1,12 @@
 import { Buffer } from "node:buffer";
+import { lastingConcat } from "./lasting-bytes.ts";
 
 /** Bytes that are not protobuf. */
 export class WireError extends Error {
   override readonly name = "WireError";
 }
+
+export class TooManyFieldsError extends WireError {}
 
 /** How the bytes of a field are laid out. */
 export const wire = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;
@@ -85,7 +88,7 @@ export class Writer {
 
   /** A copy of what was written; the writer is empty then and can be used again. */
   finish(): Uint8Array {
-    const bytes = Buffer.from(this.#buffer.subarray(this.#at));
+    const bytes = lastingConcat([this.#buffer.subarray(this.#at)]);
     this.clear();
     return bytes;
   }
@@ -159,8 +162,11 @@ export class Reader {
   #at: number;
   /** Where the message being read ends. */
   #end: number;
+  /** How many more fields may be read. */
+  #left: number;
 
-  constructor(bytes: Uint8Array) {
+  constructor(bytes: Uint8Array, maxFields = 1 << 30) {
+    this.#left = maxFields;
     this.#buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.#at = 0;
     this.#end = bytes.length;
@@ -172,9 +178,15 @@ export class Reader {
 
   /** The key of the next field: number and wire type, as `tag << 3 | type`. */
   key(): number {
+    this.count();
     const key = this.uint32();
     if (key < 8) throw new WireError("proto: illegal tag 0");
     return key;
+  }
+
+  /** One value more: throws if there are too many. */
+  count(): void {
+    if (--this.#left < 0) throw new TooManyFieldsError("proto: too many fields");
   }
 
   uint32(): number {

@@ -1,7 +1,12 @@
-/** Where all chance comes from: a number from 0 up to, not including, 1. A test uses a seeded one. */
+import { randomInt } from "node:crypto";
+
+/** The source of randomness: a number from 0 up to, not including, 1. A test uses a seeded one. */
 export type Random = () => number;
 
 export const systemRandom: Random = () => Math.random();
+
+/** For what others must not guess. */
+export const secureRandom: Random = () => randomInt(2 ** 32) / 2 ** 32;
 
 /** The same numbers for the same seed (mulberry32). */
 export function seededRandom(seed: number): Random {

@@ -8,8 +8,9 @@ export function resolveModules(source: string): void {
   registerHooks({
     resolve(specifier, context, next) {
       const parent = context.parentURL;
-      if (specifier.startsWith("#")) return ours(source + specifier.slice(1));
+      // Packages have `#` imports of their own.
       if (!parent?.startsWith(source)) return next(specifier, context);
+      if (specifier.startsWith("#")) return ours(source + specifier.slice(1));
       if (specifier.startsWith("./")) return ours(parent.slice(0, parent.lastIndexOf("/")) + specifier.slice(1));
       if (specifier.startsWith("../")) return ours(new URL(specifier, parent).href);
       return next(specifier, context);

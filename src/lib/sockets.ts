@@ -1,3 +1,4 @@
+import { type Socket } from "node:net";
 import { type Duplex, type Writable } from "node:stream";
 import { type Clock } from "./clock.ts";
 
@@ -107,3 +108,11 @@ export async function splice(one: Duplex, other: Duplex, { clock, idleMs }: Spli
     endSoon(other, clock);
   }
 }
+
+/**
+ * The same text for a TCP socket and for the TLS socket above it, and for no other connection that is open. The peer's
+ * address and port alone are not enough: it may use one port for connections to several addresses of this machine.
+ */
+export const connectionKey = (
+  socket: Pick<Socket, "remoteAddress" | "remotePort" | "localAddress" | "localPort">,
+): string => `${socket.remoteAddress} ${socket.remotePort} ${socket.localAddress} ${socket.localPort}`;

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import fc from "fast-check";
 import { runCommand } from "./processes.ts";
 import { tar } from "./tar.ts";
 
@@ -25,5 +26,22 @@ test("tar() makes an archive that tar itself reads", async () => {
       `lrwxrwxrwx 0/0 0 1970-01-01 00:00 link -> ${long}`,
       `-rw-r--r-- 0/0 513 1970-01-01 00:00 ${long}`,
     ],
+  );
+});
+
+test("tar itself unpacks any files that tar() packed, byte for byte", async () => {
+  const name = fc.string({ unit: fc.constantFrom(..."abcxyzäö漢_-."), minLength: 1, maxLength: 120 });
+  const entry = fc.record({ name: name.map((text) => `f${text}`), content: fc.string({ maxLength: 1500 }) });
+  const entries = fc.uniqueArray(entry, { selector: (one) => one.name, minLength: 1, maxLength: 5 });
+
+  await fc.assert(
+    fc.asyncProperty(entries, async (files) => {
+      const bytes = tar(files.map(({ name: path, content }) => ({ path, content: Buffer.from(content) })));
+
+      const { stdout } = await runCommand("tar", ["-x", "-O", "-f", "-"], { input: bytes });
+
+      assert.equal(stdout, files.map(({ content }) => content).join(""));
+    }),
+    { numRuns: 25 },
   );
 });

@@ -4,6 +4,7 @@ import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { outOfTime, withDeadline } from "./deadline.ts";
 import { slowStart } from "./slow-start.ts";
 import { aborted, neverAborted, orAborted, runTogether } from "./tasks.ts";
+import { nextTurn } from "./turns.ts";
 
 test("runTogether() stops all when one fails, and throws what it threw", async () => {
   const ended: string[] = [];
@@ -23,10 +24,12 @@ test("runTogether() ends quietly with its signal, and when all are done", async 
   const stop = new AbortController();
   const run = runTogether(stop.signal, [(signal) => clock.sleep(1000, signal), async () => {}]);
 
+  const isRunning = await Promise.race([run.then(() => false), clock.settle().then(() => true)]);
   stop.abort();
 
-  await run;
-  await runTogether(neverAborted, [async () => {}]);
+  assert(isRunning);
+  assert.equal(await run, undefined);
+  assert.equal(await runTogether(neverAborted, [async () => {}]), undefined);
 });
 
 test("orAborted() and withDeadline() give up in time", async () => {
@@ -48,7 +51,7 @@ test("slowStart() doubles its batches and stops after the first that fails", asy
   const together: number[] = [];
   const action = async (index: number) => {
     calls.push(index);
-    await new Promise((resolve) => setImmediate(resolve));
+    await nextTurn();
     together.push(calls.length);
     if (index === 4) throw new Error("quota");
   };

@@ -65,3 +65,13 @@ export function shutdownSignal(): AbortSignal {
   }
   return stop.signal;
 }
+
+/** Works on eight items at a time: whoever wrote a long list must not take every thread of the process. */
+export async function fewAtATime<In, Out>(items: readonly In[], work: (item: In) => Promise<Out>): Promise<Out[]> {
+  const done: Out[] = [];
+  for (let at = 0; at < items.length; at += atATime) {
+    done.push(...(await Promise.all(items.slice(at, at + atATime).map(work))));
+  }
+  return done;
+}
+const atATime = 8;

@@ -1,4 +1,4 @@
-import type { Agent, IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from "node:http";
+import type { Agent, ClientRequest, IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from "node:http";
 import { type Duplex } from "node:stream";
 import { http, https } from "./node-http.ts";
 import { ignore } from "./sockets.ts";
@@ -9,7 +9,29 @@ export interface UpgradeRequest {
   readonly headers: OutgoingHttpHeaders;
   /** Where connections come from; it has the certificates, where they are needed. */
   readonly agent?: Agent | undefined;
+  /** In place of an agent: a connection for this request alone, to a server that nobody trusts. */
+  connect?(): UntrustedConnection;
   readonly signal?: AbortSignal | undefined;
+}
+
+export interface UntrustedConnection {
+  readonly socket: Duplex;
+  /** Called once the head of the answer has come. */
+  readWhole(): void;
+}
+
+/** A request that waits to be sent. A server may send a few interim answers to it, and not one after the other. */
+export function openRequest({ url, method, headers, agent, connect, signal }: UpgradeRequest): ClientRequest {
+  const { request } = url.protocol === "https:" ? https : http;
+  const connection = connect?.();
+  const how = connection ? { createConnection: () => connection.socket } : agent ? { agent } : {};
+  const outgoing = request(url, { method, headers, ...how, ...(signal ? { signal } : {}) });
+  if (connection) {
+    outgoing.once("response", () => connection.readWhole());
+    outgoing.once("upgrade", () => connection.readWhole());
+  }
+  limitInterim(outgoing);
+  return outgoing;
 }
 
 export type UpgradeResult =
@@ -17,10 +39,9 @@ export type UpgradeResult =
   | { readonly type: "refused"; readonly response: IncomingMessage };
 
 /** Asks a server to make the connection into something else. */
-export function dialUpgrade({ url, method, headers, agent, signal }: UpgradeRequest): Promise<UpgradeResult> {
+export function dialUpgrade({ signal, ...request }: UpgradeRequest): Promise<UpgradeResult> {
   return new Promise((resolve, reject) => {
-    const { request } = url.protocol === "https:" ? https : http;
-    const outgoing = request(url, { method, headers, ...(agent ? { agent } : {}) });
+    const outgoing = openRequest(request);
     const abort = () => outgoing.destroy(new Error("the request was given up"));
     const settle = (result: UpgradeResult) => {
       // What becomes of the connection from here on is the caller's matter.
@@ -37,6 +58,17 @@ export function dialUpgrade({ url, method, headers, agent, signal }: UpgradeRequ
     if (signal?.aborted) return abort();
     signal?.addEventListener("abort", abort, { once: true });
     outgoing.end();
+  });
+}
+
+/** As many as Go's client takes. */
+const maxInterim = 5;
+
+/** Ends a request whose server sends one interim answer (100 to 199) after the other, and never a final one. */
+export function limitInterim(outgoing: ClientRequest): void {
+  let count = 0;
+  outgoing.on("information", () => {
+    if (++count > maxInterim) outgoing.destroy(new Error("net/http: too many 1xx informational responses"));
   });
 }
 
@@ -68,9 +100,22 @@ export function upgradeHeaders(headers: IncomingHttpHeaders | Readonly<Record<st
     const value = headers[name];
     if (value !== undefined) result[name] = value;
   }
+  const protocols = withoutTokens(headers["sec-websocket-protocol"]);
+  if (protocols === undefined) delete result["sec-websocket-protocol"];
+  else result["sec-websocket-protocol"] = protocols;
   // Older servers take each of these as one name, commas and all.
   const versions = String(headers["x-stream-protocol-version"] ?? "").split(",");
   const names = versions.map((version) => version.trim()).filter((version) => version !== "");
   if (names.length > 0) result["x-stream-protocol-version"] = names;
   return result;
+}
+
+/** Browsers can send a bearer token only as a subprotocol with this prefix. */
+export const tokenProtocolPrefix = "base64url.bearer.authorization.k8s.io.";
+
+/** The subprotocols that a client offers, without its token: that one is for this server only. */
+export function withoutTokens(protocols: string | undefined): string | undefined {
+  if (!protocols?.includes(tokenProtocolPrefix)) return protocols;
+  const names = protocols.split(",").map((name) => name.trim());
+  return names.filter((name) => !name.startsWith(tokenProtocolPrefix)).join(", ") || undefined;
 }

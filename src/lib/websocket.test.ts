@@ -1,132 +1,68 @@
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { duplexPair } from "node:stream";
+import { type Duplex, duplexPair } from "node:stream";
 import { suite, test } from "node:test";
 import { setImmediate } from "node:timers/promises";
-import { systemClock } from "./clock.ts";
-import { readWebSocketRequest, WebSocketConnection, type WebSocketMessage, webSocketAcceptance } from "./websocket.ts";
-import { acceptKey, encodeFrame, FrameReader, opcode, type WebSocketFrame } from "./websocket-frames.ts";
-
-const mask = Buffer.from([1, 2, 3, 4]);
-const server = { masked: true, maxPayload: 1 << 20 };
-
-suite("FrameReader", () => {
-  for (const size of [0, 1, 125, 126, 65_535, 65_536, 200_000]) {
-    test(`reads back a masked frame of ${size} bytes, however it is cut`, () => {
-      const payload = Buffer.alloc(size, "orlop");
-      const bytes = encodeFrame(opcode.binary, payload, mask);
-
-      const whole = [...new FrameReader(server).read(Buffer.from(bytes))];
-      const reader = new FrameReader(server);
-      const cut: WebSocketFrame[] = [];
-      for (let at = 0; at < bytes.length; at += 7919)
-        cut.push(...reader.read(Buffer.from(bytes.subarray(at, at + 7919))));
-
-      for (const [frame, ...others] of [whole, cut]) {
-        assert.deepEqual(others, []);
-        assert.deepEqual([frame?.isFinal, frame?.opcode], [true, opcode.binary]);
-        assert(frame?.payload.equals(payload));
-      }
-    });
-  }
-
-  const bad = [
-    { name: "an unmasked frame of a client", bytes: encodeFrame(opcode.text, Buffer.from("x")) },
-    { name: "a reserved bit", bytes: [0xc1, 0x80, 0, 0, 0, 0] },
-    { name: "an unknown opcode", bytes: [0x83, 0x80, 0, 0, 0, 0] },
-    { name: "a fragmented ping", bytes: [0x09, 0x80, 0, 0, 0, 0] },
-    { name: "a ping of 126 bytes", bytes: [0x89, 0xfe, 0, 126] },
-    { name: "a payload over the limit", bytes: [0x82, 0xff, 0, 0, 1, 0, 0, 0, 0, 0] },
-  ];
-  for (const { name, bytes } of bad) {
-    test(`refuses ${name}`, () => {
-      assert.throws(() => [...new FrameReader(server).read(Buffer.from(bytes))], { name: "WebSocketError" });
-    });
-  }
-});
-
-function connected() {
-  const [left, right] = duplexPair();
-  const near = new WebSocketConnection(left, { role: "client", clock: systemClock });
-  const far = new WebSocketConnection(right, { role: "server", clock: systemClock });
-  return { near, far, left, right };
-}
+import { acceptOn, webSocketPair } from "#testing/web-socket-pair.ts";
+import { readWebSocketRequest, type WebSocketConnection, type WebSocketMessage } from "./websocket.ts";
 
 async function collect(connection: WebSocketConnection): Promise<WebSocketMessage[]> {
-  const messages: WebSocketMessage[] = [];
-  for await (const message of connection.messages()) messages.push(message);
-  return messages;
+  return await Array.fromAsync(connection.messages());
 }
+const textsOf = (messages: readonly WebSocketMessage[]) =>
+  messages.map(({ isText, data }) => [isText, data.toString()] as const);
 
-suite("WebSocketConnection", () => {
+suite("WebSocketConnection", { timeout: 20_000 }, () => {
   test("carries messages both ways and closes on both sides", async () => {
-    const { near, far } = connected();
-    const heard = [collect(near), collect(far)];
+    const { client, server } = await webSocketPair();
+    const heard = collect(client);
 
-    await near.send("binary", Buffer.of(1), Buffer.from("up"));
-    await far.send("text", Buffer.from("down"));
-    far.close(1000, "done");
+    await client.send("binary", Buffer.of(1), Buffer.from("up"));
+    const { value: up } = await server.messages().next();
+    await server.send("text", Buffer.from("down"));
+    server.close(1000, "done");
 
-    const [down, up] = await Promise.all(heard);
-    assert.deepEqual(
-      up?.map(({ isText, data }) => [isText, data.toString()]),
-      [[false, "\x01up"]],
-    );
-    assert.deepEqual(
-      down?.map(({ isText, data }) => [isText, data.toString()]),
-      [[true, "down"]],
-    );
-    assert.deepEqual(near.closedBy, { code: 1000, reason: "done" });
-    assert.equal(far.closedBy?.code, 1000);
+    assert.deepEqual(textsOf([up ?? assert.fail()]), [[false, "\x01up"]]);
+    assert.deepEqual(textsOf(await heard), [[true, "down"]]);
+    assert.deepEqual(client.closedBy, { code: 1000, reason: "done" });
   });
 
-  test("joins fragments and answers pings between them", async () => {
-    const { far, left } = connected();
-    const answers: Buffer[] = [];
-    left.on("data", (chunk: Buffer) => answers.push(chunk));
-    const first = encodeFrame(opcode.text, Buffer.from("hel"), mask);
-    first[0] = opcode.text;
-    const last = encodeFrame(opcode.continuation, Buffer.from("lo"), mask);
+  test("takes the protocols of Kubernetes, which are not tokens", async () => {
+    const protocol = "SPDY/3.1+portforward.k8s.io";
 
-    left.write(Buffer.concat([first, encodeFrame(opcode.ping, Buffer.from("?"), mask), last]));
-    left.write(encodeFrame(opcode.close, Buffer.alloc(0), mask));
+    const { server, wire, head } = await rawClient(protocol);
 
-    const messages = await collect(far);
-    await once(left, "end");
-    left.end();
-    assert.deepEqual(
-      messages.map(({ data }) => data.toString()),
-      ["hello"],
-    );
-    assert(
-      Buffer.concat(answers)
-        .subarray(0, 3)
-        .equals(encodeFrame(opcode.pong, Buffer.from("?"))),
-    );
+    assert.match(head, /^HTTP\/1\.1 101 /);
+    assert.match(head, /\r\nSec-WebSocket-Protocol: SPDY\/3\.1\+portforward\.k8s\.io\r\n/);
+    server.close();
+    wire.destroy();
   });
 
-  test("says what was wrong when it cuts a peer off", async () => {
-    const { near, far, left } = connected();
-    const heard = collect(near);
+  test("hands out what was sent before the close", async () => {
+    const { client, server } = await webSocketPair();
+    const heard = collect(server);
 
-    left.write(Buffer.of(0x83, 0x00));
+    for (let n = 0; n < 3; n++) await client.send("binary", Buffer.from(String(n)));
+    client.close();
 
-    await assert.rejects(collect(far), /unknown opcode 3/);
-    await heard;
-    assert.deepEqual(near.closedBy, { code: 1002, reason: "unknown opcode 3" });
+    assert.deepEqual(
+      textsOf(await heard).map(([, text]) => text),
+      ["0", "1", "2"],
+    );
   });
 
   test("does not send faster than the peer reads", async () => {
-    const { near, far } = connected();
+    const { client, server } = await webSocketPair();
     let sent = 0;
     const sending = (async () => {
-      for (; sent < 100; sent++) await near.send("binary", Buffer.alloc(64 << 10));
-      near.close();
+      for (; sent < 100; sent++) await client.send("binary", Buffer.alloc(64 << 10));
+      client.close();
     })();
 
     for (let turn = 0; turn < 50; turn++) await setImmediate();
     const before = sent;
-    const received = (await collect(far)).length;
+    const received = (await collect(server)).length;
     await sending;
 
     assert(before < 10, `${before} messages were taken by nobody`);
@@ -134,29 +70,107 @@ suite("WebSocketConnection", () => {
   });
 
   test("ends when the peer vanishes", async () => {
-    const { far, left, right } = connected();
-    const heard = collect(far);
+    const { server, clientSide, serverSide } = await webSocketPair();
+    const heard = collect(server);
 
-    left.destroy();
-    right.destroy();
+    clientSide.destroy();
+    serverSide.destroy();
 
     assert.deepEqual(await heard, []);
-    await assert.rejects(far.send("text", Buffer.from("x")), /closed/);
+    await assert.rejects(server.send("text", Buffer.from("x")), /closed/);
   });
 });
 
-test("the handshake of RFC 6455 is answered as its example says", () => {
-  const key = "dGhlIHNhbXBsZSBub25jZQ==";
-  const headers = { upgrade: "websocket", "sec-websocket-key": key, "sec-websocket-version": "13" };
+const empty = { fragment: [0x02, 0x80, 0, 0, 0, 0], more: [0x00, 0x80, 0, 0, 0, 0], ping: [0x89, 0x80, 0, 0, 0, 0] };
 
-  const request = readWebSocketRequest({
-    ...headers,
-    "sec-websocket-protocol": "v5.channel.k8s.io, v4.channel.k8s.io",
+/** A client that writes its own frames. */
+async function rawClient(protocol = "x"): Promise<{ server: WebSocketConnection; wire: Duplex; head: string }> {
+  const [wire, serverSide] = duplexPair();
+  const accepted = acceptOn(serverSide);
+  const key = randomBytes(16).toString("base64");
+  const head = "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n";
+  wire.write(`${head}Sec-WebSocket-Protocol: ${protocol}\r\n`);
+  wire.write(`Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${key}\r\n\r\n`);
+  const server = await accepted;
+  await once(wire, "readable");
+  return { server, wire, head: String(wire.read()) };
+}
+
+suite("a hostile WebSocket client", { timeout: 20_000 }, () => {
+  const overLimit = [
+    {
+      name: "fragments without an end",
+      first: empty.fragment,
+      next: empty.more,
+      message: /Too many message fragments/,
+    },
+    {
+      name: "a message of 5 MiB",
+      first: [0x82, 0xff, 0, 0, 0, 0, 0, 0x50, 0, 0, 0, 0, 0, 0],
+      next: [],
+      message: /Max payload size exceeded/,
+    },
+    { name: "frames without a mask", first: [0x82, 0x00], next: [], message: /MASK must be set/ },
+    { name: "compressed frames", first: [0xc2, 0x80, 0, 0, 0, 0], next: [], message: /RSV1 must be clear/ },
+  ];
+  for (const { name, first, next, message } of overLimit) {
+    test(`is cut off for ${name}`, async () => {
+      const { server, wire } = await rawClient();
+      wire.resume();
+      const heard = collect(server);
+
+      wire.write(Buffer.from(first));
+      if (next.length > 0) wire.write(Buffer.from(Array(2000).fill(next).flat()));
+
+      await assert.rejects(heard, message);
+      wire.destroy();
+    });
+  }
+
+  test("is not sent a pong for each of its pings", async () => {
+    const { server, wire } = await rawClient();
+    let pongs = 0;
+    wire.on("data", (chunk: Buffer) => {
+      pongs += chunk.filter((byte) => byte === 0x8a).length;
+    });
+    const heard = collect(server);
+
+    wire.write(Buffer.from(Array(1000).fill(empty.ping).flat()));
+    wire.write(Buffer.from([0x82, 0x81, 0, 0, 0, 0, 0x78]));
+    wire.write(Buffer.from([0x88, 0x80, 0, 0, 0, 0]));
+    wire.end();
+
+    assert.deepEqual(textsOf(await heard), [[false, "x"]]);
+    assert(pongs < 10, `${pongs} pongs`);
   });
 
-  assert.equal(acceptKey(key), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+  test("cannot make the server hold messages that nobody takes", async () => {
+    const { server, wire } = await rawClient();
+    const messages = server.messages();
+    const block = Buffer.from(Array(1000).fill([0x82, 0x81, 0, 0, 0, 0, 0x78]).flat());
+    let taken = 0;
+
+    const first = messages.next();
+    for (; taken < 1000 && wire.write(block); taken++) await setImmediate();
+    await first;
+
+    assert(taken < 20, `${taken} blocks were taken while nobody read`);
+    wire.destroy();
+  });
+});
+
+test("readWebSocketRequest() reads what is offered, without tokens, and refuses bad requests", () => {
+  const headers = {
+    upgrade: "websocket",
+    "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+    "sec-websocket-version": "13",
+  };
+
+  const offered = "v5.channel.k8s.io, base64url.bearer.authorization.k8s.io.dA, v4.channel.k8s.io";
+  const request = readWebSocketRequest({ ...headers, "sec-websocket-protocol": offered });
+
   assert.deepEqual(request?.protocols, ["v5.channel.k8s.io", "v4.channel.k8s.io"]);
-  assert.match(webSocketAcceptance({ key, protocols: [] }, "v5.channel.k8s.io"), /\r\nSec-WebSocket-Protocol: v5/);
   assert.equal(readWebSocketRequest({ upgrade: "SPDY/3.1" }), undefined);
   assert.throws(() => readWebSocketRequest({ ...headers, "sec-websocket-version": "8" }), /not 13/);
+  assert.throws(() => readWebSocketRequest({ ...headers, "sec-websocket-key": "short" }), /bad WebSocket key/);
 });

@@ -1,179 +1,174 @@
-import { randomBytes } from "node:crypto";
+import { Socket } from "node:net";
 import { type Duplex } from "node:stream";
-import { type Clock } from "./clock.ts";
-import { chunksOf, endSoon, ignore, writeAll } from "./sockets.ts";
-import {
-  acceptKey,
-  closeCode,
-  encodeFrame,
-  FrameReader,
-  frameHead,
-  opcode,
-  tooBig,
-  WebSocketError,
-  type WebSocketFrame,
-} from "./websocket-frames.ts";
+import type { WebSocket } from "ws";
+import { http } from "./node-http.ts";
+import { withoutTokens } from "./upgrade.ts";
+
+/** What a peer may make us hold. Whoever goes beyond is cut off with the code 1009 or 1008. */
+const limits = {
+  /** Of one message, however many fragments it has. Clients send their input in messages of some 32 KiB. */
+  maxPayload: 4 << 20,
+  maxFragments: 1024,
+  /** Pieces of the connection that wait for the rest of their frame. */
+  maxBufferedChunks: 16 << 10,
+  /** How long a peer has to answer a close. */
+  closeTimeout: 10_000,
+};
+
+/** `send` waits once this much is not taken by the peer. */
+const maxUnsentBytes = 64 << 10;
 
 export interface WebSocketMessage {
   readonly isText: boolean;
   readonly data: Buffer;
 }
 
-export interface WebSocketOptions {
-  readonly role: "server" | "client";
-  readonly clock: Clock;
-  /** What was read behind the handshake. */
-  readonly head?: Uint8Array | undefined;
-  readonly maxMessageBytes?: number;
-}
-
-/** As much as Go's WebSocket servers take. */
-const defaultMaxMessage = 32 << 20;
-
-/** One end of a WebSocket whose handshake is done (RFC 6455, no extensions). */
-export class WebSocketConnection {
-  readonly #socket: Duplex;
-  readonly #clock: Clock;
-  readonly #isClient: boolean;
-  readonly #reader: FrameReader;
-  readonly #maxMessage: number;
-  #parts: Buffer[] = [];
-  #partsSize = 0;
-  #isText = false;
-  #closeSent = false;
-  /** What the peer gave as its reason to close; undefined for as long as it has not. */
-  closedBy: { readonly code: number; readonly reason: string } | undefined;
-
-  constructor(socket: Duplex, { role, clock, head, maxMessageBytes = defaultMaxMessage }: WebSocketOptions) {
-    this.#socket = socket;
-    this.#clock = clock;
-    this.#isClient = role === "client";
-    this.#maxMessage = maxMessageBytes;
-    this.#reader = new FrameReader({ masked: !this.#isClient, maxPayload: maxMessageBytes });
-    socket.on("error", ignore);
-    if (head && head.length > 0) socket.unshift(head);
-  }
-
-  /**
-   * Whole messages, at the pace at which they are taken, until the peer closes or is gone. Pings are answered on the
-   * way. What breaks the protocol closes the connection and is thrown.
-   */
-  async *messages(): AsyncGenerator<WebSocketMessage> {
-    try {
-      for await (const chunk of chunksOf(this.#socket)) {
-        for (const frame of this.#reader.read(chunk)) {
-          const message = await this.#receive(frame);
-          if (message) yield message;
-          if (this.closedBy) return;
-        }
-      }
-    } catch (error) {
-      if (error instanceof WebSocketError) this.close(error.code, error.message);
-      throw error;
-    }
-  }
-
-  /** One message made of the parts, which are not copied by a server. Waits where the peer is slow. */
-  async send(type: "binary" | "text", ...parts: readonly Uint8Array[]): Promise<void> {
-    if (this.#closeSent) throw new Error("the connection is closed");
-    const length = parts.reduce((sum, part) => sum + part.length, 0);
-    const code = opcode[type];
-    if (this.#isClient) await writeAll(this.#socket, encodeFrame(code, Buffer.concat(parts, length), randomBytes(4)));
-    else await writeAll(this.#socket, frameHead(code, length), ...parts);
-  }
-
-  async ping(payload: Uint8Array = new Uint8Array()): Promise<void> {
-    await this.#control(opcode.ping, payload);
-  }
-
-  /** Says why, then ends the connection after what was sent. A second call does nothing. */
-  close(code: number = closeCode.normal, reason = ""): void {
-    if (this.#closeSent) return;
-    this.#closeSent = true;
-    const text = Buffer.from(reason).subarray(0, 123);
-    const payload = Buffer.alloc(code === closeCode.none ? 0 : 2 + text.length);
-    if (payload.length > 0) {
-      payload.writeUInt16BE(code);
-      text.copy(payload, 2);
-    }
-    if (!this.#socket.destroyed && !this.#socket.writableEnded) {
-      this.#socket.write(encodeFrame(opcode.close, payload, this.#mask()));
-    }
-    endSoon(this.#socket, this.#clock);
-  }
-
-  async #receive(frame: WebSocketFrame): Promise<WebSocketMessage | undefined> {
-    switch (frame.opcode) {
-      case opcode.ping:
-        await this.#control(opcode.pong, frame.payload);
-        return undefined;
-      case opcode.pong:
-        return undefined;
-      case opcode.close:
-        this.#onClose(frame.payload);
-        return undefined;
-      default:
-        return this.#join(frame);
-    }
-  }
-
-  /** The message that this frame completes. */
-  #join({ opcode: code, isFinal, payload }: WebSocketFrame): WebSocketMessage | undefined {
-    const continues = code === opcode.continuation;
-    if (continues !== this.#parts.length > 0) {
-      throw new WebSocketError(closeCode.protocolError, "the fragments of two messages are mixed up");
-    }
-    if (!continues) this.#isText = code === opcode.text;
-    if (isFinal && !continues) return { isText: this.#isText, data: payload };
-    this.#parts.push(payload);
-    this.#partsSize += payload.length;
-    if (this.#partsSize > this.#maxMessage) throw tooBig(this.#maxMessage);
-    if (!isFinal) return undefined;
-    const data = Buffer.concat(this.#parts, this.#partsSize);
-    this.#parts = [];
-    this.#partsSize = 0;
-    return { isText: this.#isText, data };
-  }
-
-  #onClose(payload: Buffer): void {
-    const code = payload.length >= 2 ? payload.readUInt16BE(0) : closeCode.none;
-    this.closedBy = { code, reason: payload.toString("utf8", 2) };
-    this.close(code);
-  }
-
-  async #control(code: number, payload: Uint8Array): Promise<void> {
-    if (this.#closeSent || this.#socket.destroyed) return;
-    await writeAll(this.#socket, encodeFrame(code, payload, this.#mask()));
-  }
-
-  #mask(): Uint8Array | undefined {
-    return this.#isClient ? randomBytes(4) : undefined;
-  }
-}
-
 export interface WebSocketRequest {
-  readonly key: string;
+  readonly headers: Readonly<Record<string, string | undefined>>;
   /** Subprotocols that the client offers, the one it likes best first. */
   readonly protocols: readonly string[];
 }
 
+/** The client's request for a WebSocket is not one that can be granted. */
+export class WebSocketError extends Error {
+  override readonly name = "WebSocketError";
+}
+
 /** What a client asks for, if its request is one for a WebSocket; throws where it is a bad one. */
-export function readWebSocketRequest(
-  headers: Readonly<Record<string, string | undefined>>,
-): WebSocketRequest | undefined {
+export function readWebSocketRequest(headers: WebSocketRequest["headers"]): WebSocketRequest | undefined {
   if (headers.upgrade?.toLowerCase() !== "websocket") return undefined;
   const key = headers["sec-websocket-key"] ?? "";
   const version = headers["sec-websocket-version"] ?? "";
-  if (version !== "13") throw new WebSocketError(closeCode.protocolError, `WebSocket version "${version}" is not 13`);
-  if (Buffer.from(key, "base64").length !== 16) throw new WebSocketError(closeCode.protocolError, "bad WebSocket key");
-  const protocols = (headers["sec-websocket-protocol"] ?? "").split(",").map((name) => name.trim());
-  return { key, protocols: protocols.filter((name) => name !== "") };
+  if (version !== "13") throw new WebSocketError(`WebSocket version "${version}" is not 13`);
+  if (!/^[+/0-9A-Za-z]{22}==$/.test(key)) throw new WebSocketError("bad WebSocket key");
+  const offered = withoutTokens(headers["sec-websocket-protocol"]) ?? "";
+  const protocols = offered.split(",").map((name) => name.trim());
+  return { headers, protocols: protocols.filter((name) => name !== "") };
 }
 
-/** The bytes that make the connection a WebSocket. */
-export function webSocketAcceptance({ key }: WebSocketRequest, protocol: string): string {
-  const lines = ["HTTP/1.1 101 Switching Protocols", "Upgrade: websocket", "Connection: Upgrade"];
-  lines.push(`Sec-WebSocket-Accept: ${acceptKey(key)}`);
-  if (protocol) lines.push(`Sec-WebSocket-Protocol: ${protocol}`);
-  return `${lines.join("\r\n")}\r\n\r\n`;
+export interface RawConnection {
+  readonly socket: Duplex;
+  /** What was read behind the request. */
+  readonly head: Uint8Array;
+}
+
+/** Answers the request with one of the protocols that were offered (or ""), and speaks WebSocket on its connection from then on. */
+export async function acceptWebSocket(
+  { headers }: WebSocketRequest,
+  protocol: string,
+  { socket, head }: RawConnection,
+): Promise<WebSocketConnection> {
+  // Loaded when somebody first needs it: it takes 9 ms and 1.2 MiB.
+  const { WebSocketServer } = await import("ws");
+  const fixed = { noServer: true, clientTracking: false, perMessageDeflate: false, autoPong: false } as const;
+  const server = new WebSocketServer({ ...fixed, ...limits });
+  // `SPDY/3.1+portforward.k8s.io` is not a subprotocol by the letter of RFC 6455, so ws is not told of any.
+  const { "sec-websocket-protocol": _, ...others } = headers;
+  if (protocol) server.on("headers", (lines) => void lines.push(`Sec-WebSocket-Protocol: ${protocol}`));
+  const message = new http.IncomingMessage(new Socket());
+  Object.assign(message, { method: "GET", headers: others });
+  return await new Promise((resolve, reject) => {
+    server.once("wsClientError", reject);
+    server.handleUpgrade(message, socket, Buffer.from(head), (ws) => {
+      // A client that has stopped sending without a close does not wait for anything either.
+      socket.once("end", () => ws.terminate());
+      resolve(new WebSocketConnection(ws));
+    });
+  });
+}
+
+/** One end of a WebSocket. Messages are read at the pace at which they are taken. */
+export class WebSocketConnection {
+  readonly #ws: WebSocket;
+  #received: WebSocketMessage[] = [];
+  #wake: (() => void) | undefined;
+  #isOver = false;
+  #isClosing = false;
+  #failure: Error | undefined;
+  #ping: Buffer | undefined;
+  /** What the peer gave as its reason to close; undefined for as long as it has not. */
+  closedBy: { readonly code: number; readonly reason: string } | undefined;
+
+  constructor(ws: WebSocket) {
+    this.#ws = ws;
+    ws.on("message", (data, isBinary) => this.#onMessage({ isText: !isBinary, data: bytesOf(data) }));
+    ws.on("ping", (data) => this.#onPing(data));
+    ws.on("error", (error) => {
+      this.#failure ??= error;
+      this.#wake?.();
+    });
+    ws.on("close", (code, reason) => this.#onClose(code, reason.toString()));
+  }
+
+  /** Whole messages until the peer closes or is gone. What breaks the protocol or a limit is thrown. */
+  async *messages(): AsyncGenerator<WebSocketMessage> {
+    for (;;) {
+      const batch = this.#received;
+      this.#received = [];
+      yield* batch;
+      if (this.#received.length > 0) continue;
+      if (this.#failure) throw this.#failure;
+      if (this.#isOver || this.#isClosing) return;
+      const woken = new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+      this.#ws.resume();
+      await woken;
+    }
+  }
+
+  /** One message made of the parts. Waits where the peer is slow. */
+  async send(type: "binary" | "text", ...parts: readonly Uint8Array[]): Promise<void> {
+    if (this.#ws.readyState !== this.#ws.OPEN) throw new Error("the connection is closed");
+    const [only, ...others] = parts;
+    const data = only && others.length === 0 ? only : Buffer.concat(parts);
+    const sent = Promise.withResolvers<void>();
+    // If it fails, the connection is over, and the next call says so.
+    this.#ws.send(data, { binary: type === "binary" }, () => sent.resolve());
+    if (this.#ws.bufferedAmount > maxUnsentBytes) await sent.promise;
+  }
+
+  /** Says why, then ends the connection after what was sent. What still comes is dropped. */
+  close(code = 1000, reason = ""): void {
+    this.#isClosing = true;
+    this.#received = [];
+    this.#ws.resume();
+    this.#ws.close(code, reason);
+    this.#wake?.();
+  }
+
+  #onMessage(message: WebSocketMessage): void {
+    if (this.#isClosing) return;
+    this.#received.push(message);
+    this.#ws.pause();
+    this.#wake?.();
+  }
+
+  /** Only the last of many pings is answered, and none while the peer does not read. */
+  #onPing(data: Buffer): void {
+    const isFirst = this.#ping === undefined;
+    this.#ping = data;
+    if (isFirst) setImmediate(() => this.#answerPing());
+  }
+  #answerPing(): void {
+    const data = this.#ping;
+    this.#ping = undefined;
+    if (this.#ws.readyState !== this.#ws.OPEN || this.#ws.bufferedAmount > maxUnsentBytes) return;
+    this.#ws.pong(data, undefined, () => {});
+  }
+
+  #onClose(code: number, reason: string): void {
+    this.#isOver = true;
+    if (code !== abnormalClosure) this.closedBy = { code, reason };
+    this.#wake?.();
+  }
+}
+
+/** Stands for a connection that ended without a word. */
+const abnormalClosure = 1006;
+
+/** By default there is one Buffer for each message; the types know of other settings. */
+function bytesOf(data: Buffer | ArrayBuffer | Buffer[]): Buffer {
+  if (Array.isArray(data)) return Buffer.concat(data);
+  return Buffer.isBuffer(data) ? data : Buffer.from(data);
 }

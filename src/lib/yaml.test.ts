@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { formatYaml, parseYaml, YamlError } from "./yaml.ts";
+import { formatYaml, parseYaml, YamlError, yamlToJson } from "./yaml.ts";
+import { YamlBusyError, YamlPool } from "./yaml-pool.ts";
 
 const cases: [string, unknown][] = [
   ["a: yes\nb: off\nc: 'yes'\nd: y", { a: true, b: false, c: "yes", d: true }],
@@ -64,4 +65,50 @@ test("formatYaml() writes what parseYaml() reads back, in kubectl's style", asyn
 
   assert.deepEqual((await parseYaml(text)).value, value);
   assert.match(text, /^a:\n {2}"n": 1.5\n {2}"y": "n"\nz:\n- "yes"\n/);
+});
+
+const lines = (count: number): string =>
+  Array.from({ length: count }, (_, n) => `key${n}: {a: [1, "x", ${n}]}`).join("\n");
+const fromJson = (bytes: Uint8Array): unknown => JSON.parse(Buffer.from(bytes).toString());
+
+test("yamlToJson() and formatYaml() do with long texts in a thread what they do with short ones here", async () => {
+  for (const count of [3, 1000]) {
+    const text = lines(count);
+    const { value } = await parseYaml(text);
+
+    assert.deepEqual(fromJson(await yamlToJson(text, "jane")), value);
+    assert.deepEqual(fromJson(await yamlToJson(await formatYaml(value), "jane")), value);
+  }
+});
+
+test("a text that takes too long is given up, and the next one is read", async () => {
+  const pool = new YamlPool(300);
+  const text = `[${"{a: &x [],b: *x},".repeat(170_000)}]`;
+
+  const hostile = await pool.run({ task: "read", text, owner: "mallory" });
+
+  assert.deepEqual(hostile, { fault: "yaml: too long to be read: send it as JSON" });
+  const honest = await new YamlPool().run({ task: "read", text: "a: 1", owner: "jane" });
+  assert.deepEqual(fromJson(honest.bytes ?? assert.fail()), { a: 1 });
+});
+
+test("yamlToJson() lets one owner wait with a few texts only, and others go first", async () => {
+  const order: string[] = [];
+  const read = (owner: string) => yamlToJson(lines(500), owner).then(() => order.push(owner));
+  const own = Array.from({ length: 12 }, () => read("mallory"));
+  const other = read("jane");
+
+  const results = await Promise.allSettled(own);
+  await other;
+
+  const busy = results.filter((result) => result.status === "rejected" && result.reason instanceof YamlBusyError);
+  assert.equal(busy.length, 2, "two are under way, and eight wait");
+  assert(order.indexOf("jane") <= 3, order.join());
+});
+
+test("an anchor that contains itself is refused, in a short text and in a long one", async () => {
+  const circular = "a: &a\n  b: *a\n";
+
+  await assert.rejects(yamlToJson(circular, "jane"), YamlError);
+  await assert.rejects(yamlToJson(`${circular}c: ${"x".repeat(10_000)}\n`, "jane"), YamlError);
 });

@@ -1,6 +1,6 @@
-import { Worker } from "node:worker_threads";
 import type { Document, DocumentOptions, ParseOptions, ScalarTag, SchemaOptions, Tags, YAMLMap } from "yaml";
 import { messageOf } from "./message-of.ts";
+import { type YamlAnswer, YamlPool } from "./yaml-pool.ts";
 
 /** A text that is not YAML, or YAML that JSON cannot say. */
 export class YamlError extends Error {
@@ -17,20 +17,14 @@ export interface ParsedYaml {
 /** How often one text may repeat parts of itself through aliases. */
 const maxAliases = 100;
 
-/** From this length on a text is read beside the event loop, and not for ever. */
-const longFrom = 256 << 10;
-const longMs = 10_000;
+/** Texts from this length on are read and written beside the event loop: hostile ones take 5 µs for each character. */
+const longFrom = 8 << 10;
 
 /**
  * Reads one YAML document as Kubernetes does: `yes` and `on` are true, `0644` is octal, `1:30` and dates are strings,
  * keys become strings. More than one document is refused.
  */
 export async function parseYaml(text: string): Promise<ParsedYaml> {
-  return text.length < longFrom ? await parseYamlHere(text) : await parseInThread(text);
-}
-
-/** The same, in this thread however long it takes. */
-export async function parseYamlHere(text: string): Promise<ParsedYaml> {
   const yaml = await load();
   const document = guarded(() => yaml.parseDocument(text, readOptions));
   const [error] = document.errors;
@@ -40,23 +34,34 @@ export async function parseYamlHere(text: string): Promise<ParsedYaml> {
   return { value: value ?? null, duplicates: guarded(() => duplicatesIn(yaml, document, text)) };
 }
 
-function parseInThread(text: string): Promise<ParsedYaml> {
-  const { promise, resolve, reject } = Promise.withResolvers<ParsedYaml>();
-  const worker = new Worker(new URL("./yaml-thread.ts", import.meta.url), { workerData: text });
-  const timer = setTimeout(() => reject(new YamlError("yaml: too long to be read: send it as JSON")), longMs);
-  worker.once("message", ({ parsed, fault }: { parsed?: ParsedYaml; fault?: string }) => {
-    if (parsed) resolve(parsed);
-    else reject(new YamlError(fault ?? "yaml: unreadable"));
-  });
-  worker.once("error", (cause) => reject(new YamlError(`yaml: ${String(cause)}`, { cause })));
-  return promise.finally(() => {
-    clearTimeout(timer);
-    void worker.terminate();
-  });
+/**
+ * The same as JSON in UTF-8, for texts from anybody. Long ones are read in a thread; `owner` is whose they are. Throws
+ * YamlBusyError if too many wait.
+ */
+export async function yamlToJson(text: string, owner: string): Promise<Uint8Array> {
+  if (text.length < longFrom) return jsonOf((await parseYaml(text)).value);
+  return bytesOf(await pool.run({ task: "read", text, owner }));
 }
 
+/** An anchor that contains itself makes a value that JSON cannot write. */
+export const jsonOf = (value: unknown): Uint8Array => Buffer.from(guarded(() => JSON.stringify(value)));
+
 /** Keys in order of their names, lists not indented, and no string that an old reader could take for something else. */
-export async function formatYaml(value: unknown): Promise<string> {
+export async function formatYaml(value: unknown, owner = ""): Promise<string> {
+  const text = JSON.stringify(value) ?? "null";
+  if (text.length < longFrom) return await formatYamlHere(value);
+  return Buffer.from(bytesOf(await pool.run({ task: "write", text, owner }))).toString();
+}
+
+const pool = new YamlPool();
+
+function bytesOf({ bytes, fault }: YamlAnswer): Uint8Array {
+  if (!bytes) throw new YamlError(fault ?? "yaml: unreadable");
+  return bytes;
+}
+
+/** `formatYaml` in this thread however long it takes. */
+export async function formatYamlHere(value: unknown): Promise<string> {
   const yaml = await load();
   return yaml.stringify(value, {
     ...writeOptions,

@@ -1,7 +1,9 @@
 import http2 from "node:http2";
 import net from "node:net";
 import { type Clock, systemClock } from "../clock.ts";
+import { limitReads, type ReadLimits } from "../limit-reads.ts";
 import { drained } from "../sockets.ts";
+import { FrameReader, frame } from "./frames.ts";
 import type { Message } from "./message.ts";
 import { GrpcError, statusOf } from "./status.ts";
 
@@ -23,7 +25,18 @@ export interface GrpcOptions {
   readonly clock?: Clock;
   /** For `https`. */
   readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string };
+  /** A larger message fails its call with `RESOURCE_EXHAUSTED`; default 16 MiB. */
+  readonly maxMessageBytes?: number;
+  /** How much may come in all while the client lives: for servers that nobody trusts, and `http` only. */
+  readonly readLimits?: ReadLimits;
 }
+
+/** As much as containerd sends. */
+const defaultMaxMessageBytes = 16 << 20;
+/** For headers and trailers; the texts of errors are among them. */
+const maxHeaderListBytes = 64 << 10;
+/** gRPC has eight digits for it. */
+const maxTimeoutMs = 99_999_999;
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
@@ -48,11 +61,19 @@ export class GrpcClient implements Disposable {
   /** One message there, one message back. */
   async call<In, Out>(method: Rpc<In, Out>, request: In, options: CallOptions = {}): Promise<Out> {
     const call = this.#open(method.path, options);
-    const chunks: Buffer[] = [];
-    call.stream.on("data", (chunk: Buffer) => chunks.push(chunk));
+    const replies: Uint8Array[] = [];
+    const frames = this.#reader();
+    call.stream.on("data", (chunk: Buffer) => {
+      try {
+        for (const reply of frames.push(chunk)) replies.push(reply);
+        if (replies.length > 1) throw new GrpcError("INTERNAL", "the server sent more than one message");
+      } catch (error) {
+        call.fail(error);
+      }
+    });
     call.stream.end(frame(method.request.encode(request)));
     await call.done;
-    const reply = new FrameReader().push(Buffer.concat(chunks)).next().value;
+    const [reply] = replies;
     if (reply === undefined) throw new GrpcError("INTERNAL", "the server closed the call without a message");
     return method.response.decode(reply);
   }
@@ -61,7 +82,7 @@ export class GrpcClient implements Disposable {
   async *stream<In, Out>(method: Rpc<In, Out>, request: In, options: CallOptions = {}): AsyncGenerator<Out, void> {
     const call = this.#open(method.path, options);
     call.stream.end(frame(method.request.encode(request)));
-    yield* received(call, method.response);
+    yield* received(call, method.response, this.#reader());
   }
 
   /** Messages both ways at once. Leaving the loop, or a failure of `requests`, cancels the call. */
@@ -73,7 +94,7 @@ export class GrpcClient implements Disposable {
     const call = this.#open(method.path, options);
     const sending = send(call.stream, requests, method);
     try {
-      yield* received(call, method.response);
+      yield* received(call, method.response, this.#reader());
     } finally {
       call.cancel();
       await sending;
@@ -89,8 +110,13 @@ export class GrpcClient implements Disposable {
     this.close();
   }
 
-  #open(path: string, { signal, timeoutMs, metadata }: CallOptions): OpenCall {
+  #reader(): FrameReader {
+    return new FrameReader(this.#options.maxMessageBytes ?? defaultMaxMessageBytes);
+  }
+
+  #open(path: string, { signal, metadata, ...options }: CallOptions): OpenCall {
     signal?.throwIfAborted();
+    const timeoutMs = options.timeoutMs === undefined ? undefined : Math.min(options.timeoutMs, maxTimeoutMs);
     const headers: http2.OutgoingHttpHeaders = {
       ":method": "POST",
       ":path": path,
@@ -119,8 +145,14 @@ export class GrpcClient implements Disposable {
   }
 }
 
-function connect({ address, tls }: GrpcOptions): http2.ClientHttp2Session {
-  const options = { settings: { enablePush: false, initialWindowSize: 1 << 20 }, maxSessionMemory: 256 };
+function connect({ address, tls, readLimits }: GrpcOptions): http2.ClientHttp2Session {
+  const settings = { enablePush: false, initialWindowSize: 1 << 20, maxHeaderListSize: maxHeaderListBytes };
+  const options = { settings, maxSessionMemory: 256 };
+  if (readLimits) {
+    const createConnection = ({ hostname, port }: URL) =>
+      limitReads(net.connect({ host: hostname.replace(/^\[|\]$/g, ""), port: Number(port) || 80 }), readLimits);
+    return http2.connect(address, { ...options, createConnection });
+  }
   if (!address.startsWith("unix://")) return http2.connect(address, { ...options, ...tls });
   const path = address.slice("unix://".length);
   return http2.connect("http://localhost", { ...options, createConnection: () => net.connect({ path }) });
@@ -131,6 +163,8 @@ interface OpenCall {
   /** Resolves when the server said OK, else rejects. */
   readonly done: Promise<void>;
   cancel(): void;
+  /** Cancels it, for a reason that counts for more than what the server says. */
+  fail(reason: unknown): void;
 }
 
 interface Limits {
@@ -144,6 +178,11 @@ function trackCall(stream: http2.ClientHttp2Stream, { signal, timeoutMs, clock }
   let trailers: http2.IncomingHttpHeaders | undefined;
   let failure: unknown;
   const cancel = () => stream.close(http2.constants.NGHTTP2_CANCEL);
+  let ourReason: unknown;
+  const fail = (reason: unknown) => {
+    ourReason ??= reason;
+    cancel();
+  };
   const abort = () => {
     failure = signal?.reason;
     cancel();
@@ -170,11 +209,11 @@ function trackCall(stream: http2.ClientHttp2Stream, { signal, timeoutMs, clock }
   stream.on("close", () => {
     stopTimer?.();
     signal?.removeEventListener("abort", abort);
-    const error = outcome(trailers ?? head, failure);
+    const error = ourReason ?? outcome(trailers ?? head, failure);
     if (error === undefined) resolve();
     else reject(error);
   });
-  return { stream, done, cancel };
+  return { stream, done, cancel, fail };
 }
 
 /** What went wrong, if anything: the server's own word counts for more than the connection's. */
@@ -192,8 +231,11 @@ function outcome(headers: http2.IncomingHttpHeaders, failure: unknown): unknown 
 
 const isConnectionError = (failure: unknown): boolean => failure instanceof Error && "code" in failure;
 
-async function* received<Out>(call: OpenCall, response: { decode(bytes: Uint8Array): Out }): AsyncGenerator<Out, void> {
-  const frames = new FrameReader();
+async function* received<Out>(
+  call: OpenCall,
+  response: { decode(bytes: Uint8Array): Out },
+  frames: FrameReader,
+): AsyncGenerator<Out, void> {
   try {
     for await (const chunk of chunksOf(call.stream)) {
       for (const reply of frames.push(chunk)) yield response.decode(reply);
@@ -226,30 +268,5 @@ async function send<In>(
     stream.end();
   } catch (error) {
     stream.destroy(error instanceof Error ? error : new Error(String(error)));
-  }
-}
-
-/** One byte for "not compressed", four for the length, then the message. */
-function frame(bytes: Uint8Array): Buffer {
-  const framed = Buffer.allocUnsafe(5 + bytes.length);
-  framed[0] = 0;
-  framed.writeUInt32BE(bytes.length, 1);
-  framed.set(bytes, 5);
-  return framed;
-}
-
-/** Cuts what arrives back into messages. */
-class FrameReader {
-  #held: Buffer = Buffer.alloc(0);
-
-  *push(chunk: Buffer): Generator<Uint8Array, void> {
-    this.#held = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
-    while (this.#held.length >= 5) {
-      const end = 5 + this.#held.readUInt32BE(1);
-      if (this.#held.length < end) return;
-      if (this.#held[0] !== 0) throw new GrpcError("UNIMPLEMENTED", "the server sent a compressed message");
-      yield this.#held.subarray(5, end);
-      this.#held = this.#held.subarray(end);
-    }
   }
 }

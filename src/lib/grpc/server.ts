@@ -1,8 +1,15 @@
 import { rm } from "node:fs/promises";
 import http2 from "node:http2";
 import { messageOf } from "../message-of.ts";
+import { drained } from "../sockets.ts";
+import { FrameReader, frame } from "./frames.ts";
 import type { Message } from "./message.ts";
-import { codeNumber, GrpcError } from "./status.ts";
+import { codeNumber, encodeMessage, GrpcError } from "./status.ts";
+
+/** As grpc-go has it. */
+const maxRequestBytes = 4 << 20;
+const maxHeaderListSize = 16 << 10;
+const maxConcurrentStreams = 100;
 
 /** A method that we serve: one message in, and one or many out. */
 export interface GrpcMethod {
@@ -35,17 +42,15 @@ export const serveStream = <In, Out>(
 /** Serves methods at a unix socket; a socket that is left there from before is replaced. */
 export async function serveGrpc(socket: string, methods: readonly GrpcMethod[]): Promise<AsyncDisposable> {
   const byPath = new Map(methods.map((method) => [method.path, method]));
-  const server = http2.createServer();
+  const server = http2.createServer({ settings: { maxConcurrentStreams, maxHeaderListSize } });
   const sessions = new Set<http2.ServerHttp2Session>();
   server.on("session", (session) => {
     sessions.add(session);
     session.on("close", () => sessions.delete(session));
   });
   server.on("stream", (stream: http2.ServerHttp2Stream, headers) => {
-    const chunks: Buffer[] = [];
     stream.on("error", () => {}); // The caller has left; its signal says so.
-    stream.on("data", (chunk: Buffer) => chunks.push(chunk));
-    stream.on("end", () => void answer(stream, byPath.get(String(headers[":path"])), Buffer.concat(chunks)));
+    void answer(stream, byPath.get(String(headers[":path"])));
   });
   await rm(socket, { force: true });
   await new Promise<void>((resolve, reject) => {
@@ -61,7 +66,7 @@ export async function serveGrpc(socket: string, methods: readonly GrpcMethod[]):
   };
 }
 
-async function answer(stream: http2.ServerHttp2Stream, method: GrpcMethod | undefined, body: Buffer): Promise<void> {
+async function answer(stream: http2.ServerHttp2Stream, method: GrpcMethod | undefined): Promise<void> {
   const left = new AbortController();
   stream.on("close", () => left.abort());
   let status = { "grpc-status": "0", "grpc-message": "" };
@@ -69,16 +74,30 @@ async function answer(stream: http2.ServerHttp2Stream, method: GrpcMethod | unde
   stream.on("wantTrailers", () => stream.sendTrailers(status));
   try {
     if (!method) throw new GrpcError("UNIMPLEMENTED", "unknown method");
-    for await (const reply of method.answer(body.subarray(5), left.signal)) {
+    const request = await readRequest(stream);
+    for await (const reply of method.answer(request, left.signal)) {
       if (stream.destroyed) return;
-      const head = Buffer.alloc(5);
-      head.writeUInt32BE(reply.length, 1);
-      stream.write(Buffer.concat([head, reply]));
+      if (!stream.write(frame(reply))) await drained(stream);
     }
   } catch (error) {
     const code = error instanceof GrpcError ? error.code : "UNKNOWN";
     const text = messageOf(error);
-    status = { "grpc-status": String(codeNumber(code)), "grpc-message": encodeURIComponent(text) };
+    status = { "grpc-status": String(codeNumber(code)), "grpc-message": encodeMessage(text) };
+    stream.resume();
   }
   if (!stream.destroyed) stream.end();
+}
+
+/** The one message of the call. */
+async function readRequest(stream: http2.ServerHttp2Stream): Promise<Uint8Array> {
+  const frames = new FrameReader(maxRequestBytes);
+  let request: Uint8Array | undefined;
+  for await (const chunk of stream.iterator({ destroyOnReturn: false })) {
+    for (const message of frames.push(chunk)) {
+      if (request) throw new GrpcError("INTERNAL", "the call has more than one message");
+      request = message;
+    }
+  }
+  if (!request) throw new GrpcError("INTERNAL", "the call has no message");
+  return request;
 }

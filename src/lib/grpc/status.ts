@@ -47,6 +47,15 @@ export function statusOf(headers: IncomingHttpHeaders): "OK" | GrpcError | undef
   return new GrpcError(code, decodeMessage(String(headers["grpc-message"] ?? "")) || code.toLowerCase());
 }
 
+const maxMessageLength = 4096;
+
+/** As the protocol has it: printable ASCII stays as it is, but for `%`. */
+export const encodeMessage = (text: string): string =>
+  text
+    .slice(0, maxMessageLength)
+    .toWellFormed()
+    .replace(/[^ -$&-~]+/g, encodeURIComponent);
+
 /** Messages travel percent-encoded; one that is not well formed is shown as it came. */
 function decodeMessage(message: string): string {
   try {

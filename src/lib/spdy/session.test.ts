@@ -152,6 +152,28 @@ suite("SpdySession", () => {
     await assert.rejects(one.write(Buffer.from("x")), /reset before it was open/);
   });
 
+  const floods = [
+    { name: "pings", block: ping(4) },
+    { name: "streams of its own", block: synStream(2, Buffer.alloc(0)) },
+    { name: "data of streams that are not there", block: Buffer.concat([dataHead(99, 1), Buffer.alloc(1)]) },
+  ];
+  for (const { name, block } of floods) {
+    test(`reads no further ${name} from a peer that does not take the answers`, async () => {
+      const [near, far] = duplexPair();
+      const session = new SpdySession(near, { clock: systemClock });
+      const running = session.run();
+      const blocks = Buffer.concat(Array(1000).fill(block));
+
+      let taken = 0;
+      for (; taken < 1000 && far.write(blocks); taken++) await setImmediate();
+
+      assert(taken < 30, `${taken} thousand frames were taken`);
+      assert(near.writableLength < 100_000, `${near.writableLength} bytes of answers are held`);
+      for (const side of [near, far]) side.destroy();
+      await running;
+    });
+  }
+
   test("resets what is open when it is closed", async () => {
     const { session, far, next } = aSession();
     const running = session.run();

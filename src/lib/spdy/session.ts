@@ -1,6 +1,7 @@
 import { type Duplex } from "node:stream";
 import { type Clock } from "../clock.ts";
-import { chunksOf, endSoon, ignore, writeAll } from "../sockets.ts";
+import { chunksOf, drained, endSoon, ignore, writeAll } from "../sockets.ts";
+import { nextTurn } from "../turns.ts";
 import {
   control,
   dataHead,
@@ -62,6 +63,8 @@ export class SpdySession {
     try {
       for await (const chunk of chunksOf(this.#socket)) {
         for (const frame of this.#reader.read(chunk)) await this.#receive(frame);
+        // Frames that are ignored would otherwise be read without a pause.
+        await nextTurn();
       }
     } finally {
       for (const stream of this.#streams.values()) stream.settle("lost");
@@ -83,12 +86,12 @@ export class SpdySession {
     const { kind, flags, payload } = frame;
     if (kind === control.ping) {
       // Ours have odd numbers, and these are the answers to them.
-      if (payload.length >= 4 && payload.readUInt32BE(0) % 2 === 0) this.#write(ping(payload.readUInt32BE(0)));
+      if (payload.length >= 4 && payload.readUInt32BE(0) % 2 === 0) await this.#reply(ping(payload.readUInt32BE(0)));
       return;
     }
     if (payload.length < 4) return;
     const stream = this.#streams.get(payload.readUInt32BE(0) & 0x7fff_ffff);
-    if (kind === control.synStream) this.#write(rstStream(payload.readUInt32BE(0), resetStatus.refusedStream));
+    if (kind === control.synStream) await this.#reply(rstStream(payload.readUInt32BE(0), resetStatus.refusedStream));
     if (!stream) return;
     if (kind === control.synReply) stream.onReply();
     if (kind === control.rstStream) stream.settle("reset");
@@ -97,9 +100,15 @@ export class SpdySession {
 
   async #onData({ streamId, data, isLast }: Extract<SpdyFrame, { type: "data" }>): Promise<void> {
     const stream = this.#streams.get(streamId);
-    if (!stream) return this.#write(rstStream(streamId, resetStatus.invalidStream));
+    if (!stream) return await this.#reply(rstStream(streamId, resetStatus.invalidStream));
     if (data.length > 0) await stream.onData(data);
     if (isLast) stream.settle("finished");
+  }
+
+  /** Answers something of the peer. Nothing more is read from a peer that does not take its answers. */
+  async #reply(bytes: Uint8Array): Promise<void> {
+    this.#write(bytes);
+    await drained(this.#socket);
   }
 
   #write(bytes: Uint8Array): void {

@@ -1,0 +1,40 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { BoundedCache, ownText } from "./bounded-cache.ts";
+
+test("BoundedCache forgets the oldest when there are too many", () => {
+  const cache = new BoundedCache<number>({ entries: 2, chars: 100, keyChars: 10 });
+
+  for (const [value, key] of ["a", "b", "c"].entries()) cache.set(key, value);
+
+  assert.deepEqual([cache.get("a"), cache.get("b"), cache.get("c")], [undefined, 1, 2]);
+});
+
+test("BoundedCache is bounded in characters, of values too, however it is filled", () => {
+  const cache = new BoundedCache<number>({ entries: 1000, chars: 50, keyChars: 20 });
+
+  for (let at = 0; at < 500; at++) {
+    cache.set(`key ${at % 40}`, at, at % 60);
+    assert(cache.chars <= 50);
+  }
+
+  const before = cache.chars;
+  cache.set("one more", 1, 10);
+  cache.delete("one more");
+  assert(cache.chars <= before);
+  assert(cache.size > 0);
+});
+
+test("BoundedCache keeps no key that is too long", () => {
+  const cache = new BoundedCache<number>({ entries: 10, chars: 1000, keyChars: 20 });
+
+  cache.set("x".repeat(21), 1);
+
+  assert.equal(cache.size, 0);
+});
+
+test("ownText() is the same text, or its beginning", () => {
+  assert.equal(ownText("grüße 🎉"), "grüße 🎉");
+  assert.equal(ownText("abcdef", 3), "abc");
+  assert.equal(ownText(""), "");
+});

@@ -1,0 +1,39 @@
+/** Resolves in the next turn of the event loop: others come first. */
+export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** What one turn may take before the event loop goes round. */
+const turnMs = 4;
+
+/**
+ * Work that can wait: a little of it in every turn of the event loop, first come, first served, so that nothing else
+ * waits long for it.
+ */
+export class Turns {
+  #waiting: (() => void)[] = [];
+  #isScheduled = false;
+
+  /** A step must be short and must not throw. */
+  add(step: () => void): void {
+    this.#waiting.push(step);
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(() => this.#run());
+  }
+
+  #run(): void {
+    this.#isScheduled = false;
+    const steps = this.#waiting;
+    const until = performance.now() + turnMs;
+    this.#waiting = [];
+    let done = 0;
+    do steps[done++]?.();
+    while (done < steps.length && performance.now() < until);
+    // What did not come to its turn goes before what was added meanwhile.
+    if (done < steps.length) this.#waiting = steps.slice(done).concat(this.#waiting);
+    if (this.#waiting.length > 0) this.#schedule();
+  }
+}

@@ -1,0 +1,134 @@
+import { Worker } from "node:worker_threads";
+
+/** Too many texts wait already: come again. */
+export class YamlBusyError extends Error {
+  override readonly name = "YamlBusyError";
+}
+
+/** A text to read, or a JSON text to write as YAML. */
+export interface YamlJob {
+  readonly task: "read" | "write";
+  readonly text: string;
+  /** Whose it is: one owner's texts do not keep the others' waiting. */
+  readonly owner: string;
+}
+/** What a thread answers. */
+export interface YamlAnswer {
+  /** UTF-8: JSON of what was read, or YAML of what was to be written. */
+  readonly bytes?: Uint8Array;
+  readonly fault?: string;
+}
+
+interface Waiting extends YamlJob {
+  settle(answer: YamlAnswer): void;
+}
+
+const maxThreads = 2;
+const maxWaiting = 64;
+const maxWaitingPerOwner = 8;
+const maxWaitingChars = 16 << 20;
+/** A text of 1 MiB with a field in every line takes some 60 MiB. */
+const threadLimits = { maxOldGenerationSizeMb: 160, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 };
+const defaultJobMs = 10_000;
+/** A thread without work goes, and its memory with it. */
+const idleMs = 5000;
+const tooMuch = "too long to be read: send it as JSON";
+
+/** Reads and writes long YAML beside the event loop: in few threads, with little memory, and not for ever. */
+export class YamlPool {
+  readonly #threads = new Set<Thread>();
+  readonly #waiting: Waiting[] = [];
+  readonly #jobMs: number;
+  #waitingChars = 0;
+
+  constructor(jobMs = defaultJobMs) {
+    this.#jobMs = jobMs;
+  }
+
+  run(job: YamlJob): Promise<YamlAnswer> {
+    const own = this.#waiting.filter(({ owner }) => owner === job.owner).length;
+    const isFull = this.#waiting.length >= maxWaiting || this.#waitingChars + job.text.length > maxWaitingChars;
+    if (isFull || own >= maxWaitingPerOwner) {
+      return Promise.reject(new YamlBusyError("too much YAML is being read, please try again later"));
+    }
+    const { promise, resolve } = Promise.withResolvers<YamlAnswer>();
+    this.#waitingChars += job.text.length;
+    this.#waiting.push({ ...job, settle: resolve });
+    this.#next();
+    return promise;
+  }
+
+  #next(): void {
+    if (this.#waiting.length === 0) return;
+    let thread = [...this.#threads].find(({ job }) => !job);
+    if (!thread && this.#threads.size < maxThreads) {
+      thread = new Thread(
+        () => this.#next(),
+        (ended) => this.#threads.delete(ended),
+      );
+      this.#threads.add(thread);
+    }
+    if (thread) thread.start(this.#take(), this.#jobMs);
+  }
+
+  /** The oldest of an owner that has none under way; if there is no such owner, the oldest. */
+  #take(): Waiting {
+    const busy = new Set([...this.#threads].map(({ job }) => job?.owner));
+    const index = Math.max(
+      0,
+      this.#waiting.findIndex(({ owner }) => !busy.has(owner)),
+    );
+    const [job] = this.#waiting.splice(index, 1);
+    if (!job) throw new Error("nothing waits");
+    this.#waitingChars -= job.text.length;
+    return job;
+  }
+}
+
+/** One worker thread and what it is at. */
+class Thread {
+  job: Waiting | undefined;
+  readonly #worker: Worker;
+  readonly #onFree: () => void;
+  readonly #onEnd: (thread: Thread) => void;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(onFree: () => void, onEnd: (thread: Thread) => void) {
+    this.#onFree = onFree;
+    this.#onEnd = onEnd;
+    this.#worker = new Worker(new URL("./yaml-thread.ts", import.meta.url), { resourceLimits: threadLimits });
+    this.#worker.unref();
+    this.#worker.on("message", (answer: YamlAnswer) => this.#done(answer));
+    // Out of memory, most of all.
+    this.#worker.on("error", () => this.#end());
+    this.#worker.on("exit", () => this.#end());
+  }
+
+  start(job: Waiting, limitMs: number): void {
+    this.job = job;
+    this.#worker.ref();
+    this.#worker.postMessage({ task: job.task, text: job.text });
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#end(), limitMs);
+  }
+
+  #done(answer: YamlAnswer): void {
+    const { job } = this;
+    this.job = undefined;
+    this.#worker.unref();
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#end(), idleMs).unref();
+    job?.settle(answer);
+    this.#onFree();
+  }
+
+  #end(): void {
+    const { job } = this;
+    this.job = undefined;
+    clearTimeout(this.#timer);
+    this.#onEnd(this);
+    void this.#worker.terminate();
+    job?.settle({ fault: `yaml: ${tooMuch}` });
+    this.#onFree();
+  }
+}
