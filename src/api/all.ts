@@ -1,3 +1,4 @@
+import { ControllerRevision } from "./apps/controller-revision.ts";
 import { Deployment } from "./apps/deployment.ts";
 import { ReplicaSet } from "./apps/replica-set.ts";
 import { SelfSubjectReview } from "./authentication/self-subject-review.ts";
@@ -10,9 +11,12 @@ import { Lease } from "./coordination/lease.ts";
 import { Binding } from "./core/binding.ts";
 import { ConfigMap } from "./core/config-map.ts";
 import { Event } from "./core/event.ts";
+import { LimitRange } from "./core/limit-range.ts";
 import { Namespace } from "./core/namespace.ts";
 import { Node } from "./core/node.ts";
 import { Pod } from "./core/pod.ts";
+import { PodTemplate } from "./core/pod-template.ts";
+import { ReplicationController } from "./core/replication-controller.ts";
 import { Secret } from "./core/secret.ts";
 import { Service } from "./core/service.ts";
 import { ServiceAccount } from "./core/service-account.ts";
@@ -23,19 +27,24 @@ import { ClusterRoleBinding } from "./rbac/cluster-role-binding.ts";
 import { Role } from "./rbac/role.ts";
 import { RoleBinding } from "./rbac/role-binding.ts";
 import { type Resource } from "./resource.ts";
+import { PriorityClass } from "./scheduling/priority-class.ts";
 
 /** Every kind that is served under a name of its own, group by group. */
 export const allResources: readonly Resource[] = [
   Binding,
   ConfigMap,
   Event,
+  LimitRange,
   Namespace,
   Node,
   Pod,
+  PodTemplate,
+  ReplicationController,
   Secret,
   Service,
   ServiceAccount,
 
+  ControllerRevision,
   Deployment,
   ReplicaSet,
 
@@ -50,6 +59,8 @@ export const allResources: readonly Resource[] = [
   Lease,
   EndpointSlice,
   eventsV1,
+
+  PriorityClass,
 
   ClusterRole,
   ClusterRoleBinding,

@@ -11,19 +11,38 @@ export interface ApiRequest {
   readonly query: string;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>;
-  /** Body bytes, whole, decompressed, within the size limit. */
+  /** Body bytes, whole, decompressed, within the size limit. What comes over a socket has none before `admit`. */
   readonly body: Uint8Array | undefined;
   /** An in-process caller hands over the object itself instead of bytes. The server may keep and change it. */
   readonly object?: unknown;
   readonly signal: AbortSignal;
   readonly peer: Peer;
+  /**
+   * Called when it is known who asks, and that they may: counts the request and reads the body. Throws if the caller
+   * has too much under way. undefined: there is nothing to wait for.
+   */
+  admit?(user: UserInfo, options: AdmitOptions): Promise<void> | undefined;
+  /** Called before an answer is made. A client that does not take its answers waits here; undefined: go on. */
+  room?(): Promise<void> | undefined;
+  /** Called when the answer is a watch. Throws if the caller has too many. */
+  countWatch?(): void;
+}
+
+export interface AdmitOptions {
+  /** The body is passed on as it is, and not decoded here. */
+  readonly passesOn: boolean;
 }
 
 /** Who is at the other end of the connection. */
 export interface Peer {
   readonly address: string;
   /** Verified client certificate, if one was shown. */
-  readonly certificate?: { readonly commonName: string; readonly organizations: readonly string[] };
+  readonly certificate?: {
+    readonly commonName: string;
+    readonly organizations: readonly string[];
+    /** The connection ends with it. */
+    readonly notAfterMs?: number;
+  };
   /** Why the client certificate that was shown is not to be trusted. */
   readonly certificateFault?: string;
   /** In-process callers are who the process says they are. */
@@ -83,8 +102,18 @@ export interface ListFacts {
   readonly remainingItemCount: number | undefined;
 }
 
+/**
+ * How much a watcher has yet to read. `idle`: it is ready for more. `busy`: it has something to read, but what comes now
+ * still fits. `full`: it gets nothing until it is idle.
+ */
+export type WatchLoad = "idle" | "busy" | "full";
+
 /** Where watch events go. */
 export interface WatchSink {
+  /** A server leaves a sink alone while it is full, and sends what is not urgent when it is idle. */
+  readonly load: WatchLoad;
+  /** Calls back, once, when the sink is idle. */
+  onIdle(wake: () => void): void;
   /** An object that stops matching the selector is sent as DELETED, in its last state that matched. */
   event(type: WatchEventType, encoded: Encoded): void;
   /** Several events at once, whose bytes watchers share. If it is there, it is called instead of `event`. */

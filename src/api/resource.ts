@@ -1,5 +1,6 @@
-import { type FieldError } from "#schema/field-error.ts";
-import { type Field, type Infer, type InferFields, type ObjectSchema, object } from "#schema/schema.ts";
+import { type Fields, type InferFields, type ObjectSchema, object } from "#schema/schema.ts";
+import { type Cursor } from "./cursor.ts";
+import { dns1123Subdomain } from "./meta/names.ts";
 import { MetadataField, type ObjectMeta, TypeMetaFields } from "./meta/object-meta.ts";
 
 /** What all stored objects have in common. */
@@ -39,8 +40,12 @@ export interface Resource<T extends ApiObject = ApiObject> {
   readonly conditionalUpdate?: boolean;
   /** Deleting one that goes at once answers with the object, and not with a Status. */
   readonly returnsDeleted?: boolean;
-  /** Nothing depends on one: deleting it waits for no dependents, whatever is asked for. */
+  /** It owns nothing and nothing owns it: it is deleted at once, and the garbage collector does not watch it. */
   readonly hasNoDependents?: boolean;
+  /** It is written so often that traces of these writes would push all others out of memory. */
+  readonly isUntraced?: boolean;
+  /** Its objects are the namespaces: in a path, its name is also the namespace. */
+  readonly isNamespace?: boolean;
   /** Its finalizers need no domain in their names. */
   readonly freeFinalizers?: boolean;
   /** PUT creates what is not there. */
@@ -61,14 +66,14 @@ export interface Resource<T extends ApiObject = ApiObject> {
   /** The same for the status subresource, after everything but status was taken from `old`. */
   prepareForStatusUpdate?(object: T, old: T): void;
   /** Every fault that the schema's own checks cannot see. */
-  validate?(object: T): Iterable<FieldError>;
+  validate?(at: Cursor<T>): void;
   /** Faults that only a new object can have; `validate` has run too. */
-  validateCreate?(object: T): Iterable<FieldError>;
+  validateCreate?(at: Cursor<T>): void;
   /** Faults of the change itself; `validate` has run on the new object too. */
-  validateUpdate?(object: T, old: T): Iterable<FieldError>;
-  validateStatusUpdate?(object: T, old: T): Iterable<FieldError>;
-  /** Sent back as warning headers. */
-  warnings?(object: T, old: T | undefined): Iterable<string>;
+  validateUpdate?(at: Cursor<T>, old: T): void;
+  validateStatusUpdate?(at: Cursor<T>, old: T): void;
+  /** What is sent back as warning headers. */
+  warnings?(at: Cursor<T>, old: T | undefined): void;
   /** Something besides metadata.finalizers keeps a deleted object alive (a namespace's spec.finalizers). */
   holdsDeletion?(object: T): boolean;
   /** Shows in the object that its deletion has begun. */
@@ -88,21 +93,33 @@ export interface Subresource {
   readonly verbs: readonly string[];
   /** What travels, if it is not the resource itself: `{ group: "autoscaling", version: "v1", kind: "Scale" }`. */
   readonly body?: { readonly group: string; readonly version: string; readonly kind: string };
+  /** The caller is connected to a node, or to what runs on one; where none can be reached, nothing is there. */
+  readonly connects?: true;
+  /** Fields that a write through it leaves as they were, and so nobody owns by it. */
+  readonly resets?: FieldTree;
+  /** The only fields that a write through it can change. */
+  readonly only?: FieldTree;
   /** For `scale`: where the numbers are. */
   readonly scale?: ScalePaths;
   /** For one that changes a part of the object (`resize`): stands in for the resource's own prepare and validateUpdate. */
   readonly update?: PartialUpdate;
 }
+/** Some of the fields of an object; "*" stands for every item of a list. */
+export interface FieldTree {
+  readonly [name: string]: FieldTree | true;
+}
 export interface PartialUpdate<T extends ApiObject = ApiObject> {
   /** Takes everything but its part from `old`. */
   prepare(object: T, old: T): void;
   /** Faults of the change itself; the resource's `validate` has run on the new object too. */
-  validate(object: T, old: T): Iterable<FieldError>;
+  validate(at: Cursor<T>, old: T): void;
 }
 export interface ScalePaths {
   readonly specReplicas: string;
   readonly statusReplicas: string;
   readonly labelSelector?: string;
+  /** The selector, where it is a map of labels. */
+  readonly labels?: string;
 }
 
 export interface StoredAs<T extends ApiObject = ApiObject> {
@@ -136,36 +153,44 @@ interface Getters<T> {
 export type FieldGetter<T> = Getters<T>["field"];
 export type IndexGetter<T> = Getters<T>["index"];
 
-type Identity = "group" | "version" | "kind" | "plural" | "scope";
-type Derived = "schema" | "nameRule" | keyof DerivedDefaults;
-interface DerivedDefaults
-  extends Pick<
-    Resource,
-    | "singular"
-    | "listKind"
-    | "shortNames"
-    | "categories"
-    | "verbs"
-    | "subresources"
-    | "hasGeneration"
-    | "createOnUpdate"
-    | "ttlSeconds"
-    | "storagePrefix"
-  > {
-  columns: unknown;
-  selectableFields: unknown;
-  indexes: unknown;
+/** What a declaration may leave out: it then has the usual value. */
+type Usual =
+  | "plural"
+  | "singular"
+  | "listKind"
+  | "shortNames"
+  | "categories"
+  | "scope"
+  | "verbs"
+  | "subresources"
+  | "columns"
+  | "selectableFields"
+  | "indexes"
+  | "hasGeneration"
+  | "createOnUpdate"
+  | "ttlSeconds"
+  | "storagePrefix"
+  | "nameRule";
+type Derived = "group" | "version" | "kind" | "schema";
+type InitialStatus<T> = "as sent" | (T extends { status?: infer S } ? Initial<T, S>["status"] : never);
+/** Method syntax, as above. */
+interface Initial<T, S> {
+  status(object: T): S;
 }
 
-/** A Resource as it is written down: what is left out has the usual value. */
-export type ResourceDeclaration<T extends ApiObject, F> = Pick<Resource<T>, Identity> &
-  Partial<Pick<Resource<T>, Exclude<keyof DerivedDefaults, "schema">>> &
-  Omit<Resource<T>, Identity | Derived> & {
-    readonly fields: F;
+/** What a kind is besides its fields. */
+export type ResourceDeclaration<T extends ApiObject> = Omit<Resource<T>, Derived | Usual> &
+  Partial<Pick<Resource<T>, Usual>> & {
     readonly doc: string;
-    /** Package part of the schema's name if it is not `<group>/<version>`: `core/v1`. */
-    readonly package: string;
-    nameRule?(name: string): string | undefined;
+    /**
+     * It has `/status`, and all other updates keep the status. A new object gets this one, whatever the client sent;
+     * "as sent" lets the client's through.
+     */
+    readonly withStatus?: InitialStatus<T>;
+    /** What an update of the status leaves as it was, if that is not just the spec. */
+    readonly statusResets?: FieldTree;
+    /** It has `/scale`, with the numbers at these paths; `true` for the usual ones. */
+    readonly scalable?: true | ScalePaths;
     /** Defaults that look at more than one field of the whole object. */
     defaults?(object: T): void;
   };
@@ -173,31 +198,97 @@ export type ResourceDeclaration<T extends ApiObject, F> = Pick<Resource<T>, Iden
 /** The object type of a Resource with these fields, for functions that its own declaration calls. */
 export type ObjectOf<F> = ApiObject & InferFields<F>;
 
-/** Declares a kind. Adding one to the system is this call and a line in `all.ts`. */
-export function defineResource<F extends Readonly<Record<string, Field>>>(
-  declaration: ResourceDeclaration<ObjectOf<F>, F>,
+/** Declares a kind by its name, such as `apps/v1.Deployment`. Adding one to the system is this call and a line in `all.ts`. */
+export function defineResource<F extends Fields>(
+  name: string,
+  fields: F,
+  declaration: ResourceDeclaration<ObjectOf<F>>,
 ): Resource<ObjectOf<F>> {
-  const { fields, doc, package: goPackage, defaults, nameRule, ...rest } = declaration;
-  const name = `${goPackage}.${declaration.kind}`;
-  const options = defaults ? { doc, defaults } : { doc };
-  const schema = object(name, { ...TypeMetaFields, metadata: MetadataField, ...fields }, options);
+  const { doc, defaults, withStatus, statusResets, scalable, ...rest } = declaration;
+  const group = groupOf(name);
+  const [version = "", kind = ""] = name.slice(name.indexOf("/") + 1).split(".");
+  const schema = object(`${group.split(".")[0] || "core"}/${version}.${kind}`, defaults ? { doc, defaults } : doc, {
+    ...TypeMetaFields,
+    metadata: MetadataField,
+    ...fields,
+  });
+  const plural = declaration.plural ?? pluralOf(kind);
   return {
-    singular: declaration.kind.toLowerCase(),
-    listKind: `${declaration.kind}List`,
+    group,
+    version,
+    kind,
+    plural,
+    singular: kind.toLowerCase(),
+    listKind: `${kind}List`,
     shortNames: [],
     categories: [],
+    scope: "Namespaced",
     verbs: allVerbs,
-    subresources: [],
     columns: [],
     selectableFields: {},
     indexes: {},
     hasGeneration: false,
     createOnUpdate: false,
     ttlSeconds: undefined,
-    storagePrefix: declaration.plural,
-    nameRule: nameRule ?? (() => undefined),
+    storagePrefix: plural,
+    nameRule: dns1123Subdomain,
     ...rest,
+    ...(withStatus === undefined ? {} : statusHooks(rest, withStatus)),
+    subresources: subresourcesOf(declaration),
     schema: schema as unknown as ObjectSchema<ObjectOf<F>>,
+  };
+}
+
+function pluralOf(kind: string): string {
+  const singular = kind.toLowerCase();
+  if (singular.endsWith("y")) return `${singular.slice(0, -1)}ies`;
+  return singular.endsWith("s") ? `${singular}es` : `${singular}s`;
+}
+
+/** The verbs of a subresource that reads and changes a part of its object. */
+export const change = ["get", "patch", "update"];
+const usualScale = { specReplicas: "spec.replicas", statusReplicas: "status.replicas", labelSelector: "spec.selector" };
+
+/** The `proxy` subresource, whose parameters are an object of this kind. */
+export const proxied = (kind: string): Subresource => ({
+  name: "proxy",
+  connects: true,
+  verbs: ["create", "delete", "get", "patch", "update"],
+  body: { group: "", version: "v1", kind },
+});
+
+/** In the order of discovery. */
+function subresourcesOf({
+  subresources = [],
+  withStatus,
+  statusResets = { spec: true },
+  scalable,
+}: Pick<ResourceDeclaration<ApiObject>, "subresources" | "statusResets" | "scalable"> & {
+  withStatus?: unknown;
+}): Subresource[] {
+  const all = [...subresources];
+  if (withStatus !== undefined) all.push({ name: "status", verbs: change, resets: statusResets });
+  if (scalable) {
+    const body = { group: "autoscaling", version: "v1", kind: "Scale" };
+    all.push({ name: "scale", verbs: change, body, scale: scalable === true ? usualScale : scalable });
+  }
+  return all.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** Keeps the status out of reach of all writes but those of the status, then does what the kind itself asks for. */
+function statusHooks<T extends ApiObject>(
+  { prepareForCreate, prepareForUpdate }: Pick<Resource<T>, "prepareForCreate" | "prepareForUpdate">,
+  initial: "as sent" | ((object: T) => unknown),
+): Pick<Resource<T>, "prepareForCreate" | "prepareForUpdate"> {
+  return {
+    prepareForCreate(object: T & { status?: unknown }) {
+      if (initial !== "as sent") object.status = initial(object);
+      prepareForCreate?.(object);
+    },
+    prepareForUpdate(object: T & { status?: unknown }, old: T & { status?: unknown }) {
+      object.status = old.status;
+      prepareForUpdate?.(object, old);
+    },
   };
 }
 
@@ -219,5 +310,3 @@ export const groupOf = (apiVersion: string): string => apiVersion.slice(0, Math.
 /** `deployments.apps`, `pods`: how messages name a resource. */
 export const groupResource = (resource: Pick<Resource, "group">, name: string): string =>
   resource.group ? `${name}.${resource.group}` : name;
-
-export type { Infer };

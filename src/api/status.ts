@@ -127,6 +127,12 @@ export const unsupportedMediaType = (message: string): StatusError =>
   new StatusError("UnsupportedMediaType", message, {});
 export const notAcceptable = (message: string): StatusError => new StatusError("NotAcceptable", message, {});
 export const tooLarge = (message: string): StatusError => new StatusError("RequestEntityTooLarge", message);
+/** The client is to come again after a second. */
+export const tooManyRequests = (message: string): StatusError =>
+  new StatusError("TooManyRequests", message, { retryAfterSeconds: 1 });
+/** Upstream's words for a request that took longer than the server waits for one. */
+export const requestTimeout = (): StatusError =>
+  new StatusError("Timeout", "Timeout: request did not complete within the allotted timeout", {});
 export const serviceUnavailable = (message: string, options?: ErrorOptions): StatusError =>
   new StatusError("ServiceUnavailable", message, undefined, options);
 export const internalError = (cause: unknown): StatusError =>
@@ -137,12 +143,16 @@ export const internalError = (cause: unknown): StatusError =>
     { cause },
   );
 
-/** Every fault of an object in one answer, each with its path. */
+/** Nobody reads more, and the answer must not be many times as long as the request. */
+const maxFaults = 1000;
+
+/** The faults of an object in one answer, each with its path. */
 export function invalid(
   resource: Pick<Resource, "group" | "kind">,
   name: string,
-  faults: readonly FieldError[],
+  found: readonly FieldError[],
 ): StatusError {
+  const faults = found.slice(0, maxFaults);
   const causes = faults.map(({ path, reason, message }) => ({ reason, message, field: path }));
   const lines = [...new Set(faults.map(({ path, message }) => (path ? `${path}: ${message}` : message)))];
   const text = lines.length === 1 ? lines[0] : `[${lines.join(", ")}]`;

@@ -2,21 +2,23 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { check } from "./check.ts";
 import { root } from "./field-error.ts";
-import { int32, list, map, object, oneOf, optional, required, string } from "./schema.ts";
+import { optional, required } from "./fields.ts";
+import { object } from "./schema.ts";
+import { int32, list, map, oneOf, string } from "./types.ts";
 
 const lower = string({ rule: (value) => (/^[a-z]+$/.test(value) ? undefined : "must be lower case") });
-const Port = object("core/v1.Port", {
+const Port = object("core/v1.Port", "", {
   port: required(1, int32({ min: 1, max: 65535 }), ""),
   protocol: optional(2, oneOf("UDP", "TCP"), ""),
 });
-const Thing = object("core/v1.Thing", {
+const Thing = object("core/v1.Thing", "", {
   name: required(1, lower, ""),
   ports: required(2, list(Port), ""),
   labels: optional(3, map(lower), ""),
   count: optional(4, int32({ min: 0 }), ""),
   status: optional(
     5,
-    object("core/v1.ThingStatus", { phase: required(1, string(), ""), name: optional(2, lower, "") }),
+    object("core/v1.ThingStatus", "", { phase: required(1, string(), ""), name: optional(2, lower, "") }),
     "",
   ),
 });

@@ -3,6 +3,13 @@ export class DecodeError extends Error {
   override readonly name = "DecodeError";
 }
 
+/** It could be read, but has too many parts: reading and checking them would stop everybody else. */
+export class TooManyValues extends DecodeError {
+  constructor() {
+    super(`Request entity too large: it has more than ${maxValues} values`);
+  }
+}
+
 /** A value of the wrong type, seen where its place is not known yet; becomes a DecodeError that names the place. */
 export class Mismatch extends Error {
   override readonly name = "Mismatch";
@@ -30,3 +37,5 @@ export function jsonKind(value: unknown): string {
 export const maxRecursion = 256;
 /** The same for JSON of any form. */
 export const maxDepth = 1000;
+/** Numbers, texts, lists and objects in one body: the largest honest ones have some ten thousand. */
+export const maxValues = 50_000;

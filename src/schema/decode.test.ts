@@ -2,11 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { decode } from "./decode.ts";
 import { DecodeError } from "./decode-error.ts";
+import { defaulted, nullable, optional, required } from "./fields.ts";
+import { object, type Schema } from "./schema.ts";
 import {
   any,
   boolean,
   bytes,
-  defaulted,
   duration,
   int32,
   int64,
@@ -15,22 +16,17 @@ import {
   list,
   map,
   microTime,
-  nullable,
-  object,
-  optional,
   quantity,
-  required,
-  type Schema,
   string,
   time,
-} from "./schema.ts";
+} from "./types.ts";
 
-const Port = object("core/v1.ContainerPort", {
+const Port = object("core/v1.ContainerPort", "", {
   name: optional(1, string(), ""),
   containerPort: required(3, int32({ min: 1, max: 65535 }), ""),
   protocol: defaulted(4, string(), "TCP", ""),
 });
-const Container = object("core/v1.Container", {
+const Container = object("core/v1.Container", "", {
   name: required(1, string(), ""),
   ports: optional(6, list(Port), ""),
   limits: optional(8, map(quantity()), ""),
@@ -40,19 +36,19 @@ const Container = object("core/v1.Container", {
 const Spec = object(
   "core/v1.PodSpec",
   {
+    defaults(spec: { serviceAccountName?: string; deprecated?: string }) {
+      spec.deprecated ??= spec.serviceAccountName ?? "none";
+    },
+  },
+  {
     containers: required(2, list(Container), ""),
     terminationGracePeriodSeconds: nullable(4, int64(), ""),
     serviceAccountName: optional(8, string(), ""),
     deprecated: optional(9, string(), ""),
     extra: optional(10, any(), ""),
   },
-  {
-    defaults(spec: { serviceAccountName?: string; deprecated?: string }) {
-      spec.deprecated ??= spec.serviceAccountName ?? "none";
-    },
-  },
 );
-const Pod = object("core/v1.Pod", {
+const Pod = object("core/v1.Pod", "", {
   kind: optional(0, string(), ""),
   labels: optional(1, map(string()), ""),
   spec: optional(2, Spec, ""),
@@ -63,7 +59,7 @@ const Pod = object("core/v1.Pod", {
   port: nullable(7, intOrString(), ""),
   strategy: defaulted(
     8,
-    object("core/v1.Strategy", { type: defaulted(1, string(), "Roll", "") }),
+    object("core/v1.Strategy", "", { type: defaulted(1, string(), "Roll", "") }),
     { type: "Roll" },
     "",
   ),
@@ -183,7 +179,7 @@ test("decode() refuses nesting that would overflow the stack", () => {
   interface Tree {
     child?: Tree;
   }
-  const Tree: Schema<Tree> = object("x/v1.Tree", {
+  const Tree: Schema<Tree> = object("x/v1.Tree", "", {
     child: nullable(
       1,
       lazy(() => Tree),

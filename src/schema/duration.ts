@@ -8,7 +8,7 @@ const units: Readonly<Record<string, bigint>> = {
   m: 60_000_000_000n,
   h: 3_600_000_000_000n,
 };
-const whole = /^[-+]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+$/;
+const whole = /^[-+]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+$/;
 const part = /([0-9]*)\.?([0-9]*)(ns|us|µs|μs|ms|s|m|h)/g;
 const maxNanos = (1n << 63n) - 1n;
 const maxLength = 128;

@@ -50,17 +50,22 @@ export class FieldPath {
 /** The object itself; `root.child("spec")` is `spec`. */
 export const root = new FieldPath("");
 
-export const requiredValue = (path: FieldPath, detail = ""): FieldError =>
+/** Whatever prints as a path. */
+interface Place {
+  toString(): string;
+}
+
+export const requiredValue = (path: Place, detail = ""): FieldError =>
   fault(path, "FieldValueRequired", withDetail("Required value", detail));
-export const invalidValue = (path: FieldPath, value: unknown, detail: string): FieldError =>
+export const invalidValue = (path: Place, value: unknown, detail: string): FieldError =>
   fault(path, "FieldValueInvalid", withDetail(`Invalid value: ${show(value)}`, detail));
-export const typeInvalid = (path: FieldPath, value: unknown, detail: string): FieldError =>
+export const typeInvalid = (path: Place, value: unknown, detail: string): FieldError =>
   fault(path, "FieldValueTypeInvalid", withDetail(`Invalid value: ${show(value)}`, detail));
-export const duplicateValue = (path: FieldPath, value: unknown, detail = ""): FieldError =>
+export const duplicateValue = (path: Place, value: unknown, detail = ""): FieldError =>
   fault(path, "FieldValueDuplicate", withDetail(`Duplicate value: ${show(value)}`, detail));
-export const notFoundValue = (path: FieldPath, value: unknown): FieldError =>
+export const notFoundValue = (path: Place, value: unknown): FieldError =>
   fault(path, "FieldValueNotFound", `Not found: ${show(value)}`);
-export const unsupportedValue = (path: FieldPath, value: unknown, supported: readonly string[]): FieldError =>
+export const unsupportedValue = (path: Place, value: unknown, supported: readonly string[]): FieldError =>
   fault(
     path,
     "FieldValueNotSupported",
@@ -69,16 +74,16 @@ export const unsupportedValue = (path: FieldPath, value: unknown, supported: rea
       supported.length > 0 ? `supported values: ${supported.map((v) => JSON.stringify(v)).join(", ")}` : "",
     ),
   );
-export const forbiddenValue = (path: FieldPath, detail: string): FieldError =>
+export const forbiddenValue = (path: Place, detail: string): FieldError =>
   fault(path, "FieldValueForbidden", withDetail("Forbidden", detail));
-export const tooLong = (path: FieldPath, maxLength: number): FieldError =>
+export const tooLong = (path: Place, maxLength: number): FieldError =>
   fault(path, "FieldValueTooLong", `Too long: may not be more than ${maxLength} bytes`);
-export const tooMany = (path: FieldPath, actual: number, max: number): FieldError =>
+export const tooMany = (path: Place, actual: number, max: number): FieldError =>
   fault(path, "FieldValueTooMany", `Too many: ${actual}: must have at most ${max} items`);
-export const internalFault = (path: FieldPath, detail: string): FieldError =>
+export const internalFault = (path: Place, detail: string): FieldError =>
   fault(path, "InternalError", withDetail("Internal error", detail));
 
-const fault = (path: FieldPath, reason: FieldErrorReason, message: string): FieldError => ({
+const fault = (path: Place, reason: FieldErrorReason, message: string): FieldError => ({
   path: path.toString(),
   reason,
   message,

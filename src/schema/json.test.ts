@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { DecodeError } from "./decode-error.ts";
+import { DecodeError, maxValues, TooManyValues } from "./decode-error.ts";
 import { duplicateKeys, parseJson } from "./json.ts";
 
 const faults: [string, string][] = [
@@ -41,6 +41,18 @@ test("parseJson() refuses broken UTF-8 and bottomless nesting", () => {
   assert.equal((parseJson(Buffer.from(wide)).value as unknown[]).length, 10_001);
 });
 
+test("parseJson() refuses keys that are too long to be hashed, and no long values", () => {
+  const long = "x".repeat(8193);
+  const quoted = `\\"\\\\`.repeat(3000);
+  const parse = (text: string) => parseJson(Buffer.from(text)).value;
+
+  for (const text of [`{"${long}":1}`, `{"a":[{"b":"c"},{"${long}"  : 1}]}`, `{"${quoted}":1}`]) {
+    assert.throws(() => parse(text), { message: "a key is longer than 8192 characters" });
+  }
+  assert.deepEqual(parse(`{"a":"${long}","b":"\\\\","c":"${long}"}`), { a: long, b: "\\", c: long });
+  assert.throws(() => parse(`{"a":"${long}`), DecodeError);
+});
+
 const duplicates: [string, number, string[]][] = [
   ['{"a":1,"b":{"a":2}}', 3, []],
   ['{"a":1,"a":2}', 1, ["a"]],
@@ -52,3 +64,14 @@ const duplicates: [string, number, string[]][] = [
 for (const [text, keys, expected] of duplicates) {
   test(`duplicateKeys() of ${text}`, () => assert.deepEqual(duplicateKeys(text, keys), expected));
 }
+
+test("parseJson() refuses more values than anyone needs, and counts none within strings", () => {
+  const parse = (text: string) => parseJson(Buffer.from(text)).value;
+  const list = (count: number, item: string) => `[${Array(count).fill(item).join()}]`;
+
+  assert.equal((parse(list(maxValues - 2, "1")) as unknown[]).length, maxValues - 2);
+  assert.equal((parse(list(2, `"${",[{".repeat(maxValues)}\\",[{"`)) as unknown[]).length, 2);
+  for (const item of ["1", "{}", "[]", '{"a":1}', '""']) {
+    assert.throws(() => parse(list(maxValues + 1, item)), TooManyValues, item);
+  }
+});

@@ -1,5 +1,6 @@
 import { Buffer, isUtf8 } from "node:buffer";
-import { DecodeError, maxDepth } from "./decode-error.ts";
+import { maxKeyChars } from "#lib/long-text.ts";
+import { DecodeError, maxDepth, maxValues, TooManyValues } from "./decode-error.ts";
 import { explainSyntax } from "./json-fault.ts";
 
 export interface ParsedJson {
@@ -12,6 +13,8 @@ export interface ParsedJson {
 export function parseJson(bytes: Uint8Array): ParsedJson {
   if (!isUtf8(bytes)) throw new DecodeError("invalid UTF-8 in JSON text");
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
+  if (hasLongKey(text)) throw new DecodeError(`a key is longer than ${maxKeyChars} characters`);
+  if (mayBeMany(bytes) && valuesIn(text) > maxValues) throw new TooManyValues();
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -21,6 +24,38 @@ export function parseJson(bytes: Uint8Array): ParsedJson {
   // V8 parses without recursion; it is the readers of the value whose stack must be kept safe.
   if (mayBeDeep(bytes) && depthOf(text) > maxDepth) throw new DecodeError("exceeded max depth");
   return { value, text };
+}
+
+/** Looks at the strings of long texts only; to be asked before the text is parsed. */
+function hasLongKey(text: string): boolean {
+  if (text.length <= maxKeyChars) return false;
+  for (let start = text.indexOf('"'); start >= 0; ) {
+    const end = endOfString(text, start);
+    if (end - start > maxKeyChars && isKey(text, end)) return true;
+    start = text.indexOf('"', end + 1);
+  }
+  return false;
+}
+
+/** Every value but the first follows a comma or a bracket; those within strings are sorted out only if it matters. */
+function mayBeMany(bytes: Uint8Array): boolean {
+  if (bytes.length <= maxValues) return false;
+  let found = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] as number;
+    if (byte === comma || (byte & 0xdf) === openList) found++;
+  }
+  return found >= maxValues;
+}
+
+function valuesIn(text: string): number {
+  let found = 1;
+  for (let at = 0; at < text.length && found <= maxValues; at++) {
+    const code = text.charCodeAt(at);
+    if (code === quote) at = endOfString(text, at);
+    else if (code === comma || code === openObject || code === openList) found++;
+  }
+  return found;
 }
 
 /** No text with fewer brackets than this can be too deep, and nearly none has so many. */
@@ -118,9 +153,12 @@ function pathIn({ keys, path, key, index }: Level): string {
 }
 
 function endOfString(text: string, start: number): number {
-  let at = start + 1;
-  while (at < text.length && text.charCodeAt(at) !== quote) at += text.charCodeAt(at) === backslash ? 2 : 1;
-  return at;
+  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
+    let before = end;
+    while (text.charCodeAt(before - 1) === backslash) before--;
+    if ((end - before) % 2 === 0) return end;
+  }
+  return text.length;
 }
 
 function isKey(text: string, end: number): boolean {

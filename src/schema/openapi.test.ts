@@ -1,60 +1,40 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Reader } from "#lib/protobuf-wire.ts";
+import { defaulted, nullable, optional, required } from "./fields.ts";
 import { openApiV2, openApiV3 } from "./openapi.ts";
 import { definitionName, type Json } from "./openapi-definitions.ts";
 import { type OpenApiResource } from "./openapi-paths.ts";
 import { openApiV2Protobuf } from "./openapi-v2-protobuf.ts";
-import {
-  any,
-  bytes,
-  defaulted,
-  int32,
-  intOrString,
-  lazy,
-  listByKey,
-  map,
-  nullable,
-  object,
-  oneOf,
-  optional,
-  quantity,
-  required,
-  type Schema,
-  string,
-  time,
-} from "./schema.ts";
+import { object, type Schema } from "./schema.ts";
+import { any, bytes, int32, intOrString, lazy, listByKey, map, oneOf, quantity, string, time } from "./types.ts";
 
 interface Tree {
   child?: Tree;
 }
-const Tree: Schema<Tree> = object("core/v1.Tree", {
+const Tree: Schema<Tree> = object("core/v1.Tree", "", {
   child: nullable(
     1,
     lazy(() => Tree),
     "More of it.",
   ),
 });
-const Port = object("core/v1.ServicePort", {
+const Port = object("core/v1.ServicePort", "", {
   port: required(1, int32(), "The port."),
   protocol: defaulted(2, oneOf("UDP", "TCP"), "TCP", "The protocol."),
   targetPort: optional(3, intOrString(), "Where it leads."),
 });
-const Meta = object("meta/v1.ObjectMeta", { creationTimestamp: optional(8, time(), "When.") });
-const ListMeta = object("meta/v1.ListMeta", { continue: optional(3, string(), "Token.") });
-const Service = object(
-  "core/v1.Service",
-  {
-    kind: optional(0, string(), "Kind."),
-    metadata: defaulted(1, Meta, {}, "Metadata."),
-    ports: optional(2, listByKey("port", Port), "The ports."),
-    limits: optional(3, map(quantity()), "Limits."),
-    data: optional(4, map(bytes()), "Data."),
-    tree: optional(5, Tree, "A tree."),
-    fields: optional(6, any({ name: "meta/v1.FieldsV1" }), "Fields."),
-  },
-  { doc: "A service." },
-);
+const Meta = object("meta/v1.ObjectMeta", "", { creationTimestamp: optional(8, time(), "When.") });
+const ListMeta = object("meta/v1.ListMeta", "", { continue: optional(3, string(), "Token.") });
+const Service = object("core/v1.Service", "A service.", {
+  kind: optional(0, string(), "Kind."),
+  metadata: defaulted(1, Meta, {}, "Metadata."),
+  ports: optional(2, listByKey("port", Port), "The ports."),
+  limits: optional(3, map(quantity()), "Limits."),
+  data: optional(4, map(bytes()), "Data."),
+  tree: optional(5, Tree, "A tree."),
+  fields: optional(6, any({ name: "meta/v1.FieldsV1" }), "Fields."),
+});
 const resource: OpenApiResource = {
   group: "",
   version: "v1",

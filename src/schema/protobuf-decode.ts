@@ -1,5 +1,6 @@
-import { Reader, WireError, wire } from "#lib/protobuf-wire.ts";
-import { DecodeError, maxRecursion } from "./decode-error.ts";
+import { maxKeyChars } from "#lib/long-text.ts";
+import { Reader, TooManyFieldsError, WireError, wire } from "#lib/protobuf-wire.ts";
+import { DecodeError, maxRecursion, maxValues, TooManyValues } from "./decode-error.ts";
 import { formatDuration } from "./duration.ts";
 import { isInstant, microTimeText, timeText } from "./instant.ts";
 import { parseJson } from "./json.ts";
@@ -12,7 +13,7 @@ export function decodeProtobuf(schema: Schema, bytes: Uint8Array): unknown {
   const out = {};
   readingSafely(() => {
     if (at.type !== "object") throw new DecodeError(`proto: ${at.type} is not a message`);
-    readFields(new Reader(bytes), fieldsOf(at), out, 0);
+    readFields(new Reader(bytes, maxValues), fieldsOf(at), out, 0);
   });
   return out;
 }
@@ -22,6 +23,7 @@ export function readingSafely<T>(read: () => T): T {
   try {
     return read();
   } catch (error) {
+    if (error instanceof TooManyFieldsError) throw new TooManyValues();
     if (error instanceof WireError) throw new DecodeError(error.message, { cause: error });
     throw error;
   }
@@ -131,7 +133,10 @@ function readList(schema: Schema): Read {
       return out;
     }
     const outer = reader.enter();
-    while (!reader.done) out.push(item(reader, itemWire, undefined, depth));
+    while (!reader.done) {
+      reader.count();
+      out.push(item(reader, itemWire, undefined, depth));
+    }
     reader.leave(outer);
     return out;
   };
@@ -161,6 +166,7 @@ function readMap(schema: Schema): Read {
       else return false;
       return true;
     });
+    if (entry.key.length > maxKeyChars) throw new DecodeError(`a key is longer than ${maxKeyChars} characters`);
     // An entry may leave out a value that is zero; null is how JSON says so.
     const value = entry.value ?? null;
     Object.defineProperty(out, entry.key, { value, writable: true, enumerable: true, configurable: true });

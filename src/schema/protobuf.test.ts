@@ -4,9 +4,11 @@ import { test } from "node:test";
 import { Reader, Writer } from "#lib/protobuf-wire.ts";
 import { decode } from "./decode.ts";
 import { DecodeError } from "./decode-error.ts";
+import { inline, nullable, optional } from "./fields.ts";
 import { encodeProtobuf } from "./protobuf.ts";
 import { decodeProtobuf } from "./protobuf-decode.ts";
 import { decodeEnvelope, encodeEnvelope, encodeListEnvelope, encodeWatchFrame } from "./protobuf-envelope.ts";
+import { object, type Schema } from "./schema.ts";
 import {
   any,
   boolean,
@@ -14,7 +16,6 @@ import {
   double,
   duration,
   either,
-  inline,
   int32,
   int64,
   intOrString,
@@ -22,17 +23,13 @@ import {
   list,
   map,
   microTime,
-  nullable,
-  object,
-  optional,
   quantity,
-  type Schema,
   string,
   time,
-} from "./schema.ts";
+} from "./types.ts";
 
-const Inner = object("x/v1.Inner", { name: optional(1, string(), ""), ratio: optional(20, double(), "") });
-const Every = object("x/v1.Every", {
+const Inner = object("x/v1.Inner", "", { name: optional(1, string(), ""), ratio: optional(20, double(), "") });
+const Every = object("x/v1.Every", "", {
   kind: optional(0, string(), ""),
   text: optional(1, string(), ""),
   small: nullable(2, int32(), ""),
@@ -115,7 +112,7 @@ test("decodeProtobuf() refuses malformed bytes with a DecodeError and nothing el
 });
 
 test("one of two types travels in a field of its own", () => {
-  const Or = object("x/v1.Or", {
+  const Or = object("x/v1.Or", "", {
     flag: optional(1, either("x/v1.OrBool", [2, Inner], [1, boolean()]), ""),
     list: optional(2, either("x/v1.OrStrings", [1, Inner], [2, list(string())]), ""),
   });
@@ -140,7 +137,7 @@ test("decodeProtobuf() refuses bottomless nesting", () => {
   interface Tree {
     child?: Tree;
   }
-  const Tree: Schema<Tree> = object("x/v1.Tree", {
+  const Tree: Schema<Tree> = object("x/v1.Tree", "", {
     child: nullable(
       1,
       lazy(() => Tree),
@@ -168,7 +165,7 @@ test("an envelope says what it holds", () => {
 });
 
 test("a list is put together from the bytes of its items", () => {
-  const List = object("x/v1.List", { metadata: optional(1, Inner, ""), items: optional(2, list(Inner), "") });
+  const List = object("x/v1.List", "", { metadata: optional(1, Inner, ""), items: optional(2, list(Inner), "") });
   const items = [{ name: "a" }, { name: "b".repeat(300) }];
   const metadata = encodeProtobuf(Inner, { name: "m" });
 

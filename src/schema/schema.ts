@@ -58,6 +58,8 @@ export interface AnySchema<T = unknown> extends Typed<T> {
 export interface AnyOptions {
   /** Name in OpenAPI, such as `meta/v1.FieldsV1`; without it the schema is an anonymous object. */
   readonly name?: string;
+  /** It has a meaning only as a whole: nobody owns a part of it. */
+  readonly opaque?: true;
   /** Not quite any JSON, but one of two types. */
   readonly either?: Either;
 }
@@ -140,9 +142,23 @@ export interface Field<T = unknown, M extends FieldMode = FieldMode> {
   readonly patch?: "replace" | "retainKeys";
   /** On a `required` field: checks let the zero value pass, because it is legal or `validate` has words of its own. */
   readonly zeroAllowed?: true;
+  /** An update cannot change it. Outside of lists and maps only. */
+  readonly immutable?: true;
+  /** Where upstream's Go type differs from what mode and type say. */
+  readonly go?: GoForm;
 }
 
-type Fields = Readonly<Record<string, Field>>;
+/** What Go writes for a field, as far as it matters to who owns it. */
+export interface GoForm {
+  /** An absent value is written all the same, or a zero one is left out. */
+  readonly zero?: "written" | "left out";
+  /** It is a pointer, though it is defaulted. */
+  readonly isPointer?: true;
+  /** What it counts as where it tells the items of a list apart and is absent. */
+  readonly key?: string;
+}
+
+export type Fields = Readonly<Record<string, Field>>;
 type Present<F> = { [K in keyof F]: F[K] extends Field<unknown, "required" | "defaulted"> ? K : never }[keyof F];
 type TypeOf<F> = F extends Field<infer T> ? T : never;
 type Flat<T> = { [K in keyof T]: T[K] };
@@ -152,109 +168,24 @@ export type InferFields<F> = Flat<
 /** The TypeScript type of what a schema describes, after decoding and defaults. */
 export type Infer<S> = S extends { readonly typed?: infer T } ? Exclude<T, undefined> : never;
 
-export const required = <T>(tag: number, schema: Schema<T>, doc: string): Field<T, "required"> => ({
-  mode: "required",
-  tag,
-  schema,
-  doc,
-});
-/** Like `required`, but the zero value is legal, or judged by the resource's own `validate`. */
-export const present = <T>(tag: number, schema: Schema<T>, doc: string): Field<T, "required"> => ({
-  mode: "required",
-  tag,
-  schema,
-  doc,
-  zeroAllowed: true,
-});
-export const optional = <T>(tag: number, schema: Schema<T>, doc: string): Field<T, "optional"> => ({
-  mode: "optional",
-  tag,
-  schema,
-  doc,
-});
-export const nullable = <T>(tag: number, schema: Schema<T>, doc: string): Field<T, "nullable"> => ({
-  mode: "nullable",
-  tag,
-  schema,
-  doc,
-});
-export const defaulted = <T>(tag: number, schema: Schema<T>, value: T, doc: string): Field<T, "defaulted"> => ({
-  mode: "defaulted",
-  tag,
-  schema,
-  doc,
-  default: value,
-});
-
-/** An object that is always there: absent means an empty one with its own defaults. */
-export const embedded = <T extends object>(tag: number, schema: Schema<T>, doc: string): Field<T, "defaulted"> =>
-  defaulted(tag, schema, {} as T, doc);
-
-/** Fields that JSON has flat and protobuf has in a message of their own, number `inlineTag`. */
-export function inline<F extends Fields>(inlineTag: number, fields: F): F {
-  const inlined = Object.entries(fields).map(([name, field]) => [name, { ...field, inlineTag }]);
-  return Object.fromEntries(inlined) as F;
-}
-
-/** The same field with a strategic merge strategy. */
-export const patched = <F extends Field>(patch: "replace" | "retainKeys", field: F): F => ({ ...field, patch });
-
+/** Declares an object: its name, such as `core/v1.PodSpec`, what it is, and its fields. */
 export function object<F extends Fields>(
   name: string,
+  about: string | ObjectOptions,
   fields: F,
-  options: ObjectOptions = {},
 ): ObjectSchema<InferFields<F>> {
-  return { type: "object", name, fields, options };
+  return { type: "object", name, fields, options: typeof about === "string" ? { doc: about } : about };
 }
 
-export const string = (options: StringOptions = {}): StringSchema => ({ type: "string", options });
-/** A string out of a closed set. */
-export const oneOf = <const V extends readonly string[]>(...values: V): StringSchema<V[number]> => ({
-  type: "string",
-  options: { values },
-});
-/** The same where upstream lists the values in an order of its own. */
-export const listedOneOf = <const V extends readonly string[]>(...values: V): StringSchema<V[number]> => ({
-  type: "string",
-  options: { values, listed: true },
-});
-export const int32 = (options: NumberOptions = {}): NumberSchema => ({ type: "int32", options });
-export const int64 = (options: NumberOptions = {}): NumberSchema => ({ type: "int64", options });
-export const double = (options: NumberOptions = {}): NumberSchema => ({ type: "double", options });
-export const boolean = (): BooleanSchema => ({ type: "boolean" });
-/** Base64 in JSON. */
-export const bytes = (): FormatSchema => ({ type: "bytes" });
-/** RFC 3339 with seconds, in UTC. */
-export const time = (): FormatSchema => ({ type: "time" });
-/** RFC 3339 with microseconds, in UTC. */
-export const microTime = (): FormatSchema => ({ type: "microTime" });
-/** Go's form: `1h15m30.5s`. */
-export const duration = (): FormatSchema => ({ type: "duration" });
-/** Kept as the client wrote it, in canonical form: `100m`, `1Gi`. */
-export const quantity = (): FormatSchema => ({ type: "quantity" });
-export const intOrString = (): FormatSchema<number | string> => ({ type: "intOrString" });
-export const any = (options: AnyOptions = {}): AnySchema => ({ type: "any", options });
-/** One of two types, of which only the first is an object: a schema or a boolean. Name it for OpenAPI. */
-export const either = <A, B>(
-  name: string,
-  [objectTag, object]: readonly [tag: number, Schema<A>],
-  [otherTag, other]: readonly [tag: number, Schema<B>],
-): AnySchema<A | B> => ({ type: "any", options: { name, either: { object, objectTag, other, otherTag } } });
-export const list = <T>(item: Schema<T>, options: ListOptions = {}): ListSchema<T[]> => ({
-  type: "list",
-  item,
-  options,
-});
-/** A list that strategic merge and server-side apply both merge by the same key. */
-export const listByKey = <T>(key: string, item: Schema<T>): ListSchema<T[]> =>
-  list(item, { list: "map", keys: [key], patch: "merge", mergeKey: key });
-export const map = <T>(value: Schema<T>, options: MapOptions = {}): MapSchema<Record<string, T>> => ({
-  type: "map",
-  value,
-  options,
-});
-/** For a schema that contains itself. Its type cannot be inferred: name it. */
-export const lazy = <T>(get: () => Schema<T>): LazySchema<T> => ({ type: "lazy", get });
+/** The same for a file whose objects are all in one package: `const object = inPackage("apps/v1")`. */
+export function inPackage(goPackage: string) {
+  const within = <F extends Fields>(name: string, about: string | ObjectOptions, fields: F) =>
+    object(`${goPackage}.${name}`, about, fields);
+  /** An object that server-side apply takes as one value. */
+  const atomic = <F extends Fields>(name: string, doc: string, fields: F) =>
+    within(name, { doc, atomic: true }, fields);
+  return Object.assign(within, { atomic });
+}
 
 /** The schema behind a `lazy` one. */
 export function resolve(schema: Schema): Exclude<Schema, LazySchema> {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { faultsOf, read, statusFaultsOf, updateFaultsOf } from "../faults.suite.ts";
+import { faultsOf, read, statusFaultsOf, updateFaultsOf, warningsOfNew } from "../faults.suite.ts";
 import { type Resource } from "../resource.ts";
 import { Deployment } from "./deployment.ts";
 import { ReplicaSet } from "./replica-set.ts";
@@ -113,7 +113,7 @@ test("a change of annotations is a new generation of a Deployment", () => {
 });
 
 test("a name that is no DNS label is taken with a warning", () => {
-  const warnings = [...(Deployment.warnings?.(read(Deployment, { metadata: { name: "a.b" }, spec }), undefined) ?? [])];
+  const warnings = warningsOfNew(Deployment, { metadata: { name: "a.b" }, spec });
 
   assert.deepEqual(warnings, [
     "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: [must not contain dots]",

@@ -1,13 +1,7 @@
-import {
-  type FieldError,
-  type FieldPath,
-  forbiddenValue,
-  invalidValue,
-  requiredValue,
-  unsupportedValue,
-} from "#schema/field-error.ts";
-import { type PodTemplateSpec } from "../core/pod-template.ts";
+import { containerImages, containerNames, type PodTemplateSpec } from "../core/pod-template.ts";
 import { validatePodTemplate } from "../core/validate-pod.ts";
+import { type Cursor } from "../cursor.ts";
+import { column, numberColumn, wide } from "../meta/columns.ts";
 import { isEmptySelector, type LabelSelector, matches, validateLabelSelector } from "../meta/label-selector.ts";
 import { dns1123Label } from "../meta/names.ts";
 import { type ApiObject, type Column } from "../resource.ts";
@@ -18,73 +12,73 @@ interface Templated {
 }
 
 /** What all kinds that keep pods running ask of their selector and template. */
-export function* validateSelectorAndTemplate({ selector, template }: Templated, path: FieldPath): Iterable<FieldError> {
+export function validateSelectorAndTemplate(at: Cursor<Templated>): void {
+  const { selector, template } = at.value;
   // An empty selector reads the same as a missing one, and would match every pod there is.
   const isMissing = isEmptySelector(selector);
-  if (isMissing) yield requiredValue(path.child("selector"));
-  const faults = [...validateLabelSelector(selector, path.child("selector"))];
-  yield* faults;
-  const at = path.child("template");
+  if (isMissing) at.field("selector").missing();
+  const { faultCount } = at;
+  validateLabelSelector(at.field("selector"));
   const { labels } = template.metadata;
-  if (faults.length > 0) {
-    yield invalidValue(path.child("selector"), selector, "invalid label selector");
-  } else if (isMissing || !matches(selector, labels)) {
-    yield invalidValue(at.child("metadata", "labels"), labels, "`selector` does not match template `labels`");
+  if (at.faultCount > faultCount) at.field("selector").invalid("invalid label selector");
+  else if (isMissing || !matches(selector, labels)) {
+    const place = at.under("template", "metadata", "labels");
+    place.as(labels).invalid("`selector` does not match template `labels`");
   }
-  yield* validatePodTemplate(template, at);
-  const { restartPolicy, activeDeadlineSeconds } = template.spec;
-  if (restartPolicy !== "Always") {
-    yield unsupportedValue(at.child("spec", "restartPolicy"), restartPolicy, ["Always"]);
-  }
-  if (activeDeadlineSeconds !== undefined) {
-    const detail = "activeDeadlineSeconds in ReplicaSet is not Supported";
-    yield forbiddenValue(at.child("spec", "activeDeadlineSeconds"), detail);
-  }
+  validateLastingTemplate(at.field("template"), "activeDeadlineSeconds in ReplicaSet is not Supported");
+}
+
+/** The template of pods that run until they are no longer wanted. */
+export function validateLastingTemplate(template: Cursor<PodTemplateSpec>, noDeadline: string): void {
+  validatePodTemplate(template);
+  const at = template.field("spec");
+  at.field("restartPolicy").oneOf(["Always"]);
+  at.on("activeDeadlineSeconds", (at) => at.forbidden(noDeadline));
+}
+
+/** How many pods there should be, are, and are ready. */
+export const replicaColumns: readonly Column<Replicated>[] = [
+  numberColumn("Desired", "Number of desired pods.", ({ spec }) => spec.replicas),
+  numberColumn("Current", "Number of pods that exist.", ({ status }) => status.replicas),
+  numberColumn("Ready", "Number of pods that are ready.", ({ status }) => status.readyReplicas ?? 0),
+];
+interface Replicated extends ApiObject {
+  spec: { replicas: number };
+  status: { replicas: number; readyReplicas?: number };
 }
 
 interface WithTemplate extends ApiObject {
-  spec: { template: PodTemplateSpec };
+  spec: { template?: PodTemplateSpec };
 }
 
 /** The wide columns that show what runs in the pods. */
 export const containerColumns: readonly Column<WithTemplate>[] = [
-  {
-    name: "Containers",
-    type: "string",
-    priority: 1,
-    description: "Names of the containers in the template.",
-    value: ({ spec }) => spec.template.spec.containers.map(({ name }) => name).join(","),
-  },
-  {
-    name: "Images",
-    type: "string",
-    priority: 1,
-    description: "Images of the containers in the template.",
-    value: ({ spec }) => spec.template.spec.containers.map(({ image }) => image ?? "").join(","),
-  },
+  wide(column("Containers", "Names of the containers in the template.", ({ spec }) => containerNames(spec.template))),
+  wide(column("Images", "Images of the containers in the template.", ({ spec }) => containerImages(spec.template))),
 ];
 
 /** Pods are named after it, so its name should be good for host names. */
-export function* nameWarnings({ metadata: { name = "" } }: ApiObject): Iterable<string> {
-  const faults = dns1123Label.all(name);
-  if (faults.length === 0) return;
-  yield `metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: [${faults.join(" ")}]`;
+export function warnOfName(at: Cursor<ApiObject>, old: ApiObject | undefined): void {
+  const faults = dns1123Label.all(at.value.metadata.name ?? "");
+  if (old || faults.length === 0) return;
+  const text = "this is used in Pod names and hostnames, which can result in surprising behavior";
+  at.under("metadata", "name").warn(`${text}; a DNS label is recommended: [${faults.join(" ")}]`);
+}
+
+interface Counts {
+  readonly replicas?: number;
+  readonly readyReplicas?: number;
+  readonly availableReplicas?: number;
 }
 
 /** Counts of a status, none of which can be negative or greater than the whole. */
-export function* validateCounts(
-  counts: Readonly<Record<string, number | undefined>>,
-  { path, parts }: { path: FieldPath; parts: readonly string[] },
-): Iterable<FieldError> {
-  for (const [name, count = 0] of Object.entries(counts)) {
-    if (count < 0) yield invalidValue(path.child(name), count, "must be greater than or equal to 0");
-  }
-  const { replicas = 0, readyReplicas = 0, availableReplicas = 0 } = counts;
+export function validateCounts<S extends Counts>(at: Cursor<S>, parts: readonly (keyof S & string)[]): void {
+  const { replicas = 0, readyReplicas = 0, availableReplicas = 0 } = at.value;
+  for (const name in at.value) if (typeof at.value[name] === "number") at.field(name).atLeast(0);
   for (const name of parts) {
-    const count = counts[name] ?? 0;
-    if (count > replicas) yield invalidValue(path.child(name), count, "cannot be greater than status.replicas");
+    if (Number(at.value[name] ?? 0) > replicas) at.field(name).invalid("cannot be greater than status.replicas");
   }
   if (availableReplicas > readyReplicas) {
-    yield invalidValue(path.child("availableReplicas"), availableReplicas, "cannot be greater than readyReplicas");
+    at.field("availableReplicas").invalid("cannot be greater than readyReplicas");
   }
 }

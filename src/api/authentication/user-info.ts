@@ -1,13 +1,13 @@
-import { type Infer, list, map, object, optional, string } from "#schema/schema.ts";
+import { optional } from "#schema/fields.ts";
+import { type Infer, inPackage } from "#schema/schema.ts";
+import { atomicList, list, map, string } from "#schema/types.ts";
 
-export const UserInfo = object(
-  "authentication/v1.UserInfo",
-  {
-    username: optional(1, string(), "The name that tells the user from all others."),
-    uid: optional(2, string(), "Tells users apart who had the same name at different times."),
-    groups: optional(3, list(string(), { list: "atomic" }), "The groups that the user is in."),
-    extra: optional(4, map(list(string())), "What else the authenticator knew."),
-  },
-  { doc: "Who somebody is." },
-);
+const object = inPackage("authentication/v1");
+
+export const UserInfo = object("UserInfo", "Who somebody is.", {
+  username: optional(1, string(), "The name that tells the user from all others."),
+  uid: optional(2, string(), "Tells users apart who had the same name at different times."),
+  groups: optional(3, atomicList(string()), "The groups that the user is in."),
+  extra: optional(4, map(list(string())), "What else the authenticator knew."),
+});
 export interface UserInfo extends Infer<typeof UserInfo> {}

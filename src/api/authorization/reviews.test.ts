@@ -3,14 +3,15 @@ import { test } from "node:test";
 import { TokenRequest } from "../authentication/token-request.ts";
 import { read } from "../faults.suite.ts";
 import { type ApiObject, type Resource } from "../resource.ts";
+import { reviewFaults } from "../rules.ts";
 import { LocalSubjectAccessReview } from "./local-subject-access-review.ts";
 import { SelfSubjectAccessReview } from "./self-subject-access-review.ts";
 import { SubjectAccessReview } from "./subject-access-review.ts";
 
 /** A review has no metadata, so only its own rules are asked. */
 function faultsOf<T extends ApiObject>(resource: Resource<T>, input: unknown): string[] {
-  const faults = resource.validate?.(read(resource, input)) ?? [];
-  return [...faults].map(({ path, message }) => `${path}: ${message}`);
+  const faults = reviewFaults(resource, read(resource, input));
+  return faults.map(({ path, message }) => `${path}: ${message}`);
 }
 
 const resourceAttributes = { verb: "get", resource: "pods", namespace: "a" };

@@ -1,64 +1,42 @@
-import { boolean, embedded, type Infer, list, object, optional, present, string } from "#schema/schema.ts";
+import { embedded, optional, present } from "#schema/fields.ts";
+import { inPackage } from "#schema/schema.ts";
+import { atomicList, boolean, string } from "#schema/types.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
 
-export const SelfSubjectRulesReviewSpec = object(
-  "authorization/v1.SelfSubjectRulesReviewSpec",
-  {
-    namespace: optional(1, string(), "The namespace that is asked about."),
-  },
-  { doc: "Where the asker wants to act." },
-);
-export interface SelfSubjectRulesReviewSpec extends Infer<typeof SelfSubjectRulesReviewSpec> {}
+const object = inPackage("authorization/v1");
 
-export const ResourceRule = object(
-  "authorization/v1.ResourceRule",
-  {
-    verbs: present(1, list(string(), { list: "atomic" }), "What may be done; * is everything."),
-    apiGroups: optional(2, list(string(), { list: "atomic" }), "Groups of the resources; * is all."),
-    resources: optional(3, list(string(), { list: "atomic" }), "The resources; * is all."),
-    resourceNames: optional(4, list(string(), { list: "atomic" }), "The only objects it applies to, if there are any."),
-  },
-  { doc: "Verbs that are allowed on certain resources." },
-);
-export interface ResourceRule extends Infer<typeof ResourceRule> {}
+export const SelfSubjectRulesReviewSpec = object("SelfSubjectRulesReviewSpec", "Where the asker wants to act.", {
+  namespace: optional(1, string(), "The namespace that is asked about."),
+});
 
-export const NonResourceRule = object(
-  "authorization/v1.NonResourceRule",
-  {
-    verbs: present(1, list(string(), { list: "atomic" }), "What may be done; * is everything."),
-    nonResourceURLs: optional(2, list(string(), { list: "atomic" }), "The paths, with * at the end for all below."),
-  },
-  { doc: "Verbs that are allowed on certain paths." },
-);
-export interface NonResourceRule extends Infer<typeof NonResourceRule> {}
+export const ResourceRule = object("ResourceRule", "Verbs that are allowed on certain resources.", {
+  verbs: present(1, atomicList(string()), "What may be done; * is everything."),
+  apiGroups: optional(2, atomicList(string()), "Groups of the resources; * is all."),
+  resources: optional(3, atomicList(string()), "The resources; * is all."),
+  resourceNames: optional(4, atomicList(string()), "The only objects it applies to, if there are any."),
+});
 
-export const SubjectRulesReviewStatus = object(
-  "authorization/v1.SubjectRulesReviewStatus",
-  {
-    resourceRules: present(1, list(ResourceRule, { list: "atomic" }), "What is allowed on resources."),
-    nonResourceRules: present(2, list(NonResourceRule, { list: "atomic" }), "What is allowed on other paths."),
-    incomplete: present(3, boolean(), "Whether there can be more, because an authoriser cannot list its rules."),
-    evaluationError: optional(4, string(), "What went wrong while finding out."),
-  },
-  { doc: "All that the asker may do." },
-);
-export interface SubjectRulesReviewStatus extends Infer<typeof SubjectRulesReviewStatus> {}
+export const NonResourceRule = object("NonResourceRule", "Verbs that are allowed on certain paths.", {
+  verbs: present(1, atomicList(string()), "What may be done; * is everything."),
+  nonResourceURLs: optional(2, atomicList(string()), "The paths, with * at the end for all below."),
+});
+
+export const SubjectRulesReviewStatus = object("SubjectRulesReviewStatus", "All that the asker may do.", {
+  resourceRules: present(1, atomicList(ResourceRule), "What is allowed on resources."),
+  nonResourceRules: present(2, atomicList(NonResourceRule), "What is allowed on other paths."),
+  incomplete: present(3, boolean(), "Whether there can be more, because an authoriser cannot list its rules."),
+  evaluationError: optional(4, string(), "What went wrong while finding out."),
+});
 
 const fields = {
-  spec: present(2, SelfSubjectRulesReviewSpec, "Where the asker wants to act."),
-  status: embedded(3, SubjectRulesReviewStatus, "All that the asker may do."),
+  spec: present(2, SelfSubjectRulesReviewSpec),
+  status: embedded(3, SubjectRulesReviewStatus),
 };
 export interface SelfSubjectRulesReview extends ObjectOf<typeof fields> {}
 
 /** `kubectl auth can-i --list`: a question that is answered at once; never stored. */
-export const SelfSubjectRulesReview = defineResource({
-  group: "authorization.k8s.io",
-  version: "v1",
-  kind: "SelfSubjectRulesReview",
-  plural: "selfsubjectrulesreviews",
-  package: "authorization/v1",
+export const SelfSubjectRulesReview = defineResource("authorization.k8s.io/v1.SelfSubjectRulesReview", fields, {
   scope: "Cluster",
   verbs: ["create"],
   doc: "Asks for all that the asker may do in a namespace.",
-  fields,
 });

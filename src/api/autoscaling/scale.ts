@@ -1,58 +1,33 @@
-import { embedded, type Infer, int32, object, optional, present, string } from "#schema/schema.ts";
-import { ageColumn } from "../meta/columns.ts";
-import { dns1123Subdomain } from "../meta/names.ts";
+import { embedded, optional, present } from "#schema/fields.ts";
+import { inPackage } from "#schema/schema.ts";
+import { int32, string } from "#schema/types.ts";
+import { ageColumn, numberColumn } from "../meta/columns.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
 
-export const ScaleSpec = object(
-  "autoscaling/v1.ScaleSpec",
-  {
-    replicas: optional(1, int32({ min: 0 }), "Number of instances wanted."),
-  },
-  { doc: "How many there should be." },
-);
-export interface ScaleSpec extends Infer<typeof ScaleSpec> {}
+const object = inPackage("autoscaling/v1");
 
-export const ScaleStatus = object(
-  "autoscaling/v1.ScaleStatus",
-  {
-    replicas: present(1, int32(), "Number of instances that exist."),
-    selector: optional(2, string(), "The label selector of the instances, as text."),
-  },
-  { doc: "How many there are." },
-);
-export interface ScaleStatus extends Infer<typeof ScaleStatus> {}
+export const ScaleSpec = object("ScaleSpec", "How many there should be.", {
+  replicas: optional(1, int32({ min: 0 }), "Number of instances wanted."),
+});
+
+export const ScaleStatus = object("ScaleStatus", "How many there are.", {
+  replicas: present(1, int32(), "Number of instances that exist."),
+  selector: optional(2, string(), "The label selector of the instances, as text."),
+});
 
 const fields = {
-  spec: embedded(2, ScaleSpec, "How many there should be."),
-  status: embedded(3, ScaleStatus, "How many there are."),
+  spec: embedded(2, ScaleSpec),
+  status: embedded(3, ScaleStatus),
 };
 export interface Scale extends ObjectOf<typeof fields> {}
 
 /** What travels through the `scale` subresource of every kind that has one; never stored. */
-export const Scale = defineResource({
-  group: "autoscaling",
-  version: "v1",
-  kind: "Scale",
-  plural: "scales",
-  package: "autoscaling/v1",
-  scope: "Namespaced",
+export const Scale = defineResource("autoscaling/v1.Scale", fields, {
   verbs: [],
   doc: "The number of instances of some other object.",
-  fields,
   columns: [
-    {
-      name: "Desired",
-      type: "integer",
-      description: "Number of instances wanted.",
-      value: (scale) => scale.spec.replicas ?? 0,
-    },
-    {
-      name: "Available",
-      type: "integer",
-      description: "Number of instances that exist.",
-      value: (scale) => scale.status.replicas,
-    },
+    numberColumn("Desired", "Number of instances wanted.", (scale) => scale.spec.replicas ?? 0),
+    numberColumn("Available", "Number of instances that exist.", (scale) => scale.status.replicas),
     ageColumn,
   ],
-  nameRule: dns1123Subdomain,
 });

@@ -1,54 +1,38 @@
-import { type FieldError, forbiddenValue, invalidValue, root, unsupportedValue } from "#schema/field-error.ts";
-import { embedded, type Infer, int32, microTime, nullable, object, string } from "#schema/schema.ts";
-import { ageColumn } from "../meta/columns.ts";
-import { dns1123Subdomain, qualifiedName } from "../meta/names.ts";
+import { embedded, nullable } from "#schema/fields.ts";
+import { type Infer, inPackage } from "#schema/schema.ts";
+import { int32, microTime, string } from "#schema/types.ts";
+import { type Cursor } from "../cursor.ts";
+import { ageColumn, column } from "../meta/columns.ts";
+import { qualifiedName } from "../meta/names.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
 
-export const LeaseSpec = object(
-  "coordination/v1.LeaseSpec",
-  {
-    holderIdentity: nullable(1, string(), "Who holds the lease."),
-    leaseDurationSeconds: nullable(2, int32(), "Seconds after renewTime at which others may take the lease."),
-    acquireTime: nullable(3, microTime(), "When the present holder took the lease."),
-    renewTime: nullable(4, microTime(), "When the holder last said that it is still there."),
-    leaseTransitions: nullable(5, int32({ min: 0 }), "How often the lease changed hands."),
-    strategy: nullable(6, string(), "How the holder is chosen in coordinated leader election."),
-    preferredHolder: nullable(7, string(), "Who should get the lease next; needs a strategy."),
-  },
-  { doc: "Who holds a lease, and since when." },
-);
+const object = inPackage("coordination/v1");
+
+export const LeaseSpec = object("LeaseSpec", "Who holds a lease, and since when.", {
+  holderIdentity: nullable(1, string(), "Who holds the lease."),
+  leaseDurationSeconds: nullable(2, int32(), "Seconds after renewTime at which others may take the lease."),
+  acquireTime: nullable(3, microTime(), "When the present holder took the lease."),
+  renewTime: nullable(4, microTime(), "When the holder last said that it is still there."),
+  leaseTransitions: nullable(5, int32({ min: 0 }), "How often the lease changed hands."),
+  strategy: nullable(6, string(), "How the holder is chosen in coordinated leader election."),
+  preferredHolder: nullable(7, string(), "Who should get the lease next; needs a strategy."),
+});
 export interface LeaseSpec extends Infer<typeof LeaseSpec> {}
 
 const strategies = ["OldestEmulationVersion"];
 
 const fields = {
-  spec: embedded(2, LeaseSpec, "Who holds the lease, and since when."),
+  spec: embedded(2, LeaseSpec),
 };
 export interface Lease extends ObjectOf<typeof fields> {}
 
-/** A claim that lasts only as long as it is renewed: for leader election and for the life signs of nodes. */
-export const Lease = defineResource({
-  group: "coordination.k8s.io",
-  version: "v1",
-  kind: "Lease",
-  plural: "leases",
-  package: "coordination/v1",
-  scope: "Namespaced",
+export const Lease = defineResource("coordination.k8s.io/v1.Lease", fields, {
   createOnUpdate: true,
   freeFinalizers: true,
   conditionalUpdate: true,
+  isUntraced: true,
   doc: "A claim that lasts only as long as its holder renews it.",
-  fields,
-  columns: [
-    {
-      name: "Holder",
-      type: "string",
-      description: "Who holds the lease.",
-      value: (lease) => lease.spec.holderIdentity ?? "",
-    },
-    ageColumn,
-  ],
-  nameRule: dns1123Subdomain,
+  columns: [column("Holder", "Who holds the lease.", (lease) => lease.spec.holderIdentity ?? ""), ageColumn],
 
   prepareForCreate(lease) {
     dropElection(lease.spec);
@@ -65,21 +49,16 @@ function dropElection(spec: LeaseSpec, old: LeaseSpec = {}): void {
   if (old.preferredHolder === undefined) delete spec.preferredHolder;
 }
 
-function* validateLease({ spec }: Lease): Iterable<FieldError> {
-  const path = root.child("spec");
-  const { leaseDurationSeconds: seconds, strategy, preferredHolder } = spec;
-  if (seconds !== undefined && seconds <= 0) {
-    yield invalidValue(path.child("leaseDurationSeconds"), seconds, "must be greater than 0");
-  }
+function validateLease(lease: Cursor<Lease>): void {
+  const at = lease.field("spec");
+  const { leaseDurationSeconds: seconds, strategy, preferredHolder } = at.value;
+  if (seconds !== undefined && seconds <= 0) at.field("leaseDurationSeconds").invalid("must be greater than 0");
   if (strategy !== undefined) {
-    const at = path.child("strategy", "strategy");
-    if (strategy.includes("/")) {
-      for (const fault of qualifiedName.all(strategy)) yield invalidValue(at, strategy, fault);
-    } else if (!strategies.includes(strategy)) {
-      yield unsupportedValue(at, strategy, strategies);
-    }
+    const place = at.under("strategy", "strategy").as(strategy);
+    if (strategy.includes("/")) place.rule(qualifiedName);
+    else place.oneOf(strategies);
   }
   if (preferredHolder && !strategy) {
-    yield forbiddenValue(path.child("preferredHolder"), "may only be specified if `strategy` is defined");
+    at.field("preferredHolder").forbidden("may only be specified if `strategy` is defined");
   }
 }

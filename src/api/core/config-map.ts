@@ -1,8 +1,9 @@
 import { equal } from "#lib/equal.ts";
-import { type FieldError, forbiddenValue, invalidValue, root, tooLong } from "#schema/field-error.ts";
-import { boolean, bytes, map, nullable, optional, string } from "#schema/schema.ts";
-import { ageColumn } from "../meta/columns.ts";
-import { configMapKey, dns1123Subdomain } from "../meta/names.ts";
+import { nullable, optional } from "#schema/fields.ts";
+import { boolean, bytes, map, string } from "#schema/types.ts";
+import { type Cursor } from "../cursor.ts";
+import { ageColumn, column } from "../meta/columns.ts";
+import { configMapKey } from "../meta/names.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
 
 /** The largest content of a ConfigMap or Secret. */
@@ -18,51 +19,40 @@ const fields = {
 };
 export interface ConfigMap extends ObjectOf<typeof fields> {}
 
-/** Settings by name. */
-export const ConfigMap = defineResource({
-  group: "",
-  version: "v1",
-  kind: "ConfigMap",
-  plural: "configmaps",
-  package: "core/v1",
+export const ConfigMap = defineResource("v1.ConfigMap", fields, {
   shortNames: ["cm"],
-  scope: "Namespaced",
   doc: "Settings for pods to read, by name.",
-  fields,
   columns: [
-    {
-      name: "Data",
-      type: "string",
-      description: "Number of entries.",
-      value: ({ data = {}, binaryData = {} }) => Object.keys(data).length + Object.keys(binaryData).length,
-    },
+    column(
+      "Data",
+      "Number of entries.",
+      ({ data = {}, binaryData = {} }) => Object.keys(data).length + Object.keys(binaryData).length,
+    ),
     ageColumn,
   ],
-  nameRule: dns1123Subdomain,
 
   validate: validateConfigMap,
-  *validateUpdate(configMap, old) {
+  validateUpdate(at, old) {
     if (!old.immutable) return;
     const detail = "field is immutable when `immutable` is set";
-    if (!configMap.immutable) yield forbiddenValue(root.child("immutable"), detail);
-    if (!equal(configMap.data ?? {}, old.data ?? {})) yield forbiddenValue(root.child("data"), detail);
-    if (!equal(configMap.binaryData ?? {}, old.binaryData ?? {})) {
-      yield forbiddenValue(root.child("binaryData"), detail);
+    if (!at.value.immutable) at.field("immutable").forbidden(detail);
+    for (const name of ["data", "binaryData"] as const) {
+      if (!equal(at.value[name] ?? {}, old[name] ?? {})) at.field(name).forbidden(detail);
     }
   },
 });
 
-function* validateConfigMap({ data = {}, binaryData = {} }: ConfigMap): Iterable<FieldError> {
+function validateConfigMap(object: Cursor<ConfigMap>): void {
+  const { binaryData = {} } = object.value;
   let size = 0;
-  for (const [key, value] of Object.entries(data)) {
-    const path = root.child("data").key(key);
-    for (const fault of configMapKey.all(key)) yield invalidValue(path, key, fault);
-    if (Object.hasOwn(binaryData, key)) yield invalidValue(path, key, "duplicate of key present in binaryData");
-    size += Buffer.byteLength(value);
-  }
-  for (const [key, value] of Object.entries(binaryData)) {
-    for (const fault of configMapKey.all(key)) yield invalidValue(root.child("binaryData").key(key), key, fault);
-    size += decodedLength(value);
-  }
-  if (size > maxDataBytes) yield tooLong(root, maxDataBytes);
+  object.eachKey("data", (at, key) => {
+    at.rule(configMapKey, key);
+    if (Object.hasOwn(binaryData, key)) at.invalid("duplicate of key present in binaryData", key);
+    size += Buffer.byteLength(at.value);
+  });
+  object.eachKey("binaryData", (at, key) => {
+    at.rule(configMapKey, key);
+    size += decodedLength(at.value);
+  });
+  if (size > maxDataBytes) object.tooLong(maxDataBytes);
 }

@@ -1,64 +1,37 @@
-import { type FieldError, type FieldPath, invalidValue, requiredValue, root } from "#schema/field-error.ts";
-import {
-  defaulted,
-  embedded,
-  type Infer,
-  int32,
-  microTime,
-  nullable,
-  object,
-  optional,
-  present,
-  string,
-  time,
-} from "#schema/schema.ts";
+import { defaulted, embedded, inGo, nullable, optional, present } from "#schema/fields.ts";
+import { inPackage } from "#schema/schema.ts";
+import { int32, microTime, string, time } from "#schema/types.ts";
+import { type Cursor } from "../cursor.ts";
 import { age } from "../meta/age.ts";
+import { column, wide } from "../meta/columns.ts";
 import { dns1123Subdomain, pathSegmentName, qualifiedName } from "../meta/names.ts";
 import { type Column, defineResource, type ObjectOf } from "../resource.ts";
 import { ObjectReference } from "./references.ts";
 
-export const EventSource = object(
-  "core/v1.EventSource",
-  {
-    component: optional(1, string(), "The component that saw it."),
-    host: optional(2, string(), "The node on which it saw it."),
-  },
-  { doc: "Where an event comes from." },
-);
-export interface EventSource extends Infer<typeof EventSource> {}
+const object = inPackage("core/v1");
 
-export const EventSeries = object(
-  "core/v1.EventSeries",
-  {
-    count: optional(1, int32(), "How often so far."),
-    lastObservedTime: optional(2, microTime(), "When it last happened."),
-  },
-  { doc: "How often something happened again." },
-);
-export interface EventSeries extends Infer<typeof EventSeries> {}
+export const EventSource = object("EventSource", "Where an event comes from.", {
+  component: optional(1, string(), "The component that saw it."),
+  host: optional(2, string(), "The node on which it saw it."),
+});
+
+export const EventSeries = object("EventSeries", "How often something happened again.", {
+  count: optional(1, int32(), "Number of occurrences so far."),
+  lastObservedTime: optional(2, microTime(), "When it last happened."),
+});
 
 const columns: readonly Column<Event>[] = [
-  { name: "Last Seen", type: "string", description: "When it last happened.", value: lastSeen },
-  { name: "Type", type: "string", description: "Normal or Warning.", value: (event) => event.type ?? "" },
-  { name: "Reason", type: "string", description: "What happened, in one word.", value: (event) => event.reason ?? "" },
-  { name: "Object", type: "string", description: "What it happened to.", value: targetOf },
-  {
-    name: "Subobject",
-    type: "string",
-    priority: 1,
-    description: "The part that it happened to.",
-    value: (event) => event.involvedObject.fieldPath ?? "",
-  },
-  { name: "Source", type: "string", priority: 1, description: "Who saw it.", value: sourceOf },
-  { name: "Message", type: "string", description: "What happened.", value: (event) => (event.message ?? "").trim() },
-  { name: "First Seen", type: "string", priority: 1, description: "When it first happened.", value: firstSeen },
-  {
-    name: "Count",
-    type: "string",
-    priority: 1,
-    description: "How often it happened.",
-    value: (event) => (event.series ? (event.series.count ?? 0) : event.count || 1),
-  },
+  column("Last Seen", "When it last happened.", lastSeen),
+  column("Type", "Normal or Warning.", (event) => event.type ?? ""),
+  column("Reason", "What happened, in one word.", (event) => event.reason ?? ""),
+  column("Object", "What it happened to.", targetOf),
+  wide(column("Subobject", "The part that it happened to.", (event) => event.involvedObject.fieldPath ?? "")),
+  wide(column("Source", "Who saw it.", sourceOf)),
+  column("Message", "What happened.", (event) => (event.message ?? "").trim()),
+  wide(column("First Seen", "When it first happened.", firstSeen)),
+  wide(
+    column("Count", "How often it happened.", (event) => (event.series ? (event.series.count ?? 0) : event.count || 1)),
+  ),
   {
     name: "Name",
     type: "string",
@@ -82,26 +55,22 @@ const fields = {
   series: nullable(11, EventSeries, "Set once it has happened again."),
   action: optional(12, string(), "What was done or tried."),
   related: nullable(13, ObjectReference, "Another object that has to do with it."),
-  reportingComponent: defaulted(14, string(), "", "The controller that saw it, such as kubernetes.io/kubelet."),
-  reportingInstance: defaulted(15, string(), "", "Which instance of the controller saw it."),
+  reportingComponent: inGo(
+    { zero: "written" },
+    defaulted(14, string(), "", "The controller that saw it, as in kubernetes.io/kubelet."),
+  ),
+  reportingInstance: inGo({ zero: "written" }, defaulted(15, string(), "", "Which instance of the controller saw it.")),
 };
 export interface Event extends ObjectOf<typeof fields> {}
 
-/** Something that happened to an object; kept for an hour. */
-export const Event = defineResource({
-  group: "",
-  version: "v1",
-  kind: "Event",
-  plural: "events",
-  package: "core/v1",
+export const Event = defineResource("v1.Event", fields, {
   shortNames: ["ev"],
-  scope: "Namespaced",
   createOnUpdate: true,
   freeFinalizers: true,
   ttlSeconds: 3600,
   hasNoDependents: true,
+  isUntraced: true,
   doc: "Something that happened to an object.",
-  fields,
   columns,
   selectableFields: {
     "involvedObject.kind": (event) => event.involvedObject.kind,
@@ -119,7 +88,7 @@ export const Event = defineResource({
   indexes: { involvedObject: ({ involvedObject }) => (involvedObject.uid ? [involvedObject.uid] : []) },
   nameRule: pathSegmentName,
 
-  validate: (event) => validateEvent(event, root.child("reportingComponent")),
+  validate: (event) => validateEvent(event, "reportingComponent"),
 });
 
 function firstSeen({ firstTimestamp, eventTime }: Event, now: number): string {
@@ -142,28 +111,29 @@ function sourceOf({ source, reportingComponent, reportingInstance }: Event): str
   return instance ? `${component}, ${instance}` : component;
 }
 
-/** The rules for events of either form; `controllerPath` is what the form calls the reporting controller. */
-export function* validateEvent(event: Event, controllerPath: FieldPath): Iterable<FieldError> {
-  const { namespace = "" } = event.metadata;
-  const { namespace: about = "" } = event.involvedObject;
-  const mayBeClusterWide = event.eventTime ? ["default", "kube-system"] : ["", "default"];
-  const agrees =
-    about === "" ? mayBeClusterWide.includes(namespace) : event.eventTime !== undefined || about === namespace;
-  if (!agrees) yield invalidValue(root.child("involvedObject", "namespace"), about, "does not match event.namespace");
-  if (event.eventTime) yield* validateReport(event, controllerPath);
-  for (const fault of dns1123Subdomain.all(namespace)) yield invalidValue(root.child("namespace"), namespace, fault);
+/** The rules for events of either form; `controller` is what the form calls the reporting controller. */
+export function validateEvent(event: Cursor<Event>, controller: string): void {
+  const { metadata, involvedObject, eventTime } = event.value;
+  const { namespace = "" } = metadata;
+  const { namespace: about = "" } = involvedObject;
+  const mayBeClusterWide = eventTime ? ["default", "kube-system"] : ["", "default"];
+  const agrees = about === "" ? mayBeClusterWide.includes(namespace) : eventTime !== undefined || about === namespace;
+  if (!agrees) event.under("involvedObject", "namespace").invalid("does not match event.namespace", about);
+  if (eventTime) validateReport(event, controller);
+  event.under("namespace").rule(dns1123Subdomain, namespace);
 }
 
-function* validateReport(event: Event, controllerPath: FieldPath): Iterable<FieldError> {
-  const { reportingComponent: controller } = event;
-  if (!controller) yield requiredValue(controllerPath);
-  for (const fault of qualifiedName.all(controller)) yield invalidValue(controllerPath, controller, fault);
-  const texts = { reportingInstance: event.reportingInstance, action: event.action, reason: event.reason };
-  for (const [name, text = ""] of Object.entries(texts)) {
-    if (!text) yield requiredValue(root.child(name));
-    if (Buffer.byteLength(text) > 128) yield invalidValue(root.child(name), "", "can have at most 128 characters");
+function validateReport(event: Cursor<Event>, controller: string): void {
+  const at = event.under(controller).as(event.value.reportingComponent);
+  at.required();
+  at.rule(qualifiedName);
+  for (const name of ["reportingInstance", "action", "reason"] as const) {
+    event.field(name).required();
+    refuseLongerThan(128, event.field(name));
   }
-  if (Buffer.byteLength(event.message ?? "") > 1024) {
-    yield invalidValue(root.child("message"), "", "can have at most 1024 characters");
-  }
+  refuseLongerThan(1024, event.field("message"));
+}
+
+function refuseLongerThan(max: number, at: Cursor<string | undefined>): void {
+  if (Buffer.byteLength(at.value ?? "") > max) at.invalid(`can have at most ${max} characters`, "");
 }

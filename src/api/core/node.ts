@@ -1,74 +1,48 @@
-import {
-  boolean,
-  defaulted,
-  embedded,
-  type Infer,
-  int32,
-  int64,
-  list,
-  listByKey,
-  map,
-  nullable,
-  object,
-  optional,
-  present,
-  quantity,
-  string,
-  time,
-} from "#schema/schema.ts";
-import { ageColumn } from "../meta/columns.ts";
-import { dns1123Subdomain } from "../meta/names.ts";
-import { type Column, defineResource, type ObjectOf } from "../resource.ts";
+import { defaulted, embedded, nullable, optional, present } from "#schema/fields.ts";
+import { type Infer, inPackage } from "#schema/schema.ts";
+import { atomicList, boolean, int32, int64, listByKey, map, quantity, setOf, string, time } from "#schema/types.ts";
+import { ageColumn, column, wide } from "../meta/columns.ts";
+import { conditionOf } from "../meta/condition.ts";
+import { type Column, defineResource, type ObjectOf, proxied } from "../resource.ts";
 import { nodeWarnings, validateNode, validateNodeUpdate } from "./validate-node.ts";
 
-export const Taint = object(
-  "core/v1.Taint",
-  {
-    key: present(1, string(), "The taint's key."),
-    value: optional(2, string(), "The taint's value."),
-    effect: present(3, string(), "NoSchedule, PreferNoSchedule or NoExecute."),
-    timeAdded: nullable(4, time(), "When a NoExecute taint was put there."),
-  },
-  { doc: "Keeps pods away that do not tolerate it." },
-);
+const object = inPackage("core/v1");
+
+export const Taint = object("Taint", "Keeps pods away that do not tolerate it.", {
+  key: present(1, string(), "The taint's key."),
+  value: optional(2, string(), "The taint's value."),
+  effect: present(3, string(), "NoSchedule, PreferNoSchedule or NoExecute."),
+  timeAdded: nullable(4, time(), "When a NoExecute taint was put there."),
+});
 export interface Taint extends Infer<typeof Taint> {}
 
-export const ConfigMapNodeConfigSource = object(
-  "core/v1.ConfigMapNodeConfigSource",
-  {
-    namespace: present(1, string(), "Namespace of the ConfigMap."),
-    name: present(2, string(), "Name of the ConfigMap."),
-    uid: optional(3, string(), "UID of the ConfigMap."),
-    resourceVersion: optional(4, string(), "Revision of the ConfigMap."),
-    kubeletConfigKey: present(5, string(), "The entry that holds the settings."),
-  },
-  { doc: "A ConfigMap with settings of a kubelet." },
-);
+export const ConfigMapNodeConfigSource = object("ConfigMapNodeConfigSource", "A ConfigMap with kubelet settings.", {
+  namespace: present(1, string(), "Namespace of the ConfigMap."),
+  name: present(2, string(), "Name of the ConfigMap."),
+  uid: optional(3, string(), "UID of the ConfigMap."),
+  resourceVersion: optional(4, string(), "Revision of the ConfigMap."),
+  kubeletConfigKey: present(5, string(), "The entry that holds the settings."),
+});
 export interface ConfigMapNodeConfigSource extends Infer<typeof ConfigMapNodeConfigSource> {}
 
-export const NodeConfigSource = object(
-  "core/v1.NodeConfigSource",
-  {
-    configMap: nullable(2, ConfigMapNodeConfigSource, "A ConfigMap with the settings."),
-  },
-  { doc: "Where a kubelet's settings came from; no longer used." },
-);
+export const NodeConfigSource = object("NodeConfigSource", "Where a kubelet's settings came from; no longer used.", {
+  configMap: nullable(2, ConfigMapNodeConfigSource, "A ConfigMap with the settings."),
+});
 export interface NodeConfigSource extends Infer<typeof NodeConfigSource> {}
 
 export const NodeSpec = object(
-  "core/v1.NodeSpec",
+  "NodeSpec",
+  { doc: "What a node is asked to be.", defaults: alignPodCidrs },
   {
     podCIDR: optional(1, string(), "The range that the node's pods get their addresses from."),
-    podCIDRs: optional(7, list(string(), { list: "set", patch: "merge" }), "All such ranges, one for each IP family."),
+    podCIDRs: optional(7, setOf(string(), { patch: "merge" }), "All such ranges, one for each IP family."),
     providerID: optional(3, string(), "What the cloud calls the node."),
-    unschedulable: optional(4, boolean(), "New pods stay away."),
-    taints: optional(5, list(Taint, { list: "atomic" }), "Keep pods away that do not tolerate them."),
+    unschedulable: optional(4, boolean(), "Whether new pods are kept off the node."),
+    taints: optional(5, atomicList(Taint), "Keep pods away that do not tolerate them."),
     configSource: nullable(6, NodeConfigSource, "No longer used."),
     externalID: optional(2, string(), "No longer used."),
   },
-  { doc: "What a node is asked to be.", defaults: alignPodCidrs },
 );
-export interface NodeSpec extends Infer<typeof NodeSpec> {}
 
 /** podCIDR is the first of podCIDRs; where they differ, podCIDR is right. */
 function alignPodCidrs(spec: { podCIDR?: string; podCIDRs?: string[] }): void {
@@ -77,139 +51,82 @@ function alignPodCidrs(spec: { podCIDR?: string; podCIDRs?: string[] }): void {
   else if (first) spec.podCIDR = first;
 }
 
-export const NodeCondition = object(
+export const NodeCondition = conditionOf(
   "core/v1.NodeCondition",
+  "Type of the condition, such as Ready or MemoryPressure.",
   {
-    type: present(1, string(), "What the condition is about, such as Ready or MemoryPressure."),
-    status: present(2, string(), "True, False or Unknown."),
-    lastHeartbeatTime: optional(3, time(), "When the kubelet last said so."),
-    lastTransitionTime: optional(4, time(), "When the status last changed."),
-    reason: optional(5, string(), "One word for why."),
-    message: optional(6, string(), "The same for people."),
+    tags: { lastTransitionTime: 4, reason: 5, message: 6 },
+    more: { lastHeartbeatTime: optional(3, time(), "When the kubelet last reported the condition.") },
   },
-  { doc: "One aspect of a node's present state." },
 );
 export interface NodeCondition extends Infer<typeof NodeCondition> {}
 
-export const NodeAddress = object(
-  "core/v1.NodeAddress",
-  {
-    type: present(1, string(), "Hostname, InternalIP, ExternalIP, InternalDNS or ExternalDNS."),
-    address: present(2, string(), "The address or name."),
-  },
-  { doc: "An address or name of a node." },
-);
-export interface NodeAddress extends Infer<typeof NodeAddress> {}
+export const NodeAddress = object("NodeAddress", "An address or name of a node.", {
+  type: present(1, string(), "Hostname, InternalIP, ExternalIP, InternalDNS or ExternalDNS."),
+  address: present(2, string(), "The address or name."),
+});
 
-export const DaemonEndpoint = object(
-  "core/v1.DaemonEndpoint",
-  {
-    Port: present(1, int32(), "Number of the port."),
-  },
-  { doc: "A port that a daemon listens on." },
-);
-export interface DaemonEndpoint extends Infer<typeof DaemonEndpoint> {}
+export const DaemonEndpoint = object("DaemonEndpoint", "A port that a daemon listens on.", {
+  Port: present(1, int32(), "Number of the port."),
+});
 
-export const NodeDaemonEndpoints = object(
-  "core/v1.NodeDaemonEndpoints",
-  {
-    kubeletEndpoint: embedded(1, DaemonEndpoint, "Where the kubelet listens."),
-  },
-  { doc: "Where a node's daemons listen." },
-);
-export interface NodeDaemonEndpoints extends Infer<typeof NodeDaemonEndpoints> {}
+export const NodeDaemonEndpoints = object("NodeDaemonEndpoints", "Where a node's daemons listen.", {
+  kubeletEndpoint: embedded(1, DaemonEndpoint, "Where the kubelet listens."),
+});
 
-export const NodeSwapStatus = object(
-  "core/v1.NodeSwapStatus",
-  {
-    capacity: nullable(1, int64(), "Its size in bytes."),
-  },
-  { doc: "The swap space of a node." },
-);
-export interface NodeSwapStatus extends Infer<typeof NodeSwapStatus> {}
+export const NodeSwapStatus = object("NodeSwapStatus", "The swap space of a node.", {
+  capacity: nullable(1, int64(), "Its size in bytes."),
+});
 
-export const NodeSystemInfo = object(
-  "core/v1.NodeSystemInfo",
-  {
-    machineID: present(1, string(), "Contents of the machine's /etc/machine-id."),
-    systemUUID: present(2, string(), "UUID of the hardware."),
-    bootID: present(3, string(), "Changes with every start of the machine."),
-    kernelVersion: present(4, string(), "Version of the kernel."),
-    osImage: present(5, string(), "The operating system, as it calls itself."),
-    containerRuntimeVersion: present(6, string(), "The container runtime and its version."),
-    kubeletVersion: present(7, string(), "Version of the kubelet."),
-    kubeProxyVersion: present(8, string(), "No longer used."),
-    operatingSystem: present(9, string(), "The kind of operating system, such as linux."),
-    architecture: present(10, string(), "The kind of processor, such as amd64."),
-    swap: nullable(11, NodeSwapStatus, "The swap space."),
-  },
-  { doc: "What a node is made of." },
-);
-export interface NodeSystemInfo extends Infer<typeof NodeSystemInfo> {}
+export const NodeSystemInfo = object("NodeSystemInfo", "What a node is made of.", {
+  machineID: present(1, string(), "Contents of the machine's /etc/machine-id."),
+  systemUUID: present(2, string(), "UUID of the hardware."),
+  bootID: present(3, string(), "Changes with every start of the machine."),
+  kernelVersion: present(4, string(), "Version of the kernel."),
+  osImage: present(5, string(), "The operating system, as it calls itself."),
+  containerRuntimeVersion: present(6, string(), "The container runtime and its version."),
+  kubeletVersion: present(7, string(), "Version of the kubelet."),
+  kubeProxyVersion: present(8, string(), "No longer used."),
+  operatingSystem: present(9, string(), "The kind of operating system, such as linux."),
+  architecture: present(10, string(), "The kind of processor, such as amd64."),
+  swap: nullable(11, NodeSwapStatus, "The swap space."),
+});
 
-export const ContainerImage = object(
-  "core/v1.ContainerImage",
-  {
-    names: defaulted(1, list(string(), { list: "atomic" }), [], "Names of the image."),
-    sizeBytes: optional(2, int64(), "Its size."),
-  },
-  { doc: "An image that a node has." },
-);
+export const ContainerImage = object("ContainerImage", "An image that a node has.", {
+  names: defaulted(1, atomicList(string()), [], "Names of the image."),
+  sizeBytes: optional(2, int64(), "Size of the image in bytes."),
+});
 export interface ContainerImage extends Infer<typeof ContainerImage> {}
 
-export const AttachedVolume = object(
-  "core/v1.AttachedVolume",
-  {
-    name: present(1, string(), "Name of the volume."),
-    devicePath: present(2, string(), "The device that it is."),
-  },
-  { doc: "A volume that is attached to a node." },
-);
-export interface AttachedVolume extends Infer<typeof AttachedVolume> {}
+export const AttachedVolume = object("AttachedVolume", "A volume that is attached to a node.", {
+  name: present(1, string(), "Name of the volume."),
+  devicePath: present(2, string(), "The device that it is."),
+});
 
-export const NodeConfigStatus = object(
-  "core/v1.NodeConfigStatus",
-  {
-    assigned: nullable(1, NodeConfigSource, "The settings that the kubelet was told to use."),
-    active: nullable(2, NodeConfigSource, "The settings that it uses."),
-    lastKnownGood: nullable(3, NodeConfigSource, "The settings that it goes back to."),
-    error: optional(4, string(), "What went wrong."),
-  },
-  { doc: "What became of the kubelet's settings; no longer used." },
-);
-export interface NodeConfigStatus extends Infer<typeof NodeConfigStatus> {}
+export const NodeConfigStatus = object("NodeConfigStatus", "What became of the kubelet's settings; no longer used.", {
+  assigned: nullable(1, NodeConfigSource, "The settings that the kubelet was told to use."),
+  active: nullable(2, NodeConfigSource, "The settings that it uses."),
+  lastKnownGood: nullable(3, NodeConfigSource, "The settings that it goes back to."),
+  error: optional(4, string(), "What went wrong."),
+});
 
-export const NodeRuntimeHandlerFeatures = object(
-  "core/v1.NodeRuntimeHandlerFeatures",
-  {
-    recursiveReadOnlyMounts: nullable(1, boolean(), "Mount read-only all the way down."),
-    userNamespaces: nullable(2, boolean(), "Run pods in user namespaces."),
-  },
-  { doc: "What a runtime handler can do." },
-);
-export interface NodeRuntimeHandlerFeatures extends Infer<typeof NodeRuntimeHandlerFeatures> {}
+export const NodeRuntimeHandlerFeatures = object("NodeRuntimeHandlerFeatures", "What a runtime handler can do.", {
+  recursiveReadOnlyMounts: nullable(1, boolean(), "Mount read-only all the way down."),
+  userNamespaces: nullable(2, boolean(), "Run pods in user namespaces."),
+});
 
-export const NodeRuntimeHandler = object(
-  "core/v1.NodeRuntimeHandler",
-  {
-    name: optional(1, string(), "Name of the handler; empty for the usual one."),
-    features: nullable(2, NodeRuntimeHandlerFeatures, "What it can do."),
-  },
-  { doc: "One way in which a node can run containers." },
-);
-export interface NodeRuntimeHandler extends Infer<typeof NodeRuntimeHandler> {}
+export const NodeRuntimeHandler = object("NodeRuntimeHandler", "One way in which a node can run containers.", {
+  name: optional(1, string(), "Name of the handler; empty for the usual one."),
+  features: nullable(2, NodeRuntimeHandlerFeatures, "What it can do."),
+});
 
-export const NodeFeatures = object(
-  "core/v1.NodeFeatures",
-  {
-    supplementalGroupsPolicy: nullable(1, boolean(), "Honour a pod's supplementalGroupsPolicy."),
-  },
-  { doc: "What a node's container runtime can do." },
-);
-export interface NodeFeatures extends Infer<typeof NodeFeatures> {}
+export const NodeFeatures = object("NodeFeatures", "What a node's container runtime can do.", {
+  supplementalGroupsPolicy: nullable(1, boolean(), "Honour a pod's supplementalGroupsPolicy."),
+});
 
 export const NodeStatus = object(
-  "core/v1.NodeStatus",
+  "NodeStatus",
+  { doc: "What a node is.", defaults: setAllocatable },
   {
     capacity: optional(1, map(quantity()), "All the resources of the node."),
     allocatable: optional(2, map(quantity()), "What is left of them for pods."),
@@ -218,19 +135,14 @@ export const NodeStatus = object(
     addresses: optional(5, listByKey("type", NodeAddress), "How the node can be reached."),
     daemonEndpoints: embedded(6, NodeDaemonEndpoints, "Where the node's daemons listen."),
     nodeInfo: embedded(7, NodeSystemInfo, "What the node is made of."),
-    images: optional(8, list(ContainerImage, { list: "atomic" }), "The images that the node has."),
-    volumesInUse: optional(9, list(string(), { list: "atomic" }), "Volumes that are mounted or about to be."),
-    volumesAttached: optional(10, list(AttachedVolume, { list: "atomic" }), "Volumes that are attached."),
+    images: optional(8, atomicList(ContainerImage), "The images that the node has."),
+    volumesInUse: optional(9, atomicList(string()), "Volumes that are mounted or about to be."),
+    volumesAttached: optional(10, atomicList(AttachedVolume), "Volumes that are attached."),
     config: nullable(11, NodeConfigStatus, "No longer used."),
-    runtimeHandlers: optional(
-      12,
-      list(NodeRuntimeHandler, { list: "atomic" }),
-      "The ways in which the node can run containers.",
-    ),
+    runtimeHandlers: optional(12, atomicList(NodeRuntimeHandler), "The ways in which the node can run containers."),
     features: nullable(13, NodeFeatures, "What the container runtime can do."),
-    declaredFeatures: optional(14, list(string(), { list: "atomic" }), "Features that the kubelet says it has."),
+    declaredFeatures: optional(14, atomicList(string()), "Features that the kubelet says it has."),
   },
-  { doc: "What a node is.", defaults: setAllocatable },
 );
 export interface NodeStatus extends Infer<typeof NodeStatus> {}
 
@@ -239,82 +151,44 @@ function setAllocatable(status: { capacity?: Record<string, string>; allocatable
 }
 
 const columns: readonly Column<Node>[] = [
-  { name: "Status", type: "string", description: "The status of the node.", value: statusOf },
-  { name: "Roles", type: "string", description: "The roles of the node.", value: rolesOf },
+  column("Status", "The status of the node.", statusOf),
+  column("Roles", "The roles of the node.", rolesOf),
   ageColumn,
-  {
-    name: "Version",
-    type: "string",
-    description: "Version of the kubelet.",
-    value: ({ status }) => status.nodeInfo.kubeletVersion,
-  },
-  {
-    name: "Internal-IP",
-    type: "string",
-    priority: 1,
-    description: "Address within the cluster.",
-    value: (node) => addressOf(node, "InternalIP"),
-  },
-  {
-    name: "External-IP",
-    type: "string",
-    priority: 1,
-    description: "Address outside of it.",
-    value: (node) => addressOf(node, "ExternalIP"),
-  },
-  {
-    name: "OS-Image",
-    type: "string",
-    priority: 1,
-    description: "The operating system.",
-    value: ({ status }) => status.nodeInfo.osImage || "<unknown>",
-  },
-  { name: "Kernel-Version", type: "string", priority: 1, description: "Version of the kernel.", value: kernelOf },
-  {
-    name: "Container-Runtime",
-    type: "string",
-    priority: 1,
-    description: "The container runtime and its version.",
-    value: ({ status }) => status.nodeInfo.containerRuntimeVersion || "<unknown>",
-  },
+  column("Version", "Version of the kubelet.", ({ status }) => status.nodeInfo.kubeletVersion),
+  wide(column("Internal-IP", "Address within the cluster.", (node) => addressOf(node, "InternalIP"))),
+  wide(column("External-IP", "Address outside of it.", (node) => addressOf(node, "ExternalIP"))),
+  wide(column("OS-Image", "The operating system.", ({ status }) => status.nodeInfo.osImage || "<unknown>")),
+  wide(column("Kernel-Version", "Version of the kernel.", kernelOf)),
+  wide(
+    column(
+      "Container-Runtime",
+      "The container runtime and its version.",
+      ({ status }) => status.nodeInfo.containerRuntimeVersion || "<unknown>",
+    ),
+  ),
 ];
 
 const fields = {
-  spec: embedded(2, NodeSpec, "What the node is asked to be."),
-  status: embedded(3, NodeStatus, "What the node is."),
+  spec: embedded(2, NodeSpec),
+  status: embedded(3, NodeStatus),
 };
 export interface Node extends ObjectOf<typeof fields> {}
 
-/** A machine that runs pods. */
-export const Node = defineResource({
-  group: "",
-  version: "v1",
-  kind: "Node",
-  plural: "nodes",
-  package: "core/v1",
+export const Node = defineResource("v1.Node", fields, {
   shortNames: ["no"],
   scope: "Cluster",
   storagePrefix: "minions",
   doc: "A machine that runs pods.",
-  fields,
-  subresources: [
-    {
-      name: "proxy",
-      verbs: ["create", "delete", "get", "patch", "update"],
-      body: { group: "", version: "v1", kind: "NodeProxyOptions" },
-    },
-    { name: "status", verbs: ["get", "patch", "update"] },
-  ],
+  withStatus: "as sent",
+  subresources: [proxied("NodeProxyOptions")],
   columns,
   selectableFields: { "spec.unschedulable": ({ spec }) => String(spec.unschedulable ?? false) },
-  nameRule: dns1123Subdomain,
 
   prepareForCreate({ spec, status }) {
     delete spec.configSource;
     delete status.config;
   },
   prepareForUpdate(node, old) {
-    node.status = old.status;
     if (!old.spec.configSource) delete node.spec.configSource;
   },
   prepareForStatusUpdate({ status }, old) {

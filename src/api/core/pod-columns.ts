@@ -1,5 +1,5 @@
 import { age } from "../meta/age.ts";
-import { ageColumn } from "../meta/columns.ts";
+import { ageColumn, column, wide } from "../meta/columns.ts";
 import { isConditionTrue } from "../meta/condition.ts";
 import { type Column } from "../resource.ts";
 import { type PodObject } from "./pod-fields.ts";
@@ -124,13 +124,12 @@ function readinessGates({ spec, status }: PodObject): string {
 }
 
 export const podColumns: readonly Column<PodObject>[] = [
-  {
-    name: "Ready",
-    type: "string",
-    description: "How many containers are ready, of how many.",
-    value: (pod) => `${summaryOf(pod).ready}/${summaryOf(pod).total}`,
-  },
-  { name: "Status", type: "string", description: "State of the pod in a word.", value: (pod) => summaryOf(pod).status },
+  column(
+    "Ready",
+    "How many containers are ready, of how many.",
+    (pod) => `${summaryOf(pod).ready}/${summaryOf(pod).total}`,
+  ),
+  column("Status", "State of the pod in a word.", (pod) => summaryOf(pod).status),
   {
     name: "Restarts",
     type: "string",
@@ -141,32 +140,14 @@ export const podColumns: readonly Column<PodObject>[] = [
     },
   },
   ageColumn,
-  {
-    name: "IP",
-    type: "string",
-    priority: 1,
-    description: "Address of the pod.",
-    value: ({ status }) => status.podIPs?.[0]?.ip || "<none>",
-  },
-  {
-    name: "Node",
-    type: "string",
-    priority: 1,
-    description: "Node the pod is placed on.",
-    value: ({ spec }) => spec.nodeName || "<none>",
-  },
-  {
-    name: "Nominated Node",
-    type: "string",
-    priority: 1,
-    description: "Node on which room is being made for the pod.",
-    value: ({ status }) => status.nominatedNodeName || "<none>",
-  },
-  {
-    name: "Readiness Gates",
-    type: "string",
-    priority: 1,
-    description: "How many readiness gates are passed, of how many.",
-    value: readinessGates,
-  },
+  wide(column("IP", "Address of the pod.", ({ status }) => status.podIPs?.[0]?.ip || "<none>")),
+  wide(column("Node", "Node the pod is placed on.", ({ spec }) => spec.nodeName || "<none>")),
+  wide(
+    column(
+      "Nominated Node",
+      "Node on which room is being made for the pod.",
+      ({ status }) => status.nominatedNodeName || "<none>",
+    ),
+  ),
+  wide(column("Readiness Gates", "How many readiness gates are passed, of how many.", readinessGates)),
 ];

@@ -1,4 +1,4 @@
-import { type FieldPath } from "#schema/field-error.ts";
+import { type Cursor } from "../cursor.ts";
 import { type Container, type EphemeralContainer } from "./container.ts";
 import { isSidecar } from "./pod-resources.ts";
 import { type PodSpec } from "./pod-spec.ts";
@@ -18,10 +18,11 @@ export const lastingContainers = ({ containers, initContainers = [] }: PodSpec):
   ...initContainers.filter(isSidecar),
 ];
 
-/** Every container with its path. */
-export function placedContainers(spec: PodSpec, path: FieldPath): (readonly [AnyContainer, FieldPath])[] {
-  const lists = ["initContainers", "containers", "ephemeralContainers"] as const;
-  return lists.flatMap((name) =>
-    (spec[name] ?? []).map((container, index) => [container, path.child(name).index(index)] as const),
-  );
+/** Every container of a pod that is being checked. */
+export function containersAt(pod: Cursor<PodSpec>): Cursor<AnyContainer>[] {
+  const containers: Cursor<AnyContainer>[] = [];
+  for (const list of ["initContainers", "containers", "ephemeralContainers"] as const) {
+    pod.each(list, (at) => containers.push(at));
+  }
+  return containers;
 }

@@ -1,11 +1,11 @@
-import { embedded } from "#schema/schema.ts";
+import { embedded } from "#schema/fields.ts";
 import { type ObjectOf } from "../resource.ts";
 import { PodSpec } from "./pod-spec.ts";
 import { PodStatus } from "./pod-status.ts";
 
 export const podFields = {
-  spec: embedded(2, PodSpec, "What the pod should be."),
-  status: embedded(3, PodStatus, "What the pod is."),
+  spec: embedded(2, PodSpec),
+  status: embedded(3, PodStatus),
 };
 /** A pod as its own rules see it: they are part of the Resource, and so cannot be typed by it. */
 export interface PodObject extends ObjectOf<typeof podFields> {}

@@ -1,10 +1,9 @@
 import { own } from "#lib/own.ts";
-import { root } from "#schema/field-error.ts";
+import { faultsIn } from "../cursor.ts";
 import { type LabelSelector } from "../meta/label-selector.ts";
 import { type ObjectMeta } from "../meta/object-meta.ts";
 import { type PodAffinityTerm } from "./affinity.ts";
 import { type Container } from "./container.ts";
-import { type Faults } from "./faults.ts";
 import { allContainers } from "./pod-containers.ts";
 import { type PodObject } from "./pod-fields.ts";
 import { qosClassOf } from "./pod-resources.ts";
@@ -13,25 +12,24 @@ import { type AppArmorProfile } from "./security-context.ts";
 import { appArmorPrefix } from "./validate-pod-annotations.ts";
 import { validateAppArmor } from "./validate-security-context.ts";
 
-export function preparePod(pod: PodObject): void {
-  const { spec, metadata } = pod;
-  pod.status = { phase: "Pending", qosClass: qosClassOf(spec) };
+export function initialPodStatus({ spec, metadata }: PodObject): PodObject["status"] {
+  const status = { phase: "Pending", qosClass: qosClassOf(spec) } as const;
+  if (!spec.schedulingGates?.length) return status;
+  const message = "Scheduling is blocked due to non-empty scheduling gates";
+  const lastTransitionTime = metadata.creationTimestamp ?? "";
+  const gated = { type: "PodScheduled", status: "False", reason: "SchedulingGated", message } as const;
+  return { ...status, conditions: [{ ...gated, lastTransitionTime }] };
+}
+
+export function preparePod({ spec, metadata }: PodObject): void {
   dropDisabledFields(spec, undefined);
   if (spec.terminationGracePeriodSeconds < 0) spec.terminationGracePeriodSeconds = 1;
-  if (spec.schedulingGates?.length) {
-    const message = "Scheduling is blocked due to non-empty scheduling gates";
-    const lastTransitionTime = metadata.creationTimestamp ?? "";
-    pod.status.conditions = [
-      { type: "PodScheduled", status: "False", reason: "SchedulingGated", message, lastTransitionTime },
-    ];
-  }
   mergeLabelKeys(spec, metadata.labels ?? {});
   applyAppArmorAnnotations(spec, metadata);
 }
 
-export function preparePodUpdate(pod: PodObject, old: PodObject): void {
-  pod.status = old.status;
-  dropDisabledFields(pod.spec, old.spec);
+export function preparePodUpdate({ spec }: PodObject, old: PodObject): void {
+  dropDisabledFields(spec, old.spec);
 }
 
 export function preparePodStatusUpdate(pod: PodObject, old: PodObject): void {
@@ -161,7 +159,5 @@ export function appArmorProfileOf(annotation: string): AppArmorProfile | undefin
   if (annotation === "runtime/default") return { type: "RuntimeDefault" };
   if (!annotation.startsWith("localhost/")) return undefined;
   const profile = { type: "Localhost", localhostProfile: annotation.slice("localhost/".length) } as const;
-  const faults: Faults = [];
-  validateAppArmor(profile, root, faults);
-  return faults.length === 0 ? profile : undefined;
+  return faultsIn(profile, validateAppArmor).length === 0 ? profile : undefined;
 }

@@ -1,13 +1,42 @@
-import { embedded, type Infer, object } from "#schema/schema.ts";
+import { embedded } from "#schema/fields.ts";
+import { type Infer, inPackage } from "#schema/schema.ts";
+import { column } from "../meta/columns.ts";
+import { formatLabels } from "../meta/label-selector.ts";
 import { ObjectMeta } from "../meta/object-meta.ts";
+import { defineResource, type ObjectOf } from "../resource.ts";
 import { PodSpec } from "./pod-spec.ts";
+import { validatePodTemplate } from "./validate-pod.ts";
 
-export const PodTemplateSpec = object(
-  "core/v1.PodTemplateSpec",
-  {
-    metadata: embedded(1, ObjectMeta, "Labels and annotations of the pod."),
-    spec: embedded(2, PodSpec, "What the pod should be."),
-  },
-  { doc: "A pod to be made." },
-);
+const object = inPackage("core/v1");
+
+export const PodTemplateSpec = object("PodTemplateSpec", "The pod that a controller creates.", {
+  metadata: embedded(1, ObjectMeta, "Labels, annotations and finalizers of the pod."),
+  spec: embedded(2, PodSpec),
+});
 export interface PodTemplateSpec extends Infer<typeof PodTemplateSpec> {}
+
+/** Names of the containers that a template runs. */
+export const containerNames = (template: PodTemplateSpec | undefined): string =>
+  (template?.spec.containers ?? []).map(({ name }) => name).join(",");
+/** Images of the containers that a template runs. */
+export const containerImages = (template: PodTemplateSpec | undefined): string =>
+  (template?.spec.containers ?? []).map(({ image = "" }) => image).join(",");
+
+const fields = { template: embedded(2, PodTemplateSpec, "The pod that is described.") };
+export interface PodTemplate extends ObjectOf<typeof fields> {}
+
+export const PodTemplate = defineResource("v1.PodTemplate", fields, {
+  doc: "A description of a pod, kept under a name.",
+  hasGeneration: true,
+  columns: [
+    column("Containers", "Names of the containers in the template.", ({ template }) => containerNames(template)),
+    column("Images", "Images of the containers in the template.", ({ template }) => containerImages(template)),
+    column(
+      "Pod Labels",
+      "Labels of the pod.",
+      ({ template }) => formatLabels(template.metadata.labels ?? {}) || "<none>",
+    ),
+  ],
+
+  validate: (at) => validatePodTemplate(at.field("template")),
+});

@@ -1,63 +1,52 @@
-import { type FieldPath, root } from "#schema/field-error.ts";
+import { type Cursor } from "../cursor.ts";
 import { dns1123Label, labelValue } from "../meta/names.ts";
 import { type ObjectMeta } from "../meta/object-meta.ts";
-import { quantityMilliValue } from "../meta/quantity.ts";
 import { type NodeSelectorTerm, type PodAffinity } from "./affinity.ts";
 import { type ContainerPort } from "./container.ts";
-import { type AnyContainer, placedContainers } from "./pod-containers.ts";
+import { type AnyContainer, containersAt } from "./pod-containers.ts";
 import { type PodObject } from "./pod-fields.ts";
 import { appArmorProfileOf } from "./pod-prepare.ts";
 import { type PodSpec } from "./pod-spec.ts";
-import { type ResourceList } from "./resource-list.ts";
 import { appArmorPrefix, seccompPod, seccompPrefix } from "./validate-pod-annotations.ts";
-import { volumeWarnings } from "./volume-warnings.ts";
-
-type Warnings = string[];
-type Placed = readonly [AnyContainer, FieldPath];
+import { warnOfFraction, warnOfVolumes } from "./volume-warnings.ts";
 
 /** What is allowed in a new pod, but hardly meant. */
-export function podWarnings({ metadata, spec }: PodObject, old: PodObject | undefined): string[] {
-  if (old) return [];
-  const warnings: Warnings = [];
+export function podWarnings(pod: Cursor<PodObject>, old: PodObject | undefined): void {
+  if (old) return;
+  const { metadata, spec } = pod.value;
   const faults = dns1123Label.all(metadata.name ?? "");
   if (faults.length > 0) {
-    const text =
-      "this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended";
-    warnings.push(`metadata.name: ${text}: [${faults.join(" ")}]`);
+    const text = "this is used in the Pod's hostname, which can result in surprising behavior";
+    pod.under("metadata", "name").warn(`${text}; a DNS label is recommended: [${faults.join(" ")}]`);
   }
-  warnings.push(...specWarnings(spec, metadata, root));
+  warnOfSpec(pod);
   for (const { name } of [...(spec.initContainers ?? []), ...spec.containers]) {
     const key = appArmorPrefix + name;
     const annotation = metadata.annotations?.[key];
-    if (annotation !== undefined && !appArmorProfileOf(annotation)) {
-      const text = 'deprecated since v1.30; use the "appArmorProfile" field instead';
-      warnings.push(`metadata.annotations[${key}]: ${text}`);
-    }
+    if (annotation === undefined || appArmorProfileOf(annotation)) continue;
+    const at = pod.under("metadata", "annotations").key(key, annotation);
+    at.warn('deprecated since v1.30; use the "appArmorProfile" field instead');
   }
-  return warnings;
 }
 
-/** The same for a template; `path` is where it is. */
-function specWarnings(spec: PodSpec, metadata: ObjectMeta, path: FieldPath): string[] {
-  const warnings: Warnings = [];
-  const at = path.child("spec");
-  const placed = placedContainers(spec, at);
-  placementWarnings(spec, at, warnings);
-  annotationWarnings(spec, metadata, placed, path.child("metadata", "annotations"), warnings);
-  warnings.push(...volumeWarnings(spec.volumes ?? [], at.child("volumes")));
-  listWarnings(spec, at, warnings);
-  fractionWarnings(spec.overhead, at.child("overhead"), warnings);
-  for (const [container, place] of placed) containerWarnings(container, place, warnings);
-  portWarnings(placed, warnings);
-  if (spec.terminationGracePeriodSeconds < 0) {
+function warnOfSpec(pod: Cursor<Pick<PodObject, "metadata" | "spec">>): void {
+  const at = pod.field("spec");
+  const containers = containersAt(at);
+  warnOfPlacement(at);
+  warnOfAnnotations(pod.under("metadata", "annotations").as(pod.value.metadata.annotations), at.value, containers);
+  warnOfVolumes(at);
+  warnOfRepeats(at);
+  warnOfFractions(at.field("overhead"));
+  for (const at of containers) warnOfContainer(at);
+  warnOfPorts(containers);
+  if (at.value.terminationGracePeriodSeconds < 0) {
     const text = "must be >= 0; negative values are invalid and will be treated as 1";
-    warnings.push(`${at.child("terminationGracePeriodSeconds")}: ${text}`);
+    at.field("terminationGracePeriodSeconds").warn(text);
   }
-  for (const name of ["podAffinity", "podAntiAffinity"] as const) {
-    const affinity = spec.affinity?.[name];
-    if (affinity) selectorWarnings(affinity, at.child("affinity", name), warnings);
-  }
-  return warnings;
+  at.on("affinity", (at) => {
+    at.on("podAffinity", warnOfSelectors);
+    at.on("podAntiAffinity", warnOfSelectors);
+  });
 }
 
 const replacedLabels = new Map([
@@ -71,55 +60,47 @@ const replacedLabels = new Map([
   ["node-role.kubernetes.io/master", 'use "node-role.kubernetes.io/control-plane" instead'],
 ]);
 
-function placementWarnings(spec: PodSpec, path: FieldPath, warnings: Warnings): void {
-  for (const key in spec.nodeSelector) {
+const required = "requiredDuringSchedulingIgnoredDuringExecution";
+const preferred = "preferredDuringSchedulingIgnoredDuringExecution";
+
+function warnOfPlacement(pod: Cursor<PodSpec>): void {
+  pod.eachKey("nodeSelector", (at, key) => {
     const text = replacedLabels.get(key);
-    if (text) warnings.push(`${path.child("nodeSelector").key(key)}: ${text}`);
-  }
-  const required = "requiredDuringSchedulingIgnoredDuringExecution";
-  const preferred = "preferredDuringSchedulingIgnoredDuringExecution";
-  const affinity = path.child("affinity", "nodeAffinity");
-  for (const [index, term] of (spec.affinity?.nodeAffinity?.[required]?.nodeSelectorTerms ?? []).entries()) {
-    termWarnings(term, false, affinity.child(required, "nodeSelectorTerms").index(index), warnings);
-  }
-  for (const [index, { preference }] of (spec.affinity?.nodeAffinity?.[preferred] ?? []).entries()) {
-    termWarnings(preference, true, affinity.child(preferred).index(index).child("preference"), warnings);
-  }
-  for (const [index, { topologyKey, labelSelector }] of (spec.topologySpreadConstraints ?? []).entries()) {
-    const at = path.child("topologySpreadConstraints").index(index);
+    if (text) at.warn(text);
+  });
+  pod.on("affinity", (at) =>
+    at.on("nodeAffinity", (at) => {
+      at.on(required, (at) => at.each("nodeSelectorTerms", (at) => warnOfTerm(at, "keys")));
+      at.each(preferred, (at) => at.on("preference", (at) => warnOfTerm(at, "keys and values")));
+    }),
+  );
+  pod.each("topologySpreadConstraints", (at) => {
+    const { topologyKey } = at.value;
     const text = replacedLabels.get(topologyKey);
-    if (text) warnings.push(`${at.child("topologyKey")}: ${topologyKey} is ${text}`);
-    if (!labelSelector) warnings.push(nullSelector(at));
-  }
+    if (text) at.field("topologyKey").warn(`${topologyKey} is ${text}`);
+    warnOfNoSelector(at);
+  });
 }
 
-function termWarnings(term: NodeSelectorTerm, checkValues: boolean, path: FieldPath, warnings: Warnings): void {
-  for (const [index, { key, values = [] }] of (term.matchExpressions ?? []).entries()) {
-    const at = path.child("matchExpressions").index(index);
+function warnOfTerm(term: Cursor<NodeSelectorTerm>, checked: "keys" | "keys and values"): void {
+  term.each("matchExpressions", (at) => {
+    const { key } = at.value;
     const text = replacedLabels.get(key);
-    if (text) warnings.push(`${at.child("key")}: ${key} is ${text}`);
-    if (!checkValues) continue;
-    for (const [position, value] of values.entries()) {
-      for (const fault of labelValue.all(value)) {
-        warnings.push(`${at.child("values").index(position)}: ${value} is invalid, ${fault}`);
-      }
-    }
-  }
+    if (text) at.field("key").warn(`${key} is ${text}`);
+    if (checked === "keys") return;
+    at.each("values", (at) => {
+      for (const fault of labelValue.all(at.value)) at.warn(`${at.value} is invalid, ${fault}`);
+    });
+  });
 }
 
-const nullSelector = (path: FieldPath): string =>
-  `${path.child("labelSelector")}: a null labelSelector results in matching no pod`;
+function warnOfNoSelector(at: Cursor<{ labelSelector?: object }>): void {
+  if (!at.value.labelSelector) at.field("labelSelector").warn("a null labelSelector results in matching no pod");
+}
 
-function selectorWarnings(affinity: PodAffinity, path: FieldPath, warnings: Warnings): void {
-  const required = "requiredDuringSchedulingIgnoredDuringExecution";
-  const preferred = "preferredDuringSchedulingIgnoredDuringExecution";
-  for (const [index, { labelSelector }] of (affinity[required] ?? []).entries()) {
-    if (!labelSelector) warnings.push(nullSelector(path.child(required).index(index)));
-  }
-  for (const [index, { podAffinityTerm }] of (affinity[preferred] ?? []).entries()) {
-    if (podAffinityTerm.labelSelector) continue;
-    warnings.push(nullSelector(path.child(preferred).index(index).child("podAffinityTerm")));
-  }
+function warnOfSelectors(at: Cursor<PodAffinity>): void {
+  at.each(required, warnOfNoSelector);
+  at.each(preferred, (at) => at.on("podAffinityTerm", warnOfNoSelector));
 }
 
 const deadAnnotations = [
@@ -129,89 +110,82 @@ const deadAnnotations = [
 ] as const;
 const seccompText = 'non-functional in v1.27+; use the "seccompProfile" field instead';
 
-function annotationWarnings(
-  spec: PodSpec,
-  { annotations }: ObjectMeta,
-  placed: readonly Placed[],
-  path: FieldPath,
-  warnings: Warnings,
+function warnOfAnnotations(
+  at: Cursor<ObjectMeta["annotations"]>,
+  { securityContext }: PodSpec,
+  containers: readonly Cursor<AnyContainer>[],
 ): void {
+  const { value: annotations } = at;
   if (!annotations) return;
-  for (const [key, text] of deadAnnotations) {
-    if (annotations[key] !== undefined) warnings.push(`${path.key(key)}: ${text}`);
-  }
-  if (!spec.securityContext.seccompProfile && annotations[seccompPod] !== undefined) {
-    warnings.push(`${path.key(seccompPod)}: ${seccompText}`);
-  }
-  for (const [{ name, securityContext }] of placed) {
-    const key = seccompPrefix + name;
-    if (!securityContext?.seccompProfile && annotations[key] !== undefined) {
-      warnings.push(`${path.key(key)}: ${seccompText}`);
-    }
-  }
-}
-
-function listWarnings({ hostAliases = [], imagePullSecrets = [] }: PodSpec, path: FieldPath, warnings: Warnings): void {
-  const repeated = (values: readonly string[], name: string, list: FieldPath): void => {
-    for (const [index, value] of values.entries()) {
-      if (values.indexOf(value) === index) continue;
-      warnings.push(`${list.index(index).child(name)}: duplicate ${name} ${JSON.stringify(value)}`);
-    }
+  for (const [key, text] of deadAnnotations) if (annotations[key] !== undefined) at.key(key, undefined).warn(text);
+  const warnOfSeccomp = (key: string, profile: unknown): void => {
+    if (!profile && annotations[key] !== undefined) at.key(key, undefined).warn(seccompText);
   };
-  const aliases = hostAliases.map(({ ip }) => ip);
-  const secrets = imagePullSecrets.map(({ name = "" }) => name);
-  repeated(aliases, "ip", path.child("hostAliases"));
-  repeated(secrets, "name", path.child("imagePullSecrets"));
-  for (const [index, name] of secrets.entries()) {
-    if (!name) warnings.push(`${path.child("imagePullSecrets").index(index).child("name")}: invalid empty name ""`);
-  }
+  warnOfSeccomp(seccompPod, securityContext.seccompProfile);
+  for (const { value } of containers) warnOfSeccomp(seccompPrefix + value.name, value.securityContext?.seccompProfile);
 }
 
-function fractionWarnings(list: ResourceList | undefined, path: FieldPath, warnings: Warnings): void {
-  for (const name of ["memory", "ephemeral-storage"]) {
-    const amount = list?.[name];
-    if (amount === undefined || quantityMilliValue(amount) % 1000 === 0) continue;
-    warnings.push(`${path.key(name)}: fractional byte value ${JSON.stringify(amount)} is invalid, must be an integer`);
-  }
+function warnOfRepeats(pod: Cursor<PodSpec>): void {
+  const addresses = new Set<string>();
+  pod.each("hostAliases", (at) => {
+    const { ip } = at.value;
+    if (addresses.has(ip)) at.field("ip").warn(`duplicate ip ${JSON.stringify(ip)}`);
+    addresses.add(ip);
+  });
+  const secrets = new Set<string>();
+  pod.each("imagePullSecrets", (at) => {
+    const { name = "" } = at.value;
+    if (secrets.has(name)) at.field("name").warn(`duplicate name ${JSON.stringify(name)}`);
+    secrets.add(name);
+  });
+  pod.each("imagePullSecrets", (at) => {
+    if (!at.value.name) at.field("name").warn('invalid empty name ""');
+  });
 }
 
-function containerWarnings({ resources, env = [] }: AnyContainer, path: FieldPath, warnings: Warnings): void {
-  fractionWarnings(resources.limits, path.child("resources", "limits"), warnings);
-  fractionWarnings(resources.requests, path.child("resources", "requests"), warnings);
+function warnOfFractions(at: Cursor<Record<string, string> | undefined>): void {
+  warnOfFraction(at, "memory");
+  warnOfFraction(at, "ephemeral-storage");
+}
+
+function warnOfContainer(container: Cursor<AnyContainer>): void {
+  const resources = container.field("resources");
+  warnOfFractions(resources.field("limits"));
+  warnOfFractions(resources.field("requests"));
   const seen = new Set<string>();
-  for (const [index, { name, value = "", valueFrom }] of env.entries()) {
+  container.each("env", (at) => {
+    const { name, value = "", valueFrom } = at.value;
     const reference = `$(${name})`;
     // To add to an earlier definition of the same name is a known trick.
-    const extends_ = !valueFrom && value !== reference && value.includes(reference);
-    if (seen.has(name) && !extends_) {
-      const text = `hides previous definition of ${JSON.stringify(name)}, which may be dropped when using apply`;
-      warnings.push(`${path.child("env").index(index)}: ${text}`);
+    const isExtended = !valueFrom && value !== reference && value.includes(reference);
+    if (seen.has(name) && !isExtended) {
+      at.warn(`hides previous definition of ${JSON.stringify(name)}, which may be dropped when using apply`);
     }
     seen.add(name);
-  }
+  });
 }
 
 /** As upstream's own formatter shows it. */
 const showPort = ({ name = "", hostPort = 0, containerPort, protocol, hostIP = "" }: ContainerPort): string =>
   `{Name:${name} HostPort:${hostPort} ContainerPort:${containerPort} Protocol:${protocol} HostIP:${hostIP}}`;
 
-function portWarnings(placed: readonly Placed[], warnings: Warnings): void {
-  const ports = placed.flatMap(([{ ports: list = [] }, path]) =>
-    list.map((port, index) => ({ port, path: path.child("ports").index(index) })),
-  );
-  for (const [index, { port, path }] of ports.entries()) {
-    if (port.hostIP && !port.hostPort) warnings.push(`${path}: hostIP set without hostPort: ${showPort(port)}`);
+function warnOfPorts(containers: readonly Cursor<AnyContainer>[]): void {
+  const ports: Cursor<ContainerPort>[] = [];
+  for (const at of containers) at.each("ports", (port) => ports.push(port));
+  for (const [index, at] of ports.entries()) {
+    const { value: port } = at;
+    if (port.hostIP && !port.hostPort) at.warn(`hostIP set without hostPort: ${showPort(port)}`);
     for (const other of ports.slice(0, index)) {
-      const text = clashOf(port, other.port);
-      if (text) warnings.push(`${path}: ${text} with ${other.path}`);
+      const text = clashOf(port, other.value);
+      if (text) at.warn(`${text} with ${other}`);
     }
   }
-  for (const [index, { port, path }] of ports.entries()) {
-    const first = ports.findIndex((other) => port.name && other.port.name === port.name);
+  for (const [index, at] of ports.entries()) {
+    const { name } = at.value;
+    const first = ports.findIndex((other) => name && other.value.name === name);
     if (first < 0 || first === index) continue;
-    const other = ports[first]?.path;
-    const text = `duplicate port name ${JSON.stringify(port.name)} with ${other}`;
-    warnings.push(`${path}: ${text}, services and probes that select ports by name will use ${other}`);
+    const text = `duplicate port name ${JSON.stringify(name)} with ${ports[first]}`;
+    at.warn(`${text}, services and probes that select ports by name will use ${ports[first]}`);
   }
 }
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { decode } from "#schema/decode.ts";
+import { warningsOf } from "../rules.ts";
 import { Pod } from "./pod.ts";
 import { podLimits, podRequests, qosClassOf } from "./pod-resources.ts";
 import { PodStatus } from "./pod-status.ts";
@@ -147,7 +148,7 @@ test("warnings name what is hardly meant", () => {
     { name: "a.b" },
   );
 
-  const warnings = [...(Pod.warnings?.(pod, undefined) ?? [])];
+  const warnings = warningsOf(Pod, pod, undefined);
 
   assert.deepEqual(warnings.slice(1), [
     'spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use "kubernetes.io/os" instead',

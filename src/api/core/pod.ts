@@ -1,10 +1,18 @@
-import { dns1123Subdomain } from "../meta/names.ts";
 import { orphanIndex } from "../meta/owner.ts";
-import { defineResource, type ObjectOf, type PartialUpdate, type RowCondition } from "../resource.ts";
+import {
+  change,
+  defineResource,
+  type ObjectOf,
+  type PartialUpdate,
+  proxied,
+  type RowCondition,
+  type Subresource,
+} from "../resource.ts";
 import { podColumns } from "./pod-columns.ts";
 import { podDefaults } from "./pod-defaults.ts";
 import { type PodObject, podFields } from "./pod-fields.ts";
 import {
+  initialPodStatus,
   prepareEphemeralUpdate,
   preparePod,
   preparePodStatusUpdate,
@@ -20,14 +28,14 @@ import { validateEphemeralUpdate, validatePodUpdate } from "./validate-pod-updat
 
 export interface Pod extends ObjectOf<typeof podFields> {}
 
-const change = ["get", "patch", "update"];
-const stream = ["create", "get"];
 const options = (kind: string) => ({ group: "", version: "v1", kind });
-const ephemeralUpdate: PartialUpdate<PodObject> = {
-  prepare: prepareEphemeralUpdate,
-  validate: validateEphemeralUpdate,
-};
-const resizeUpdate: PartialUpdate<PodObject> = { prepare: prepareResize, validate: validatePodResize };
+const streamed = (name: string, kind: string): Subresource => ({
+  name,
+  verbs: ["create", "get"],
+  connects: true,
+  body: options(kind),
+});
+const container = { "*": { resources: true, resizePolicy: true } } as const;
 
 const ending = (reason: string, message: string): readonly RowCondition[] => [
   { type: "Completed", status: "True", reason, message },
@@ -38,31 +46,34 @@ const endings: Readonly<Record<string, readonly RowCondition[]>> = {
   Failed: ending("Failed", "The pod failed."),
 };
 
-/** Containers that run together on one node. */
-export const Pod = defineResource({
-  group: "",
-  version: "v1",
-  kind: "Pod",
-  plural: "pods",
-  package: "core/v1",
+export const Pod = defineResource("v1.Pod", podFields, {
   shortNames: ["po"],
   categories: ["all"],
-  scope: "Namespaced",
   hasGeneration: true,
   returnsDeleted: true,
   doc: "Containers that run together on one node, with their network address and volumes.",
-  fields: podFields,
+  withStatus: initialPodStatus,
+  statusResets: { spec: true, metadata: { deletionTimestamp: true, ownerReferences: true } },
   subresources: [
-    { name: "attach", verbs: stream, body: options("PodAttachOptions") },
+    streamed("attach", "PodAttachOptions"),
     { name: "binding", verbs: ["create"], body: options("Binding") },
-    { name: "ephemeralcontainers", verbs: change, update: ephemeralUpdate },
+    {
+      name: "ephemeralcontainers",
+      verbs: change,
+      only: { spec: { ephemeralContainers: true } },
+      update: { prepare: prepareEphemeralUpdate, validate: validateEphemeralUpdate } as PartialUpdate<PodObject>,
+    },
     { name: "eviction", verbs: ["create"], body: { group: "policy", version: "v1", kind: "Eviction" } },
-    { name: "exec", verbs: stream, body: options("PodExecOptions") },
-    { name: "log", verbs: ["get"] },
-    { name: "portforward", verbs: stream, body: options("PodPortForwardOptions") },
-    { name: "proxy", verbs: ["create", "delete", "get", "patch", "update"], body: options("PodProxyOptions") },
-    { name: "resize", verbs: change, update: resizeUpdate },
-    { name: "status", verbs: change },
+    streamed("exec", "PodExecOptions"),
+    { name: "log", verbs: ["get"], connects: true },
+    streamed("portforward", "PodPortForwardOptions"),
+    proxied("PodProxyOptions"),
+    {
+      name: "resize",
+      verbs: change,
+      only: { spec: { containers: container, initContainers: container } },
+      update: { prepare: prepareResize, validate: validatePodResize } as PartialUpdate<PodObject>,
+    },
   ],
   columns: podColumns,
   rowConditions: ({ status }) => endings[status.phase ?? ""],
@@ -78,7 +89,6 @@ export const Pod = defineResource({
     "status.nominatedNodeName": ({ status }) => status.nominatedNodeName,
   },
   indexes: { node: ({ spec }) => (spec.nodeName ? [spec.nodeName] : []), orphan: orphanIndex },
-  nameRule: dns1123Subdomain,
 
   defaults: podDefaults,
   prepareForCreate: preparePod,

@@ -1,15 +1,13 @@
 import { equal } from "#lib/equal.ts";
 import type { Service, ServiceSpec } from "./service.ts";
 
-export function prepareServiceForCreate(service: Service): void {
-  service.status = { loadBalancer: {} };
-  const { spec } = service;
+export function prepareServiceForCreate({ spec }: Service): void {
   if (spec.clusterIP && !spec.clusterIPs?.length) spec.clusterIPs = [spec.clusterIP];
 }
 
 /** Keeps what was allocated if the client left it out, and drops what the new type has no use for. */
 export function prepareServiceForUpdate(service: Service, old: Service): void {
-  service.status = service.spec.type === "LoadBalancer" ? old.status : { ...old.status, loadBalancer: {} };
+  if (service.spec.type !== "LoadBalancer") service.status = { ...old.status, loadBalancer: {} };
   keepAllocated(service.spec, old.spec);
   alignClusterIps(service.spec, old.spec);
   dropUnused(service.spec, old.spec);

@@ -1,16 +1,9 @@
 import { equal } from "#lib/equal.ts";
-import {
-  type FieldError,
-  type FieldPath,
-  forbiddenValue,
-  invalidValue,
-  requiredValue,
-  root,
-  tooLong,
-} from "#schema/field-error.ts";
-import { boolean, bytes, defaulted, map, nullable, optional, string } from "#schema/schema.ts";
-import { ageColumn } from "../meta/columns.ts";
-import { configMapKey, dns1123Subdomain } from "../meta/names.ts";
+import { defaulted, immutable, nullable, optional } from "#schema/fields.ts";
+import { boolean, bytes, map, string } from "#schema/types.ts";
+import { type Cursor } from "../cursor.ts";
+import { ageColumn, column } from "../meta/columns.ts";
+import { configMapKey } from "../meta/names.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
 import { decodedLength, maxDataBytes } from "./config-map.ts";
 
@@ -18,32 +11,18 @@ const fields = {
   immutable: nullable(5, boolean(), "The content can never be changed again; the object can only be deleted."),
   data: optional(2, map(bytes()), "The content, in base64."),
   stringData: optional(4, map(string()), "Content as plain text; it goes into data and is never read back."),
-  type: defaulted(3, string(), "Opaque", "What the content is for. Cannot be changed."),
+  type: immutable(defaulted(3, string(), "Opaque", "What the content is for. Cannot be changed.")),
 };
 export interface Secret extends ObjectOf<typeof fields> {}
 
-/** Settings that few may read. */
-export const Secret = defineResource({
-  group: "",
-  version: "v1",
-  kind: "Secret",
-  plural: "secrets",
-  package: "core/v1",
-  scope: "Namespaced",
+export const Secret = defineResource("v1.Secret", fields, {
   doc: "Passwords, keys and tokens, by name.",
-  fields,
   columns: [
-    { name: "Type", type: "string", description: "What the content is for.", value: (secret) => secret.type },
-    {
-      name: "Data",
-      type: "string",
-      description: "Number of entries.",
-      value: ({ data = {} }) => Object.keys(data).length,
-    },
+    column("Type", "What the content is for.", (secret) => secret.type),
+    column("Data", "Number of entries.", ({ data = {} }) => Object.keys(data).length),
     ageColumn,
   ],
   selectableFields: { type: (secret) => secret.type },
-  nameRule: dns1123Subdomain,
 
   defaults(secret) {
     const { stringData } = secret;
@@ -53,64 +32,56 @@ export const Secret = defineResource({
     delete secret.stringData;
   },
   validate: validateSecret,
-  *validateUpdate(secret, old) {
-    if (secret.type !== old.type) yield invalidValue(root.child("type"), secret.type, "field is immutable");
+  validateUpdate(at, old) {
     if (!old.immutable) return;
     const detail = "field is immutable when `immutable` is set";
-    if (!secret.immutable) yield forbiddenValue(root.child("immutable"), detail);
-    if (!equal(secret.data ?? {}, old.data ?? {})) yield forbiddenValue(root.child("data"), detail);
+    if (!at.value.immutable) at.field("immutable").forbidden(detail);
+    if (!equal(at.value.data ?? {}, old.data ?? {})) at.field("data").forbidden(detail);
   },
 });
 
-function* validateSecret(secret: Secret): Iterable<FieldError> {
-  const path = root.child("data");
+function validateSecret(secret: Cursor<Secret>): void {
   let size = 0;
-  for (const [key, value] of Object.entries(secret.data ?? {})) {
-    for (const fault of configMapKey.all(key)) yield invalidValue(path.key(key), key, fault);
-    size += decodedLength(value);
-  }
-  if (size > maxDataBytes) yield tooLong(path, maxDataBytes);
-  yield* validateType(secret, path);
+  secret.eachKey("data", (at, key) => {
+    at.rule(configMapKey, key);
+    size += decodedLength(at.value);
+  });
+  if (size > maxDataBytes) secret.field("data").tooLong(maxDataBytes);
+  validateType(secret);
 }
 
 /** What each type must hold. */
-function* validateType({ metadata, type, data = {} }: Secret, path: FieldPath): Iterable<FieldError> {
-  const missing = (...keys: string[]) => keys.filter((key) => !Object.hasOwn(data, key));
+function validateType(secret: Cursor<Secret>): void {
+  const { metadata, type, data = {} } = secret.value;
+  const at = secret.field("data").as(data);
+  const miss = (...keys: string[]): void => {
+    for (const key of keys) if (!Object.hasOwn(data, key)) at.key(key, undefined).missing();
+  };
   switch (type) {
     case "kubernetes.io/service-account-token": {
-      const annotation = "kubernetes.io/service-account.name";
-      if (!metadata.annotations?.[annotation])
-        yield requiredValue(root.child("metadata", "annotations").key(annotation));
+      const name = "kubernetes.io/service-account.name";
+      secret.under("metadata", "annotations").key(name, metadata.annotations?.[name]).required();
       return;
     }
     case "kubernetes.io/dockercfg":
-      yield* validateJson(data, ".dockercfg", path);
-      return;
+      return validateJson(at, ".dockercfg");
     case "kubernetes.io/dockerconfigjson":
-      yield* validateJson(data, ".dockerconfigjson", path);
+      return validateJson(at, ".dockerconfigjson");
+    case "kubernetes.io/basic-auth":
+      if (!Object.hasOwn(data, "username") && !Object.hasOwn(data, "password")) miss("username", "password");
       return;
-    case "kubernetes.io/basic-auth": {
-      const absent = missing("username", "password");
-      if (absent.length === 2) for (const key of absent) yield requiredValue(path.key(key));
-      return;
-    }
     case "kubernetes.io/ssh-auth":
-      if (!data["ssh-privatekey"]) yield requiredValue(path.key("ssh-privatekey"));
+      at.key("ssh-privatekey", data["ssh-privatekey"]).required();
       return;
     case "kubernetes.io/tls":
-      for (const key of missing("tls.crt", "tls.key")) yield requiredValue(path.key(key));
-      return;
+      return miss("tls.crt", "tls.key");
   }
 }
 
-function* validateJson(data: Readonly<Record<string, string>>, key: string, path: FieldPath): Iterable<FieldError> {
-  const base64 = data[key];
-  if (base64 === undefined) {
-    yield requiredValue(path.key(key));
-    return;
-  }
-  const fault = jsonObjectFault(Buffer.from(base64, "base64").toString());
-  if (fault) yield invalidValue(path.key(key), "<secret contents redacted>", fault);
+function validateJson(data: Cursor<Readonly<Record<string, string>>>, key: string): void {
+  const at = data.key(key, data.value[key]);
+  if (at.value === undefined) at.missing();
+  else at.invalid(jsonObjectFault(Buffer.from(at.value, "base64").toString()), "<secret contents redacted>");
 }
 
 function jsonObjectFault(text: string): string | undefined {

@@ -74,6 +74,16 @@ const cases = [
     ],
   },
   {
+    name: "wants an ExternalName that DNS can write",
+    spec: { type: "ExternalName", externalName: `${"a".repeat(64)}.example.com` },
+    faults: [`spec.externalName: Invalid value: "${"a".repeat(64)}": must be no more than 63 characters`],
+  },
+  {
+    name: "wants an ExternalName of at most 253 characters",
+    spec: { type: "ExternalName", externalName: `${"a.".repeat(127)}a` },
+    faults: [`spec.externalName: Invalid value: "${"a.".repeat(127)}a": must be no more than 253 characters`],
+  },
+  {
     name: "cannot be headless as NodePort",
     spec: { type: "NodePort", clusterIP: "None", ports },
     faults: ["spec.clusterIPs[0]: Invalid value: \"None\": may not be set to 'None' for NodePort services"],

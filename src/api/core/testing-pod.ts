@@ -1,7 +1,7 @@
-import { check } from "#schema/check.ts";
 import { decode } from "#schema/decode.ts";
 import { type FieldError } from "#schema/field-error.ts";
 import { type InputOf } from "../resource.ts";
+import { reviewFaults } from "../rules.ts";
 import { Pod } from "./pod.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -16,7 +16,7 @@ export function aPod(spec: Fields = {}, container: Fields = {}, metadata: Fields
 }
 
 /** What is wrong with a pod, as lines. */
-export const faultsOf = (pod: Pod): string[] => lines([...check(Pod.schema, pod), ...(Pod.validate?.(pod) ?? [])]);
+export const faultsOf = (pod: Pod): string[] => lines(reviewFaults(Pod, pod));
 
 export const lines = (faults: Iterable<FieldError>): string[] =>
   [...faults].map(({ path, message }) => (path ? `${path}: ${message}` : message));

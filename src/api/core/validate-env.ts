@@ -1,4 +1,4 @@
-import { type FieldPath, invalidValue, notFoundValue, requiredValue, unsupportedValue } from "#schema/field-error.ts";
+import { type Cursor } from "../cursor.ts";
 import { configMapKey, dns1123Label, dns1123Subdomain, envVarName, qualifiedName } from "../meta/names.ts";
 import { isZeroQuantity } from "../meta/quantity.ts";
 import {
@@ -9,28 +9,23 @@ import {
   type ObjectFieldSelector,
   type ResourceFieldSelector,
 } from "./env.ts";
-import { type Faults, judge, judgeAt, judgeIfSet } from "./faults.ts";
 import { validateNoBacksteps } from "./validate-path.ts";
 import { type Volume } from "./volume.ts";
 
-export function validateEnv(variables: readonly EnvVar[], path: FieldPath, faults: Faults): void {
-  for (const [index, { name, value, valueFrom }] of variables.entries()) {
-    if (name) judge(envVarName, name, path.index(index), "name", faults);
-    if (valueFrom) validateEnvSource(valueFrom, value, path.index(index).child("valueFrom"), faults);
-  }
+export function validateEnv(at: Cursor<EnvVar>): void {
+  at.set("name")?.rule(envVarName);
+  at.on("valueFrom", (from) => validateEnvSource(from, at.value.value));
 }
 
-function validateEnvSource(source: EnvVarSource, value: string | undefined, path: FieldPath, faults: Faults): void {
-  const { fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef, fileKeyRef } = source;
-  if (fieldRef) validateFieldRef(fieldRef, envFields, path.child("fieldRef"), faults);
-  if (resourceFieldRef) validateResourceRef(resourceFieldRef, "env", path.child("resourceFieldRef"), faults);
-  if (configMapKeyRef) validateKeyRef(configMapKeyRef, path.child("configMapKeyRef"), faults);
-  if (secretKeyRef) validateKeyRef(secretKeyRef, path.child("secretKeyRef"), faults);
-  if (fileKeyRef) validateFileRef(fileKeyRef, path.child("fileKeyRef"), faults);
-
+function validateEnvSource(at: Cursor<EnvVarSource>, value: string | undefined): void {
+  at.on("fieldRef", (at) => validateFieldRef(at, envFields));
+  at.on("resourceFieldRef", (at) => validateResourceRef(at, "env"));
+  at.on("configMapKeyRef", validateKeyRef);
+  at.on("secretKeyRef", validateKeyRef);
+  at.on("fileKeyRef", validateFileRef);
+  const { fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef, fileKeyRef } = at.value;
   const count = [fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef, fileKeyRef].filter(Boolean).length;
-  const fault = sourceFault(count, value);
-  if (fault) faults.push(invalidValue(path, "", fault));
+  at.invalid(sourceFault(count, value), "");
 }
 
 function sourceFault(count: number, value: string | undefined): string | undefined {
@@ -69,26 +64,18 @@ const knownFields = new Set([
   "status.phase",
 ]);
 
-export function validateFieldRef(
-  { apiVersion, fieldPath }: ObjectFieldSelector,
-  allowed: readonly string[],
-  path: FieldPath,
-  faults: Faults,
-): void {
-  if (!fieldPath) {
-    faults.push(requiredValue(path.child("fieldPath")));
-    return;
-  }
+export function validateFieldRef(at: Cursor<ObjectFieldSelector>, allowed: readonly string[]): void {
+  const { apiVersion, fieldPath } = at.value;
+  if (!at.field("fieldPath").required()) return;
   const subscript = /^(.+?)\['(.*)'\]$/s.exec(fieldPath);
   const fault = fieldFault(apiVersion, fieldPath, subscript?.[1]);
-  if (fault) {
-    faults.push(invalidValue(path.child("fieldPath"), fieldPath, `error converting fieldPath: ${fault}`));
-  } else if (subscript) {
+  if (fault) at.field("fieldPath").invalid(`error converting fieldPath: ${fault}`);
+  else if (subscript) {
     const [, field, key = ""] = subscript;
-    judgeAt(qualifiedName, field === "metadata.annotations" ? key.toLowerCase() : key, path, faults);
+    at.rule(qualifiedName, field === "metadata.annotations" ? key.toLowerCase() : key);
   } else {
     const field = fieldPath === "spec.host" ? "spec.nodeName" : fieldPath;
-    if (!allowed.includes(field)) faults.push(unsupportedValue(path.child("fieldPath"), field, allowed));
+    at.field("fieldPath").as(field).oneOf(allowed);
   }
 }
 
@@ -110,19 +97,11 @@ const containerResources = [
 ];
 const hugePages = /^(requests|limits)\.hugepages-/;
 
-export function validateResourceRef(
-  { containerName, resource, divisor }: ResourceFieldSelector,
-  place: "env" | "volume",
-  path: FieldPath,
-  faults: Faults,
-): void {
-  if (place === "volume" && !containerName) faults.push(requiredValue(path.child("containerName")));
-  else if (!resource) faults.push(requiredValue(path.child("resource")));
-  else if (!containerResources.includes(resource) && !hugePages.test(resource)) {
-    faults.push(unsupportedValue(path.child("resource"), resource, containerResources));
-  }
-  const fault = isZeroQuantity(divisor) ? undefined : divisorFault(resource, divisor);
-  if (fault) faults.push(invalidValue(path.child("divisor"), resource, fault));
+export function validateResourceRef(at: Cursor<ResourceFieldSelector>, place: "env" | "volume"): void {
+  const { containerName, resource, divisor } = at.value;
+  if (place === "volume" && !containerName) at.field("containerName").missing();
+  else if (at.field("resource").required() && !hugePages.test(resource)) at.field("resource").oneOf(containerResources);
+  if (!isZeroQuantity(divisor)) at.field("divisor").invalid(divisorFault(resource, divisor), resource);
 }
 
 const byteDivisors = ["1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"];
@@ -142,49 +121,40 @@ function divisorFault(resource: string, divisor: string): string | undefined {
   return `only divisor's values ${byteDivisors.join(", ")} are supported with the ${name} resource`;
 }
 
-function validateKeyRef({ name, key }: { name?: string; key: string }, path: FieldPath, faults: Faults): void {
-  judge(dns1123Subdomain, name ?? "", path, "name", faults);
-  judgeIfSet(configMapKey, key, path, "key", faults);
+function validateKeyRef(at: Cursor<{ name?: string; key: string }>): void {
+  at.field("name").rule(dns1123Subdomain, at.value.name ?? "");
+  at.set("key")?.rule(configMapKey);
 }
 
-function validateFileRef({ volumeName, path: file, key }: FileKeySelector, path: FieldPath, faults: Faults): void {
-  judgeIfSet(envVarName, key, path, "key", faults);
-  judgeIfSet(dns1123Label, volumeName, path, "volumeName", faults);
-  validateNoBacksteps(file, path.child("path"), faults);
+function validateFileRef(at: Cursor<FileKeySelector>): void {
+  at.set("key")?.rule(envVarName);
+  at.set("volumeName")?.rule(dns1123Label);
+  validateNoBacksteps(at.field("path"));
 }
 
 /** Env files come from emptyDir volumes of the same pod. */
-export function validateFileRefVolumes(
-  variables: readonly EnvVar[],
-  volumes: readonly Volume[],
-  path: FieldPath,
-  faults: Faults,
-): void {
-  for (const [index, { valueFrom }] of variables.entries()) {
-    const name = valueFrom?.fileKeyRef?.volumeName;
-    if (name === undefined) continue;
-    const at = path.index(index).child("valueFrom", "fileKeyRef", "volumeName");
-    const volume = volumes.find((candidate) => candidate.name === name);
-    if (!volume) faults.push(notFoundValue(at, name));
-    else if (!volume.emptyDir) faults.push(invalidValue(at, name, "referenced volume must be of type emptyDir"));
-  }
+export function validateFileRefVolumes(at: Cursor<EnvVar>, volumes: readonly Volume[]): void {
+  at.on("valueFrom", (at) =>
+    at.on("fileKeyRef", (at) => {
+      const volume = volumes.find(({ name }) => name === at.value.volumeName);
+      if (!volume) at.field("volumeName").notFound();
+      else if (!volume.emptyDir) at.field("volumeName").invalid("referenced volume must be of type emptyDir");
+    }),
+  );
 }
 
-export function validateEnvFrom(sources: readonly EnvFromSource[], path: FieldPath, faults: Faults): void {
-  for (const [index, { prefix, configMapRef, secretRef }] of sources.entries()) {
-    const at = path.index(index);
-    judgeIfSet(envVarName, prefix, at, "prefix", faults);
-    if (configMapRef) validateSourceName(configMapRef.name, at.child("configMapRef"), faults);
-    if (secretRef) validateSourceName(secretRef.name, at.child("secretRef"), faults);
-    if (!configMapRef && !secretRef) {
-      faults.push(invalidValue(path, "", "must specify one of: `configMapRef` or `secretRef`"));
-    } else if (configMapRef && secretRef) {
-      faults.push(invalidValue(path, "", "may not have more than one field specified at a time"));
-    }
-  }
+export function validateEnvFrom(container: Cursor<{ envFrom?: EnvFromSource[] }>): void {
+  container.each("envFrom", (at) => {
+    at.set("prefix")?.rule(envVarName);
+    at.on("configMapRef", validateSourceName);
+    at.on("secretRef", validateSourceName);
+    const { configMapRef, secretRef } = at.value;
+    const list = container.field("envFrom");
+    if (!configMapRef && !secretRef) list.invalid("must specify one of: `configMapRef` or `secretRef`", "");
+    else if (configMapRef && secretRef) list.invalid("may not have more than one field specified at a time", "");
+  });
 }
 
-function validateSourceName(name: string | undefined, path: FieldPath, faults: Faults): void {
-  if (!name) faults.push(requiredValue(path.child("name")));
-  else judge(dns1123Subdomain, name, path, "name", faults);
+function validateSourceName(at: Cursor<{ name?: string }>): void {
+  if (at.field("name").required()) at.field("name").rule(dns1123Subdomain);
 }

@@ -1,157 +1,117 @@
-import {
-  duplicateValue,
-  type FieldError,
-  type FieldPath,
-  forbiddenValue,
-  invalidValue,
-  requiredValue,
-  root,
-  unsupportedValue,
-} from "#schema/field-error.ts";
+import { type Cursor } from "../cursor.ts";
 import { cidrFamily, validateCidr } from "../meta/ip-address.ts";
-import { configMapKey, dns1123Label, dns1123Subdomain, labelValue, qualifiedName, type Rule } from "../meta/names.ts";
+import { configMapKey, dns1123Label, dns1123Subdomain, labelValue, qualifiedName } from "../meta/names.ts";
 import type { ConfigMapNodeConfigSource, Node, NodeConfigSource, NodeStatus, Taint } from "./node.ts";
 import { validateAmount } from "./validate-resources.ts";
 
-const metaPath = root.child("metadata");
-const specPath = root.child("spec");
-const statusPath = root.child("status");
-
-export function* validateNode({ spec, status }: Node): Iterable<FieldError> {
-  yield* validateTaints(spec.taints ?? [], metaPath.child("taints"));
-  yield* validateAmounts(status);
+export function validateNode(node: Cursor<Node>): void {
+  const { spec, status } = node.value;
+  validateTaints(node.under("metadata").as({ taints: spec.taints ?? [] }));
+  validateAmounts(node.field("status"));
   const { capacity } = status.nodeInfo.swap ?? {};
   if (capacity !== undefined && capacity <= 0) {
-    yield invalidValue(metaPath.child("nodeSwapStatus", "capacity"), capacity, "must be greater than 0");
+    node.under("metadata", "nodeSwapStatus", "capacity").invalid("must be greater than 0", capacity);
   }
-  yield* validateFeatures(status.declaredFeatures ?? []);
+  validateFeatures(node.field("status"));
   const { podCIDRs = [] } = spec;
-  const path = specPath.child("podCIDRs");
-  for (const [index, cidr] of podCIDRs.entries()) yield* validateCidr(cidr, path.index(index));
+  const at = node.field("spec");
+  at.each("podCIDRs", validateCidr);
   const families = new Set(podCIDRs.map(cidrFamily));
   if (podCIDRs.length > 1 && (families.size !== 2 || podCIDRs.length > 2)) {
-    yield invalidValue(path, podCIDRs, "may specify no more than one CIDR for each IP family");
+    at.field("podCIDRs").invalid("may specify no more than one CIDR for each IP family");
   }
 }
 
-const effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
-
-function* validateTaints(taints: readonly Taint[], path: FieldPath): Iterable<FieldError> {
+function validateTaints(list: Cursor<{ taints: Taint[] }>): void {
   const seen = new Set<string>();
-  for (const [index, taint] of taints.entries()) {
-    const at = path.index(index);
-    const { key, value = "", effect } = taint;
-    for (const fault of qualifiedName.all(key)) yield invalidValue(at.child("key"), key, fault);
+  list.each("taints", (at) => {
+    const { key, value = "", effect } = at.value;
+    at.field("key").rule(qualifiedName);
     const faults = labelValue.all(value);
-    if (faults.length > 0) yield invalidValue(at.child("value"), value, faults.join(";"));
-    if (effect === "") yield requiredValue(at.child("effect"));
-    else if (!effects.includes(effect)) yield unsupportedValue(at.child("effect"), effect, effects);
+    if (faults.length > 0) at.field("value").invalid(faults.join(";"));
+    if (at.field("effect").required()) at.field("effect").oneOf(["NoSchedule", "PreferNoSchedule", "NoExecute"]);
     const pair = `${effect}/${key}`;
-    if (seen.has(pair)) yield duplicateValue(at, taint, "taints must be unique by key and effect pair");
+    if (seen.has(pair)) at.duplicate(at.value, "taints must be unique by key and effect pair");
     seen.add(pair);
-  }
+  });
 }
 
-function* validateAmounts({ capacity = {}, allocatable = {} }: NodeStatus): Iterable<FieldError> {
-  const faults: FieldError[] = [];
-  for (const [name, amount] of Object.entries(capacity)) {
-    validateAmount(name, amount, statusPath.child("capacity", name), faults);
+function validateAmounts(at: Cursor<NodeStatus>): void {
+  for (const list of ["capacity", "allocatable"] as const) {
+    for (const [name, amount] of Object.entries(at.value[list] ?? {})) {
+      validateAmount(at.under(list, name).as(amount), name);
+    }
   }
-  for (const [name, amount] of Object.entries(allocatable)) {
-    validateAmount(name, amount, statusPath.child("allocatable", name), faults);
-  }
-  yield* faults;
 }
 
 const featurePattern = /^[A-Z][a-zA-Z0-9]*(\/[a-zA-Z][a-zA-Z0-9]*)*$/;
+const badFeature =
+  "must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes";
 
-function* validateFeatures(features: readonly string[]): Iterable<FieldError> {
-  const path = statusPath.child("declaredFeatures");
-  for (const [index, feature] of features.entries()) {
+function validateFeatures(status: Cursor<NodeStatus>): void {
+  const { declaredFeatures: features = [] } = status.value;
+  status.each("declaredFeatures", (at, index) => {
+    const { value: feature } = at;
     const name = `invalid feature name ${JSON.stringify(feature)}`;
-    if (Buffer.byteLength(feature) > 253) {
-      yield invalidValue(path.index(index), feature, `${name}: must be no more than 253 characters`);
-    } else if (!featurePattern.test(feature)) {
-      const detail =
-        "must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes";
-      yield invalidValue(path.index(index), feature, `${name}: ${detail}`);
-    }
+    if (Buffer.byteLength(feature) > 253) at.invalid(`${name}: must be no more than 253 characters`);
+    else if (!featurePattern.test(feature)) at.invalid(`${name}: ${badFeature}`);
     const next = features[index + 1];
-    if (next === feature) yield duplicateValue(path.index(index + 1), next);
-    else if (next !== undefined && feature > next) {
-      yield invalidValue(path.index(index + 1), next, "list must be sorted alphabetically");
-    }
-  }
+    const place = status.field("declaredFeatures").key(index + 1, next);
+    if (next === feature) place.duplicate();
+    else if (next !== undefined && feature > next) place.invalid("list must be sorted alphabetically");
+  });
 }
 
 /** For updates of the node and of its status alike. */
-export function* validateNodeUpdate({ spec, status }: Node, { spec: old }: Node): Iterable<FieldError> {
-  yield* validateAmounts(status);
-  yield* validateFeatures(status.declaredFeatures ?? []);
-  yield* validateAddresses(status);
-  const { podCIDRs = [] } = spec;
+export function validateNodeUpdate(node: Cursor<Node>, { spec: old }: Node): void {
+  const at = node.field("spec");
+  const { podCIDRs = [], providerID, externalID = "" } = at.value;
   const { podCIDRs: before = [] } = old;
-  if (
-    before.length > 0 &&
-    (before.length !== podCIDRs.length || before.some((cidr, index) => cidr !== podCIDRs[index]))
-  ) {
-    const detail = 'node updates may not change podCIDR except from "" to valid';
-    yield forbiddenValue(specPath.child("podCIDRs"), detail);
+  validateAmounts(node.field("status"));
+  validateFeatures(node.field("status"));
+  validateAddresses(node.field("status"));
+  const isSame = before.length === podCIDRs.length && before.every((cidr, index) => cidr === podCIDRs[index]);
+  if (before.length > 0 && !isSame) {
+    at.field("podCIDRs").forbidden('node updates may not change podCIDR except from "" to valid');
   }
-  if (old.providerID && old.providerID !== spec.providerID) {
-    const detail = 'node updates may not change providerID except from "" to valid';
-    yield forbiddenValue(specPath.child("providerID"), detail);
+  if (old.providerID && old.providerID !== providerID) {
+    at.field("providerID").forbidden('node updates may not change providerID except from "" to valid');
   }
-  if (spec.configSource) yield* validateConfigSource(spec.configSource, "spec", specPath.child("configSource"));
-  const { assigned, active, lastKnownGood } = status.config ?? {};
-  for (const [name, source] of Object.entries({ assigned, active, lastKnownGood })) {
-    if (source) yield* validateConfigSource(source, "status", statusPath.child("config", name));
-  }
-  if ((spec.externalID ?? "") !== (old.externalID ?? "")) {
-    yield forbiddenValue(specPath.child("externalID"), "may not be updated");
-  }
+  at.on("configSource", (at) => validateConfigSource(at, "spec"));
+  node.field("status").on("config", (at) => {
+    for (const name of ["assigned", "active", "lastKnownGood"] as const) {
+      at.on(name, (at) => validateConfigSource(at, "status"));
+    }
+  });
+  if (externalID !== (old.externalID ?? "")) at.field("externalID").forbidden("may not be updated");
 }
 
-function* validateAddresses({ addresses = [] }: NodeStatus): Iterable<FieldError> {
+function validateAddresses(status: Cursor<NodeStatus>): void {
   const seen = new Set<string>();
-  for (const [index, address] of addresses.entries()) {
-    const key = `${address.type} ${address.address}`;
-    if (seen.has(key)) yield duplicateValue(statusPath.child("addresses").index(index), address);
+  status.each("addresses", (at) => {
+    const key = `${at.value.type} ${at.value.address}`;
+    if (seen.has(key)) at.duplicate();
     seen.add(key);
-  }
+  });
 }
 
-function* validateConfigSource(
-  source: NodeConfigSource,
-  where: "spec" | "status",
-  path: FieldPath,
-): Iterable<FieldError> {
-  if (source.configMap) yield* validateConfigMapSource(source.configMap, where, path.child("configMap"));
-  else yield invalidValue(path, source, "exactly one reference subfield must be non-nil");
+function validateConfigSource(at: Cursor<NodeConfigSource>, where: "spec" | "status"): void {
+  if (!at.value.configMap) at.invalid("exactly one reference subfield must be non-nil");
+  at.on("configMap", (at) => validateConfigMapSource(at, where));
 }
 
-function* validateConfigMapSource(
-  source: ConfigMapNodeConfigSource,
-  where: "spec" | "status",
-  path: FieldPath,
-): Iterable<FieldError> {
+function validateConfigMapSource(at: Cursor<ConfigMapNodeConfigSource>, where: "spec" | "status"): void {
   for (const name of ["uid", "resourceVersion"] as const) {
-    if (where === "spec" && source[name]) yield forbiddenValue(path.child(name), `${name} must not be set in spec`);
-    if (where === "status" && !source[name]) yield requiredValue(path.child(name));
+    if (where === "status") at.field(name).required();
+    else at.set(name)?.forbidden(`${name} must not be set in spec`);
   }
-  const rules: Readonly<Record<"namespace" | "name" | "kubeletConfigKey", Rule>> = {
-    namespace: dns1123Label,
-    name: dns1123Subdomain,
-    kubeletConfigKey: configMapKey,
-  };
-  for (const name of ["namespace", "name", "kubeletConfigKey"] as const) {
-    const value = source[name];
-    if (!value) yield requiredValue(path.child(name));
-    else for (const fault of rules[name].all(value)) yield invalidValue(path.child(name), value, fault);
-  }
+  if (at.field("namespace").required()) at.field("namespace").rule(dns1123Label);
+  if (at.field("name").required()) at.field("name").rule(dns1123Subdomain);
+  if (at.field("kubeletConfigKey").required()) at.field("kubeletConfigKey").rule(configMapKey);
 }
 
-export function* nodeWarnings({ spec }: Node): Iterable<string> {
-  if (spec.configSource) yield "spec.configSource: the feature is removed";
-  if (spec.externalID) yield "spec.externalID: this field is deprecated, and is unused by Kubernetes";
+export function nodeWarnings(node: Cursor<Node>): void {
+  const at = node.field("spec");
+  at.on("configSource", (at) => at.warn("the feature is removed"));
+  at.set("externalID")?.warn("this field is deprecated, and is unused by Kubernetes");
 }

@@ -1,23 +1,20 @@
-import { type FieldPath, invalidValue } from "#schema/field-error.ts";
-import { type Faults } from "./faults.ts";
+import { type Cursor } from "../cursor.ts";
 
 /** A path without `..`. */
-export function validateNoBacksteps(value: string, path: FieldPath, faults: Faults): void {
-  if (hasBackstep(value)) faults.push(invalidValue(path, value, "must not contain '..'"));
+export function validateNoBacksteps(at: Cursor<string>): void {
+  if (hasBackstep(at.value)) at.invalid("must not contain '..'");
 }
 
 export const hasBackstep = (value: string): boolean => value.includes("..") && value.split("/").includes("..");
 
 /** A relative path without `..`. */
-export function validateDescendingPath(value: string, path: FieldPath, faults: Faults): void {
-  if (value.startsWith("/")) faults.push(invalidValue(path, value, "must be a relative path"));
-  validateNoBacksteps(value, path, faults);
+export function validateDescendingPath(at: Cursor<string>): void {
+  if (at.value.startsWith("/")) at.invalid("must be a relative path");
+  validateNoBacksteps(at);
 }
 
 /** The same where names that start with `..` belong to the kubelet. */
-export function validateFilePath(value: string, path: FieldPath, faults: Faults): void {
-  validateDescendingPath(value, path, faults);
-  if (value.startsWith("..") && !value.startsWith("../")) {
-    faults.push(invalidValue(path, value, "must not start with '..'"));
-  }
+export function validateFilePath(at: Cursor<string>): void {
+  validateDescendingPath(at);
+  if (at.value.startsWith("..") && !at.value.startsWith("../")) at.invalid("must not start with '..'");
 }

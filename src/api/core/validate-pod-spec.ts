@@ -1,13 +1,6 @@
 import { own } from "#lib/own.ts";
-import {
-  duplicateValue,
-  type FieldPath,
-  forbiddenValue,
-  invalidValue,
-  requiredValue,
-  tooLong,
-  unsupportedValue,
-} from "#schema/field-error.ts";
+import { forbiddenValue } from "#schema/field-error.ts";
+import { type Cursor } from "../cursor.ts";
 import { ipFault } from "../meta/ip.ts";
 import { validateLabels } from "../meta/label-selector.ts";
 import {
@@ -20,271 +13,217 @@ import {
 import { type ObjectMeta } from "../meta/object-meta.ts";
 import { compareQuantities } from "../meta/quantity.ts";
 import { mirrorAnnotation } from "../well-known.ts";
-import { type Faults, judge, judgeAt, judgeIfSet } from "./faults.ts";
-import { type AnyContainer, allContainers, placedContainers } from "./pod-containers.ts";
+import { type AnyContainer, allContainers, containersAt } from "./pod-containers.ts";
 import { containerTotal } from "./pod-resources.ts";
 import { type PodDNSConfig, type PodResourceClaim, type PodSpec } from "./pod-spec.ts";
 import { isHugePages } from "./resource-list.ts";
 import { validateAffinity, validateTopologySpread } from "./validate-affinity.ts";
-import {
-  type ContainerContext,
-  validateContainers,
-  validateEphemeralContainers,
-  validateInitContainers,
-} from "./validate-container.ts";
+import { validateContainers, validateEphemeralContainers, validateInitContainers } from "./validate-container.ts";
 import { validateFileRefVolumes } from "./validate-env.ts";
 import { validateRequirements } from "./validate-resources.ts";
 import { validatePodSecurityContext } from "./validate-security-context.ts";
-import { validateTolerations } from "./validate-tolerations.ts";
+import { validateToleration } from "./validate-tolerations.ts";
 import { validateVolumes } from "./validate-volume.ts";
 import { validateHostProcess, validateSystem } from "./validate-windows.ts";
 
-/** The metadata of the pod; a template's spec has none of its own. */
-export interface PodSpecContext {
-  readonly metadata: ObjectMeta | undefined;
-}
-
-/** Every fault of a pod's spec, or of a template's, that its schema cannot see. */
-export function validatePodSpec(spec: PodSpec, { metadata }: PodSpecContext, path: FieldPath, faults: Faults): void {
-  const isPod = metadata !== undefined;
-  const volumes = validateVolumes(spec.volumes ?? [], { isPod, metadata }, path.child("volumes"), faults);
+/** Every fault of a pod's spec that its schema cannot see. The spec of a template has no metadata of its own. */
+export function validatePodSpec(at: Cursor<PodSpec>, metadata: ObjectMeta | undefined): void {
+  const spec = at.value;
+  const volumes = validateVolumes(at, metadata);
   const claimNames = new Set((spec.resourceClaims ?? []).map(({ name }) => name));
-  if (spec.resourceClaims) validateResourceClaims(spec.resourceClaims, metadata, path.child("resourceClaims"), faults);
-
-  const context: ContainerContext = { isPod, spec, volumes, claimNames };
-  validateContainers(context, path.child("containers"), faults);
-  if (spec.initContainers) validateInitContainers(context, path.child("initContainers"), faults);
-  if (spec.ephemeralContainers) validateEphemeralContainers(context, path.child("ephemeralContainers"), faults);
-  if (spec.resources) validatePodResources(spec, claimNames, path.child("resources"), faults);
-  validatePlacement(spec, path, faults);
-  validateHost(spec, isPod, path, faults);
-  validateNames(spec, path, faults);
-  validateDns(spec, path.child("dnsConfig"), faults);
-  validateGates(spec, path, faults);
-  if (spec.overhead) {
-    const owner = { owner: "container", claimNames } as const;
-    validateRequirements({ limits: spec.overhead }, owner, path.child("overhead"), faults);
-  }
-  validateSpecialContainers(spec, path, faults);
-}
-
-/** Rules about containers that only a few pods fall under; the others do not pay for the walk. */
-function validateSpecialContainers(spec: PodSpec, path: FieldPath, faults: Faults): void {
-  const isSpecial = spec.os || spec.hostUsers === false || spec.securityContext.windowsOptions;
-  if (!isSpecial && !allContainers(spec).some(isSpecialContainer)) return;
-  const placed = placedContainers(spec, path);
-  validateHostProcess(spec, placed, path, faults);
-  if (spec.os?.name === "") faults.push(requiredValue(path.child("os", "name")));
-  else if (spec.os && !systems.includes(spec.os.name)) {
-    faults.push(unsupportedValue(path.child("os"), spec.os.name, systems));
-  }
-  if (spec.os) validateSystem(spec, placed, path, faults);
-  for (const [container, at] of placed) {
-    if (spec.hostUsers === false && container.volumeDevices?.length) {
-      faults.push(forbiddenValue(at.child("volumeDevices"), "when `hostUsers` is false"));
-    }
-    if (container.env) validateFileRefVolumes(container.env, spec.volumes ?? [], at.child("env"), faults);
-  }
+  if (spec.resourceClaims) validateResourceClaims(at, metadata);
+  const context = { spec, volumes, claimNames };
+  validateContainers(at, context);
+  if (spec.initContainers) validateInitContainers(at, context);
+  if (spec.ephemeralContainers) validateEphemeralContainers(at, context);
+  if (spec.resources) validatePodResources(at, claimNames);
+  at.on("nodeSelector", validateLabels);
+  at.on("affinity", validateAffinity);
+  at.each("tolerations", validateToleration);
+  validateTopologySpread(at);
+  validateHost(at, metadata !== undefined);
+  validateNames(at);
+  validateDns(at);
+  validateGates(at);
+  at.on("overhead", (at) => validateRequirements(at.as({ limits: at.value }), "container", claimNames));
+  validateSpecialContainers(at);
 }
 
 const systems = ["linux", "windows"];
 
+/** Rules about containers that only a few pods fall under; the others do not pay for the walk. */
+function validateSpecialContainers(at: Cursor<PodSpec>): void {
+  const { os, hostUsers, securityContext, volumes = [] } = at.value;
+  const isSpecial = os || hostUsers === false || securityContext.windowsOptions;
+  if (!isSpecial && !allContainers(at.value).some(isSpecialContainer)) return;
+  const containers = containersAt(at);
+  validateHostProcess(at, containers);
+  if (os?.name === "") at.under("os", "name").missing();
+  else if (os) at.field("os").as(os.name).oneOf(systems);
+  if (os) validateSystem(at, containers);
+  for (const at of containers) {
+    if (hostUsers === false && at.value.volumeDevices?.length) {
+      at.field("volumeDevices").forbidden("when `hostUsers` is false");
+    }
+    at.each("env", (at) => validateFileRefVolumes(at, volumes));
+  }
+}
+
 const isSpecialContainer = ({ securityContext, env }: AnyContainer): boolean =>
   securityContext?.windowsOptions !== undefined || (env?.some(({ valueFrom }) => valueFrom?.fileKeyRef) ?? false);
 
-function validateResourceClaims(
-  claims: readonly PodResourceClaim[],
-  metadata: ObjectMeta | undefined,
-  path: FieldPath,
-  faults: Faults,
-): void {
+function validateResourceClaims(pod: Cursor<PodSpec>, metadata: ObjectMeta | undefined): void {
   const names = new Set<string>();
-  for (const [index, claim] of claims.entries()) {
-    const at = path.index(index);
+  pod.each("resourceClaims", (at) => {
     if (metadata?.annotations?.[mirrorAnnotation] !== undefined) {
-      faults.push({ ...forbiddenValue(at, "static pods do not support resource claims"), path: "" });
-      continue;
+      at.add(() => ({ ...forbiddenValue(at, "static pods do not support resource claims"), path: "" }));
+      return;
     }
-    if (!claim.name) faults.push(requiredValue(at.child("name")));
-    else if (names.has(claim.name)) faults.push(duplicateValue(at.child("name"), claim.name));
-    else judge(dns1123Label, claim.name, at, "name", faults);
-    names.add(claim.name);
-    validateClaimSource(claim, at, faults);
-  }
+    const { name } = at.value;
+    if (at.field("name").required()) {
+      if (names.has(name)) at.field("name").duplicate();
+      else at.field("name").rule(dns1123Label);
+    }
+    names.add(name);
+    validateClaimSource(at);
+  });
 }
 
-function validateClaimSource(claim: PodResourceClaim, path: FieldPath, faults: Faults): void {
-  const { resourceClaimName: name, resourceClaimTemplateName: template } = claim;
+function validateClaimSource(at: Cursor<PodResourceClaim>): void {
+  const { resourceClaimName: name, resourceClaimTemplateName: template } = at.value;
   if (name !== undefined && template !== undefined) {
-    const detail = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified";
-    faults.push(invalidValue(path, claim, detail));
+    at.invalid("at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified");
   }
   if (name === undefined && template === undefined) {
-    const detail = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`";
-    faults.push(invalidValue(path, claim, detail));
+    at.invalid("must specify one of: `resourceClaimName`, `resourceClaimTemplateName`");
   }
-  if (name !== undefined) judge(dns1123Subdomain, name, path, "resourceClaimName", faults);
-  if (template !== undefined) judge(dns1123Subdomain, template, path, "resourceClaimTemplateName", faults);
+  at.field("resourceClaimName").rule(dns1123Subdomain);
+  at.field("resourceClaimTemplateName").rule(dns1123Subdomain);
 }
 
 /** What the pod as a whole asks for must hold what its containers ask for. */
-function validatePodResources(spec: PodSpec, claimNames: ReadonlySet<string>, path: FieldPath, faults: Faults): void {
-  const { resources = {}, os } = spec;
+function validatePodResources(pod: Cursor<PodSpec>, claimNames: ReadonlySet<string>): void {
+  const { resources = {}, os, containers } = pod.value;
   const { requests = {}, limits = {} } = resources;
+  const at = pod.field("resources").as(resources);
   if (os?.name === "windows") {
-    faults.push(forbiddenValue(path, "may not be set for a windows pod"));
+    at.forbidden("may not be set for a windows pod");
     return;
   }
-  if (resources.claims) {
-    faults.push(forbiddenValue(path.child("claims"), "claims may not be set for Resources at pod-level"));
-  }
-  validateRequirements(resources, { owner: "pod", claimNames }, path, faults);
-  const least = (part: "requests" | "limits", name: string, has: string | undefined, needed: string): void => {
+  at.on("claims", (at) => at.forbidden("claims may not be set for Resources at pod-level"));
+  validateRequirements(at, "pod", claimNames);
+  const holdAtLeast = (part: "requests" | "limits", name: string, needed: string): void => {
+    const has = own(part === "requests" ? requests : limits, name);
     if (has === undefined || compareQuantities(needed, has) <= 0) return;
     const detail = `must be greater than or equal to aggregate container ${part} of ${needed}`;
-    faults.push(invalidValue(path.child(part).key(name), has, detail));
+    at.field(part).key(name, has).invalid(detail);
   };
-  for (const [name, needed] of Object.entries(containerTotal(spec, "requests"))) {
-    least("requests", name, own(requests, name), needed);
+  for (const [name, needed] of Object.entries(containerTotal(pod.value, "requests"))) {
+    holdAtLeast("requests", name, needed);
   }
-  for (const [name, needed] of Object.entries(containerTotal(spec, "limits"))) {
-    if (isHugePages(name)) least("limits", name, own(limits, name), needed);
+  for (const [name, needed] of Object.entries(containerTotal(pod.value, "limits"))) {
+    if (isHugePages(name)) holdAtLeast("limits", name, needed);
   }
-  for (const [index, container] of spec.containers.entries()) {
+  for (const [index, container] of containers.entries()) {
     for (const [name, limit] of Object.entries(container.resources.limits ?? {})) {
       const whole = own(limits, name);
       if (whole === undefined || compareQuantities(limit, whole) <= 0) continue;
-      const at = path.child("containers").index(index).key(name).child("limits");
-      faults.push(invalidValue(at, limit, `must be less than or equal to pod limits of ${whole}`));
+      const place = at.under("containers").key(index, container).key(name, limit).under("limits");
+      place.invalid(`must be less than or equal to pod limits of ${whole}`);
     }
-  }
-}
-
-function validatePlacement(spec: PodSpec, path: FieldPath, faults: Faults): void {
-  if (spec.nodeSelector) faults.push(...validateLabels(spec.nodeSelector, path.child("nodeSelector")));
-  if (spec.affinity) validateAffinity(spec.affinity, path.child("affinity"), faults);
-  if (spec.tolerations) validateTolerations(spec.tolerations, path.child("tolerations"), faults);
-  if (spec.topologySpreadConstraints) {
-    validateTopologySpread(spec.topologySpreadConstraints, path.child("topologySpreadConstraints"), faults);
   }
 }
 
 /** What a pod shares with its node. */
-function validateHost(spec: PodSpec, isPod: boolean, path: FieldPath, faults: Faults): void {
-  validatePodSecurityContext(spec.securityContext, spec, path.child("securityContext"), faults);
-  if (spec.hostNetwork) validateHostNetworkPorts(spec, isPod, path.child("containers"), faults);
-  if (spec.hostUsers === false) {
+function validateHost(at: Cursor<PodSpec>, isPod: boolean): void {
+  const { hostNetwork, hostUsers, hostPID, hostIPC } = at.value;
+  validatePodSecurityContext(at.field("securityContext"), at.value);
+  if (hostNetwork) validateHostNetworkPorts(at, isPod);
+  if (hostUsers === false) {
     const detail = "when `hostUsers` is false";
-    if (spec.hostNetwork) faults.push(forbiddenValue(path.child("hostNetwork"), detail));
-    if (spec.hostPID) faults.push(forbiddenValue(path.child("HostPID"), detail));
-    if (spec.hostIPC) faults.push(forbiddenValue(path.child("HostIPC"), detail));
+    if (hostNetwork) at.field("hostNetwork").forbidden(detail);
+    if (hostPID) at.under("HostPID").forbidden(detail);
+    if (hostIPC) at.under("HostIPC").forbidden(detail);
   }
-  for (const [index, { ip, hostnames = [] }] of (spec.hostAliases ?? []).entries()) {
-    const at = path.child("hostAliases").index(index);
-    const fault = ipFault(ip);
-    if (fault) faults.push(invalidValue(at.child("ip"), ip, fault));
-    for (const [position, name] of hostnames.entries()) {
-      judgeAt(dns1123Subdomain, name, at.child("hostnames").index(position), faults);
-    }
-  }
+  at.each("hostAliases", (at) => {
+    at.field("ip").invalid(ipFault(at.value.ip));
+    at.each("hostnames", (at) => at.rule(dns1123Subdomain));
+  });
 }
 
-function validateHostNetworkPorts(spec: PodSpec, isPod: boolean, path: FieldPath, faults: Faults): void {
-  for (const [index, { ports = [] }] of spec.containers.entries()) {
-    for (const [position, { hostPort = 0, containerPort }] of ports.entries()) {
-      if (hostPort === containerPort || (hostPort === 0 && !isPod)) continue;
-      const at = path.index(index).child("ports").index(position).child("hostPort");
-      faults.push(invalidValue(at, hostPort, "must match `containerPort` when `hostNetwork` is true"));
-    }
-  }
+function validateHostNetworkPorts(pod: Cursor<PodSpec>, isPod: boolean): void {
+  pod.each("containers", (at) =>
+    at.each("ports", (at) => {
+      const { hostPort = 0, containerPort } = at.value;
+      if (hostPort === containerPort || (hostPort === 0 && !isPod)) return;
+      at.field("hostPort").invalid("must match `containerPort` when `hostNetwork` is true", hostPort);
+    }),
+  );
 }
 
 const maxInt32 = 2 ** 31 - 1;
 
-function validateNames(spec: PodSpec, path: FieldPath, faults: Faults): void {
-  judgeIfSet(dns1123Subdomain, spec.serviceAccountName, path, "serviceAccountName", faults);
-  judgeIfSet(dns1123Subdomain, spec.nodeName, path, "nodeName", faults);
-  judgeIfSet(dns1123Label, spec.hostname, path, "hostname", faults);
-  judgeIfSet(dns1123Label, spec.subdomain, path, "subdomain", faults);
-  judgeIfSet(dns1123Subdomain, spec.priorityClassName, path, "priorityClassName", faults);
-  if (spec.runtimeClassName !== undefined) {
-    judge(dns1123Subdomain, spec.runtimeClassName, path, "runtimeClassName", faults);
-  }
-  if (spec.hostnameOverride !== undefined) validateHostnameOverride(spec, spec.hostnameOverride, path, faults);
-  const { activeDeadlineSeconds: deadline } = spec;
+function validateNames(at: Cursor<PodSpec>): void {
+  const { activeDeadlineSeconds: deadline } = at.value;
+  at.set("serviceAccountName")?.rule(dns1123Subdomain);
+  at.set("nodeName")?.rule(dns1123Subdomain);
+  at.set("hostname")?.rule(dns1123Label);
+  at.set("subdomain")?.rule(dns1123Label);
+  at.set("priorityClassName")?.rule(dns1123Subdomain);
+  at.on("runtimeClassName", (at) => at.rule(dns1123Subdomain));
+  at.on("hostnameOverride", (name) => validateHostnameOverride(name, at.value));
   if (deadline !== undefined && (deadline < 1 || deadline > maxInt32)) {
-    faults.push(invalidValue(path.child("activeDeadlineSeconds"), deadline, inclusiveRange(1, maxInt32)));
+    at.field("activeDeadlineSeconds").invalid(inclusiveRange(1, maxInt32));
   }
 }
 
-function validateHostnameOverride(spec: PodSpec, name: string, path: FieldPath, faults: Faults): void {
-  const at = path.child("hostnameOverride");
-  if (spec.setHostnameAsFQDN) {
-    faults.push(forbiddenValue(at, "may not be specified when setHostnameAsFQDN is true"));
-  }
-  if (spec.hostNetwork) faults.push(forbiddenValue(at, "may not be specified when hostNetwork is true"));
-  if (name.length > 64) faults.push(tooLong(at, 64));
-  judgeAt(dns1123Subdomain, name, at, faults);
+function validateHostnameOverride(at: Cursor<string>, { setHostnameAsFQDN, hostNetwork }: PodSpec): void {
+  if (setHostnameAsFQDN) at.forbidden("may not be specified when setHostnameAsFQDN is true");
+  if (hostNetwork) at.forbidden("may not be specified when hostNetwork is true");
+  if (at.value.length > 64) at.tooLong(64);
+  at.rule(dns1123Subdomain);
 }
 
-function validateDns({ dnsPolicy, dnsConfig }: PodSpec, path: FieldPath, faults: Faults): void {
-  if (dnsPolicy === "None") {
-    if (!dnsConfig) {
-      faults.push(requiredValue(path, "must provide `dnsConfig` when `dnsPolicy` is None"));
-      return;
-    }
-    if (!dnsConfig.nameservers?.length) {
-      const detail = "must provide at least one DNS nameserver when `dnsPolicy` is None";
-      faults.push(requiredValue(path.child("nameservers"), detail));
-      return;
-    }
-  }
-  if (dnsConfig) validateDnsConfig(dnsConfig, path, faults);
+function validateDns(at: Cursor<PodSpec>): void {
+  const { dnsPolicy, dnsConfig } = at.value;
+  if (dnsPolicy === "None" && !dnsConfig) {
+    at.field("dnsConfig").missing("must provide `dnsConfig` when `dnsPolicy` is None");
+  } else if (dnsPolicy === "None" && !dnsConfig?.nameservers?.length) {
+    const detail = "must provide at least one DNS nameserver when `dnsPolicy` is None";
+    at.under("dnsConfig", "nameservers").missing(detail);
+  } else at.on("dnsConfig", validateDnsConfig);
 }
 
 const maxNameservers = 3;
 const maxSearches = 32;
 const maxSearchLength = 2048;
 
-function validateDnsConfig(
-  { nameservers = [], searches = [], options = [] }: PodDNSConfig,
-  path: FieldPath,
-  faults: Faults,
-): void {
+function validateDnsConfig(at: Cursor<PodDNSConfig>): void {
+  const { nameservers = [], searches = [] } = at.value;
   if (nameservers.length > maxNameservers) {
-    const detail = `must not have more than ${maxNameservers} nameservers`;
-    faults.push(invalidValue(path.child("nameservers"), nameservers, detail));
+    at.field("nameservers").invalid(`must not have more than ${maxNameservers} nameservers`);
   }
-  for (const [index, address] of nameservers.entries()) {
-    const fault = ipFault(address);
-    if (fault) faults.push(invalidValue(path.child("nameservers").index(index), address, fault));
-  }
+  at.each("nameservers", (at) => at.invalid(ipFault(at.value)));
   if (searches.length > maxSearches) {
-    const detail = `must not have more than ${maxSearches} search paths`;
-    faults.push(invalidValue(path.child("searches"), searches, detail));
+    at.field("searches").invalid(`must not have more than ${maxSearches} search paths`);
   }
   if (searches.join(" ").length > maxSearchLength) {
     const detail = `must not have more than ${maxSearchLength} characters (including spaces) in the search list`;
-    faults.push(invalidValue(path.child("searches"), searches, detail));
+    at.field("searches").invalid(detail);
   }
-  for (const [index, search] of searches.entries()) {
-    if (search === ".") continue;
-    judgeAt(dns1123SubdomainWithUnderscore, search.replace(/\.$/, ""), path.child("searches").index(index), faults);
-  }
-  for (const [index, { name }] of options.entries()) {
-    if (!name) faults.push(requiredValue(path.child("options").index(index), "must not be empty"));
-  }
+  at.each("searches", (at) => {
+    if (at.value !== ".") at.rule(dns1123SubdomainWithUnderscore, at.value.replace(/\.$/, ""));
+  });
+  at.each("options", (at) => {
+    if (!at.value.name) at.missing("must not be empty");
+  });
 }
 
-function validateGates({ readinessGates = [], schedulingGates = [] }: PodSpec, path: FieldPath, faults: Faults): void {
-  for (const [index, { conditionType }] of readinessGates.entries()) {
-    judge(qualifiedName, conditionType, path.child("readinessGates").index(index), "conditionType", faults);
-  }
+function validateGates(pod: Cursor<PodSpec>): void {
+  pod.each("readinessGates", (at) => at.field("conditionType").rule(qualifiedName));
   const seen = new Set<string>();
-  for (const [index, { name }] of schedulingGates.entries()) {
-    const at = path.child("schedulingGates").index(index);
-    judgeAt(qualifiedName, name, at, faults);
-    if (seen.has(name)) faults.push(duplicateValue(at, name));
-    seen.add(name);
-  }
+  pod.each("schedulingGates", (at) => {
+    at.as(at.value.name).rule(qualifiedName);
+    at.as(at.value.name).unique(seen);
+  });
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { decode } from "#schema/decode.ts";
+import { faultsIn } from "../cursor.ts";
 import { Pod, type Pod as PodType } from "./pod.ts";
 import { PodStatus } from "./pod-status.ts";
 import { aPod, lines } from "./testing-pod.ts";
@@ -73,6 +74,9 @@ for (const { name, spec, old, now, faults } of cases) {
   test(`a status is checked: ${name}`, () => {
     const pod = aPod(spec);
 
-    assert.deepEqual(lines(Pod.validateStatusUpdate?.(withStatus(pod, now), withStatus(pod, old)) ?? []), faults);
+    assert.deepEqual(
+      lines(faultsIn(withStatus(pod, now), (at) => Pod.validateStatusUpdate?.(at, withStatus(pod, old)))),
+      faults,
+    );
   });
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
+import { faultsIn } from "../cursor.ts";
 import { type ApiObject } from "../resource.ts";
 import { Pod, type Pod as PodType } from "./pod.ts";
 import { aPod, lines } from "./testing-pod.ts";
@@ -12,7 +13,7 @@ const changed = (old: PodType, change: Change): PodType => {
   return pod;
 };
 const updateFaults = (old: PodType, change: Change): string[] =>
-  lines(Pod.validateUpdate?.(changed(old, change), old) ?? []);
+  lines(faultsIn(changed(old, change), (at) => Pod.validateUpdate?.(at, old)));
 const first = (pod: PodType) => pod.spec.containers[0] ?? assert.fail("a container");
 
 suite("an update of a pod", () => {
@@ -107,7 +108,7 @@ function partial(name: string, old: PodType, change: Change): { pod: PodType; fa
   assert(update);
   const pod = changed(old, change);
   update.prepare(pod satisfies ApiObject, old);
-  return { pod, faults: lines(update.validate(pod, old)) };
+  return { pod, faults: lines(faultsIn(pod, (at) => update.validate(at, old))) };
 }
 
 suite("pods/ephemeralcontainers", () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { root } from "#schema/field-error.ts";
+import { faultsIn } from "../cursor.ts";
 import { Pod } from "./pod.ts";
 import { aPod, type PodCase as Case, dnsLabelFault as dnsLabel, faultsOf, lines } from "./testing-pod.ts";
 import { validatePodTemplate } from "./validate-pod.ts";
@@ -254,7 +254,7 @@ test("a new pod may not have ephemeral containers, nor be placed before its gate
     ephemeralContainers: [{ name: "debug", image: "busybox" }],
   });
 
-  assert.deepEqual(lines(Pod.validateCreate?.(pod) ?? []), [
+  assert.deepEqual(lines(faultsIn(pod, (at) => Pod.validateCreate?.(at))), [
     "spec.ephemeralContainers: Forbidden: cannot be set on create",
     "spec.nodeName: Forbidden: cannot be set until all schedulingGates have been cleared",
   ]);
@@ -264,7 +264,7 @@ test("a template is checked with its own path, and may leave host ports open", (
   const { metadata, spec } = aPod({ hostNetwork: true, volumes: [{ name: "A" }] }, { image: " x " });
   for (const { ports = [] } of spec.containers) for (const port of ports) delete port.hostPort;
 
-  assert.deepEqual(lines(validatePodTemplate({ metadata, spec }, root.child("spec", "template"))), [
+  assert.deepEqual(lines(faultsIn({ metadata, spec }, (at) => validatePodTemplate(at.under("spec", "template")))), [
     `spec.template.spec.volumes[0].name: Invalid value: "A": ${dnsLabel}`,
   ]);
 });

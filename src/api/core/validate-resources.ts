@@ -1,50 +1,35 @@
 import { own } from "#lib/own.ts";
-import {
-  duplicateValue,
-  type FieldPath,
-  forbiddenValue,
-  invalidValue,
-  notFoundValue,
-  requiredValue,
-  unsupportedValue,
-} from "#schema/field-error.ts";
+import { notFoundValue } from "#schema/field-error.ts";
+import { type Cursor } from "../cursor.ts";
 import { dns1123Label, qualifiedName } from "../meta/names.ts";
 import { compareQuantities, isNegativeQuantity, quantityMilliValue, quantityValue } from "../meta/quantity.ts";
-import { type ResourceClaim, type ResourceRequirements } from "./container.ts";
-import { type Faults, judge, judgeAt } from "./faults.ts";
-import {
-  isExtendedResource,
-  isHugePages,
-  isNativeResource,
-  isOvercommitAllowed,
-  type ResourceList,
-} from "./resource-list.ts";
+import { type ResourceRequirements } from "./container.ts";
+import { isExtendedResource, isHugePages, isNativeResource, isOvercommitAllowed } from "./resource-list.ts";
 
 /** Whose requirements: the names that are allowed differ. */
-export type ResourceOwner = "container" | "pod";
+export type ResourceOwner = "container" | "pod" | "anything";
 
 export function validateRequirements(
-  { limits = {}, requests = {}, claims = [] }: ResourceRequirements,
-  { owner, claimNames }: { owner: ResourceOwner; claimNames: ReadonlySet<string> },
-  path: FieldPath,
-  faults: Faults,
+  at: Cursor<ResourceRequirements>,
+  owner: ResourceOwner,
+  claimNames: ReadonlySet<string>,
 ): void {
-  const limitPath = path.child("limits");
-  const requestPath = path.child("requests");
-  validateList(limits, owner, limitPath, faults);
-  validateList(requests, owner, requestPath, faults);
+  const { limits = {}, requests = {} } = at.value;
+  at.eachKey("limits", (at, name) => validateResource(at, name, owner));
+  at.eachKey("requests", (at, name) => validateResource(at, name, owner));
   for (const name in requests) {
-    const fault = requestFault(name, requests[name] ?? "0", own(limits, name));
-    if (fault) faults.push(invalidValue(requestPath, requests[name], fault));
-    else if (own(limits, name) === undefined && !isOvercommitAllowed(name)) {
-      faults.push(requiredValue(limitPath, "Limit must be set for non overcommitable resources"));
+    const limit = own(limits, name);
+    const fault = requestFault(name, requests[name] ?? "0", limit);
+    if (fault) at.field("requests").invalid(fault, requests[name]);
+    else if (limit === undefined && !isOvercommitAllowed(name)) {
+      at.field("limits").missing("Limit must be set for non overcommitable resources");
     }
   }
   const names = [...Object.keys(limits), ...Object.keys(requests)];
   if (names.some(isHugePages) && !names.includes("cpu") && !names.includes("memory")) {
-    faults.push(forbiddenValue(path, "HugePages require cpu or memory"));
+    at.forbidden("HugePages require cpu or memory");
   }
-  validateClaims(claims, claimNames, path.child("claims"), faults);
+  validateClaims(at, claimNames);
 }
 
 function requestFault(name: string, request: string, limit: string | undefined): string | undefined {
@@ -54,37 +39,33 @@ function requestFault(name: string, request: string, limit: string | undefined):
   return order > 0 ? `must be less than or equal to ${name} limit of ${limit}` : undefined;
 }
 
-function validateList(list: ResourceList, owner: ResourceOwner, path: FieldPath, faults: Faults): void {
-  for (const name in list) {
-    const amount = list[name] ?? "0";
-    // The three names that nearly every list has need no further look.
-    if (name !== "cpu" && name !== "memory" && (name !== "ephemeral-storage" || owner === "pod")) {
-      validateResourceName(name, owner, path.key(name), faults);
-    }
-    validateAmount(name, amount, path.key(name), faults);
-    const fault = isHugePages(name) ? hugePagesFault(name, amount) : undefined;
-    if (fault) faults.push(invalidValue(path.key(name), amount, fault));
+function validateResource(at: Cursor<string>, name: string, owner: ResourceOwner): void {
+  // The three names that nearly every list has need no further look.
+  if (name !== "cpu" && name !== "memory" && (name !== "ephemeral-storage" || owner === "pod")) {
+    validateResourceName(at.as(name), owner);
   }
+  validateAmount(at, name);
+  if (isHugePages(name)) at.invalid(hugePagesFault(name, at.value));
 }
 
-function validateResourceName(name: string, owner: ResourceOwner, path: FieldPath, faults: Faults): void {
-  const before = faults.length;
-  judgeAt(qualifiedName, name, path, faults);
+export function validateResourceName(at: Cursor<string>, owner: ResourceOwner): void {
+  const { value: name, faultCount } = at;
+  at.rule(qualifiedName);
   const isQualified = name.includes("/");
-  if (faults.length === before && !isQualified && !isStandardResource(name)) {
-    faults.push(invalidValue(path, name, "must be a standard resource type or fully qualified"));
+  if (at.faultCount === faultCount && !isQualified && !isStandardResource(name)) {
+    at.invalid("must be a standard resource type or fully qualified");
   }
   if (owner === "container") {
-    if (!isQualified && name !== "ephemeral-storage" && !isHugePages(name)) {
-      faults.push(invalidValue(path, name, "must be a standard resource for containers"));
+    if (!isQualified && !containerResources.has(name) && !isHugePages(name)) {
+      at.invalid("must be a standard resource for containers");
     } else if (!isNativeResource(name) && !isExtendedResource(name)) {
-      faults.push(invalidValue(path, name, "doesn't follow extended resource name standard"));
+      at.invalid("doesn't follow extended resource name standard");
     }
-  } else if (faults.length === before && !isHugePages(name)) {
-    faults.push(unsupportedValue(path, name, ["cpu", "hugepages-", "memory"]));
-  }
+  } else if (owner === "pod" && at.faultCount === faultCount && !isHugePages(name))
+    at.unsupported(["cpu", "hugepages-", "memory"]);
 }
 
+const containerResources = new Set(["cpu", "memory", "ephemeral-storage"]);
 const countedResources = new Set([
   "configmaps",
   "persistentvolumeclaims",
@@ -110,14 +91,10 @@ const isStandardResource = (name: string): boolean =>
   name.startsWith("requests.hugepages-");
 
 /** An amount of a resource: never negative, whole for what comes in pieces. */
-export function validateAmount(name: string, amount: string, path: FieldPath, faults: Faults): void {
-  if (isNegativeQuantity(amount)) {
-    faults.push(invalidValue(path, amount, "must be greater than or equal to 0"));
-  }
+export function validateAmount(at: Cursor<string>, name: string): void {
+  if (isNegativeQuantity(at.value)) at.invalid("must be greater than or equal to 0");
   const isWhole = countedResources.has(name) || isExtendedResource(name);
-  if (isWhole && quantityMilliValue(amount) % 1000 !== 0) {
-    faults.push(invalidValue(path, amount, "must be an integer"));
-  }
+  if (isWhole && quantityMilliValue(at.value) % 1000 !== 0) at.invalid("must be an integer");
 }
 
 function hugePagesFault(name: string, amount: string): string | undefined {
@@ -133,33 +110,31 @@ function pageSize(text: string): number {
 }
 
 /** Claims are used as a whole or by request, and each only once. */
-function validateClaims(
-  claims: readonly ResourceClaim[],
-  known: ReadonlySet<string>,
-  path: FieldPath,
-  faults: Faults,
-): void {
+function validateClaims(requirements: Cursor<ResourceRequirements>, known: ReadonlySet<string>): void {
   const used = new Set<string>();
-  for (const [index, { name, request }] of claims.entries()) {
-    const at = path.index(index);
+  requirements.each("claims", (at) => {
+    const { name, request } = at.value;
     if (!name) {
-      faults.push(requiredValue(at));
-      continue;
+      at.missing();
+      return;
     }
-    if (request && !used.has(name)) judge(dns1123Label, request, at, "request", faults);
+    if (request && !used.has(name)) at.field("request").rule(dns1123Label);
     const key = request ? `${name}/${request}` : name;
     const repeated = used.has(name) ? name : used.has(key) ? key : overlapOf(name, request, used);
-    if (repeated !== undefined) faults.push(duplicateValue(at, repeated));
+    if (repeated !== undefined) at.duplicate(repeated);
     if (!used.has(name)) used.add(key);
-    if (!known.has(name)) faults.push(unknownClaim(name, known, at));
-  }
+    if (!known.has(name)) unknownClaim(at.as(name), known);
+  });
 }
 
 const overlapOf = (name: string, request: string | undefined, used: ReadonlySet<string>): string | undefined =>
   !request && [...used].some((key) => key.startsWith(`${name}/`)) ? name : undefined;
 
-function unknownClaim(name: string, known: ReadonlySet<string>, path: FieldPath): Faults[number] {
-  const fault = notFoundValue(path, name);
+function unknownClaim(at: Cursor<string>, known: ReadonlySet<string>): void {
+  const fault = notFoundValue(at, at.value);
   const names = known.size === 0 ? " which is empty" : `: ${[...known].sort().join(", ")}`;
-  return { ...fault, message: `${fault.message}: must be one of the names in pod.spec.resourceClaims${names}` };
+  at.add(() => ({
+    ...fault,
+    message: `${fault.message}: must be one of the names in pod.spec.resourceClaims${names}`,
+  }));
 }

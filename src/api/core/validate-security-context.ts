@@ -1,139 +1,99 @@
-import {
-  duplicateValue,
-  type FieldPath,
-  invalidValue,
-  requiredValue,
-  tooLong,
-  unsupportedValue,
-} from "#schema/field-error.ts";
+import { type Cursor } from "../cursor.ts";
 import { unixId } from "../meta/names.ts";
-import { type Faults } from "./faults.ts";
 import { type PodSpec } from "./pod-spec.ts";
 import {
   type AppArmorProfile,
   type PodSecurityContext,
   type SeccompProfile,
   type SecurityContext,
-  type Sysctl,
 } from "./security-context.ts";
 import { validateDescendingPath } from "./validate-path.ts";
 import { validateWindowsOptions } from "./validate-windows.ts";
 
-export function validateSecurityContext(
-  context: SecurityContext,
-  hostUsers: boolean,
-  path: FieldPath,
-  faults: Faults,
-): void {
-  validateId(context.runAsUser, path, "runAsUser", faults);
-  validateId(context.runAsGroup, path, "runAsGroup", faults);
-  if (hostUsers && context.procMount === "Unmasked") {
-    const detail = "`hostUsers` must be false to use `Unmasked`";
-    faults.push(invalidValue(path.child("procMount"), context.procMount, detail));
+export function validateSecurityContext(at: Cursor<SecurityContext>, hostUsers: boolean): void {
+  const { procMount, allowPrivilegeEscalation, privileged, capabilities } = at.value;
+  at.on("runAsUser", validateId);
+  at.on("runAsGroup", validateId);
+  if (hostUsers && procMount === "Unmasked") {
+    at.field("procMount").invalid("`hostUsers` must be false to use `Unmasked`");
   }
-  validateProfiles(context, path, faults);
-  if (context.allowPrivilegeEscalation === false) validateNoEscalation(context, path, faults);
-}
-
-function validateNoEscalation(context: SecurityContext, path: FieldPath, faults: Faults): void {
-  if (context.privileged) {
-    const detail = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true";
-    faults.push(invalidValue(path, context, detail));
-  }
-  for (const name of context.capabilities?.add ?? []) {
+  validateProfiles(at);
+  if (allowPrivilegeEscalation !== false) return;
+  if (privileged) at.invalid("cannot set `allowPrivilegeEscalation` to false and `privileged` to true");
+  for (const name of capabilities?.add ?? []) {
     if (name !== "CAP_SYS_ADMIN") continue;
-    const detail = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN";
-    faults.push(invalidValue(path, context, detail));
+    at.invalid("cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN");
   }
 }
 
-export function validatePodSecurityContext(
-  context: PodSecurityContext,
-  spec: PodSpec,
-  path: FieldPath,
-  faults: Faults,
-): void {
-  validateId(context.fsGroup, path, "fsGroup", faults);
-  validateId(context.runAsUser, path, "runAsUser", faults);
-  validateId(context.runAsGroup, path, "runAsGroup", faults);
-  for (const [index, group] of (context.supplementalGroups ?? []).entries()) {
-    const fault = unixId(group);
-    if (fault) faults.push(invalidValue(path.child("supplementalGroups").index(index), group, fault));
-  }
+export function validatePodSecurityContext(at: Cursor<PodSecurityContext>, spec: PodSpec): void {
+  at.on("fsGroup", validateId);
+  at.on("runAsUser", validateId);
+  at.on("runAsGroup", validateId);
+  at.each("supplementalGroups", validateId);
   if (spec.shareProcessNamespace && spec.hostPID) {
     const detail = "ShareProcessNamespace and HostPID cannot both be enabled";
-    faults.push(invalidValue(path.child("shareProcessNamespace"), true, detail));
+    at.under("shareProcessNamespace").invalid(detail, true);
   }
-  const { seLinuxChangePolicy } = context;
   // Labelling by mount option is a feature of this release that is not switched on.
-  if (seLinuxChangePolicy !== undefined && seLinuxChangePolicy !== "Recursive") {
-    faults.push(unsupportedValue(path.child("seLinuxChangePolicy"), seLinuxChangePolicy, ["Recursive"]));
-  }
-  if (context.sysctls) validateSysctls(context.sysctls, spec, path.child("sysctls"), faults);
-  validateProfiles(context, path, faults);
+  at.on("seLinuxChangePolicy", (at) => at.oneOf(["Recursive"]));
+  validateSysctls(at, spec);
+  validateProfiles(at);
 }
 
-function validateId(id: number | undefined, path: FieldPath, name: string, faults: Faults): void {
-  const fault = id === undefined ? undefined : unixId(id);
-  if (fault) faults.push(invalidValue(path.child(name), id, fault));
+export function validateId(at: Cursor<number>): void {
+  at.invalid(unixId(at.value));
 }
 
-type Profiles = Pick<SecurityContext, "seccompProfile" | "windowsOptions" | "appArmorProfile">;
-
-function validateProfiles(context: Profiles, path: FieldPath, faults: Faults): void {
-  const { seccompProfile, windowsOptions, appArmorProfile } = context;
-  if (seccompProfile) validateSeccomp(seccompProfile, path.child("seccompProfile"), faults);
-  if (windowsOptions) validateWindowsOptions(windowsOptions, path.child("windowsOptions"), faults);
-  if (appArmorProfile) validateAppArmor(appArmorProfile, path.child("appArmorProfile"), faults);
+function validateProfiles(at: Cursor<SecurityContext | PodSecurityContext>): void {
+  at.on("seccompProfile", validateSeccomp);
+  at.on("windowsOptions", validateWindowsOptions);
+  at.on("appArmorProfile", validateAppArmor);
 }
 
-function validateSeccomp(profile: SeccompProfile, path: FieldPath, faults: Faults): void {
-  const { type, localhostProfile: file } = profile;
-  const at = path.child("localhostProfile");
-  if (!type) faults.push(requiredValue(path.child("type"), "type is required when seccompProfile is set"));
+function validateSeccomp(at: Cursor<SeccompProfile>): void {
+  const { type, localhostProfile: file } = at.value;
+  if (!type) at.field("type").missing("type is required when seccompProfile is set");
+  const field = at.field("localhostProfile");
   if (type === "Localhost") {
-    if (file === undefined) faults.push(requiredValue(at, "must be set when seccomp type is Localhost"));
-    else validateDescendingPath(file, at, faults);
-  } else if (file !== undefined) {
-    faults.push(invalidValue(at, profile, "can only be set when seccomp type is Localhost"));
-  }
+    if (file === undefined) field.missing("must be set when seccomp type is Localhost");
+    else validateDescendingPath(field.as(file));
+  } else if (file !== undefined) field.invalid("can only be set when seccomp type is Localhost", at.value);
 }
 
 /** The longest path that Linux takes. */
 const maxProfileLength = 4095;
 
-export function validateAppArmor(
-  { type, localhostProfile: name }: AppArmorProfile,
-  path: FieldPath,
-  faults: Faults,
-): void {
-  const at = path.child("localhostProfile");
-  if (!type) faults.push(requiredValue(path.child("type"), "type is required when appArmorProfile is set"));
+export function validateAppArmor(at: Cursor<AppArmorProfile>): void {
+  const { type, localhostProfile: name } = at.value;
+  const field = at.field("localhostProfile");
+  if (!type) at.field("type").missing("type is required when appArmorProfile is set");
   else if (type === "RuntimeDefault" || type === "Unconfined") {
-    if (name !== undefined) faults.push(invalidValue(at, name, "can only be set when AppArmor type is Localhost"));
+    if (name !== undefined) field.invalid("can only be set when AppArmor type is Localhost");
   } else if (type !== "Localhost") return;
-  else if (!name) faults.push(requiredValue(at, "must be set when AppArmor type is Localhost"));
+  else if (!name) field.missing("must be set when AppArmor type is Localhost");
   else {
-    if (name.trim() !== name) faults.push(invalidValue(at, name, "must not be padded with whitespace"));
-    if (Buffer.byteLength(name) > maxProfileLength) faults.push(tooLong(at, maxProfileLength));
+    if (name.trim() !== name) field.invalid("must not be padded with whitespace");
+    if (Buffer.byteLength(name) > maxProfileLength) field.tooLong(maxProfileLength);
   }
 }
 
 const sysctlForm = "^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$";
 const sysctlPattern = new RegExp(sysctlForm);
 
-function validateSysctls(sysctls: readonly Sysctl[], spec: PodSpec, path: FieldPath, faults: Faults): void {
+function validateSysctls(context: Cursor<PodSecurityContext>, spec: PodSpec): void {
   const seen = new Set<string>();
-  for (const [index, { name }] of sysctls.entries()) {
-    const at = path.index(index).child("name");
-    if (!name) faults.push(requiredValue(at));
+  context.each("sysctls", (sysctl) => {
+    const at = sysctl.field("name");
+    const { value: name } = at;
+    if (!name) at.missing();
     else if (name.length > 253 || !sysctlPattern.test(name)) {
-      faults.push(invalidValue(at, name, `must have at most 253 characters and match regex ${sysctlForm}`));
-    } else if (seen.has(name)) faults.push(duplicateValue(at, name));
+      at.invalid(`must have at most 253 characters and match regex ${sysctlForm}`);
+    } else if (seen.has(name)) at.duplicate();
     const shared = hostNamespaceOf(name);
-    if (shared && spec[shared]) faults.push(invalidValue(at, name, `may not be specified when '${shared}' is true`));
+    if (shared && spec[shared]) at.invalid(`may not be specified when '${shared}' is true`);
     seen.add(name);
-  }
+  });
 }
 
 const ipcSysctl = /^(kernel\.(sem|shm(all|max|mni|_rmid_forced)?|msg(max|mnb|mni)?)$|fs\.mqueue\.)/;

@@ -1,36 +1,28 @@
-import { type FieldPath, invalidValue, requiredValue } from "#schema/field-error.ts";
-import { type Faults } from "./faults.ts";
+import { type Cursor } from "../cursor.ts";
 import { validateFieldRef, validateResourceRef, volumeFields } from "./validate-env.ts";
 import { validateFilePath } from "./validate-path.ts";
 import { type DownwardAPIVolumeFile, type KeyToPath } from "./volume.ts";
 
-export function validateMode(mode: number | undefined, path: FieldPath, name: string, faults: Faults): void {
-  if (mode === undefined || (mode >= 0 && mode <= 0o777)) return;
-  const detail = "must be a number between 0 and 0777 (octal), both inclusive";
-  faults.push(invalidValue(path.child(name), mode, detail));
+export function validateMode(at: Cursor<number>): void {
+  if (at.value >= 0 && at.value <= 0o777) return;
+  at.invalid("must be a number between 0 and 0777 (octal), both inclusive");
 }
 
-export function validateItems(items: readonly KeyToPath[] | undefined, path: FieldPath, faults: Faults): void {
-  for (const [index, item] of (items ?? []).entries()) {
-    const at = path.index(index);
-    validateFilePath(item.path, at.child("path"), faults);
-    validateMode(item.mode, at, "mode", faults);
-  }
+export function validateItem(at: Cursor<KeyToPath>): void {
+  validateFilePath(at.field("path"));
+  at.on("mode", validateMode);
 }
 
-export function validateDownwardFile(file: DownwardAPIVolumeFile, path: FieldPath, faults: Faults): void {
-  const { fieldRef, resourceFieldRef } = file;
-  validateFilePath(file.path, path.child("path"), faults);
+/** Upstream reports faults of a file at the volume. */
+export function validateDownwardFile(at: Cursor<DownwardAPIVolumeFile>): void {
+  const { fieldRef, resourceFieldRef } = at.value;
+  validateFilePath(at.field("path"));
   if (fieldRef) {
-    validateFieldRef(fieldRef, volumeFields, path.child("fieldRef"), faults);
+    at.on("fieldRef", (at) => validateFieldRef(at, volumeFields));
     if (resourceFieldRef) {
-      const detail = "fieldRef and resourceFieldRef can not be specified simultaneously";
-      faults.push(invalidValue(path, "resource", detail));
+      at.invalid("fieldRef and resourceFieldRef can not be specified simultaneously", "resource");
     }
-  } else if (resourceFieldRef) {
-    validateResourceRef(resourceFieldRef, "volume", path.child("resourceFieldRef"), faults);
-  } else {
-    faults.push(requiredValue(path, "one of fieldRef and resourceFieldRef is required"));
-  }
-  validateMode(file.mode, path, "mode", faults);
+  } else if (resourceFieldRef) at.on("resourceFieldRef", (at) => validateResourceRef(at, "volume"));
+  else at.missing("one of fieldRef and resourceFieldRef is required");
+  at.on("mode", validateMode);
 }

@@ -1,88 +1,73 @@
-import { type FieldPath, invalidValue, requiredValue, tooLong, unsupportedValue } from "#schema/field-error.ts";
+import { type Cursor } from "../cursor.ts";
 import { dns1123Label, dns1123Subdomain, inclusiveRange } from "../meta/names.ts";
-import { type Faults, judge, judgeIfSet } from "./faults.ts";
 import { validateDescendingPath } from "./validate-path.ts";
 import { type SourceChecks } from "./validate-volume.ts";
 
 /** Volumes that come over a network. What is merely required the schema sees to. */
 export const networkSourceChecks: SourceChecks = {
-  gitRepo({ directory = "" }, path, faults) {
-    validateDescendingPath(directory, path.child("directory"), faults);
+  gitRepo: (at) => at.on("directory", validateDescendingPath),
+  gcePersistentDisk: validatePartition,
+  awsElasticBlockStore: validatePartition,
+  nfs(at) {
+    if (!at.value.path.startsWith("/")) at.field("path").invalid("must be an absolute path");
   },
-  gcePersistentDisk({ partition }, path, faults) {
-    validatePartition(partition, path, faults);
+  iscsi(at) {
+    const { iqn, chapAuthDiscovery, chapAuthSession, secretRef, initiatorName } = at.value;
+    if (iqn) validateQualifiedTarget(at.field("iqn"));
+    validateLun(at.field("lun"));
+    if ((chapAuthDiscovery || chapAuthSession) && !secretRef) at.field("secretRef").missing();
+    if (initiatorName !== undefined) validateQualifiedTarget(at.under("initiatorname").as(initiatorName));
   },
-  awsElasticBlockStore({ partition }, path, faults) {
-    validatePartition(partition, path, faults);
-  },
-  nfs(source, path, faults) {
-    if (!source.path.startsWith("/")) {
-      faults.push(invalidValue(path.child("path"), source.path, "must be an absolute path"));
-    }
-  },
-  iscsi({ iqn, lun, chapAuthDiscovery, chapAuthSession, secretRef, initiatorName }, path, faults) {
-    if (iqn) validateQualifiedTarget(iqn, path.child("iqn"), faults);
-    validateLun(lun, path, faults);
-    if ((chapAuthDiscovery || chapAuthSession) && !secretRef) faults.push(requiredValue(path.child("secretRef")));
-    if (initiatorName !== undefined) validateQualifiedTarget(initiatorName, path.child("initiatorname"), faults);
-  },
-  fc({ targetWWNs = [], wwids = [], lun }, path, faults) {
-    const at = path.child("targetWWNs");
+  fc(at) {
+    const { targetWWNs = [], wwids = [], lun } = at.value;
     if (targetWWNs.length === 0 && wwids.length === 0) {
-      faults.push(requiredValue(at, "must specify either targetWWNs or wwids, but not both"));
+      at.field("targetWWNs").missing("must specify either targetWWNs or wwids, but not both");
     }
     if (targetWWNs.length === 0) return;
     if (wwids.length > 0) {
-      faults.push(invalidValue(at, targetWWNs, "targetWWNs and wwids can not be specified simultaneously"));
+      at.field("targetWWNs").invalid("targetWWNs and wwids can not be specified simultaneously");
     }
-    if (lun === undefined) faults.push(requiredValue(path.child("lun"), "lun is required if targetWWNs is specified"));
-    else validateLun(lun, path, faults);
+    if (lun === undefined) at.field("lun").missing("lun is required if targetWWNs is specified");
+    else validateLun(at.field("lun").as(lun));
   },
-  quobyte({ registry, tenant = "" }, path, faults) {
-    const detail = "must be a host:port pair or multiple pairs separated by commas";
+  quobyte(at) {
+    const { registry, tenant = "" } = at.value;
     if (!registry) return;
     if (tenant.length >= 65) {
-      const text = "must be a UUID and may not exceed a length of 64 characters";
-      faults.push(requiredValue(path.child("tenant"), text));
+      at.field("tenant").missing("must be a UUID and may not exceed a length of 64 characters");
       return;
     }
     for (const pair of registry.split(",")) {
-      if (!/^(\[[^\]]*\]|[^:[\]]*):[^:[\]]*$/.test(pair)) {
-        faults.push(invalidValue(path.child("registry"), registry, detail));
-      }
+      if (/^(\[[^\]]*\]|[^:[\]]*):[^:[\]]*$/.test(pair)) continue;
+      at.field("registry").invalid("must be a host:port pair or multiple pairs separated by commas");
     }
   },
-  flocker({ datasetName = "", datasetUUID = "" }, path, faults) {
-    if (!datasetName && !datasetUUID) {
-      faults.push(requiredValue(path, "one of datasetName and datasetUUID is required"));
-    }
+  flocker(at) {
+    const { datasetName = "", datasetUUID = "" } = at.value;
+    if (!datasetName && !datasetUUID) at.missing("one of datasetName and datasetUUID is required");
     if (datasetName && datasetUUID) {
-      const detail = "datasetName and datasetUUID can not be specified simultaneously";
-      faults.push(invalidValue(path, "resource", detail));
+      at.invalid("datasetName and datasetUUID can not be specified simultaneously", "resource");
     }
-    if (datasetName.includes("/")) {
-      faults.push(invalidValue(path.child("datasetName"), datasetName, "must not contain '/'"));
-    }
+    if (datasetName.includes("/")) at.field("datasetName").invalid("must not contain '/'");
   },
-  cinder({ secretRef }, path, faults) {
-    validateSecretName(secretRef, path, faults);
+  cinder: validateSecretName,
+  flexVolume(at) {
+    at.eachKey("options", (at, key) => {
+      const namespace = `.${key.split("/", 1)[0]?.toLowerCase()}`;
+      if (!namespace.endsWith(".kubernetes.io") && !namespace.endsWith(".k8s.io")) return;
+      at.invalid("kubernetes.io and k8s.io namespaces are reserved", key);
+    });
   },
-  flexVolume({ options }, path, faults) {
-    validateFlexOptions(options, path, faults);
+  azureDisk(at) {
+    const [prefix, form] = at.value.kind === "Managed" ? managedDisk : blobDisk;
+    if (!at.value.diskURI.startsWith(prefix)) at.field("diskURI").unsupported([form]);
   },
-  azureDisk({ kind, diskURI }, path, faults) {
-    const [prefix, form] = kind === "Managed" ? managedDisk : blobDisk;
-    if (!diskURI.startsWith(prefix)) faults.push(unsupportedValue(path.child("diskURI"), diskURI, [form]));
+  storageos(at) {
+    if (at.field("volumeName").required()) at.field("volumeName").rule(dns1123Label);
+    at.set("volumeNamespace")?.rule(dns1123Label);
+    validateSecretName(at);
   },
-  storageos({ volumeName, volumeNamespace, secretRef }, path, faults) {
-    if (!volumeName) faults.push(requiredValue(path.child("volumeName")));
-    else judge(dns1123Label, volumeName, path, "volumeName", faults);
-    judgeIfSet(dns1123Label, volumeNamespace, path, "volumeNamespace", faults);
-    validateSecretName(secretRef, path, faults);
-  },
-  scaleIO({ volumeName }, path, faults) {
-    if (!volumeName) faults.push(requiredValue(path.child("volumeName")));
-  },
+  scaleIO: (at) => void at.field("volumeName").required(),
 };
 
 const managedDisk = [
@@ -91,13 +76,13 @@ const managedDisk = [
 ] as const;
 const blobDisk = ["https://", "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"] as const;
 
-function validatePartition(partition = 0, path: FieldPath, faults: Faults): void {
-  if (partition >= 0 && partition <= 255) return;
-  faults.push(invalidValue(path.child("partition"), partition, inclusiveRange(1, 255)));
+function validatePartition(at: Cursor<{ partition?: number }>): void {
+  const { partition = 0 } = at.value;
+  if (partition < 0 || partition > 255) at.field("partition").invalid(inclusiveRange(1, 255));
 }
 
-function validateLun(lun: number, path: FieldPath, faults: Faults): void {
-  if (lun < 0 || lun > 255) faults.push(invalidValue(path.child("lun"), lun, inclusiveRange(0, 255)));
+function validateLun(at: Cursor<number>): void {
+  if (at.value < 0 || at.value > 255) at.invalid(inclusiveRange(0, 255));
 }
 
 const targetForms = new Map([
@@ -107,31 +92,18 @@ const targetForms = new Map([
 ]);
 
 /** The name of an iSCSI target or initiator. */
-function validateQualifiedTarget(name: string, path: FieldPath, faults: Faults): void {
-  const form = targetForms.get(name.slice(0, 3));
-  if (!form) faults.push(invalidValue(path, name, "must be valid format starting with iqn, eui, or naa"));
-  else if (!form.test(name)) faults.push(invalidValue(path, name, "must be valid format"));
+function validateQualifiedTarget(at: Cursor<string>): void {
+  const form = targetForms.get(at.value.slice(0, 3));
+  if (!form) at.invalid("must be valid format starting with iqn, eui, or naa");
+  else if (!form.test(at.value)) at.invalid("must be valid format");
 }
 
-function validateSecretName(reference: { name?: string } | undefined, path: FieldPath, faults: Faults): void {
-  if (reference && !reference.name) faults.push(requiredValue(path.child("secretRef", "name")));
+function validateSecretName(at: Cursor<{ secretRef?: { name?: string } }>): void {
+  at.on("secretRef", (at) => at.field("name").required());
 }
 
-function validateFlexOptions(
-  options: Readonly<Record<string, string>> | undefined,
-  path: FieldPath,
-  faults: Faults,
-): void {
-  for (const key in options) {
-    const namespace = `.${key.split("/", 1)[0]?.toLowerCase()}`;
-    if (!namespace.endsWith(".kubernetes.io") && !namespace.endsWith(".k8s.io")) continue;
-    const detail = "kubernetes.io and k8s.io namespaces are reserved";
-    faults.push(invalidValue(path.child("options").key(key), key, detail));
-  }
-}
-
-export function validateCsiDriver(driver: string, path: FieldPath, faults: Faults): void {
-  if (!driver) return;
-  if (driver.length > 63) faults.push(tooLong(path, 63));
-  for (const detail of dns1123Subdomain.all(driver.toLowerCase())) faults.push(invalidValue(path, driver, detail));
+export function validateCsiDriver(at: Cursor<string>): void {
+  if (!at.value) return;
+  if (at.value.length > 63) at.tooLong(63);
+  for (const detail of dns1123Subdomain.all(at.value.toLowerCase())) at.invalid(detail);
 }

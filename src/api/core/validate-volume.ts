@@ -1,53 +1,36 @@
-import { duplicateValue, type FieldPath, forbiddenValue, invalidValue, requiredValue } from "#schema/field-error.ts";
+import { type Cursor } from "../cursor.ts";
 import { dns1123Label, dns1123Subdomain } from "../meta/names.ts";
 import { type ObjectMeta } from "../meta/object-meta.ts";
 import { isNegativeQuantity } from "../meta/quantity.ts";
-import { type Faults, judge } from "./faults.ts";
+import { type PodSpec } from "./pod-spec.ts";
 import { validateNoBacksteps } from "./validate-path.ts";
 import { validateProjected } from "./validate-projected.ts";
 import { validateClaimTemplate } from "./validate-volume-claim-spec.ts";
-import { validateDownwardFile, validateItems, validateMode } from "./validate-volume-items.ts";
+import { validateDownwardFile, validateItem, validateMode } from "./validate-volume-items.ts";
 import { networkSourceChecks, validateCsiDriver } from "./validate-volume-sources.ts";
 import { type Volume, type VolumeSource } from "./volume.ts";
 
 type SourceName = keyof VolumeSource;
-export type SourceCheck<K extends SourceName> = (
-  source: NonNullable<VolumeSource[K]>,
-  path: FieldPath,
-  faults: Faults,
-) => void;
-export type SourceChecks = { readonly [K in SourceName]?: SourceCheck<K> };
+export type SourceChecks = { readonly [K in SourceName]?: (at: Cursor<NonNullable<VolumeSource[K]>>) => void };
 
-/** What the rules about volumes need to know of the pod; a template has no metadata of its own. */
-export interface VolumeContext {
-  readonly isPod: boolean;
-  readonly metadata: ObjectMeta | undefined;
-}
-
-/** Returns the volumes without fault by name: those that containers can mount. */
+/** Returns the volumes without fault by name: those that containers can mount. A template has no metadata of its own. */
 export function validateVolumes(
-  volumes: readonly Volume[],
-  context: VolumeContext,
-  path: FieldPath,
-  faults: Faults,
+  spec: Cursor<Pick<PodSpec, "volumes">>,
+  metadata: ObjectMeta | undefined,
 ): ReadonlyMap<string, Volume> {
   const sound = new Map<string, Volume>();
-  const madeClaims = claimsMadeFor(volumes, context.metadata);
-  for (const [index, volume] of volumes.entries()) {
-    const at = path.index(index);
-    const before = faults.length;
-    validateSources(volume, context, at, faults);
-    if (!volume.name) faults.push(requiredValue(at.child("name")));
-    else judge(dns1123Label, volume.name, at, "name", faults);
-    if (sound.has(volume.name)) faults.push(duplicateValue(at.child("name"), volume.name));
-    if (faults.length === before) sound.set(volume.name, volume);
-
-    const claim = volume.persistentVolumeClaim?.claimName;
-    if (claim !== undefined && madeClaims.has(claim)) {
-      const detail = "must not reference a PVC that gets created for an ephemeral volume";
-      faults.push(invalidValue(at.child("persistentVolumeClaim", "claimName"), claim, detail));
-    }
-  }
+  const madeClaims = claimsMadeFor(spec.value.volumes ?? [], metadata);
+  spec.each("volumes", (at) => {
+    const { faultCount, value: volume } = at;
+    validateSources(at, metadata);
+    if (at.field("name").required()) at.field("name").rule(dns1123Label);
+    if (sound.has(volume.name)) at.field("name").duplicate();
+    if (at.faultCount === faultCount) sound.set(volume.name, volume);
+    at.on("persistentVolumeClaim", (at) => {
+      if (!madeClaims.has(at.value.claimName)) return;
+      at.field("claimName").invalid("must not reference a PVC that gets created for an ephemeral volume");
+    });
+  });
   return sound;
 }
 
@@ -90,24 +73,21 @@ const sourceNames = [
   "image",
 ] as const satisfies readonly SourceName[];
 
-function validateSources(volume: Volume, context: VolumeContext, path: FieldPath, faults: Faults): void {
-  const [first, ...others] = sourcesOf(volume);
+function validateSources(at: Cursor<Volume>, metadata: ObjectMeta | undefined): void {
+  const { name, image, iscsi } = at.value;
+  const [first, ...others] = sourcesOf(at.value);
   if (first === undefined) {
-    faults.push(requiredValue(path, "must specify a volume type"));
+    at.missing("must specify a volume type");
     return;
   }
-  validateSource(volume, first, path, faults);
-  for (const name of others) {
-    faults.push(forbiddenValue(path.child(name), "may not specify more than 1 volume type"));
-  }
-  if (first === "ephemeral") validateClaimName(volume.name, context.metadata?.name, path, faults);
-  if (first === "image" && context.isPod && !volume.image?.reference) {
-    faults.push(requiredValue(path.child("image", "reference")));
-  }
-  if (volume.iscsi?.initiatorName !== undefined && `${volume.name}:${volume.iscsi.targetPortal}`.length > 64) {
+  validateSource(at, first);
+  for (const other of others) at.field(other).forbidden("may not specify more than 1 volume type");
+  if (first === "ephemeral") validateClaimName(at.field("name"), metadata?.name);
+  if (first === "image" && metadata && !image?.reference) at.under("image", "reference").missing();
+  if (iscsi?.initiatorName !== undefined && `${name}:${iscsi.targetPortal}`.length > 64) {
     const detail =
       "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.";
-    faults.push(invalidValue(path.child("name"), volume.name, detail));
+    at.field("name").invalid(detail);
   }
 }
 
@@ -119,57 +99,53 @@ function sourcesOf(volume: Volume): SourceName[] {
   return names.length < 2 ? names : names.sort((a, b) => (order.get(a) ?? 0) - (order.get(b) ?? 0));
 }
 
-function validateSource<K extends SourceName>(volume: Volume, name: K, path: FieldPath, faults: Faults): void {
-  const source = volume[name];
+function validateSource<K extends SourceName>(at: Cursor<Volume>, name: K): void {
   const check = sourceChecks[name];
+  const source = at.value[name];
   // Upstream reports faults of this one under another name.
-  if (source && check) check(source, path.child(name === "gcePersistentDisk" ? "persistentDisk" : name), faults);
+  if (source) check?.(at.under(name === "gcePersistentDisk" ? "persistentDisk" : name).as(source));
 }
 
-function validateClaimName(volume: string, pod: string | undefined, path: FieldPath, faults: Faults): void {
-  if (!pod || !volume) return;
-  const claim = `${pod}-${volume}`;
-  for (const fault of dns1123Subdomain.all(claim)) {
-    faults.push(invalidValue(path.child("name"), volume, `PVC name ${JSON.stringify(claim)}: ${fault}`));
-  }
+function validateClaimName(at: Cursor<string>, pod: string | undefined): void {
+  if (!pod || !at.value) return;
+  const claim = `${pod}-${at.value}`;
+  for (const fault of dns1123Subdomain.all(claim)) at.invalid(`PVC name ${JSON.stringify(claim)}: ${fault}`);
 }
 
 const sourceChecks: SourceChecks = {
   ...networkSourceChecks,
-  emptyDir({ sizeLimit }, path, faults) {
-    if (sizeLimit === undefined || !isNegativeQuantity(sizeLimit)) return;
-    faults.push(forbiddenValue(path.child("sizeLimit"), "SizeLimit field must be a valid resource quantity"));
+  emptyDir(at) {
+    at.on("sizeLimit", (at) => {
+      if (isNegativeQuantity(at.value)) at.forbidden("SizeLimit field must be a valid resource quantity");
+    });
   },
-  hostPath(source, path, faults) {
-    validateNoBacksteps(source.path, path.child("path"), faults);
+  hostPath: (at) => validateNoBacksteps(at.field("path")),
+  secret(at) {
+    at.field("secretName").required();
+    at.on("defaultMode", validateMode);
+    at.each("items", validateItem);
   },
-  secret({ secretName, defaultMode, items }, path, faults) {
-    if (!secretName) faults.push(requiredValue(path.child("secretName")));
-    validateMode(defaultMode, path, "defaultMode", faults);
-    validateItems(items, path.child("items"), faults);
+  configMap(at) {
+    at.field("name").required();
+    at.on("defaultMode", validateMode);
+    at.each("items", validateItem);
   },
-  configMap({ name, defaultMode, items }, path, faults) {
-    if (!name) faults.push(requiredValue(path.child("name")));
-    validateMode(defaultMode, path, "defaultMode", faults);
-    validateItems(items, path.child("items"), faults);
+  downwardAPI(at) {
+    at.on("defaultMode", validateMode);
+    for (const file of at.value.items ?? []) validateDownwardFile(at.as(file));
   },
-  downwardAPI({ defaultMode, items = [] }, path, faults) {
-    validateMode(defaultMode, path, "defaultMode", faults);
-    for (const file of items) validateDownwardFile(file, path, faults);
+  projected(at) {
+    at.on("defaultMode", validateMode);
+    validateProjected(at);
   },
-  projected(source, path, faults) {
-    validateMode(source.defaultMode, path, "defaultMode", faults);
-    validateProjected(source, path, faults);
+  csi(at) {
+    validateCsiDriver(at.field("driver"));
+    const { nodePublishSecretRef: secret } = at.value;
+    if (secret?.name) at.under("name").rule(dns1123Subdomain, secret.name);
+    else if (secret) at.under("nodePublishSecretRef", "name").missing();
   },
-  csi({ driver, nodePublishSecretRef: secret }, path, faults) {
-    validateCsiDriver(driver, path.child("driver"), faults);
-    if (!secret) return;
-    if (!secret.name) faults.push(requiredValue(path.child("nodePublishSecretRef", "name")));
-    else judge(dns1123Subdomain, secret.name, path, "name", faults);
-  },
-  ephemeral({ volumeClaimTemplate: template }, path, faults) {
-    const at = path.child("volumeClaimTemplate");
-    if (template) validateClaimTemplate(template, at, faults);
-    else faults.push(requiredValue(at));
+  ephemeral(at) {
+    at.field("volumeClaimTemplate").required();
+    at.on("volumeClaimTemplate", validateClaimTemplate);
   },
 };

@@ -1,28 +1,17 @@
-import { type FieldPath, forbiddenValue, invalidValue } from "#schema/field-error.ts";
+import { type Cursor } from "../cursor.ts";
 import { dns1123Subdomain } from "../meta/names.ts";
-import { type Faults, judge } from "./faults.ts";
 import { type AnyContainer } from "./pod-containers.ts";
 import { type PodSpec } from "./pod-spec.ts";
 import { type WindowsSecurityContextOptions } from "./security-context.ts";
 
-/** A container and where it is. */
-type Placed = readonly [AnyContainer, FieldPath];
-
 const maxSpecKiB = 64;
 
-export function validateWindowsOptions(options: WindowsSecurityContextOptions, path: FieldPath, faults: Faults): void {
-  const { gmsaCredentialSpecName, gmsaCredentialSpec, runAsUserName } = options;
-  if (gmsaCredentialSpecName !== undefined) {
-    judge(dns1123Subdomain, gmsaCredentialSpecName, path, "gmsaCredentialSpecName", faults);
-  }
-  if (gmsaCredentialSpec !== undefined) {
-    const fault = credentialFault(gmsaCredentialSpec);
-    if (fault) faults.push(invalidValue(path.child("gmsaCredentialSpec"), gmsaCredentialSpec, fault));
-  }
-  if (runAsUserName === undefined) return;
-  for (const fault of userFaults(runAsUserName)) {
-    faults.push(invalidValue(path.child("runAsUserName"), runAsUserName, fault));
-  }
+export function validateWindowsOptions(at: Cursor<WindowsSecurityContextOptions>): void {
+  at.field("gmsaCredentialSpecName").rule(dns1123Subdomain);
+  at.on("gmsaCredentialSpec", (at) => at.invalid(credentialFault(at.value)));
+  at.on("runAsUserName", (at) => {
+    for (const fault of userFaults(at.value)) at.invalid(fault);
+  });
 }
 
 function credentialFault(spec: string): string | undefined {
@@ -59,51 +48,36 @@ function userFaults(name: string): string[] {
 }
 
 /** Either all containers are processes of the host, or none is. */
-export function validateHostProcess(
-  spec: PodSpec,
-  containers: readonly Placed[],
-  path: FieldPath,
-  faults: Faults,
-): void {
-  const ofPod = spec.securityContext.windowsOptions?.hostProcess;
+export function validateHostProcess(pod: Cursor<PodSpec>, containers: readonly Cursor<AnyContainer>[]): void {
+  const ofPod = pod.value.securityContext.windowsOptions?.hostProcess;
   let count = 0;
-  for (const [{ securityContext }, at] of containers) {
-    const own = securityContext?.windowsOptions?.hostProcess;
+  for (const at of containers) {
+    const own = at.value.securityContext?.windowsOptions?.hostProcess;
     if (ofPod !== undefined && own !== undefined && ofPod !== own) {
       const detail = `pod hostProcess value must be identical if both are specified, was ${ofPod}`;
-      faults.push(invalidValue(at.child("securityContext", "windowsOptions", "hostProcess"), own, detail));
+      at.under("securityContext", "windowsOptions", "hostProcess").invalid(detail, own);
     }
     if (own ?? ofPod) count++;
   }
   if (count === 0) return;
   if (count !== containers.length) {
     const detail = "If pod contains any hostProcess containers then all containers must be HostProcess containers";
-    faults.push(invalidValue(path, "", detail));
+    pod.invalid(detail, "");
   }
-  if (!spec.hostNetwork) {
-    const detail = "hostNetwork must be true if pod contains any hostProcess containers";
-    faults.push(invalidValue(path.child("hostNetwork"), false, detail));
+  if (!pod.value.hostNetwork) {
+    pod.field("hostNetwork").invalid("hostNetwork must be true if pod contains any hostProcess containers", false);
   }
 }
 
 /** Pods that name their system may not set what only the other one has. */
-export function validateSystem(spec: PodSpec, containers: readonly Placed[], path: FieldPath, faults: Faults): void {
-  if (spec.os?.name === "linux") {
-    const detail = "windows options cannot be set for a linux pod";
-    const places = [path, ...containers.map(([, at]) => at)];
-    const contexts = [spec.securityContext, ...containers.map(([{ securityContext }]) => securityContext)];
-    for (const [index, context] of contexts.entries()) {
-      const at = places[index];
-      if (at && context?.windowsOptions) {
-        faults.push(forbiddenValue(at.child("securityContext", "windowsOptions"), detail));
-      }
-    }
-  } else if (spec.os?.name === "windows") {
-    refuseLinuxOnly(spec, linuxPodFields, path, faults);
-    refuseLinuxOnly(spec.securityContext, linuxPodContextFields, path.child("securityContext"), faults);
-    for (const [{ securityContext }, at] of containers) {
-      if (securityContext) refuseLinuxOnly(securityContext, linuxContextFields, at.child("securityContext"), faults);
-    }
+export function validateSystem(pod: Cursor<PodSpec>, containers: readonly Cursor<AnyContainer>[]): void {
+  if (pod.value.os?.name === "linux") {
+    refuseWindowsOptions(pod);
+    for (const at of containers) refuseWindowsOptions(at);
+  } else if (pod.value.os?.name === "windows") {
+    refuseLinuxOnly(pod, linuxPodFields);
+    refuseLinuxOnly(pod.field("securityContext"), linuxPodContextFields);
+    for (const at of containers) at.on("securityContext", (at) => refuseLinuxOnly(at, linuxContextFields));
   }
 }
 
@@ -134,13 +108,13 @@ const linuxContextFields = [
   "runAsGroup",
 ] as const;
 
-function refuseLinuxOnly<K extends string>(
-  value: { readonly [N in K]?: unknown },
-  names: readonly K[],
-  path: FieldPath,
-  faults: Faults,
-): void {
-  for (const name of names) {
-    if (value[name] !== undefined) faults.push(forbiddenValue(path.child(name), "cannot be set for a windows pod"));
-  }
+function refuseWindowsOptions(at: Cursor<{ securityContext?: { windowsOptions?: unknown } }>): void {
+  at.on("securityContext", (at) =>
+    at.on("windowsOptions", (at) => at.forbidden("windows options cannot be set for a linux pod")),
+  );
+}
+
+function refuseLinuxOnly<K extends string>(at: Cursor<{ readonly [N in K]?: unknown }>, names: readonly K[]): void {
+  for (const name of names)
+    if (at.value[name] !== undefined) at.field(name).forbidden("cannot be set for a windows pod");
 }

@@ -1,7 +1,8 @@
-import { type FieldPath } from "#schema/field-error.ts";
+import { trimEndOf } from "#lib/trim-end.ts";
+import { type Cursor } from "../cursor.ts";
 import { quantityMilliValue } from "../meta/quantity.ts";
+import { type ResourceList } from "./resource-list.ts";
 import { type Volume, type VolumeProjection } from "./volume.ts";
-import { type PersistentVolumeClaimSpec } from "./volume-claim-spec.ts";
 
 const retiredSources = [
   ["photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"],
@@ -15,30 +16,26 @@ const retiredSources = [
   ["rbd", "deprecated in v1.28, non-functional in v1.31+"],
 ] as const;
 
-export function volumeWarnings(volumes: readonly Volume[], path: FieldPath): string[] {
-  const warnings: string[] = [];
-  for (const [index, volume] of volumes.entries()) {
-    const at = path.index(index);
+export function warnOfVolumes(pod: Cursor<{ volumes?: Volume[] }>): void {
+  pod.each("volumes", (at) => {
     for (const [name, text] of retiredSources) {
-      if (volume[name]) warnings.push(`${at.child(name === "storageos" ? "storageOS" : name)}: ${text}`);
+      if (at.value[name]) at.under(name === "storageos" ? "storageOS" : name).warn(text);
     }
-    const claim = volume.ephemeral?.volumeClaimTemplate?.spec;
-    if (claim) warnings.push(...claimWarnings(claim, at.child("ephemeral", "volumeClaimTemplate", "spec")));
-  }
-  for (const volume of volumes) warnings.push(...overlapWarnings(volume));
-  return warnings;
+    const claim = at.value.ephemeral?.volumeClaimTemplate?.spec;
+    if (!claim) return;
+    for (const part of ["requests", "limits"] as const) {
+      const place = at.under("ephemeral", "volumeClaimTemplate", "spec", "resources", part);
+      warnOfFraction(place.as(claim.resources[part]), "storage");
+    }
+  });
+  for (const volume of pod.value.volumes ?? []) for (const text of overlapWarnings(volume)) pod.note(text);
 }
 
-/** Sizes are whole bytes. */
-function claimWarnings({ resources }: PersistentVolumeClaimSpec, path: FieldPath): string[] {
-  const warnings: string[] = [];
-  for (const part of ["requests", "limits"] as const) {
-    const size = resources[part]?.storage;
-    if (size === undefined || quantityMilliValue(size) % 1000 === 0) continue;
-    const text = `fractional byte value ${JSON.stringify(size)} is invalid, must be an integer`;
-    warnings.push(`${path.child("resources", part).key("storage")}: ${text}`);
-  }
-  return warnings;
+/** An amount of bytes is a whole number. */
+export function warnOfFraction(at: Cursor<ResourceList | undefined>, name: string): void {
+  const amount = at.value?.[name];
+  if (amount === undefined || quantityMilliValue(amount) % 1000 === 0) return;
+  at.key(name, amount).warn(`fractional byte value ${JSON.stringify(amount)} is invalid, must be an integer`);
 }
 
 interface SourcedPath {
@@ -77,14 +74,18 @@ function projectedPaths(source: VolumeProjection): SourcedPath[] {
   return serviceAccountToken ? pathsOf([serviceAccountToken], "ServiceAccountToken") : [];
 }
 
+/** Each is compared with each, so of a very long list only the beginning is; what is told is a courtesy. */
+const maxCompared = 200;
+
 function overlapsOf(paths: readonly SourcedPath[]): string[] {
-  const seen: SourcedPath[] = [];
+  const seen: (SourcedPath & { readonly folder: string })[] = [];
   const found: string[] = [];
-  for (const { path, source } of paths) {
-    const now = { path: path.replace(/\/+$/, ""), source };
+  for (const { path, source } of paths.slice(0, maxCompared)) {
+    const trimmed = trimEndOf(path, "/");
+    const now = { path: trimmed, source, folder: `${trimmed}/` };
     if (now.path === "") continue;
     for (const other of seen) {
-      const touches = `${other.path}/`.startsWith(`${now.path}/`) || `${now.path}/`.startsWith(`${other.path}/`);
+      const touches = other.folder.startsWith(now.folder) || now.folder.startsWith(other.folder);
       if (touches) found.push(`${show(now)} with ${show(other)}`);
     }
     seen.push(now);

@@ -1,20 +1,18 @@
-import { type FieldError, invalidValue, requiredValue, root } from "#schema/field-error.ts";
-import { embedded, type Infer, int32, microTime, nullable, object, optional, string, time } from "#schema/schema.ts";
+import { embedded, nullable, optional } from "#schema/fields.ts";
+import { inPackage } from "#schema/schema.ts";
+import { int32, microTime, string, time } from "#schema/types.ts";
 import { Event, EventSource, validateEvent } from "../core/event.ts";
 import { ObjectReference } from "../core/references.ts";
+import { type Cursor } from "../cursor.ts";
 import { semanticEqual } from "../meta/equal.ts";
-import { dns1123Subdomain } from "../meta/names.ts";
 import { type Column, defineResource, type ObjectOf } from "../resource.ts";
 
-export const EventSeries = object(
-  "events/v1.EventSeries",
-  {
-    count: optional(1, int32(), "How often so far, at least twice."),
-    lastObservedTime: optional(2, microTime(), "When it last happened."),
-  },
-  { doc: "How often something happened again." },
-);
-export interface EventSeries extends Infer<typeof EventSeries> {}
+const object = inPackage("events/v1");
+
+export const EventSeries = object("EventSeries", "How often something happened again.", {
+  count: optional(1, int32(), "How often so far, at least twice."),
+  lastObservedTime: optional(2, microTime(), "When it last happened."),
+});
 
 const fields = {
   eventTime: optional(2, microTime(), "When it first happened."),
@@ -35,20 +33,14 @@ const fields = {
 export interface EventV1 extends ObjectOf<typeof fields> {}
 
 /** The newer form of the same events: stored as core/v1. */
-export const eventsV1 = defineResource({
-  group: "events.k8s.io",
-  version: "v1",
-  kind: "Event",
-  plural: "events",
-  package: "events/v1",
+export const eventsV1 = defineResource("events.k8s.io/v1.Event", fields, {
   shortNames: ["ev"],
-  scope: "Namespaced",
   createOnUpdate: true,
   freeFinalizers: true,
   ttlSeconds: 3600,
   hasNoDependents: true,
+  isUntraced: true,
   doc: "Something that happened to an object.",
-  fields,
   columns: Event.columns.map(
     (column): Column<EventV1> => ({ ...column, value: (event, now) => column.value(toStored(event), now) }),
   ),
@@ -65,14 +57,13 @@ export const eventsV1 = defineResource({
     type: (event) => event.type,
   },
   storedAs: { resource: Event, toStored, fromStored },
-  nameRule: dns1123Subdomain,
 
-  *validate(event) {
-    const stored = toStored(event);
-    yield* validateEvent(stored, root.child("reportingController"));
-    if (!event.metadata.resourceVersion) yield* validateNew(stored);
+  validate(event) {
+    const at = event.as(toStored(event.value));
+    validateEvent(at, "reportingController");
+    if (!event.value.metadata.resourceVersion) validateNew(at);
   },
-  validateUpdate: (event, old) => validateChange(toStored(event), toStored(old)),
+  validateUpdate: (event, old) => validateChange(event.as(toStored(event.value)), toStored(old)),
 });
 
 export function toStored(event: EventV1): Event {
@@ -113,58 +104,49 @@ export function fromStored(stored: Event): EventV1 {
 }
 
 /** A new event may not use what only the older form has. */
-function* validateNew(event: Event): Iterable<FieldError> {
-  yield* validateSeries(event);
-  if (!event.eventTime) yield requiredValue(root.child("eventTime"));
-  const { type = "" } = event;
-  if (type !== "Normal" && type !== "Warning") {
-    yield invalidValue(root.child("type"), "", `has invalid value: ${type}`);
-  }
-  const unset = {
-    firstTimestamp: event.firstTimestamp,
-    lastTimestamp: event.lastTimestamp,
-    count: event.count,
-    source: event.source.component || event.source.host,
-  };
-  for (const [name, value] of Object.entries(unset)) {
-    if (value) yield invalidValue(root.child(name), "", "needs to be unset");
-  }
+function validateNew(at: Cursor<Event>): void {
+  const { type = "", source, firstTimestamp, lastTimestamp, count } = at.value;
+  validateSeries(at);
+  at.field("eventTime").required();
+  if (type !== "Normal" && type !== "Warning") at.field("type").invalid(`has invalid value: ${type}`, "");
+  const unset = { firstTimestamp, lastTimestamp, count, source: source.component || source.host };
+  for (const [name, value] of Object.entries(unset)) if (value) at.under(name).invalid("needs to be unset", "");
 }
 
-function* validateSeries({ series }: Event): Iterable<FieldError> {
-  if (!series) return;
-  if ((series.count ?? 0) < 2) yield invalidValue(root.child("series", "count"), "", "should be at least 2");
-  if (!series.lastObservedTime) yield requiredValue(root.child("series", "lastObservedTime"));
+function validateSeries(event: Cursor<Event>): void {
+  event.on("series", (at) => {
+    if ((at.value.count ?? 0) < 2) at.field("count").invalid("should be at least 2", "");
+    at.field("lastObservedTime").required();
+  });
 }
 
-const frozen: readonly (readonly [name: keyof Event, shownAs: string])[] = [
-  ["involvedObject", "involvedObject"],
-  ["reason", "reason"],
-  ["message", "message"],
-  ["source", "source"],
-  ["firstTimestamp", "firstTimestamp"],
-  ["lastTimestamp", "lastTimestamp"],
-  ["count", "count"],
-  ["type", "type"],
-  ["eventTime", "eventTime"],
-  ["action", "action"],
-  ["related", "related"],
+/** All but the series; what is told under another name has it here. */
+const frozen: readonly (readonly [name: keyof Event, shownAs?: string])[] = [
+  ["involvedObject"],
+  ["reason"],
+  ["message"],
+  ["source"],
+  ["firstTimestamp"],
+  ["lastTimestamp"],
+  ["count"],
+  ["type"],
+  ["eventTime"],
+  ["action"],
+  ["related"],
   ["reportingComponent", "reportingController"],
-  ["reportingInstance", "reportingInstance"],
+  ["reportingInstance"],
 ];
 
 /** Only the series of an event goes on. */
-function* validateChange(event: Event, old: Event): Iterable<FieldError> {
-  const { fields } = Event.schema;
-  const same = (name: keyof Event): boolean => {
-    const field = fields[name];
-    return (
-      field !== undefined &&
-      ((event[name] ?? "") === (old[name] ?? "") || semanticEqual(field.schema, event[name], old[name]))
-    );
+function validateChange(event: Cursor<Event>, old: Event): void {
+  const { value } = event;
+  const isSame = (name: keyof Event): boolean => {
+    const field = Event.schema.fields[name];
+    if ((value[name] ?? "") === (old[name] ?? "")) return true;
+    return field !== undefined && semanticEqual(field.schema, value[name], old[name]);
   };
-  if (!same("series")) yield* validateSeries(event);
-  for (const [name, shown] of frozen) {
-    if (!same(name)) yield invalidValue(root.child(shown), event[name], "field is immutable");
+  if (!isSame("series")) validateSeries(event);
+  for (const [name, shown = name] of frozen) {
+    if (!isSame(name)) event.under(shown).invalid("field is immutable", value[name]);
   }
 }

@@ -1,13 +1,25 @@
 import { type ApiObject, type Column } from "../resource.ts";
 import { age } from "./age.ts";
 
-/** The column that nearly every kind ends with. */
-export const ageColumn: Column<ApiObject> = {
-  name: "Age",
+/** A column of a table; the description is for clients. */
+export const column = <T>(name: string, description: string, value: Column<T>["value"]): Column<T> => ({
+  name,
   type: "string",
-  description: "Time since the object was created.",
-  value: (object, now) => age(object.metadata.creationTimestamp, now),
-};
+  description,
+  value,
+});
+/** The same for a number. */
+export const numberColumn = <T>(name: string, description: string, value: Column<T>["value"]): Column<T> => ({
+  ...column(name, description, value),
+  type: "integer",
+});
+/** A column that only `-o wide` shows. */
+export const wide = <T>(column: Column<T>): Column<T> => ({ ...column, priority: 1 });
+
+/** The column that nearly every kind ends with. */
+export const ageColumn: Column<ApiObject> = column("Age", "Time since the object was created.", (object, now) =>
+  age(object.metadata.creationTimestamp, now),
+);
 
 /** At most three of the texts, and how many more there are. */
 export function fewOf(texts: readonly string[]): string {

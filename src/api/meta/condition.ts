@@ -1,28 +1,41 @@
-import {
-  duplicateValue,
-  type FieldError,
-  type FieldPath,
-  invalidValue,
-  requiredValue,
-  tooLong,
-  unsupportedValue,
-} from "#schema/field-error.ts";
-import { type Infer, int64, object, optional, present, string, time } from "#schema/schema.ts";
+import { optional, present } from "#schema/fields.ts";
+import { type Fields, type Infer, object } from "#schema/schema.ts";
+import { int64, string, time } from "#schema/types.ts";
+import { type Cursor } from "../cursor.ts";
 import { qualifiedName, regexMessage } from "./names.ts";
 
-export const Condition = object(
-  "meta/v1.Condition",
-  {
-    type: present(1, string(), "What the condition is about, in CamelCase."),
-    status: present(2, string(), "True, False or Unknown."),
-    observedGeneration: optional(3, int64(), "The generation of the object that the condition speaks of."),
-    lastTransitionTime: present(4, time(), "When the status last changed from one value to another."),
-    reason: present(5, string(), "One word in CamelCase for why it has this status."),
-    message: present(6, string(), "The same for people, in a sentence."),
-  },
-  { doc: "One aspect of the present state of an object." },
-);
+export const Condition = object("meta/v1.Condition", "Describes one aspect of the current state of an object.", {
+  type: present(1, string(), "What the condition is about, in CamelCase."),
+  status: present(2, string(), "Status of the condition, one of True, False, Unknown."),
+  observedGeneration: optional(3, int64(), "The generation of the object that the condition speaks of."),
+  lastTransitionTime: present(4, time(), "When the status last changed from one value to another."),
+  reason: present(5, string(), "One word in CamelCase for why it has this status."),
+  message: present(6, string(), "Details about the last change, for a person to read."),
+});
 export interface Condition extends Infer<typeof Condition> {}
+
+interface ConditionForm<M extends Fields> {
+  /** Protobuf numbers of the fields that all such conditions have. */
+  readonly tags: { readonly lastTransitionTime: number; readonly reason: number; readonly message: number };
+  /** Fields of this kind's conditions only. */
+  readonly more?: M;
+}
+
+/** The conditions of a kind that is older than `Condition`: `conditionOf("apps/v1.ReplicaSetCondition", types, form)`. */
+export function conditionOf<M extends Fields = Record<never, never>>(
+  name: string,
+  types: string,
+  { tags, more }: ConditionForm<M>,
+) {
+  return object(name, "Describes the state of an object at a certain point.", {
+    type: present(1, string(), types),
+    status: present(2, string(), "Status of the condition, one of True, False, Unknown."),
+    ...(more as M),
+    lastTransitionTime: optional(tags.lastTransitionTime, time(), "When the condition last changed its status."),
+    reason: optional(tags.reason, string(), "The reason for the last change, in one CamelCase word."),
+    message: optional(tags.message, string(), "Details about the last change, for a person to read."),
+  });
+}
 
 const reasonFormat = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?";
 const reasonPattern = new RegExp(`^${reasonFormat}$`);
@@ -36,30 +49,15 @@ const reasonMismatch = regexMessage(
   "ReasonA:ReasonB",
 );
 
-export function* validateConditions(conditions: readonly Condition[], path: FieldPath): Iterable<FieldError> {
-  const seen = new Set<string>();
-  for (const [index, condition] of conditions.entries()) {
-    const at = path.index(index);
-    if (seen.has(condition.type)) yield duplicateValue(at.child("type"), condition.type);
-    seen.add(condition.type);
-    yield* validateCondition(condition, at);
-  }
-}
-
-export function* validateCondition(condition: Condition, path: FieldPath): Iterable<FieldError> {
-  const { type, status, observedGeneration = 0, lastTransitionTime, reason, message } = condition;
-  for (const fault of qualifiedName.all(type)) yield invalidValue(path.child("type"), type, fault);
-  if (!["True", "False", "Unknown"].includes(status)) {
-    yield unsupportedValue(path.child("status"), status, ["False", "True", "Unknown"]);
-  }
-  if (observedGeneration < 0) {
-    yield invalidValue(path.child("observedGeneration"), observedGeneration, "must be greater than or equal to zero");
-  }
-  if (!lastTransitionTime) yield requiredValue(path.child("lastTransitionTime"));
-  if (!reason) yield requiredValue(path.child("reason"));
-  else if (!reasonPattern.test(reason)) yield invalidValue(path.child("reason"), reason, reasonMismatch);
-  if (reason && Buffer.byteLength(reason) > 1024) yield tooLong(path.child("reason"), 1024);
-  if (message && Buffer.byteLength(message) > 32768) yield tooLong(path.child("message"), 32768);
+export function validateCondition(at: Cursor<Condition>): void {
+  const { observedGeneration = 0, reason, message } = at.value;
+  at.field("type").rule(qualifiedName);
+  at.field("status").oneOf(["False", "True", "Unknown"]);
+  if (observedGeneration < 0) at.field("observedGeneration").invalid("must be greater than or equal to zero");
+  at.field("lastTransitionTime").required();
+  if (at.field("reason").required() && !reasonPattern.test(reason)) at.field("reason").invalid(reasonMismatch);
+  if (reason && Buffer.byteLength(reason) > 1024) at.field("reason").tooLong(1024);
+  if (message && Buffer.byteLength(message) > 32768) at.field("message").tooLong(32768);
 }
 
 /** The parts that conditions of all kinds share. */

@@ -1,4 +1,5 @@
 import { badRequest } from "#api/status.ts";
+import { maxKeyChars } from "#lib/long-text.ts";
 
 /** One condition on one field; an absent field counts as empty. */
 export interface FieldTerm {
@@ -16,6 +17,7 @@ export const requiredField = (terms: readonly FieldTerm[], path: string): string
 
 /** Reads the selector of a query string: `a=b,c!=d`, with `\` before a comma, equals sign or backslash in a value. */
 export function parseFieldSelector(text: string): FieldTerm[] {
+  if (text.length > maxKeyChars) throw badRequest(`the field selector is longer than ${maxKeyChars} characters`);
   const terms: FieldTerm[] = [];
   for (const part of splitTerms(text).sort()) {
     if (part === "") continue;

@@ -1,4 +1,4 @@
-import { type FieldError, type FieldPath, invalidValue, typeInvalid } from "#schema/field-error.ts";
+import { type Cursor } from "../cursor.ts";
 import { percent } from "./names.ts";
 
 export type IntOrString = number | string;
@@ -17,18 +17,13 @@ export const percentOf = (value: string): number | undefined =>
   /^[-+]?\d+%$/.test(value) ? Number(value.slice(0, -1)) : undefined;
 
 /** An integer that is not negative, or a percentage. */
-export function* validateIntOrPercent(value: IntOrString, path: FieldPath): Iterable<FieldError> {
-  if (typeof value === "number") {
-    if (value < 0) yield invalidValue(path, value, "must be greater than or equal to 0");
-  } else if (typeof value === "string") {
-    const fault = percent(value);
-    if (fault) yield invalidValue(path, value, fault);
-  } else {
-    yield typeInvalid(path, value, "must be an integer or percentage (e.g '5%%')");
-  }
+export function validateIntOrPercent(at: Cursor<IntOrString>): void {
+  if (typeof at.value === "number") at.atLeast(0);
+  else if (typeof at.value === "string") at.invalid(percent(at.value));
+  else at.wrongType("must be an integer or percentage (e.g '5%%')");
 }
 
-export function* validateAtMost100Percent(value: IntOrString, path: FieldPath): Iterable<FieldError> {
-  const parts = typeof value === "string" ? percentOf(value) : undefined;
-  if (parts !== undefined && parts > 100) yield invalidValue(path, value, "must not be greater than 100%");
+export function validateAtMost100Percent(at: Cursor<IntOrString>): void {
+  const parts = typeof at.value === "string" ? percentOf(at.value) : undefined;
+  if (parts !== undefined && parts > 100) at.invalid("must not be greater than 100%");
 }

@@ -1,5 +1,5 @@
 import { isIPv4, isIPv6 } from "node:net";
-import { type FieldError, type FieldPath, invalidValue } from "#schema/field-error.ts";
+import { type Cursor } from "../cursor.ts";
 
 /** An address as its 16-bit groups: two for IPv4, eight for IPv6. */
 type Groups = readonly number[];
@@ -62,65 +62,58 @@ export function ipFamily(text: string): IpFamily | undefined {
 }
 
 /** An address of one form only, so that all readers understand the same by it. */
-export function* validateIp(text: string, path: FieldPath): Iterable<FieldError> {
-  const groups = groupsOf(text);
-  if (!groups) {
-    yield invalidValue(path, text, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
-  } else if (groups.length === 2 && !isIPv4(text)) {
-    yield invalidValue(path, text, "must not have leading 0s");
-  } else if (isMapped(groups)) {
-    yield invalidValue(path, text, "must not be an IPv4-mapped IPv6 address");
-  }
+export function validateIp(at: Cursor<string>): void {
+  const groups = groupsOf(at.value);
+  if (!groups) at.invalid("must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
+  else if (groups.length === 2 && !isIPv4(at.value)) at.invalid("must not have leading 0s");
+  else if (isMapped(groups)) at.invalid("must not be an IPv4-mapped IPv6 address");
 }
 
 /** Like `validateIp`, and in its canonical form. */
-export function* validateCanonicalIp(text: string, path: FieldPath): Iterable<FieldError> {
-  const faults = [...validateIp(text, path)];
-  yield* faults;
-  const canonical = canonicalAddress(text);
-  if (faults.length === 0 && canonical !== text) {
-    yield invalidValue(path, text, `must be in canonical form (${JSON.stringify(canonical)})`);
+export function validateCanonicalIp(at: Cursor<string>): void {
+  const { faultCount } = at;
+  validateIp(at);
+  const canonical = canonicalAddress(at.value);
+  if (at.faultCount === faultCount && canonical !== at.value) {
+    at.invalid(`must be in canonical form (${JSON.stringify(canonical)})`);
   }
 }
 
 /** An address that traffic can be sent to. */
-export function* validateEndpointIp(text: string, path: FieldPath): Iterable<FieldError> {
-  const groups = groupsOf(text);
+export function validateEndpointIp(at: Cursor<string>): void {
+  const groups = groupsOf(at.value);
   if (!groups) {
-    yield invalidValue(path, text, "must be a valid IP address");
+    at.invalid("must be a valid IP address");
     return;
   }
   const v4 = groups.length === 2 ? groups : isMapped(groups) ? groups.slice(6) : undefined;
   const [first = 0, second = 0] = v4 ?? groups;
   const rest = groups.slice(1);
-  if (groups.every((group) => group === 0)) yield invalidValue(path, text, `may not be unspecified (${text})`);
+  if (groups.every((group) => group === 0)) at.invalid(`may not be unspecified (${at.value})`);
   const isLoopback = v4
     ? first >> 8 === 127
     : first === 0 && rest.slice(0, -1).every((g) => g === 0) && groups[7] === 1;
-  if (isLoopback) yield invalidValue(path, text, "may not be in the loopback range (127.0.0.0/8, ::1/128)");
+  if (isLoopback) at.invalid("may not be in the loopback range (127.0.0.0/8, ::1/128)");
   if (v4 ? first === 0xa9fe : (first & 0xffc0) === 0xfe80) {
-    yield invalidValue(path, text, "may not be in the link-local range (169.254.0.0/16, fe80::/10)");
+    at.invalid("may not be in the link-local range (169.254.0.0/16, fe80::/10)");
   }
   if (v4 ? first === 0xe000 && second >> 8 === 0 : (first & 0xff0f) === 0xff02) {
-    yield invalidValue(path, text, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)");
+    at.invalid("may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)");
   }
 }
 
-export function* validateCidr(text: string, path: FieldPath): Iterable<FieldError> {
-  const slash = text.indexOf("/");
-  const address = text.slice(0, Math.max(slash, 0));
-  const length = text.slice(slash + 1);
+export function validateCidr(at: Cursor<string>): void {
+  const slash = at.value.indexOf("/");
+  const address = at.value.slice(0, Math.max(slash, 0));
+  const length = at.value.slice(slash + 1);
   const groups = groupsOf(address);
   const bits = (groups?.length ?? 0) * 16;
   if (!groups || !/^\d{1,3}$/.test(length) || Number(length) > bits) {
-    yield invalidValue(path, text, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)");
+    at.invalid("must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)");
   } else if ((groups.length === 2 && !isIPv4(address)) || /^0\d/.test(length)) {
-    yield invalidValue(path, text, "must not have leading 0s in IP or prefix length");
-  } else if (isMapped(groups)) {
-    yield invalidValue(path, text, "must not have an IPv4-mapped IPv6 address");
-  } else if (hasBitsBeyond(groups, Number(length))) {
-    yield invalidValue(path, text, "must not have bits set beyond the prefix length");
-  }
+    at.invalid("must not have leading 0s in IP or prefix length");
+  } else if (isMapped(groups)) at.invalid("must not have an IPv4-mapped IPv6 address");
+  else if (hasBitsBeyond(groups, Number(length))) at.invalid("must not have bits set beyond the prefix length");
 }
 
 function hasBitsBeyond(groups: Groups, length: number): boolean {
@@ -134,13 +127,11 @@ function hasBitsBeyond(groups: Groups, length: number): boolean {
 export const cidrFamily = (text: string): IpFamily | undefined =>
   ipFamily(text.slice(0, Math.max(text.indexOf("/"), 0)));
 
-/** What to tell a client about an address that works but is written in an unusual way. */
-export function* ipWarnings(text: string, path: FieldPath): Iterable<string> {
-  const canonical = canonicalAddress(text);
-  if (canonical === undefined || canonical === text) return;
-  if (ipFamily(text) === "IPv4") {
-    yield `${path}: non-standard IP address ${JSON.stringify(text)} is invalid: use ${JSON.stringify(canonical)}`;
-  } else {
-    yield `${path}: IPv6 address ${JSON.stringify(text)} should be in RFC 5952 canonical format (${JSON.stringify(canonical)})`;
-  }
+/** Tells a client about an address that works but is written in an unusual way. */
+export function warnOfIp(at: Cursor<string>): void {
+  const canonical = canonicalAddress(at.value);
+  if (canonical === undefined || canonical === at.value) return;
+  const [seen, wanted] = [JSON.stringify(at.value), JSON.stringify(canonical)];
+  if (ipFamily(at.value) === "IPv4") at.warn(`non-standard IP address ${seen} is invalid: use ${wanted}`);
+  else at.warn(`IPv6 address ${seen} should be in RFC 5952 canonical format (${wanted})`);
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isStatus } from "#api/status.ts";
-import { root } from "#schema/field-error.ts";
+import { faultsIn } from "../cursor.ts";
 import {
   formatLabelSelector,
   matches,
@@ -116,20 +116,19 @@ test("formatLabelSelector() writes what parseLabelSelector() reads", () => {
 });
 
 test("validateLabelSelector() reports every fault with its place", () => {
-  const faults = validateLabelSelector(
-    {
-      matchLabels: { ok: "-" },
-      matchExpressions: [
-        { key: "a", operator: "In" },
-        { key: "a", operator: "Exists", values: ["x"] },
-        { key: "a", operator: "Gt", values: ["1"] },
-      ],
-    },
-    root.child("spec", "selector"),
-  );
+  const selector = {
+    matchLabels: { ok: "-" },
+    matchExpressions: [
+      { key: "a", operator: "In" },
+      { key: "a", operator: "Exists", values: ["x"] },
+      { key: "a", operator: "Gt", values: ["1"] },
+    ],
+  };
+
+  const faults = faultsIn(selector, (at) => validateLabelSelector(at.under("spec", "selector")));
 
   assert.deepEqual(
-    [...faults].map(({ path, message }) => `${path}: ${message.slice(0, 60)}`),
+    faults.map(({ path, message }) => `${path}: ${message.slice(0, 60)}`),
     [
       'spec.selector.matchLabels: Invalid value: "-": a valid label must be an empty string or',
       "spec.selector.matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or",

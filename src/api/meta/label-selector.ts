@@ -1,31 +1,24 @@
 import { badRequest } from "#api/status.ts";
-import { type FieldError, type FieldPath, forbiddenValue, invalidValue, requiredValue } from "#schema/field-error.ts";
-import { type Infer, list, map, object, optional, present, string } from "#schema/schema.ts";
+import { maxKeyChars } from "#lib/long-text.ts";
+import { optional, present } from "#schema/fields.ts";
+import { type Infer, inPackage } from "#schema/schema.ts";
+import { atomicList, map, string } from "#schema/types.ts";
+import { type Cursor } from "../cursor.ts";
 import { labelValue, qualifiedName } from "./names.ts";
 
-export const LabelSelectorRequirement = object(
-  "meta/v1.LabelSelectorRequirement",
-  {
-    key: present(1, string(), "The label that is looked at."),
-    operator: present(2, string(), "In, NotIn, Exists or DoesNotExist."),
-    values: optional(3, list(string(), { list: "atomic" }), "What In and NotIn compare with."),
-  },
-  { doc: "One condition on one label." },
-);
+const object = inPackage("meta/v1");
+
+export const LabelSelectorRequirement = object("LabelSelectorRequirement", "One condition on one label.", {
+  key: present(1, string(), "The label that is looked at."),
+  operator: present(2, string(), "In, NotIn, Exists or DoesNotExist."),
+  values: optional(3, atomicList(string()), "What In and NotIn compare with."),
+});
 export interface LabelSelectorRequirement extends Infer<typeof LabelSelectorRequirement> {}
 
-export const LabelSelector = object(
-  "meta/v1.LabelSelector",
-  {
-    matchLabels: optional(1, map(string()), "Labels that must have exactly these values."),
-    matchExpressions: optional(
-      2,
-      list(LabelSelectorRequirement, { list: "atomic" }),
-      "Conditions that must all hold as well.",
-    ),
-  },
-  { atomic: true, doc: "Chooses objects by their labels; an empty one chooses all." },
-);
+export const LabelSelector = object.atomic("LabelSelector", "Selects objects by their labels. Empty selects all.", {
+  matchLabels: optional(1, map(string()), "Labels that must have exactly these values."),
+  matchExpressions: optional(2, atomicList(LabelSelectorRequirement), "Conditions that must all hold as well."),
+});
 export interface LabelSelector extends Infer<typeof LabelSelector> {}
 
 type Labels = Readonly<Record<string, string>>;
@@ -66,41 +59,32 @@ function matchesExpression({ key, operator, values }: LabelSelectorRequirement, 
 export const isEmptySelector = ({ matchLabels, matchExpressions }: LabelSelector): boolean =>
   Object.keys(matchLabels ?? {}).length + (matchExpressions?.length ?? 0) === 0;
 
-export function* validateLabels(labels: Labels | undefined, path: FieldPath): Iterable<FieldError> {
-  for (const [key, value] of Object.entries(labels ?? {})) {
-    for (const fault of qualifiedName.all(key)) yield invalidValue(path, key, fault);
-    for (const fault of labelValue.all(value)) yield invalidValue(path, value, fault);
+export function validateLabels(at: Cursor<Labels | undefined>): void {
+  for (const [key, value] of Object.entries(at.value ?? {})) {
+    at.rule(qualifiedName, key);
+    at.rule(labelValue, value);
   }
 }
 
-export function* validateLabelSelector(selector: LabelSelector | undefined, path: FieldPath): Iterable<FieldError> {
-  if (!selector) return;
-  yield* validateLabels(selector.matchLabels, path.child("matchLabels"));
-  for (const [index, requirement] of (selector.matchExpressions ?? []).entries()) {
-    yield* validateSelectorRequirement(requirement, path.child("matchExpressions").index(index));
-  }
+export function validateLabelSelector(at: Cursor<LabelSelector>): void {
+  at.on("matchLabels", validateLabels);
+  at.each("matchExpressions", (at) => validateSelectorRequirement(at));
 }
 
-export function* validateSelectorRequirement(
-  { key, operator, values = [] }: LabelSelectorRequirement,
-  path: FieldPath,
+export function validateSelectorRequirement(
+  at: Cursor<LabelSelectorRequirement>,
   operators: "known operators" | "any operator" = "known operators",
-): Iterable<FieldError> {
+): void {
+  const { operator, values = [] } = at.value;
   if (operator === "In" || operator === "NotIn") {
-    if (values.length === 0) {
-      yield requiredValue(path.child("values"), "must be specified when `operator` is 'In' or 'NotIn'");
-    }
+    at.field("values").required("must be specified when `operator` is 'In' or 'NotIn'");
   } else if (operator === "Exists" || operator === "DoesNotExist") {
     if (values.length > 0) {
-      yield forbiddenValue(path.child("values"), "may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
+      at.field("values").forbidden("may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
     }
-  } else if (operators === "known operators") {
-    yield invalidValue(path.child("operator"), operator, "not a valid selector operator");
-  }
-  for (const fault of qualifiedName.all(key)) yield invalidValue(path.child("key"), key, fault);
-  for (const [index, value] of values.entries()) {
-    for (const fault of labelValue.all(value)) yield invalidValue(path.child("values").index(index), value, fault);
-  }
+  } else if (operators === "known operators") at.field("operator").invalid("not a valid selector operator");
+  at.field("key").rule(qualifiedName);
+  at.each("values", (at) => at.rule(labelValue));
 }
 
 /** The operators of a selector in a query string. */
@@ -197,6 +181,7 @@ function formatRequirement({ key, operator, values }: Requirement): string {
 
 /** Reads the selector of a query string. Takes time in proportion to its length. */
 export function parseLabelSelector(text: string): Requirement[] {
+  if (text.length > maxKeyChars) throw badRequest(`the label selector is longer than ${maxKeyChars} characters`);
   const tokens = tokenize(text);
   const requirements: Requirement[] = [];
   while (tokens.at().type !== "end") {

@@ -1,13 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { root } from "#schema/field-error.ts";
-import { list, map, nullable, object, optional, quantity, string } from "#schema/schema.ts";
+import { nullable, optional } from "#schema/fields.ts";
+import { inPackage } from "#schema/schema.ts";
+import { list, map, quantity, string } from "#schema/types.ts";
+import { faultsIn } from "../cursor.ts";
 import { age, humanDuration } from "./age.ts";
 import { validateCondition, withCondition } from "./condition.ts";
 import { semanticEqual } from "./equal.ts";
 import { scaledValue, validateIntOrPercent } from "./int-or-string.ts";
 import { canonicalAddress, ipFamily, validateCidr, validateEndpointIp, validateIp } from "./ip-address.ts";
 import { controllerOf, isControlledBy, ownerRefTo } from "./owner.ts";
+
+const object = inPackage("test");
 
 const second = 1000;
 const minute = 60 * second;
@@ -50,7 +54,7 @@ test("scaledValue() takes integers as they are and rounds percentages", () => {
 });
 
 test("validateIntOrPercent() refuses what is neither", () => {
-  const messages = (value: number | string) => [...validateIntOrPercent(value, root.child("x"))].map((f) => f.message);
+  const messages = (value: number | string) => faultsIn(value, validateIntOrPercent).map((f) => f.message);
 
   assert.deepEqual(messages("10%"), []);
   assert.deepEqual(messages(-1), ["Invalid value: -1: must be greater than or equal to 0"]);
@@ -83,7 +87,7 @@ for (const { text, canonical, family, fault } of addresses) {
     assert.equal(ipFamily(text), family);
     const expected = fault ? [`Invalid value: ${JSON.stringify(text)}: ${fault}`] : [];
     assert.deepEqual(
-      [...validateIp(text, root)].map(({ message }) => message),
+      faultsIn(text, validateIp).map(({ message }) => message),
       expected,
     );
   });
@@ -99,7 +103,7 @@ const special = [
 ];
 for (const { text, fault } of special) {
   test(`traffic cannot be sent to ${text}`, () => {
-    const messages = [...validateEndpointIp(text, root)].map(({ message }) => message);
+    const messages = faultsIn(text, validateEndpointIp).map(({ message }) => message);
     assert.deepEqual(messages, [`Invalid value: "${text}": ${fault}`]);
   });
 }
@@ -116,16 +120,16 @@ for (const { text, fault } of cidrs) {
   test(`the range ${text} is ${fault ? "refused" : "taken"}`, () => {
     const expected = fault ? [`Invalid value: ${JSON.stringify(text)}: ${fault}`] : [];
     assert.deepEqual(
-      [...validateCidr(text, root)].map(({ message }) => message),
+      faultsIn(text, validateCidr).map(({ message }) => message),
       expected,
     );
   });
 }
 
 test("semanticEqual() knows what an absent value stands for", () => {
-  const schema = object("test.T", {
+  const schema = object("T", "", {
     text: optional(1, string(), ""),
-    pointer: nullable(2, object("test.P", { x: optional(1, string(), "") }), ""),
+    pointer: nullable(2, object("test.P", "", { x: optional(1, string(), "") }), ""),
     names: optional(3, list(string()), ""),
     amounts: optional(4, map(quantity()), ""),
   });
@@ -163,7 +167,7 @@ test("withCondition() puts a condition in the place of its type", () => {
 test("validateCondition() reports every fault", () => {
   const condition = { type: "Ready", status: "Yes", lastTransitionTime: "", reason: "not ok", message: "" };
 
-  const faults = [...validateCondition(condition, root.child("c"))].map(
+  const faults = faultsIn(condition, (at) => validateCondition(at.under("c"))).map(
     ({ path, message }) => `${path}: ${message.slice(0, 44)}`,
   );
 

@@ -108,7 +108,7 @@ test("a prefix may end with the dash that the random part follows", () => {
   assert.notEqual(dns1123Label(maskTrailingDash("Web-")), undefined);
 });
 
-test("names of any length are judged in time", () => {
+test("a name of 400,000 characters is refused by every rule", () => {
   const long = `${"a-".repeat(200_000)}!`;
 
   for (const rule of [dns1123Label, dns1123Subdomain, qualifiedName, labelValue, configMapKey]) {

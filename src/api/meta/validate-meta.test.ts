@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type FieldError } from "#schema/field-error.ts";
+import { faultsIn } from "../cursor.ts";
 import { dns1123Subdomain } from "./names.ts";
 import { type ObjectMeta } from "./object-meta.ts";
 import { validateObjectMeta, validateObjectMetaUpdate } from "./validate-meta.ts";
@@ -70,7 +71,8 @@ const cases: { name: string; metadata: ObjectMeta; scope?: typeof clusterWide; f
   },
 ];
 for (const { name, metadata, scope = namespaced, faults } of cases) {
-  test(`validateObjectMeta() ${name}`, () => assert.deepEqual(lines(validateObjectMeta(scope, { metadata })), faults));
+  test(`validateObjectMeta() ${name}`, () =>
+    assert.deepEqual(lines(faultsIn({ metadata }, (at) => validateObjectMeta(at, scope))), faults));
 }
 
 const old: ObjectMeta = {
@@ -110,6 +112,6 @@ const changes: { name: string; metadata: ObjectMeta; old?: ObjectMeta; faults: s
 ];
 for (const { name, metadata, old: before = old, faults } of changes) {
   test(`validateObjectMetaUpdate() ${name}`, () => {
-    assert.deepEqual(lines(validateObjectMetaUpdate({ metadata }, { metadata: before })), faults);
+    assert.deepEqual(lines(faultsIn({ metadata }, (at) => validateObjectMetaUpdate(at, { metadata: before }))), faults);
   });
 }

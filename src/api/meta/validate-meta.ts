@@ -1,198 +1,147 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
-import {
-  type FieldError,
-  type FieldPath,
-  forbiddenValue,
-  invalidValue,
-  requiredValue,
-  root,
-  tooLong,
-} from "#schema/field-error.ts";
-import { type Schema } from "#schema/schema.ts";
-import { semanticEqual } from "./equal.ts";
+import { type Cursor } from "../cursor.ts";
 import { validateLabels } from "./label-selector.ts";
 import { dns1123Label, maskTrailingDash, qualifiedName } from "./names.ts";
-import { type ManagedFieldsEntry, type OwnerReference } from "./object-meta.ts";
+import { type ManagedFieldsEntry, type ObjectMeta, type OwnerReference } from "./object-meta.ts";
 
 type Named = Pick<Resource, "scope" | "nameRule" | "freeFinalizers">;
 
 /** Every fault of an object's metadata, whatever its kind. */
-export function* validateObjectMeta(
-  resource: Named,
-  { metadata }: ApiObject,
-  path: FieldPath = root.child("metadata"),
-): Iterable<FieldError> {
-  const { name, generateName } = metadata;
-  if (generateName) {
-    const fault = resource.nameRule(maskTrailingDash(generateName));
-    if (fault) yield invalidValue(path.child("generateName"), generateName, fault);
-  }
-  if (!name) {
-    yield requiredValue(path.child("name"), "name or generateName is required");
-  } else {
-    const fault = resource.nameRule(name);
-    if (fault) yield invalidValue(path.child("name"), name, fault);
-  }
-  yield* validateNamespace(resource, metadata.namespace, path.child("namespace"));
-  const { generation = 0 } = metadata;
-  if (generation < 0) yield invalidValue(path.child("generation"), generation, "must be greater than or equal to 0");
-  const { labels, annotations, ownerReferences, finalizers, managedFields } = metadata;
-  if (labels) yield* validateLabels(labels, path.child("labels"));
-  if (annotations) yield* validateAnnotations(annotations, path.child("annotations"));
-  if (ownerReferences) yield* validateOwnerReferences(ownerReferences, path.child("ownerReferences"));
-  if (finalizers) {
-    yield* validateFinalizers(finalizers, path.child("finalizers"));
-    if (!resource.freeFinalizers) yield* validateFinalizerDomains(finalizers, path.child("finalizers"));
-  }
-  if (managedFields) yield* validateManagedFields(managedFields, path.child("managedFields"));
+export function validateObjectMeta(object: Cursor<ApiObject>, resource: Named): void {
+  const at = object.field("metadata");
+  const { name, generateName, generation = 0 } = at.value;
+  if (generateName) at.field("generateName").invalid(resource.nameRule(maskTrailingDash(generateName)));
+  if (name) at.field("name").invalid(resource.nameRule(name));
+  else at.field("name").missing("name or generateName is required");
+  validateNamespace(at, resource);
+  if (generation < 0) at.field("generation").atLeast(0);
+  at.on("labels", validateLabels);
+  at.on("annotations", validateAnnotations);
+  validateOwnerReferences(at);
+  validateFinalizers(at, resource);
+  at.each("managedFields", validateManagedFields);
 }
 
-function* validateNamespace({ scope }: Named, namespace: string | undefined, path: FieldPath): Iterable<FieldError> {
-  if (scope === "Cluster") {
-    if (namespace) yield forbiddenValue(path, "not allowed on this type");
-  } else if (!namespace) {
-    yield requiredValue(path);
-  } else {
-    for (const fault of dns1123Label.all(namespace)) yield invalidValue(path, namespace, fault);
-  }
+function validateNamespace(at: Cursor<ObjectMeta>, { scope }: Named): void {
+  if (scope === "Cluster") at.set("namespace")?.forbidden("not allowed on this type");
+  else if (at.field("namespace").required()) at.field("namespace").rule(dns1123Label);
 }
 
 const maxAnnotationBytes = 262144;
 
-export function* validateAnnotations(
-  annotations: Readonly<Record<string, string>> | undefined,
-  path: FieldPath,
-): Iterable<FieldError> {
+export function validateAnnotations(at: Cursor<Readonly<Record<string, string>> | undefined>): void {
   let size = 0;
-  for (const [key, value] of Object.entries(annotations ?? {})) {
-    for (const fault of qualifiedName.all(key.toLowerCase())) yield invalidValue(path, key, fault);
+  for (const [key, value] of Object.entries(at.value ?? {})) {
+    for (const fault of qualifiedName.all(key.toLowerCase())) at.invalid(fault, key);
     size += Buffer.byteLength(key) + Buffer.byteLength(value);
   }
-  if (size > maxAnnotationBytes) yield tooLong(path, maxAnnotationBytes);
+  if (size > maxAnnotationBytes) at.tooLong(maxAnnotationBytes);
 }
 
-function* validateOwnerReferences(
-  references: readonly OwnerReference[] | undefined,
-  path: FieldPath,
-): Iterable<FieldError> {
+/** Upstream reports faults of an owner at the list. */
+function validateOwnerReferences(metadata: Cursor<ObjectMeta>): void {
+  const { ownerReferences = [] } = metadata.value;
   let first: string | undefined;
-  for (const reference of references ?? []) {
-    yield* validateOwnerReference(reference, path);
+  for (const reference of ownerReferences) {
+    const at = metadata.field("ownerReferences");
+    validateOwnerReference(at.as(reference));
     if (!reference.controller) continue;
     const name = `${reference.kind}/${reference.name}`;
     if (first !== undefined) {
       const text = `Only one reference can have Controller set to true. Found "true" in references for ${first} and ${name}`;
-      yield invalidValue(path, references, text);
+      // Once: the fault shows all references, and there may be thousands.
+      at.invalid(text);
+      return;
     }
-    first ??= name;
+    first = name;
   }
 }
 
-function* validateOwnerReference(reference: OwnerReference, path: FieldPath): Iterable<FieldError> {
-  const { apiVersion = "", kind, name, uid } = reference;
+/** Owners are looked up by these. */
+const maxReferenceChars = 1024;
+
+function validateOwnerReference(at: Cursor<OwnerReference>): void {
+  const { apiVersion = "", kind } = at.value;
+  for (const field of ["apiVersion", "kind", "name", "uid"] as const) {
+    if ((at.value[field] ?? "").length > maxReferenceChars) at.field(field).tooLong(maxReferenceChars);
+  }
   const slash = apiVersion.indexOf("/");
   const malformed = slash !== apiVersion.lastIndexOf("/");
   if (malformed || apiVersion.slice(slash + 1) === "") {
-    yield invalidValue(path.child("apiVersion"), apiVersion, "version must not be empty");
+    at.field("apiVersion").invalid("version must not be empty", apiVersion);
   }
-  if (!kind) yield invalidValue(path.child("kind"), kind ?? "", "must not be empty");
-  if (!name) yield invalidValue(path.child("name"), name ?? "", "must not be empty");
-  if (!uid) yield invalidValue(path.child("uid"), uid ?? "", "must not be empty");
-  if (apiVersion === "v1" && kind === "Event") {
-    yield invalidValue(path, reference, "/v1, Kind=Event is disallowed from being an owner");
+  for (const name of ["kind", "name", "uid"] as const) {
+    if (!at.value[name]) at.field(name).invalid("must not be empty", "");
   }
-}
-
-function* validateFinalizers(finalizers: readonly string[] | undefined, path: FieldPath): Iterable<FieldError> {
-  for (const finalizer of finalizers ?? []) {
-    for (const fault of qualifiedName.all(finalizer)) yield invalidValue(path, finalizer, fault);
-  }
-  if (finalizers?.includes("orphan") && finalizers.includes("foregroundDeletion")) {
-    yield invalidValue(path, finalizers, "finalizer orphan and foregroundDeletion cannot be both set");
-  }
+  if (apiVersion === "v1" && kind === "Event") at.invalid("/v1, Kind=Event is disallowed from being an owner");
 }
 
 const standardFinalizers: readonly string[] = ["kubernetes", "orphan", "foregroundDeletion"];
 
-function* validateFinalizerDomains(finalizers: readonly string[], path: FieldPath): Iterable<FieldError> {
-  for (const [index, name] of finalizers.entries()) {
-    if (name.includes("/") || standardFinalizers.includes(name)) continue;
-    const detail = "name is neither a standard finalizer name nor is it fully qualified";
-    yield invalidValue(path.index(index), name, detail);
+function validateFinalizers(metadata: Cursor<ObjectMeta>, { freeFinalizers }: Named): void {
+  const { finalizers = [] } = metadata.value;
+  if (finalizers.length === 0) return;
+  const list = metadata.field("finalizers");
+  for (const finalizer of finalizers) list.rule(qualifiedName, finalizer);
+  if (finalizers.includes("orphan") && finalizers.includes("foregroundDeletion")) {
+    list.invalid("finalizer orphan and foregroundDeletion cannot be both set");
   }
+  if (!freeFinalizers) metadata.each("finalizers", validateFinalizerDomain);
 }
 
-function* validateManagedFields(
-  entries: readonly ManagedFieldsEntry[] | undefined,
-  path: FieldPath,
-): Iterable<FieldError> {
-  for (const [index, { operation = "", fieldsType, manager, subresource }] of (entries ?? []).entries()) {
-    const at = path.index(index);
-    if (operation !== "Apply" && operation !== "Update") {
-      yield invalidValue(at.child("operation"), operation, "must be `Apply` or `Update`");
-    }
-    if (fieldsType && fieldsType !== "FieldsV1") {
-      yield invalidValue(at.child("fieldsType"), fieldsType, "must be `FieldsV1`");
-    }
-    yield* validateFieldManager(manager ?? "", at.child("manager"));
-    if (subresource && Buffer.byteLength(subresource) > 256) yield tooLong(at.child("subresource"), 256);
+/** A finalizer is one of the standard ones, or has a domain in its name. */
+export function validateFinalizerDomain(at: Cursor<string>): void {
+  if (at.value.includes("/") || standardFinalizers.includes(at.value)) return;
+  at.invalid("name is neither a standard finalizer name nor is it fully qualified");
+}
+
+function validateManagedFields(at: Cursor<ManagedFieldsEntry>): void {
+  const { operation = "", fieldsType, manager = "", subresource } = at.value;
+  if (operation !== "Apply" && operation !== "Update") {
+    at.field("operation").invalid("must be `Apply` or `Update`", operation);
   }
+  if (fieldsType && fieldsType !== "FieldsV1") at.field("fieldsType").invalid("must be `FieldsV1`");
+  validateFieldManager(at.field("manager").as(manager));
+  if (subresource && Buffer.byteLength(subresource) > 256) at.field("subresource").tooLong(256);
 }
 
 /** Short and of ASCII, as nearly all are: nothing is wrong with it. */
 export const isPlainManager = (manager: string): boolean => /^[ -~]{0,128}$/.test(manager);
 
 /** The name under which a client writes. */
-export function* validateFieldManager(manager: string, path: FieldPath): Iterable<FieldError> {
+export function validateFieldManager(at: Cursor<string>): void {
+  const { value: manager } = at;
   if (isPlainManager(manager)) return;
-  if (Buffer.byteLength(manager) > 128) yield tooLong(path, 128);
+  if (Buffer.byteLength(manager) > 128) at.tooLong(128);
   for (const { 0: character, index } of manager.matchAll(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu)) {
     const code = (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
     const position = Buffer.byteLength(manager.slice(0, index));
-    yield invalidValue(path, manager, `invalid character U+${code} (at position ${position})`);
+    at.invalid(`invalid character U+${code} (at position ${position})`);
   }
 }
 
 /** Faults of a change of metadata; `validateObjectMeta` sees the rest. */
-export function* validateObjectMetaUpdate(
-  { metadata }: ApiObject,
-  { metadata: old }: ApiObject,
-  path: FieldPath = root.child("metadata"),
-): Iterable<FieldError> {
+export function validateObjectMetaUpdate(object: Cursor<ApiObject>, { metadata: old }: ApiObject): void {
+  const at = object.field("metadata");
+  const { finalizers, generation = 0 } = at.value;
   if (old.deletionTimestamp) {
-    const added = new Set(metadata.finalizers ?? []).difference(new Set(old.finalizers ?? []));
+    const added = new Set(finalizers ?? []).difference(new Set(old.finalizers ?? []));
     if (added.size > 0) {
       const names = [...added].sort().map((name) => JSON.stringify(name));
       const text = `no new finalizers can be added if the object is being deleted, found new finalizers []string{${names.join(", ")}}`;
-      yield forbiddenValue(path.child("finalizers"), text);
+      at.field("finalizers").forbidden(text);
     }
   }
-  if (!metadata.resourceVersion) {
-    yield invalidValue(path.child("resourceVersion"), "", "must be specified for an update");
-  }
-  if ((metadata.generation ?? 0) < (old.generation ?? 0)) {
-    yield invalidValue(path.child("generation"), metadata.generation ?? 0, "must not be decremented");
-  }
+  if (!at.value.resourceVersion) at.field("resourceVersion").invalid("must be specified for an update", "");
+  if (generation < (old.generation ?? 0)) at.field("generation").invalid("must not be decremented", generation);
   for (const name of ["name", "namespace", "uid"] as const) {
-    const value = metadata[name] ?? "";
-    if (value !== (old[name] ?? "")) yield immutable(path.child(name), value);
+    const value = at.value[name] ?? "";
+    if (value !== (old[name] ?? "")) at.field(name).invalid("field is immutable", value);
   }
   for (const name of ["creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] as const) {
-    if (!sameMoment(metadata[name], old[name])) yield immutable(path.child(name), metadata[name]);
+    if (!sameMoment(at.value[name], old[name])) at.field(name).invalid("field is immutable");
   }
 }
 
 const sameMoment = (a: string | number | undefined, b: string | number | undefined): boolean =>
   a === b || (typeof a === "string" && typeof b === "string" && Date.parse(a) === Date.parse(b));
-
-const immutable = (path: FieldPath, value: unknown): FieldError => invalidValue(path, value, "field is immutable");
-
-/** A fault if the value is not what it was. */
-export function* validateImmutable(
-  schema: Schema,
-  value: unknown,
-  old: unknown,
-  path: FieldPath,
-): Iterable<FieldError> {
-  if (!semanticEqual(schema, value, old)) yield immutable(path, value);
-}

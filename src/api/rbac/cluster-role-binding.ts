@@ -1,25 +1,19 @@
-import { list, optional, present } from "#schema/schema.ts";
+import { optional, present } from "#schema/fields.ts";
+import { atomicList } from "#schema/types.ts";
 import { pathSegmentName } from "../meta/names.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
 import { bindingColumns, RoleRef, Subject, validateBinding, validateBindingUpdate } from "./subject.ts";
 
 const fields = {
-  subjects: optional(2, list(Subject, { list: "atomic" }), "Who gets the rights."),
+  subjects: optional(2, atomicList(Subject), "Who gets the rights."),
   roleRef: present(3, RoleRef, "The cluster role whose rights are given. Cannot be changed."),
 };
 export interface ClusterRoleBinding extends ObjectOf<typeof fields> {}
 
-/** Gives a role everywhere. */
-export const ClusterRoleBinding = defineResource({
-  group: "rbac.authorization.k8s.io",
-  version: "v1",
-  kind: "ClusterRoleBinding",
-  plural: "clusterrolebindings",
-  package: "rbac/v1",
+export const ClusterRoleBinding = defineResource("rbac.authorization.k8s.io/v1.ClusterRoleBinding", fields, {
   scope: "Cluster",
   createOnUpdate: true,
   doc: "Gives the rights of a cluster role to users, groups and accounts, in the whole cluster.",
-  fields,
   columns: bindingColumns,
   nameRule: pathSegmentName,
 

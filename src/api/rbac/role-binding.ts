@@ -1,25 +1,18 @@
-import { list, optional, present } from "#schema/schema.ts";
+import { optional, present } from "#schema/fields.ts";
+import { atomicList } from "#schema/types.ts";
 import { pathSegmentName } from "../meta/names.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
 import { bindingColumns, RoleRef, Subject, validateBinding, validateBindingUpdate } from "./subject.ts";
 
 const fields = {
-  subjects: optional(2, list(Subject, { list: "atomic" }), "Who gets the rights."),
+  subjects: optional(2, atomicList(Subject), "Who gets the rights."),
   roleRef: present(3, RoleRef, "The role, or the cluster role, whose rights are given. Cannot be changed."),
 };
 export interface RoleBinding extends ObjectOf<typeof fields> {}
 
-/** Gives a role in one namespace. */
-export const RoleBinding = defineResource({
-  group: "rbac.authorization.k8s.io",
-  version: "v1",
-  kind: "RoleBinding",
-  plural: "rolebindings",
-  package: "rbac/v1",
-  scope: "Namespaced",
+export const RoleBinding = defineResource("rbac.authorization.k8s.io/v1.RoleBinding", fields, {
   createOnUpdate: true,
   doc: "Gives the rights of a role to users, groups and accounts, within one namespace.",
-  fields,
   columns: bindingColumns,
   nameRule: pathSegmentName,
 

@@ -1,0 +1,27 @@
+import { immutable, nullable, present } from "#schema/fields.ts";
+import { any, int64 } from "#schema/types.ts";
+import { ageColumn, column, numberColumn } from "../meta/columns.ts";
+import { controllerOf } from "../meta/owner.ts";
+import { defineResource, groupOf, groupResource, type ObjectOf } from "../resource.ts";
+
+const fields = {
+  data: immutable(nullable(2, any({ name: "runtime.RawExtension", opaque: true }), "The state. Cannot be changed.")),
+  revision: present(3, int64({ min: 0 }), "Number of the revision: a later state has a higher one."),
+};
+export interface ControllerRevision extends ObjectOf<typeof fields> {}
+
+export const ControllerRevision = defineResource("apps/v1.ControllerRevision", fields, {
+  doc: "A snapshot of the state of a controller, for updates and rollbacks. Once created, its data cannot be changed.",
+  columns: [
+    column("Controller", "The object that the revision belongs to.", (revision) => {
+      const owner = controllerOf(revision);
+      return owner
+        ? `${groupResource({ group: groupOf(owner.apiVersion) }, owner.kind.toLowerCase())}/${owner.name}`
+        : "<none>";
+    }),
+    numberColumn("Revision", "Number of the revision.", ({ revision }) => revision),
+    ageColumn,
+  ],
+
+  validate: (at) => void at.field("data").required("data is mandatory"),
+});

@@ -1,0 +1,204 @@
+import {
+  duplicateValue,
+  type FieldError,
+  forbiddenValue,
+  invalidValue,
+  notFoundValue,
+  requiredValue,
+  tooLong,
+  tooMany,
+  typeInvalid,
+  unsupportedValue,
+} from "#schema/field-error.ts";
+import { type Schema } from "#schema/schema.ts";
+import { semanticEqual } from "./meta/equal.ts";
+import { type Rule } from "./meta/names.ts";
+
+/** What a walk over an object found. */
+interface Findings {
+  readonly faults: FieldError[];
+  readonly warnings: string[];
+  /** How many faults were found, also those that are not kept. */
+  count: number;
+}
+
+/** An object may have a fault in each of thousands of items; nobody reads more than these. */
+const maxFaults = 200;
+
+type Name<T> = keyof T & string;
+/** Names of the fields that hold a list. */
+type ListName<T> = { [K in Name<T>]: NonNullable<T[K]> extends readonly unknown[] ? K : never }[Name<T>];
+/** Names of the fields that hold a map. */
+type MapName<T> = { [K in Name<T>]: NonNullable<T[K]> extends Readonly<Record<string, unknown>> ? K : never }[Name<T>];
+type ItemOf<L> = NonNullable<L> extends readonly (infer I)[] ? I : never;
+type ValueOf<M> = NonNullable<M> extends Readonly<Record<string, infer V>> ? V : never;
+
+/**
+ * A place in an object that is being checked: its value, its path, and where the faults go. The rules of all kinds are
+ * written with it:
+ *
+ *     at.field("name").rule(dns1123Label);
+ *     at.each("tolerations", validateToleration);
+ *     if (spec.hostNetwork) at.field("hostNetwork").forbidden("when `hostUsers` is false");
+ *
+ * The text of a path is made only for a fault, so a sound object costs little.
+ */
+export class Cursor<out T = unknown> {
+  readonly value: T;
+  readonly #findings: Findings;
+  /** Where it was made from, and the step from there to here; none at the top. */
+  #from: Cursor | undefined;
+  #step: string | number = "";
+  /** An index or a key, which is written in brackets. */
+  #isKey = false;
+
+  constructor(value: T, findings: Findings) {
+    this.value = value;
+    this.#findings = findings;
+  }
+  toString(): string {
+    const before = this.#from?.toString() ?? "";
+    if (this.#isKey) return `${before}[${this.#step}]`;
+    return before === "" ? String(this.#step) : `${before}.${this.#step}`;
+  }
+
+  field<K extends Name<T>>(name: K): Cursor<T[K]> {
+    return this.#child(this.value[name], name);
+  }
+  /** The field, if it holds something: not undefined, "", 0 or false. */
+  set<K extends Name<T>>(name: K): Cursor<NonNullable<T[K]>> | undefined {
+    const value = this.value[name];
+    return value ? this.#child(value, name) : undefined;
+  }
+  /** Visits the field if it is there. */
+  on<K extends Name<T>>(name: K, visit: (at: Cursor<NonNullable<T[K]>>) => void): void {
+    const value = this.value[name];
+    if (value !== undefined && value !== null) visit(this.#child(value, name));
+  }
+  /** Visits every item of the list that the field holds. */
+  each<K extends ListName<T>>(name: K, visit: (at: Cursor<ItemOf<T[K]>>, index: number) => void): void {
+    const list = this.value[name] as readonly ItemOf<T[K]>[] | undefined;
+    if (!list?.length) return;
+    const at = this.field(name);
+    for (let index = 0; index < list.length; index++) visit(at.key(index, list[index] as ItemOf<T[K]>), index);
+  }
+  /** Visits every value of the map that the field holds, with its key. */
+  eachKey<K extends MapName<T>>(name: K, visit: (at: Cursor<ValueOf<T[K]>>, key: string) => void): void {
+    const map = this.value[name] as Readonly<Record<string, ValueOf<T[K]>>> | undefined;
+    if (!map) return;
+    const at = this.field(name);
+    for (const [key, value] of Object.entries(map)) visit(at.key(key, value), key);
+  }
+  /** A path that is no field, or not the field's name; the value stays the same. */
+  under(...names: readonly string[]): Cursor<T> {
+    let at: Cursor<T> = this;
+    for (const name of names) at = at.#child(this.value, name);
+    return at;
+  }
+  /** The same place with another value: one that stands for what is there. */
+  as<V>(value: V): Cursor<V> {
+    const at = new Cursor(value, this.#findings);
+    at.#from = this.#from;
+    at.#step = this.#step;
+    at.#isKey = this.#isKey;
+    return at;
+  }
+  /** `[key]` of a map or a list. */
+  key<V>(key: string | number, value: V): Cursor<V> {
+    const at = this.#child(value, key);
+    at.#isKey = true;
+    return at;
+  }
+  #child<V>(value: V, step: string | number): Cursor<V> {
+    const at = new Cursor(value, this.#findings);
+    at.#from = this;
+    at.#step = step;
+    return at;
+  }
+
+  /** How many faults there are so far: whether a check found any. */
+  get faultCount(): number {
+    return this.#findings.count;
+  }
+  /** Everything that the rule has against the value, or against another text that stands for it. */
+  rule(rule: Rule, value: unknown = this.value): void {
+    if (typeof value !== "string") return;
+    for (const detail of rule.all(value)) this.invalid(detail, value);
+  }
+  /** A fault if nothing is there. Says whether something is. */
+  required(detail?: string): boolean {
+    const { value } = this;
+    const isThere = value !== undefined && value !== "" && !(Array.isArray(value) && value.length === 0);
+    if (!isThere) this.missing(detail);
+    return isThere;
+  }
+  oneOf(values: readonly string[]): void {
+    if (!values.some((value) => value === this.value)) this.unsupported(values);
+  }
+  atLeast(min: number): void {
+    if (Number(this.value ?? 0) < min) this.invalid(`must be greater than or equal to ${min}`);
+  }
+  /** A fault if the value has changed. */
+  immutable(schema: Schema, old: T): void {
+    if (!semanticEqual(schema, this.value, old)) this.invalid("field is immutable");
+  }
+  /** A fault if the value is among those seen before; then it is one of them. */
+  unique(seen: Set<unknown>): void {
+    if (seen.has(this.value)) this.duplicate();
+    seen.add(this.value);
+  }
+
+  /** Nothing is wrong if there is no detail. */
+  invalid(detail: string | undefined, shown: unknown = this.value): void {
+    if (detail !== undefined) this.add(() => invalidValue(this, shown, detail));
+  }
+  forbidden(detail: string): void {
+    this.add(() => forbiddenValue(this, detail));
+  }
+  missing(detail?: string): void {
+    this.add(() => requiredValue(this, detail));
+  }
+  duplicate(shown: unknown = this.value, detail?: string): void {
+    this.add(() => duplicateValue(this, shown, detail));
+  }
+  notFound(): void {
+    this.add(() => notFoundValue(this, this.value));
+  }
+  unsupported(values: readonly string[], shown: unknown = this.value): void {
+    this.add(() => unsupportedValue(this, shown, values));
+  }
+  wrongType(detail: string): void {
+    this.add(() => typeInvalid(this, this.value, detail));
+  }
+  tooLong(max: number): void {
+    this.add(() => tooLong(this, max));
+  }
+  tooMany(actual: number, max: number): void {
+    this.add(() => tooMany(this, actual, max));
+  }
+  /** Adds the fault, which is only made if it is kept. */
+  add(make: () => FieldError): void {
+    if (this.#findings.count++ < maxFaults) this.#findings.faults.push(make());
+  }
+  /** What is allowed, but hardly meant. */
+  warn(text: string): void {
+    this.note(`${this}: ${text}`);
+  }
+  /** The same without the path. */
+  note(text: string): void {
+    this.#findings.warnings.push(text);
+  }
+}
+
+/** Every fault that the checks find in the value. */
+export function faultsIn<T>(value: T, visit: (at: Cursor<T>) => void, faults: FieldError[] = []): FieldError[] {
+  visit(new Cursor(value, { faults, warnings: [], count: 0 }));
+  return faults;
+}
+
+/** Every warning that the checks have about the value. */
+export function warningsIn<T>(value: T, visit: (at: Cursor<T>) => void): string[] {
+  const warnings: string[] = [];
+  visit(new Cursor(value, { faults: [], warnings, count: 0 }));
+  return warnings;
+}

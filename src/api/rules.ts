@@ -1,0 +1,117 @@
+import { isObject } from "#lib/json-object.ts";
+import { check } from "#schema/check.ts";
+import { type FieldError } from "#schema/field-error.ts";
+import { type ObjectSchema, resolve, type Schema } from "#schema/schema.ts";
+import { type Cursor, faultsIn, warningsIn } from "./cursor.ts";
+import { validateObjectMeta, validateObjectMetaUpdate } from "./meta/validate-meta.ts";
+import { type ApiObject, type PartialUpdate, type Resource } from "./resource.ts";
+
+/**
+ * The order in which the rules of a kind are asked, for every write:
+ *
+ *     create   prepareForCreate → schema, metadata, validate, validateCreate
+ *     update   prepareForUpdate → schema, metadata, validate, change of metadata, immutable fields, validateUpdate
+ *     status   prepareForStatusUpdate → change of metadata, validateStatusUpdate
+ *     a part   its own prepare → as for an update, with its own validate at the end
+ */
+
+/** A change that came through a subresource; "" is the object itself. */
+export interface Change<T extends ApiObject = ApiObject> {
+  readonly object: T;
+  readonly old: T;
+  readonly subresource: string;
+}
+
+/** Every fault of a new object, after `prepareForCreate`. */
+export function createFaults<T extends ApiObject>(resource: Resource<T>, object: T): FieldError[] {
+  const faults = objectFaults(resource, object);
+  return faultsIn(object, (at) => resource.validateCreate?.(at), faults);
+}
+
+/** Every fault of a question, which is answered and not kept. */
+export function reviewFaults<T extends ApiObject>(resource: Resource<T>, object: T): FieldError[] {
+  return faultsIn(object, (at) => resource.validate?.(at), check(resource.schema, object));
+}
+
+function objectFaults<T extends ApiObject>(resource: Resource<T>, object: T): FieldError[] {
+  const visit = (at: Cursor<T>): void => {
+    validateObjectMeta(at, resource);
+    resource.validate?.(at);
+  };
+  return faultsIn(object, visit, check(resource.schema, object));
+}
+
+/** Clears what this subresource cannot change, and fills in what only the server knows. */
+export function prepareUpdate<T extends ApiObject>(
+  resource: Resource<T>,
+  { object, old, subresource }: Change<T>,
+): void {
+  if (subresource === "status") {
+    keepAllButStatus(object, old);
+    resource.prepareForStatusUpdate?.(object, old);
+  } else if (subresource === "") resource.prepareForUpdate?.(object, old);
+  else partialUpdate(resource, subresource)?.prepare(object, old);
+}
+
+/** Every fault of a change, after `prepareUpdate`. */
+export function updateFaults<T extends ApiObject>(
+  resource: Resource<T>,
+  { object, old, subresource }: Change<T>,
+): FieldError[] {
+  const isStatus = subresource === "status";
+  const visit = (at: Cursor<T>): void => {
+    validateObjectMetaUpdate(at, old);
+    const partial = partialUpdate(resource, subresource);
+    if (isStatus) resource.validateStatusUpdate?.(at, old);
+    else if (partial) partial.validate(at, old);
+    else {
+      validateImmutable(at, resource.schema, old);
+      resource.validateUpdate?.(at, old);
+    }
+  };
+  return faultsIn(object, visit, isStatus ? [] : objectFaults(resource, object));
+}
+
+/** What a client should hear about an object that is taken. */
+export const warningsOf = <T extends ApiObject>(resource: Resource<T>, object: T, old: T | undefined): string[] =>
+  resource.warnings ? warningsIn(object, (at) => resource.warnings?.(at, old)) : [];
+
+const partialUpdate = (resource: Resource, subresource: string): PartialUpdate | undefined =>
+  resource.subresources.find(({ name }) => name === subresource)?.update;
+
+/** Deletes only what it must: an object that loses a member is slow from then on. */
+function keepAllButStatus(object: object, old: object): void {
+  if (!isObject(object) || !isObject(old)) return;
+  for (const name in object) if (old[name] === undefined && !ofStatusUpdate.has(name)) delete object[name];
+  for (const name in old) if (!ofStatusUpdate.has(name)) object[name] = old[name];
+}
+const ofStatusUpdate: ReadonlySet<string> = new Set(["kind", "apiVersion", "metadata", "status"]);
+
+interface ImmutableField {
+  readonly path: readonly string[];
+  readonly schema: Schema;
+}
+const immutables = new WeakMap<ObjectSchema, readonly ImmutableField[]>();
+
+function validateImmutable(at: Cursor, schema: ObjectSchema, old: unknown): void {
+  let fields = immutables.get(schema);
+  if (!fields) {
+    fields = immutableFields(schema, []);
+    immutables.set(schema, fields);
+  }
+  for (const { path, schema } of fields)
+    at.under(...path)
+      .as(read(at.value, path))
+      .immutable(schema, read(old, path));
+}
+
+const read = (value: unknown, path: readonly string[]): unknown =>
+  path.reduce((inner: unknown, name) => (isObject(inner) ? inner[name] : undefined), value);
+
+function immutableFields(schema: ObjectSchema, path: readonly string[]): ImmutableField[] {
+  return Object.entries(schema.fields).flatMap(([name, field]) => {
+    const here = [...path, name];
+    if (field.immutable) return [{ path: here, schema: field.schema }];
+    return field.schema.type === "object" ? immutableFields(resolve(field.schema) as ObjectSchema, here) : [];
+  });
+}

@@ -1,0 +1,57 @@
+import { type Field, type Fields, type GoForm, type Schema } from "./schema.ts";
+
+/** What a field is for is said with the field, or else with the object that it holds. */
+const docOf = (schema: Schema): string => (schema.type === "object" ? (schema.options.doc ?? "") : "");
+
+export const required = <T>(tag: number, schema: Schema<T>, doc = docOf(schema)): Field<T, "required"> => ({
+  mode: "required",
+  tag,
+  schema,
+  doc,
+});
+/** Like `required`, but the zero value is legal, or judged by the resource's own `validate`. */
+export const present = <T>(tag: number, schema: Schema<T>, doc = docOf(schema)): Field<T, "required"> => ({
+  mode: "required",
+  tag,
+  schema,
+  doc,
+  zeroAllowed: true,
+});
+export const optional = <T>(tag: number, schema: Schema<T>, doc = docOf(schema)): Field<T, "optional"> => ({
+  mode: "optional",
+  tag,
+  schema,
+  doc,
+});
+export const nullable = <T>(tag: number, schema: Schema<T>, doc = docOf(schema)): Field<T, "nullable"> => ({
+  mode: "nullable",
+  tag,
+  schema,
+  doc,
+});
+export const defaulted = <T>(tag: number, schema: Schema<T>, value: T, doc = docOf(schema)): Field<T, "defaulted"> => ({
+  mode: "defaulted",
+  tag,
+  schema,
+  doc,
+  default: value,
+});
+
+/** An object that is always there: absent means an empty one with its own defaults. */
+export const embedded = <T extends object>(tag: number, schema: Schema<T>, doc?: string): Field<T, "defaulted"> =>
+  defaulted(tag, schema, {} as T, doc);
+
+/** Fields that JSON has flat and protobuf has in a message of their own, number `inlineTag`. */
+export function inline<F extends Fields>(inlineTag: number, fields: F): F {
+  const inlined = Object.entries(fields).map(([name, field]) => [name, { ...field, inlineTag }]);
+  return Object.fromEntries(inlined) as F;
+}
+
+/** The same field with a strategic merge strategy. */
+export const patched = <F extends Field>(patch: "replace" | "retainKeys", field: F): F => ({ ...field, patch });
+
+/** The same field, which no update can change. */
+export const immutable = <F extends Field>(field: F): F => ({ ...field, immutable: true });
+
+/** The same field, whose Go type differs from what its mode says. */
+export const inGo = <F extends Field>(go: GoForm, field: F): F => ({ ...field, go });
