@@ -1,12 +1,15 @@
 import { type Clock } from "#lib/clock.ts";
+import { nextTurn } from "#lib/turns.ts";
 import { Expiry } from "./expiry.ts";
 import { type History, type Row } from "./history.ts";
 import {
   type Change,
+  type ChangesPage,
   type Committed,
   type Entry,
   type ListOptions,
   type ListResult,
+  type PageOptions,
   type Refused,
   type Store,
   StoreClosedError,
@@ -86,6 +89,10 @@ export class EmbeddedStore implements Store {
     return this.#hub.watch(prefix, from, watcher);
   }
 
+  async changes(prefix: string, page: PageOptions): Promise<ChangesPage> {
+    return this.#history.changes(prefix, page);
+  }
+
   commit(changes: readonly Change[]): Promise<Committed | Refused> {
     if (this.#closing) return Promise.reject(new StoreClosedError());
     if (changes.length > 1) {
@@ -106,7 +113,7 @@ export class EmbeddedStore implements Store {
   }
 
   async compact(revision: number): Promise<void> {
-    while (this.#history.compact(revision, trimStep)) await new Promise((resolve) => setImmediate(resolve));
+    while (this.#history.compact(revision, trimStep)) await nextTurn();
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
+import { nextTurn } from "#lib/turns.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { History, type Row } from "./history.ts";
 import { openMemoryStore } from "./memory.ts";
@@ -92,7 +93,6 @@ suite("History", () => {
 });
 
 /** Until then the feed stands still. */
-const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 suite("WatchHub", () => {
   test("a watcher far behind catches up in several turns and misses nothing", async () => {
@@ -144,3 +144,53 @@ suite("WatchHub", () => {
     );
   });
 });
+
+suite("pages of changes", () => {
+  test("lead through all changes under a prefix, once each, with what they replaced", async () => {
+    await using store = openMemoryStore({ clock: createVirtualClock() });
+    const from = store.revision;
+    for (let n = 0; n < 300; n++) await put(store, n % 3 ? `/b/${n}` : `/a/${n % 2}`, String(n));
+
+    const seen: string[] = [];
+    let pages = 0;
+    for (let after = from; after < store.revision; pages++) {
+      const { events, revision } = await store.changes("/a/", { after, limit: 10, maxBytes: 1000 });
+      assert(events.length <= 10 && revision > after, "a page is bounded and leads on");
+      for (const { value, previous } of events) seen.push(`${text(previous?.value)}>${text(value)}`);
+      after = revision;
+    }
+
+    const wanted = Array.from({ length: 100 }, (_, n) => `${n < 2 ? "" : (n - 2) * 3}>${n * 3}`);
+    assert.deepEqual(seen, wanted);
+    assert(pages >= 10);
+  });
+
+  test("are bounded by bytes, and never tear a commit apart", async () => {
+    await using store = openMemoryStore({ clock: createVirtualClock() });
+    const after = store.revision;
+    const keys = Array.from({ length: 20 }, (_, n) => `/a/${n}`);
+    await commit(
+      store,
+      keys.map((key) => ({ key, value: bytes("x".repeat(100)) })),
+    );
+    const second = await put(store, "/a/last", "x");
+
+    const { events, revision } = await store.changes("/a/", { after, limit: 5, maxBytes: 200 });
+
+    assert.deepEqual([events.length, revision], [20, second - 1]);
+  });
+
+  test("say so when they are gone", async () => {
+    await using store = openMemoryStore({ clock: createVirtualClock() });
+    const after = store.revision;
+    await put(store, "/a", "1");
+    await store.compact(store.revision);
+
+    await assert.rejects(store.changes("/", { after, limit: 5, maxBytes: 200 }), CompactedError);
+    const none = await store.changes("/", { after: store.revision, limit: 5, maxBytes: 200 });
+
+    assert.deepEqual(none, { events: [], revision: store.revision });
+  });
+});
+
+const text = (value: Uint8Array | undefined): string => Buffer.from(value ?? []).toString();

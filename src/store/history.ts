@@ -1,10 +1,12 @@
 import { compareKeys, SortedMap } from "#lib/sorted-map.ts";
 import {
+  type ChangesPage,
   CompactedError,
   type Entry,
   FutureRevisionError,
   type ListOptions,
   type ListResult,
+  type PageOptions,
   type StoreEvent,
 } from "./store.ts";
 
@@ -29,7 +31,8 @@ export interface HistoryLimits {
   readonly maxBytes: number;
   readonly maxAgeMs: number;
 }
-const defaultHistoryLimits: HistoryLimits = { maxEvents: 100_000, maxBytes: 64 << 20, maxAgeMs: 5 * 60_000 };
+/** Enough for a watcher that reads nothing for half a minute while 2000 objects of a kilobyte change in a second. */
+const defaultHistoryLimits: HistoryLimits = { maxEvents: 100_000, maxBytes: 96 << 20, maxAgeMs: 5 * 60_000 };
 
 /** A store that nobody has written to: 0 would read as "absent" or "any" to those who handle revisions. */
 const firstRevision = 1;
@@ -175,6 +178,25 @@ export class History {
     return events;
   }
 
+  /** One page of the changes under a prefix. Ends early rather than look at many changes of other keys. */
+  changes(prefix: string, { after, limit, maxBytes }: PageOptions): ChangesPage {
+    if (after < this.#compactedRevision) throw new CompactedError(this.#compactedRevision);
+    const first = this.#firstAfter(after);
+    const events: StoreEvent[] = [];
+    let bytes = 0;
+    let last = after;
+    for (let at = first; at < this.#log.length; at++) {
+      const { event } = this.#log[at] as Logged;
+      const isEnough = events.length >= limit || bytes >= maxBytes || at - first >= limit * looksPerChange;
+      if (isEnough && event.revision !== last) return { events, revision: last };
+      last = event.revision;
+      if (!event.key.startsWith(prefix)) continue;
+      events.push(event);
+      bytes += (event.value?.length ?? 0) + (event.previous?.value.length ?? 0);
+    }
+    return { events, revision: Math.max(this.#revision, after) };
+  }
+
   /** Forgets what is beyond the limits, `steps` changes at most; tells whether there is more. */
   trim(now: number, steps: number): boolean {
     const { maxEvents, maxBytes, maxAgeMs } = this.#limits;
@@ -268,6 +290,9 @@ interface Logged {
   readonly at: number;
   readonly bytes: number;
 }
+
+/** How many changes a page looks at for each that it may hold. */
+const looksPerChange = 8;
 
 /** What a remembered change costs in memory besides the value it replaced. */
 const eventBytes = 256;

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, suite, test } from "node:test";
 import { silentLog } from "#lib/log.ts";
+import { nextTurn } from "#lib/turns.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { openSqliteStore, type SqliteStoreOptions } from "./sqlite.ts";
 import { bytes, collect, commit, keysOf, put, storeSuite, text } from "./store.suite.ts";
@@ -323,5 +324,5 @@ suite("openSqliteStore() says clearly", () => {
 
 /** Lets threads work until the condition holds; the test's time limit is the only one. */
 async function eventually(holds: () => Promise<boolean>): Promise<void> {
-  while (!(await holds())) await new Promise((resolve) => setImmediate(resolve));
+  while (!(await holds())) await nextTurn();
 }

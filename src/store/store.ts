@@ -28,6 +28,13 @@ export interface Store extends AsyncDisposable {
    */
   watch(prefix: string, from: number, watcher: StoreWatcher): () => void;
 
+  /**
+   * The same changes for a reader that comes for them: one page, from the oldest on. A page holds about as much as was
+   * asked for, at least one change if there is one, and all changes of a commit or none. Rejects with CompactedError if
+   * history does not reach back to `after`.
+   */
+  changes(prefix: string, page: PageOptions): Promise<ChangesPage>;
+
   /** Forgets history before `revision`; what stands there at `revision` stays readable. */
   compact(revision: number): Promise<void>;
 }
@@ -54,6 +61,19 @@ export interface ListResult {
   readonly revision: number;
   /** How many matching keys follow the last entry. */
   readonly remaining: number;
+}
+
+export interface PageOptions {
+  /** Only changes after this revision. */
+  readonly after: number;
+  /** Changes, and bytes of values and of the values that they replaced. */
+  readonly limit: number;
+  readonly maxBytes: number;
+}
+export interface ChangesPage {
+  readonly events: readonly StoreEvent[];
+  /** Every change up to this revision is in this page or in an earlier one. */
+  readonly revision: number;
 }
 
 /** `expected`: 0 absent, n still at revision n, undefined whatever is there. `value` undefined deletes. */
