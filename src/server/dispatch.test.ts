@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { type Resource } from "#api/resource.ts";
 import { ask } from "#testing/ask.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
+import { Part } from "#testing/widget.ts";
+import { type DispatchDeps, dispatch } from "./dispatch.ts";
+import { ResourceRegistry } from "./registry.ts";
 
 let cluster: TestCluster;
 before(async () => {
@@ -46,3 +50,25 @@ for (const [line, status] of Object.entries(answers)) {
     assert.equal(said.status, status, JSON.stringify(said.json));
   });
 }
+
+test("what needs a node is not there in a server without any, and is never the object itself", async () => {
+  const pod = { metadata: { name: "web" }, spec: { containers: [{ name: "web", image: "web:1" }] } };
+  const account = { metadata: { name: "default" } };
+  await ask(cluster.api.server, "POST /api/v1/namespaces/default/serviceaccounts", { body: account });
+  await ask(cluster.api.server, "POST /api/v1/namespaces/default/pods", { body: pod });
+
+  for (const part of ["log", "exec", "attach", "portforward", "proxy"]) {
+    const said = await ask(cluster.api.server, `GET /api/v1/namespaces/default/pods/web/${part}`);
+
+    assert.equal(said.status, 404);
+    assert.match(JSON.stringify(said.json), /the server could not find the requested resource/);
+  }
+});
+
+test("a server does not start with a subresource that nobody answers", () => {
+  const resource = { ...Part, subresources: [{ name: "polish", verbs: ["create"] }] };
+  const resources = new ResourceRegistry([resource as unknown as Resource]);
+  const deps = { resources, subresources: new Map() } as unknown as DispatchDeps;
+
+  assert.throws(() => dispatch(deps), /no endpoint for parts\/polish/);
+});

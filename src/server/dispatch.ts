@@ -1,4 +1,4 @@
-import { type ApiObject, groupResource, type Resource } from "#api/resource.ts";
+import { type ApiObject, groupResource, type Resource, type Subresource } from "#api/resource.ts";
 import { methodNotAllowed, StatusError } from "#api/status.ts";
 import { createEndpoint } from "./endpoints/create.ts";
 import { deleteCollection, deleteEndpoint } from "./endpoints/delete.ts";
@@ -26,21 +26,33 @@ export interface DispatchDeps extends WriteDeps {
 }
 
 /** From what a request asks for to the code that does it. */
-export const dispatch =
-  (deps: DispatchDeps): Next =>
-  async (context) => {
+export function dispatch(deps: DispatchDeps): Next {
+  for (const resource of deps.resources.all()) checkEndpoints(deps, resource);
+  return async (context) => {
     const { info } = context;
     if (!info.isResource) return (await deps.nonResource(context)) ?? noSuchPath();
     const resource = deps.resources.find(info.group, info.version, info.resource);
     if (!resource) return noSuchPath();
     return await toResource(deps, placed(context, resource), resource);
   };
+}
+
+/** Nothing is declared that nobody answers, except what needs a node: a server may be without any. */
+function checkEndpoints(deps: DispatchDeps, { plural, subresources }: Resource): void {
+  for (const part of subresources) {
+    const isAnswered = isOfObject(part) || part.scale || deps.subresources.has(`${plural}/${part.name}`);
+    if (!isAnswered && !part.connects) throw new Error(`no endpoint for ${plural}/${part.name}`);
+  }
+}
+
+/** Reads and writes the object itself, or a part of it. */
+const isOfObject = ({ name, update }: Subresource): boolean => name === "status" || update !== undefined;
 
 /** A namespace is in no namespace itself, though authorisation counts it as in its own. */
 function placed(context: Context, resource: Resource): Context {
   const { info } = context;
   if (resource.scope === "Namespaced" || !info.namespace) return context;
-  if (resource.plural !== "namespaces") return noSuchPath();
+  if (!resource.isNamespace) return noSuchPath();
   return { ...context, info: { ...info, namespace: "" } };
 }
 
@@ -98,7 +110,7 @@ async function toSubresource(deps: DispatchDeps, context: Context, resource: Res
   if (declared.scale) {
     return verb === "get" ? await readScale(deps, context, resource) : await writeScale(deps, context, resource);
   }
-  return await toVerb(deps, context, resource);
+  return isOfObject(declared) ? await toVerb(deps, context, resource) : noSuchPath();
 }
 
 async function getEndpoint(deps: DispatchDeps, context: Context, resource: Resource): Promise<Answer> {

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
-import { MemoryApi } from "#testing/memory-api.ts";
+import { openFaultyApi } from "#testing/faulty-api.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { ensureKubernetesService } from "./kubernetes-service.ts";
 
 test("the API server is the service kubernetes, wherever it listens now", async () => {
-  const api = new MemoryApi([Service, EndpointSlice], createVirtualClock());
+  await using api = await openFaultyApi(createVirtualClock());
   const place = { clusterIP: "10.96.0.1", address: "192.0.2.1", port: 6443 };
 
   await ensureKubernetesService(api.client, place);

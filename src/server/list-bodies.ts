@@ -1,4 +1,5 @@
 import { type Encoded } from "#api/exchange.ts";
+import { BoundedCache } from "#lib/bounded-cache.ts";
 import { createBriefHold } from "#lib/hold-briefly.ts";
 
 /** What the joined bytes of a list were made from: they hold as long as the version does. */
@@ -14,7 +15,8 @@ interface Joined {
 }
 
 /** Several clients that list the same unchanged namespace at the same time get the same bytes. */
-const joined = new WeakMap<object, Map<string, Joined>>();
+const joined = new WeakMap<object, BoundedCache<Joined>>();
+const rememberedLists = { entries: 1000, chars: 64 * 1024, keyChars: 256 };
 const minSharedItems = 64;
 const hold = createBriefHold(2000);
 
@@ -23,7 +25,7 @@ export function joinedItems(items: readonly Encoded[], shared: SharedList | unde
   if (!shared || items.length < minSharedItems) return join(items);
   let ofOwner = joined.get(shared.owner);
   if (!ofOwner) {
-    ofOwner = new Map();
+    ofOwner = new BoundedCache(rememberedLists);
     joined.set(shared.owner, ofOwner);
   }
   const known = ofOwner.get(shared.key);

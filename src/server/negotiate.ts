@@ -1,4 +1,5 @@
 import { notAcceptable } from "#api/status.ts";
+import { BoundedCache } from "#lib/bounded-cache.ts";
 
 /** How an answer is to be written. */
 export interface Negotiated {
@@ -24,14 +25,13 @@ const encodingOf = (type: string) => (Object.hasOwn(encodings, type) ? encodings
 const transformations = ["Table", "PartialObjectMetadata", "PartialObjectMetadataList"] as const;
 
 /** Clients send few different headers, and always the same. */
-const seen = new Map<string, Negotiated>();
+const seen = new BoundedCache<Negotiated>({ entries: 500, chars: 64 * 1024, keyChars: 512 });
 
 export function negotiate(accept: string | undefined): Negotiated {
   if (!accept) return plain;
   let found = seen.get(accept);
   if (!found) {
     found = choose(accept);
-    if (seen.size > 500) seen.clear();
     seen.set(accept, found);
   }
   return found;

@@ -1,20 +1,21 @@
 import { type Answer } from "#api/exchange.ts";
 import { groupResource } from "#api/resource.ts";
 import { StatusError } from "#api/status.ts";
+import { BoundedCache, ownText } from "#lib/bounded-cache.ts";
 import { messageOf } from "#lib/message-of.ts";
 import { type Facts, type HopName, type HopObject, type Steps } from "#trace/hop.ts";
 import { maxSteps } from "#trace/ids.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
 import { type WriteSteps } from "#trace/trace.ts";
+import { anonymousUser } from "./authenticate/anonymous.ts";
 import { type Context, type Next, type RequestInfo, type RequestSteps, type Stage } from "./pipeline.ts";
+import { type ResourceRegistry } from "./registry.ts";
 
 const writes = new Set(["create", "update", "patch", "delete", "deletecollection"]);
-/** Heartbeats and events would push everything else out of memory. */
-const unrecorded = new Set(["leases", "events"]);
 
-/** Writes are hops of an apply; the others pay nothing. */
-export const isRecorded = ({ verb, resource }: RequestInfo): boolean =>
-  resource !== "" && writes.has(verb) && !unrecorded.has(resource);
+/** Writes are hops of an apply, but for the kinds that are written all the time; the others pay nothing. */
+export const isRecorded = ({ verb, group, version, resource }: RequestInfo, resources: ResourceRegistry): boolean =>
+  resource !== "" && writes.has(verb) && !resources.find(group, version, resource)?.isUntraced;
 
 /** For requests that are not recorded. */
 export const unmeasured: RequestSteps = { mark() {} };
@@ -87,6 +88,10 @@ interface Recording {
   readonly steps: RequestTimes;
 }
 
+/** Requests of nobody in particular that were refused: anyone could fill the memory with them. */
+const isNobodys = ({ user }: Context, error: unknown): boolean =>
+  (user.name === "" || user === anonymousUser) && error instanceof StatusError && error.code < 500;
+
 async function recorded(recording: Recording, context: Context, next: Next): Promise<Answer> {
   try {
     const answer = await next(context);
@@ -97,12 +102,13 @@ async function recorded(recording: Recording, context: Context, next: Next): Pro
     });
     return answer;
   } catch (error) {
+    if (isNobodys(context, error)) throw error;
     const details = error instanceof StatusError ? error.details : undefined;
     recording.steps.mark(stepAfter(recording.steps.hops));
     record(recording, context, {
       status: error instanceof StatusError ? error.code : 500,
       object: objectOf(context.info, details?.name ? details : { name: recording.steps.name }),
-      message: messageOf(error),
+      message: shortened(messageOf(error), maxMessageChars),
       refusedAt: recording.steps.hops.at(-1),
     });
     throw error;
@@ -129,12 +135,22 @@ function stepAfter(hops: readonly HopName[]): HopName {
 
 /** A new object's name is not in the path. */
 function objectOf(info: RequestInfo, known: { name?: string; namespace?: string } | undefined): HopObject {
+  // Most paths are short and stay; of a long one only the names are worth keeping.
+  const own = info.path.length > maxPathChars ? (text: string) => ownText(text, maxTextChars) : inFull;
   return {
-    resource: groupResource(info, info.resource),
-    namespace: info.resource === "namespaces" ? "" : (known?.namespace ?? info.namespace),
-    name: info.name || (known?.name ?? ""),
+    resource: own(groupResource(info, info.resource)),
+    namespace: own(info.resource === "namespaces" ? "" : (known?.namespace ?? info.namespace)),
+    name: own(info.name || shortened(known?.name ?? "")),
   };
 }
+
+/** A hop is kept for long, so what a client wrote is kept only as far as people read it. */
+const maxPathChars = 512;
+const maxTextChars = 253;
+const maxMessageChars = 512;
+const inFull = (text: string): string => text;
+const shortened = (text: string, maxChars = maxTextChars): string =>
+  text.length > maxChars ? ownText(text, maxChars) : text;
 
 interface Outcome {
   readonly status: number;
@@ -166,16 +182,18 @@ function record({ recorder, facts, steps }: Recording, context: Context, outcome
 
 /** Most requests are one of a few: who, with what, does what. Their facts are kept once. */
 class RequestFacts {
-  readonly #known = new Map<string, Facts>();
+  readonly #known = new BoundedCache<Facts>({ entries: 2000, chars: 512 * 1024, keyChars: 1024 });
 
-  of({ info: { verb, subresource }, user, request }: Context, { status, message, refusedAt }: Outcome): Facts {
-    const client = request.headers["user-agent"] ?? "";
-    if (message) return { verb, subresource, user: user.name, client, status, refusedAt, message };
-    const key = `${verb} ${subresource} ${status} ${user.name} ${client}`;
+  of({ info, user, request }: Context, { status, message, refusedAt }: Outcome): Facts {
+    const { verb } = info;
+    const name = shortened(user.name);
+    const client = shortened(request.headers["user-agent"] ?? "");
+    const subresource = info.path.length > maxPathChars ? ownText(info.subresource, maxTextChars) : info.subresource;
+    if (message) return { verb, subresource, user: name, client, status, refusedAt, message };
+    const key = `${subresource.length} ${name.length} ${status} ${verb} ${subresource}${name}${client}`;
     let facts = this.#known.get(key);
     if (!facts) {
-      if (this.#known.size >= 2000) this.#known.clear();
-      facts = { verb, subresource, user: user.name, client, status };
+      facts = { verb, subresource, user: name, client, status };
       this.#known.set(key, facts);
     }
     return facts;

@@ -53,3 +53,17 @@ for (const [line, expected] of Object.entries(cases)) {
 test("parseRequestInfo() refuses a path that is not valid percent-encoding", () => {
   assert.throws(() => read("GET /api/v1/nodes/%zz"), { code: 400 });
 });
+
+test("parseRequestInfo() refuses names that are too long to be looked up, and no long proxied paths", () => {
+  const long = "x".repeat(2049);
+
+  for (const path of [
+    `/api/v1/namespaces/${long}/pods`,
+    `/api/v1/${long}`,
+    `/apis/${long}/v1/pods`,
+    `/${long.repeat(5)}`,
+  ]) {
+    assert.throws(() => read(`GET ${path}`), { code: 400 });
+  }
+  assert.equal(read(`GET /api/v1/nodes/a/proxy/${long}`), `get /v1 nodes - a proxy /${long}`);
+});

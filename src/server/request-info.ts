@@ -3,6 +3,11 @@ import { verbOfMethod } from "#api/verb.ts";
 import { isSet } from "#lib/query-flag.ts";
 import { type RequestInfo } from "./pipeline.ts";
 
+/** Nothing has a longer name, and names are looked up before it is known who asks. */
+const maxPartChars = 2048;
+/** The same for a path that is not about a resource. */
+const maxPathChars = 8192;
+
 const plainVerb = (method: string): string => verbOfMethod(method) ?? method.toLowerCase();
 
 /**
@@ -55,6 +60,9 @@ function resourceInfo(split: Split, query: URLSearchParams): RequestInfo {
           .map(decoded)
           .join("/")}`
       : "";
+  if (path.length > maxPartChars && [group, version, resource, name, subresource, namespace].some(isTooLong)) {
+    throw badRequest(`a segment of the path is longer than ${maxPartChars} characters`);
+  }
   const verb = isWatch && plainVerb(method) === "get" ? "watch" : verbOf(method, name, query);
   return { isResource: true, group, version, resource, name, subresource, namespace, path, rest, verb };
 }
@@ -67,11 +75,12 @@ function verbOf(method: string, name: string, query: URLSearchParams): string {
   return name ? "get" : "list";
 }
 
-const nonResource = (method: string, path: string): RequestInfo => ({
-  ...blankRequestInfo,
-  verb: method === "HEAD" ? "get" : method.toLowerCase(),
-  path,
-});
+const isTooLong = (part: string): boolean => part.length > maxPartChars;
+
+function nonResource(method: string, path: string): RequestInfo {
+  if (path.length > maxPathChars) throw badRequest(`the path is longer than ${maxPathChars} characters`);
+  return { ...blankRequestInfo, verb: method === "HEAD" ? "get" : method.toLowerCase(), path };
+}
 
 /** Asks for nothing: what a request is about is put over it. */
 export const blankRequestInfo: RequestInfo = {

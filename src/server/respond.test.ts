@@ -114,3 +114,18 @@ test("every answer has an id to ask for", async () => {
   assert.match(well.headers["audit-id"] ?? "", /^[0-9a-f]{32}$/);
   assert.notEqual(ill.headers["audit-id"], well.headers["audit-id"]);
 });
+
+test("one user who wants much YAML does not keep others from theirs", async () => {
+  const metadata = { namespace: "default", name: "long" };
+  await cluster.client.create(ConfigMap, { metadata, data: { key: "a line\n".repeat(50_000) } });
+  const groups = ["system:masters", "system:authenticated"];
+  const read = (name: string): Promise<Said> =>
+    ask(cluster.api.server, `GET ${path}/long`, { headers: { accept: "application/yaml" }, user: { name, groups } });
+
+  const greedy = Array.from({ length: 40 }, () => read("greedy"));
+  const other = await read("other");
+
+  const statuses = new Set((await Promise.all(greedy)).map(({ status }) => status));
+  assert.equal(other.status, 200);
+  assert.deepEqual([...statuses].toSorted(), [200, 429]);
+});

@@ -1,10 +1,18 @@
-import { type Answer, type Encoded, type EventBatch, type ListFacts, type WatchSink } from "#api/exchange.ts";
+import {
+  type Answer,
+  type Encoded,
+  type EventBatch,
+  type ListFacts,
+  type WatchLoad,
+  type WatchSink,
+} from "#api/exchange.ts";
 import { ListMeta, MetadataField } from "#api/meta/object-meta.ts";
 import { Status } from "#api/meta/status-kind.ts";
 import { apiVersionOf, type Resource } from "#api/resource.ts";
-import { internalError, notAcceptable, StatusError } from "#api/status.ts";
+import { internalError, notAcceptable, StatusError, tooManyRequests } from "#api/status.ts";
 import { initialEventsEndAnnotation } from "#api/well-known.ts";
-import { formatYaml } from "#lib/yaml.ts";
+import { formatYaml, YamlError } from "#lib/yaml.ts";
+import { YamlBusyError } from "#lib/yaml-pool.ts";
 import { encodeProtobuf } from "#schema/protobuf.ts";
 import { encodeEnvelope, encodeListEnvelope, encodeWatchFrame } from "#schema/protobuf-envelope.ts";
 import { type ObjectSchema, object } from "#schema/schema.ts";
@@ -27,17 +35,20 @@ export type Wire =
 
 export interface WatchWriter {
   write(bytes: Uint8Array): void;
-  /** Bytes handed over and not yet taken by the peer. */
-  readonly buffered: number;
+  /** By what was written and not yet taken by the peer. */
+  readonly load: WatchLoad;
+  /** Calls back, once, when the peer has taken what was written. */
+  onIdle(wake: () => void): void;
+  /** Ends it after what was written. */
   end(): void;
-  /** Ends it without what is still buffered. */
-  cut(): void;
 }
 
 export interface RenderOptions {
   readonly negotiated: Negotiated;
   readonly include: IncludeObject;
   readonly now: () => number;
+  /** Whose answer it is: long YAML of one user does not keep that of others waiting. */
+  readonly owner: string;
   /** For watchers that ask which trace made each event. */
   traceOf?(revision: number): Trace | undefined;
 }
@@ -141,8 +152,9 @@ const listMetadata = ({ resourceVersion, continue: token, remainingItemCount }: 
 
 type ValueAnswer = Extract<Answer, { type: "value" }>;
 
-async function renderValue({ status, value, schema }: ValueAnswer, { negotiated }: RenderOptions): Promise<Wire> {
-  if (negotiated.encoding === "yaml") return body(status, "yaml", Buffer.from(await formatYaml(plainValue(value))));
+async function renderValue({ status, value, schema }: ValueAnswer, options: RenderOptions): Promise<Wire> {
+  const { negotiated, owner } = options;
+  if (negotiated.encoding === "yaml") return body(status, "yaml", Buffer.from(await yamlOf(plainValue(value), owner)));
   if (negotiated.encoding === "protobuf") {
     const plain = plainValue(value) as { kind?: string; apiVersion?: string };
     const known = schema ?? (plain.kind === "Status" ? Status : undefined);
@@ -155,6 +167,16 @@ async function renderValue({ status, value, schema }: ValueAnswer, { negotiated 
     if (status >= 300) throw notAcceptable("this answer has no protobuf form");
   }
   return body(status, "json", Buffer.from(JSON.stringify(value)));
+}
+
+async function yamlOf(value: unknown, owner: string): Promise<string> {
+  try {
+    return await formatYaml(value, owner);
+  } catch (error) {
+    if (error instanceof YamlBusyError) throw tooManyRequests(error.message);
+    if (error instanceof YamlError) throw notAcceptable("this answer is too long for YAML: ask for JSON");
+    throw error;
+  }
 }
 
 /** Errors say themselves what they are on the wire. */
@@ -170,12 +192,11 @@ const body = (status: number, encoding: keyof typeof contentTypes, bytes: Uint8A
 const envelope = (resource: Pick<Resource, "group" | "version" | "kind">, message: Uint8Array): Uint8Array =>
   encodeEnvelope(apiVersionOf(resource), resource.kind, message);
 
-export const PartialObjectMetadata: ObjectSchema = object("meta/v1.PartialObjectMetadata", { metadata: MetadataField });
+export const PartialObjectMetadata: ObjectSchema = object("meta/v1.PartialObjectMetadata", "", {
+  metadata: MetadataField,
+});
 
 type WatchAnswer = Extract<Answer, { type: "watch" }>;
-
-/** A watcher this far behind is cut off; it can resume from the last revision that it has seen. */
-const maxBufferedBytes = 16 << 20;
 
 function renderWatch({ resource, start }: WatchAnswer, options: RenderOptions): Wire {
   const { encoding, as } = options.negotiated;
@@ -189,11 +210,12 @@ function renderWatch({ resource, start }: WatchAnswer, options: RenderOptions): 
   const contentType = encoding === "protobuf" ? "application/vnd.kubernetes.protobuf;stream=watch" : contentTypes.json;
   const begin = (writer: WatchWriter): (() => void) => {
     const sink: WatchSink = {
-      event: (type, encoded) => writer.write(frames.event(type, encoded)),
-      batch(batch) {
-        if (writer.buffered > maxBufferedBytes) return writer.cut();
-        writer.write(batch.bytes(name, () => joinFrames(batch, frames)));
+      get load() {
+        return writer.load;
       },
+      onIdle: (wake) => writer.onIdle(wake),
+      event: (type, encoded) => writer.write(frames.event(type, encoded)),
+      batch: (batch) => writer.write(batch.bytes(name, () => joinFrames(batch, frames))),
       bookmark: (revision, isInitialEnd) => writer.write(frames.bookmark(bookmarkMeta(revision, isInitialEnd))),
       end(error) {
         if (error) writer.write(frames.error(error instanceof StatusError ? error : internalError(error)));

@@ -44,6 +44,7 @@ const large = Buffer.alloc(200_000, "orlop ");
 
 /** In place of the server: says what it was asked. */
 async function serve(request: WireRequest): Promise<Served> {
+  await request.admit({ name: "jane", groups: [] }, { passesOn: false });
   const { headers, method, path, body } = request;
   const rest = {
     headers: { "audit-id": "1" },
@@ -140,6 +141,14 @@ test("a HEAD has the headers of a GET and no body", async () => {
   });
 });
 
+test("an HTTP/1.1 connection gets no deadline from Node when it is idle", async () => {
+  const agent = new https.Agent({ ca, keepAlive: true });
+  const { headers } = await http1(agent)("/a");
+  agent.destroy();
+
+  assert.deepEqual([headers.connection, headers["keep-alive"]], ["keep-alive", undefined]);
+});
+
 test("warnings may say anything", async () => {
   await withClients(async (client, version) => {
     const { headers } = await client("/a");
@@ -201,4 +210,36 @@ test("an upgrade that nobody wants is answered as an ordinary request", async ()
   assert.match(answer, /^HTTP\/1\.1 200 OK\r\n/);
   assert.match(answer, /connection: close/i);
   assert.ok(answer.endsWith("GET /a 0"));
+});
+
+test("a renewed certificate is seen by new connections, and open ones go on", async () => {
+  const url = `https://127.0.0.1:${listening.port}`;
+  const open = http2.connect(url, { ca });
+  const askOpen = () =>
+    new Promise<unknown>((resolve, reject) => {
+      const stream = open.request({ ":path": "/a" });
+      stream.on("response", (headers) => resolve(headers[":status"])).on("error", reject);
+      stream.resume();
+    });
+  assert.equal(await askOpen(), 200);
+  const other = createAuthority({ subject: { commonName: "another authority" }, ...validity });
+  const request = { subject: { commonName: "renewed" }, use: "server", hosts: ["127.0.0.1"], ...validity } as const;
+  const { key, certificate: cert } = createCertificate(other, request);
+
+  listening.renew({ key, cert, ca: other.certificate });
+
+  const names = [];
+  for (const ALPNProtocols of [["h2"], ["http/1.1"]]) {
+    const socket = tls.connect({ port: listening.port, host: "127.0.0.1", ca: other.certificate, ALPNProtocols });
+    await new Promise<void>((resolve, reject) => socket.once("secureConnect", resolve).once("error", reject));
+    names.push([socket.getPeerCertificate().subject.CN, socket.alpnProtocol]);
+    socket.destroy();
+  }
+  assert.deepEqual(names, [
+    ["renewed", "h2"],
+    ["renewed", "http/1.1"],
+  ]);
+  assert.equal(await askOpen(), 200);
+  open.close();
+  listening.renew({ key: serving.key, cert: serving.certificate, ca });
 });

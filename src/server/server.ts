@@ -14,7 +14,7 @@ import { type Authorizer } from "./authorize/authorizer.ts";
 import { authorize } from "./authorize/chain.ts";
 import { type DispatchDeps, dispatch } from "./dispatch.ts";
 import { negotiate } from "./negotiate.ts";
-import { type Context, type Next, pipeline, type RequestInfo } from "./pipeline.ts";
+import { type Context, type Next, pipeline, type RequestInfo, type Stage } from "./pipeline.ts";
 import { endOf, isRecorded, RequestTimes, recordHops, unmeasured } from "./record-hops.ts";
 import { type ResourceRegistry } from "./registry.ts";
 import { parseRequestInfo } from "./request-info.ts";
@@ -61,9 +61,17 @@ const gauntlet = (deps: ServerDeps): Next =>
       impersonate(deps.authorizers),
       authorize(deps.authorizers),
       endOf("authorize"),
+      admitRequest,
     ],
     dispatch(deps),
   );
+
+/** Reads the body: who is unknown or not allowed has been refused on the headers. */
+const admitRequest: Stage = (context, next) => {
+  const { request, user, info } = context;
+  const received = request.admit?.(user, { passesOn: info.subresource === "proxy" });
+  return received ? received.then(() => next(context)) : next(context);
+};
 
 export function createApiServer(deps: ServerDeps): ApiServer {
   const run = gauntlet(deps);
@@ -71,7 +79,7 @@ export function createApiServer(deps: ServerDeps): ApiServer {
   return {
     async handle(request) {
       try {
-        return await handleIn(contextOf(request, deps.recorder));
+        return await handleIn(contextOf(request, deps));
       } catch (error) {
         throw toStatusError(error, request, deps.log);
       }
@@ -79,12 +87,14 @@ export function createApiServer(deps: ServerDeps): ApiServer {
     async serve(request) {
       let context: Context | undefined;
       try {
-        const fault = "fault" in request ? request.fault : undefined;
-        context = contextOf(request, deps.recorder);
-        if (fault !== undefined) throw fault;
+        context = contextOf(request, deps);
         // Before anything is done: who could not read the answer must not have caused anything.
         if (isNegotiated(context)) checkReadable(context);
         const answer = await handleIn(context);
+        if (answer.type === "watch") request.countWatch?.();
+        // A client that leaves its answers unread gets no further ones made.
+        const room = request.room?.();
+        if (room) await room;
         return served(context, await rendered(answer, context, deps));
       } catch (error) {
         return await renderError(request, context, toStatusError(error, request, deps.log));
@@ -96,11 +106,12 @@ export function createApiServer(deps: ServerDeps): ApiServer {
 const emptyQuery = new URLSearchParams();
 const nobody = { name: "", groups: [] };
 
-function contextOf(request: ApiRequest, recorder: TraceRecorder): Context {
+function contextOf(request: ApiRequest, { recorder, resources }: ServerDeps): Context {
   const parent = parseTraceparent(request.headers.traceparent) ?? currentTrace.getStore();
   const query = request.query === "" ? emptyQuery : new URLSearchParams(request.query);
   const info = parseRequestInfo(request.method, request.path, query);
-  const times = recorder.isOn && isRecorded(info) ? new RequestTimes(recorder, parent?.spanId ?? "") : undefined;
+  const times =
+    recorder.isOn && isRecorded(info, resources) ? new RequestTimes(recorder, parent?.spanId ?? "") : undefined;
   const { traceId, spanId } = recorder.ids.next(parent);
   return {
     request,
@@ -119,12 +130,13 @@ const connects = new Set(["log", "exec", "attach", "portforward", "proxy"]);
 
 const includes: readonly IncludeObject[] = ["None", "Metadata", "Object"];
 
-function rendered(answer: Answer, { request, query }: Context, deps: ServerDeps): Wire | Promise<Wire> {
+function rendered(answer: Answer, { request, query, user }: Context, deps: ServerDeps): Wire | Promise<Wire> {
   const include = includeOf(query) ?? "Metadata";
   const accept = isReady(answer) ? undefined : request.headers.accept;
   const { clock, traceOf } = deps;
   const traces = answer.type === "watch" && request.headers["x-orlop-traces"] && traceOf ? { traceOf } : {};
-  return render(answer, { negotiated: negotiate(accept), include, now: () => clock.now(), ...traces });
+  const now = () => clock.now();
+  return render(answer, { negotiated: negotiate(accept), include, now, owner: user.name, ...traces });
 }
 
 function includeOf(query: URLSearchParams): IncludeObject | undefined {
@@ -151,7 +163,7 @@ const served = ({ request, trace, warnings }: Context, wire: Wire): Served => ({
 });
 
 async function renderError(request: ApiRequest, context: Context | undefined, error: StatusError): Promise<Served> {
-  const wire = await errorWire(request, error);
+  const wire = await errorWire(request, error, context?.user.name ?? "");
   const retryAfter = error.details?.retryAfterSeconds;
   const headers: Record<string, string> = retryAfter ? { "retry-after": String(retryAfter) } : {};
   if (!context) return { wire, headers, warnings: [], acceptEncoding: undefined };
@@ -159,19 +171,16 @@ async function renderError(request: ApiRequest, context: Context | undefined, er
   return { ...rendered, headers: { ...rendered.headers, ...headers } };
 }
 
-async function errorWire(request: ApiRequest, error: StatusError): Promise<Wire> {
+async function errorWire(request: ApiRequest, error: StatusError, owner: string): Promise<Wire> {
   const answer = { type: "value", status: error.code, value: error } as const;
-  const now = () => 0;
+  const rest = { include: "Metadata", now: () => 0, owner } as const;
   try {
     const { encoding } = negotiate(request.headers.accept);
-    return await render(answer, {
-      negotiated: { encoding, as: undefined, plainToo: true, discovery: undefined },
-      include: "Metadata",
-      now,
-    });
+    const negotiated = { encoding, as: undefined, plainToo: true, discovery: undefined };
+    return await render(answer, { negotiated, ...rest });
   } catch {
     // The client accepts nothing that we have: it gets JSON all the same, as a last word.
-    return await render(answer, { negotiated: negotiate(undefined), include: "Metadata", now });
+    return await render(answer, { negotiated: negotiate(undefined), ...rest });
   }
 }
 

@@ -9,7 +9,7 @@ import { connect, createServer, type TLSSocket } from "node:tls";
 import { resolveContext } from "#client/kubeconfig.ts";
 import { parseKubeconfig } from "#client/kubeconfig-file.ts";
 import { systemClock } from "#lib/clock.ts";
-import { readSubject } from "#lib/x509.ts";
+import { notAfterMs, readSubject } from "#lib/x509.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { adminKubeconfig, issueClientCertificate, loadOrCreatePki, peerOf } from "./tls.ts";
 
@@ -153,7 +153,11 @@ test("peerOf() tells who is at the other end, once for each connection", () =>
     const nobody = await peerWith(undefined);
     server.close();
 
-    assert.deepEqual(verified.certificate, { commonName: "jane", organizations: ["dev", "ops"] });
+    assert.deepEqual(verified.certificate, {
+      commonName: "jane",
+      organizations: ["dev", "ops"],
+      notAfterMs: notAfterMs(new X509Certificate(jane.certificate)),
+    });
     assert.equal(stranger.certificate, undefined);
     assert.ok(stranger.certificateFault);
     assert.equal(nobody.certificateFault, undefined);

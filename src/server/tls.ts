@@ -1,12 +1,14 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { open, readFile, rename } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { isIP } from "node:net";
 import { type TLSSocket } from "node:tls";
 import { type Peer } from "#api/exchange.ts";
 import { renderKubeconfig } from "#client/render-kubeconfig.ts";
 import { type Clock } from "#lib/clock.ts";
+import { errorCode } from "#lib/error-code.ts";
 import { makeDirectory } from "#lib/make-directory.ts";
 import { messageOf } from "#lib/message-of.ts";
+import { replaceFile } from "#lib/replace-file.ts";
 import {
   type CertificateRequest,
   createAuthority,
@@ -101,7 +103,9 @@ function readPeer(socket: TLSSocket): Peer {
   const address = socket.remoteAddress ?? "";
   const certificate = socket.getPeerX509Certificate();
   if (!certificate) return { address };
-  if (socket.authorized) return { address, certificate: readSubject(certificate) };
+  if (socket.authorized) {
+    return { address, certificate: { ...readSubject(certificate), notAfterMs: notAfterMs(certificate) } };
+  }
   return { address, certificateFault: String(socket.authorizationError ?? "not verified") };
 }
 
@@ -117,6 +121,10 @@ function servingRequest({ hosts = [], serviceAddress = "10.96.0.1" }: PkiOptions
   const all = new Set(["localhost", "127.0.0.1", "::1", ...service, serviceAddress, ...hosts]);
   return { subject: { commonName: "kube-apiserver" }, use: "server", hosts: [...all] } as const;
 }
+
+/** Whether a certificate is so near its end that another one should take its place. */
+export const isDueForRenewal = ({ certificate }: KeyPair, now: number): boolean =>
+  notAfterMs(new X509Certificate(certificate)) - now <= renewLeafBeforeMs;
 
 /** An hour back, for clients whose clocks are behind. */
 const leafValidity = (now: number) => ({ notBeforeMs: now - hourMs, notAfterMs: now + leafDays * dayMs });
@@ -205,7 +213,7 @@ function createFiles(dir: string): Files {
       try {
         return await readFile(path(name), "utf8");
       } catch (cause) {
-        if (codeOf(cause) === "ENOENT") return undefined;
+        if (errorCode(cause) === "ENOENT") return undefined;
         throw new PkiError(`cannot read ${path(name)} (${messageOf(cause)}): make it readable for this user`, {
           cause,
         });
@@ -225,22 +233,10 @@ function createFiles(dir: string): Files {
   };
 }
 
-/** All of the text or none of it, also if the power fails. */
 async function writeWhole(path: string, text: string): Promise<void> {
-  const temporary = `${path}.new`;
   try {
-    const file = await open(temporary, "w", 0o600);
-    try {
-      await file.writeFile(text);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(temporary, path);
+    await replaceFile(path, text);
   } catch (cause) {
     throw new PkiError(`cannot write ${path} (${messageOf(cause)}): make its folder writable for this user`, { cause });
   }
 }
-
-const codeOf = (error: unknown): unknown =>
-  typeof error === "object" && error !== null && "code" in error ? error.code : undefined;

@@ -7,7 +7,7 @@ import { defaultTolerations } from "./default-tolerations.ts";
 import { namespaceLifecycle } from "./namespace-lifecycle.ts";
 import { nodeRestriction } from "./node-restriction.ts";
 import { type AdmissionPlugin } from "./plugin.ts";
-import { type PriorityClasses, priority } from "./priority.ts";
+import { priority } from "./priority.ts";
 import { serviceAccount } from "./service-account.ts";
 import { taintNodes } from "./taint-nodes.ts";
 
@@ -17,7 +17,6 @@ export interface AdmissionDeps extends EscalationDeps {
   readonly random: Random;
   /** Reads past the cache, for what was written a moment ago. */
   readonly client?: Pick<Client, "get">;
-  readonly priorityClasses?: PriorityClasses;
 }
 
 /** The built-in plugins, in the order in which they are asked. */
@@ -26,7 +25,7 @@ export const builtInAdmission = (deps: AdmissionDeps): AdmissionPlugin[] => [
   serviceAccount(deps),
   nodeRestriction(deps),
   taintNodes,
-  priority(deps.priorityClasses),
+  priority(deps),
   defaultTolerations,
   rbacEscalation(deps),
 ];

@@ -1,51 +1,43 @@
 import { Pod } from "#api/core/pod.ts";
-import { isWriteOf, objectOf, oldObjectOf } from "./object-of.ts";
+import { PriorityClass, systemPriorityClasses } from "#api/scheduling/priority-class.ts";
+import { type Informers } from "#runtime/informer.ts";
+import { isAbout, isWriteOf, objectOf, oldObjectOf } from "./object-of.ts";
 import { type AdmissionPlugin, type AdmissionRequest } from "./plugin.ts";
 import { refusal } from "./refuse.ts";
 
-/** Where priority classes are looked up. */
-export interface PriorityClasses {
-  get(name: string): PriorityFacts | undefined;
-  /** The class of pods that name none, if there is one. */
-  globalDefault(): (PriorityFacts & { readonly name: string }) | undefined;
-}
-export interface PriorityFacts {
-  readonly value: number;
-  readonly preemptionPolicy?: Preemption;
-}
-type Preemption = "PreemptLowerPriority" | "Never";
-
-const systemClasses: Readonly<Record<string, number>> = {
-  "system-cluster-critical": 2_000_000_000,
-  "system-node-critical": 2_000_001_000,
-};
-
-/** The two classes that every cluster has. */
-const systemPriorityClasses: PriorityClasses = {
-  get(name) {
-    const value = Object.hasOwn(systemClasses, name) ? systemClasses[name] : undefined;
-    return value === undefined ? undefined : { value, preemptionPolicy: "PreemptLowerPriority" };
-  },
-  globalDefault: () => undefined,
-};
-
-/** Turns the name of a priority class into a number. */
-export const priority = (classes: PriorityClasses = systemPriorityClasses): AdmissionPlugin => ({
+/** Turns the name of a priority class into a number, and keeps the system's classes and the one default. */
+export const priority = ({ informers }: { readonly informers: Informers }): AdmissionPlugin => ({
   name: "Priority",
-  appliesTo: (request) => isWriteOf(Pod, request),
+  appliesTo: (request) => isWriteOf(Pod, request) || (isAbout(PriorityClass, request) && request.subresource === ""),
 
   mutate(request) {
     const pod = objectOf(Pod, request);
     if (!pod) return;
-    if (request.operation === "CREATE") return setPriority(request, pod, classes);
+    if (request.operation === "CREATE") return setPriority(request, pod, informers);
     const old = oldObjectOf(Pod, request)?.spec;
     if (old?.priority !== undefined) pod.spec.priority ??= old.priority;
     if (old?.preemptionPolicy !== undefined) pod.spec.preemptionPolicy ??= old.preemptionPolicy;
   },
+
+  validate(request) {
+    if (!isAbout(PriorityClass, request)) return;
+    if (request.operation === "DELETE") refuseSystemClass(request);
+    else if (objectOf(PriorityClass, request)?.globalDefault) refuseSecondDefault(request, informers);
+  },
 });
 
-function setPriority(request: AdmissionRequest, { spec }: Pod, classes: PriorityClasses): void {
-  const { name, value, preemptionPolicy = "PreemptLowerPriority" } = classOf(request, spec.priorityClassName, classes);
+interface PriorityFacts {
+  readonly name: string;
+  readonly value: number;
+  readonly preemptionPolicy?: PriorityClass["preemptionPolicy"];
+}
+
+function setPriority(request: AdmissionRequest, { spec }: Pod, informers: Informers): void {
+  const {
+    name,
+    value,
+    preemptionPolicy = "PreemptLowerPriority",
+  } = classOf(request, spec.priorityClassName, informers);
   if (spec.priority !== undefined && spec.priority !== value) {
     throw refusal(
       request,
@@ -63,13 +55,32 @@ function setPriority(request: AdmissionRequest, { spec }: Pod, classes: Priority
   spec.preemptionPolicy = preemptionPolicy;
 }
 
-function classOf(
-  request: AdmissionRequest,
-  name: string | undefined,
-  classes: PriorityClasses,
-): PriorityFacts & { readonly name: string } {
-  if (!name) return classes.globalDefault() ?? { name: "", value: 0 };
-  const found = classes.get(name);
+function classOf(request: AdmissionRequest, name: string | undefined, informers: Informers): PriorityFacts {
+  if (!name) return defaultClass(informers) ?? { name: "", value: 0 };
+  const found = informers.of(PriorityClass).get({ name }) ?? systemClass(name);
   if (!found) throw refusal(request, `no PriorityClass with name ${name} was found`);
   return { ...found, name };
+}
+
+/** Pods of the system may come before the server has written down its own classes. */
+const systemClass = (name: string) => systemPriorityClasses.find(({ metadata }) => metadata.name === name);
+
+/** Of several defaults, which only a race can make, the least important counts. */
+function defaultClass(informers: Informers): PriorityFacts | undefined {
+  const defaults = informers
+    .of(PriorityClass)
+    .list()
+    .filter(({ globalDefault }) => globalDefault);
+  const [lowest] = defaults.sort((a, b) => a.value - b.value);
+  return lowest && { ...lowest, name: lowest.metadata.name ?? "" };
+}
+
+function refuseSystemClass(request: AdmissionRequest): void {
+  if (systemClass(request.name)) throw refusal(request, "this is a system priority class and cannot be deleted");
+}
+
+function refuseSecondDefault(request: AdmissionRequest, informers: Informers): void {
+  const known = defaultClass(informers);
+  if (!known || (request.operation === "UPDATE" && known.name === request.name)) return;
+  throw refusal(request, `PriorityClass ${known.name} is already marked as default. Only one default can exist`);
 }

@@ -5,7 +5,9 @@ import { Pod } from "#api/core/pod.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { StatusError } from "#api/status.ts";
 import { decode } from "#schema/decode.ts";
-import { any, listByKey, object, optional, string } from "#schema/schema.ts";
+import { optional } from "#schema/fields.ts";
+import { object } from "#schema/schema.ts";
+import { any, listByKey, string } from "#schema/types.ts";
 import { applyPatch } from "./apply.ts";
 import { updateManagedFields } from "./managed-fields.ts";
 
@@ -291,12 +293,12 @@ test("where there is no schema, objects are owned field by field and lists as a 
       3,
       listByKey(
         "id",
-        object("test/v1.Item", { id: optional(1, string(), "Its name."), free: optional(2, any(), "Anything.") }),
+        object("test/v1.Item", "", { id: optional(1, string(), "Its name."), free: optional(2, any(), "Anything.") }),
       ),
       "Items.",
     ),
   };
-  const resource = { ...Pod, schema: object("test/v1.Free", fields) } as unknown as Resource;
+  const resource = { ...Pod, schema: object("test/v1.Free", "", fields) } as unknown as Resource;
   const free = (spec: unknown): Json => ({ ...pod({}), spec });
   const live = apply({ resource, config: free({ a: { b: 1 }, list: [{ x: 1 }] }), manager: "a" });
 

@@ -1,4 +1,6 @@
+import { BoundedCache } from "#lib/bounded-cache.ts";
 import { compareText } from "#lib/compare-text.ts";
+
 /**
  * A step of a path, in the text form of FieldsV1, which is also how field sets hold it:
  *
@@ -113,13 +115,11 @@ function compareValues(a: unknown, b: unknown): number {
 }
 
 /** The same few keys are compared again and again. */
-const known = new Map<PathElement, Parsed>();
-const maxKnown = 4096;
+const known = new BoundedCache<Parsed>({ entries: 4096, chars: 512 * 1024, keyChars: 512 });
 function parsedOf(element: PathElement): Parsed {
   let parsed = known.get(element);
   if (parsed) return parsed;
   parsed = parseElement(element) ?? { rank: 0, name: element };
-  if (known.size >= maxKnown) known.clear();
   known.set(element, parsed);
   return parsed;
 }

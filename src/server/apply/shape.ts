@@ -1,3 +1,4 @@
+import { type FieldTree } from "#api/resource.ts";
 import { zeroScalars } from "#schema/scalars.ts";
 import { type Field, type ObjectSchema, resolve, type Schema } from "#schema/schema.ts";
 import { fieldElement, keyElement, type PathElement, valueElement } from "./path-element.ts";
@@ -52,6 +53,7 @@ export class KeyedShape {
       : keyElement(found);
   }
   #named(key: string, name: string): PathElement {
+    if (name.length > maxNameChars) return keyElement([[key, name]]);
     let element = this.#byName.get(name);
     if (element === undefined) {
       element = keyElement([[key, name]]);
@@ -72,6 +74,7 @@ export class KeyedShape {
 }
 
 const maxNames = 256;
+const maxNameChars = 128;
 
 export interface FieldShape {
   readonly name: string;
@@ -115,11 +118,8 @@ export class ObjectShape {
 
 /** Parts of an object that a shape is blind to. `only` keeps what it names, and "*" in it stands for any item. */
 export interface Filter {
-  readonly skip?: FilterTree;
-  readonly only?: FilterTree;
-}
-export interface FilterTree {
-  readonly [name: string]: FilterTree | true;
+  readonly skip?: FieldTree;
+  readonly only?: FieldTree;
 }
 
 const shapes = new WeakMap<Schema, Shape>();
@@ -146,7 +146,7 @@ function compile(schema: Exclude<Schema, { type: "lazy" }>, filter: Filter): Sha
     case "map":
       return schema.options.atomic ? leafShape : { kind: "map", value: shapeOf(schema.value) };
     case "any":
-      return isOpaque(schema.options.name) ? leafShape : deducedShape;
+      return schema.options.opaque ? leafShape : deducedShape;
     case "list": {
       if (schema.options.list === "set") return setShape;
       if (schema.options.list !== "map") return leafShape;
@@ -160,19 +160,14 @@ function compile(schema: Exclude<Schema, { type: "lazy" }>, filter: Filter): Sha
   }
 }
 
-/** JSON that has a meaning of its own only as a whole. */
-const isOpaque = (name = ""): boolean => name.endsWith(".RawExtension") || name.endsWith(".FieldsV1");
-
 function keysOf(item: Schema, names: readonly string[]): { name: string; default: unknown }[] {
   const fields = item.type === "object" ? item.fields : {};
-  // A reference may leave its name out, and is then told apart by the empty one.
-  const nameless = item.type === "object" && item.name === "core/v1.LocalObjectReference" ? "" : undefined;
-  return names.toSorted().map((name) => ({ name, default: keyDefault(fields[name]) ?? nameless }));
+  return names.toSorted().map((name) => ({ name, default: keyDefault(fields[name]) }));
 }
 
 function keyDefault(field: Field | undefined): unknown {
   if (!field) return undefined;
-  return field.default ?? (field.mode === "required" ? zeros[resolve(field.schema).type] : undefined);
+  return field.default ?? field.go?.key ?? (field.mode === "required" ? zeros[resolve(field.schema).type] : undefined);
 }
 
 function compileFields(schema: ObjectSchema, { skip, only }: Filter): FieldShape[] {
@@ -186,7 +181,7 @@ function compileFields(schema: ObjectSchema, { skip, only }: Filter): FieldShape
     const blind = narrower.skip || narrower.only;
     const shape = blind ? compile(resolve(field.schema), narrower) : shapeOf(field.schema);
     const inherited = name in Object.prototype;
-    fields.push({ name, element: fieldElement(name), shape, zero: zeroOf(schema, name, field), inherited });
+    fields.push({ name, element: fieldElement(name), shape, zero: zeroOf(field), inherited });
   }
   return fields;
 }
@@ -202,59 +197,20 @@ const emptyObject = Object.freeze({});
 /** Formats that are structs in Go, which `omitempty` does not leave out. */
 const structs: ReadonlySet<string> = new Set(["time", "microTime", "duration", "quantity", "intOrString"]);
 
-/** Fields that may be left out, but that Go writes all the same. */
-const alwaysWritten: ReadonlySet<string> = new Set([
-  "apps/v1.DaemonSetSpec.selector",
-  "apps/v1.DeploymentSpec.selector",
-  "apps/v1.ReplicaSetSpec.selector",
-  "apps/v1.StatefulSetOrdinals.start",
-  "apps/v1.StatefulSetSpec.selector",
-  "apps/v1.StatefulSetSpec.serviceName",
-  "apps/v1.StatefulSetStatus.availableReplicas",
-  "autoscaling/v2.HorizontalPodAutoscalerStatus.currentMetrics",
-  "core/v1.AzureFilePersistentVolumeSource.secretNamespace",
-  "core/v1.Event.reportingComponent",
-  "core/v1.Event.reportingInstance",
-  "core/v1.GRPCAction.service",
-  "core/v1.ProjectedVolumeSource.sources",
-  "core/v1.ScaleIOPersistentVolumeSource.secretRef",
-  "core/v1.ScaleIOVolumeSource.secretRef",
-  "core/v1.TypedLocalObjectReference.apiGroup",
-  "core/v1.TypedObjectReference.apiGroup",
-  "discovery/v1.EndpointSlice.endpoints",
-  "discovery/v1.EndpointSlice.ports",
-  "flowcontrol/v1.FlowSchemaSpec.matchingPrecedence",
-  "flowcontrol/v1.LimitedPriorityLevelConfiguration.nominalConcurrencyShares",
-  "flowcontrol/v1.QueuingConfiguration.handSize",
-  "flowcontrol/v1.QueuingConfiguration.queueLengthLimit",
-  "flowcontrol/v1.QueuingConfiguration.queues",
-  "policy/v1.PodDisruptionBudgetStatus.currentHealthy",
-  "policy/v1.PodDisruptionBudgetStatus.desiredHealthy",
-  "policy/v1.PodDisruptionBudgetStatus.disruptionsAllowed",
-  "policy/v1.PodDisruptionBudgetStatus.expectedPods",
-  "rbac/v1.ClusterRole.rules",
-  "rbac/v1.Role.rules",
-  "scheduling/v1.PriorityClass.value",
-  "storage/v1.CSINodeDriver.topologyKeys",
-]);
-
 /** Structs that are not behind a pointer are always there in Go, and so is every field without `omitempty`. */
-function zeroOf(owner: ObjectSchema, name: string, { mode, schema, default: value }: Field): unknown {
+function zeroOf({ mode, schema, default: value, go = {} }: Field): unknown {
   const { type } = resolve(schema);
-  if (alwaysWritten.has(`${owner.name}.${name}`)) return mode === "nullable" || type === "object" ? null : zeros[type];
+  if (go.zero === "written") return mode === "nullable" || type === "object" ? null : zeros[type];
+  if (go.zero === "left out") return undefined;
   if (type === "object") {
     if (mode === "nullable") return undefined;
-    return mode === "defaulted" && isPointer(resolve(schema), value) ? undefined : emptyObject;
+    return mode === "defaulted" && (go.isPointer || saysSomething(value)) ? undefined : emptyObject;
   }
-  // Left out when zero, unlike all other times.
-  if (name === "creationTimestamp") return undefined;
   return mode === "required" || (mode === "optional" && structs.has(type)) ? zeros[type] : undefined;
 }
 /** Defaults that say something are of pointers, which Go can tell from what the client left out. */
-function isPointer(schema: Schema, value: unknown): boolean {
-  if (typeof value === "object" && value !== null && Object.keys(value).length > 0) return true;
-  return schema.type === "object" && schema.name === "core/v1.PodSecurityContext";
-}
+const saysSomething = (value: unknown): boolean =>
+  typeof value === "object" && value !== null && Object.keys(value).length > 0;
 
 /** The element of an item of a list; undefined if it has no keys, or should be a scalar and is none. */
 export function findElement(shape: SetShape | KeyedShape, item: unknown): PathElement | undefined {

@@ -182,6 +182,13 @@ test("impersonate() asks for each thing that is taken over", async () => {
   });
 });
 
+test("impersonate() asks for an extra of any name, and takes over nothing else", async () => {
+  const user = await actAs({ "impersonate-user": "jane", "impersonate-extra-__proto__": "x" });
+
+  assert.deepEqual(asked, ["impersonate /users/  jane", "impersonate authentication.k8s.io/userextras/__proto__  x"]);
+  assert.deepEqual(Object.entries(user.extra ?? {}), [["__proto__", ["x"]]]);
+});
+
 test("impersonate() knows the groups of a service account", async () => {
   const user = await actAs({ "impersonate-user": "system:serviceaccount:shop:web" });
 

@@ -1,4 +1,5 @@
 import { type ApiRequest, type UserInfo } from "#api/exchange.ts";
+import { tokenProtocolPrefix } from "#lib/upgrade.ts";
 import { type Authenticator } from "./authenticator.ts";
 
 /** Knows a kind of token; asked for bearer tokens of requests and for those in TokenReviews. */
@@ -42,13 +43,11 @@ export function bearerToken({ headers }: Pick<ApiRequest, "headers">): string | 
   return protocols === undefined ? undefined : protocolToken(protocols);
 }
 
-const protocolPrefix = "base64url.bearer.authorization.k8s.io.";
-
 function protocolToken(protocols: string): string | undefined {
   for (const protocol of protocols.split(",")) {
     const name = protocol.trim();
-    if (name.startsWith(protocolPrefix)) {
-      return Buffer.from(name.slice(protocolPrefix.length), "base64url").toString("utf8") || undefined;
+    if (name.startsWith(tokenProtocolPrefix)) {
+      return Buffer.from(name.slice(tokenProtocolPrefix.length), "base64url").toString("utf8") || undefined;
     }
   }
   return undefined;

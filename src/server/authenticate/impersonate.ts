@@ -33,13 +33,15 @@ const extraPrefix = "impersonate-extra-";
 /** undefined: the request is made in the caller's own name. */
 function readWanted(headers: ApiRequest["headers"]): Wanted | undefined {
   let found = false;
-  const extra: Record<string, string[]> = {};
+  const extras: [key: string, values: string[]][] = [];
   for (const name in headers) {
     if (!name.startsWith("impersonate-")) continue;
     found = true;
-    if (name.startsWith(extraPrefix)) extra[decoded(name.slice(extraPrefix.length))] = values(headers[name]);
+    if (name.startsWith(extraPrefix)) extras.push([decoded(name.slice(extraPrefix.length)), values(headers[name])]);
   }
   if (!found) return undefined;
+  // Makes own properties of any name, also of `__proto__`: what is taken over is what was asked about.
+  const extra = Object.fromEntries(extras);
   const user = headers["impersonate-user"] ?? "";
   const groups = values(headers["impersonate-group"]);
   const uid = headers["impersonate-uid"] ?? "";

@@ -6,6 +6,7 @@ import { ServiceAccount } from "#api/core/service-account.ts";
 import { type UserInfo } from "#api/exchange.ts";
 import { type ApiObject } from "#api/resource.ts";
 import { StatusError } from "#api/status.ts";
+import { BoundedCache } from "#lib/bounded-cache.ts";
 import { type Clock } from "#lib/clock.ts";
 import { isSignedBy, parseJwt, type VerifyingKey } from "#lib/jwt.ts";
 import { type Informer, type Informers } from "#runtime/informer.ts";
@@ -25,7 +26,8 @@ export interface ServiceAccountTokenDeps {
 
 /** Clocks may differ by this much. */
 const leewayMs = 60_000;
-const cacheSize = 4096;
+/** Only tokens with a good signature are remembered; longer ones than the API server itself makes are not. */
+const rememberedTokens = { entries: 4096, chars: 8 * 1024 * 1024, keyChars: 8 * 1024 };
 
 /**
  * Tokens of service accounts, verified here. The signature is checked once and remembered; that the account and what
@@ -33,7 +35,7 @@ const cacheSize = 4096;
  */
 export function serviceAccountTokens(deps: ServiceAccountTokenDeps): TokenAuthenticator {
   const { informers, clock } = deps;
-  const verified = new Map<string, Verified>();
+  const verified = new BoundedCache<Verified>(rememberedTokens);
   const bound = {
     accounts: informers.of(ServiceAccount),
     secrets: informers.of(Secret),
@@ -43,9 +45,13 @@ export function serviceAccountTokens(deps: ServiceAccountTokenDeps): TokenAuthen
   return {
     name: "service-account",
     authenticateToken(token, audiences = deps.audiences) {
-      const known = recall(verified, token) ?? verifyToken(deps, token);
-      if (!known) return undefined;
-      remember(verified, token, known);
+      let known = verified.get(token);
+      if (!known) {
+        known = verifyToken(deps, token);
+        if (!known) return undefined;
+        // The claims are about as long as the token.
+        verified.set(token, known, token.length);
+      }
       checkTime(known.claims, clock.now());
       checkBound(bound, known.claims, clock.now() - leewayMs);
       checkHome(bound, known.claims, token);
@@ -61,21 +67,6 @@ interface Verified {
   readonly audiences: readonly string[];
   /** undefined: the token is meant for others. */
   readonly forServer: TokenIdentity | undefined;
-}
-
-/** The oldest entry goes when there are too many; a hit makes an entry young again. */
-function remember(cache: Map<string, Verified>, token: string, known: Verified): void {
-  cache.set(token, known);
-  if (cache.size <= cacheSize) return;
-  for (const oldest of cache.keys()) {
-    cache.delete(oldest);
-    return;
-  }
-}
-function recall(cache: Map<string, Verified>, token: string): Verified | undefined {
-  const known = cache.get(token);
-  if (known) cache.delete(token);
-  return known;
 }
 
 /** undefined: not one of our tokens. */

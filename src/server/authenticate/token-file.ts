@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { type UserInfo } from "#api/exchange.ts";
+import { maxKeyChars } from "#lib/long-text.ts";
 import { messageOf } from "#lib/message-of.ts";
 import { type TokenAuthenticator } from "./bearer.ts";
 
@@ -20,7 +21,10 @@ export async function loadTokenFile(path: string): Promise<TokenAuthenticator> {
 
 export function tokenFile(tokens: ReadonlyMap<string, UserInfo>): TokenAuthenticator {
   const identities = new Map([...tokens].map(([token, user]) => [token, { user }]));
-  return { name: "token-file", authenticateToken: (token) => identities.get(token) };
+  return {
+    name: "token-file",
+    authenticateToken: (token) => (token.length > maxKeyChars ? undefined : identities.get(token)),
+  };
 }
 
 /** Reads the whole file or refuses it: half of a list of users is not a list of users. */

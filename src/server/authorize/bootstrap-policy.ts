@@ -200,6 +200,12 @@ export const roleTexts: RoleTexts = {
   "kube-system/extension-apiserver-authentication-reader": [
     "read | core | configmaps | extension-apiserver-authentication",
   ],
+  // Not upstream's: there an administrator installs cluster DNS.
+  "kube-system/orlop:cluster-dns": [
+    "create | core | services",
+    "get update | core | services | kube-dns",
+    "create get update | discovery.k8s.io | endpointslices",
+  ],
   "kube-system/system::leader-locking-kube-controller-manager": [
     "read create update | coordination.k8s.io | leases",
     "read create update | coordination.k8s.io | leasecandidates",
@@ -235,6 +241,7 @@ export const bindingTexts: Readonly<Record<string, readonly [string, ...string[]
     "system:controller:bootstrap-signer",
     "ServiceAccount kube-system/bootstrap-signer",
   ],
+  "kube-system/orlop:cluster-dns": ["orlop:cluster-dns", "ServiceAccount kube-system/kube-dns"],
   "kube-system/system::extension-apiserver-authentication-reader": [
     "extension-apiserver-authentication-reader",
     "User system:kube-controller-manager",

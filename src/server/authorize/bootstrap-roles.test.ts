@@ -2,15 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ClusterRole } from "#api/rbac/cluster-role.ts";
 import { ClusterRoleBinding } from "#api/rbac/cluster-role-binding.ts";
-import { Role } from "#api/rbac/role.ts";
-import { RoleBinding } from "#api/rbac/role-binding.ts";
-import { MemoryApi } from "#testing/memory-api.ts";
+import { openFaultyApi } from "#testing/faulty-api.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { blankRequestInfo } from "../request-info.ts";
 import { bootstrapClusterRoleBindings, bootstrapClusterRoles, ensureBootstrapRoles } from "./bootstrap-roles.ts";
 import { ruleAllows } from "./rules.ts";
 
-const setUp = () => new MemoryApi([ClusterRole, ClusterRoleBinding, Role, RoleBinding], createVirtualClock());
+const setUp = () => openFaultyApi(createVirtualClock());
 
 const info = (verb: string, resource: string) => ({
   ...blankRequestInfo,
@@ -22,7 +20,7 @@ const info = (verb: string, resource: string) => ({
 });
 
 test("ensureBootstrapRoles() creates what is missing and then nothing more", async () => {
-  const api = setUp();
+  await using api = await setUp();
   await ensureBootstrapRoles(api.client);
   const { revision } = api;
   await ensureBootstrapRoles(api.client);
@@ -39,7 +37,7 @@ test("ensureBootstrapRoles() creates what is missing and then nothing more", asy
 });
 
 test("ensureBootstrapRoles() gives back what was taken out, unless it is told not to", async () => {
-  const api = setUp();
+  await using api = await setUp();
   await ensureBootstrapRoles(api.client);
   const dns = await api.client.get(ClusterRole, { name: "system:kube-dns" });
   const admin = await api.client.get(ClusterRoleBinding, { name: "cluster-admin" });

@@ -18,7 +18,7 @@ import {
   type RuleText,
   roleTexts,
 } from "./bootstrap-policy.ts";
-import { uncoveredRules } from "./rules.ts";
+import { uncoveredRules } from "./rule-coverage.ts";
 
 const autoUpdate = "rbac.authorization.kubernetes.io/autoupdate";
 const controllerPrefix = "system:controller:";
@@ -74,7 +74,7 @@ async function ensureOne<T extends ApiObject>(
 function repairRole<R extends Role | ClusterRole>(known: R, wanted: R): R | undefined {
   // The controller fills these from other roles.
   if ("aggregationRule" in wanted && wanted.aggregationRule) return undefined;
-  const missing = uncoveredRules(known.rules, wanted.rules);
+  const { missing } = uncoveredRules(known.rules, wanted.rules);
   return missing.length === 0 ? undefined : { ...known, rules: [...known.rules, ...missing] };
 }
 

@@ -22,14 +22,15 @@ export function authorize(authorizers: readonly Authorizer[]): Stage {
 
 const selecting = new Set(["list", "watch", "deletecollection"]);
 
-/** A list that selects one object by its name counts as a request for that object. */
+/** A list or watch that selects one object by its name counts as a request for that object. */
 function withSelector({ info, query }: Context): RequestInfo {
   if (!selecting.has(info.verb)) return info;
   const fieldSelector = query.get("fieldSelector");
   if (!fieldSelector) return info;
   try {
-    const name = info.name || requiredField(parseFieldSelector(fieldSelector), "metadata.name") || "";
-    return { ...info, fieldSelector, name };
+    const fields = parseFieldSelector(fieldSelector);
+    if (info.name || info.verb === "deletecollection") return { ...info, fieldSelector };
+    return { ...info, fieldSelector, name: requiredField(fields, "metadata.name") ?? "" };
   } catch {
     // The endpoint will say what is wrong with it; a selector that cannot be read narrows nothing down.
     return info;

@@ -16,7 +16,8 @@ import { type Authorizer } from "./authorizer.ts";
 import { decide } from "./chain.ts";
 import { privilegedGroup } from "./privileged.ts";
 import { type RuleResolver } from "./rbac.ts";
-import { compactRules, describeRule, quotedList, uncoveredRules } from "./rules.ts";
+import { describeMissing, uncoveredRules } from "./rule-coverage.ts";
+import { quotedList } from "./rules.ts";
 
 export interface EscalationDeps {
   readonly rbac: RuleResolver;
@@ -77,11 +78,12 @@ function missingRights(
   wanted: readonly PolicyRule[],
 ): string | undefined {
   const { rules, faults } = rbac.rulesFor(user, namespace);
-  const missing = compactRules(uncoveredRules(rules, wanted));
-  if (missing.length === 0) return undefined;
-  const lines = [...new Set(missing.map(describeRule))].sort();
+  const { missing, gaveUp } = uncoveredRules(rules, wanted);
+  if (missing.length === 0 && !gaveUp) return undefined;
   const who = `user ${JSON.stringify(user.name)} (groups=${quotedList(user.groups)})`;
-  const text = `${who} is attempting to grant RBAC permissions not currently held:\n${lines.join("\n")}`;
+  if (missing.length === 0)
+    return `${who} is attempting to grant more RBAC permissions than can be compared: use fewer or simpler rules`;
+  const text = `${who} is attempting to grant RBAC permissions not currently held:\n${describeMissing(missing).join("\n")}`;
   return faults.length > 0 ? `${text}; resolution errors: [${faults.join(", ")}]` : text;
 }
 

@@ -7,6 +7,7 @@ import { type PolicyRule } from "#api/rbac/policy-rule.ts";
 import { Role } from "#api/rbac/role.ts";
 import { RoleBinding } from "#api/rbac/role-binding.ts";
 import { type ApiObject, type InputOf, type Resource } from "#api/resource.ts";
+import { type StatusError } from "#api/status.ts";
 import { createFakeInformers } from "#testing/fake-informers.ts";
 import { type AdmissionRequest } from "../admission/plugin.ts";
 import { type RequestInfo } from "../pipeline.ts";
@@ -91,6 +92,104 @@ test("a decision is forgotten when a role or a binding changes", async () => {
   assert.equal((await ask(jane, {})).verdict, "no opinion");
   informers.delete(ClusterRoleBinding, { name: "devs" });
   assert.equal((await ask(jane, { verb: "list" })).verdict, "no opinion");
+});
+
+test("a path is never taken for a resource, nor one text for two", async () => {
+  const { ask, clusterRole, bindCluster } = setUp();
+  clusterRole("paths", { verbs: ["get"], nonResourceURLs: ["*"] });
+  bindCluster("b", "paths", { kind: "User", name: "jane" });
+  const path = "//secrets/ victim";
+  const secrets = { resource: "secrets", namespace: "victim" };
+
+  assert.equal((await ask(jane, { isResource: false, path })).verdict, "allow");
+  assert.equal((await ask(jane, { isResource: false, path: "2,0,7 getsecrets" })).verdict, "allow");
+  assert.equal((await ask(jane, secrets)).verdict, "no opinion");
+
+  clusterRole("paths", { verbs: ["get"], apiGroups: ["a"], resources: ["bc"] });
+  assert.equal((await ask(jane, { group: "a", resource: "bc" })).verdict, "allow");
+  for (const part of [
+    { group: "ab", resource: "c" },
+    { group: "", resource: "abc" },
+    { group: "a", resource: "b", subresource: "c" },
+  ]) {
+    assert.equal((await ask(jane, part)).verdict, "no opinion", JSON.stringify(part));
+  }
+});
+
+test("a binding of one namespace does not count in another that is spelled like a part of its subject", async () => {
+  const { ask, role, bind } = setUp();
+  role("reader", podReader);
+  bind("b", ["Role", "reader"], { kind: "User", name: "alice user mallory" });
+  const mallory = { name: "mallory", groups: [] };
+
+  for (const namespace of ["shop user alice", "shopuseralice ", "shop user alice user "]) {
+    assert.equal((await ask(mallory, { namespace })).verdict, "no opinion", namespace);
+  }
+});
+
+test("requests for what does not exist leave nothing behind", async () => {
+  const { ask, rbac, role, bind, clusterRole, bindCluster } = setUp();
+  role("reader", podReader);
+  bind("b", ["Role", "reader"], { kind: "User", name: "jane" });
+  clusterRole("lister", { verbs: ["list"], apiGroups: [""], resources: ["*"] });
+  bindCluster("c", "lister", { kind: "User", name: "jane" });
+  await ask(jane, {});
+  await ask(jane, { verb: "list" });
+  const before = rbac.rememberedChars;
+
+  for (let at = 0; at < 1000; at++) {
+    await ask(jane, { namespace: `junk-${at}`, name: `x-${at}` });
+    await ask(jane, { verb: "list", namespace: `junk-${at}` });
+    await ask(jane, { isResource: false, path: `/junk/${at}` });
+    await ask(jane, { resource: `junk${at}`, verb: `junk${at}` });
+  }
+
+  assert.equal(rbac.rememberedChars, before);
+});
+
+test("what is remembered is bounded, however many are allowed how much", async () => {
+  const { ask, rbac, clusterRole, bindCluster } = setUp();
+  clusterRole("all", { verbs: ["*"], apiGroups: ["*"], resources: ["*"] }, { verbs: ["*"], nonResourceURLs: ["*"] });
+  bindCluster("b", "all", { kind: "Group", name: "dev" });
+  const long = "x".repeat(24_000);
+
+  for (let at = 0; at < 10; at++) {
+    assert.equal((await ask(jane, { isResource: false, path: `/${long}${at}` })).verdict, "allow");
+    assert.equal((await ask({ name: `${long}${at}`, groups: ["dev"] }, {})).verdict, "allow");
+  }
+  assert(rbac.rememberedChars < 5000);
+  const most: number[] = [];
+  for (let at = 0; at < 50_000; at++) {
+    await ask(jane, { resource: `${at}` });
+    most.push(rbac.rememberedChars);
+  }
+  assert(Math.max(...most.slice(-40_000)) <= 4 * 1024 * 1024);
+  assert((most.at(-1) ?? 0) < (most.at(30_000) ?? 0));
+});
+
+test("a user who is too long to be remembered loses rights as soon as the others", async () => {
+  const { ask, informers, clusterRole, bindCluster } = setUp();
+  clusterRole("reader", podReader);
+  bindCluster("devs", "reader", { kind: "Group", name: "dev" });
+  const member = { name: "jane", groups: ["dev", "x".repeat(5000)] };
+  assert.equal((await ask(member, {})).verdict, "allow");
+
+  informers.delete(ClusterRoleBinding, { name: "devs" });
+
+  assert.equal((await ask(member, {})).verdict, "no opinion");
+});
+
+test("no more rules apply than can be searched quickly, and the refusal says so", async () => {
+  const { ask, role, bind } = setUp();
+  const names = Array.from({ length: 49_990 }, (_, at) => `n${at}`);
+  role("large", { ...podReader, resourceNames: names }, { verbs: ["get"], apiGroups: [""], resources: ["secrets"] });
+  role("small", { verbs: ["get"], apiGroups: [""], resources: ["services"] });
+  bind("a", ["Role", "small"], { kind: "User", name: "jane" });
+  bind("b", ["Role", "large"], { kind: "User", name: "jane" });
+
+  assert.equal((await ask(jane, { resource: "services" })).verdict, "allow");
+  assert.equal((await ask(jane, { name: "n1" })).verdict, "allow");
+  assert.equal((await ask(jane, { resource: "secrets" })).reason, "RBAC: more than 50000 rules apply");
 });
 
 test("a rule with names allows only these, and not a list of all", async () => {
@@ -227,6 +326,21 @@ test("checkEscalation() lets those through who may escalate or bind", async () =
     checkEscalation(deps, write(RoleBinding, { metadata: { name: "x" }, roleRef: { ...roleRef, name: "ghost" } })),
     { code: 404 },
   );
+});
+
+test("checkEscalation() refuses a role of 40 million combinations with a short text", async () => {
+  const { rbac, role, bind } = setUp();
+  role("reader", podReader);
+  bind("b", ["Role", "reader"], { kind: "User", name: "jane" });
+  const many = (prefix: string) => Array.from({ length: 80 }, (_, at) => `${prefix}${at}`);
+  const rule = { verbs: many("v"), apiGroups: many("g"), resources: many("r"), resourceNames: many("n") };
+
+  const refused = checkEscalation(
+    { rbac, authorizers: [rbac] },
+    write(Role, { metadata: { name: "x" }, rules: [rule] }),
+  );
+
+  await assert.rejects(refused, (error: StatusError) => error.code === 403 && error.message.length < 200_000);
 });
 
 test("checkEscalation() keeps aggregation for cluster admins", async () => {

@@ -3,10 +3,13 @@ import { type PolicyRule } from "#api/rbac/policy-rule.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type RequestInfo } from "../pipeline.ts";
 import { type Authorizer, type Decision, noOpinion } from "./authorizer.ts";
-import { createRoleIndex, type RoleIndex, type SourcedRule } from "./role-index.ts";
+import { type AppliedRules, createRoleIndex, type RoleIndex, type SourcedRule } from "./role-index.ts";
 import { nameMatches, ruleMatches } from "./rules.ts";
 
-export interface RbacAuthorizer extends Authorizer, RuleResolver {}
+export interface RbacAuthorizer extends Authorizer, RuleResolver {
+  /** How many characters of requests and identities are remembered. */
+  readonly rememberedChars: number;
+}
 
 /** Knows all rules that apply to a user, for those who must compare or list them. */
 export interface RuleResolver {
@@ -17,128 +20,181 @@ export interface RuleResolver {
 }
 
 /**
- * Role-based access control. Every decision is remembered until an RBAC object changes, so that the usual request costs
- * two look-ups:
+ * Role-based access control. What was allowed is remembered until an RBAC object changes, so the usual request costs two
+ * lookups:
  *
- *     identity (object, else name and groups) -> "verb group/resource/subresource namespace" -> decision
+ *     identity (object, else name and groups) -> rules for the whole cluster        -> verb, group, resource -> allowed
+ *                                             -> rules of a namespace with bindings -> verb, group, resource -> allowed
+ *
+ * Only answers that a rule gave are remembered, and never under a namespace that has no bindings: requests for what does
+ * not exist leave nothing behind.
  */
 export function createRbac({ informers }: { readonly informers: Informers }): RbacAuthorizer {
   const index = createRoleIndex(informers);
-  let memory = new Memory(index);
-  index.onChange(() => {
-    if (!memory.isEmpty) memory = new Memory(index);
-  });
+  const memory = new Memory(index);
+  index.onChange(() => memory.startOver());
   return {
     name: "rbac",
+    get rememberedChars() {
+      return memory.keptChars;
+    },
     authorize: (user, info) => memory.of(user).decide(info),
     rulesFor(user, namespace) {
-      const { rules, faults } = memory.of(user).rulesIn(namespace);
-      return { rules: rules.map(({ rule }) => rule), faults };
+      const sets = memory.of(user).setsFor(namespace);
+      return {
+        rules: sets.flatMap(({ applied }) => applied.rules.map(({ rule }) => rule)),
+        faults: sets.flatMap(({ applied }) => applied.faults),
+      };
     },
     rulesOfRole: (ref, namespace) => index.rulesOfRole(ref, namespace),
   };
 }
 
-/** How many identities, and how many decisions for each, before a memory starts over. */
-const maxIdentities = 10_000;
-const maxDecisions = 20_000;
+/** Longer texts are never remembered nor looked up; names of users, groups, resources and verbs are far shorter. */
+const maxTextChars = 1024;
+/** When so much is remembered, everything is forgotten. */
+const maxKeptChars = 4 * 1024 * 1024;
+/** What an entry costs besides its text. */
+const entryChars = 100;
 
 class Memory {
   readonly #index: RoleIndex;
   /** The same person over one connection is the same object: no key needs to be built. */
-  readonly #byObject = new WeakMap<UserInfo, UserMemory>();
-  readonly #byIdentity = new Map<string, UserMemory>();
-  isEmpty = true;
+  #byObject = new WeakMap<UserInfo, UserMemory>();
+  #byIdentity = new Map<string, UserMemory>();
+  #keptChars = 0;
+  #isEmpty = true;
 
   constructor(index: RoleIndex) {
     this.#index = index;
   }
+  get keptChars(): number {
+    return this.#keptChars;
+  }
   of(user: UserInfo): UserMemory {
     const known = this.#byObject.get(user);
     if (known) return known;
-    this.isEmpty = false;
-    const identity = JSON.stringify([user.name, user.groups]);
-    let memory = this.#byIdentity.get(identity);
+    this.#isEmpty = false;
+    const { name, groups } = user;
+    const identity = JSON.stringify([name, groups]);
+    let memory = identity.length > maxTextChars ? undefined : this.#byIdentity.get(identity);
     if (!memory) {
-      if (this.#byIdentity.size >= maxIdentities) this.#byIdentity.clear();
-      memory = new UserMemory(this.#index, user);
-      this.#byIdentity.set(identity, memory);
+      // Only what decides: a review may name a user with any amount of other data.
+      memory = new UserMemory(this.#index, { name, groups }, this);
+      if (this.keep(identity.length)) this.#byIdentity.set(identity, memory);
     }
     this.#byObject.set(user, memory);
     return memory;
   }
-}
-
-interface ApplyingRules {
-  readonly rules: readonly SourcedRule[];
-  readonly faults: readonly string[];
+  /** Whether an entry with a text of this length may be added, which is then counted. */
+  keep(chars: number): boolean {
+    if (chars > maxTextChars) return false;
+    if (this.#keptChars + chars + entryChars > maxKeptChars) this.startOver();
+    this.#keptChars += chars + entryChars;
+    return true;
+  }
+  startOver(): void {
+    if (this.#isEmpty) return;
+    this.#byObject = new WeakMap();
+    this.#byIdentity = new Map();
+    this.#keptChars = 0;
+    this.#isEmpty = true;
+  }
 }
 
 /** Everything found out about one user since the last change. */
 class UserMemory {
   readonly #index: RoleIndex;
   readonly #user: UserInfo;
-  readonly #rules = new Map<string, ApplyingRules>();
-  readonly #decisions = new Map<string, Decision | NamedDecision>();
+  readonly #memory: Memory;
+  readonly #cluster: RuleSet;
+  readonly #namespaces = new Map<string, RuleSet>();
 
-  constructor(index: RoleIndex, user: UserInfo) {
+  constructor(index: RoleIndex, user: UserInfo, memory: Memory) {
     this.#index = index;
     this.#user = user;
-  }
-  decide(info: RequestInfo): Decision {
-    const key = info.isResource
-      ? `${info.verb} ${info.group}/${info.resource}/${info.subresource} ${info.namespace}`
-      : `${info.verb} ${info.path}`;
-    let decision = this.#decisions.get(key);
-    if (!decision) {
-      decision = this.#work(info);
-      if (this.#decisions.size >= maxDecisions) this.#decisions.clear();
-      this.#decisions.set(key, decision);
-    }
-    return "verdict" in decision ? decision : decision.of(info.name);
-  }
-  rulesIn(namespace: string): ApplyingRules {
-    let found = this.#rules.get(namespace);
-    if (!found) {
-      found = this.#index.rulesFor(this.#user, namespace);
-      this.#rules.set(namespace, found);
-    }
-    return found;
+    this.#memory = memory;
+    this.#cluster = new RuleSet(index.rulesFor(user, ""), memory);
   }
 
   /** Rules for all objects go before rules for named ones: their answer does for every name. */
-  #work(info: RequestInfo): Decision | NamedDecision {
-    const { rules, faults } = this.rulesIn(info.isResource ? info.namespace : "");
+  decide(info: RequestInfo): Decision {
+    const everywhere = this.#cluster.find(info);
+    if (everywhere && "verdict" in everywhere) return everywhere;
+    const set = info.isResource && info.namespace ? this.#rulesIn(info.namespace) : undefined;
+    const here = set?.find(info);
+    if (here && "verdict" in here) return here;
+    const named = [...(everywhere ?? []), ...(here ?? [])].find(({ rule }) => nameMatches(rule, info.name));
+    return named ? allowedBy(named) : refusal([...this.#cluster.applied.faults, ...(set?.applied.faults ?? [])]);
+  }
+
+  /** The rules of the cluster, and those of the namespace if it has any for this user. */
+  setsFor(namespace: string): readonly RuleSet[] {
+    const here = namespace ? this.#rulesIn(namespace) : undefined;
+    return here ? [this.#cluster, here] : [this.#cluster];
+  }
+
+  #rulesIn(namespace: string): RuleSet | undefined {
+    if (namespace.length > maxTextChars) return undefined;
+    // A text of its own: a part of a request's path would keep the whole path in memory.
+    const key = `in ${namespace}`;
+    const known = this.#namespaces.get(key);
+    if (known) return known;
+    const applied = this.#index.rulesFor(this.#user, namespace);
+    if (applied.rules.length + applied.faults.length === 0) return undefined;
+    const set = new RuleSet(applied, this.#memory);
+    if (this.#memory.keep(key.length)) this.#namespaces.set(key, set);
+    return set;
+  }
+}
+
+/** A decision, or the rules that allow some objects by their names. */
+type Found = Decision | readonly SourcedRule[];
+
+/** The rules that a user has in one place, and what they allowed so far. */
+class RuleSet {
+  readonly applied: AppliedRules;
+  readonly #memory: Memory;
+  readonly #found = new Map<string, Found>();
+
+  constructor(applied: AppliedRules, memory: Memory) {
+    this.applied = applied;
+    this.#memory = memory;
+  }
+
+  /** undefined: no rule is about this. */
+  find(info: RequestInfo): Found | undefined {
+    const key = keyOf(info);
+    const known = key.length > maxTextChars ? undefined : this.#found.get(key);
+    if (known) return known;
+    const found = this.#search(info);
+    if (found && this.#memory.keep(key.length + reasonChars(found))) this.#found.set(key, found);
+    return found;
+  }
+  #search(info: RequestInfo): Found | undefined {
     const named: SourcedRule[] = [];
-    for (const sourced of rules) {
+    for (const sourced of this.applied.rules) {
       if (!ruleMatches(sourced.rule, info)) continue;
       if (!sourced.rule.resourceNames?.length) return allowedBy(sourced);
       named.push(sourced);
     }
-    const refusal: Decision =
-      faults.length === 0 ? noOpinion : { verdict: "no opinion", reason: `RBAC: ${aggregated(faults)}` };
-    return named.length === 0 ? refusal : new NamedDecision(named, refusal);
+    return named.length > 0 ? named : undefined;
   }
 }
 
-/** Depends on which object is meant. */
-class NamedDecision {
-  readonly #rules: readonly SourcedRule[];
-  readonly #otherwise: Decision;
+/** No two requests share a key: the lengths say where each part ends, and a path is told from a resource. */
+const keyOf = ({ isResource, verb, group, resource, subresource, path }: RequestInfo): string =>
+  isResource
+    ? `${verb.length},${group.length},${resource.length} ${verb}${group}${resource}${subresource}`
+    : `${verb.length} ${verb}${path}`;
 
-  constructor(rules: readonly SourcedRule[], otherwise: Decision) {
-    this.#rules = rules;
-    this.#otherwise = otherwise;
-  }
-  of(name: string): Decision {
-    const found = this.#rules.find(({ rule }) => nameMatches(rule, name));
-    return found ? allowedBy(found) : this.#otherwise;
-  }
-}
+const reasonChars = (found: Found): number => ("verdict" in found ? found.reason.length : found.length);
 
 const allowedBy = ({ source }: SourcedRule): Decision => ({ verdict: "allow", reason: `RBAC: allowed by ${source()}` });
 
-const aggregated = (faults: readonly string[]): string => {
+function refusal(faults: readonly string[]): Decision {
+  if (faults.length === 0) return noOpinion;
   const different = [...new Set(faults)];
-  return different.length === 1 ? (different[0] ?? "") : `[${different.join(", ")}]`;
-};
+  const text = different.length === 1 ? (different[0] ?? "") : `[${different.join(", ")}]`;
+  return { verdict: "no opinion", reason: `RBAC: ${text}` };
+}

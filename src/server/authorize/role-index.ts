@@ -5,6 +5,7 @@ import { type PolicyRule } from "#api/rbac/policy-rule.ts";
 import { Role } from "#api/rbac/role.ts";
 import { RoleBinding } from "#api/rbac/role-binding.ts";
 import { type Binding, type Subject } from "#api/rbac/subject.ts";
+import { maxKeyChars } from "#lib/long-text.ts";
 import { type Informer, type Informers } from "#runtime/informer.ts";
 import { serviceAccountName } from "../authenticate/service-account-claims.ts";
 
@@ -15,9 +16,16 @@ export interface SourcedRule {
   source(): string;
 }
 
+/** The rules of a user in one place, and what is wrong with their bindings. */
+export interface AppliedRules {
+  readonly rules: readonly SourcedRule[];
+  readonly faults: readonly string[];
+}
+
 /** Finds the bindings of a user without looking at those of everybody else. */
 export interface RoleIndex {
-  rulesFor(user: UserInfo, namespace: string): { rules: SourcedRule[]; faults: string[] };
+  /** By the bindings of one namespace, or by those for the whole cluster with "". */
+  rulesFor(user: UserInfo, namespace: string): AppliedRules;
   rulesOfRole(ref: { kind: string; name: string }, namespace: string): readonly PolicyRule[] | undefined;
   /** Called after every change of a role or binding. */
   onChange(handler: () => void): void;
@@ -37,12 +45,10 @@ export function createRoleIndex(informers: Informers): RoleIndex {
   return {
     rulesOfRole,
     rulesFor(user, namespace) {
-      const found: { rules: SourcedRule[]; faults: string[] } = { rules: [], faults: [] };
-      for (const binding of bindingsOf(clusterBindings, user, "")) collect(found, rulesOfRole, { binding, user });
-      if (namespace) {
-        for (const binding of bindingsOf(bindings, user, namespace)) collect(found, rulesOfRole, { binding, user });
-      }
-      return found;
+      const found = namespace ? bindingsOf(bindings, user, namespace) : bindingsOf(clusterBindings, user, "");
+      const collected = new CollectedRules(rulesOfRole);
+      for (const binding of found) collected.add(binding, user);
+      return collected;
     },
     onChange(handler) {
       roles.subscribe(handler);
@@ -67,39 +73,66 @@ function subjectKeys({ metadata, subjects = [] }: Binding): string[] {
   const keys = new Set<string>();
   for (const subject of subjects) {
     const user = userNameOf(subject, namespace);
-    if (user !== undefined) keys.add(`${namespace} user ${user}`);
-    if (subject.kind === "Group") keys.add(`${namespace} group ${subject.name}`);
+    if (user !== undefined) keys.add(subjectKey(namespace, "user", user));
+    if (subject.kind === "Group") keys.add(subjectKey(namespace, "group", subject.name));
   }
-  return [...keys];
+  return [...keys].filter((key) => key.length <= maxKeyChars);
 }
+
+/** No two subjects share a key: both the namespace of a request and the name of a user can be any text. */
+const subjectKey = (namespace: string, kind: "user" | "group", name: string): string =>
+  `${namespace.length} ${namespace}${kind}${name}`;
+
+/** In one place nobody needs more bindings or rules; more would make each of their requests slow for everybody. */
+const maxBindings = 2000;
+const maxRuleValues = 50_000;
 
 /** In order of their names, so that the same request is always explained by the same binding. */
 function bindingsOf<B extends Binding>(bindings: Informer<B>, user: UserInfo, namespace: string): B[] {
-  const found = new Set(bindings.by(bySubject, `${namespace} user ${user.name}`));
-  for (const group of user.groups) {
-    for (const binding of bindings.by(bySubject, `${namespace} group ${group}`)) found.add(binding);
+  const keys = [subjectKey(namespace, "user", user.name)];
+  for (const group of user.groups) keys.push(subjectKey(namespace, "group", group));
+  const found = new Set<B>();
+  for (const key of keys) {
+    if (key.length <= maxKeyChars) for (const binding of bindings.by(bySubject, key)) found.add(binding);
   }
-  return [...found].sort((a, b) => ((a.metadata.name ?? "") < (b.metadata.name ?? "") ? -1 : 1));
+  return [...found].slice(0, maxBindings).sort((a, b) => ((a.metadata.name ?? "") < (b.metadata.name ?? "") ? -1 : 1));
 }
 
-function collect(
-  found: { rules: SourcedRule[]; faults: string[] },
-  rulesOfRole: RoleIndex["rulesOfRole"],
-  { binding, user }: { binding: Binding; user: UserInfo },
-): void {
-  const { roleRef, metadata } = binding;
-  const rules = rulesOfRole(roleRef, metadata.namespace ?? "");
-  if (!rules) {
-    found.faults.push(
-      roleRef.kind === "Role" || roleRef.kind === "ClusterRole"
-        ? `${roleRef.kind.toLowerCase()}.rbac.authorization.k8s.io ${JSON.stringify(roleRef.name)} not found`
-        : `unsupported role reference kind: ${JSON.stringify(roleRef.kind)}`,
-    );
-    return;
+/** The rules of one binding after the other, up to a limit; a role that is bound twice counts once. */
+class CollectedRules implements AppliedRules {
+  readonly rules: SourcedRule[] = [];
+  readonly faults: string[] = [];
+  readonly #rulesOfRole: RoleIndex["rulesOfRole"];
+  readonly #roles = new Set<readonly PolicyRule[]>();
+  #values = 0;
+
+  constructor(rulesOfRole: RoleIndex["rulesOfRole"]) {
+    this.#rulesOfRole = rulesOfRole;
   }
-  const source = () => describe(binding, user);
-  for (const rule of rules) found.rules.push({ rule, source });
+  add(binding: Binding, user: UserInfo): void {
+    const { roleRef, metadata } = binding;
+    const rules = this.#rulesOfRole(roleRef, metadata.namespace ?? "");
+    if (!rules) return void this.faults.push(missingRole(roleRef));
+    if (this.#roles.has(rules) || this.#values > maxRuleValues) return;
+    this.#roles.add(rules);
+    const source = () => describe(binding, user);
+    for (const rule of rules) {
+      this.#values += valuesIn(rule);
+      if (this.#values > maxRuleValues) return void this.faults.push(`more than ${maxRuleValues} rules apply`);
+      this.rules.push({ rule, source });
+    }
+  }
 }
+
+const valuesIn = ({ verbs, apiGroups, resources, resourceNames, nonResourceURLs }: PolicyRule): number => {
+  const others = [apiGroups, resources, resourceNames, nonResourceURLs];
+  return others.reduce((sum, list) => sum + (list?.length ?? 0), 1 + verbs.length);
+};
+
+const missingRole = ({ kind, name }: Binding["roleRef"]): string =>
+  kind === "Role" || kind === "ClusterRole"
+    ? `${kind.toLowerCase()}.rbac.authorization.k8s.io ${JSON.stringify(name)} not found`
+    : `unsupported role reference kind: ${JSON.stringify(kind)}`;
 
 function describe({ kind, metadata, roleRef, subjects = [] }: Binding, user: UserInfo): string {
   const { name = "", namespace = "" } = metadata;

@@ -1,12 +1,15 @@
 import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
-import { badRequest, unsupportedMediaType } from "#api/status.ts";
-import { parseYaml, YamlError } from "#lib/yaml.ts";
+import { badRequest, tooLarge, tooManyRequests, unsupportedMediaType } from "#api/status.ts";
+import { nextTurn } from "#lib/turns.ts";
+import { YamlError, yamlToJson } from "#lib/yaml.ts";
+import { YamlBusyError } from "#lib/yaml-pool.ts";
 import { decode } from "#schema/decode.ts";
-import { DecodeError } from "#schema/decode-error.ts";
+import { DecodeError, TooManyValues } from "#schema/decode-error.ts";
 import { duplicateKeys, parseJson } from "#schema/json.ts";
 import { decodeProtobuf } from "#schema/protobuf-decode.ts";
 import { decodeEnvelope } from "#schema/protobuf-envelope.ts";
 import { type ObjectSchema } from "#schema/schema.ts";
+import { ownerOf } from "../callers.ts";
 import { type Context } from "../pipeline.ts";
 
 /** What a body is to be read as. */
@@ -41,8 +44,16 @@ export async function readObject<T extends ApiObject>(
 }
 
 export async function readAs(context: Context, expected: Expected, options: ReadOptions): Promise<unknown> {
-  return decodeRaw(context, expected, await rawBody(context, expected), options);
+  const raw = await rawBody(context, expected);
+  if ((context.request.body?.length ?? 0) < longBytes) return decodeRaw(context, expected, raw, options);
+  // Others get their turn between the steps that take long.
+  await nextTurn();
+  const value = decodeRaw(context, expected, raw, options);
+  await nextTurn();
+  return value;
 }
+
+const longBytes = 64 << 10;
 
 /** Reads a raw value as the kind that is expected; what is unknown in it becomes an error or a warning. */
 export function decodeRaw(context: Context, expected: Expected, raw: RawBody, options: ReadOptions): unknown {
@@ -76,9 +87,11 @@ async function rawBody(context: Context, { kind, schema }: Pick<Expected, "kind"
   const type = mediaType(request.headers["content-type"]) || "application/json";
   try {
     if (type === "application/json") return parseJson(bytes);
-    if (type === "application/yaml") return { value: await yamlValue(bytes), text: undefined };
+    if (type === "application/yaml")
+      return { value: await yamlValue(bytes, ownerOf(context.user.name)), text: undefined };
     if (type === "application/vnd.kubernetes.protobuf") return { value: fromProtobuf(bytes, schema), text: undefined };
   } catch (error) {
+    if (error instanceof TooManyValues) throw tooLarge(error.message);
     if (error instanceof DecodeError) {
       const what = type === "application/json" ? `couldn't get version/kind; json parse error: ` : "";
       throw badRequest(
@@ -103,14 +116,16 @@ const maxSummaryBytes = 30;
 export const mediaType = (header: string | undefined): string =>
   (header ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
 
-export async function yamlValue(bytes: Uint8Array): Promise<unknown> {
+export async function yamlValue(bytes: Uint8Array, owner: string): Promise<unknown> {
   // JSON is YAML, is what most clients send under that name, and is read a hundred times faster.
   const json = looksLikeJson(bytes) ? jsonValue(bytes) : undefined;
   if (json) return json.value;
   try {
-    return (await parseYaml(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"))).value;
+    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
+    return parseJson(await yamlToJson(text, owner)).value;
   } catch (error) {
     if (error instanceof YamlError) throw new DecodeError(error.message, { cause: error });
+    if (error instanceof YamlBusyError) throw tooManyRequests(error.message);
     throw error;
   }
 }

@@ -1,12 +1,14 @@
+import { faultsIn } from "#api/cursor.ts";
 import { DeleteOptions, validateDeleteOptions } from "#api/meta/delete-options.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { conflict, isNotFound, staleObject } from "#api/status.ts";
+import { isTrue } from "#lib/query-flag.ts";
 import { codecOf, EncodedObject } from "../objects/encode-once.ts";
 import { type Answer, type Context } from "../pipeline.ts";
 import { readAs } from "./body.ts";
 import { pageOf } from "./list.ts";
 import { markDeleted } from "./mark-deleted.ts";
-import { isTrue, notANumber, optionsFault } from "./options.ts";
+import { notANumber, optionsFault } from "./options.ts";
 import { admissionRequest, isFinished, type Write, type WriteDeps } from "./write.ts";
 
 /** What became of it: `lives` has the object while finalizers or its grace period keep it. */
@@ -134,7 +136,7 @@ async function readDeleteOptions(context: Context): Promise<DeleteOptions> {
   const options = hasBody
     ? ((await readAs(context, expected, { fieldValidation: "Ignore", defaults: true })) as DeleteOptions)
     : fromQuery(query);
-  const faults = [...validateDeleteOptions(options)];
+  const faults = faultsIn(options, validateDeleteOptions);
   if (faults.length > 0) throw optionsFault("DeleteOptions", faults);
   return options;
 }

@@ -91,3 +91,26 @@ test("a finalizer needs a domain in its name, unless it is of a lease or an even
   assert.match(String(map.json.message), /metadata.finalizers\[0\]: Invalid value: "hold": name is neither a standard/);
   assert.equal(lease.status, 201);
 });
+
+test("thousands of owners that are all the controller are refused in a short answer", async () => {
+  await using cluster = await startCluster({ controllers: false });
+  const owner = (at: number) => ({ apiVersion: "v1", kind: "Pod", name: `p${at}`, uid: `${at}`, controller: true });
+  const ownerReferences = Array.from({ length: 5000 }, (_, at) => owner(at));
+  const body = { metadata: { name: "a", ownerReferences } };
+
+  const said = await ask(cluster.api.server, "POST /api/v1/namespaces/default/configmaps", { body });
+
+  assert.equal(said.status, 422);
+  assert(said.bytes.length < 2_000_000, `${said.bytes.length} bytes`);
+});
+
+test("an owner that is too long to be looked up is refused", async () => {
+  await using cluster = await startCluster({ controllers: false });
+  const ownerReferences = [{ apiVersion: "v1", kind: "Pod", name: "p", uid: "u".repeat(17_000) }];
+  const body = { metadata: { name: "a", ownerReferences } };
+
+  const said = await ask(cluster.api.server, "POST /api/v1/namespaces/default/configmaps", { body });
+
+  assert.equal(said.status, 422);
+  assert.match(String(said.json.message), /ownerReferences.uid: Too long: may not be more than 1024 bytes/);
+});

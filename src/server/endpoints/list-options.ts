@@ -1,9 +1,10 @@
 import { type Resource } from "#api/resource.ts";
 import { badRequest } from "#api/status.ts";
+import { isSet, isTrue } from "#lib/query-flag.ts";
 import { type FieldError, forbiddenValue, root, unsupportedValue } from "#schema/field-error.ts";
 import { type Selection, select } from "../objects/selection.ts";
 import { type Context } from "../pipeline.ts";
-import { isTrue, notANumber, optionsFault } from "./options.ts";
+import { notANumber, optionsFault } from "./options.ts";
 
 /** What a list is to answer. */
 export interface ListRequest {
@@ -66,7 +67,7 @@ export function watchRequest(query: URLSearchParams): WatchRequest {
   const faults = [...watchFaults(query)];
   if (faults.length > 0) throw optionsFault("ListOptions", faults);
   const revision = revisionOf(query.get("resourceVersion") ?? "");
-  const bookmarks = isTrue(query.get("allowWatchBookmarks"));
+  const bookmarks = isSet(query, "allowWatchBookmarks");
   const initial = query.get("sendInitialEvents");
   const sendsInitial = initial === null ? revision === 0 : isTrue(initial);
   const timeoutMs = wholeNumber(query, "timeoutSeconds") * 1000;

@@ -192,3 +192,26 @@ test("chunks of a kind that is stored in another version are in the version aske
     ],
   );
 });
+
+test("a field that is too long to be looked up is in no index, and its object is listed all the same", async () => {
+  await using cluster = await startCluster({ controllers: false });
+  const { server } = cluster.api;
+  const events = "/api/v1/namespaces/default/events";
+  const about = (name: string, subject: string) => ({
+    metadata: { name },
+    involvedObject: { kind: "Pod", namespace: "default", name: subject },
+    reason: "R",
+  });
+  const long = "x".repeat(9000);
+  for (const body of [about("a", "web"), about("b", long)]) {
+    assert.equal((await ask(server, `POST ${events}`, { body })).status, 201);
+  }
+
+  const byField = await ask(server, `GET ${events}?fieldSelector=involvedObject.name%3Dweb`);
+  const tooLong = await ask(server, `GET ${events}?fieldSelector=involvedObject.name%3D${long}`);
+  const all = await ask(server, `GET ${events}`);
+
+  assert.equal(byField.items.length, 1);
+  assert.equal(tooLong.status, 400);
+  assert.equal(all.items.length, 2);
+});

@@ -1,5 +1,7 @@
+import { faultsIn } from "#api/cursor.ts";
 import { validateFieldManager } from "#api/meta/validate-meta.ts";
 import { badRequest, invalid, type StatusError } from "#api/status.ts";
+import { isSet } from "#lib/query-flag.ts";
 import { type FieldError, root, unsupportedValue } from "#schema/field-error.ts";
 import { managerOf } from "../apply/managed-fields.ts";
 import { type Context } from "../pipeline.ts";
@@ -25,13 +27,13 @@ export function writeOptions({ query, request }: Context, kind: string): WriteOp
   const fieldValidation = fieldValidations.find((value) => value === asked);
   if (!fieldValidation) faults.push(unsupportedValue(root.child("fieldValidation"), asked, ["", ...fieldValidations]));
   const manager = query.get("fieldManager") ?? "";
-  faults.push(...validateFieldManager(manager, root.child("fieldManager")));
+  faultsIn(manager, (at) => validateFieldManager(at.under("fieldManager")), faults);
   if (faults.length > 0) throw optionsFault(kind, faults);
   return {
     dryRun: dryRun.length > 0,
     manager: managerOf(manager, agent),
     fieldValidation: fieldValidation ?? "Warn",
-    force: isTrue(query.get("force")),
+    force: isSet(query, "force"),
   };
 }
 
@@ -41,7 +43,3 @@ export const notANumber = (text: string): StatusError =>
 
 export const optionsFault = (kind: string, faults: readonly FieldError[]): StatusError =>
   invalid({ group: "meta.k8s.io", kind }, "", faults);
-
-/** As upstream reads them: given without a value they are true, and so is all but `false` and `0`. */
-export const isTrue = (value: string | null): boolean =>
-  value !== null && value !== "0" && value.toLowerCase() !== "false";

@@ -6,18 +6,20 @@ import {
   isAlreadyExists,
   isNotFound,
   isStatus,
+  tooLarge,
   unsupportedMediaType,
 } from "#api/status.ts";
 import { isObject } from "#lib/json-object.ts";
 import { applyJsonPatch } from "#lib/json-patch.ts";
 import { applyMergePatch } from "#lib/merge-patch.ts";
 import { PatchError } from "#lib/patch-error.ts";
-import { DecodeError } from "#schema/decode-error.ts";
+import { DecodeError, TooManyValues } from "#schema/decode-error.ts";
 import { forbiddenValue, invalidValue, requiredValue, root } from "#schema/field-error.ts";
 import { parseJson } from "#schema/json.ts";
 import { strategicMerge } from "#schema/merge.ts";
 import { applyPatch } from "../apply/apply.ts";
 import { patchStatus } from "../apply/patch-status.ts";
+import { ownerOf } from "../callers.ts";
 import { type Answer, type Context } from "../pipeline.ts";
 import { decodeRaw, type Expected, mediaType, type RawBody, type ReadOptions, yamlValue } from "./body.ts";
 import { checkName } from "./identity.ts";
@@ -58,12 +60,15 @@ export function patchTypeOf({ request }: Context): PatchType {
   return type;
 }
 
-export async function patchBody({ request }: Context, type: PatchType): Promise<unknown> {
+export async function patchBody({ request, user }: Context, type: PatchType): Promise<unknown> {
   if (request.object !== undefined) return request.object;
   const bytes = request.body ?? new Uint8Array();
   try {
-    return type === "application/apply-patch+yaml" ? await yamlValue(bytes) : parseJson(bytes).value;
+    return type === "application/apply-patch+yaml"
+      ? await yamlValue(bytes, ownerOf(user.name))
+      : parseJson(bytes).value;
   } catch (error) {
+    if (error instanceof TooManyValues) throw tooLarge(error.message);
     if (error instanceof DecodeError) throw badRequest(`error decoding patch: ${error.message}`);
     throw error;
   }
@@ -133,6 +138,7 @@ async function applyEndpoint(deps: WriteDeps, write: Write, configuration: unkno
     } catch (error) {
       if (!isNotFound(error) || write.subresource !== "") throw error;
     }
+    await deps.authorizeCreate(context);
     try {
       const object = merge(undefined);
       const { uid } = object.metadata;

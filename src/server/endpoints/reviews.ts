@@ -7,9 +7,9 @@ import { SelfSubjectRulesReview } from "#api/authorization/self-subject-rules-re
 import { SubjectAccessReview } from "#api/authorization/subject-access-review.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
+import { reviewFaults } from "#api/rules.ts";
 import { invalid } from "#api/status.ts";
 import { type Clock } from "#lib/clock.ts";
-import { check } from "#schema/check.ts";
 import { type Admission } from "../admission/chain.ts";
 import { type Endpoint } from "../dispatch.ts";
 import { type Context } from "../pipeline.ts";
@@ -78,7 +78,7 @@ function reviewed<T extends ApiObject>(
   return async (context) => {
     const { fieldValidation } = writeOptions(context, "CreateOptions");
     const object = await readObject(context, resource, { fieldValidation, defaults: true });
-    const faults = [...check(resource.schema, object), ...(resource.validate?.(object) ?? [])];
+    const faults = reviewFaults(resource, object);
     if (faults.length > 0) throw invalid(resource, object.metadata.name ?? "", faults);
     const value = { ...(await answer(object, context)), kind: resource.kind, apiVersion: apiVersionOf(resource) };
     return { type: "value", status: 201, value, schema: resource.schema };

@@ -114,7 +114,7 @@ function answer(resource: Resource, { object, revision }: EncodedObject): Answer
 function scaleOf(resource: Resource, object: ApiObject): Scale {
   const paths = pathsOf(resource);
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
-  const selector = paths.labelSelector ? getPath(object, paths.labelSelector) : undefined;
+  const selector = selectorOf(object, paths);
   return {
     kind: "Scale",
     apiVersion: "autoscaling/v1",
@@ -122,13 +122,17 @@ function scaleOf(resource: Resource, object: ApiObject): Scale {
     spec: { replicas: Number(getPath(object, paths.specReplicas) ?? 0) },
     status: {
       replicas: Number(getPath(object, paths.statusReplicas) ?? 0),
-      ...(selector === undefined ? {} : { selector: selectorText(selector) }),
+      ...(selector === undefined ? {} : { selector }),
     },
   };
 }
 
-const selectorText = (selector: unknown): string =>
-  typeof selector === "string" ? selector : formatLabelSelector(selector as LabelSelector);
+/** The selector as text. */
+function selectorOf(object: ApiObject, { labelSelector, labels }: ScalePaths): string | undefined {
+  const selector = getPath(object, labelSelector ?? labels ?? "");
+  if (selector === undefined || typeof selector === "string" || (!labelSelector && !labels)) return undefined;
+  return formatLabelSelector((labels ? { matchLabels: selector } : selector) as LabelSelector);
+}
 
 function pathsOf(resource: Resource): ScalePaths {
   const paths = resource.subresources.find(({ scale }) => scale)?.scale;

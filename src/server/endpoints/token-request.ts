@@ -5,6 +5,7 @@ import { Pod } from "#api/core/pod.ts";
 import { Secret } from "#api/core/secret.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import { type ApiObject } from "#api/resource.ts";
+import { reviewFaults } from "#api/rules.ts";
 import { badRequest, conflict, invalid, notFound } from "#api/status.ts";
 import { type Clock, timestamp } from "#lib/clock.ts";
 import { type JwtPart, jsonWebKeys, type SigningKey, signJwt, type VerifyingKey } from "#lib/jwt.ts";
@@ -42,7 +43,7 @@ export function requestToken(deps: TokenIssuer, call: TokenCall): TokenRequest {
   const account = deps.informers.of(ServiceAccount).get({ namespace, name });
   if (!account) throw notFound(ServiceAccount, name);
   const request = fillIn(deps, call.request, account);
-  const faults = [...(TokenRequest.validate?.(request) ?? [])];
+  const faults = reviewFaults(TokenRequest, request);
   if (faults.length > 0) throw invalid(TokenRequest, "", faults);
 
   const bound = findBound(deps, call, request.spec.boundObjectRef);

@@ -25,6 +25,7 @@ export async function updateEndpoint(deps: WriteDeps, context: Context, resource
   } catch (error) {
     if (!isNotFound(error) || !resource.createOnUpdate || subresource !== "") throw error;
   }
+  await deps.authorizeCreate(context);
   const object = await read();
   if (object.metadata.uid) throw uidConflict(resource, { metadata: { ...object.metadata, namespace } }, undefined);
   const encoded = await createObject(deps, write, object);

@@ -48,6 +48,23 @@ test("what admission adds to an object is in nobody's managed fields", async () 
   ]);
 });
 
+test("an object that is larger than a body may be is refused, also from within the process", async () => {
+  await using cluster = await startCluster({ controllers: false });
+  const metadata = { name: "web", namespace: "default" };
+  await cluster.client.create(ServiceAccount, { metadata: { ...metadata, name: "default" } });
+  const spec = { containers: [{ name: "web", image: "registry.example/web:1" }] };
+  const pod = await cluster.client.create(Pod, { metadata, spec });
+  const message = "x".repeat(4 << 20);
+  const tooLarge = { message: "Request entity too large: limit is 3145728", reason: "RequestEntityTooLarge" };
+
+  await assert.rejects(cluster.client.updateStatus(Pod, { ...pod, status: { ...pod.status, message } }), tooLarge);
+  const large = { name: "web", image: "a", env: [{ name: "A", value: message }] };
+  const other = { ...metadata, name: "large" };
+  await assert.rejects(cluster.client.create(Pod, { metadata: other, spec: { containers: [large] } }), tooLarge);
+
+  assert.equal((await cluster.client.get(Pod, metadata)).status?.message, undefined);
+});
+
 test("a patch of the status leaves the cached object alone", async () => {
   await using cluster = await startCluster({ controllers: false });
   const place = { namespace: "default" };

@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { validateObjectMeta, validateObjectMetaUpdate } from "#api/meta/validate-meta.ts";
-import { type ApiObject, apiVersionOf, type PartialUpdate, type Resource } from "#api/resource.ts";
+import { type OwnerReference } from "#api/meta/object-meta.ts";
+import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
+import { createFaults, prepareUpdate, updateFaults, warningsOf } from "#api/rules.ts";
 import { alreadyExists, badRequest, invalid, isAlreadyExists, StatusError, staleObject } from "#api/status.ts";
 import { type Clock, timestamp } from "#lib/clock.ts";
 import { equal } from "#lib/equal.ts";
+import { maxKeyChars } from "#lib/long-text.ts";
 import { type Random, randomSuffix } from "#lib/random.ts";
-import { check } from "#schema/check.ts";
 import { type FieldError, invalidValue, root } from "#schema/field-error.ts";
 import { type Admission } from "../admission/chain.ts";
 import { type AdmissionRequest } from "../admission/plugin.ts";
@@ -23,6 +24,8 @@ export interface WriteDeps {
   readonly random: Random;
   /** What other parts of the server must do with an object before it is written: allocate addresses, check escalation. */
   readonly hooks: readonly WriteHook[];
+  /** Throws 403 if the user may not create what the request names: asked where an update or a patch becomes a create. */
+  authorizeCreate(context: Context): Promise<void>;
 }
 
 /** Runs after validation and before the write. May change the object; what it returns is called once the write has ended. */
@@ -90,7 +93,7 @@ async function createOnce<T extends ApiObject>(deps: WriteDeps, write: Write<T>,
   steps.mark("mutate");
   resource.prepareForCreate?.(object);
   if (resource.hasGeneration) object.metadata.generation = 1;
-  refuseFaults(resource, object, [...findFaults(resource, object), ...(resource.validateCreate?.(object) ?? [])]);
+  refuseFaults(resource, object, createFaults(resource, object));
   warn(write, object, undefined);
   steps.mark("schema");
   await deps.admission.validate(request);
@@ -149,9 +152,9 @@ async function updateOnce<T extends ApiObject>(
   steps.mark("schema");
   await deps.admission.mutate(request);
   steps.mark("mutate");
-  prepareUpdate(write, object, old);
+  prepareUpdate(resource, { object, old, subresource });
   if (!write.trusted && subresource !== "status") countGeneration(resource, object, old);
-  if (!write.trusted) refuseFaults(resource, object, findUpdateFaults(resource, { object, old, subresource }));
+  if (!write.trusted) refuseFaults(resource, object, updateFaults(resource, { object, old, subresource }));
   warn(write, object, old);
   steps.mark("schema");
   await deps.admission.validate(request);
@@ -230,14 +233,21 @@ function stampNew(resource: Resource, object: ApiObject, now: number): void {
 function dropDuplicateOwners({ context }: Write, { metadata }: ApiObject): void {
   const owners = metadata.ownerReferences;
   if (!owners || owners.length < 2) return;
-  const kept = owners.filter((owner, index) => owners.findIndex((other) => equal(other, owner)) === index);
-  if (kept.length === owners.length) return;
-  const uids = new Set(owners.filter((owner) => !kept.includes(owner)).map(({ uid }) => uid));
-  metadata.ownerReferences = kept;
+  const texts = owners.map(ownerText);
+  // Validation refuses these.
+  if (texts.some((text) => text.length > maxKeyChars)) return;
+  const byText = new Map(owners.map((owner, index) => [texts[index], owner] as const).reverse());
+  if (byText.size === owners.length) return;
+  const kept = new Set(byText.values());
+  const uids = new Set(owners.filter((owner) => !kept.has(owner)).map(({ uid }) => uid));
+  metadata.ownerReferences = owners.filter((owner) => kept.has(owner));
   context.warnings.push(
     `.metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${[...uids].join(", ")}`,
   );
 }
+
+const ownerText = ({ apiVersion, kind, name, uid, controller, blockOwnerDeletion }: OwnerReference): string =>
+  JSON.stringify([apiVersion, kind, name, uid, controller, blockOwnerDeletion]);
 
 const generateUniqueName = (prefix: string, random: Random): string => prefix.slice(0, 63 - 5) + randomSuffix(random);
 
@@ -260,20 +270,6 @@ const unconditional = ({ group, plural }: Resource, name: string): StatusError =
     invalidValue(root.child("metadata", "resourceVersion"), 0, "must be specified for an update"),
   ]);
 
-function prepareUpdate<T extends ApiObject>({ resource, subresource }: Write<T>, object: T, old: T): void {
-  if (subresource === "status") {
-    keepAllButStatus(object, old);
-    resource.prepareForStatusUpdate?.(object, old);
-  } else if (subresource === "") {
-    resource.prepareForUpdate?.(object, old);
-  } else {
-    partialUpdate(resource, subresource)?.prepare(object, old);
-  }
-}
-
-const partialUpdate = (resource: Resource, subresource: string): PartialUpdate | undefined =>
-  resource.subresources.find(({ name }) => name === subresource)?.update;
-
 /** What a client cannot change is taken from what is there, so that leaving it out is no fault. */
 function keepIdentity(resource: Resource, object: ApiObject, { metadata: old }: ApiObject): void {
   object.kind = resource.kind;
@@ -288,15 +284,6 @@ function keepIdentity(resource: Resource, object: ApiObject, { metadata: old }: 
   delete metadata.selfLink;
 }
 const identity = ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] as const;
-
-/** Deletes only what it must: an object that loses a member is slow from then on. */
-function keepAllButStatus(object: ApiObject, old: ApiObject): void {
-  const target = object as unknown as Record<string, unknown>;
-  const source = old as unknown as Record<string, unknown>;
-  for (const name in target) if (source[name] === undefined && !ofStatusUpdate.has(name)) delete target[name];
-  for (const name in source) if (!ofStatusUpdate.has(name)) target[name] = source[name];
-}
-const ofStatusUpdate: ReadonlySet<string> = new Set(["kind", "apiVersion", "metadata", "status"]);
 
 /** Any change outside metadata and status is a new generation. */
 function countGeneration(resource: Resource, object: ApiObject, old: ApiObject): void {
@@ -332,30 +319,13 @@ function settleOwnership(object: ApiObject, old: ApiObject): void {
   if (settled && settled !== object.metadata.managedFields) object.metadata.managedFields = [...settled];
 }
 
-function findFaults(resource: Resource, object: ApiObject): FieldError[] {
-  const faults = check(resource.schema, object);
-  faults.push(...validateObjectMeta(resource, object), ...(resource.validate?.(object) ?? []));
-  return faults;
-}
-
-function findUpdateFaults(
-  resource: Resource,
-  { object, old, subresource }: { object: ApiObject; old: ApiObject; subresource: string },
-): FieldError[] {
-  const meta = validateObjectMetaUpdate(object, old);
-  if (subresource === "status") return [...meta, ...(resource.validateStatusUpdate?.(object, old) ?? [])];
-  const partial = partialUpdate(resource, subresource);
-  const change = partial ? partial.validate(object, old) : (resource.validateUpdate?.(object, old) ?? []);
-  return [...findFaults(resource, object), ...meta, ...change];
-}
-
 function refuseFaults(resource: Resource, object: ApiObject, faults: readonly FieldError[]): void {
   if (faults.length > 0) throw invalid(resource.storedAs?.resource ?? resource, object.metadata.name ?? "", faults);
 }
 
 /** Who reports a status, or changes a part, is not to blame for the rest. */
 function warn({ context, resource, subresource }: Write, object: ApiObject, old: ApiObject | undefined): void {
-  if (resource.warnings && subresource === "") context.warnings.push(...resource.warnings(object, old));
+  if (resource.warnings && subresource === "") context.warnings.push(...warningsOf(resource, object, old));
 }
 
 export function admissionRequest(

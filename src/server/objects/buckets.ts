@@ -1,6 +1,8 @@
 import { controllerOf } from "#api/meta/owner.ts";
 import { type ApiObject, type IndexGetter, type Resource } from "#api/resource.ts";
 import { compareText } from "#lib/compare-text.ts";
+import { maxKeyChars } from "#lib/long-text.ts";
+import { withoutAll } from "#lib/without-all.ts";
 import { keyOf } from "#runtime/object-cache.ts";
 import { type EncodedObject } from "./encode-once.ts";
 import { getterOf, type Selection } from "./selection.ts";
@@ -131,9 +133,8 @@ function reindex<T extends ApiObject>(
   previous: EncodedObject<T> | undefined,
   next: EncodedObject<T> | undefined,
 ): void {
-  const keys = next ? index.keysOf(next.object) : [];
-  for (const key of previous ? index.keysOf(previous.object) : []) {
-    if (keys.includes(key)) continue;
+  const keys = next ? hashable(index.keysOf(next.object)) : [];
+  for (const key of withoutAll(previous ? hashable(index.keysOf(previous.object)) : [], keys)) {
     const found = index.byKey.get(key);
     found?.delete(name);
     if (found?.size === 0) index.byKey.delete(key);
@@ -145,6 +146,11 @@ function reindex<T extends ApiObject>(
     else index.byKey.set(key, new Map([[name, next]]));
   }
 }
+
+/** Nobody can select by a longer value. */
+const isLong = (key: string): boolean => key.length > maxKeyChars;
+const hashable = (keys: readonly string[]): readonly string[] =>
+  keys.some(isLong) ? keys.filter((key) => !isLong(key)) : keys;
 
 function sortedOf<T extends ApiObject>(bucket: Bucket<T> | undefined): readonly EncodedObject<T>[] {
   if (!bucket) return [];

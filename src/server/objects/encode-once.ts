@@ -1,6 +1,7 @@
 import { type Encoded } from "#api/exchange.ts";
 import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
 import { deepFreeze } from "#lib/freeze.ts";
+import { lastingBytes, lastingConcat } from "#lib/lasting-bytes.ts";
 import { encodeProtobuf } from "#schema/protobuf.ts";
 
 /**
@@ -25,14 +26,20 @@ export function codecOf(resource: Resource): Codec {
 }
 const codecs = new WeakMap<Resource, Codec>();
 
-/** The bytes that the store keeps and the server sends. `object.metadata` must have a name and no resourceVersion. */
-export function toStoredBytes(codec: Codec, object: ApiObject, revision: number): Uint8Array {
-  let text = `${codec.head}${versionField(revision)}${JSON.stringify(object.metadata).slice(1)}`;
+/** What follows the revision in the stored bytes. `object.metadata` must have a name and no resourceVersion. */
+export function toStoredText(object: ApiObject): string {
+  let text = JSON.stringify(object.metadata).slice(1);
   // Member by member: V8 leaves its fast path for a whole object whose kind of shape was ever extended in an odd way.
   for (const [name, value] of Object.entries(object)) {
     if (value !== undefined && !inHead.has(name)) text += `,${JSON.stringify(name)}:${JSON.stringify(value)}`;
   }
-  return Buffer.from(`${text}}`);
+  return `${text}}`;
+}
+
+/** The bytes that the store keeps and the server sends, of an object or of its `toStoredText`. */
+export function toStoredBytes({ head }: Codec, object: ApiObject | string, revision: number): Uint8Array {
+  const text = typeof object === "string" ? object : toStoredText(object);
+  return lastingBytes(`${head}${versionField(revision)}${text}`);
 }
 
 const inHead: ReadonlySet<string> = new Set(["kind", "apiVersion", "metadata"]);
@@ -43,65 +50,86 @@ export const sharing = { freeze: false };
 
 export type FrameType = "ADDED" | "MODIFIED" | "DELETED";
 
+/** What a version is made from: its own bytes, the bytes of the Resource that it is stored as, or the object alone. */
+interface Parts<T> {
+  readonly stored?: Uint8Array | undefined;
+  readonly storedAs?: Uint8Array | undefined;
+  readonly object?: T | undefined;
+}
+
 /** One version of one object. Everything is made when first asked for, and once. */
 export class EncodedObject<T extends ApiObject = ApiObject> implements Encoded<T> {
   readonly revision: number;
   readonly #codec: Codec;
   readonly #stored: Uint8Array | undefined;
+  readonly #storedAs: Uint8Array | undefined;
   #object: T | undefined;
   #json: Uint8Array | undefined;
   #protobuf: Uint8Array | undefined;
+  #isPast = false;
 
-  /** One of `stored` and `object` at least; `object` is adopted: it gets its resourceVersion and is shared from now on. */
-  constructor(codec: Codec, revision: number, parts: { stored?: Uint8Array | undefined; object?: T | undefined }) {
+  /** `object` is adopted: it gets its resourceVersion and is shared from now on. */
+  constructor(codec: Codec, revision: number, { stored, storedAs, object }: Parts<T>) {
     this.#codec = codec;
     this.revision = revision;
-    this.#stored = parts.stored;
-    if (parts.object) this.#object = this.#adopt(parts.object);
+    this.#stored = stored;
+    this.#storedAs = storedAs;
+    if (object) this.#object = this.#adopt(object);
   }
 
   get object(): T {
-    if (!this.#object) {
-      // Bytes that we wrote ourselves: they hold what the schema allows.
-      const parsed = JSON.parse(text(this.#stored ?? empty)) as T;
-      this.#object = this.#adopt(parsed);
-    }
-    return this.#object;
+    if (this.#object) return this.#object;
+    if (this.#isPast && lastParsed.of === this) return lastParsed.object as T;
+    const object = this.#adopt(this.#parse());
+    if (this.#isPast) Object.assign(lastParsed, { of: this, object });
+    else this.#object = object;
+    return object;
   }
 
   /** How much memory it takes for as long as anyone holds it. */
   get storedBytes(): number {
-    return this.#stored?.length ?? 0;
+    return (this.#stored ?? this.#storedAs)?.length ?? 0;
   }
 
   json(): Uint8Array {
-    if (this.#stored) return this.#stored;
-    this.#json ??= Buffer.from(JSON.stringify(this.object));
-    return this.#json;
+    const known = this.#stored ?? this.#json;
+    if (known) return known;
+    const json = lastingBytes(JSON.stringify(this.object));
+    if (!this.#isPast) this.#json = json;
+    return json;
   }
 
   /** The message alone, without the envelope. */
   protobuf(): Uint8Array {
-    let bytes = this.#protobuf;
-    if (!bytes) {
-      bytes = encodeProtobuf(this.#codec.resource.schema, this.object);
-      this.#protobuf = bytes;
-    }
+    if (this.#protobuf) return this.#protobuf;
+    const bytes = encodeProtobuf(this.#codec.resource.schema, this.object);
+    if (!this.#isPast) this.#protobuf = bytes;
     return bytes;
   }
 
   /** The same object as of another revision: what a DELETED event carries. */
   at(revision: number): EncodedObject<T> {
     const stored = this.#stored && withRevision(this.#codec, this.#stored, { from: this.revision, to: revision });
-    const object = { ...this.object, metadata: { ...this.object.metadata } };
-    return new EncodedObject<T>(this.#codec, revision, { stored, object });
+    const object = this.#object && { ...this.#object, metadata: { ...this.#object.metadata } };
+    const moved = new EncodedObject<T>(this.#codec, revision, { stored, storedAs: this.#storedAs, object });
+    moved.#isPast = this.#isPast;
+    return moved;
   }
 
-  /** A newer version took its place: history needs the bytes only. */
+  /** A newer version took its place: history needs the bytes only, and what is made of them is not kept. */
   shed(): void {
-    if (!this.#stored) return;
+    if (!this.#stored && !this.#storedAs) return;
+    this.#isPast = true;
     this.#object = undefined;
+    this.#json = undefined;
     this.#protobuf = undefined;
+  }
+
+  #parse(): T {
+    // Bytes that we wrote ourselves: they hold what the schema allows.
+    const parsed = JSON.parse(text(this.#stored ?? this.#storedAs ?? empty)) as T;
+    if (this.#stored) return parsed;
+    return (this.#codec.resource.storedAs?.fromStored(parsed) ?? parsed) as T;
   }
 
   #adopt(object: T): T {
@@ -111,6 +139,9 @@ export class EncodedObject<T extends ApiObject = ApiObject> implements Encoded<T
   }
 }
 
+/** Whoever reads a version of the past asks for its object several times, and then for the next version's. */
+const lastParsed: { of?: EncodedObject; object?: ApiObject } = {};
+
 /** What the store has, as an object of this Resource: the bytes themselves, unless another version of it is stored. */
 export function decodeStored<T extends ApiObject>(
   resource: Resource<T>,
@@ -119,14 +150,13 @@ export function decodeStored<T extends ApiObject>(
   written?: T,
 ): EncodedObject<T> {
   const codec = codecOf(resource);
-  const { storedAs } = resource;
-  if (!storedAs) return new EncodedObject<T>(codec, revision, { stored: value, object: written });
-  return new EncodedObject<T>(codec, revision, { object: storedAs.fromStored(JSON.parse(text(value))) });
+  if (resource.storedAs) return new EncodedObject<T>(codec, revision, { storedAs: value });
+  return new EncodedObject<T>(codec, revision, { stored: value, object: written });
 }
 
 function withRevision({ head }: Codec, stored: Uint8Array, { from, to }: { from: number; to: number }): Uint8Array {
   const rest = stored.subarray(head.length + versionField(from).length);
-  return Buffer.concat([Buffer.from(head + versionField(to)), rest]);
+  return lastingConcat([Buffer.from(head + versionField(to)), rest]);
 }
 
 const empty = new Uint8Array();

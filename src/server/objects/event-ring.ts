@@ -1,23 +1,33 @@
 import { type ApiObject } from "#api/resource.ts";
 import { type CacheEvent } from "./watch-groups.ts";
 
+export interface RingLimits {
+  readonly maxEvents: number;
+  /** Of the versions in it, those that were replaced included. */
+  readonly maxBytes: number;
+}
+const defaultLimits: RingLimits = { maxEvents: 8192, maxBytes: 48 << 20 };
+
 /** The last events of one Resource, oldest first. A watch that resumes within it misses nothing. */
 export class EventRing<T extends ApiObject = ApiObject> {
-  readonly #capacity: number;
-  readonly #maxBytes: number;
+  readonly #limits: RingLimits;
   #events: CacheEvent<T>[] = [];
   #bytes = 0;
   /** Everything after this revision is here. */
   #from = 0;
 
-  constructor(capacity = 8192, maxBytes = 32 << 20) {
-    this.#capacity = capacity;
-    this.#maxBytes = maxBytes;
+  constructor(limits: RingLimits = defaultLimits) {
+    this.#limits = limits;
   }
 
   /** The earliest revision from which a watch can go on. */
   get oldest(): number {
     return this.#from;
+  }
+
+  /** The revision of the newest event; 0 if there is none. */
+  get last(): number {
+    return this.#events.at(-1)?.revision ?? 0;
   }
 
   start(revision: number): void {
@@ -29,25 +39,43 @@ export class EventRing<T extends ApiObject = ApiObject> {
   push(events: readonly CacheEvent<T>[]): void {
     for (const event of events) {
       this.#events.push(event);
-      this.#bytes += event.encoded.storedBytes;
+      this.#bytes += bytesOf(event);
     }
+    const { maxEvents, maxBytes } = this.#limits;
     // Cut in halves rather than one by one: shifting an array costs its length.
-    if (this.#events.length <= this.#capacity * 1.5 && this.#bytes <= this.#maxBytes) return;
-    let cut = Math.max(this.#events.length - this.#capacity, 0);
+    if (this.#events.length <= maxEvents * 1.5 && this.#bytes <= maxBytes) return;
+    let cut = this.#events.length;
     let bytes = 0;
-    for (let at = this.#events.length - 1; at >= cut; at--) {
-      bytes += this.#events[at]?.encoded.storedBytes ?? 0;
-      if (bytes > this.#maxBytes / 2) cut = at + 1;
-      else this.#bytes = bytes;
+    for (const oldest = Math.max(this.#events.length - maxEvents, 0); cut > oldest; cut--) {
+      const more = bytesOf(this.#events[cut - 1]);
+      if (bytes + more > maxBytes / 2) break;
+      bytes += more;
     }
-    if (cut === this.#events.length) this.#bytes = 0;
     this.#from = this.#events[cut - 1]?.revision ?? this.#from;
+    // What one commit changed goes together: a watch goes on from a revision.
+    while (this.#events[cut]?.revision === this.#from) bytes -= bytesOf(this.#events[cut++]);
+    this.#bytes = bytes;
     this.#events = this.#events.slice(cut);
   }
 
-  /** Events after the revision, or undefined if some of them are gone. */
-  after(revision: number): CacheEvent<T>[] | undefined {
+  /**
+   * Events after the revision, no more than are worth one chunk; undefined if some of them are gone. The events of one
+   * revision are never torn apart.
+   */
+  after(revision: number, { limit, maxBytes }: { limit: number; maxBytes: number }): CacheEvent<T>[] | undefined {
     if (revision < this.#from) return undefined;
+    const first = this.#firstAfter(revision);
+    let at = first;
+    for (let bytes = 0; at < this.#events.length; at++) {
+      const event = this.#events[at];
+      const isEnough = at - first >= limit || bytes >= maxBytes;
+      if (isEnough && event?.revision !== this.#events[at - 1]?.revision) break;
+      bytes += bytesOf(event);
+    }
+    return this.#events.slice(first, at);
+  }
+
+  #firstAfter(revision: number): number {
     let low = 0;
     let high = this.#events.length;
     while (low < high) {
@@ -55,6 +83,10 @@ export class EventRing<T extends ApiObject = ApiObject> {
       if ((this.#events[middle]?.revision ?? 0) <= revision) low = middle + 1;
       else high = middle;
     }
-    return this.#events.slice(low);
+    return low;
   }
+}
+
+function bytesOf(event: CacheEvent | undefined): number {
+  return (event?.encoded.storedBytes ?? 0) + (event?.previous?.storedBytes ?? 0);
 }

@@ -3,6 +3,7 @@ import { type ApiObject, type Resource } from "#api/resource.ts";
 import { alreadyExists, notFound, serviceUnavailable } from "#api/status.ts";
 import { type Clock } from "#lib/clock.ts";
 import { type Log } from "#lib/log.ts";
+import { Turns } from "#lib/turns.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { localInformers } from "#runtime/local-informers.ts";
 import {
@@ -15,8 +16,9 @@ import {
 } from "#store/store.ts";
 import { type RevisionTraces } from "#trace/revision-traces.ts";
 import { currentTrace, type Trace, traceparent } from "#trace/trace.ts";
-import { codecOf, EncodedObject, toStoredBytes } from "./encode-once.ts";
-import { WatchCache } from "./watch-cache.ts";
+import { bodyTooLarge, maxBodyBytes } from "../limits.ts";
+import { codecOf, EncodedObject, toStoredBytes, toStoredText } from "./encode-once.ts";
+import { WatchCache, type WatchCacheDeps } from "./watch-cache.ts";
 
 export interface ObjectsDeps {
   readonly store: Store;
@@ -26,6 +28,8 @@ export interface ObjectsDeps {
   readonly traces?: RevisionTraces | undefined;
   /** Default: from the system's randomness. */
   newUid?(): string;
+  /** A watcher was ended because it was so slow that its history is gone. */
+  watcherCut?(resource: Resource): void;
 }
 
 interface Written {
@@ -42,6 +46,8 @@ export class Objects implements AsyncDisposable {
   readonly #caches = new Map<string, WatchCache>();
   /** What is on its way through the store, by its value's identity, or by its key when it is a delete. */
   readonly #underway = new Map<Uint8Array | string, Written>();
+  /** One for all caches: watchers that lag share what is left of the time. */
+  readonly #turns = new Turns();
 
   constructor(deps: ObjectsDeps) {
     this.#deps = deps;
@@ -51,26 +57,20 @@ export class Objects implements AsyncDisposable {
     return this.#deps.store;
   }
 
+  /** How many watchers have yet to read what there is. */
+  get laggingWatchers(): number {
+    let sum = 0;
+    for (const cache of this.#caches.values()) sum += cache.laggingWatchers;
+    return sum;
+  }
+
   /** The cache of a Resource, whether or not it has been filled. */
   cacheOf<T extends ApiObject>(resource: Resource<T>): WatchCache<T> {
     const key = `${resource.group}/${resource.version}/${resource.plural}`;
     let cache = this.#caches.get(key);
     if (!cache) {
-      const { store, clock, log } = this.#deps;
-      const traceOf = (revision: number): string | undefined => {
-        const trace = this.#deps.traces?.of(revision);
-        return trace && traceparent(trace);
-      };
-      const takeWritten = (event: Pick<StoreEvent, "key" | "value" | "revision">) => this.#takeWritten(event);
-      const delivered = ({ key, value }: StoreEvent) => this.#underway.get(value ?? key)?.trace?.write?.delivered();
-      cache = new WatchCache(resource as unknown as Resource, {
-        store,
-        clock,
-        log,
-        traceOf,
-        takeWritten,
-        delivered,
-      });
+      const plain = resource as unknown as Resource;
+      cache = new WatchCache(plain, this.#cacheDeps(plain));
       this.#caches.set(key, cache);
     }
     return cache as unknown as WatchCache<T>;
@@ -127,6 +127,23 @@ export class Objects implements AsyncDisposable {
     for (const cache of this.#caches.values()) cache.close();
   }
 
+  #cacheDeps(resource: Resource): WatchCacheDeps {
+    const { store, clock, log, traces } = this.#deps;
+    return {
+      store,
+      clock,
+      log,
+      turns: this.#turns,
+      traceOf(revision) {
+        const trace = traces?.of(revision);
+        return trace && traceparent(trace);
+      },
+      takeWritten: (event) => this.#takeWritten(event),
+      delivered: ({ key, value }) => this.#underway.get(value ?? key)?.trace?.write?.delivered(),
+      watcherCut: () => this.#deps.watcherCut?.(resource),
+    };
+  }
+
   async #put<T extends ApiObject>(
     resource: Resource<T>,
     object: T,
@@ -137,11 +154,13 @@ export class Objects implements AsyncDisposable {
     metadata.uid ??= this.#deps.newUid?.() ?? randomUUID();
     const stored = resource.storedAs ? (resource.storedAs.toStored(object) as ApiObject) : object;
     const codec = codecOf(resource.storedAs?.resource ?? resource);
+    const text = toStoredText(stored);
+    if (isTooLong(text)) throw bodyTooLarge();
     const trace = currentTrace.getStore();
     let bytes: Uint8Array | undefined;
     let written: Written | undefined;
     const value = (revision: number): Uint8Array => {
-      bytes = toStoredBytes(codec, stored, revision);
+      bytes = toStoredBytes(codec, text, revision);
       written = { object: stored, trace, isSeen: false };
       this.#underway.set(bytes, written);
       return bytes;
@@ -197,6 +216,9 @@ export class Objects implements AsyncDisposable {
     return written.object;
   }
 }
+
+/** A character takes up to three bytes: most texts need not be measured. */
+const isTooLong = (text: string): boolean => text.length * 3 > maxBodyBytes && Buffer.byteLength(text) > maxBodyBytes;
 
 export const keyOf = (resource: Resource, { metadata }: ApiObject): string => {
   const { storagePrefix } = resource.storedAs?.resource ?? resource;

@@ -1,5 +1,6 @@
-import { type FieldTerm, matchesFields, parseFieldSelector } from "#api/meta/field-selector.ts";
-import { matchesRequirements, parseLabelSelector, type Requirement } from "#api/meta/label-selector.ts";
+import { parseFieldSelector } from "#api/meta/field-selector.ts";
+import { parseLabelSelector } from "#api/meta/label-selector.ts";
+import { fieldMatcher, labelMatcher } from "#api/meta/selector-matchers.ts";
 import { type ApiObject, type FieldGetter, type Resource } from "#api/resource.ts";
 import { badRequest } from "#api/status.ts";
 
@@ -25,6 +26,8 @@ export function select(
   const labels = selectors.labelSelector ? parseLabelSelector(selectors.labelSelector) : [];
   const fields = selectors.fieldSelector ? parseFieldSelector(selectors.fieldSelector) : [];
   for (const { path } of fields) getterOf(resource, path);
+  const hasLabels = labels.length > 0 ? labelMatcher(labels) : undefined;
+  const hasFields = fields.length > 0 ? fieldMatcher(fields) : undefined;
   const exact = (path: string): string | undefined =>
     fields.find((term) => term.path === path && term.operator === "=")?.value;
   const indexed = fields.find(
@@ -36,18 +39,12 @@ export function select(
     name: exact("metadata.name"),
     field: indexed && { path: indexed.path, value: indexed.value },
     everything: labels.length === 0 && fields.length === 0,
-    matches: (object) => selects(resource, object, { namespace, labels, fields }),
+    matches: (object) => {
+      if (namespace && object.metadata.namespace !== namespace) return false;
+      if (hasLabels && !hasLabels(object.metadata.labels ?? {})) return false;
+      return !hasFields || hasFields((path) => getterOf(resource, path)(object) ?? "");
+    },
   };
-}
-
-function selects(
-  resource: Resource,
-  object: ApiObject,
-  { namespace, labels, fields }: { namespace: string; labels: readonly Requirement[]; fields: readonly FieldTerm[] },
-): boolean {
-  if (namespace && object.metadata.namespace !== namespace) return false;
-  if (labels.length > 0 && !matchesRequirements(labels, object.metadata.labels ?? {})) return false;
-  return fields.length === 0 || matchesFields(fields, (path) => getterOf(resource, path)(object) ?? "");
 }
 
 /** How a selectable field is read; asking for another one is the client's mistake. */

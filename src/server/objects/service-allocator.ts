@@ -24,8 +24,7 @@ export function serviceAllocator(services: Informer<Service>, ranges: ServiceRan
   const underway = new Set<string>();
   const isTaken = (what: string): boolean => taken.has(what) || underway.has(what);
   return (write, object, old) => {
-    if (write.resource.kind !== "Service" || write.resource.group !== "" || write.subresource === "status")
-      return undefined;
+    if (write.resource.schema !== Service.schema || write.subresource === "status") return undefined;
     return allocate({ ranges, random, isTaken, underway }, object as Service, old as Service | undefined);
   };
 }

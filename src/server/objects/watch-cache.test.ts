@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isExpired, StatusError } from "#api/status.ts";
-import { silentLog } from "#lib/log.ts";
+import { type Log, silentLog } from "#lib/log.ts";
 import { type Change } from "#runtime/informer.ts";
 import { openMemoryStore } from "#store/memory.ts";
 import { type Store, type StoreWatcher } from "#store/store.ts";
@@ -9,7 +9,8 @@ import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { Widget } from "#testing/widget.ts";
 import { codecOf, toStoredBytes } from "./encode-once.ts";
 import { select } from "./selection.ts";
-import { type CacheWatcher, WatchCache } from "./watch-cache.ts";
+import { WatchCache } from "./watch-cache.ts";
+import { type CacheWatcher } from "./watch-feed.ts";
 
 const clock = createVirtualClock();
 
@@ -34,6 +35,7 @@ function shakyStore() {
       return await store.list(prefix, options);
     },
     commit: (changes) => store.commit(changes),
+    changes: (prefix, page) => store.changes(prefix, page),
     watch(prefix, from, watcher) {
       watchers.push(watcher);
       return store.watch(prefix, from, watcher);
@@ -48,11 +50,11 @@ function shakyStore() {
   return { store: shaky, fail };
 }
 
-function cacheOf(store: Store): WatchCache<Widget> {
+function cacheOf(store: Store, log: Log = silentLog): WatchCache<Widget> {
   return new WatchCache(Widget, {
     store,
     clock,
-    log: silentLog,
+    log,
     traceOf: () => undefined,
     takeWritten: () => undefined,
   });
@@ -74,6 +76,9 @@ function recorder(): CacheWatcher & { readonly seen: string[]; ended: unknown } 
   return {
     seen,
     ended: undefined,
+    load: "idle",
+    onIdle: (wake) => wake(),
+    stateSent: (revision) => void seen.push(`STATE ${revision}`),
     batch({ events }) {
       for (const { type, encoded } of events) {
         const { name, resourceVersion, labels } = encoded.object.metadata;
@@ -141,10 +146,9 @@ test("a watch can start before the cache did, as long as the store remembers", a
   await cache.synced();
   const watcher = recorder();
 
-  assert.throws(() => cache.watch(selection, from, watcher), isExpired);
-  const recalled = await cache.recall(from);
+  cache.watch(selection, from, watcher);
   const fifth = await put(store, "c", { color: "red" });
-  cache.watch(selection, from, watcher, recalled);
+  await clock.settle();
   const sixth = await put(store, "d", { color: "red" });
 
   assert.deepEqual(watcher.seen, [
@@ -155,7 +159,7 @@ test("a watch can start before the cache did, as long as the store remembers", a
     `ADDED d red at ${sixth}`,
   ]);
   await store.compact(store.revision);
-  assert.equal(await cache.recall(from), undefined);
+  assert.throws(() => cache.watch(selection, from, watcher), isExpired);
 });
 
 test("a cache that lost its watch ends its watchers and tells informers the difference", async () => {
@@ -205,9 +209,12 @@ test("a watcher that fails is ended, and the others go on", async () => {
   const cache = cacheOf(store);
   await cache.synced();
   const broken: CacheWatcher & { ended?: Error | undefined } = {
+    load: "idle",
+    onIdle: (wake) => wake(),
     batch() {
       throw new Error("broken");
     },
+    stateSent() {},
     bookmark() {},
     end(error) {
       this.ended = error;
@@ -223,6 +230,23 @@ test("a watcher that fails is ended, and the others go on", async () => {
   assert.equal(broken.ended?.message, "broken");
   assert.equal(well.seen.length, 2);
   assert.equal(cache.isReady, true);
+});
+
+test("a fault of ours that ends a watch is in the log", async () => {
+  const { store } = shakyStore();
+  await put(store, "a");
+  const from = store.revision;
+  await put(store, "b");
+  const broken: Store = { ...store, compactedRevision: 0, changes: () => Promise.reject(new Error("broken")) };
+  const logged: string[] = [];
+  const cache = cacheOf(broken, { ...silentLog, error: (message) => void logged.push(message) });
+  await cache.synced();
+  const ended = Promise.withResolvers<Error | undefined>();
+
+  cache.watch(select(Widget, ""), from, { ...recorder(), end: ended.resolve });
+
+  assert.equal((await ended.promise)?.message, "broken");
+  assert.deepEqual(logged, ["a watch failed"]);
 });
 
 test("reaches() waits for a revision, but no longer than it is told", async () => {
@@ -246,11 +270,11 @@ test("everyone who watches hears once a minute how far it has come", async () =>
   const cache = cacheOf(store);
   await cache.synced();
   const watcher = recorder();
-  const stop = cache.watch(select(Widget, "elsewhere"), cache.revision, watcher);
+  const watch = cache.watch(select(Widget, "elsewhere"), cache.revision, watcher);
   const revision = await put(store, "a");
 
   await clock.advance(60_000);
-  stop();
+  watch.stop();
   await clock.advance(60_000);
 
   assert.deepEqual(watcher.seen, [`BOOKMARK ${revision}`]);

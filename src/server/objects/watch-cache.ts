@@ -2,15 +2,18 @@ import { type ApiObject, type Resource } from "#api/resource.ts";
 import { expired, StatusError } from "#api/status.ts";
 import { type Clock } from "#lib/clock.ts";
 import { type Log } from "#lib/log.ts";
+import { Turns } from "#lib/turns.ts";
 import { type Change, type Informer } from "#runtime/informer.ts";
 import { keyOf } from "#runtime/object-cache.ts";
 import { type Entry, type Store, type StoreEvent } from "#store/store.ts";
 import { Buckets } from "./buckets.ts";
 import { decodeStored, type EncodedObject } from "./encode-once.ts";
-import { EventRing } from "./event-ring.ts";
-import { type Recalled, recall } from "./recall.ts";
+import { type RingLimits } from "./event-ring.ts";
+import { Laggards } from "./laggards.ts";
 import { type Selection } from "./selection.ts";
-import { type CacheEvent, type WatchBatch, WatchGroups } from "./watch-groups.ts";
+import { type CacheWatcher, type FeedSource, WatchFeed } from "./watch-feed.ts";
+import { type CacheEvent, WatchGroups } from "./watch-groups.ts";
+import { entryName, WatchHistory } from "./watch-history.ts";
 
 export interface WatchCacheDeps {
   readonly store: Store;
@@ -22,13 +25,18 @@ export interface WatchCacheDeps {
   takeWritten(event: Pick<StoreEvent, "key" | "value" | "revision">): ApiObject | undefined;
   /** Everyone who follows this cache has been told of the event. */
   delivered?(event: StoreEvent): void;
+  /** A watcher was so slow that its history is gone. */
+  watcherCut?(): void;
+  /** Where watchers that lag wait for their turn; default: apart from those of other caches. */
+  readonly turns?: Turns;
+  readonly ringLimits?: RingLimits;
 }
 
-export interface CacheWatcher {
-  batch(batch: WatchBatch): void;
-  /** Time to say how far the watch has come. */
-  bookmark(revision: number): void;
-  end(error?: Error): void;
+/** A watch that is on. */
+export interface CacheWatch {
+  /** Everything up to this revision was sent; undefined while the state is incomplete. */
+  readonly revision: number | undefined;
+  stop(): void;
 }
 
 /**
@@ -36,19 +44,23 @@ export interface CacheWatcher {
  * server are answered from here, and in this process it is also the informer.
  *
  *   store watch ─→ buckets (namespace → name → newest version) ─→ get, list
- *                └→ ring (the last events, oldest first)        ─→ watches that resume
- *                └→ groups (watchers that ask for the same)     ─→ one set of bytes for all of them
+ *                └→ history (the last events, and the store's)  ─→ watchers that resume or lag
+ *                └→ groups (watchers in step that ask the same) ─→ one set of bytes for all of them
  */
 export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> {
   readonly resource: Resource<T>;
   readonly #deps: WatchCacheDeps;
   readonly #buckets: Buckets<T>;
-  readonly #ring: EventRing<T>;
+  readonly #history: WatchHistory<T>;
   readonly #groups: WatchGroups<T>;
+  readonly #feeds: FeedSource<T>;
   readonly #handlers = new Set<(change: Change<T>) => void>();
   readonly #waiters = new Set<{ readonly revision: number; readonly resolve: () => void }>();
   readonly #prefix: string;
+  /** Objects that go by themselves (events) are many and seldom read: they are kept as bytes alone. */
+  readonly #isBrief: boolean;
   #revision = 0;
+  #lastState: { key: string; revision: number; items: WeakRef<EncodedObject<T>[]> } | undefined;
   #stopWatch: (() => void) | undefined;
   #ready: Promise<void> | undefined;
   #isReady = false;
@@ -59,8 +71,11 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
     this.#deps = deps;
     this.#prefix = `/registry/${resource.storagePrefix}/`;
     this.#buckets = new Buckets(resource);
-    this.#ring = new EventRing();
-    this.#groups = new WatchGroups(resource, deps.clock, () => this.revision);
+    const { store, clock, ringLimits } = deps;
+    this.#isBrief = resource.ttlSeconds !== undefined;
+    this.#history = new WatchHistory<T>({ store, resource, prefix: this.#prefix, ringLimits });
+    this.#groups = new WatchGroups(resource, clock);
+    this.#feeds = this.#feedSource();
   }
 
   get revision(): number {
@@ -69,6 +84,11 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
 
   get isReady(): boolean {
     return this.#isReady;
+  }
+
+  /** How many watchers have yet to read what there is. */
+  get laggingWatchers(): number {
+    return this.#feeds.lagging.size;
   }
 
   /** Fills the cache on first use. */
@@ -138,29 +158,52 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
   }
 
   /**
-   * Every change after `from` that concerns the selection, in batches. The caller has taken the state at `from`, or has
-   * its resourceVersion from an earlier list. Throws `expired` if the past does not reach back that far, which `recalled`
-   * can help with.
+   * Every change after `from` that concerns the selection, in batches, as fast as the watcher takes them. The caller has
+   * the state at `from`, or asks for the present `state` to be sent first. Throws `expired` if the past does not reach
+   * back that far; the watcher is ended with `expired` if it is so slow that its past goes meanwhile.
    */
-  watch(selection: Selection, from: number, watcher: CacheWatcher, recalled?: Recalled<T>): () => void {
-    const missed = this.#ring.after(recalled?.upTo ?? from);
-    if (!missed) throw tooOld(from, this.#ring.oldest);
-    const events = recalled ? [...recalled.events, ...missed] : missed;
-    const batch = this.#groups.matching(selection, events, this.revision);
-    if (batch) watcher.batch(batch);
-    return this.#groups.join(selection, watcher);
-  }
-
-  /** What a watch from there needs besides what the cache has seen itself; undefined for nothing, or if it is gone. */
-  async recall(from: number): Promise<Recalled<T> | undefined> {
-    if (from >= this.#ring.oldest) return undefined;
-    return await recall(this.#deps.store, this.resource, { prefix: this.#prefix, from, upTo: this.revision });
+  watch(selection: Selection, from: number | "state", watcher: CacheWatcher): CacheWatch {
+    if (from !== "state" && from < this.#history.oldest) throw tooOld(from, this.#history.oldest);
+    const feed = new WatchFeed(this.#feeds, selection, { watcher, from: from === "state" ? this.revision : from });
+    feed.start(from === "state" ? this.#stateFor(selection) : undefined);
+    return feed;
   }
 
   close(): void {
     this.#isClosed = true;
     this.#stopWatch?.();
-    this.#groups.close();
+    this.#endWatchers();
+  }
+
+  #feedSource(): FeedSource<T> {
+    const cache = this;
+    return {
+      get revision() {
+        return cache.revision;
+      },
+      history: this.#history,
+      groups: this.#groups,
+      turns: this.#deps.turns ?? new Turns(),
+      lagging: new Laggards<T>(this.#deps.clock, () => this.#history.forgetChunks()),
+      cut: () => this.#deps.watcherCut?.(),
+      failed: (error) => this.#deps.log.error("a watch failed", { resource: this.resource.plural, error }),
+    };
+  }
+
+  #endWatchers(error?: Error): void {
+    this.#groups.endAll(error);
+    this.#feeds.lagging.endAll(error);
+  }
+
+  /** The same array for all who start at the same time: it can be long, and a slow watcher holds it for a while. */
+  #stateFor(selection: Selection): readonly EncodedObject<T>[] {
+    const { revision } = this;
+    const known = this.#lastState?.key === selection.key && this.#lastState.revision === revision;
+    const found = known ? this.#lastState?.items.deref() : undefined;
+    if (found) return found;
+    const items = this.select(selection);
+    this.#lastState = { key: selection.key, revision, items: new WeakRef(items) };
+    return items;
   }
 
   async #fill(): Promise<void> {
@@ -168,7 +211,7 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
     if (this.#isClosed) return;
     const changes = this.#replaceAll(entries);
     this.#revision = revision;
-    this.#ring.start(revision);
+    this.#history.start(revision);
     this.#stopWatch = this.#deps.store.watch(this.#prefix, revision, {
       events: (events, newest) => this.#take(events, newest),
       failed: (error) => this.#restart(error),
@@ -190,6 +233,7 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
       if (previous?.revision === entry.revision) continue;
       const encoded = decodeStored(this.resource, entry.value, entry.revision);
       this.#buckets.put(name, encoded);
+      if (this.#isBrief) encoded.shed();
       changes.push({ type: "put", encoded, previous });
     }
     for (const encoded of before.values()) {
@@ -206,7 +250,7 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
     this.#deps.log.warn("the store ended a watch, starting over", { resource: this.resource.plural, error });
     this.#stopWatch?.();
     this.#isReady = false;
-    this.#groups.endAll(expired("the store was restarted: list again"));
+    this.#endWatchers(expired("the store was restarted: list again"));
     this.#ready = this.#refill();
   }
 
@@ -228,12 +272,14 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
       const change = this.#apply(event);
       if (change) changes.push(change);
     }
+    const before = this.#revision;
     this.#revision = revision;
+    this.#history.push(changes, revision);
     if (changes.length > 0) {
-      this.#ring.push(changes);
-      this.#groups.deliver(changes, revision);
+      this.#groups.deliver(changes, { before, revision });
       for (const change of changes) this.#inform(change);
-      for (const { previous } of changes) previous?.shed();
+      for (const change of changes) shedPast(change);
+      if (this.#isBrief) for (const { encoded } of changes) encoded.shed();
       if (this.#deps.delivered) for (const event of events) this.#deps.delivered(event);
     }
     this.#wakeWaiters();
@@ -246,12 +292,13 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
       if (!previous) return undefined;
       this.#deps.takeWritten(event);
       this.#buckets.delete(name);
-      return { revision: event.revision, type: "delete", encoded: previous.at(event.revision), previous };
+      const encoded = previous.at(event.revision);
+      return { revision: event.revision, namespace: name.namespace, type: "delete", encoded, previous };
     }
     const written = this.#deps.takeWritten(event) as T | undefined;
     const encoded = decodeStored(this.resource, event.value, event.revision, written);
     this.#buckets.put(name, encoded);
-    return { revision: event.revision, type: "put", encoded, previous };
+    return { revision: event.revision, namespace: name.namespace, type: "put", encoded, previous };
   }
 
   #inform(event: CacheEvent<T>): void {
@@ -288,9 +335,8 @@ function changeOf<T extends ApiObject>(
 const tooOld = (asked: number, oldest: number): StatusError =>
   expired(`too old resource version: ${asked} (${oldest})`);
 
-/** `/registry/pods/default/web` → default, web; `/registry/nodes/a` → "", a. */
-function entryName(prefix: string, key: string): { namespace: string; name: string } {
-  const slash = key.indexOf("/", prefix.length);
-  if (slash < 0) return { namespace: "", name: key.slice(prefix.length) };
-  return { namespace: key.slice(prefix.length, slash), name: key.slice(slash + 1) };
+/** What is no longer there is kept as bytes. */
+function shedPast({ type, encoded, previous }: CacheEvent): void {
+  previous?.shed();
+  if (type === "delete") encoded.shed();
 }

@@ -1,26 +1,28 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { type Clock } from "#lib/clock.ts";
+import { maxKeyChars } from "#lib/long-text.ts";
 import { type EncodedObject, type FrameType } from "./encode-once.ts";
 import { getterOf, type Selection } from "./selection.ts";
-import { type CacheWatcher } from "./watch-cache.ts";
 
 /** One change of one object, before any selection. */
 export interface CacheEvent<T extends ApiObject = ApiObject> {
   readonly revision: number;
+  /** "" if the Resource has none. */
+  readonly namespace: string;
   readonly type: "put" | "delete";
   /** After a delete: the last state, at the revision of the delete. */
   readonly encoded: EncodedObject<T>;
   readonly previous: EncodedObject<T> | undefined;
 }
 
-/** What one group of watchers gets from one commit: matched once, and turned into bytes once per encoding. */
+/** What the watchers of one selection get together: matched once, and turned into bytes once per encoding. */
 export class WatchBatch {
-  readonly events: readonly { readonly type: FrameType; readonly encoded: EncodedObject }[];
+  readonly events: readonly SeenEvent[];
   /** Everything up to this revision is in this batch or in earlier ones. */
   readonly revision: number;
   readonly #bytes = new Map<string, Uint8Array>();
 
-  constructor(events: WatchBatch["events"], revision: number) {
+  constructor(events: readonly SeenEvent[], revision: number) {
     this.events = events;
     this.revision = revision;
   }
@@ -33,11 +35,33 @@ export class WatchBatch {
     }
     return bytes;
   }
+  /** What of it is new to a watcher that has come this far. */
+  after(revision: number): WatchBatch {
+    return new WatchBatch(
+      this.events.filter(({ encoded }) => encoded.revision > revision),
+      this.revision,
+    );
+  }
+}
+
+/** One event as a watcher of some selection sees it. */
+interface SeenEvent {
+  readonly type: FrameType;
+  readonly encoded: EncodedObject;
+}
+
+/** A watcher that is in step with the cache. */
+export interface GroupMember {
+  /** Takes the events that follow on the revision `before`, or leaves its group. */
+  take(batch: WatchBatch, before: number): void;
+  /** Time to say how far the watch has come. */
+  bookmark(): void;
+  end(error?: Error): void;
 }
 
 interface Group {
   readonly selection: Selection;
-  readonly watchers: Set<CacheWatcher>;
+  readonly members: Set<GroupMember>;
 }
 
 /** Groups that can only match objects with one value of a field or one namespace are found by that value. */
@@ -54,29 +78,28 @@ export class WatchGroups<T extends ApiObject> {
   readonly #clock: Clock;
   readonly #groups = new Map<string, Group>();
   readonly #routes = new Map<string, Route<T>>();
-  readonly #newest: () => number;
   #stopBookmarks: (() => void) | undefined;
 
-  /** `newest` says how far all watchers have been served. */
-  constructor(resource: Resource<T>, clock: Clock, newest: () => number) {
+  constructor(resource: Resource<T>, clock: Clock) {
     this.#resource = resource;
     this.#clock = clock;
-    this.#newest = newest;
   }
 
-  join(selection: Selection, watcher: CacheWatcher): () => void {
+  /** From now on the member gets what comes; the returned function ends that. */
+  join(selection: Selection, member: GroupMember): () => void {
     let group = this.#groups.get(selection.key);
     if (!group) {
-      group = { selection, watchers: new Set() };
+      group = { selection, members: new Set() };
       this.#groups.set(selection.key, group);
       this.#routed(selection, (groups, joined) => groups.add(joined), group);
     }
-    group.watchers.add(watcher);
+    group.members.add(member);
     if (!this.#stopBookmarks) this.#scheduleBookmarks();
-    return () => this.#leave(group, watcher);
+    return () => this.#leave(group, member);
   }
 
-  deliver(events: readonly CacheEvent<T>[], revision: number): void {
+  /** Tells of the events that lead from the revision `before` to `revision`. */
+  deliver(events: readonly CacheEvent<T>[], { before, revision }: { before: number; revision: number }): void {
     if (this.#groups.size === 0) return;
     const concerned = new Map<Group, CacheEvent<T>[]>();
     for (const event of events) {
@@ -87,24 +110,13 @@ export class WatchGroups<T extends ApiObject> {
       }
     }
     for (const [group, groupEvents] of concerned) {
-      const batch = this.matching(group.selection, groupEvents, revision);
-      if (!batch) continue;
-      for (const watcher of group.watchers) hand(group, watcher, batch);
+      let from = before;
+      for (const batch of inPieces(seenBy(group.selection, groupEvents), revision)) {
+        const piece = { batch, before: from };
+        for (const member of group.members) hand(group, member, piece);
+        from = batch.revision;
+      }
     }
-  }
-
-  /** The events as a watcher of this selection sees them; undefined if it sees none. */
-  matching(selection: Selection, events: readonly CacheEvent<T>[], revision: number): WatchBatch | undefined {
-    const seen: { type: FrameType; encoded: EncodedObject }[] = [];
-    for (const event of events) {
-      const type = seenAs(event, selection);
-      if (!type) continue;
-      // An object that stops matching goes with its last matching state, at the new revision.
-      const { encoded, previous } = event;
-      const left = type === "DELETED" && event.type === "put" && previous;
-      seen.push({ type, encoded: left ? previous.at(event.revision) : encoded });
-    }
-    return seen.length > 0 ? new WatchBatch(seen, revision) : undefined;
   }
 
   endAll(error?: Error): void {
@@ -113,16 +125,12 @@ export class WatchGroups<T extends ApiObject> {
     this.#routes.clear();
     this.#stopBookmarks?.();
     this.#stopBookmarks = undefined;
-    for (const { watchers } of groups) for (const watcher of [...watchers]) watcher.end(error);
+    for (const { members } of groups) for (const member of [...members]) member.end(error);
   }
 
-  close(): void {
-    this.endAll();
-  }
-
-  #leave(group: Group, watcher: CacheWatcher): void {
-    group.watchers.delete(watcher);
-    if (group.watchers.size > 0 || this.#groups.get(group.selection.key) !== group) return;
+  #leave(group: Group, member: GroupMember): void {
+    group.members.delete(member);
+    if (group.members.size > 0 || this.#groups.get(group.selection.key) !== group) return;
     this.#groups.delete(group.selection.key);
     this.#routed(group.selection, (groups, left) => groups.delete(left), group);
     if (this.#groups.size > 0) return;
@@ -157,18 +165,18 @@ export class WatchGroups<T extends ApiObject> {
   *#concernedBy({ encoded, previous }: CacheEvent<T>): Iterable<Group> {
     for (const { keyOf, groups } of this.#routes.values()) {
       const now = keyOf(encoded.object);
-      yield* groups.get(now) ?? [];
+      if (now.length <= maxKeyChars) yield* groups.get(now) ?? [];
       if (!previous) continue;
       const before = keyOf(previous.object);
-      if (before !== now) yield* groups.get(before) ?? [];
+      if (before !== now && before.length <= maxKeyChars) yield* groups.get(before) ?? [];
     }
   }
 
   /** One timer for all watchers, running only while there are some. */
   #scheduleBookmarks(): void {
     this.#stopBookmarks = this.#clock.after(bookmarkMs, () => {
-      for (const { watchers } of this.#groups.values()) {
-        for (const watcher of watchers) watcher.bookmark(this.#newest());
+      for (const { members } of this.#groups.values()) {
+        for (const member of members) member.bookmark();
       }
       this.#scheduleBookmarks();
     });
@@ -176,13 +184,35 @@ export class WatchGroups<T extends ApiObject> {
 }
 
 /** One that cannot take it is ended; it must not keep the others, or the cache itself, from the event. */
-function hand(group: Group, watcher: CacheWatcher, batch: WatchBatch): void {
+function hand(group: Group, member: GroupMember, piece: { batch: WatchBatch; before: number }): void {
   try {
-    watcher.batch(batch);
+    member.take(piece.batch, piece.before);
   } catch (error) {
-    group.watchers.delete(watcher);
-    watcher.end(error instanceof Error ? error : new Error(String(error)));
+    group.members.delete(member);
+    member.end(error instanceof Error ? error : new Error(String(error)));
   }
+}
+
+/** A piece larger than this is more than a slow watcher should have to hold at once. */
+const pieceBytes = 256 << 10;
+
+/** One batch, or several if that would be very large. The events of one revision stay together. */
+function inPieces(events: readonly SeenEvent[], revision: number): WatchBatch[] {
+  const pieces: WatchBatch[] = [];
+  let start = 0;
+  let bytes = 0;
+  for (let at = 0; at < events.length; at++) {
+    const last = events[at - 1]?.encoded.revision ?? 0;
+    const { encoded } = events[at] as SeenEvent;
+    if (bytes >= pieceBytes && encoded.revision !== last) {
+      pieces.push(new WatchBatch(events.slice(start, at), last));
+      start = at;
+      bytes = 0;
+    }
+    bytes += encoded.storedBytes;
+  }
+  if (events.length > start) pieces.push(new WatchBatch(start > 0 ? events.slice(start) : events, revision));
+  return pieces;
 }
 
 function routeOf({ namespace, name, field }: Selection): { name: string; value: string } {
@@ -192,15 +222,27 @@ function routeOf({ namespace, name, field }: Selection): { name: string; value: 
   return { name: "all", value: "" };
 }
 
-function seenAs({ type, encoded, previous }: CacheEvent, selection: Selection): FrameType | undefined {
-  const was =
-    previous !== undefined &&
-    (selection.everything ? inNamespace(previous, selection) : selection.matches(previous.object));
+/** The events as a watcher of this selection sees them. */
+export function seenBy(selection: Selection, events: readonly CacheEvent[]): SeenEvent[] {
+  const seen: SeenEvent[] = [];
+  for (const event of events) {
+    const type = seenAs(event, selection);
+    if (!type) continue;
+    // An object that stops matching goes with its last matching state, at the new revision.
+    const { encoded, previous } = event;
+    const left = type === "DELETED" && event.type === "put" && previous;
+    seen.push({ type, encoded: left ? previous.at(event.revision) : encoded });
+  }
+  return seen;
+}
+
+function seenAs({ type, namespace, encoded, previous }: CacheEvent, selection: Selection): FrameType | undefined {
+  // By the namespace alone where that decides: versions of the past would have to be parsed for more.
+  if (selection.namespace && namespace !== selection.namespace) return undefined;
+  const { everything } = selection;
+  const was = previous !== undefined && (everything || selection.matches(previous.object));
   if (type === "delete") return was ? "DELETED" : undefined;
-  const is = selection.everything ? inNamespace(encoded, selection) : selection.matches(encoded.object);
+  const is = everything || selection.matches(encoded.object);
   if (is) return was ? "MODIFIED" : "ADDED";
   return was ? "DELETED" : undefined;
 }
-
-const inNamespace = ({ object }: EncodedObject, { namespace }: Selection): boolean =>
-  !namespace || object.metadata.namespace === namespace;

@@ -8,7 +8,7 @@ import { nodeProxyEndpoint, podProxyEndpoint, serviceProxyEndpoint } from "./pro
 
 /** Every subresource that is served by a node or a pod. */
 export function streamEndpoints(deps: StreamDeps): ReadonlyMap<string, Endpoint> {
-  const links = new NodeLinks(deps.objects, deps.node);
+  const links = new NodeLinks(deps.objects, () => deps.node());
   return new Map([
     ["pods/log", logEndpoint(deps, links)],
     ["pods/exec", execEndpoint(deps, links)],

@@ -67,6 +67,9 @@ export async function bridgeChannels(bridge: Bridge): Promise<void> {
   }
 }
 
+/** How much a node may say about the end of a command. */
+const maxErrorBytes = 64 << 10;
+
 /** How a command ended, in the words of whoever ran it. */
 interface Outcome {
   readonly status: Buffer;
@@ -81,6 +84,7 @@ interface Streams {
 
 function openStreams({ client, node, protocol, wanted }: Bridge, idle: IdleTimer): Streams {
   const words: Buffer[] = [];
+  let wordsSize = 0;
   const open = (streamtype: string, onData: (data: Buffer) => void | Promise<void>): SpdyStream =>
     node.open({ streamtype }, onData);
   const output = (streamtype: string, number: number): SpdyStream =>
@@ -89,7 +93,10 @@ function openStreams({ client, node, protocol, wanted }: Bridge, idle: IdleTimer
       return sendOn(client, protocol, number, data);
     });
   // In this order, since a server may count on it.
-  const error = open("error", (data) => void words.push(data));
+  const error = open("error", (data) => {
+    if (wordsSize < maxErrorBytes) words.push(data.subarray(0, maxErrorBytes - wordsSize));
+    wordsSize += data.length;
+  });
   const stdin = wanted.stdin ? open("stdin", nothing) : undefined;
   const stdout = wanted.stdout ? output("stdout", channel.stdout) : undefined;
   const stderr = wanted.stderr && !wanted.tty ? output("stderr", channel.stderr) : undefined;

@@ -2,13 +2,14 @@ import { badRequest, methodNotAllowed } from "#api/status.ts";
 import { isSet } from "#lib/query-flag.ts";
 import { SpdySession } from "#lib/spdy/session.ts";
 import { type UpgradeResult, upgradeHeaders } from "#lib/upgrade.ts";
-import { WebSocketConnection, type WebSocketRequest, webSocketAcceptance } from "#lib/websocket.ts";
+import { acceptWebSocket, type WebSocketRequest } from "#lib/websocket.ts";
+import { mayCreate } from "../authorize/may-create.ts";
 import { type Endpoint } from "../dispatch.ts";
 import { type Answer, type Context } from "../pipeline.ts";
 import { bridgeChannels, channelProtocols, type WantedStreams } from "./channels.ts";
 import { type StreamDeps } from "./deps.ts";
 import { dialNode, type NodeLink, type NodeLinks, nodeUrl } from "./node-link.ts";
-import { admitConnection, containerOf, mayCreate, nodeOf, podOf } from "./pod-target.ts";
+import { admitConnection, containerOf, nodeOf, podOf } from "./pod-target.ts";
 import { negotiateProtocol, passThrough, refusedUpgrade, requireUpgrade, webSocketOf } from "./upgrades.ts";
 
 /** pods/NAME/exec: a new command in a container. */
@@ -93,13 +94,16 @@ function translated({ clock, log }: StreamDeps, { result, webSocket, protocol, w
   if (!channels) throw badRequest(`unknown subprotocol ${JSON.stringify(protocol)}`);
   return {
     type: "upgrade",
-    accept({ socket, head }) {
-      socket.write(webSocketAcceptance(webSocket, protocol));
-      const client = new WebSocketConnection(socket, { role: "server", clock, head });
-      const node = new SpdySession(result.socket, { clock, head: result.head });
-      bridgeChannels({ client, node, protocol: channels, wanted, clock }).catch((error: unknown) =>
-        log.debug("stream broke off", { error }),
-      );
+    accept(connection) {
+      const serve = async () => {
+        const node = new SpdySession(result.socket, { clock, head: result.head });
+        const client = await acceptWebSocket(webSocket, protocol, connection);
+        await bridgeChannels({ client, node, protocol: channels, wanted, clock });
+      };
+      serve().catch((error: unknown) => {
+        result.socket.destroy();
+        log.debug("stream broke off", { error });
+      });
     },
   };
 }

@@ -11,5 +11,6 @@ export interface StreamDeps {
   readonly authorizers: readonly Authorizer[];
   readonly clock: Clock;
   readonly log: Log;
-  readonly node: NodeCredentials;
+  /** Asked for each connection: certificates are renewed. */
+  node(): NodeCredentials;
 }

@@ -1,20 +1,20 @@
 import type { IncomingMessage } from "node:http";
 import { badRequest, internalError, invalid, methodNotAllowed, StatusError } from "#api/status.ts";
-import { type Clock } from "#lib/clock.ts";
+import { type Log } from "#lib/log.ts";
 import { isSet } from "#lib/query-flag.ts";
 import { isUpgrade } from "#lib/upgrade.ts";
-import { readWebSocketRequest, WebSocketConnection, webSocketAcceptance } from "#lib/websocket.ts";
+import { acceptWebSocket, type WebSocketConnection, type WebSocketRequest } from "#lib/websocket.ts";
 import { type FieldError, forbiddenValue, invalidValue, root, unsupportedValue } from "#schema/field-error.ts";
 import { type Endpoint } from "../dispatch.ts";
 import { type Answer, type Context } from "../pipeline.ts";
 import { type StreamDeps } from "./deps.ts";
 import { type NodeLinks, nodeUrl, readText, send, unreachable } from "./node-link.ts";
 import { containerOf, integerIn, podOf } from "./pod-target.ts";
-import { negotiateProtocol } from "./upgrades.ts";
+import { negotiateProtocol, webSocketOf } from "./upgrades.ts";
 
 /** GET pods/NAME/log: what a container has written, read by the node's agent. */
 export const logEndpoint =
-  ({ objects, clock }: StreamDeps, links: NodeLinks): Endpoint =>
+  ({ objects, log }: StreamDeps, links: NodeLinks): Endpoint =>
   async (context) => {
     if (context.info.verb !== "get") throw methodNotAllowed();
     const { name } = context.info;
@@ -27,13 +27,14 @@ export const logEndpoint =
       insecure: isSet(context.query, "insecureSkipTLSVerifyBackend"),
     });
     const url = nodeUrl(link, ["containerLogs", pod.metadata.namespace ?? "", name, container], query);
+    const upgrade = isUpgrade(context.request.headers) ? wantedWebSocket(context) : undefined;
     const { signal } = context.request;
     const outgoing = { url, method: "GET", headers: {}, agent: link.agent, signal };
     const response = await send(outgoing).catch((error: unknown) => {
       throw unreachable(error);
     });
     if (response.statusCode !== 200) throw await refusedLog(response, name);
-    if (isUpgrade(context.request.headers)) return overWebSocket(context, response, clock);
+    if (upgrade) return overWebSocket(upgrade, response, log);
     return { type: "stream", status: 200, contentType: "text/plain", body: response };
   };
 
@@ -101,18 +102,31 @@ async function refusedLog(response: IncomingMessage, name: string): Promise<Stat
 
 const logProtocols = ["", "binary.k8s.io", "base64.binary.k8s.io"];
 
-/** A message for each piece of the log. */
-function overWebSocket(context: Context, body: IncomingMessage, clock: Clock): Answer {
-  const request = readWebSocketRequest(context.request.headers);
+interface WantedWebSocket {
+  readonly request: WebSocketRequest;
+  readonly protocol: string;
+}
+
+function wantedWebSocket(context: Context): WantedWebSocket {
+  const request = webSocketOf(context);
   if (!request) throw badRequest("a log can be upgraded to a WebSocket only");
-  const protocol = negotiateProtocol(request.protocols, logProtocols);
+  return { request, protocol: negotiateProtocol(request.protocols, logProtocols) };
+}
+
+/** A message for each piece of the log. */
+function overWebSocket({ request, protocol }: WantedWebSocket, body: IncomingMessage, log: Log): Answer {
   return {
     type: "upgrade",
-    accept({ socket, head }) {
-      socket.write(webSocketAcceptance(request, protocol));
-      const client = new WebSocketConnection(socket, { role: "server", clock, head });
-      void sendLog(client, body, protocol === "base64.binary.k8s.io");
-      void untilGone(client).then(() => body.destroy());
+    accept(connection) {
+      const serve = async () => {
+        const client = await acceptWebSocket(request, protocol, connection);
+        void untilGone(client).then(() => body.destroy());
+        await sendLog(client, body, protocol === "base64.binary.k8s.io");
+      };
+      serve().catch((error: unknown) => {
+        body.destroy();
+        log.debug("log broke off", { error });
+      });
     },
   };
 }

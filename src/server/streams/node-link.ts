@@ -1,13 +1,12 @@
 import type { IncomingMessage } from "node:http";
 import type { Agent as TlsAgent } from "node:https";
-import { checkServerIdentity } from "node:tls";
 import { Node } from "#api/core/node.ts";
 import { StatusError } from "#api/status.ts";
-import { hostInUrl } from "#lib/ip.ts";
 import { LruMap } from "#lib/lru-map.ts";
 import { messageOf } from "#lib/message-of.ts";
-import { http, https } from "#lib/node-http.ts";
-import { dialUpgrade, type UpgradeRequest, type UpgradeResult } from "#lib/upgrade.ts";
+import { https } from "#lib/node-http.ts";
+import { originUrl } from "#lib/origin-url.ts";
+import { dialUpgrade, openRequest, type UpgradeRequest, type UpgradeResult } from "#lib/upgrade.ts";
 import { type Objects } from "../objects/objects.ts";
 
 /** How the API server shows itself to the nodes, and whose word it takes for who they are. */
@@ -32,10 +31,10 @@ const maxAgents = 1000;
 /** Finds the servers of nodes. Idle connections are kept for the next request. */
 export class NodeLinks {
   readonly #objects: Objects;
-  readonly #credentials: NodeCredentials;
-  readonly #agents = new LruMap<string, TlsAgent>(maxAgents);
+  readonly #credentials: () => NodeCredentials;
+  readonly #agents = new LruMap<string, AgentOf>(maxAgents);
 
-  constructor(objects: Objects, credentials: NodeCredentials) {
+  constructor(objects: Objects, credentials: () => NodeCredentials) {
     this.#objects = objects;
     this.#credentials = credentials;
   }
@@ -54,22 +53,37 @@ export class NodeLinks {
   }
 
   #agent(node: string, insecure: boolean): TlsAgent {
-    const key = `${node}/${insecure}`;
-    let agent = this.#agents.get(key);
-    if (!agent) {
-      agent = new https.Agent({
-        ...this.#credentials,
-        keepAlive: true,
-        maxFreeSockets: 4,
-        rejectUnauthorized: !insecure,
-        // Its certificate names the node, or else the address that it was reached at.
-        checkServerIdentity: (host, certificate) =>
-          certificate.subject.CN === `system:node:${node}` ? undefined : checkServerIdentity(host, certificate),
-      });
-      this.#agents.set(key, agent);
-    }
+    const name = `${node}/${insecure}`;
+    const known = this.#agents.get(name);
+    const credentials = this.#credentials();
+    // The idle connections of an agent that is dropped here are closed by the nodes.
+    if (known?.cert === credentials.cert) return known.agent;
+    const agent = new https.Agent({
+      ...credentials,
+      keepAlive: true,
+      maxFreeSockets: 4,
+      rejectUnauthorized: !insecure,
+      checkServerIdentity: (_, certificate) => identityFault(node, certificate.subject.CN),
+    });
+    this.#agents.set(name, { cert: credentials.cert, agent });
     return agent;
   }
+}
+
+/** The connections to a node that are made with one certificate. */
+interface AgentOf {
+  readonly cert: string;
+  readonly agent: TlsAgent;
+}
+
+/**
+ * The certificate must name the node. One for the address that the node gives as its own is not enough: that address may
+ * be somebody else's, for example this server's.
+ */
+function identityFault(node: string, commonName: string | string[] | undefined): Error | undefined {
+  const wanted = `system:node:${node}`;
+  if (commonName === wanted) return undefined;
+  return new Error(`the certificate is for ${JSON.stringify(commonName ?? "")}, not for ${JSON.stringify(wanted)}`);
 }
 
 /** A request to a node or a pod. */
@@ -79,15 +93,16 @@ export interface Outgoing extends UpgradeRequest {
 }
 
 export function nodeUrl({ host, port }: NodeLink, path: readonly string[], query?: URLSearchParams): URL {
-  const text = path.map(encodeURIComponent).join("/");
-  return new URL(`https://${hostInUrl(host)}:${port}/${text}${query && query.size > 0 ? `?${query}` : ""}`);
+  const url = originUrl({ scheme: "https", host, port });
+  url.pathname = path.map(encodeURIComponent).join("/");
+  if (query) url.search = query.toString();
+  return url;
 }
 
 /** Sends a request; the answer's body is the caller's to read, and ends when the signal fires. */
-export function send({ url, method, headers, agent, body, signal }: Outgoing): Promise<IncomingMessage> {
+export function send({ body, ...request }: Outgoing): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    const { request } = url.protocol === "https:" ? https : http;
-    const outgoing = request(url, { method, headers, signal, ...(agent ? { agent } : {}) });
+    const outgoing = openRequest(request);
     outgoing.once("response", (response) => {
       outgoing.on("error", () => response.destroy());
       resolve(response);

@@ -4,9 +4,6 @@ import { type ApiObject, type Resource } from "#api/resource.ts";
 import { badRequest } from "#api/status.ts";
 import { type Admission } from "../admission/chain.ts";
 import { type AdmissionRequest } from "../admission/plugin.ts";
-import { type Authorizer } from "../authorize/authorizer.ts";
-import { decide } from "../authorize/chain.ts";
-import { forbiddenRequest } from "../authorize/forbidden.ts";
 import { type Objects } from "../objects/objects.ts";
 import { type Context } from "../pipeline.ts";
 
@@ -31,14 +28,6 @@ export async function podOf(objects: Objects, { info }: Context): Promise<Pod> {
 export function nodeOf(pod: Pod): string {
   if (!pod.spec.nodeName) throw badRequest(`pod ${pod.metadata.name} does not have a host assigned`);
   return pod.spec.nodeName;
-}
-
-/** A browser's WebSocket begins with GET; what it does needs the right to create all the same. */
-export async function mayCreate(authorizers: readonly Authorizer[], { user, info }: Context): Promise<void> {
-  if (info.verb === "create") return;
-  const asked = { ...info, verb: "create" };
-  const decision = await decide(authorizers, user, asked);
-  if (decision.verdict !== "allow") throw forbiddenRequest(user, asked, decision.reason);
 }
 
 /** What a connection is asked for with: `PodExecOptions` and the like. */

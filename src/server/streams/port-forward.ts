@@ -3,13 +3,14 @@ import { methodNotAllowed, StatusError } from "#api/status.ts";
 import { type Clock } from "#lib/clock.ts";
 import { chunksOf, endSoon, IdleTimer, writeAll } from "#lib/sockets.ts";
 import { type UpgradeResult, upgradeHeaders } from "#lib/upgrade.ts";
-import { WebSocketConnection, type WebSocketRequest, webSocketAcceptance } from "#lib/websocket.ts";
+import { acceptWebSocket, type WebSocketConnection, type WebSocketRequest } from "#lib/websocket.ts";
+import { mayCreate } from "../authorize/may-create.ts";
 import { type Endpoint } from "../dispatch.ts";
 import { type Answer } from "../pipeline.ts";
 import { idleMs } from "./channels.ts";
 import { type StreamDeps } from "./deps.ts";
 import { dialNode, type NodeLinks, nodeUrl } from "./node-link.ts";
-import { admitConnection, mayCreate, nodeOf, parseInteger, podOf } from "./pod-target.ts";
+import { admitConnection, nodeOf, parseInteger, podOf } from "./pod-target.ts";
 import { passThrough, refusedUpgrade, requireUpgrade, webSocketOf } from "./upgrades.ts";
 
 /** Subprotocols whose messages are the bytes of a SPDY connection; what follows is that connection's own protocol. */
@@ -57,17 +58,22 @@ function tunnelled(
   { clock, log }: StreamDeps,
 ): Answer {
   const chosen = response.headers["x-stream-protocol-version"];
-  if (!chosen) {
+  if (typeof chosen !== "string" || !tunnelsOf(webSocket).includes(chosen)) {
     node.destroy();
-    throw new StatusError("InternalError", "unable to upgrade: the node did not say which protocol it speaks");
+    throw new StatusError("InternalError", "unable to upgrade: the node does not speak a protocol that was offered");
   }
   return {
     type: "upgrade",
-    accept({ socket, head }) {
-      socket.write(webSocketAcceptance(webSocket, `${tunnelPrefix}${chosen}`));
-      const client = new WebSocketConnection(socket, { role: "server", clock, head });
-      if (behind.length > 0) node.unshift(behind);
-      tunnel(client, node, clock).catch((error: unknown) => log.debug("tunnel broke off", { error }));
+    accept(connection) {
+      const serve = async () => {
+        const client = await acceptWebSocket(webSocket, `${tunnelPrefix}${chosen}`, connection);
+        if (behind.length > 0) node.unshift(behind);
+        await tunnel(client, node, clock);
+      };
+      serve().catch((error: unknown) => {
+        node.destroy();
+        log.debug("tunnel broke off", { error });
+      });
     },
   };
 }

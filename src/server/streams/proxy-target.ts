@@ -1,64 +1,90 @@
-import { isIP } from "node:net";
+import { BlockList, isIP } from "node:net";
 import { Pod } from "#api/core/pod.ts";
 import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { badRequest, serviceUnavailable } from "#api/status.ts";
 import { serviceNameLabel } from "#api/well-known.ts";
-import { hostInUrl } from "#lib/ip.ts";
 import { type Objects } from "../objects/objects.ts";
 import { type Context } from "../pipeline.ts";
 
 /** `NAME`, `NAME:PORT` or `SCHEME:NAME:PORT`, as names of what is proxied are written. */
 export interface ProxyName {
-  readonly scheme: "http" | "https" | "";
+  readonly scheme: ProxyScheme;
   readonly name: string;
-  readonly port: string;
+  /** A number, the name of a port, or "" for the default. */
+  readonly port: number | string;
 }
+export type ProxyScheme = "http" | "https";
 
-export function parseProxyName(kind: string, text: string): ProxyName {
+const maxPort = 65_535;
+/** As validation has it for ports of containers and services; services may have longer ones. */
+const portName = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+
+/** Reads all of the text into its parts: nothing of it is ever pasted into an address. */
+export function parseProxyName(kind: "pod" | "service" | "node", text: string): ProxyName {
   const parts = text.split(":");
-  const [scheme = "", name = "", port = ""] = parts.length === 3 ? parts : ["", ...parts];
-  if (parts.length <= 3 && name && (scheme === "" || scheme === "http" || scheme === "https")) {
-    return { scheme, name, port };
+  const [scheme = "", name = "", portText = ""] = parts.length === 3 ? parts : ["", ...parts];
+  const port = parsePort(portText);
+  if (parts.length <= 3 && name && port !== undefined) {
+    if (scheme === "" || scheme === "http") return { scheme: "http", name, port };
+    if (scheme === "https") return { scheme, name, port };
   }
   throw badRequest(`invalid ${kind} request ${JSON.stringify(text)}`);
 }
 
+function parsePort(text: string): ProxyName["port"] | undefined {
+  if (/^\d+$/.test(text)) {
+    const number = Number(text);
+    return number >= 1 && number <= maxPort ? number : undefined;
+  }
+  return text === "" || portName.test(text) ? text : undefined;
+}
+
+/** Where requests are passed on to. Built from parts that were checked, never from text. */
+export interface ProxyTarget {
+  readonly scheme: ProxyScheme;
+  readonly host: string;
+  readonly port: number;
+}
+
 /** Where the pod itself listens. */
-export async function podTarget(objects: Objects, { info }: Context): Promise<URL> {
+export async function podTarget(objects: Objects, { info }: Context): Promise<ProxyTarget> {
   const { scheme, name, port } = parseProxyName("pod", info.name);
   const { object: pod } = await objects.get(Pod, info.namespace, name);
   const declared = pod.spec.containers.find(({ ports }) => (ports?.length ?? 0) > 0)?.ports?.[0]?.containerPort;
-  const address = pod.status.podIPs?.[0]?.ip ?? pod.status.podIP ?? "";
-  if (!isGlobalUnicast(address)) throw badRequest("address not allowed");
-  return addressUrl(scheme, address, port || (declared === undefined ? "" : String(declared)));
+  const host = pod.status.podIPs?.[0]?.ip ?? pod.status.podIP ?? "";
+  if (!isGlobalUnicast(host)) throw badRequest("address not allowed");
+  return { scheme, host, port: port === "" ? (declared ?? schemePorts[scheme]) : portNumber(port) };
 }
 
-export function addressUrl(scheme: string, address: string, port: string): URL {
-  const text = `${scheme || "http"}://${hostInUrl(address)}${port ? `:${port}` : ""}/`;
-  if (!URL.canParse(text)) throw badRequest(`${JSON.stringify(port)} is not a port`);
-  return new URL(text);
+const schemePorts: Readonly<Record<ProxyScheme, number>> = { http: 80, https: 443 };
+
+/** Names of ports are those of the protocols here, as Go's dialer knows them, not those that a pod declares. */
+export function portNumber(port: number | string): number {
+  if (typeof port === "number") return port;
+  if (port === "http" || port === "https") return schemePorts[port];
+  throw serviceUnavailable(`error trying to reach service: dial tcp: lookup tcp/${port}: unknown port`);
 }
 
 /** One of the service's pods; another one each time, as far as there are several. */
-export async function serviceTarget(objects: Objects, { info }: Context, turn: number): Promise<URL> {
-  const { scheme, name, port } = parseProxyName("service", info.name);
+export async function serviceTarget(objects: Objects, { info }: Context, turn: number): Promise<ProxyTarget> {
+  const { scheme, name, port: wanted } = parseProxyName("service", info.name);
   const { object: service } = await objects.get(Service, info.namespace, name);
-  const portName = /^\d+$/.test(port) ? portNameOf(service, Number(port)) : port;
+  const portName = typeof wanted === "number" ? portNameOf(service, wanted) : wanted;
   const slices = (await objects.cache(EndpointSlice)).list(info.namespace);
   const own = slices.filter(({ metadata }) => metadata.labels?.[serviceNameLabel] === name);
   const pods = await objects.cache(Pod);
   const found = own.flatMap((slice) => {
-    const number = slice.ports?.find((one) => (one.name ?? "") === portName)?.port;
-    if (!number) return [];
+    const port = slice.ports?.find((one) => (one.name ?? "") === portName)?.port;
+    if (!port) return [];
     const ready = slice.endpoints.filter(({ conditions }) => conditions?.ready !== false);
     return ready.flatMap(({ addresses, targetRef }) => {
-      const [address = ""] = addresses;
+      const [host = ""] = addresses;
       // Only to pods: whoever may write endpoints could make the server call anybody else.
       const ref = { namespace: info.namespace, name: targetRef?.name ?? "" };
       const pod = targetRef?.kind === "Pod" ? pods.get(ref) : undefined;
-      const isOwn = pod?.status.podIPs?.some(({ ip }) => ip === address) ?? false;
-      return isOwn && isGlobalUnicast(address) ? [addressUrl(scheme, address, String(number))] : [];
+      const isOwn = pod?.status.podIPs?.some(({ ip }) => ip === host) ?? false;
+      return isOwn && isGlobalUnicast(host) ? [{ scheme, host, port }] : [];
     });
   });
   const chosen = found[turn % found.length];
@@ -72,9 +98,19 @@ function portNameOf({ metadata, spec }: Service, number: number): string {
   throw serviceUnavailable(`no service port ${number} found for service ${JSON.stringify(metadata.name)}`);
 }
 
-/** Not this machine, not everybody on the link. */
+/** Not this machine, not everybody on the link. IPv4 addresses written as IPv6 ones count as what they are. */
 export function isGlobalUnicast(address: string): boolean {
   const family = isIP(address);
-  if (family === 4) return !/^(0\.0\.0\.0$|127\.|169\.254\.|2(2[4-9]|3\d)\.|255\.255\.255\.255$)/.test(address);
-  return family === 6 && !/^(::1?$|fe[89ab].:|ff..:|::ffff:127\.)/i.test(address);
+  if (family === 0 || address.includes("%")) return false;
+  return !notGlobal.check(address, family === 4 ? "ipv4" : "ipv6");
 }
+
+const notGlobal = new BlockList();
+notGlobal.addAddress("0.0.0.0", "ipv4");
+notGlobal.addAddress("255.255.255.255", "ipv4");
+notGlobal.addSubnet("127.0.0.0", 8, "ipv4");
+notGlobal.addSubnet("169.254.0.0", 16, "ipv4");
+notGlobal.addSubnet("224.0.0.0", 4, "ipv4");
+notGlobal.addSubnet("::", 127, "ipv6");
+notGlobal.addSubnet("fe80::", 10, "ipv6");
+notGlobal.addSubnet("ff00::", 8, "ipv6");

@@ -1,29 +1,41 @@
-import type { Agent, IncomingMessage, OutgoingHttpHeaders } from "node:http";
-import { promisify } from "node:util";
-import { gunzip } from "node:zlib";
-import { badRequest, internalError, serviceUnavailable } from "#api/status.ts";
+import type { OutgoingHttpHeaders } from "node:http";
+import net from "node:net";
+import tls from "node:tls";
+import { badRequest, serviceUnavailable } from "#api/status.ts";
+import { limitReads } from "#lib/limit-reads.ts";
 import { messageOf } from "#lib/message-of.ts";
-import { http, https } from "#lib/node-http.ts";
-import { isUpgrade } from "#lib/upgrade.ts";
+import { originUrl } from "#lib/origin-url.ts";
+import { isUpgrade, type UntrustedConnection, withoutTokens } from "#lib/upgrade.ts";
 import { type Endpoint } from "../dispatch.ts";
 import { type Answer, type Context } from "../pipeline.ts";
 import { type StreamDeps } from "./deps.ts";
-import { dialNode, type NodeLinks, nodeUrl, send } from "./node-link.ts";
+import { dialNode, type NodeLinks, nodeUrl, type Outgoing, send } from "./node-link.ts";
 import { admitConnection } from "./pod-target.ts";
-import { addressUrl, isGlobalUnicast, parseProxyName, podTarget, serviceTarget } from "./proxy-target.ts";
-import { type LinkRewrite, rewriteLink, rewritePage } from "./rewrite-links.ts";
+import { hopByHop, proxiedAnswer } from "./proxied-answer.ts";
+import {
+  isGlobalUnicast,
+  type ProxyTarget,
+  parseProxyName,
+  podTarget,
+  portNumber,
+  serviceTarget,
+} from "./proxy-target.ts";
 import { passThrough, refusedUpgrade } from "./upgrades.ts";
 
 /** A server that requests are passed on to. */
-interface Backend {
+interface Backend extends Pick<Outgoing, "agent" | "connect"> {
   readonly url: URL;
-  readonly agent: Agent;
 }
 
+/** A connection of its own for each request: a pod may be hostile. */
+const toPod = (target: ProxyTarget): Backend => ({ url: originUrl(target), connect: () => connectToPod(target) });
+
 /** Pods have certificates of their own making, if any: upstream does not check them either. */
-const plainAgent = new http.Agent({ keepAlive: true, maxFreeSockets: 16 });
-const secureAgent = new https.Agent({ keepAlive: true, maxFreeSockets: 16, rejectUnauthorized: false });
-const toPod = (url: URL): Backend => ({ url, agent: url.protocol === "https:" ? secureAgent : plainAgent });
+function connectToPod({ scheme, host, port }: ProxyTarget): UntrustedConnection {
+  const raw = limitReads(net.connect({ host, port }));
+  const socket = scheme === "https" ? tls.connect({ socket: raw, rejectUnauthorized: false }) : raw;
+  return { socket, readWhole: () => raw.readWhole() };
+}
 
 /** pods/NAME/proxy/… */
 export const podProxyEndpoint = (deps: StreamDeps): Endpoint =>
@@ -42,9 +54,9 @@ export const nodeProxyEndpoint = (deps: StreamDeps, links: NodeLinks): Endpoint 
   proxyEndpoint(deps, "NodeProxyOptions", async ({ info }) => {
     const { scheme, name, port } = parseProxyName("node", info.name);
     const link = await links.find(name);
-    if (!port || port === String(link.port)) return { url: nodeUrl(link, []), agent: link.agent };
+    if (port === "" || port === link.port) return { url: nodeUrl(link, []), agent: link.agent };
     if (!isGlobalUnicast(link.host)) throw badRequest("address not allowed");
-    return toPod(addressUrl(scheme, link.host, port));
+    return toPod({ scheme, host: link.host, port: portNumber(port) });
   });
 
 const proxyEndpoint =
@@ -77,37 +89,27 @@ function withSlash({ request }: Context): Answer {
   return { type: "bytes", status: 301, contentType: "text/plain", body: new Uint8Array(), headers };
 }
 
-async function upgraded(deps: StreamDeps, context: Context, { url, agent }: Backend): Promise<Answer> {
+async function upgraded(deps: StreamDeps, context: Context, backend: Backend): Promise<Answer> {
   const { method, headers, signal } = context.request;
   const { connection = "Upgrade", upgrade = "" } = headers;
   const sent = { ...passedHeaders(context), connection, upgrade };
-  const result = await dialNode({ url, method, headers: sent, agent, signal });
+  const result = await dialNode({ ...backend, method, headers: sent, signal });
   return result.type === "refused" ? refusedUpgrade(result.response) : passThrough(result, deps.clock);
 }
 
-async function forward(context: Context, { url, agent }: Backend, prefix: string): Promise<Answer> {
+async function forward(context: Context, backend: Backend, prefix: string): Promise<Answer> {
+  const { url } = backend;
   const { method, body, signal } = context.request;
   const headers = { ...passedHeaders(context), "x-forwarded-uri": prefix + url.pathname };
-  const response = await send({ url, method, headers, agent, body, signal }).catch((cause: unknown) => {
+  const response = await send({ ...backend, method, headers, body, signal }).catch((cause: unknown) => {
     throw serviceUnavailable(`error trying to reach service: ${messageOf(cause)}`, { cause });
   });
   const rewrite = { prefix, backendHost: url.host, requestHost: hostOf(context) };
-  return await answerOf(response, rewrite);
+  return await proxiedAnswer(response, rewrite);
 }
 
 const hostOf = ({ request: { headers } }: Context): string => headers.host ?? headers[":authority"] ?? "";
 
-const hopByHop = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-]);
 /** Who the client is, is for this server only; the body's length and coding are its own by now. */
 const ownHeaders = /^(:.*|authorization|x-remote-.*|impersonate-.*|content-length|content-encoding|host)$/;
 
@@ -120,40 +122,10 @@ function passedHeaders(context: Context): OutgoingHttpHeaders {
       result[name] = value;
     }
   }
+  const protocols = withoutTokens(headers["sec-websocket-protocol"]);
+  if (protocols === undefined) delete result["sec-websocket-protocol"];
+  else result["sec-websocket-protocol"] = protocols;
   const forwardedFor = headers["x-forwarded-for"];
   result["x-forwarded-for"] = forwardedFor ? `${forwardedFor}, ${peer.address}` : peer.address;
   return result;
-}
-
-async function answerOf(response: IncomingMessage, rewrite: LinkRewrite): Promise<Answer> {
-  const headers: Record<string, string | string[]> = {};
-  for (const [name, value] of Object.entries(response.headers)) {
-    if (value !== undefined && !hopByHop.has(name) && name !== "content-type") headers[name] = value;
-  }
-  const status = response.statusCode ?? 502;
-  const contentType = response.headers["content-type"] ?? "application/octet-stream";
-  const { location } = response.headers;
-  if (location) headers.location = rewriteLink(location, rewrite);
-  const isPage = !location && contentType.split(";")[0]?.trim() === "text/html";
-  const coding = response.headers["content-encoding"];
-  if (!isPage || (coding && coding !== "gzip")) return { type: "stream", status, contentType, body: response, headers };
-  const { "content-length": _length, "content-encoding": _coding, ...others } = headers;
-  const body = Buffer.from(rewritePage(await readPage(response, coding), rewrite));
-  return { type: "bytes", status, contentType, body, headers: others };
-}
-
-const unzip = promisify(gunzip);
-const maxPageBytes = 32 << 20;
-
-async function readPage(response: IncomingMessage, coding: string | undefined): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of response) {
-    chunks.push(chunk);
-    size += chunk.length;
-    if (size > maxPageBytes) throw internalError(new Error(`a page has more than ${maxPageBytes} bytes`));
-  }
-  const whole = Buffer.concat(chunks, size);
-  const page = coding && size > 0 ? await unzip(whole, { maxOutputLength: maxPageBytes }) : whole;
-  return page.toString();
 }

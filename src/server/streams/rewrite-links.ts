@@ -51,29 +51,60 @@ const linkAttributes: Readonly<Record<string, readonly string[]>> = {
 const tagStart = /<(?:!--|([a-zA-Z][a-zA-Z0-9]*))/g;
 const attribute = /[\s/]*([^\s=>"'/]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+)))?/y;
 
-/** The page with its links rewritten; all else is left as it is. */
-export function rewritePage(html: string, rewrite: LinkRewrite): string {
-  let result = "";
+/** How much of a page is looked at in one go. */
+const pieceLength = 16 << 10;
+
+/** The page with its links rewritten, in pieces; all else is left as it is. */
+export function* rewritePieces(html: string, rewrite: LinkRewrite): Generator<string, void> {
+  let piece = "";
   let copied = 0;
-  tagStart.lastIndex = 0;
-  for (let tag = tagStart.exec(html); tag; tag = tagStart.exec(html)) {
+  let pieceStart = 0;
+  for (const { at, link } of scanTags(html)) {
+    if (link) {
+      piece += html.slice(copied, link.start) + rewriteLink(link.value, rewrite);
+      copied = link.start + link.value.length;
+    }
+    if (at - pieceStart < pieceLength) continue;
+    yield piece;
+    piece = "";
+    pieceStart = at;
+  }
+  yield piece + html.slice(copied);
+}
+
+interface Step {
+  /** How far the page has been read. */
+  readonly at: number;
+  readonly link?: { readonly start: number; readonly value: string };
+}
+
+/** A step for each tag and each attribute. */
+function* scanTags(html: string): Generator<Step, void> {
+  // Several pages may be read at the same time.
+  const [tags, attributes] = [new RegExp(tagStart), new RegExp(attribute)];
+  for (let tag = tags.exec(html); tag; tag = tags.exec(html)) {
+    yield { at: tags.lastIndex };
     const element = tag[1]?.toLowerCase();
     if (!element) {
-      const end = html.indexOf("-->", tagStart.lastIndex);
-      if (end < 0) break;
-      tagStart.lastIndex = end;
+      const end = html.indexOf("-->", tags.lastIndex);
+      if (end < 0) return;
+      tags.lastIndex = end;
       continue;
     }
-    attribute.lastIndex = tagStart.lastIndex;
-    for (let found = attribute.exec(html); found; found = attribute.exec(html)) {
-      tagStart.lastIndex = attribute.lastIndex;
-      const value = found[2] ?? found[3] ?? found[4];
-      if (value === undefined || !linkAttributes[element]?.includes(found[1]?.toLowerCase() ?? "")) continue;
-      const quote = found[4] === undefined ? 1 : 0;
-      const start = attribute.lastIndex - quote - value.length;
-      result += html.slice(copied, start) + rewriteLink(value, rewrite);
-      copied = start + value.length;
+    attributes.lastIndex = tags.lastIndex;
+    for (let found = attributes.exec(html); found; found = attributes.exec(html)) {
+      tags.lastIndex = attributes.lastIndex;
+      yield { at: attributes.lastIndex, ...linkOf(element, found, attributes.lastIndex) };
     }
   }
-  return result + html.slice(copied);
+}
+
+/** The value of an attribute that ends at `end`, if it is a link. */
+function linkOf(element: string, found: RegExpExecArray, end: number): Pick<Step, "link"> {
+  const value = found[2] ?? found[3] ?? found[4];
+  const name = found[1]?.toLowerCase() ?? "";
+  if (value === undefined || !Object.hasOwn(linkAttributes, element)) return {};
+  if (!linkAttributes[element]?.includes(name)) return {};
+  const quote = found[4] === undefined ? 1 : 0;
+  return { link: { start: end - quote - value.length, value } };
 }

@@ -6,14 +6,14 @@ import { Pod } from "#api/core/pod.ts";
 import { systemClock } from "#lib/clock.ts";
 import { control, dataHead, goAway, rstStream, type SpdyFrame, SpdyFrameReader, synReply } from "#lib/spdy/frames.ts";
 import { SpdySession } from "#lib/spdy/session.ts";
-import { WebSocketConnection } from "#lib/websocket.ts";
+import { type WebSocketConnection } from "#lib/websocket.ts";
 import { build } from "#testing/build.ts";
+import { webSocketPair } from "#testing/web-socket-pair.ts";
 import { bridgeChannels, channelProtocols, type WantedStreams } from "./channels.ts";
 import { logQuery } from "./log.ts";
 import { containerOf } from "./pod-target.ts";
 import { tunnel } from "./port-forward.ts";
-import { isGlobalUnicast, parseProxyName } from "./proxy-target.ts";
-import { rewriteLink, rewritePage } from "./rewrite-links.ts";
+import { rewriteLink, rewritePieces } from "./rewrite-links.ts";
 import { negotiateProtocol } from "./upgrades.ts";
 
 const podWith = (...names: string[]): Pod =>
@@ -64,33 +64,6 @@ test("logQuery() refuses what is no number and no time", () => {
   assert.throws(() => logQuery(new URLSearchParams("sinceTime=2024-13-01T00:00:00Z")), { message: /parsing time/ });
 });
 
-test("parseProxyName() splits scheme, name and port", () => {
-  assert.deepEqual(parseProxyName("pod", "web"), { scheme: "", name: "web", port: "" });
-  assert.deepEqual(parseProxyName("pod", "web:http"), { scheme: "", name: "web", port: "http" });
-  assert.deepEqual(parseProxyName("pod", "https:web:"), { scheme: "https", name: "web", port: "" });
-  for (const bad of ["ftp:web:1", "a:b:c:d", ":1"]) {
-    assert.throws(() => parseProxyName("pod", bad), { message: `invalid pod request "${bad}"` });
-  }
-});
-
-test("isGlobalUnicast() keeps the server from calling itself and the link", () => {
-  for (const good of ["10.0.0.1", "8.8.8.8", "fd00::1", "2001:db8::1"]) assert(isGlobalUnicast(good), good);
-  for (const bad of [
-    "127.0.0.1",
-    "0.0.0.0",
-    "169.254.169.254",
-    "224.0.0.1",
-    "::1",
-    "::",
-    "fe80::1",
-    "ff02::1",
-    "x",
-    "",
-  ]) {
-    assert(!isGlobalUnicast(bad), bad);
-  }
-});
-
 const rewrite = { prefix: "/api/proxy", backendHost: "10.0.0.1:80", requestHost: "server:6443" };
 const links = [
   ["/there?a=1#b", "/api/proxy/there?a=1#b"],
@@ -106,15 +79,24 @@ for (const [link, expected] of links) {
   test(`rewriteLink() makes ${link} into ${expected}`, () => assert.equal(rewriteLink(link, rewrite), expected));
 }
 
-test("rewritePage() changes links and nothing else", () => {
+test("rewritePieces() changes links and nothing else", () => {
   const page = `<!DOCTYPE html><!-- <a href="/no"> --><body class=x background='/b.png'>
     <A HREF = /one id="/keep">1 < 2</A> <img alt="a>b" src="/two.png"/> <p title="/keep"> text /keep </body>`;
 
   assert.equal(
-    rewritePage(page, rewrite),
+    [...rewritePieces(page, rewrite)].join(""),
     `<!DOCTYPE html><!-- <a href="/no"> --><body class=x background='/api/proxy/b.png'>
     <A HREF = /api/proxy/one id="/keep">1 < 2</A> <img alt="a>b" src="/api/proxy/two.png"/> <p title="/keep"> text /keep </body>`,
   );
+});
+
+test("rewritePieces() takes a large page in small steps", () => {
+  const page = '<a href="/x">'.repeat(20_000);
+
+  const pieces = [...rewritePieces(page, rewrite)];
+
+  assert.equal(pieces.join(""), '<a href="/api/proxy/x">'.repeat(20_000));
+  assert(pieces.every((piece) => piece.length < 40_000));
 });
 
 test("negotiateProtocol() takes the client's first that is known", () => {
@@ -124,13 +106,11 @@ test("negotiateProtocol() takes the client's first that is known", () => {
 });
 
 /** A client's end, the bridge, and a node that is played frame by frame. */
-function aBridge(protocolName: string, wanted: WantedStreams) {
-  const [clientSide, serverSide] = duplexPair();
+async function aBridge(protocolName: string, wanted: WantedStreams) {
+  const { client, server, clientSide, serverSide } = await webSocketPair();
   const [nearSide, nodeSide] = duplexPair();
   const protocol = channelProtocols.get(protocolName);
   assert(protocol);
-  const client = new WebSocketConnection(clientSide, { role: "client", clock: systemClock });
-  const server = new WebSocketConnection(serverSide, { role: "server", clock: systemClock });
   const node = new SpdySession(nearSide, { clock: systemClock });
   const done = bridgeChannels({ client: server, node, protocol, wanted, clock: systemClock });
   const reader = new SpdyFrameReader();
@@ -172,7 +152,7 @@ const [error, stdin, stdout, stderr] = [1, 3, 5, 7];
 
 suite("bridgeChannels()", () => {
   test("turns channels into streams and back, and tells the end last", async () => {
-    const { client, node, done, next, say } = aBridge("v5.channel.k8s.io", all);
+    const { client, node, done, next, say } = await aBridge("v5.channel.k8s.io", all);
     const heard = hear(client);
     await client.send("binary", Buffer.of(0), Buffer.from("typed"));
     await client.send("binary", Buffer.of(255, 0));
@@ -193,7 +173,7 @@ suite("bridgeChannels()", () => {
   });
 
   test("opens a stream for sizes in place of errors where there is a terminal", async () => {
-    const { client, node, done, next, opened } = aBridge("v5.channel.k8s.io", { ...all, tty: true });
+    const { client, node, done, next, opened } = await aBridge("v5.channel.k8s.io", { ...all, tty: true });
     const heard = hear(client);
     await client.send("binary", Buffer.of(4), Buffer.from("{}"));
 
@@ -207,7 +187,7 @@ suite("bridgeChannels()", () => {
   });
 
   test("says so when the node is lost before the command has ended", async () => {
-    const { client, node, done, say, opened } = aBridge("v4.channel.k8s.io", all);
+    const { client, node, done, say, opened } = await aBridge("v4.channel.k8s.io", all);
     const heard = hear(client);
     while (opened.length < 4) await setImmediate();
 
@@ -220,8 +200,21 @@ suite("bridgeChannels()", () => {
     await done;
   });
 
+  test("takes no more than 64 KiB of a node's words about the end", async () => {
+    const { client, node, done, say, opened } = await aBridge("v4.channel.k8s.io", all);
+    const heard = hear(client);
+    while (opened.length < 4) await setImmediate();
+
+    for (let n = 0; n < 20; n++) say(error, "x".repeat(10_000));
+    for (const id of [error, stdin, stdout, stderr]) node.write(rstStream(id, 5));
+    node.end();
+
+    assert.equal((await heard).at(-1)?.length, 2 + (64 << 10));
+    await done;
+  });
+
   test("resets the node's streams when the client leaves", async () => {
-    const { clientSide, done, next } = aBridge("v5.channel.k8s.io", all);
+    const { clientSide, done, next } = await aBridge("v5.channel.k8s.io", all);
 
     clientSide.end();
 
@@ -236,7 +229,7 @@ suite("bridgeChannels()", () => {
   });
 
   test("reads neither side faster than the other takes it", async () => {
-    const { node, done, destroy } = aBridge("v5.channel.k8s.io", all);
+    const { node, done, destroy } = await aBridge("v5.channel.k8s.io", all);
     const block = Buffer.concat([dataHead(stdout, 60_000), Buffer.alloc(60_000)]);
     let taken = 0;
     for (; taken < 1000 && node.write(block); taken++) await setImmediate();
@@ -249,10 +242,8 @@ suite("bridgeChannels()", () => {
 });
 
 test("tunnel() makes messages into bytes and bytes into messages", async () => {
-  const [clientSide, serverSide] = duplexPair();
+  const { client, server } = await webSocketPair();
   const [nearSide, nodeSide] = duplexPair();
-  const client = new WebSocketConnection(clientSide, { role: "client", clock: systemClock });
-  const server = new WebSocketConnection(serverSide, { role: "server", clock: systemClock });
   const done = tunnel(server, nearSide, systemClock);
   const heard = (async () => {
     let text = "";

@@ -4,8 +4,7 @@ import { badRequest, StatusError } from "#api/status.ts";
 import { type Clock } from "#lib/clock.ts";
 import { splice } from "#lib/sockets.ts";
 import { isUpgrade, renderUpgrade, type UpgradeResult } from "#lib/upgrade.ts";
-import { readWebSocketRequest, type WebSocketRequest } from "#lib/websocket.ts";
-import { WebSocketError } from "#lib/websocket-frames.ts";
+import { readWebSocketRequest, WebSocketError, type WebSocketRequest } from "#lib/websocket.ts";
 import { type Context } from "../pipeline.ts";
 import { idleMs } from "./channels.ts";
 

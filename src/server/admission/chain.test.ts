@@ -1,0 +1,28 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Pod } from "#api/core/pod.ts";
+import { podWith, requestFor } from "./admission.suite.ts";
+import { createAdmission } from "./chain.ts";
+import { type AdmissionPlugin } from "./plugin.ts";
+
+test("createAdmission() asks in order, only those who apply, and waits for those who take time", async () => {
+  const asked: string[] = [];
+  const plugin = (name: string, wait: boolean, applies = true): AdmissionPlugin => ({
+    name,
+    appliesTo: () => applies,
+    mutate() {
+      asked.push(name);
+      return wait ? Promise.resolve() : undefined;
+    },
+  });
+  const admission = createAdmission([
+    plugin("a", false),
+    plugin("b", true),
+    plugin("c", false, false),
+    plugin("d", false),
+  ]);
+
+  await admission.mutate(requestFor(Pod, podWith()));
+  assert.deepEqual(asked, ["a", "b", "d"]);
+  assert.equal(admission.validate(requestFor(Pod, podWith())), undefined);
+});

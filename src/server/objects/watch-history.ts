@@ -1,0 +1,157 @@
+import { type ApiObject, type Resource } from "#api/resource.ts";
+import { expired } from "#api/status.ts";
+import { CompactedError, type Store, type StoreEvent } from "#store/store.ts";
+import { decodeStored, type EncodedObject } from "./encode-once.ts";
+import { EventRing, type RingLimits } from "./event-ring.ts";
+import { type Selection } from "./selection.ts";
+import { type CacheEvent, seenBy, WatchBatch } from "./watch-groups.ts";
+
+export interface WatchHistoryDeps<T extends ApiObject> {
+  readonly store: Store;
+  readonly resource: Resource<T>;
+  /** Of the keys in the store. */
+  readonly prefix: string;
+  readonly ringLimits?: RingLimits | undefined;
+}
+
+/** What is worth one write to a watcher: large enough to be cheap, small enough to wait in memory for a slow one. */
+const chunkLimits = { limit: 256, maxBytes: 256 << 10 };
+
+/** Chunks kept for the watchers that come the same way. */
+const keptChunks = 16;
+
+/**
+ * The past of one Resource, for watchers that are not in step. The ring has the last events; what is older is read from
+ * the store, as far as that remembers.
+ *
+ *   compacted ──── the store's log ──── newest
+ *                          └── ring ──┘
+ */
+export class WatchHistory<T extends ApiObject> {
+  readonly #deps: WatchHistoryDeps<T>;
+  readonly #ring: EventRing<T>;
+  /** Watchers that lag together read the same chunks: these are matched and encoded once. The last used is last. */
+  readonly #chunks = new Map<string, WatchBatch>();
+  /** Reads of the store that are under way, by the name of their chunk. */
+  readonly #reads = new Map<string, Promise<WatchBatch>>();
+  #newest = 0;
+
+  constructor(deps: WatchHistoryDeps<T>) {
+    this.#deps = deps;
+    this.#ring = new EventRing(deps.ringLimits);
+  }
+
+  /** The earliest revision from which a watch can go on. */
+  get oldest(): number {
+    return Math.min(this.#ring.oldest, this.#deps.store.compactedRevision);
+  }
+
+  start(revision: number): void {
+    this.#ring.start(revision);
+    this.#newest = revision;
+    this.#chunks.clear();
+  }
+
+  push(events: readonly CacheEvent<T>[], revision: number): void {
+    this.#ring.push(events);
+    this.#newest = revision;
+  }
+
+  /** The next events of a selection, and how far they lead. Throws or rejects with `expired` if they are gone. */
+  chunkAfter(selection: Selection, after: number): WatchBatch | Promise<WatchBatch> {
+    const events = this.#ring.after(after, chunkLimits);
+    if (!events) return this.#recall(selection, after);
+    // There may be no events at all: changes of other kinds move the newest revision too.
+    const isLast = (events.at(-1)?.revision ?? after) >= this.#ring.last;
+    return this.shared(`after ${after} ${isLast ? this.#newest : ""} ${selection.key}`, () =>
+      chunkOf(selection, events, isLast ? this.#newest : undefined),
+    );
+  }
+
+  /** A chunk of the state as of a revision, from its item number `at` on. */
+  stateChunk(items: readonly EncodedObject<T>[], at: number): EncodedObject<T>[] {
+    let end = at;
+    for (let bytes = 0; end < items.length && end - at < chunkLimits.limit && bytes < chunkLimits.maxBytes / 2; end++) {
+      bytes += items[end]?.storedBytes ?? 0;
+    }
+    return items.slice(at, end);
+  }
+
+  /** The chunk under this name, made by the first who asks. */
+  shared(name: string, make: () => WatchBatch): WatchBatch {
+    const chunk = this.#chunks.get(name) ?? make();
+    this.#chunks.delete(name);
+    this.#chunks.set(name, chunk);
+    if (this.#chunks.size > keptChunks) this.#chunks.delete(this.#chunks.keys().next().value ?? "");
+    return chunk;
+  }
+
+  /** Nobody reads the past any more. */
+  forgetChunks(): void {
+    this.#chunks.clear();
+  }
+
+  #recall(selection: Selection, after: number): WatchBatch | Promise<WatchBatch> {
+    const name = `recalled ${after} ${selection.key}`;
+    const known = this.#chunks.get(name);
+    if (known) return this.shared(name, () => known);
+    const underWay = this.#reads.get(name);
+    if (underWay) return underWay;
+    const reading = this.#read(selection, after)
+      .then((chunk) => this.shared(name, () => chunk))
+      .finally(() => this.#reads.delete(name));
+    this.#reads.set(name, reading);
+    return reading;
+  }
+
+  async #read(selection: Selection, after: number): Promise<WatchBatch> {
+    const { store, resource, prefix } = this.#deps;
+    try {
+      const { events, revision } = await store.changes(prefix, { after, ...chunkLimits });
+      // What the cache has yet to see comes later.
+      const upTo = Math.min(revision, this.#newest);
+      const recalled = events.filter((event) => event.revision <= upTo).map((event) => recall(resource, prefix, event));
+      return chunkOf(selection, recalled, upTo);
+    } catch (error) {
+      if (error instanceof CompactedError) throw historyGone();
+      throw error;
+    }
+  }
+}
+
+export const historyGone = () => expired("The resourceVersion for the provided watch is too old.");
+
+/** Chunks end at round revisions, so that watchers which started apart meet. */
+const roundRevisions = 256;
+
+/** `upTo`: how far all the events lead; without it, as far as the last of them. */
+function chunkOf(selection: Selection, events: readonly CacheEvent[], upTo: number | undefined): WatchBatch {
+  const [first] = events;
+  const round = Math.ceil((first?.revision ?? 0) / roundRevisions) * roundRevisions;
+  const within = events.filter(({ revision }) => revision <= round);
+  const last = within.at(-1)?.revision;
+  const end = within.length < events.length ? last : (upTo ?? last);
+  if (end === undefined) throw new Error("a chunk without events has no end of its own");
+  return new WatchBatch(seenBy(selection, within), end);
+}
+
+function recall<T extends ApiObject>(resource: Resource<T>, prefix: string, event: StoreEvent): CacheEvent<T> {
+  const { value, revision } = event;
+  const { namespace } = entryName(prefix, event.key);
+  const decode = (bytes: Uint8Array, at: number): EncodedObject<T> => {
+    const encoded = decodeStored(resource, bytes, at);
+    encoded.shed();
+    return encoded;
+  };
+  const previous = event.previous && decode(event.previous.value, event.previous.revision);
+  if (value !== undefined) return { type: "put", revision, namespace, encoded: decode(value, revision), previous };
+  if (!previous) throw new Error(`history lacks what was deleted at ${revision}`);
+  return { type: "delete", revision, namespace, encoded: previous.at(revision), previous };
+}
+
+/** `/registry/pods/default/web` → default, web; `/registry/nodes/a` → "", a. */
+export function entryName(prefix: string, key: string): { namespace: string; name: string } {
+  const slash = key.indexOf("/", prefix.length);
+  if (slash < 0) return { namespace: "", name: key.slice(prefix.length) };
+  return { namespace: key.slice(prefix.length, slash), name: key.slice(slash + 1) };
+}

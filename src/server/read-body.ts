@@ -1,0 +1,68 @@
+import type { IncomingMessage } from "node:http";
+import type { ServerHttp2Stream } from "node:http2";
+import { promisify } from "node:util";
+import zlib from "node:zlib";
+import { badRequest, requestTimeout, unsupportedMediaType } from "#api/status.ts";
+import { type Connection, type Receiving } from "./connections.ts";
+import { bodyTooLarge, maxBodyBytes } from "./limits.ts";
+
+export type BodySource = ServerHttp2Stream | IncomingMessage;
+
+export interface BodyOptions {
+  readonly connection: Connection;
+  readonly startedMs: number;
+  /** Some bytes have come. Throws if they are too many; then no more are read. */
+  count(bytes: number): void;
+}
+
+/** Reads a body as it was sent, up to the limit and within the deadline of its connection. */
+export function readBody(source: BodySource, { connection, startedMs, count }: BodyOptions): Promise<Uint8Array> {
+  const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  const receiving: Receiving = { startedMs, expire: () => stop(requestTimeout()) };
+  const stop = (fault: unknown): void => {
+    connection.receiving.delete(receiving);
+    chunks.length = 0;
+    source.pause();
+    source.removeAllListeners("data");
+    reject(fault);
+  };
+  const add = (chunk: Buffer): void => {
+    size += chunk.length;
+    if (size > maxBodyBytes) throw bodyTooLarge();
+    count(chunk.length);
+    connection.bodyBytes += chunk.length;
+    chunks.push(chunk);
+  };
+  connection.receiving.add(receiving);
+  source.on("data", (chunk: Buffer) => {
+    try {
+      add(chunk);
+    } catch (fault) {
+      stop(fault);
+    }
+  });
+  source.once("end", () => {
+    connection.receiving.delete(receiving);
+    const [only] = chunks;
+    resolve(only && chunks.length === 1 ? only : Buffer.concat(chunks, size));
+  });
+  source.once("close", () => {
+    if (!source.readableEnded) stop(badRequest("the client hung up before the body was complete"));
+  });
+  return promise;
+}
+
+const gunzip = promisify(zlib.gunzip);
+
+/** What was compressed must be within the limit after decompression too. */
+export async function decompressed(body: Uint8Array, encoding: string): Promise<Uint8Array> {
+  try {
+    if (encoding === "gzip") return await gunzip(body, { maxOutputLength: maxBodyBytes });
+  } catch (error) {
+    if (error instanceof RangeError) throw bodyTooLarge();
+    throw badRequest("the body is not valid gzip");
+  }
+  throw unsupportedMediaType(`the content encoding ${JSON.stringify(encoding)} is not supported: use gzip or none`);
+}
