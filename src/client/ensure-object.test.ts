@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ConfigMap } from "#api/core/config-map.ts";
 import { staleObject } from "#api/status.ts";
-import { MemoryApi } from "#testing/memory-api.ts";
+import { openFaultyApi } from "#testing/faulty-api.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { ensureObject } from "./ensure-object.ts";
 
@@ -13,7 +13,7 @@ const wanted = (value: string) => ({
 });
 
 test("ensureObject() creates, changes, and leaves alone what is right", async () => {
-  const api = new MemoryApi([ConfigMap], createVirtualClock());
+  await using api = await openFaultyApi(createVirtualClock());
 
   await ensureObject(api.client, ConfigMap, wanted("a"));
   assert.deepEqual((await ensureObject(api.client, ConfigMap, wanted("b"))).data, { value: "b" });
@@ -24,7 +24,7 @@ test("ensureObject() creates, changes, and leaves alone what is right", async ()
 });
 
 test("ensureObject() tries again where somebody else was faster", async () => {
-  const api = new MemoryApi([ConfigMap], createVirtualClock());
+  await using api = await openFaultyApi(createVirtualClock());
   await ensureObject(api.client, ConfigMap, wanted("a"));
   let refusals = 2;
   api.intercept = ({ method }) => {

@@ -5,6 +5,7 @@ import { isAlreadyExists, isNotFound, StatusError } from "#api/status.ts";
 import { type Clock, timestamp } from "#lib/clock.ts";
 import { type Log, silentLog } from "#lib/log.ts";
 import { LruMap } from "#lib/lru-map.ts";
+import { truncateBytes } from "#lib/truncate.ts";
 import { currentTrace, type Trace } from "#trace/trace.ts";
 import { type Client } from "./client.ts";
 
@@ -41,6 +42,8 @@ const similarForMs = 600_000;
 const burst = 25;
 const refillMs = 300_000;
 const rememberedKeys = 4096;
+/** As upstream limits the note of an event. */
+const maxMessageBytes = 1024;
 const maxTries = 12;
 const retryMs = 10_000;
 
@@ -100,7 +103,16 @@ class Recorder implements EventRecorder {
       this.#log.debug("event dropped", { about: reference, reason });
       return;
     }
-    this.#waiting.push({ about: reference, subject, type, reason, message, atMs, trace: currentTrace.getStore() });
+    const text = truncateBytes(message, maxMessageBytes);
+    this.#waiting.push({
+      about: reference,
+      subject,
+      type,
+      reason,
+      message: text,
+      atMs,
+      trace: currentTrace.getStore(),
+    });
     this.#writing ??= this.#writeAll();
   }
 

@@ -2,19 +2,21 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Answer, type ApiRequest } from "#api/exchange.ts";
 import { isConflict, isNotFound, StatusError } from "#api/status.ts";
-import { MemoryApi } from "#testing/memory-api.ts";
+import { type FaultyApi, openFaultyApi } from "#testing/faulty-api.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { Widget } from "#testing/widget.ts";
 import { currentTrace, traceparent } from "#trace/trace.ts";
 import { type WatchEvent } from "./client.ts";
 import { localClient } from "./local.ts";
 
-const newApi = () => new MemoryApi([Widget], createVirtualClock());
+const newApi = () => openFaultyApi(createVirtualClock());
 const widget = (name: string, size = 1) => ({ metadata: { namespace: "default", name }, spec: { size } });
 const trace = { traceId: "0af7651916cd43dd8448eb211c80319c", spanId: "b7ad6b7169203331" };
 
 test("a written object comes back as the server's own, uncopied", async () => {
-  const { client } = newApi();
+  await using api = await newApi();
+  const { client } = api;
+  await client.list(Widget); // From now on the server has a cache of them.
 
   const created = await client.create(Widget, widget("a"));
 
@@ -24,7 +26,8 @@ test("a written object comes back as the server's own, uncopied", async () => {
 });
 
 test("the caller's object is neither kept nor changed", async () => {
-  const { client } = newApi();
+  await using api = await newApi();
+  const { client } = api;
   const input = widget("a");
 
   await client.create(Widget, input);
@@ -35,7 +38,8 @@ test("the caller's object is neither kept nor changed", async () => {
 });
 
 test("errors are StatusErrors with their reason", async () => {
-  const { client } = newApi();
+  await using api = await newApi();
+  const { client } = api;
   const created = await client.create(Widget, widget("a"));
   await client.update(Widget, { ...created, spec: { size: 2 } });
 
@@ -51,7 +55,8 @@ test("what the server throws outside of a Status becomes InternalError", async (
 });
 
 test("delete() resolves with an object that lives on and with undefined for one that is gone", async () => {
-  const { client } = newApi();
+  await using api = await newApi();
+  const { client } = api;
   await client.create(Widget, widget("gone"));
   await client.create(Widget, { metadata: { namespace: "default", name: "held", finalizers: ["example.com/hold"] } });
 
@@ -63,7 +68,8 @@ test("delete() resolves with an object that lives on and with undefined for one 
 });
 
 test("updateStatus(), patch() and apply() go to their own doors", async () => {
-  const { client } = newApi();
+  await using api = await newApi();
+  const { client } = api;
   const created = await client.create(Widget, widget("a"));
 
   await client.updateStatus(Widget, { ...created, spec: { size: 50 }, status: { ready: 1 } });
@@ -81,7 +87,7 @@ test("updateStatus(), patch() and apply() go to their own doors", async () => {
 });
 
 test("calls carry the user and the trace, and events tell which trace made them", async () => {
-  const api = newApi();
+  await using api = await newApi();
   const seen: ApiRequest[] = [];
   api.intercept = (request) => void seen.push(request);
 
@@ -90,11 +96,14 @@ test("calls carry the user and the trace, and events tell which trace made them"
   assert.equal(seen[0]?.peer.user?.name, "admin");
   assert.equal(seen[0]?.headers.traceparent, traceparent(trace));
   const [event] = await take(api, 1);
-  assert.equal(event?.type === "ADDED" && event.trace, traceparent(trace));
+  const written = api.traceOf(api.revision);
+  assert(written);
+  assert.equal(written.traceId, trace.traceId);
+  assert.equal(event?.type === "ADDED" && event.trace, traceparent(written));
 });
 
 test("watch() sends the initial objects, a bookmark, then changes, and ends with its signal", async () => {
-  const api = newApi();
+  await using api = await newApi();
   await api.client.create(Widget, widget("a"));
   const stop = new AbortController();
   const events: string[] = [];
@@ -132,10 +141,10 @@ test("a watcher that falls too far behind is ended after what it has", async () 
 });
 
 test("a watch that the server refuses or ends with an error throws it", async () => {
-  const api = newApi();
+  await using api = await newApi();
   await api.client.create(Widget, widget("a"));
   await api.client.create(Widget, widget("b"));
-  api.compact();
+  await api.compact();
   const signal = new AbortController().signal;
 
   const iterate = async () => {
@@ -146,7 +155,8 @@ test("a watch that the server refuses or ends with an error throws it", async ()
 });
 
 test("raw() gives the bytes that a wire would have carried", async () => {
-  const { client } = newApi();
+  await using api = await newApi();
+  const { client } = api;
   await client.create(Widget, widget("a"));
 
   const list = await client.raw("GET", "/apis/example.com/v1/namespaces/default/widgets");
@@ -158,7 +168,7 @@ test("raw() gives the bytes that a wire would have carried", async () => {
   assert.match(Buffer.from(missing.body).toString(), /"kind":"Status"/);
 });
 
-async function take(api: MemoryApi, count: number): Promise<WatchEvent<Widget>[]> {
+async function take(api: FaultyApi, count: number): Promise<WatchEvent<Widget>[]> {
   const stop = new AbortController();
   const events: WatchEvent<Widget>[] = [];
   for await (const event of api.client.watch(Widget, { signal: stop.signal, sendInitialEvents: true })) {

@@ -1,13 +1,13 @@
-import { type Answer, type ApiRequest, type Encoded, type Peer, type UserInfo, type WatchSink } from "#api/exchange.ts";
+import { type Answer, type ApiRequest, type Encoded, type Peer, type UserInfo } from "#api/exchange.ts";
 import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
 import { badRequest, internalError, StatusError, statusErrorFrom } from "#api/status.ts";
 import { initialEventsEndAnnotation } from "#api/well-known.ts";
-import { Channel } from "#lib/channel.ts";
 import { cloneJson } from "#lib/json.ts";
 import { neverAborted } from "#lib/tasks.ts";
 import { currentTrace, type Trace, traceparent } from "#trace/trace.ts";
 import { type Client, type ObjectList, type RawOptions, type RawStream, type WatchEvent } from "./client.ts";
 import { type ApiCall, type CallTransport, clientOver } from "./requests.ts";
+import { WatchInbox } from "./watch-inbox.ts";
 
 /** The server as a function. */
 export type Handle = (request: ApiRequest) => Promise<Answer>;
@@ -17,7 +17,7 @@ export interface LocalDeps {
   readonly userAgent?: string;
   /** Which trace made a revision. */
   traceOf?(revision: number): Trace | undefined;
-  /** A watcher that is this many events behind is cut off and has to resume; default 10,000. */
+  /** A server that sends more events than this to a watcher that is full is left; default 10,000. */
   readonly watchBuffer?: number;
 }
 
@@ -38,15 +38,8 @@ export function localClient(handle: Handle, user: UserInfo, deps: LocalDeps = {}
     const mark = url.indexOf("?");
     const path = mark < 0 ? url : url.slice(0, mark);
     const query = mark < 0 ? "" : url.slice(mark + 1);
-    return handle({
-      method,
-      path,
-      query,
-      body,
-      headers: { ...headersOf(undefined, deps.userAgent), ...headers },
-      signal,
-      peer,
-    });
+    const all = { ...headersOf(undefined, deps.userAgent), ...headers };
+    return handle({ method, path, query, body, headers: all, signal, peer }).catch(statusAnswer);
   };
 
   const transport: CallTransport = {
@@ -64,6 +57,12 @@ export function localClient(handle: Handle, user: UserInfo, deps: LocalDeps = {}
     stream: async (method, path, options) => rawOf(await rawAsk(method, path, options), deps, options.signal),
   };
   return clientOver(transport);
+}
+
+/** Across a wire a refusal is an answer with a status code, and so it is here. */
+function statusAnswer(error: unknown): Answer {
+  if (error instanceof StatusError) return { type: "value", status: error.code, value: error };
+  throw error;
 }
 
 function headersOf(contentType: string | undefined, userAgent: string | undefined): Record<string, string> {
@@ -120,34 +119,19 @@ function failureOf(answer: Answer): string {
 
 const parse = (body: Uint8Array): unknown => JSON.parse(Buffer.from(body).toString()) as unknown;
 
-/** Carries a watch's events to one iterating consumer; ends early, to be resumed, when that falls too far behind. */
+/** Carries a watch's events to one iterating consumer, at its pace. */
 async function* eventsOf(
   { start }: Extract<Answer, { type: "watch" }>,
-  { traceOf, watchBuffer = 10_000 }: LocalDeps,
+  deps: LocalDeps,
   signal: AbortSignal,
 ): AsyncGenerator<WatchEvent<ApiObject>> {
-  const channel = new Channel<WatchEvent<ApiObject>>(watchBuffer);
-  let started = false;
-  const push = (event: WatchEvent<ApiObject>): void => {
-    // The initial state arrives at once and has no other bound than the cache itself.
-    if (!started) channel.pushUnbounded(event);
-    else if (!channel.push(event)) channel.close();
-  };
-  const sink: WatchSink = {
-    event(type, { object, revision }) {
-      const trace = traceOf?.(revision);
-      push(trace ? { type, object, trace: traceparent(trace) } : { type, object });
-    },
-    bookmark: (revision, initialEventsEnd) =>
-      push({ type: "BOOKMARK", resourceVersion: String(revision), initialEventsEnd }),
-    end: (error) => channel.close(error && !(error instanceof StatusError) ? internalError(error) : error),
-  };
-  const stop = start(sink);
-  started = true;
-  const abort = () => channel.discard();
+  const inbox = new WatchInbox(deps);
+  const stop = start(inbox);
+  inbox.started();
+  const abort = () => inbox.discard();
   signal.addEventListener("abort", abort, { once: true });
   try {
-    for await (const event of channel) {
+    for await (const event of inbox.events()) {
       if (signal.aborted) return;
       yield event;
     }

@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ConfigMap } from "#api/core/config-map.ts";
+import { startCluster } from "#testing/start-cluster.ts";
+
+const namespace = "default";
+
+/** Starts a watch, and gives the consumer's side of it after the first event. */
+async function openWatch(cluster: Awaited<ReturnType<typeof startCluster>>, signal: AbortSignal) {
+  const watch = cluster.client.watch(ConfigMap, { namespace, signal, sendInitialEvents: true });
+  const events = watch[Symbol.asyncIterator]();
+  await events.next();
+  return events;
+}
+
+test("a consumer in the process that stops for a while holds little, and then misses nothing", async () => {
+  await using cluster = await startCluster({ controllers: false });
+  const stop = new AbortController();
+  const events = await openWatch(cluster, stop.signal);
+  const isLagging = () => cluster.api.objects.laggingWatchers > 0;
+
+  let written = 0;
+  for (; !isLagging(); written++) {
+    assert(written < 5000, "the inbox is never full");
+    await cluster.client.create(ConfigMap, { metadata: { namespace, name: `c-${written}` } });
+  }
+  const held = written;
+  for (; written < held + 1500; written++) {
+    await cluster.client.create(ConfigMap, { metadata: { namespace, name: `c-${written}` } });
+  }
+  assert(isLagging(), "nothing was sent to an inbox that is full");
+
+  const names: string[] = [];
+  while (names.length < written) {
+    const { value, done } = await events.next();
+    assert(!done && value);
+    if (value.type !== "BOOKMARK") names.push(value.object.metadata.name ?? "");
+  }
+
+  const wanted = Array.from({ length: written }, (_, n) => `c-${n}`);
+  assert.deepEqual(
+    names.filter((name) => name.startsWith("c-")),
+    wanted.slice(0, names.length),
+  );
+  stop.abort();
+  await events.return?.();
+});
+
+test("large objects fill an inbox before many of them are in it", async () => {
+  await using cluster = await startCluster({ controllers: false });
+  const stop = new AbortController();
+  const events = await openWatch(cluster, stop.signal);
+  const data = { text: "x".repeat(500_000) };
+
+  let written = 0;
+  for (; cluster.api.objects.laggingWatchers === 0; written++) {
+    assert(written < 100, "the inbox is never full");
+    await cluster.client.create(ConfigMap, { metadata: { namespace, name: `c-${written}` }, data });
+  }
+
+  assert(written <= 10, `${written} objects of half a megabyte`);
+  stop.abort();
+  await events.return?.();
+});
