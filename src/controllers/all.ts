@@ -1,5 +1,6 @@
 import { allResources } from "#api/all.ts";
 import { type Resource } from "#api/resource.ts";
+import { type Client } from "#client/client.ts";
 import { runTogether } from "#lib/tasks.ts";
 import { type ReconcilerFactory, type RunDeps, runReconcilers } from "#runtime/run-reconciler.ts";
 import { clusterRoleAggregationController } from "./cluster-role-aggregation.ts";
@@ -11,6 +12,7 @@ import { type NodeIpamOptions, nodeIpamController } from "./node-ipam.ts";
 import { nodeLifecycleController } from "./node-lifecycle.ts";
 import { podGcController } from "./pod-gc.ts";
 import { replicaSetController } from "./replica-set.ts";
+import { replicationController } from "./replication-controller.ts";
 import { rootCaController } from "./root-ca.ts";
 import { serviceAccountController } from "./service-account.ts";
 import { taintEvictionController } from "./taint-eviction.ts";
@@ -24,30 +26,41 @@ export interface ControllerOptions extends NodeIpamOptions {
 
 const builtIn = () => allResources;
 
-/** Every controller, in the order they start. */
-export const controllers = ({
+/** Every reconciler, in the order they start, and the service account in kube-system that it acts as. */
+const reconcilers = ({
   rootCa,
   resources = builtIn,
   ...options
-}: ControllerOptions): readonly ReconcilerFactory[] => [
-  serviceAccountController,
-  rootCaController(rootCa),
-  clusterRoleAggregationController,
-  nodeIpamController(options),
-  nodeLifecycleController,
-  taintEvictionController,
-  replicaSetController,
-  deploymentController,
-  endpointSliceController,
-  podGcController(),
-  namespaceController(resources),
+}: ControllerOptions): readonly (readonly [account: string, ReconcilerFactory])[] => [
+  ["service-account-controller", serviceAccountController],
+  ["root-ca-cert-publisher", rootCaController(rootCa)],
+  ["clusterrole-aggregation-controller", clusterRoleAggregationController],
+  ["node-controller", nodeIpamController(options)],
+  ["node-controller", nodeLifecycleController],
+  ["node-controller", taintEvictionController],
+  ["replicaset-controller", replicaSetController],
+  ["replication-controller", replicationController],
+  ["deployment-controller", deploymentController],
+  ["endpointslice-controller", endpointSliceController],
+  ["pod-garbage-collector", podGcController()],
+  ["namespace-controller", namespaceController(resources)],
 ];
 
+export interface ControllersDeps extends Omit<RunDeps, "client">, ControllerOptions {
+  /** A client as a service account in kube-system, with the rights of that controller and no more. */
+  clientFor(account: string): Client;
+}
+
 /** Runs all controllers until the signal fires. */
-export async function runControllers(deps: RunDeps & ControllerOptions, signal: AbortSignal): Promise<void> {
-  const { resources = builtIn } = deps;
+export async function runControllers(deps: ControllersDeps, signal: AbortSignal): Promise<void> {
+  const { resources = builtIn, clientFor } = deps;
+  const collector = { ...deps, resources, client: clientFor("generic-garbage-collector") };
   await runTogether(signal, [
-    (stop) => runReconcilers(controllers(deps), deps, stop),
-    (stop) => runGarbageCollector({ ...deps, resources }, stop),
+    ...reconcilers(deps).map(
+      ([account, factory]) =>
+        (stop: AbortSignal) =>
+          runReconcilers([factory], { ...deps, client: clientFor(account) }, stop),
+    ),
+    (stop) => runGarbageCollector(collector, stop),
   ]);
 }

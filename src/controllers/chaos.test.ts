@@ -9,11 +9,12 @@ import { Pod } from "#api/core/pod.ts";
 import { type Resource } from "#api/resource.ts";
 import { isNotFound, staleObject } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
+import { controllerUser } from "#cluster/identities.ts";
 import { type Random, seededRandom } from "#lib/random.ts";
 import { neverAborted } from "#lib/tasks.ts";
-import { type RunDeps, runReconcilers } from "#runtime/run-reconciler.ts";
+import { runReconcilers } from "#runtime/run-reconciler.ts";
 import { heartbeats, podRunner } from "#testing/pod-runner.ts";
-import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
+import { type ComponentDeps, startCluster, type TestCluster } from "#testing/start-cluster.ts";
 import { runControllers } from "./all.ts";
 
 /** Refuses every third write, and calls back before one in so many others. */
@@ -50,12 +51,13 @@ function unreliable(client: Client, random: Random, onCrash: () => void): Client
 }
 
 /** The controllers, started again whenever they crash. */
-async function runCrashing(deps: RunDeps, seed: number, signal: AbortSignal): Promise<void> {
+async function runCrashing(deps: ComponentDeps, seed: number, signal: AbortSignal): Promise<void> {
   const random = seededRandom(seed);
   while (!signal.aborted) {
     const crash = new AbortController();
-    const client = unreliable(deps.client, random, () => crash.abort(new Error("crash")));
-    await runControllers({ ...deps, client, rootCa: "certificate" }, AbortSignal.any([signal, crash.signal]));
+    const clientFor = (account: string) =>
+      unreliable(deps.clientFor(controllerUser(account)), random, () => crash.abort(new Error("crash")));
+    await runControllers({ ...deps, clientFor, rootCa: "certificate" }, AbortSignal.any([signal, crash.signal]));
     await deps.clock.sleep(100, signal).catch(() => undefined);
   }
 }
@@ -79,7 +81,7 @@ async function startChaos(seed: number): Promise<TestCluster> {
 }
 
 /** The least that a scheduler does. */
-const binder = ({ client }: RunDeps) => ({
+const binder = ({ client }: Pick<ComponentDeps, "client">) => ({
   name: "binder",
   reconciles: Pod,
   async reconcile(pod: Pod) {

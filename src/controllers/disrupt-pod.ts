@@ -1,7 +1,7 @@
 import { Pod } from "#api/core/pod.ts";
 import { isFinished } from "#api/core/pod-state.ts";
 import { type PodCondition } from "#api/core/pod-status.ts";
-import { findCondition, withCondition } from "#api/meta/condition.ts";
+import { findCondition } from "#api/meta/condition.ts";
 import { isNotFound } from "#api/status.ts";
 import { timestamp } from "#lib/clock.ts";
 import { type ReconcilerDeps } from "#runtime/reconciler.ts";
@@ -20,10 +20,12 @@ export async function disruptPod(
   { pod, ...disruption }: Disruption & { readonly pod: Pod },
   signal: AbortSignal,
 ): Promise<void> {
-  const { uid = "" } = pod.metadata;
-  const status = disruptedStatus(pod, disruption, clock.now());
+  const { uid = "", resourceVersion } = pod.metadata;
+  const status = planNote(pod, disruption, clock.now());
+  // A patch, because upstream's role for the collector of pods allows no update.
+  const patch = { type: "strategic", body: { metadata: { uid, resourceVersion }, status } } as const;
   try {
-    if (status) await client.updateStatus(Pod, { ...pod, status }, { signal });
+    if (status) await client.patch(Pod, pod, patch, { subresource: "status", signal });
     const grace = disruption.isForced ? { gracePeriodSeconds: 0 } : {};
     await client.delete(Pod, pod, { preconditions: { uid }, ...grace, signal });
   } catch (error) {
@@ -31,19 +33,18 @@ export async function disruptPod(
   }
 }
 
-/** The status with the note; undefined if it is there, or the pod has ended anyway. */
-function disruptedStatus(
+/** What the note changes of the status; undefined if it is there, or the pod has ended anyway. */
+function planNote(
   pod: Pod,
   { reason, message, isForced }: Disruption,
   nowMs: number,
-): Pod["status"] | undefined {
+): Pick<Pod["status"], "phase" | "conditions"> | undefined {
   if (isForced && isFinished(pod)) return undefined;
-  const { conditions } = pod.status;
-  const current = findCondition(conditions, "DisruptionTarget");
+  const current = findCondition(pod.status.conditions, "DisruptionTarget");
   const isNoted = !reason || (current?.status === "True" && current.reason === reason);
   if (isNoted && !isForced) return undefined;
   const phase = isForced ? { phase: "Failed" as const } : {};
-  if (isNoted) return { ...pod.status, ...phase };
+  if (isNoted) return phase;
   const condition: PodCondition = {
     type: "DisruptionTarget",
     status: "True",
@@ -51,5 +52,5 @@ function disruptedStatus(
     ...(message ? { message } : {}),
     lastTransitionTime: timestamp(nowMs),
   };
-  return { ...pod.status, ...phase, conditions: withCondition(conditions, condition) };
+  return { ...phase, conditions: [condition] };
 }

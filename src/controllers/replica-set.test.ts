@@ -197,7 +197,7 @@ test("replicaSetStatus() notes a failure once and forgets it when all is well", 
 });
 
 test("podFor() takes labels and spec from the template and names the set as controller", () => {
-  const made = podFor(set);
+  const made = podFor(ReplicaSet, set);
 
   assert.equal(made.metadata?.generateName, "web-");
   assert.deepEqual(made.metadata?.labels, { app: "web", color: "red" });

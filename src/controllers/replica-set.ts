@@ -1,10 +1,11 @@
 import { ReplicaSet, type ReplicaSetStatus } from "#api/apps/replica-set.ts";
 import { Pod } from "#api/core/pod.ts";
 import { availableAt, isActive, isReady, isTerminating } from "#api/core/pod-state.ts";
+import { type PodTemplateSpec } from "#api/core/pod-template.ts";
 import { findCondition } from "#api/meta/condition.ts";
-import { matches, matchesLabels } from "#api/meta/label-selector.ts";
+import { type LabelSelector, matches, matchesLabels } from "#api/meta/label-selector.ts";
 import { controllerOf, ownerRefTo } from "#api/meta/owner.ts";
-import { type InputOf } from "#api/resource.ts";
+import { type ApiObject, type InputOf, type Resource } from "#api/resource.ts";
 import { isNotFound } from "#api/status.ts";
 import { createEventRecorder, type EventRecorder, referenceTo } from "#client/events.ts";
 import { timestamp } from "#lib/clock.ts";
@@ -18,58 +19,91 @@ import { isNamespaceEnding } from "./namespace-ending.ts";
 import { Pace } from "./pace.ts";
 import { planReplicas, type ReplicaPlan } from "./plan-replicas.ts";
 
+/** What a kind must have for this controller to keep its pods. */
+export interface ReplicaOwner extends ApiObject {
+  spec: { replicas: number; minReadySeconds?: number; template?: PodTemplateSpec };
+  status: ReplicaSetStatus;
+}
+
+/** What differs from kind to kind. */
+export interface ReplicaKind<T extends ReplicaOwner> {
+  readonly name: string;
+  readonly resource: Resource<T>;
+  /** Who is named in its events. */
+  readonly component: string;
+  readonly countsTerminating: boolean;
+  selectorOf(owner: T): LabelSelector;
+  withStatus(owner: T, status: ReplicaSetStatus): InputOf<T>;
+}
+
 /** Keeps as many pods as a ReplicaSet asks for. */
-export function replicaSetController(deps: ReconcilerDeps): Reconciler<ReplicaSet> {
-  const { client, informers, clock } = deps;
-  const pods = informers.of(Pod);
-  const sets = informers.of(ReplicaSet);
-  const events = createEventRecorder(client, { ...deps, component: "replicaset-controller" });
-  const pace = new Pace(clock);
-  return {
-    name: "replicaset",
-    reconciles: ReplicaSet,
-    owns: [Pod],
-    watches: [{ resource: Pod, wakes: (change: Change<Pod>) => adopters(change, sets) }],
+export const replicaSetController = replicaController<ReplicaSet>({
+  name: "replicaset",
+  resource: ReplicaSet,
+  component: "replicaset-controller",
+  countsTerminating: true,
+  selectorOf: ({ spec }) => spec.selector,
+  withStatus: (set, status) => ({ ...set, status }),
+});
 
-    async reconcile(rs, signal) {
-      const waitMs = pace.waitMs(rs);
-      if (waitMs > 0) return { afterMs: waitMs };
-      const { namespace = "", uid = "" } = rs.metadata;
-      const owned = pods.by("controller", uid);
-      const active = await claim(
-        client,
-        {
-          owner: rs,
-          ownerResource: ReplicaSet,
-          resource: Pod,
-          selector: rs.spec.selector,
-          owned: owned.filter(isActive),
-          orphans: pods.by("orphan", namespace).filter(isActive),
-        },
-        signal,
-      );
-      const ending = owned.filter((pod) => isTerminating(pod) && matches(rs.spec.selector, pod.metadata.labels));
+/** Keeps as many pods as each object of a kind asks for. */
+export function replicaController<T extends ReplicaOwner>(
+  kind: ReplicaKind<T>,
+): (deps: ReconcilerDeps) => Reconciler<T> {
+  const { resource, selectorOf } = kind;
+  return (deps) => {
+    const { client, informers, clock } = deps;
+    const pods = informers.of(Pod);
+    const owners = informers.of(resource);
+    const events = createEventRecorder(client, { ...deps, component: kind.component });
+    const pace = new Pace(clock);
+    return {
+      name: kind.name,
+      reconciles: resource,
+      owns: [Pod],
+      watches: [{ resource: Pod, wakes: (change: Change<Pod>) => adopters(kind, change, owners) }],
 
-      const related = () => relatedPods(rs, { sets, pods });
-      const plan = rs.metadata.deletionTimestamp ? nothing : planFor(rs, { active, related, nowMs: clock.now() });
-      const failure = await carryOut({ ...deps, events }, { rs, plan }, signal);
-      const counts = { active, terminating: ending.length, failure };
-      await writeStatus(deps, { rs, status: replicaSetStatus(rs, counts, clock.now()) }, signal);
-      if (failure) throw failure.error;
-      if (plan === nothing) pace.settled(rs, active.length);
-      else pace.forget(rs.metadata);
-      return nextCheck(rs, active, clock.now());
-    },
-    async gone(ref) {
-      pace.forget(ref);
-    },
+      async reconcile(owner, signal) {
+        const waitMs = pace.waitMs(owner);
+        if (waitMs > 0) return { afterMs: waitMs };
+        const owned = pods.by("controller", owner.metadata.uid ?? "");
+        const active = await claim(client, claimOf(kind, owner, pods), signal);
+        const isEnding = (pod: Pod) => isTerminating(pod) && matches(selectorOf(owner), pod.metadata.labels);
+        const terminating = kind.countsTerminating ? owned.filter(isEnding).length : undefined;
+
+        const related = () => relatedPods(owner, { owners, pods });
+        const isDeleted = owner.metadata.deletionTimestamp !== undefined;
+        const plan = isDeleted ? nothing : planFor(owner, { active, related, nowMs: clock.now() });
+        const failure = await carryOut({ ...deps, events }, { resource, owner, plan }, signal);
+        const status = replicaSetStatus(owner, { active, terminating, failure }, clock.now());
+        if (!equal(status, owner.status))
+          await client.updateStatus(resource, kind.withStatus(owner, status), { signal });
+        if (failure) throw failure.error;
+        if (plan === nothing) pace.settled(owner, active.length);
+        else pace.forget(owner.metadata);
+        return nextCheck(owner, active, clock.now());
+      },
+      async gone(ref) {
+        pace.forget(ref);
+      },
+    };
   };
 }
+
+/** The active pods that it has, and those that it could have. */
+const claimOf = <T extends ReplicaOwner>({ resource, selectorOf }: ReplicaKind<T>, owner: T, pods: Informer<Pod>) => ({
+  owner,
+  ownerResource: resource,
+  resource: Pod,
+  selector: selectorOf(owner),
+  owned: pods.by("controller", owner.metadata.uid ?? "").filter(isActive),
+  orphans: pods.by("orphan", owner.metadata.namespace ?? "").filter(isActive),
+});
 
 const nothing: ReplicaPlan = { create: 0, remove: [] };
 
 function planFor(
-  { spec }: ReplicaSet,
+  { spec }: ReplicaOwner,
   { active, related, nowMs }: { active: readonly Pod[]; related: () => Pod[]; nowMs: number },
 ): ReplicaPlan {
   if (active.length === spec.replicas) return nothing;
@@ -77,23 +111,30 @@ function planFor(
   return planReplicas(spec.replicas, { active, related: others, nowMs });
 }
 
-/** A new pod without a controller, or one whose labels changed, may be what a set of its namespace is waiting for. */
-function* adopters(change: Change<Pod>, sets: Informer<ReplicaSet>): Iterable<{ namespace: string; name: string }> {
+/** A new pod without a controller, or one whose labels changed, may be what an owner of its namespace is waiting for. */
+function* adopters<T extends ReplicaOwner>(
+  { selectorOf }: ReplicaKind<T>,
+  change: Change<Pod>,
+  owners: Informer<T>,
+): Iterable<{ namespace: string; name: string }> {
   const { metadata } = change.object;
   if (change.type === "delete" || controllerOf(change.object) || metadata.deletionTimestamp) return;
   const { previous } = change;
   if (previous && !controllerOf(previous) && equal(previous.metadata.labels, metadata.labels)) return;
-  for (const set of sets.list(metadata.namespace)) {
-    if (!matches(set.spec.selector, metadata.labels)) continue;
-    yield { namespace: metadata.namespace ?? "", name: set.metadata.name ?? "" };
+  for (const owner of owners.list(metadata.namespace)) {
+    if (!matches(selectorOf(owner), metadata.labels)) continue;
+    yield { namespace: metadata.namespace ?? "", name: owner.metadata.name ?? "" };
   }
 }
 
 /** The pods of all sets that the same deployment owns. */
-function relatedPods(rs: ReplicaSet, { sets, pods }: { sets: Informer<ReplicaSet>; pods: Informer<Pod> }): Pod[] {
-  const owner = controllerOf(rs);
+function relatedPods<T extends ReplicaOwner>(
+  set: T,
+  { owners, pods }: { owners: Informer<T>; pods: Informer<Pod> },
+): Pod[] {
+  const owner = controllerOf(set);
   if (!owner) return [];
-  return sets.by("controller", owner.uid).flatMap(({ metadata }) => pods.by("controller", metadata.uid ?? ""));
+  return owners.by("controller", owner.uid).flatMap(({ metadata }) => pods.by("controller", metadata.uid ?? ""));
 }
 
 interface Failure {
@@ -102,15 +143,15 @@ interface Failure {
 }
 
 /** Does what was planned, tells of it, and says what went wrong. */
-async function carryOut(
+async function carryOut<T extends ReplicaOwner>(
   { client, events }: ReconcilerDeps & { readonly events: EventRecorder },
-  { rs, plan }: { readonly rs: ReplicaSet; readonly plan: ReplicaPlan },
+  { resource, owner, plan }: { readonly resource: Resource<T>; readonly owner: T; readonly plan: ReplicaPlan },
   signal: AbortSignal,
 ): Promise<Failure | undefined> {
-  const about = referenceTo(ReplicaSet, rs);
+  const about = referenceTo(resource, owner);
   const create = async (): Promise<void> => {
     try {
-      const pod = await client.create(Pod, podFor(rs), { signal });
+      const pod = await client.create(Pod, podFor(resource, owner), { signal });
       events.event(about, "Normal", "SuccessfulCreate", `Created pod: ${pod.metadata.name}`);
     } catch (error) {
       // Whatever is tried in this namespace will fail: there is nothing to tell and nothing to wait for.
@@ -143,17 +184,17 @@ async function carryOut(
 }
 
 /** The pod that a set makes: its template, owned by it. */
-export function podFor(rs: ReplicaSet): InputOf<Pod> {
-  const { metadata, spec } = rs.spec.template;
+export function podFor<T extends ReplicaOwner>(resource: Resource<T>, owner: T): InputOf<Pod> {
+  const { metadata = {}, spec = {} } = owner.spec.template ?? {};
   const { labels, annotations, finalizers } = metadata;
   return {
     metadata: {
-      namespace: rs.metadata.namespace ?? "",
-      generateName: `${rs.metadata.name}-`,
+      namespace: owner.metadata.namespace ?? "",
+      generateName: `${owner.metadata.name}-`,
       ...(labels ? { labels } : {}),
       ...(annotations ? { annotations } : {}),
       ...(finalizers ? { finalizers } : {}),
-      ownerReferences: [ownerRefTo(ReplicaSet, rs)],
+      ownerReferences: [ownerRefTo(resource, owner)],
     },
     spec,
   };
@@ -161,18 +202,19 @@ export function podFor(rs: ReplicaSet): InputOf<Pod> {
 
 export interface ReplicaCounts {
   readonly active: readonly Pod[];
-  readonly terminating: number;
+  /** Where the kind counts them. */
+  readonly terminating?: number | undefined;
   readonly failure?: Failure | undefined;
 }
 
 /** What the set's status should say. */
 export function replicaSetStatus(
-  rs: ReplicaSet,
+  owner: ReplicaOwner,
   { active, terminating, failure }: ReplicaCounts,
   nowMs: number,
 ): ReplicaSetStatus {
-  const { template, minReadySeconds = 0 } = rs.spec;
-  const labels = template.metadata.labels ?? {};
+  const { template, minReadySeconds = 0 } = owner.spec;
+  const labels = template?.metadata.labels ?? {};
   let labeled = 0;
   let ready = 0;
   let available = 0;
@@ -182,21 +224,21 @@ export function replicaSetStatus(
     ready++;
     if ((availableAt(pod, minReadySeconds) ?? Infinity) <= nowMs) available++;
   }
-  const conditions = failureConditions(rs, failure, nowMs);
+  const conditions = failureConditions(owner, failure, nowMs);
   return {
     replicas: active.length,
     ...(labeled ? { fullyLabeledReplicas: labeled } : {}),
     ...(ready ? { readyReplicas: ready } : {}),
     ...(available ? { availableReplicas: available } : {}),
-    terminatingReplicas: terminating,
-    ...(rs.metadata.generation ? { observedGeneration: rs.metadata.generation } : {}),
+    ...(terminating === undefined ? {} : { terminatingReplicas: terminating }),
+    ...(owner.metadata.generation ? { observedGeneration: owner.metadata.generation } : {}),
     ...(conditions.length > 0 ? { conditions } : {}),
   };
 }
 
 /** A failure is noted once, and forgotten with the first round that goes well. */
-function failureConditions(rs: ReplicaSet, failure: Failure | undefined, nowMs: number) {
-  const { conditions = [] } = rs.status;
+function failureConditions({ status }: ReplicaOwner, failure: Failure | undefined, nowMs: number) {
+  const { conditions = [] } = status;
   const known = findCondition(conditions, "ReplicaFailure");
   if (!failure) return known ? conditions.filter((condition) => condition !== known) : conditions;
   if (known) return conditions;
@@ -206,16 +248,8 @@ function failureConditions(rs: ReplicaSet, failure: Failure | undefined, nowMs: 
   return [...conditions, { type: "ReplicaFailure", status: "True", lastTransitionTime, reason, message }];
 }
 
-async function writeStatus(
-  { client }: ReconcilerDeps,
-  { rs, status }: { readonly rs: ReplicaSet; readonly status: ReplicaSetStatus },
-  signal: AbortSignal,
-): Promise<void> {
-  if (!equal(status, rs.status)) await client.updateStatus(ReplicaSet, { ...rs, status }, { signal });
-}
-
 /** When the next ready pod becomes available, which no event will tell. */
-function nextCheck({ spec }: ReplicaSet, active: readonly Pod[], nowMs: number): Again | undefined {
+function nextCheck({ spec }: ReplicaOwner, active: readonly Pod[], nowMs: number): Again | undefined {
   if (!spec.minReadySeconds) return undefined;
   let next = Infinity;
   for (const pod of active) {

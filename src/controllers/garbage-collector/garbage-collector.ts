@@ -97,13 +97,13 @@ class Backlog {
   }
 }
 
-/** Events go by themselves, and there are many. */
+/** What has no dependents and is none, such as an event, is left alone. */
 const collectable = (deps: GarbageCollectorDeps): Resource[] =>
   deps
     .resources()
     .filter(
-      ({ verbs, plural, storedAs }) =>
-        !storedAs && plural !== "events" && verbs.includes("delete") && verbs.includes("watch"),
+      ({ verbs, hasNoDependents, storedAs }) =>
+        !storedAs && !hasNoDependents && verbs.includes("delete") && verbs.includes("watch"),
     );
 
 /** What is done about one object. */
