@@ -24,8 +24,12 @@ function hostThat(refuses: (text: string) => boolean): Host & { readonly sent: s
     },
     readSetting: async () => undefined,
     writeSetting: async () => {},
+    eachLine: async () => {},
+    addresses: async () => [],
   };
 }
+
+const bad = (key: string) => fragment(`bad-${key}`);
 
 test("applyRules() sends the whole table where the kernel refuses a difference", async () => {
   const table = new RuleTable(frame);
@@ -33,31 +37,59 @@ test("applyRules() sends the whole table where the kernel refuses a difference",
   table.set("a", fragment("10.0.0.1"));
   const host = hostThat((text) => !text.startsWith("add table"));
 
-  const text = await applyRules(host, table, silentLog);
+  const { text, refused } = await applyRules(host, table, silentLog);
 
-  assert.equal(host.sent.length, 2);
   assert.match(text, /^add table ip t\ndelete table ip t\n/);
-  assert.equal(await applyRules(host, table, silentLog), "");
+  assert.deepEqual(refused, []);
+  assert.equal((await applyRules(host, table, silentLog)).text, "");
 });
 
-test("applyRules() says what nft said, and starts over the next time", async () => {
+test("applyRules() leaves out the fragments that the kernel refuses, and sends all others", async () => {
+  const table = new RuleTable(frame);
+  table.set("kept", fragment("10.0.0.1"));
+  const host = hostThat((text) => text.includes("bad"));
+  await applyRules(host, table, silentLog);
+  for (let last = 0; last < 100; last++) table.set(`owner-${last}`, fragment(`10.0.1.${last}`));
+  table.set("owner-17", bad("a"));
+  table.set("owner-64", bad("b"));
+  host.sent.length = 0;
+
+  const { text, refused } = await applyRules(host, table, silentLog);
+
+  assert.deepEqual(
+    refused.map(({ owner }) => owner),
+    ["owner-17", "owner-64"],
+  );
+  assert.match(refused[0]?.complaint ?? "", /No such file or directory/);
+  assert.doesNotMatch(text, /delete table|bad|10\.0\.0\.1/, "the others' rules stay where they are");
+  assert.equal(text.match(/10\.0\.1\.\d+/g)?.length, 98);
+  assert(host.sent.length < 40, `${host.sent.length} runs of nft`);
+});
+
+test("applyRules() asks nft a limited number of times, whoever is to blame", async () => {
+  const table = new RuleTable(frame);
+  for (let last = 0; last < 1_000; last++) table.set(`owner-${last}`, bad(String(last)));
+  const host = hostThat((text) => text.includes("bad"));
+
+  const { refused, error } = await applyRules(host, table, silentLog);
+
+  assert.equal(refused.length, 1_000);
+  assert.equal(error, undefined);
+  assert(host.sent.length < 90, `${host.sent.length} runs of nft`);
+});
+
+test("applyRules() blames nobody where the kernel takes nothing at all, and starts over the next time", async () => {
   const table = new RuleTable(frame);
   table.set("a", fragment("10.0.0.1"));
 
-  await assert.rejects(
-    applyRules(
-      hostThat(() => true),
-      table,
-      silentLog,
-    ),
-    /nft refused 5 lines: nft -f -: .*No such file or directory/,
+  const { error, refused } = await applyRules(
+    hostThat(() => true),
+    table,
+    silentLog,
   );
-  assert.match(
-    await applyRules(
-      hostThat(() => false),
-      table,
-      silentLog,
-    ),
-    /add element ip t s \{ 10\.0\.0\.1 \}/,
-  );
+
+  assert.match(String(error), /nft refused 5 lines: nft -f -: .*No such file or directory/);
+  assert.deepEqual(refused, []);
+  const host = hostThat(() => false);
+  assert.match((await applyRules(host, table, silentLog)).text, /add element ip t s \{ 10\.0\.0\.1 \}/);
 });

@@ -1,54 +1,124 @@
 import { readFile, writeFile } from "node:fs/promises";
+import { errorCode } from "#lib/error-code.ts";
+import { ownAddresses } from "#lib/ip.ts";
 import { type Log } from "#lib/log.ts";
-import { CommandError, runCommand } from "#lib/processes.ts";
-import { type RuleTable } from "./rule-table.ts";
+import { CommandError, eachLine, runCommand } from "#lib/processes.ts";
+import { type Fragment, RuleTable, type TableFrame } from "./rule-table.ts";
 
 /** The machine whose rules these are; a test gives a network namespace. */
 export interface Host {
   /** Runs a command to its end and resolves with what it wrote. */
   run(command: string, args: readonly string[], input?: string): Promise<string>;
+  /** Runs a command to its end and hands over each line that it writes. */
+  eachLine(command: string, args: readonly string[], line: (text: string) => void): Promise<void>;
   /** A kernel setting, by its path below /proc/sys; undefined if the kernel does not have it. */
   readSetting(path: string): Promise<string | undefined>;
   writeSetting(path: string, value: string): Promise<void>;
+  /** Every address that the machine has now. */
+  addresses(): Promise<readonly string[]>;
 }
 
 export const thisHost: Host = {
   async run(command, args, input) {
     return (await runCommand(command, args, { input })).stdout;
   },
+  eachLine,
   async readSetting(path) {
     try {
       return (await readFile(`/proc/sys/${path}`, "utf8")).trim();
     } catch (error) {
-      if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+      if (errorCode(error) === "ENOENT") return undefined;
       throw error;
     }
   },
   writeSetting: (path, value) => writeFile(`/proc/sys/${path}`, value),
+  addresses: async () => ownAddresses(),
 };
 
+export interface Applied {
+  /** What was sent last, "" if nothing had changed. */
+  readonly text: string;
+  /** Owners whose fragments were taken out of the table, because the kernel does not take them. */
+  readonly refused: readonly Refusal[];
+  /** Why the rest is not in place either. */
+  readonly error?: unknown;
+}
+
+export interface Refusal {
+  readonly owner: string;
+  readonly complaint: string;
+}
+
 /**
- * Brings the kernel to what the table says, in one transaction: all of it or nothing. If the kernel refuses a
- * difference, because somebody else changed the table, it gets the whole table instead. Resolves with what was sent.
+ * Brings the kernel to what the table says, in one transaction: all of it or nothing. If the kernel refuses it, the
+ * fragments to blame are taken out and everything else is sent. If none of them is to blame, somebody else changed the
+ * table, and the kernel gets it whole.
  */
-export async function applyRules(host: Host, table: RuleTable, log: Log): Promise<string> {
+export async function applyRules(host: Host, table: RuleTable, log: Log): Promise<Applied> {
+  const refused: Refusal[] = [];
+  for (const suspects of ["untold", "all"] as const) {
+    const { text, error } = await trySending(host, table);
+    if (!error) return { text, refused };
+    const found = await findRefused(host, table.frame, table.fragments(suspects));
+    for (const { owner } of found) table.set(owner, undefined);
+    refused.push(...found);
+    log.warn("a change of rules was refused", { error, refused: found.map(({ owner }) => owner) });
+    if (found.length === 0 || suspects === "all") table.forget();
+  }
+  const last = await trySending(host, table);
+  if (last.error) table.forget();
+  return { ...last, refused };
+}
+
+async function trySending(host: Host, table: RuleTable): Promise<{ text: string; error?: unknown }> {
   const text = table.takeChanges();
-  if (text === "") return "";
+  if (text === "") return { text };
   try {
     await sendRules(host, text);
-    return text;
+    table.confirm();
+    return { text };
   } catch (error) {
-    log.warn("a change of rules was refused, so all are sent again", { error });
-    table.forget();
+    table.rollBack();
+    return { text, error };
   }
-  const whole = table.takeChanges();
-  try {
-    await sendRules(host, whole);
-    return whole;
-  } catch (error) {
-    table.forget();
-    throw error;
-  }
+}
+
+/** How often nft is asked in one search. With many fragments to blame, innocent ones wait for the next search. */
+const maxChecks = 64;
+
+/** Which fragments the kernel does not take, found by halving. Nothing in the kernel changes meanwhile. */
+async function findRefused(
+  host: Host,
+  frame: TableFrame,
+  fragments: ReadonlyMap<string, Fragment>,
+): Promise<Refusal[]> {
+  const found: Refusal[] = [];
+  let checks = 0;
+  const complaintAbout = async (owners: readonly string[]): Promise<string | undefined> => {
+    checks++;
+    const scratch = new RuleTable(frame);
+    for (const owner of owners) scratch.set(owner, fragments.get(owner));
+    try {
+      await host.run("nft", ["-c", "-f", "-"], scratch.takeChanges());
+      return undefined;
+    } catch (error) {
+      return firstComplaint(error);
+    }
+  };
+  const search = async (owners: readonly string[]): Promise<void> => {
+    const complaint = owners.length === 0 ? undefined : await complaintAbout(owners);
+    if (complaint === undefined) return;
+    if (owners.length === 1 || checks >= maxChecks) {
+      found.push(...owners.map((owner) => ({ owner, complaint })));
+      return;
+    }
+    const half = owners.length >> 1;
+    await search(owners.slice(0, half));
+    await search(owners.slice(half));
+  };
+  // A machine that does not even take the empty table says nothing about the fragments.
+  if ((await complaintAbout([])) === undefined) await search([...fragments.keys()]);
+  return found;
 }
 
 async function sendRules(host: Host, text: string): Promise<void> {

@@ -1,13 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Log, silentLog } from "#lib/log.ts";
-import { CommandError } from "#lib/processes.ts";
-import { type Host } from "./apply.ts";
-import { clearFlows, planStaleFlows } from "./conntrack.ts";
+import { planStaleFlows } from "./conntrack.ts";
 import { type PortPlan, type ServicePlan } from "./service-map.ts";
 
 const plan = (last: readonly number[], more: Partial<PortPlan> = {}): ServicePlan => ({
-  ...{ namespace: "default", name: "dns", health: undefined },
+  ...{ namespace: "default", name: "dns", health: undefined, rank: "", size: 0, faults: [] },
   ports: [
     {
       ...{ protocol: "udp", port: 53, clusterIPs: ["10.96.0.10"], externalIPs: [], loadBalancerIPs: [] },
@@ -39,41 +36,3 @@ const cases = [
 for (const { name, old, now, flows } of cases) {
   test(`planStaleFlows() for ${name}`, () => assert.deepEqual(planStaleFlows(old, now), flows));
 }
-
-const hostThat = (fails: () => Error | undefined, calls: string[]): Host => ({
-  async run(command, args) {
-    calls.push([command, ...args].join(" "));
-    const error = fails();
-    if (error) throw error;
-    return "";
-  },
-  readSetting: async () => undefined,
-  writeSetting: async () => {},
-});
-
-test("clearFlows() tells the kernel flow by flow, and finding none is no fault", async () => {
-  const calls: string[] = [];
-  const host = hostThat(() => new CommandError("conntrack", 1, "0 flow entries have been deleted."), calls);
-  const warnings: string[] = [];
-  const log: Log = { ...silentLog, warn: (message) => warnings.push(message) };
-
-  await clearFlows(host, [flow("10.244.0.1"), { address: undefined, port: 30053, target: undefined }], log);
-
-  assert.deepEqual(calls, [
-    "conntrack -D -f ipv4 -p udp --orig-port-dst 53 --orig-dst 10.96.0.10 --dst-nat 10.244.0.1",
-    "conntrack -D -f ipv4 -p udp --orig-port-dst 30053",
-  ]);
-  assert.deepEqual(warnings, []);
-});
-
-test("clearFlows() gives up with one warning where there is no conntrack", async () => {
-  const calls: string[] = [];
-  const host = hostThat(() => new CommandError("conntrack", undefined, "spawn conntrack ENOENT"), calls);
-  const warnings: string[] = [];
-  const log: Log = { ...silentLog, warn: (message) => warnings.push(message) };
-
-  await clearFlows(host, [flow("10.244.0.1"), flow("10.244.0.2")], log);
-
-  assert.equal(calls.length, 1);
-  assert.deepEqual(warnings, ["stale flows could not be cleared"]);
-});

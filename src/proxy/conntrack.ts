@@ -1,5 +1,3 @@
-import { type Log } from "#lib/log.ts";
-import { type Host } from "./apply.ts";
 import { type PortPlan, type ServicePlan } from "./service-map.ts";
 
 /** Flows without connections that the kernel would go on sending where they went before. */
@@ -40,27 +38,3 @@ function placesOf({ clusterIPs, externalIPs, loadBalancerIPs, port, nodePort }: 
 }
 
 const placeKey = ({ address, port }: { address: string | undefined; port: number }): string => `${address} ${port}`;
-
-/** Makes the kernel forget flows, so that their next packet is looked up again. */
-export async function clearFlows(host: Host, flows: readonly StaleFlow[], log: Log): Promise<void> {
-  for (const flow of flows) {
-    try {
-      await host.run("conntrack", argsOf(flow));
-    } catch (error) {
-      const said = String(error);
-      if (said.includes("0 flow entries have been deleted")) continue;
-      log.warn("stale flows could not be cleared", { ...flow, error: said });
-      if (said.includes("ENOENT")) return; // There is no such program here.
-    }
-  }
-}
-
-function argsOf({ address, port, target }: StaleFlow): string[] {
-  const family = (address ?? target)?.includes(":") ? "ipv6" : "ipv4";
-  return [
-    "-D",
-    ...["-f", family, "-p", "udp", "--orig-port-dst", String(port)],
-    ...(address ? ["--orig-dst", address] : []),
-    ...(target ? ["--dst-nat", target] : []),
-  ];
-}

@@ -8,6 +8,7 @@ import { type ServicePlan } from "./service-map.ts";
 
 const plan = (port: number, localEndpoints: number): ServicePlan => ({
   ...{ namespace: "default", name: "web", ports: [], health: { port, localEndpoints } },
+  ...{ rank: "", size: 0, faults: [] },
 });
 
 async function freePort(): Promise<number> {

@@ -2,6 +2,15 @@ import { createServer, type Server } from "node:http";
 import { type Log } from "#lib/log.ts";
 import { type ServicePlan } from "./service-map.ts";
 
+/** Load balancers ask one short question at a time; whoever wants more of the node gets no more. */
+const limits = {
+  headersTimeout: 5_000,
+  requestTimeout: 5_000,
+  keepAliveTimeout: 5_000,
+  connectionsCheckingInterval: 1_000,
+};
+const maxConnections = 100;
+
 interface Check {
   readonly server: Server;
   plan: ServicePlan;
@@ -36,7 +45,8 @@ export class HealthPorts implements AsyncDisposable {
   }
 
   #open(port: number, plan: ServicePlan): void {
-    const check: Check = { server: createServer(), plan };
+    const check: Check = { server: createServer(limits), plan };
+    check.server.maxConnections = maxConnections;
     this.#checks.set(port, check);
     check.server.on("request", (_request, response) => {
       const { status, headers, body } = healthAnswer(check.plan);

@@ -1,15 +1,15 @@
 import { type Pod } from "#api/core/pod.ts";
 import { lastingContainers } from "#api/core/pod-containers.ts";
 import { isFinished } from "#api/core/pod-state.ts";
-import { ipFamily } from "#api/meta/ip-address.ts";
 import { type StaleFlow } from "./conntrack.ts";
 import { type RuleConfig, sendTo, sourcesThatNeedTheNode } from "./nftables.ts";
+import { parseAddress, parsePort, parseProtocol, ruleName } from "./parse-values.ts";
 import { type Element, type Fragment } from "./rule-table.ts";
-import { type Target } from "./service-map.ts";
+import { type PortPlan, type Target } from "./service-map.ts";
 
 /** A port of the node that leads to a pod on it. */
 export interface HostPort {
-  readonly protocol: "tcp" | "udp" | "sctp";
+  readonly protocol: PortPlan["protocol"];
   /** The only address of the node that has it; undefined: all have. */
   readonly address: string | undefined;
   readonly port: number;
@@ -18,34 +18,42 @@ export interface HostPort {
 
 const none: readonly HostPort[] = [];
 const everyAddress = new Set(["", "0.0.0.0", "::"]);
+/** A pod with more gets the first ones only. */
+const maxHostPorts = 1_000;
 
 /** Which ports of the node a pod has: none once it has ended, nor before it has an address. */
 export function planHostPorts({ spec, status }: Pod, family: RuleConfig["family"]): readonly HostPort[] {
   const wanted = family === "ip" ? "IPv4" : "IPv6";
-  const address = status.podIPs?.find(({ ip }) => ipFamily(ip) === wanted)?.ip;
+  const address = status.podIPs?.map(({ ip }) => parseAddress(ip, wanted)).find((one) => one !== undefined);
   if (!address || spec.hostNetwork || isFinished({ status })) return none;
-  let found = none;
+  const found: HostPort[] = [];
   for (const container of lastingContainers(spec)) {
     for (const { hostPort, hostIP = "", containerPort, protocol } of container.ports ?? []) {
-      if (!hostPort || (!everyAddress.has(hostIP) && ipFamily(hostIP) !== wanted)) continue;
-      const one: HostPort = {
-        protocol: protocol === "UDP" ? "udp" : protocol === "SCTP" ? "sctp" : "tcp",
-        address: everyAddress.has(hostIP) ? undefined : hostIP,
-        port: hostPort,
-        target: { address, port: containerPort, isLocal: true },
-      };
-      found = [...found, one];
+      const [port, targetPort, transport] = [parsePort(hostPort), parsePort(containerPort), parseProtocol(protocol)];
+      const at = everyAddress.has(hostIP) ? undefined : parseAddress(hostIP, wanted);
+      if (!port || !targetPort || !transport || (!at && !everyAddress.has(hostIP))) continue;
+      if (found.length >= maxHostPorts) return found;
+      found.push({ protocol: transport, address: at, port, target: { address, port: targetPort, isLocal: true } });
     }
   }
   return found;
 }
 
-/** What a pod adds to the table: its ports are looked up where those of services are. */
-export function renderHostPorts(config: RuleConfig, pod: string, ports: readonly HostPort[]): Fragment {
+export interface PodPorts {
+  readonly namespace: string;
+  readonly name: string;
+  /** Orders pods that want the same port: the lowest, which is the oldest pod, has it. */
+  readonly rank: string;
+  readonly ports: readonly HostPort[];
+}
+
+/** What a pod adds to the table. The kernel itself sees to it that its ports are on addresses of the node only. */
+export function renderHostPorts(config: RuleConfig, { namespace, name, rank, ports }: PodPorts): Fragment {
   const chains = new Map<string, readonly string[]>();
   const elements: Element[] = [];
+  const id = ruleName(namespace, name);
   for (const { protocol, address, port, target } of ports) {
-    const chain = `host/${pod}/${protocol}/${port}${address ? `/${address.replaceAll(":", ".")}` : ""}`;
+    const chain = `host/${id}/${protocol}/${port}${address ? `/${address.replaceAll(":", ".")}` : ""}`;
     chains.set(chain, [
       `${config.family} saddr { ${sourcesThatNeedTheNode(config)} } jump mark-masquerade`,
       sendTo(config.family, protocol, target),
@@ -53,11 +61,11 @@ export function renderHostPorts(config: RuleConfig, pod: string, ports: readonly
     const place = `${protocol} . ${port}`;
     elements.push(
       address
-        ? { set: "service-ips", key: `${address} . ${place}`, value: `goto ${chain}` }
-        : { set: "node-ports", key: place, value: `goto ${chain}` },
+        ? { set: "host-ips", key: `${address} . ${place}`, value: `goto ${chain}` }
+        : { set: "host-ports", key: place, value: `goto ${chain}` },
     );
   }
-  return { chains, sets: new Map(), elements };
+  return { chains, sets: new Map(), elements, rank };
 }
 
 /** UDP flows that a change leaves behind: those to a pod that is gone, and those that had none to go to. */

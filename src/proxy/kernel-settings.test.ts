@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { silentLog } from "#lib/log.ts";
+import { createFakeInformers } from "#testing/fake-informers.ts";
+import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { type Host } from "./apply.ts";
-import { prepareKernel, restoreKernel } from "./kernel-settings.ts";
+import { planKernel, restoreKernel } from "./kernel-settings.ts";
+import { runProxy } from "./proxy.ts";
 
 const localnet = "net/ipv4/conf/all/route_localnet";
 const bridge = "net/bridge/bridge-nf-call-iptables";
@@ -14,6 +18,8 @@ function machine(settings: Record<string, string>, tables: readonly string[] = [
   );
   return {
     run: async () => sets.join(""),
+    eachLine: async () => {},
+    addresses: async () => [],
     readSetting: async (path) => settings[path],
     writeSetting: async (path, value) => {
       settings[path] = value;
@@ -21,20 +27,26 @@ function machine(settings: Record<string, string>, tables: readonly string[] = [
   };
 }
 
-test("prepareKernel() turns on what is off, and says what", async () => {
+test("planKernel() says what is off, and turns it on when it is told to", async () => {
   const settings = { [localnet]: "0", [bridge]: "1" };
 
-  assert.deepEqual(await prepareKernel(machine(settings)), { changed: ["route_localnet"], bridgeIsFiltered: true });
+  const plan = await planKernel(machine(settings));
+  assert.deepEqual([plan.changed, plan.bridgeIsFiltered], [["route_localnet"], true]);
+  assert.equal(settings[localnet], "0");
+
+  await plan.turnOn();
   assert.equal(settings[localnet], "1");
 });
 
-test("prepareKernel() does without a bridge that shows its packets", async () => {
-  assert.deepEqual(await prepareKernel(machine({ [localnet]: "1" })), { changed: [], bridgeIsFiltered: false });
+test("planKernel() does without a bridge that shows its packets", async () => {
+  const plan = await planKernel(machine({ [localnet]: "1" }));
+
+  assert.deepEqual([plan.changed, plan.bridgeIsFiltered], [[], false]);
 });
 
 test("what was turned on for several tables is turned off with the last", async () => {
   const settings = { [localnet]: "1", [bridge]: "1" };
-  const { changed } = await prepareKernel(machine(settings, ["one"]));
+  const { changed } = await planKernel(machine(settings, ["one"]));
   assert.deepEqual(changed, ["route_localnet"]);
 
   await restoreKernel(machine(settings, ["one", "two"]), "one");
@@ -43,4 +55,30 @@ test("what was turned on for several tables is turned off with the last", async 
   assert.equal(settings[localnet], "1");
   await restoreKernel(machine(settings, ["two"]), "two");
   assert.equal(settings[localnet], "0");
+});
+
+test("a proxy turns settings on after the table that guards them", async () => {
+  const done: string[] = [];
+  const host: Host = {
+    run: async (command, _args, input = "") => {
+      if (input.includes("add table")) done.push(command);
+      return "";
+    },
+    eachLine: async () => {},
+    readSetting: async () => "0",
+    writeSetting: async (path) => void done.push(path),
+    addresses: async () => [],
+  };
+  const stop = new AbortController();
+  const config = { tableName: "t", podCidr: "10.244.0.0/24", clusterCidr: "10.244.0.0/16", nodeName: "n" };
+
+  await runProxy(
+    {
+      ...{ ...config, host, informers: createFakeInformers(), clock: createVirtualClock(), log: silentLog },
+      onApplied: () => stop.abort(),
+    },
+    stop.signal,
+  );
+
+  assert.deepEqual(done, ["nft", localnet, bridge]);
 });

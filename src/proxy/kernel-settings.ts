@@ -16,25 +16,35 @@ const settings: readonly Setting[] = [
   { name: "bridge_nf_call", path: "net/bridge/bridge-nf-call-iptables", before: "0", value: "1" },
 ];
 
-export interface PreparedKernel {
-  /** Settings that are not as they were found: the table says so by a set for each. */
+export interface KernelPlan {
+  /** Settings that will not be as they were found: the table says so by a set for each. */
   readonly changed: readonly string[];
   readonly bridgeIsFiltered: boolean;
+  /** Turns on what services need. Call when the table is in place: its rules keep others away from 127.0.0.1. */
+  turnOn(): Promise<void>;
 }
 
-/** Turns on what services need. What another table of ours turned on counts as changed by this one too. */
-export async function prepareKernel(host: Host): Promise<PreparedKernel> {
+/** Finds out what has to be turned on. What another table of ours turned on counts as changed by this one too. */
+export async function planKernel(host: Host): Promise<KernelPlan> {
   const known = await markedSettings(host);
   const changed: string[] = [];
+  const off: Setting[] = [];
   let bridgeIsFiltered = false;
-  for (const { name, path, before, value } of settings) {
+  for (const setting of settings) {
+    const { name, path, before } = setting;
     const found = await host.readSetting(path);
     if (found === undefined) continue;
-    if (found === before) await host.writeSetting(path, value);
-    if (found === before || known.some(({ setting }) => setting === name)) changed.push(name);
+    if (found === before) off.push(setting);
+    if (found === before || known.some((marked) => marked.setting === name)) changed.push(name);
     if (name === "bridge_nf_call") bridgeIsFiltered = true;
   }
-  return { changed, bridgeIsFiltered };
+  return {
+    changed,
+    bridgeIsFiltered,
+    async turnOn() {
+      for (const { path, value } of off.splice(0)) await host.writeSetting(path, value);
+    },
+  };
 }
 
 /** Puts back what was changed for the table, except what another table still needs. Call before it is deleted. */

@@ -11,7 +11,7 @@ const portPlan: PortPlan = {
   ...{ cluster: [target(1, 8080, true), target(2)], local: [], hasEndpoints: true },
 };
 const plan = (...ports: Partial<PortPlan>[]): ServicePlan => ({
-  ...{ namespace: "default", name: "web", health: undefined },
+  ...{ namespace: "default", name: "web", health: undefined, rank: "", size: 0, faults: [] },
   ports: ports.map((port) => ({ ...portPlan, ...port })),
 });
 const frame = tableFrame({
@@ -104,7 +104,8 @@ const cases: readonly (readonly [string, ServicePlan, readonly string[]])[] = [
       `add rule guard/${id} ip saddr != { 192.0.2.0/24 } drop`,
       `add rule guard/${id} goto ext/${id}`,
       "add element cluster-ips { 10.96.0.1 }",
-      `add element service-ips { 10.96.0.1 . tcp . 80 : goto svc/${id}, 192.0.2.1 . tcp . 80 : goto guard/${id} }`,
+      `add element service-ips { 10.96.0.1 . tcp . 80 : goto svc/${id} }`,
+      `add element balancer-ips { 192.0.2.1 . tcp . 80 : goto guard/${id} }`,
       "add element hairpins { 10.244.0.1 . 10.244.0.1 }",
     ],
   ],

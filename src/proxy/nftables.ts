@@ -1,3 +1,4 @@
+import { ruleName } from "./parse-values.ts";
 import { type Element, type Fragment, type TableFrame } from "./rule-table.ts";
 import { type PortPlan, type ServicePlan, type Target } from "./service-map.ts";
 
@@ -18,6 +19,8 @@ export interface RuleConfig {
   readonly bridgeIsFiltered: boolean;
   /** Kernel settings that were changed for the table; `removeProxy` finds them by these names. */
   readonly changedSettings: readonly string[];
+  /** TCP ports of the node that its own servers have: no pod and no service gets them. */
+  readonly ownPorts?: readonly number[] | undefined;
 }
 
 /** The packet mark that means: masquerade on the way out. */
@@ -27,23 +30,23 @@ const loopback = { ip: "127.0.0.0/8", ip6: "::1" } as const;
 /**
  * The part of the table that is there without any service. Traffic is looked up once, by address, protocol and port:
  *
- *     nat-prerouting, nat-output ─▶ services ─▶ @service-ips, @node-ports ─▶ ext/… ─▶ svc/… or local/… ─▶ dnat
- *                                                                         └▶ host/… (a pod's host port) ─▶ dnat
- *     filter-input, -forward, -output ─▶ refusals ─▶ @refused-ips, @refused-ports ─▶ refuse or drop
+ *     nat-prerouting, nat-output ─▶ services ─▶ @service-ips, @balancer-ips, @node-ports, @external-ips ─▶ svc/…, ext/…, local/… ─▶ dnat
+ *                                            └▶ @host-ips, @host-ports ─▶ host/… (a pod's host port) ─▶ dnat
+ *     filter-input, -forward, -output ─▶ refusals ─▶ @refused-ips, @refused-balancers, @refused-ports, @refused-externals
  */
 export function tableFrame(config: RuleConfig): TableFrame {
   const { family } = config;
   const address = addressType(family);
-  const place = `${address} . inet_proto . inet_service`;
+  const portPlace = "inet_proto . inet_service";
+  const place = `${address} . ${portPlace}`;
   return {
     family,
     name: config.tableName,
     sets: [
-      { name: "service-ips", kind: "map", definition: `type ${place} : verdict;` },
-      { name: "node-ports", kind: "map", definition: "type inet_proto . inet_service : verdict;" },
-      { name: "refused-ips", kind: "map", definition: `type ${place} : verdict;` },
-      { name: "refused-ports", kind: "map", definition: "type inet_proto . inet_service : verdict;" },
+      ...addressMaps.map((name) => ({ name, kind: "map" as const, definition: `type ${place} : verdict;` })),
+      ...portMaps.map((name) => ({ name, kind: "map" as const, definition: `type ${portPlace} : verdict;` })),
       { name: "cluster-ips", kind: "set", definition: `type ${address};` },
+      { name: "node-ips", kind: "set", definition: `type ${address};` },
       { name: "hairpins", kind: "set", definition: `type ${address} . ${address};` },
       ...config.changedSettings.map((setting) => ({
         name: settingSet(setting),
@@ -75,18 +78,61 @@ export const settingSet = (setting: string): string => `changed/${setting}`;
 
 const addressType = (family: "ip" | "ip6"): string => (family === "ip" ? "ipv4_addr" : "ipv6_addr");
 
-const serviceRules = ({ family, clusterCidr }: RuleConfig): string[] => [
-  `${family} daddr @cluster-ips ${family} saddr != ${clusterCidr} jump mark-masquerade`,
-  `${family} daddr . meta l4proto . th dport vmap @service-ips`,
-  "fib daddr type local meta l4proto . th dport vmap @node-ports",
+const addressMaps = [
+  ...["service-ips", "balancer-ips", "external-ips", "host-ips"],
+  ...["refused-ips", "refused-balancers", "refused-externals"],
 ];
+const portMaps = ["node-ports", "host-ports", "refused-ports"];
+
+/**
+ * Who gets a packet is decided by what its address is, before anybody's wishes are looked up: cluster addresses are
+ * their services', addresses of this machine are its own and its node and host ports', pods' are theirs, and only the
+ * rest can be somebody's external address. An address that an administrator or a load balancer gave may be the node's.
+ */
+const serviceRules = (config: RuleConfig): string[] => {
+  const { family, clusterCidr } = config;
+  const place = `${family} daddr . meta l4proto . th dport`;
+  return [
+    `${family} daddr @cluster-ips ${family} saddr != ${clusterCidr} jump mark-masquerade`,
+    `${place} vmap @service-ips`,
+    ...clusterAddresses(config).map((range) => `${range} return`),
+    ...ownPortRules(config),
+    `${place} vmap @balancer-ips`,
+    "fib daddr type local meta l4proto . th dport vmap @node-ports",
+    `fib daddr type local ${place} vmap @host-ips`,
+    "fib daddr type local meta l4proto . th dport vmap @host-ports",
+    ...notExternal(config),
+    `${place} vmap @external-ips`,
+  ];
+};
 
 /** What gets here with a service's address was not sent on. */
-const refusalRules = ({ family, serviceCidr }: RuleConfig): string[] => [
-  `${family} daddr . meta l4proto . th dport vmap @refused-ips`,
-  "fib daddr type local meta l4proto . th dport vmap @refused-ports",
-  `${family} daddr @cluster-ips goto refuse`,
-  ...(serviceCidr ? [`${family} daddr ${serviceCidr} goto refuse`] : []),
+const refusalRules = (config: RuleConfig): string[] => {
+  const place = `${config.family} daddr . meta l4proto . th dport`;
+  return [
+    `${place} vmap @refused-ips`,
+    ...clusterAddresses(config).map((range) => `${range} goto refuse`),
+    ...ownPortRules(config),
+    `${place} vmap @refused-balancers`,
+    "fib daddr type local meta l4proto . th dport vmap @refused-ports",
+    ...notExternal(config),
+    `${place} vmap @refused-externals`,
+  ];
+};
+
+const clusterAddresses = ({ family, serviceCidr }: RuleConfig): string[] => [
+  `${family} daddr @cluster-ips`,
+  ...(serviceCidr ? [`${family} daddr ${serviceCidr}`] : []),
+];
+
+const ownPortRules = ({ ownPorts = [] }: RuleConfig): string[] =>
+  ownPorts.length > 0 ? [`fib daddr type local tcp dport { ${ownPorts.join(", ")} } return`] : [];
+
+/** Packets to this machine, to many at once, to other nodes, and to pods. */
+const notExternal = ({ family, clusterCidr }: RuleConfig): string[] => [
+  "fib daddr type { local, broadcast, multicast, anycast } return",
+  `${family} daddr @node-ips return`,
+  `${family} daddr { ${clusterCidr}, ${loopback[family]} } return`,
 ];
 
 /** Traffic that stays within the machine itself finds its way back as it is. */
@@ -113,12 +159,19 @@ const inputRules = ({ family }: RuleConfig): string[] => [
 /** The pod would answer these past the node, or not at all. */
 export const sourcesThatNeedTheNode = ({ family, podCidr }: RuleConfig): string => `${podCidr}, ${loopback[family]}`;
 
+/** What a node adds to the table. */
+export const renderNode = (addresses: readonly string[]): Fragment => ({
+  chains: new Map(),
+  sets: new Map(),
+  elements: addresses.map((key) => ({ set: "node-ips", key, value: "" })),
+});
+
 /** What a service adds to the table. */
 export function renderService(family: "ip" | "ip6", clusterCidr: string, plan: ServicePlan): Fragment {
   const parts = { chains: new Map<string, readonly string[]>(), sets: new Map<string, string>() };
   const elements: Element[] = [];
   for (const port of plan.ports) {
-    const id = `${plan.namespace}/${plan.name}/${port.protocol}/${port.port}`;
+    const id = `${ruleName(plan.namespace, plan.name)}/${port.protocol}/${port.port}`;
     for (const address of port.clusterIPs) elements.push({ set: "cluster-ips", key: address, value: "" });
     elements.push(...renderInternal(port, id), ...renderExternal(port, id));
     for (const [name, rules] of chainsOf({ family, clusterCidr }, port, id)) parts.chains.set(name, rules);
@@ -129,7 +182,7 @@ export function renderService(family: "ip" | "ip6", clusterCidr: string, plan: S
     const definition = `type ${addressType(family)}; flags dynamic,timeout; timeout ${port.affinitySeconds}s;`;
     for (const target of targetsOf(port)) parts.sets.set(affinitySet(port, id, target), definition);
   }
-  return { ...parts, elements };
+  return { ...parts, elements, rank: plan.rank };
 }
 
 /** Each endpoint that this node sends to, once. */
@@ -144,7 +197,8 @@ function renderInternal(port: PortPlan, id: string): Element[] {
   const targets = port.internalLocal ? port.local : port.cluster;
   const isRefused = targets.length === 0;
   const verdict = isRefused ? refusal(port) : `goto ${port.internalLocal ? "local" : "svc"}/${id}`;
-  return port.clusterIPs.map((address) => atAddress(isRefused, placeOf(address, port), verdict));
+  const set = isRefused ? "refused-ips" : "service-ips";
+  return port.clusterIPs.map((address) => ({ set, key: placeOf(address, port), value: verdict }));
 }
 
 /** Where all other addresses, and the port of every node, lead. */
@@ -153,11 +207,14 @@ function renderExternal(port: PortPlan, id: string): Element[] {
   const elements: Element[] = [];
   const isSent = cluster.length > 0 || (externalLocal && local.length > 0);
   const isRefused = externalLocal ? local.length === 0 : cluster.length === 0;
+  const balanced = new Set(loadBalancerIPs);
   for (const address of new Set([...externalIPs, ...loadBalancerIPs])) {
-    const isGuarded = port.sourceRanges.length > 0 && loadBalancerIPs.includes(address);
-    const place = placeOf(address, port);
-    if (isSent) elements.push(atAddress(false, place, `goto ${isGuarded ? "guard" : "ext"}/${id}`));
-    if (isRefused) elements.push(atAddress(true, place, refusal(port)));
+    const isBalanced = balanced.has(address);
+    const value = `goto ${isBalanced && port.sourceRanges.length > 0 ? "guard" : "ext"}/${id}`;
+    const key = placeOf(address, port);
+    if (isSent) elements.push({ set: isBalanced ? "balancer-ips" : "external-ips", key, value });
+    const refusals = isBalanced ? "refused-balancers" : "refused-externals";
+    if (isRefused) elements.push({ set: refusals, key, value: refusal(port) });
   }
   if (nodePort === 0) return elements;
   const key = `${port.protocol} . ${nodePort}`;
@@ -166,11 +223,6 @@ function renderExternal(port: PortPlan, id: string): Element[] {
   return elements;
 }
 
-const atAddress = (isRefused: boolean, key: string, value: string): Element => ({
-  set: isRefused ? "refused-ips" : "service-ips",
-  key,
-  value,
-});
 const placeOf = (address: string, { protocol, port }: PortPlan): string => `${address} . ${protocol} . ${port}`;
 /** Another node may have an endpoint: then a client had better try again than give up. */
 const refusal = ({ hasEndpoints }: PortPlan): string => (hasEndpoints ? "drop" : "goto refuse");

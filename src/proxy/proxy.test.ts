@@ -5,132 +5,16 @@ import { after, before, suite, test } from "node:test";
 import { Pod } from "#api/core/pod.ts";
 import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
-import { type InputOf } from "#api/resource.ts";
-import { systemClock } from "#lib/clock.ts";
 import { jsonLog } from "#lib/log.ts";
-import { createFakeInformers, type FakeInformers } from "#testing/fake-informers.ts";
-import { canMakeNetworks, createTestNetwork, type Place, type TestNetwork } from "#testing/test-network.ts";
-import { TraceRecorder } from "#trace/recorder.ts";
+import { hostOf, putService as put, putPod, RunningProxy as Running, tableName } from "#testing/running-proxy.ts";
+import { canMakeNetworks, createTestNetwork, type TestNetwork } from "#testing/test-network.ts";
 import { traceparent } from "#trace/trace.ts";
-import { applyRules, type Host } from "./apply.ts";
+import { applyRules } from "./apply.ts";
 import { renderService, tableFrame } from "./nftables.ts";
-import { removeProxy, runProxy } from "./proxy.ts";
 import { RuleTable } from "./rule-table.ts";
 import { type PortPlan } from "./service-map.ts";
 
-const tableName = "orlop-test";
 const log = jsonLog((line) => process.stderr.write(line), "error");
-const serviceCidr = "10.92.0.0/24";
-
-/** The node of a test's network as a machine. */
-const hostOf = (node: Place): Host => ({
-  run: node.run,
-  readSetting: async (path) => {
-    const text = await node.run("sh", ["-c", `cat /proc/sys/${path} 2>/dev/null || true`]);
-    return text.trim() || undefined;
-  },
-  writeSetting: async (path, value) => {
-    await node.run("tee", [`/proc/sys/${path}`], value);
-  },
-});
-
-/** A proxy in the node of a test's network. */
-class Running {
-  readonly network: TestNetwork;
-  readonly informers: FakeInformers = createFakeInformers();
-  readonly recorder = new TraceRecorder({ clock: systemClock });
-  readonly host: Host;
-  readonly #stop = new AbortController();
-  #applied = Promise.withResolvers<void>();
-  #ended: Promise<void> = Promise.resolve();
-
-  constructor(network: TestNetwork, host: Host = hostOf(network.node)) {
-    this.network = network;
-    this.host = host;
-  }
-  start(): Promise<void> {
-    this.#ended = runProxy(
-      {
-        ...{ nodeName: "node-1", informers: this.informers, clock: systemClock, log, tableName },
-        ...{ podCidr: this.network.podCidr, clusterCidr: this.network.podCidr, serviceCidr },
-        recorder: this.recorder,
-        host: this.host,
-        healthAddress: "127.0.0.1",
-        onApplied: () => this.#applied.resolve(),
-      },
-      this.#stop.signal,
-    );
-    return Promise.race([this.#ended, this.applied()]);
-  }
-  /** Resolves at the next transaction. */
-  async applied(): Promise<void> {
-    this.#applied = Promise.withResolvers();
-    await this.#applied.promise;
-  }
-  async stop(): Promise<void> {
-    this.#stop.abort();
-    await this.#ended;
-    await removeProxy(tableName, this.host);
-  }
-}
-
-interface Wanted extends Partial<Service["spec"]> {
-  readonly name: string;
-  /** Places with their pod's port, and the node that they are on. */
-  readonly endpoints: readonly { readonly address: string; readonly node?: string }[];
-  readonly protocol?: "TCP" | "UDP";
-  readonly port?: number;
-  readonly targetPort?: number;
-  readonly nodePort?: number;
-}
-
-async function put(proxy: Running, wanted: Wanted, trace?: string): Promise<void> {
-  const { name, endpoints, protocol = "TCP", port = 80, targetPort = 8080, nodePort, ...spec } = wanted;
-  const service: InputOf<Service> = {
-    metadata: { namespace: "default", name },
-    spec: {
-      type: "ClusterIP",
-      sessionAffinity: "None",
-      ports: [{ port, protocol, targetPort, ...(nodePort ? { nodePort } : {}) }],
-      ...spec,
-    },
-    status: { loadBalancer: {} },
-  };
-  const applied = proxy.applied();
-  proxy.informers.put(Service, service, trace);
-  proxy.informers.put(
-    EndpointSlice,
-    {
-      metadata: { namespace: "default", name, labels: { "kubernetes.io/service-name": name } },
-      addressType: "IPv4",
-      ports: [{ name: "", protocol, port: targetPort }],
-      endpoints: endpoints.map(({ address, node = "node-1" }) => ({
-        addresses: [address],
-        nodeName: node,
-        conditions: { ready: true },
-      })),
-    },
-    trace,
-  );
-  await applied;
-}
-
-interface WantedPod {
-  readonly name: string;
-  readonly address: string;
-  readonly ports: readonly { containerPort: number; hostPort: number; hostIP?: string; protocol?: "UDP" }[];
-  readonly phase?: "Running" | "Succeeded";
-}
-
-async function putPod(proxy: Running, { name, address, ports, phase = "Running" }: WantedPod): Promise<void> {
-  const applied = proxy.applied();
-  proxy.informers.put(Pod, {
-    metadata: { namespace: "default", name },
-    spec: { nodeName: "node-1", containers: [{ name: "main", image: "i", ports: [...ports] }] },
-    status: { phase, podIP: address, podIPs: [{ ip: address }] },
-  });
-  await applied;
-}
 
 const many = async (count: number, ask: () => Promise<string>): Promise<string[]> => {
   const answers: string[] = [];
@@ -230,7 +114,7 @@ suite("services in a network of their own", { skip }, () => {
     assert.match(await outside.ask("tcp", node.address, 8011), /^pod-b/);
     assert.equal(await node.ask("tcp", "127.0.0.1", 8011), "ECONNREFUSED");
 
-    const moved = proxy.applied();
+    const moved = proxy.cleared();
     proxy.informers.delete(Pod, { namespace: "default", name: "b" });
     await moved;
     await putPod(proxy, { name: "c", address: pods[2].address, ports });
@@ -342,6 +226,7 @@ suite("services in a network of their own", { skip }, () => {
       [
         ...["netns", "exec", node.namespace, process.execPath],
         ...[`${import.meta.dirname}/../testing/dns-process.ts`, node.address, JSON.stringify({ web: "10.92.0.1" })],
+        network.podCidr,
       ],
       { stdio: ["pipe", "pipe", "inherit"] },
     );
@@ -356,6 +241,9 @@ suite("services in a network of their own", { skip }, () => {
       assert.equal(await place.resolve("10.92.0.53", "web.default.svc.cluster.local", "A"), '["10.92.0.1"]');
       assert.equal(await place.resolve("10.92.0.53", "no.default.svc.cluster.local", "A"), "ENOTFOUND");
     }
+    const ask = ["web.default.svc.cluster.local", "A", targetPort] as const;
+    assert.equal(await node.resolve(node.address, ...ask), '["10.92.0.1"]');
+    assert.equal(await network.outside.resolve(node.address, ...ask), "ETIMEOUT", "a stranger gets no answer");
     dns.stdin.end();
     await ended;
   });
@@ -421,8 +309,9 @@ test("the kernel takes the rules for IPv6", { skip }, async () => {
     ...{ sourceRanges: [], nodePort: 30080, affinitySeconds: 0, internalLocal: false, externalLocal: true },
     ...{ cluster: targets, local: targets, hasEndpoints: true },
   };
+  const plain = { health: undefined, rank: "", size: 0, faults: [] };
   const ports = [port, { ...port, port: 81, nodePort: 0, affinitySeconds: 9 }];
-  table.set("a", renderService("ip6", "fd00:1::/64", { namespace: "a", name: "b", ports, health: undefined }));
+  table.set("a", renderService("ip6", "fd00:1::/64", { namespace: "a", name: "b", ports, ...plain }));
 
   await applyRules(hostOf(network.node), table, log);
 

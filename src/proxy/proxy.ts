@@ -3,23 +3,32 @@ import { Pod } from "#api/core/pod.ts";
 import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { serviceNameLabel, zoneLabel } from "#api/well-known.ts";
+import { type EventRecorder } from "#client/events.ts";
 import { type Clock } from "#lib/clock.ts";
 import { equal } from "#lib/equal.ts";
 import { type Log } from "#lib/log.ts";
-import { isAbort, orAborted } from "#lib/tasks.ts";
+import { isAbort, orAborted, runTogether } from "#lib/tasks.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type Span, type TraceRecorder } from "#trace/recorder.ts";
 import { parseTraceparent } from "#trace/trace.ts";
+import { AddressClaims } from "./address-claims.ts";
 import { applyRules, deleteTable, type Host, hasTable, thisHost } from "./apply.ts";
-import { clearFlows, planStaleFlows, type StaleFlow } from "./conntrack.ts";
+import { planStaleFlows, type StaleFlow } from "./conntrack.ts";
+import { FaultReporter } from "./fault-reporter.ts";
+import { FlowClearer } from "./flow-clearer.ts";
 import { HealthPorts } from "./health.ts";
-import { type HostPort, planHostPorts, planStaleHostFlows, renderHostPorts } from "./host-ports.ts";
-import { prepareKernel, restoreKernel } from "./kernel-settings.ts";
-import { type RuleConfig, renderService, tableFrame } from "./nftables.ts";
-import { RuleTable } from "./rule-table.ts";
+import { type HostPort, type PodPorts, planHostPorts, planStaleHostFlows, renderHostPorts } from "./host-ports.ts";
+import { planKernel, restoreKernel } from "./kernel-settings.ts";
+import { type RuleConfig, renderNode, renderService, tableFrame } from "./nftables.ts";
+import { parseAddresses } from "./parse-values.ts";
+import { RefusedOwners } from "./refused-owners.ts";
+import { type Fragment, RuleTable } from "./rule-table.ts";
 import { type NodePlace, planService, type ServicePlan } from "./service-map.ts";
+import { SizeBudget } from "./size-budget.ts";
 
-export interface ProxyDeps extends Pick<RuleConfig, "tableName" | "podCidr" | "clusterCidr" | "serviceCidr"> {
+type Ranges = Pick<RuleConfig, "tableName" | "podCidr" | "clusterCidr" | "serviceCidr" | "ownPorts">;
+
+export interface ProxyDeps extends Ranges {
   readonly nodeName: string;
   readonly informers: Informers;
   readonly clock: Clock;
@@ -27,11 +36,15 @@ export interface ProxyDeps extends Pick<RuleConfig, "tableName" | "podCidr" | "c
   readonly masqueradeOutgoing?: boolean;
   /** Where it is recorded that a service leads to its pods. */
   readonly recorder?: TraceRecorder;
+  /** Where users are told what of their services and pods cannot be done. */
+  readonly events?: EventRecorder;
   readonly host?: Host;
   /** Where health ports listen; "" is every address. */
   readonly healthAddress?: string;
   /** Called whenever the kernel has all that is known. */
   onApplied?(): void;
+  /** Called whenever no stale flow is left. */
+  onFlowsCleared?(): void;
 }
 
 /** Time from one transaction to the next: a burst of changes becomes one. */
@@ -39,6 +52,10 @@ const pauseMs = 50;
 /** How often to look whether the table is still there. */
 const checkMs = 30_000;
 const retryMs = 1_000;
+/** More stale flows than this are forgotten while the rules cannot be put in place. */
+const maxStaleFlows = 10_000;
+/** Planning pauses after so long, so that others can work. */
+const planForMs = 20;
 
 /**
  * Keeps the kernel's rules at what Services, EndpointSlices and the host ports of this node's pods say until the signal fires. The rules stay then, and so
@@ -47,12 +64,14 @@ const retryMs = 1_000;
 export async function runProxy(deps: ProxyDeps, signal: AbortSignal): Promise<void> {
   const host = deps.host ?? thisHost;
   const family = deps.clusterCidr.includes(":") ? "ip6" : "ip";
-  const kernel = family === "ip" ? await prepareKernel(host) : { changed: [], bridgeIsFiltered: false };
-  const { bridgeIsFiltered, changed: changedSettings } = kernel;
-  const proxy = new ServiceProxy({ ...deps, host }, { ...deps, family, bridgeIsFiltered, changedSettings });
+  const kernel = family === "ip" ? await planKernel(host) : undefined;
+  const { bridgeIsFiltered = false, changed: changedSettings = [] } = kernel ?? {};
+  const flows = new FlowClearer({ host, family, log: deps.log, onCleared: () => deps.onFlowsCleared?.() });
+  const config = { ...deps, family, bridgeIsFiltered, changedSettings } as const;
+  const proxy = new ServiceProxy({ ...deps, host, flows, turnOn: async () => await kernel?.turnOn() }, config);
   await using health = new HealthPorts(deps.healthAddress ?? "", deps.log);
   try {
-    await proxy.run(health, signal);
+    await runTogether(signal, [(ended) => flows.run(ended), (ended) => proxy.run(health, ended)]);
   } catch (error) {
     if (!isAbort(error, signal)) throw error;
   } finally {
@@ -68,41 +87,59 @@ export async function removeProxy(tableName: string, host: Host = thisHost): Pro
   }
 }
 
+interface OwnDeps extends ProxyDeps {
+  readonly host: Host;
+  readonly flows: FlowClearer;
+  /** Turns on the kernel settings that the rules need. */
+  turnOn(): Promise<void>;
+}
+
 class ServiceProxy {
-  readonly #deps: ProxyDeps & { readonly host: Host };
+  readonly #deps: OwnDeps;
   readonly #config: RuleConfig;
   readonly #table: RuleTable;
   readonly #services;
   readonly #slices;
+  readonly #pods;
   readonly #plans = new Map<string, ServicePlan>();
   /** Services to look at again. */
   readonly #dirty = new Set<string>();
+  readonly #budget = new SizeBudget();
+  readonly #claims = new AddressClaims(this.#plans);
+  readonly #faults: FaultReporter;
+  readonly #refused = new RefusedOwners();
+  #ownAddresses: ReadonlySet<string> = new Set();
+  readonly #nodeAddresses = new Map<string, readonly string[]>();
   /** By pod; only those that have any. */
-  readonly #hostPorts = new Map<string, readonly HostPort[]>();
+  readonly #hostPorts = new Map<string, PodPorts>();
   /** Steps under way by service and trace; they end when the kernel has the rules. */
   readonly #spans = new Map<string, Span>();
   #applying: Span[] = [];
-  #staleFlows: StaleFlow[] = [];
+  #staleFlows: { readonly owner: string; readonly flows: readonly StaleFlow[] }[] = [];
   #wake = Promise.withResolvers<void>();
-  #checkIsDue = false;
+  #checkedMs: number;
   #zone = "";
   readonly #unsubscribe: (() => void)[] = [];
 
-  constructor(deps: ProxyDeps & { readonly host: Host }, config: RuleConfig) {
+  constructor(deps: OwnDeps, config: RuleConfig) {
     this.#deps = deps;
+    this.#faults = new FaultReporter(deps.events);
+    this.#checkedMs = deps.clock.now();
     this.#config = config;
     this.#table = new RuleTable(tableFrame(config));
     this.#services = deps.informers.of(Service);
     this.#slices = deps.informers.of(EndpointSlice);
+    this.#pods = deps.informers.of(Pod, { fieldSelector: `spec.nodeName=${deps.nodeName}` });
   }
 
   async run(health: HealthPorts, signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#deps;
+    this.#ownAddresses = new Set(await this.#deps.host.addresses());
     await this.#watch(signal);
     while (!signal.aborted) {
       try {
-        await this.#checkTable();
-        await this.#sync();
+        await this.#check();
+        await this.#sync(signal);
         health.update(this.#plans.values());
         await clock.sleep(pauseMs, signal);
       } catch (error) {
@@ -121,12 +158,13 @@ class ServiceProxy {
 
   async #watch(signal: AbortSignal): Promise<void> {
     const { informers, nodeName } = this.#deps;
-    const node = informers.of(Node, { fieldSelector: `metadata.name=${nodeName}` });
-    const pods = informers.of(Pod, { fieldSelector: `spec.nodeName=${nodeName}` });
+    const nodes = informers.of(Node);
     await informers.synced(signal);
     this.#unsubscribe.push(
-      node.subscribe(({ type, object }) => {
-        if (type === "put") this.#moveTo(object.metadata.labels?.[zoneLabel] ?? "");
+      nodes.subscribe(({ type, object }) => {
+        const { name = "", labels } = object.metadata;
+        if (type === "put" && name === nodeName) this.#moveTo(labels?.[zoneLabel] ?? "");
+        this.#noteNode(name, type === "put" ? (object.status?.addresses ?? []) : []);
       }),
       this.#services.subscribe(({ object: { metadata }, trace }) => {
         this.#touch(`${metadata.namespace}/${metadata.name}`, trace);
@@ -137,8 +175,23 @@ class ServiceProxy {
         // A slice may be given to another service.
         if (change.type === "put" && change.previous) this.#touch(serviceOf(change.previous), trace);
       }),
-      pods.subscribe(({ type, object }) => this.#open(object, type === "put")),
+      this.#pods.subscribe(({ type, object }) => this.#open(object, type === "put")),
     );
+  }
+
+  /** Addresses of nodes are nobody's external ones. */
+  #noteNode(name: string, all: readonly { readonly address: string }[]): void {
+    const family = this.#config.family === "ip" ? "IPv4" : "IPv6";
+    const addresses = parseAddresses(
+      all.map(({ address }) => address),
+      family,
+    );
+    if (equal(addresses, this.#nodeAddresses.get(name) ?? [])) return;
+    if (addresses.length > 0) this.#nodeAddresses.set(name, addresses);
+    else this.#nodeAddresses.delete(name);
+    this.#refused.forget(nodeOwner(name));
+    this.#put(nodeOwner(name));
+    this.#wake.resolve();
   }
 
   /** Which endpoints are near depends on the zone. */
@@ -150,15 +203,53 @@ class ServiceProxy {
 
   /** Host ports lead to the pod for as long as it is there. */
   #open(pod: Pod, isThere: boolean): void {
-    const key = `${pod.metadata.namespace}/${pod.metadata.name}`;
-    const old = this.#hostPorts.get(key) ?? [];
+    const { namespace = "", name = "", creationTimestamp = "9999" } = pod.metadata;
+    const key = `${namespace}/${name}`;
+    const old = this.#hostPorts.get(key)?.ports ?? [];
     const ports = isThere ? planHostPorts(pod, this.#config.family) : [];
+    if (ports.length > 0) this.#faults.report(Pod, pod, this.#hostPortFaults(ports));
     if (equal(old, ports)) return;
-    if (ports.length > 0) this.#hostPorts.set(key, ports);
+    const rank = `${creationTimestamp} ${key}`;
+    if (ports.length > 0) this.#hostPorts.set(key, { namespace, name, rank, ports });
     else this.#hostPorts.delete(key);
-    this.#staleFlows.push(...planStaleHostFlows(old, ports));
-    this.#table.set(`pod ${key}`, ports.length > 0 ? renderHostPorts(this.#config, key, ports) : undefined);
+    this.#leave(podOwner(key), planStaleHostFlows(old, ports));
+    this.#refused.forget(podOwner(key));
+    this.#put(podOwner(key));
     this.#wake.resolve();
+  }
+
+  /** Flows to clear when the kernel has the new rules. */
+  #leave(owner: string, flows: readonly StaleFlow[]): void {
+    if (flows.length > 0 && this.#staleFlows.length < maxStaleFlows) this.#staleFlows.push({ owner, flows });
+  }
+
+  #hostPortFaults(ports: readonly HostPort[]): string[] {
+    const own = this.#config.ownPorts ?? [];
+    return ports.flatMap(({ address, port, protocol }) => {
+      if (address && !this.#ownAddresses.has(address)) {
+        return [`host port ${port} is ignored: the node has no address ${address}`];
+      }
+      return protocol === "tcp" && own.includes(port) ? [`host port ${port} is ignored: it is the node's own`] : [];
+    });
+  }
+
+  /** Puts into the table what an owner should have there now. */
+  #put(owner: string): void {
+    this.#table.set(owner, this.#fragmentOf(owner));
+  }
+
+  #fragmentOf(owner: string): Fragment | undefined {
+    const { family, clusterCidr } = this.#config;
+    if (owner.startsWith(podOwner(""))) {
+      const pod = this.#hostPorts.get(owner.slice(podOwner("").length));
+      return pod && renderHostPorts(this.#config, pod);
+    }
+    if (owner.startsWith(nodeOwner(""))) {
+      const addresses = this.#nodeAddresses.get(owner.slice(nodeOwner("").length));
+      return addresses && renderNode(addresses);
+    }
+    const plan = this.#plans.get(owner);
+    return plan && renderService(family, clusterCidr, plan);
   }
 
   #touch(key: string | undefined, trace: string | undefined): void {
@@ -180,10 +271,7 @@ class ServiceProxy {
   async #untilDirty(signal: AbortSignal): Promise<void> {
     if (this.#dirty.size > 0 || this.#table.hasChanges) return;
     this.#wake = Promise.withResolvers();
-    const cancel = this.#deps.clock.after(checkMs, () => {
-      this.#checkIsDue = true;
-      this.#wake.resolve();
-    });
+    const cancel = this.#deps.clock.after(checkMs, () => this.#wake.resolve());
     try {
       await orAborted(this.#wake.promise, signal);
     } finally {
@@ -191,26 +279,30 @@ class ServiceProxy {
     }
   }
 
-  async #checkTable(): Promise<void> {
-    if (!this.#checkIsDue) return;
-    this.#checkIsDue = false;
+  /** Looks for what may have changed without anybody saying so. */
+  async #check(): Promise<void> {
+    const { host, clock, log } = this.#deps;
+    if (clock.now() - this.#checkedMs < checkMs) return;
+    this.#checkedMs = clock.now();
     const { family, tableName } = this.#config;
-    if (await hasTable(this.#deps.host, family, tableName)) return;
-    this.#deps.log.warn("rules for services were removed by somebody else", { table: tableName });
+    this.#ownAddresses = new Set(await host.addresses());
+    for (const key of this.#budget.crowded) this.#touch(key, undefined);
+    for (const owner of this.#refused.takeDue(clock.now())) this.#put(owner);
+    if (await hasTable(host, family, tableName)) return;
+    log.warn("rules for services were removed by somebody else", { table: tableName });
     this.#table.forget();
   }
 
-  async #sync(): Promise<void> {
-    this.#plan();
-    const { host, log, clock } = this.#deps;
+  async #sync(signal: AbortSignal): Promise<void> {
+    await this.#plan(signal);
+    const { host, log, clock, flows } = this.#deps;
     const startMs = clock.now();
-    const stale = this.#staleFlows;
-    this.#staleFlows = [];
-    const text = await applyRules(host, this.#table, log).catch((error: unknown) => {
-      this.#staleFlows.push(...stale);
-      throw error;
-    });
-    await clearFlows(host, stale, log);
+    const { text, refused, error } = await applyRules(host, this.#table, log);
+    for (const owner of this.#refused.note(refused, clock.now())) this.#tellFaults(owner);
+    if (error) throw error;
+    await this.#deps.turnOn();
+    // Only now do packets of a cleared flow find the new rules.
+    for (const stale of this.#staleFlows.splice(0)) flows.add(stale.owner, stale.flows);
     for (const span of this.#applying) span.end({ facts: { table: this.#config.tableName } });
     this.#applying = [];
     if (text) log.debug("rules applied", { lines: text.split("\n").length - 1, tookMs: clock.now() - startMs });
@@ -218,23 +310,49 @@ class ServiceProxy {
   }
 
   /** Plans every service that may have changed. */
-  #plan(): void {
+  async #plan(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps;
     const changed = new Set<string>();
+    let sinceMs = clock.now();
     for (const key of this.#dirty) {
-      const old = this.#plans.get(key);
-      const plan = this.#planOf(key);
-      if (equal(old, plan)) continue;
-      changed.add(key);
-      this.#staleFlows.push(...planStaleFlows(old, plan));
-      if (plan) this.#plans.set(key, plan);
-      else this.#plans.delete(key);
-      const { family, clusterCidr } = this.#config;
-      this.#table.set(key, plan && renderService(family, clusterCidr, plan));
+      this.#dirty.delete(key);
+      if (this.#planOne(key)) changed.add(key);
+      if (clock.now() - sinceMs < planForMs) continue;
+      await clock.sleep(0, signal);
+      sinceMs = clock.now();
     }
-    this.#dirty.clear();
     // A change that made no difference here is no step on anyone's way.
     for (const [id, span] of this.#spans) if (changed.has(id.split(" ")[0] ?? "")) this.#applying.push(span);
     this.#spans.clear();
+  }
+
+  /** Whether the service's rules change. */
+  #planOne(key: string): boolean {
+    const old = this.#plans.get(key);
+    const plan = this.#budget.fit(key, this.#planOf(key));
+    if (equal(old, plan)) return false;
+    this.#leave(key, planStaleFlows(old, plan));
+    if (plan) this.#plans.set(key, plan);
+    else this.#plans.delete(key);
+    this.#refused.forget(key);
+    this.#put(key);
+    for (const other of this.#claims.update(key, old, plan)) this.#tellFaults(other);
+    return true;
+  }
+
+  #tellFaults(owner: string): void {
+    const complaint = this.#refused.complaintAbout(owner);
+    const [resource, key] = owner.startsWith(podOwner("")) ? [Pod, owner.slice(podOwner("").length)] : [Service, owner];
+    const [namespace = "", name = ""] = key.split("/");
+    const object = resource === Pod ? this.#pods.get({ namespace, name }) : this.#services.get({ namespace, name });
+    if (!object) return;
+    const plan = this.#plans.get(owner);
+    const { clusterCidr, serviceCidr } = this.#config;
+    const nodes = new Set([...this.#ownAddresses, ...[...this.#nodeAddresses.values()].flat()]);
+    const taken = { nodes, clusterCidr, serviceCidr };
+    const faults = plan ? this.#claims.faultsOf(plan, taken) : [];
+    if (complaint !== undefined) faults.push(`the kernel does not take its rules: ${complaint}`);
+    this.#faults.report(resource, object, faults);
   }
 
   #planOf(key: string): ServicePlan | undefined {
@@ -246,6 +364,10 @@ class ServiceProxy {
     return planService(service, this.#slices.by("service", key), node);
   }
 }
+
+/** What pods and nodes are called as owners in the table; no service's key has a space. */
+const podOwner = (key: string): string => `pod ${key}`;
+const nodeOwner = (name: string): string => `node ${name}`;
 
 function serviceOf({ metadata }: EndpointSlice): string | undefined {
   const name = metadata.labels?.[serviceNameLabel];

@@ -1,3 +1,5 @@
+import { compareText } from "#lib/compare-text.ts";
+
 /** What one owner adds to a table. Names of chains and sets are its own; elements may be shared with other owners. */
 export interface Fragment {
   /** Chain name to its rules, in order. */
@@ -5,6 +7,8 @@ export interface Fragment {
   /** Set name to its definition, `type ipv4_addr; timeout 10s;`, which the name stands for: another one, another name. */
   readonly sets: ReadonlyMap<string, string>;
   readonly elements: readonly Element[];
+  /** Of several owners of an element the one with the lowest rank has its way. */
+  readonly rank?: string;
 }
 
 /** An element of one of the table's sets and maps; `value` is "" for a set. */
@@ -34,11 +38,15 @@ export class RuleTable {
   readonly #fragments = new Map<string, Fragment>();
   readonly #chains = new Map<string, readonly string[]>();
   readonly #sets = new Map<string, string>();
-  /** Set, key, owner, value. Of several owners the first by name has its way. */
+  /** Set, key, owner, value. Of several owners the first by rank, then by name, has its way. */
   readonly #elements = new Map<string, Map<string, Map<string, string>>>();
   /** What may differ from what was told. */
   readonly #touched = { chains: new Set<string>(), sets: new Set<string>(), elements: new Map<string, Set<string>>() };
   #told: Told | undefined;
+  /** Owners whose fragments the kernel has not been told yet, or refused to take. */
+  readonly #untold = new Set<string>();
+  /** How to get back to what was told before the last transaction. */
+  #undo: (() => void)[] = [];
 
   constructor(frame: TableFrame) {
     this.#frame = frame;
@@ -49,6 +57,8 @@ export class RuleTable {
   set(owner: string, fragment: Fragment | undefined): void {
     const old = this.#fragments.get(owner);
     if (old) this.#withdraw(owner, old);
+    if (fragment) this.#untold.add(owner);
+    else this.#untold.delete(owner);
     if (!fragment) {
       this.#fragments.delete(owner);
       return;
@@ -71,22 +81,64 @@ export class RuleTable {
     return chains.size > 0 || sets.size > 0 || elements.size > 0;
   }
 
-  /** The next transaction, "" if nothing changed. It counts as told; if the kernel refuses it, call `forget`. */
+  /** The next transaction, "" if nothing changed. It counts as told until `rollBack` or `forget`. */
   takeChanges(): string {
+    const isWhole = !this.#told;
     const told = this.#told ?? { chains: new Map(), sets: new Map(), elements: new Map() };
-    if (!this.#told) this.#touchAll();
-    const lines = this.#told ? [] : this.#frameLines();
+    if (isWhole) this.#touchAll();
+    const lines = isWhole ? this.#frameLines() : [];
     this.#told = told;
+    this.#undo = isWhole ? [() => this.forget()] : [];
     lines.push(...this.#changeLines(told));
-    this.#touched.chains.clear();
-    this.#touched.sets.clear();
-    this.#touched.elements.clear();
+    this.#keepForRollBack();
     return lines.length > 0 ? `${lines.join("\n")}\n` : "";
+  }
+
+  /** The kernel refused the last transaction, so it has what it had before. */
+  rollBack(): void {
+    const undo = this.#undo;
+    this.#undo = [];
+    for (const step of undo.reverse()) step();
   }
 
   /** Nothing is known of what the kernel has: the next transaction is the whole table. */
   forget(): void {
     this.#told = undefined;
+    this.#undo = [];
+  }
+
+  /** Call when the kernel has taken the last transaction. */
+  confirm(): void {
+    this.#untold.clear();
+    this.#undo = [];
+  }
+
+  /** The fragments that the kernel has not taken yet, by owner; `all` also gives the others. */
+  fragments(which: "untold" | "all"): Map<string, Fragment> {
+    const owners = which === "all" ? this.#fragments.keys() : this.#untold;
+    return new Map(
+      [...owners].flatMap((owner) => {
+        const fragment = this.#fragments.get(owner);
+        return fragment ? [[owner, fragment] as const] : [];
+      }),
+    );
+  }
+
+  get frame(): TableFrame {
+    return this.#frame;
+  }
+
+  #keepForRollBack(): void {
+    const { chains, sets, elements } = this.#touched;
+    const touched = { chains: [...chains], sets: [...sets], elements: [...elements] };
+    this.#undo.unshift(() => {
+      for (const name of touched.chains) chains.add(name);
+      for (const name of touched.sets) sets.add(name);
+      for (const [set, keys] of touched.elements) for (const key of keys) this.#touch(set, key);
+    });
+    chains.clear();
+    sets.clear();
+    elements.clear();
   }
 
   #withdraw(owner: string, { chains, sets, elements }: Fragment): void {
@@ -147,8 +199,9 @@ export class RuleTable {
    */
   #changeLines(told: Told): string[] {
     const table = `${this.#frame.family} ${this.#frame.name}`;
-    const chains = changesOf(this.#touched.chains, this.#chains, told.chains);
-    const sets = changesOf(this.#touched.sets, this.#sets, told.sets);
+    const undo = this.#undo;
+    const chains = changesOf(this.#touched.chains, { wanted: this.#chains, known: told.chains, undo });
+    const sets = changesOf(this.#touched.sets, { wanted: this.#sets, known: told.sets, undo });
     const elements = this.#elementChanges(told);
     return [
       ...chains.gone.map((name) => `flush chain ${table} ${name}`),
@@ -178,7 +231,7 @@ export class RuleTable {
         const value = this.#winner(set, key);
         if (value !== undefined) wanted.set(key, value);
       }
-      const { added, changed, gone } = changesOf(keys, wanted, known);
+      const { added, changed, gone } = changesOf(keys, { wanted, known, undo: this.#undo });
       lines.gone.push(...elementLines(set, [...gone, ...changed]));
       const texts = [...changed, ...added].map((key) => (wanted.get(key) ? `${key} : ${wanted.get(key)}` : key));
       lines.added.push(...elementLines(set, texts));
@@ -189,8 +242,13 @@ export class RuleTable {
   #winner(set: string, key: string): string | undefined {
     const owners = this.#elements.get(set)?.get(key);
     if (!owners) return undefined;
-    const [first = ""] = owners.size > 1 ? [...owners.keys()].sort() : owners.keys();
+    const [first = ""] = owners.size > 1 ? [...owners.keys()].sort((a, b) => this.#order(a, b)) : owners.keys();
     return owners.get(first);
+  }
+
+  #order(a: string, b: string): number {
+    const [rankA = "", rankB = ""] = [this.#fragments.get(a)?.rank, this.#fragments.get(b)?.rank];
+    return compareText(rankA, rankB) || compareText(a, b);
   }
 }
 
@@ -204,13 +262,13 @@ interface Told {
 /** Sorts names by what is to be done about them, and brings `known` to what is wanted. */
 function changesOf<T extends string | readonly string[]>(
   names: Iterable<string>,
-  wanted: ReadonlyMap<string, T>,
-  known: Map<string, T>,
+  { wanted, known, undo }: { wanted: ReadonlyMap<string, T>; known: Map<string, T>; undo: (() => void)[] },
 ): { added: string[]; changed: string[]; gone: string[] } {
   const changes = { added: [] as string[], changed: [] as string[], gone: [] as string[] };
   for (const name of names) {
     const value = wanted.get(name);
     const old = known.get(name);
+    if (old !== value) undo.push(() => (old === undefined ? known.delete(name) : known.set(name, old)));
     if (value === undefined) {
       if (known.delete(name)) changes.gone.push(name);
       continue;

@@ -108,6 +108,7 @@ test("planService() says all that a load balancer needs", () => {
     namespace: "default",
     name: "web",
     health: { port: 32000, localEndpoints: 1 },
+    ...{ rank: "9999 default/web", size: 10, faults: [] },
     ports: [
       {
         ...{ protocol: "tcp", port: 80, clusterIPs: ["10.96.0.1"], externalIPs: ["192.0.2.1"] },
@@ -137,4 +138,47 @@ test("planService() takes an endpoint that two slices have once, and only ports 
   const [port] = planService(service(), slices, node)?.ports ?? [];
 
   assert.deepEqual(port?.cluster, [{ address: "10.244.0.1", port: 8080, isLocal: true }]);
+});
+
+test("planService() leaves out what no packet can carry", () => {
+  const ports = [
+    { name: "a", protocol: "TCP", port: 80 },
+    { name: "b", protocol: "TCP", port: 70_000 },
+  ] as const;
+  const endpoints = [at(1), { addresses: ["10.244.0.2; drop"], conditions: {} }, { addresses: [], conditions: {} }];
+  const places = slice(endpoints, { ports: [{ name: "a", protocol: "TCP", port: 8080 }] });
+  const nowhere = slice([at(3)], { ports: [{ name: "a", protocol: "TCP", port: -1 }] });
+  const external = ["010.1.2.3", "::ffff:10.9.9.9", "1.2.3.4 }", "x".repeat(100_000)];
+
+  const plan = planService(service({ ports: [...ports], externalIPs: external }), [places, nowhere], node);
+
+  assert.deepEqual(
+    plan?.ports.map(({ port }) => port),
+    [80],
+  );
+  assert.deepEqual(plan?.ports[0]?.cluster, [{ address: "10.244.0.1", port: 8080, isLocal: true }]);
+  assert.deepEqual(plan?.ports[0]?.externalIPs, ["10.1.2.3", "10.9.9.9"]);
+  assert.match(plan?.faults.join() ?? "", /a port without a valid number/);
+});
+
+test("planService() closes a load balancer whose source ranges are not ranges", () => {
+  const spec = { type: "LoadBalancer", loadBalancerSourceRanges: ["10.0.0.0/8", "everybody"] } as const;
+  const status = { loadBalancer: { ingress: [{ ip: "192.0.2.2", ipMode: "VIP" }] } };
+
+  const plan = planService(service({ ...spec, loadBalancerSourceRanges: ["10.0.0.0/8", "all"] }, { status }), [], node);
+
+  assert.deepEqual(plan?.ports[0]?.loadBalancerIPs, []);
+});
+
+test("planService() gives no rules to a service that needs too many", () => {
+  const ports = Array.from(
+    { length: 200 },
+    (_, index) => ({ name: `p${index}`, protocol: "UDP", port: index + 1 }) as const,
+  );
+  const externalIPs = Array.from({ length: 200 }, (_, index) => `192.0.2.${index}`);
+
+  const plan = planService(service({ ports, externalIPs }), [], node);
+
+  assert.deepEqual(plan?.ports, []);
+  assert.match(plan?.faults[0] ?? "", /more than 20000 entries/);
 });

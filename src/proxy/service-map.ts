@@ -1,7 +1,8 @@
 import { type Service, type ServicePort } from "#api/core/service.ts";
 import { type Endpoint, type EndpointSlice } from "#api/discovery/endpoint-slice.ts";
-import { type IpFamily, ipFamily } from "#api/meta/ip-address.ts";
+import { type IpFamily } from "#api/meta/ip-address.ts";
 import { headlessLabel } from "#api/well-known.ts";
+import { parseAddress, parseAddresses, parsePort, parseProtocol, parseRanges } from "./parse-values.ts";
 
 /** Where the plan is for. */
 export interface NodePlace {
@@ -18,6 +19,12 @@ export interface ServicePlan {
   readonly ports: readonly PortPlan[];
   /** Where load balancers ask whether this node has pods of it. */
   readonly health: { readonly port: number; readonly localEndpoints: number } | undefined;
+  /** Orders services that want the same outside address: the lowest, which is the oldest service, has it. */
+  readonly rank: string;
+  /** How many addresses and endpoints the rules have to name. */
+  readonly size: number;
+  /** What was left out, and why, for those who wrote it. */
+  readonly faults: readonly string[];
 }
 
 export interface PortPlan {
@@ -49,6 +56,9 @@ export interface Target {
   readonly isLocal: boolean;
 }
 
+/** A service that needs more than this gets no rules: they would delay those of all others. */
+export const maxServiceSize = 20_000;
+const maxPorts = 2_000;
 const otherProxyLabel = "service.kubernetes.io/service-proxy-name";
 
 /** Decides what this node does for a service; undefined if nothing: headless, a mere name, another proxy's. */
@@ -59,19 +69,85 @@ export function planService(
 ): ServicePlan | undefined {
   const { metadata, spec } = service;
   if (spec.type === "ExternalName" || metadata.labels?.[otherProxyLabel] !== undefined) return undefined;
-  const clusterIPs = addressesOf(service).filter((address) => ipFamily(address) === node.family);
+  const clusterIPs = parseAddresses(addressesOf(service), node.family);
   if (clusterIPs.length === 0) return undefined;
-  const known = slices.filter(
-    ({ addressType, metadata: { labels, deletionTimestamp } }) =>
-      addressType === node.family && !deletionTimestamp && labels?.[headlessLabel] === undefined,
+  const { namespace = "", name = "", creationTimestamp = "9999" } = metadata;
+  const head = { namespace, name, rank: `${creationTimestamp} ${namespace}/${name}` };
+  const places = slices
+    .filter(
+      ({ addressType, metadata: { labels, deletionTimestamp } }) =>
+        addressType === node.family && !deletionTimestamp && labels?.[headlessLabel] === undefined,
+    )
+    .map(placesOf);
+  const size = sizeOf(service, places);
+  if (size > maxServiceSize) {
+    const fault = `the service has no rules: its ports, addresses and endpoints need more than ${maxServiceSize} entries`;
+    return { ...head, ports: [], health: undefined, size: 0, faults: [fault] };
+  }
+  const outside = planOutside(service, node.family);
+  const ports = (spec.ports ?? []).flatMap(
+    (port) => planPort({ service, port, clusterIPs, outside }, places, node) ?? [],
   );
-  const ports = (spec.ports ?? []).map((port) => planPort({ service, port, clusterIPs }, known, node));
+  return { ...head, ports, health: planHealth(service, ports), size, faults: faultsOf(service) };
+}
+
+/** What a slice says, its ports by name and protocol. */
+interface SlicePlaces {
+  readonly ports: ReadonlyMap<string, number>;
+  readonly endpoints: readonly Endpoint[];
+}
+
+const portKey = (name: string | undefined, protocol: string | undefined): string =>
+  `${protocol || "TCP"} ${name ?? ""}`;
+
+function placesOf({ ports = [], endpoints }: EndpointSlice): SlicePlaces {
+  const found = new Map<string, number>();
+  for (const { name, protocol, port } of ports) {
+    const number = parsePort(port);
+    if (number !== undefined && !found.has(portKey(name, protocol))) found.set(portKey(name, protocol), number);
+  }
+  return { ports: found, endpoints };
+}
+
+/** An upper bound of what the rules have to name, found before anything is planned. */
+function sizeOf({ spec, status }: Service, places: readonly SlicePlaces[]): number {
+  const { ports = [], externalIPs = [], loadBalancerSourceRanges = [] } = spec;
+  if (ports.length > maxPorts) return Number.POSITIVE_INFINITY;
+  const ingress = status.loadBalancer.ingress?.length ?? 0;
+  let size = ports.length * (2 + externalIPs.length + ingress + loadBalancerSourceRanges.length);
+  for (const { name, protocol } of ports) {
+    for (const slice of places) if (slice.ports.has(portKey(name, protocol))) size += slice.endpoints.length;
+  }
+  return size;
+}
+
+type Outside = Pick<PortPlan, "externalIPs" | "loadBalancerIPs" | "sourceRanges">;
+
+/** The addresses beside the cluster's own. Without its source ranges a load balancer's would be open to all. */
+function planOutside(service: Service, family: IpFamily): Outside {
+  const { spec, status } = service;
+  const balanced = spec.type === "LoadBalancer" && !hasBadRange(service) ? (status.loadBalancer.ingress ?? []) : [];
+  const loadBalancerIPs = balanced.flatMap(({ ip, ipMode }) => (ip && ipMode !== "Proxy" ? [ip] : []));
   return {
-    namespace: metadata.namespace ?? "",
-    name: metadata.name ?? "",
-    ports,
-    health: planHealth(service, ports),
+    externalIPs: parseAddresses(spec.externalIPs ?? [], family),
+    loadBalancerIPs: parseAddresses(loadBalancerIPs, family),
+    sourceRanges: sourceRangesOf(spec.loadBalancerSourceRanges ?? [], family),
   };
+}
+
+const hasBadRange = ({ spec }: Service): boolean =>
+  (spec.loadBalancerSourceRanges ?? []).some(
+    (range) => parseRanges([range], "IPv4").length + parseRanges([range], "IPv6").length === 0,
+  );
+
+function faultsOf(service: Service): string[] {
+  const faults: string[] = [];
+  const { ports = [] } = service.spec;
+  if (ports.some(({ port, protocol }) => !parsePort(port) || !parseProtocol(protocol))) {
+    faults.push("a port without a valid number and protocol is left out");
+  }
+  if (hasBadRange(service)) faults.push("the load balancer's addresses are closed: a source range is no address range");
+  return faults;
 }
 
 function addressesOf({ spec }: Service): readonly string[] {
@@ -83,51 +159,54 @@ interface PortSubject {
   readonly service: Service;
   readonly port: ServicePort;
   readonly clusterIPs: readonly string[];
+  readonly outside: Outside;
 }
 
-function planPort({ service, port, clusterIPs }: PortSubject, slices: readonly EndpointSlice[], node: NodePlace) {
-  const { spec, status } = service;
-  const ofFamily = (address: string): boolean => ipFamily(address) === node.family;
+function planPort(
+  { service, port, clusterIPs, outside }: PortSubject,
+  places: readonly SlicePlaces[],
+  node: NodePlace,
+): PortPlan | undefined {
+  const { spec } = service;
+  const protocol = parseProtocol(port.protocol);
+  const number = parsePort(port.port);
+  if (!protocol || number === undefined) return undefined;
+  const hasNodePort = spec.type === "NodePort" || spec.type === "LoadBalancer";
   const internalLocal = spec.internalTrafficPolicy === "Local";
-  const balanced = spec.type === "LoadBalancer" ? (status.loadBalancer.ingress ?? []) : [];
-  const plan = {
-    protocol: transports[port.protocol],
-    port: port.port,
+  const externalLocal = spec.externalTrafficPolicy === "Local" && isReachedFromOutside(service);
+  const candidates = candidatesFor(port, places, node);
+  const cluster = usableAnywhere(candidates, node).map(({ target }) => target);
+  return {
+    protocol,
+    port: number,
     clusterIPs,
-    externalIPs: (spec.externalIPs ?? []).filter(ofFamily),
-    loadBalancerIPs: balanced.flatMap(({ ip, ipMode }) => (ip && ipMode !== "Proxy" && ofFamily(ip) ? [ip] : [])),
-    sourceRanges: sourceRangesOf(spec.loadBalancerSourceRanges ?? [], node.family),
-    nodePort: spec.type === "NodePort" || spec.type === "LoadBalancer" ? (port.nodePort ?? 0) : 0,
+    ...outside,
+    nodePort: hasNodePort ? (parsePort(port.nodePort) ?? 0) : 0,
     affinitySeconds: affinityOf(service),
     internalLocal,
-    externalLocal: spec.externalTrafficPolicy === "Local" && isReachedFromOutside(service),
-  };
-  const candidates = candidatesFor(port, slices, node.name);
-  const cluster = usableAnywhere(candidates, node);
-  const local = usableHere(candidates);
-  return {
-    ...plan,
-    cluster: cluster.map(({ target }) => target),
-    local: plan.internalLocal || plan.externalLocal ? local.map(({ target }) => target) : [],
+    externalLocal,
+    cluster,
+    local: internalLocal || externalLocal ? usableHere(candidates).map(({ target }) => target) : [],
     hasEndpoints: cluster.length > 0,
   };
 }
 
-const transports = { TCP: "tcp", UDP: "udp", SCTP: "sctp" } as const;
-const defaultAffinitySeconds = 10800;
+const defaultAffinitySeconds = 10_800;
+const maxAffinitySeconds = 86_400;
 
 function affinityOf({ spec }: Service): number {
   if (spec.sessionAffinity !== "ClientIP") return 0;
-  return spec.sessionAffinityConfig?.clientIP?.timeoutSeconds ?? defaultAffinitySeconds;
+  const seconds = Math.floor(spec.sessionAffinityConfig?.clientIP?.timeoutSeconds ?? defaultAffinitySeconds);
+  return seconds > 0 && seconds <= maxAffinitySeconds ? seconds : defaultAffinitySeconds;
 }
 
 const isReachedFromOutside = ({ spec }: Service): boolean =>
   spec.type === "NodePort" || spec.type === "LoadBalancer" || (spec.externalIPs ?? []).length > 0;
 
 /** Ranges of one family; none if one of them is everything. */
-function sourceRangesOf(ranges: readonly string[], family: IpFamily): string[] {
-  const ours = ranges.map((range) => range.trim()).filter((range) => ipFamily(range.split("/")[0] ?? "") === family);
-  return ours.some((range) => range.endsWith("/0")) ? [] : ours.sort();
+function sourceRangesOf(texts: readonly string[], family: IpFamily): string[] {
+  const ranges = parseRanges(texts, family);
+  return ranges.some((range) => range.endsWith("/0")) ? [] : ranges;
 }
 
 /** An endpoint as the slices tell of it. */
@@ -141,25 +220,26 @@ interface Candidate {
 }
 
 /** Every endpoint of a service port once, sorted; where two slices have the same one, the one that is ready counts. */
-function candidatesFor({ name = "", protocol }: ServicePort, slices: readonly EndpointSlice[], nodeName: string) {
+function candidatesFor({ name, protocol }: ServicePort, places: readonly SlicePlaces[], node: NodePlace): Candidate[] {
   const found = new Map<string, Candidate>();
-  for (const { endpoints, ports = [] } of slices) {
-    for (const port of ports) {
-      if (port.name !== name || port.protocol !== protocol || port.port === undefined) continue;
-      for (const endpoint of endpoints) {
-        const candidate = candidateOf(endpoint, port.port, nodeName);
-        const key = `${candidate.target.address} ${port.port}`;
-        if (!found.get(key)?.ready) found.set(key, candidate);
-      }
+  for (const { ports, endpoints } of places) {
+    const port = ports.get(portKey(name, protocol));
+    if (port === undefined) continue;
+    for (const endpoint of endpoints) {
+      const address = parseAddress(endpoint.addresses[0], node.family);
+      if (!address) continue;
+      const key = `${address} ${port}`;
+      const target = { address, port, isLocal: endpoint.nodeName === node.name };
+      if (!found.get(key)?.ready) found.set(key, candidateOf(endpoint, target));
     }
   }
   return [...found].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, candidate]) => candidate);
 }
 
-function candidateOf(endpoint: Endpoint, port: number, nodeName: string): Candidate {
+function candidateOf(endpoint: Endpoint, target: Target): Candidate {
   const { ready = true, serving = ready, terminating = false } = endpoint.conditions;
   return {
-    target: { address: endpoint.addresses[0] ?? "", port, isLocal: endpoint.nodeName === nodeName },
+    target,
     ready,
     draining: !ready && serving && terminating,
     zones: (endpoint.hints?.forZones ?? []).map(({ name }) => name),
@@ -193,7 +273,7 @@ function usableHere(candidates: readonly Candidate[]): readonly Candidate[] {
 }
 
 function planHealth({ spec }: Service, ports: readonly PortPlan[]): ServicePlan["health"] {
-  const port = spec.healthCheckNodePort ?? 0;
+  const port = parsePort(spec.healthCheckNodePort) ?? 0;
   if (spec.type !== "LoadBalancer" || spec.externalTrafficPolicy !== "Local" || port === 0) return undefined;
   const addresses = new Set(ports.flatMap(({ local }) => local.map(({ address }) => address)));
   return { port, localEndpoints: addresses.size };

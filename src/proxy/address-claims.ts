@@ -1,0 +1,98 @@
+import { inRange } from "./parse-values.ts";
+import { type PortPlan, type ServicePlan } from "./service-map.ts";
+
+/** Which addresses can never be a service's external ones. The kernel's rules say the same; this tells the users. */
+export interface TakenAddresses {
+  /** Of all nodes, and everything else that this machine has. */
+  readonly nodes: ReadonlySet<string>;
+  readonly clusterCidr: string;
+  readonly serviceCidr?: string | undefined;
+}
+
+/** Faults are for reading: nobody reads more of one service, nor of one address. */
+const maxFaults = 8;
+const maxHolders = 100;
+
+/** Who wants which outside address, to tell those that do not get theirs. */
+export class AddressClaims {
+  readonly #plans: ReadonlyMap<string, ServicePlan>;
+  /** Address to the services that want it as an external one, and to those that have it as a cluster address. */
+  readonly #wanted = new Map<string, Set<string>>();
+  readonly #cluster = new Map<string, Set<string>>();
+
+  constructor(plans: ReadonlyMap<string, ServicePlan>) {
+    this.#plans = plans;
+  }
+
+  /** Takes note of a change. Returns the services, a few at most, that may have got or lost an address by it. */
+  update(key: string, old: ServicePlan | undefined, now: ServicePlan | undefined): string[] {
+    const affected = new Set([key]);
+    for (const [plan, change] of [[old, remove] as const, [now, add] as const]) {
+      for (const address of outsideOf(plan)) change(this.#wanted, address, key);
+      for (const address of plan?.ports[0]?.clusterIPs ?? []) change(this.#cluster, address, key);
+    }
+    for (const plan of [old, now]) {
+      for (const address of [...outsideOf(plan), ...(plan?.ports[0]?.clusterIPs ?? [])]) {
+        for (const other of this.#wanted.get(address) ?? []) {
+          if (affected.size > maxHolders) return [...affected];
+          affected.add(other);
+        }
+      }
+    }
+    return [...affected];
+  }
+
+  /** Why a service does not get what it asks for. */
+  faultsOf(plan: ServicePlan, taken: TakenAddresses): string[] {
+    const faults = [...plan.faults];
+    for (const address of outsideOf(plan)) {
+      if (faults.length >= maxFaults) break;
+      const reason = this.#reasonAgainst(plan, address, taken);
+      if (reason) faults.push(`external address ${address} is ignored: ${reason}`);
+    }
+    return faults;
+  }
+
+  #reasonAgainst(plan: ServicePlan, address: string, taken: TakenAddresses): string | undefined {
+    const isBalanced = plan.ports[0]?.loadBalancerIPs.includes(address);
+    if (this.#cluster.has(address) || (taken.serviceCidr && inRange(address, taken.serviceCidr))) {
+      return "it belongs to the services of the cluster";
+    }
+    if (!isBalanced && taken.nodes.has(address)) return "it is a node's own";
+    if (!isBalanced && inRange(address, taken.clusterCidr)) return "it belongs to the pods of the cluster";
+    return this.#hasOlderHolder(plan, address) ? "an older service has it, at the same port" : undefined;
+  }
+
+  #hasOlderHolder(plan: ServicePlan, address: string): boolean {
+    const places = new Set(plan.ports.map(placeOf));
+    let looked = 0;
+    for (const key of this.#wanted.get(address) ?? []) {
+      if (looked++ > maxHolders) break;
+      const other = this.#plans.get(key);
+      if (other && other.rank < plan.rank && other.ports.some((port) => places.has(placeOf(port)))) return true;
+    }
+    return false;
+  }
+}
+
+const placeOf = ({ protocol, port }: PortPlan): string => `${protocol} ${port}`;
+
+/** All ports of a service have the same addresses. */
+function outsideOf(plan: ServicePlan | undefined): readonly string[] {
+  const [port] = plan?.ports ?? [];
+  return port ? [...port.externalIPs, ...port.loadBalancerIPs] : [];
+}
+
+type Index = Map<string, Set<string>>;
+
+function add(index: Index, address: string, key: string): void {
+  const keys = index.get(address);
+  if (keys) keys.add(key);
+  else index.set(address, new Set([key]));
+}
+
+function remove(index: Index, address: string, key: string): void {
+  const keys = index.get(address);
+  keys?.delete(key);
+  if (keys?.size === 0) index.delete(address);
+}

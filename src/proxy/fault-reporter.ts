@@ -1,0 +1,29 @@
+import { type ApiObject, type Resource } from "#api/resource.ts";
+import { type EventRecorder, referenceTo } from "#client/events.ts";
+import { LruMap } from "#lib/lru-map.ts";
+
+const remembered = 10_000;
+const maxMessage = 900;
+
+/** Tells those who wrote an object, by an event, what of it this node does not do. Says the same thing once. */
+export class FaultReporter {
+  readonly #events: EventRecorder | undefined;
+  readonly #told = new LruMap<string, string>(remembered);
+
+  constructor(events: EventRecorder | undefined) {
+    this.#events = events;
+  }
+
+  report(resource: Resource, object: ApiObject, faults: readonly string[]): void {
+    const { namespace = "", name = "", uid = "" } = object.metadata;
+    const key = `${resource.kind} ${namespace}/${name} ${uid}`;
+    const message = faults.join("; ").slice(0, maxMessage);
+    const before = this.#told.get(key) ?? "";
+    if (before === message) return;
+    this.#told.set(key, message);
+    const about = referenceTo(resource, object);
+    // `orlop why` knows these reasons.
+    if (message) this.#events?.event(about, "Warning", "NetworkRuleIgnored", message);
+    else this.#events?.event(about, "Normal", "NetworkRulesInPlace", "nothing of it is ignored any more");
+  }
+}
