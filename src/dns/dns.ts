@@ -1,11 +1,12 @@
 import { type Clock } from "#lib/clock.ts";
-import { parseCidr } from "#lib/ip.ts";
+import { ownAddresses, parseCidr } from "#lib/ip.ts";
 import { type Log } from "#lib/log.ts";
-import { type Random, systemRandom } from "#lib/random.ts";
+import { type Random, secureRandom } from "#lib/random.ts";
 import { aborted } from "#lib/tasks.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { openClusterView } from "./cluster-view.ts";
 import { Forwarder } from "./forward.ts";
+import { ownClients } from "./own-clients.ts";
 import { type Zone } from "./records.ts";
 import { createResolver } from "./resolver.ts";
 import { type DnsServer, type ListenAddress, openDnsServer } from "./server.ts";
@@ -24,6 +25,9 @@ export interface DnsDeps {
   readonly clusterIP?: string;
   /** Ranges whose addresses only have names of this cluster. */
   readonly cidrs?: readonly string[];
+  /** Where pods have their addresses: only they and this machine get answers. */
+  readonly podCidrs?: readonly string[];
+  /** For what upstream servers are asked by; others must not guess it. */
   readonly random?: Random;
   /** Called once it listens. */
   onListening?(at: { address: string; port: number }): void | Promise<void>;
@@ -34,7 +38,7 @@ const ttlSeconds = 5;
 
 /** Answers names of the cluster, and passes on all others, until the signal fires. */
 export async function runDns(deps: DnsDeps, signal: AbortSignal): Promise<void> {
-  const { informers, clock, log, random = systemRandom } = deps;
+  const { informers, clock, log, random = secureRandom } = deps;
   using view = openClusterView(informers);
   await informers.synced(signal);
   const forwarder = new Forwarder({
@@ -42,8 +46,9 @@ export async function runDns(deps: DnsDeps, signal: AbortSignal): Promise<void> 
     upstreams: deps.upstreams.filter((upstream) => upstream !== deps.clusterIP),
     stubDomains: deps.stubDomains,
   });
-  const resolver = createResolver({ view, zone: zoneOf(deps), forwarder });
-  await using server: DnsServer = await openDnsServer({ resolver, clock, log }, deps.listen);
+  const resolver = createResolver({ view, zone: zoneOf(deps), forwarder, log });
+  const isClient = ownClients({ clock, podCidrs: deps.podCidrs ?? [], ownAddresses });
+  await using server: DnsServer = await openDnsServer({ resolver, clock, log, isClient }, deps.listen);
   log.info("DNS listens", { address: server.address, port: server.port });
   await deps.onListening?.({ address: server.address, port: server.port });
   await aborted(signal);

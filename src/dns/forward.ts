@@ -34,7 +34,9 @@ const attemptMs = 1_500;
 const maxAttempts = 3;
 const maxUnderway = 1_000;
 const cachedAnswers = 4_096;
-/** A server that failed this often in a row is left alone for a while. */
+/** Larger answers are not kept, so that what is kept is at most 8 MiB. */
+const cachedBytes = 2_048;
+/** A server that failed this often in a row is asked after the others for a while. */
 const failuresBeforePause = 2;
 const pauseMs = 5_000;
 
@@ -69,7 +71,7 @@ export class Forwarder {
     this.#routes = routes.sort((a, b) => b.domain.length - a.domain.length);
   }
 
-  /** undefined: nobody answered. */
+  /** undefined: nobody answered. Throws a WireError if the question cannot be asked at all. */
   async ask(query: UpstreamQuery): Promise<Forwarded | undefined> {
     const { question, dnssec, checkingDisabled } = query;
     const name = question.name.toLowerCase();
@@ -107,11 +109,13 @@ export class Forwarder {
   /** The same question at the same time is asked once. */
   async #start(key: string, query: UpstreamQuery): Promise<UpstreamAnswer | undefined> {
     if (this.#underway.size >= maxUnderway) return undefined;
+    encodeUpstreamQuery(0, query); // A question that cannot be written is no failure of any server.
     const asking = this.#askInTurn(query);
     this.#underway.set(key, asking);
     try {
       const answer = await asking;
-      if (answer && answer.ttlSeconds > 0) this.#cache.set(key, { answer, sinceMs: this.#deps.clock.now() });
+      if (answer && answer.ttlSeconds > 0 && answer.bytes.length <= cachedBytes)
+        this.#cache.set(key, { answer, sinceMs: this.#deps.clock.now() });
       return answer;
     } finally {
       this.#underway.delete(key);
@@ -122,10 +126,12 @@ export class Forwarder {
     const name = query.question.name.toLowerCase();
     const route = this.#routes.find(({ domain }) => domain === "" || name === domain || name.endsWith(`.${domain}`));
     const nowMs = this.#deps.clock.now();
-    const servers = (route?.servers ?? []).filter(
-      ({ loop, pausedUntilMs }) => !loop.signal.aborted && pausedUntilMs <= nowMs,
-    );
-    for (let attempt = 0; attempt < maxAttempts && servers.length > 0; attempt++) {
+    const usable = (route?.servers ?? []).filter(({ loop }) => !loop.signal.aborted);
+    const sound = usable.filter(({ pausedUntilMs }) => pausedUntilMs <= nowMs);
+    // Whoever asks for names that never get an answer must not make a server look dead to all others.
+    const servers = sound.length > 0 ? sound : usable.slice(0, 1);
+    const attempts = sound.length > 0 ? maxAttempts : 1;
+    for (let attempt = 0; attempt < attempts && servers.length > 0; attempt++) {
       const server = servers[attempt % servers.length];
       if (!server || server.loop.signal.aborted || this.#deps.signal.aborted) continue;
       this.#sendProbe(server);

@@ -47,6 +47,10 @@ const foreign: Reply = { kind: "foreign" };
 const dnsVersion = "1.1.0";
 /** A name may point to the next; a circle ends here. */
 const maxAliases = 8;
+/** No message has room for more records, and no answer looks at more endpoints. */
+const maxRecords = 4_096;
+const maxLooked = 20_000;
+const maxSlices = 100;
 
 interface Asked {
   readonly view: ClusterView;
@@ -166,8 +170,8 @@ function answerPorts(asked: Asked, service: Service, ports: readonly ServicePort
   if (asked.type !== recordTypes.SRV && asked.type !== recordTypes.ANY) return empty;
   const { ttl } = asked.zone;
   const places = isHeadless(service)
-    ? ports.flatMap((port) => hostPlaces(asked, service, port))
-    : ports.map(({ port }) => ({
+    ? hostPlaces(asked, service, ports)
+    : ports.slice(0, maxRecords).map(({ port }) => ({
         target: serviceName(asked.zone, service),
         port,
         addresses: clusterAddresses(service),
@@ -184,13 +188,19 @@ function answerPorts(asked: Asked, service: Service, ports: readonly ServicePort
   return { kind: "records", answers, additional, chase: undefined };
 }
 
-function hostPlaces(asked: Asked, service: Service, { name = "", protocol }: ServicePort) {
-  return hostsOf(asked.view, service).flatMap(({ address, hostname, ports = [] }) => {
-    const found = ports.find((port) => port.name === name && port.protocol === protocol);
-    if (found?.port === undefined) return [];
-    const target = `${hostname}.${serviceName(asked.zone, service)}`;
-    return [{ target, port: found.port, addresses: [address] }];
-  });
+function hostPlaces(asked: Asked, service: Service, wanted: readonly ServicePort[]) {
+  const places: { target: string; port: number; addresses: string[] }[] = [];
+  const hosts = hostsOf(asked.view, service);
+  for (const { name = "", protocol } of wanted) {
+    for (const { address, hostname, ports = [] } of hosts) {
+      const found = ports.find((port) => port.name === name && port.protocol === protocol);
+      if (found?.port === undefined) continue;
+      if (places.length >= maxRecords) return places;
+      const target = `${hostname}.${serviceName(asked.zone, service)}`;
+      places.push({ target, port: found.port, addresses: [address] });
+    }
+  }
+  return places;
 }
 
 /** Another name. One of the cluster's own is followed at once. */
@@ -227,7 +237,7 @@ function aliasAt(view: ClusterView, [kind, namespace, name, ...more]: readonly s
 function answerPointer(asked: Asked, address: string): Reply {
   const { view, zone } = asked;
   const names = view.servicesAt(address).map((service) => serviceName(zone, service));
-  for (const { metadata } of names.length > 0 ? [] : view.slicesAt(address)) {
+  for (const { metadata } of names.length > 0 ? [] : view.slicesAt(address).slice(0, maxSlices)) {
     const name = metadata.labels?.[serviceNameLabel] ?? "";
     const service = view.service(metadata.namespace ?? "", name);
     if (!service || !isHeadless(service)) continue;
@@ -270,9 +280,11 @@ interface Host {
 function hostsOf(view: ClusterView, service: Service): Host[] {
   const { metadata, spec } = service;
   const found = new Map<string, Host>();
+  let looked = 0;
   for (const { endpoints, ports, addressType } of view.slices(metadata.namespace ?? "", metadata.name ?? "")) {
     if (addressType === "FQDN") continue;
     for (const { addresses, conditions, hostname } of endpoints) {
+      if (++looked > maxLooked || found.size >= maxRecords) return [...found.values()];
       if (conditions.ready === false && !spec.publishNotReadyAddresses) continue;
       for (const address of addresses) {
         const host = { address, hostname: hostname || address.replaceAll(/[.:]/g, "-"), ports };

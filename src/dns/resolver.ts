@@ -1,6 +1,7 @@
+import { type Log } from "#lib/log.ts";
 import { type Forwarder } from "./forward.ts";
 import { answerQuestion, type ClusterView, type Reply, startOfAuthority, type Zone } from "./records.ts";
-import { passOn } from "./upstream-answer.ts";
+import { passOn, recordsOf } from "./upstream-answer.ts";
 import {
   type AnswerParts,
   type DnsRecord,
@@ -19,9 +20,10 @@ export interface ResolverDeps {
   readonly view: ClusterView;
   readonly zone: Zone;
   readonly forwarder: Forwarder;
+  readonly log: Log;
 }
 
-/** Answers a message, or not at all if it is none. The cluster's own names need no waiting. */
+/** Answers a message, or not at all if it is none. Never throws. The cluster's own names need no waiting. */
 export type Resolver = (message: Buffer, transport: "udp" | "tcp") => Buffer | undefined | Promise<Buffer>;
 
 const internetClass = 1;
@@ -38,11 +40,36 @@ export function createResolver(deps: ResolverDeps): Resolver {
     if (refusal !== undefined || !query.question) {
       return encodeAnswer(query, { rcode: refusal ?? rcodes.formatError, authoritative: false }, limit);
     }
-    const reply = answerQuestion(deps.view, deps.zone, query.question);
-    if (reply.kind === "foreign") return forward(deps, query, { question: query.question, limit });
-    if (reply.kind === "records" && reply.chase !== undefined) return chase(deps, query, { reply, limit });
-    return encodeAnswer(query, partsOf(deps.zone, reply, turn++), limit);
+    const fail = (error: unknown): Buffer => failed(deps.log, query, { error, limit });
+    try {
+      const answer = answerTo(deps, query, { question: query.question, limit, turn: turn++ });
+      return answer instanceof Promise ? answer.catch(fail) : answer;
+    } catch (error) {
+      return fail(error);
+    }
   };
+}
+
+interface Asked {
+  readonly question: Question;
+  readonly limit: number;
+  readonly turn: number;
+}
+
+function answerTo(deps: ResolverDeps, query: Query, asked: Asked): Buffer | Promise<Buffer> {
+  const { question, limit, turn } = asked;
+  const reply = answerQuestion(deps.view, deps.zone, question);
+  if (reply.kind === "foreign") return forward(deps, query, asked);
+  if (reply.kind === "records" && reply.chase !== undefined) return chase(deps, query, { reply, limit });
+  return encodeAnswer(query, partsOf(deps.zone, reply, turn), limit);
+}
+
+/** Records that cannot be written, such as an alias with a label of 64 characters, are somebody's mistake and not ours. */
+function failed(log: Log, query: Query, { error, limit }: { error: unknown; limit: number }): Buffer {
+  const name = query.question?.name;
+  if (error instanceof WireError) log.debug("DNS answer cannot be written", { name, reason: error.message });
+  else log.error("DNS question failed", { name, error });
+  return encodeAnswer(query, failure, limit);
 }
 
 /** undefined: there is nobody to tell that it is wrong. */
@@ -94,11 +121,7 @@ function rotated(answers: readonly DnsRecord[], turn: number): readonly DnsRecor
 
 const failure: AnswerParts = { rcode: rcodes.serverFailure, authoritative: false };
 
-async function forward(
-  { forwarder }: ResolverDeps,
-  query: Query,
-  { question, limit }: { question: Question; limit: number },
-): Promise<Buffer> {
+async function forward({ forwarder }: ResolverDeps, query: Query, { question, limit }: Asked): Promise<Buffer> {
   if (forwarder.noticeProbe(question.name)) return encodeAnswer(query, failure, limit);
   const { checkingDisabled, edns } = query;
   const found = await forwarder.ask({ question, checkingDisabled, dnssec: edns?.dnssec ?? false });
@@ -116,6 +139,6 @@ async function chase(
   const name = reply.chase ?? "";
   const found = question && (await forwarder.ask({ question: { ...question, name }, checkingDisabled, dnssec: false }));
   const rcode = found ? found.answer.rcode : rcodes.noError;
-  const answers = [...reply.answers, ...(found?.answer.records ?? [])];
+  const answers = [...reply.answers, ...(found ? recordsOf(found.answer) : [])];
   return encodeAnswer(query, { rcode, authoritative: true, answers }, limit);
 }

@@ -1,15 +1,19 @@
 import { createSocket, type Socket as DatagramSocket } from "node:dgram";
 import { once } from "node:events";
-import { createServer, isIPv6, type Server, type Socket } from "node:net";
+import { createServer, isIPv6, type Server } from "node:net";
 import { type Clock } from "#lib/clock.ts";
 import { type Log } from "#lib/log.ts";
+import { ClientLimits } from "./client-limits.ts";
+import { Connections } from "./connections.ts";
 import { type Resolver } from "./resolver.ts";
-import { FrameReader, frame } from "./upstream.ts";
+import { queryBytes } from "./wire.ts";
 
 export interface DnsServerDeps {
   readonly resolver: Resolver;
   readonly clock: Clock;
   readonly log: Log;
+  /** Whether the server is for whoever has this address. Others get no answer. */
+  isClient(address: string): boolean;
 }
 export interface ListenAddress {
   readonly address: string;
@@ -21,10 +25,6 @@ export interface DnsServer extends AsyncDisposable {
   readonly port: number;
 }
 
-const maxConnections = 500;
-const idleMs = 10_000;
-/** Answers that one connection may wait for. */
-const maxPipelined = 100;
 const portAttempts = 20;
 
 /** Listens for datagrams and connections on the same port. */
@@ -43,13 +43,14 @@ export async function openDnsServer(deps: DnsServerDeps, listen: ListenAddress):
       if (listen.port === 0 && attempt < portAttempts) continue; // The port was free for datagrams only.
       throw new Error(`DNS does not listen on ${listen.address}:${port}`, { cause: error });
     }
-    serveDatagrams(deps, udp);
-    const connections = serveConnections(deps, tcp);
+    const limits = new ClientLimits(deps.clock);
+    serveDatagrams(deps, limits, udp);
+    const connections = serveConnections(deps, limits, tcp);
     return {
       address: listen.address,
       port,
       async [Symbol.asyncDispose]() {
-        for (const socket of connections) socket.destroy();
+        connections.closeAll();
         const closed = [once(udp, "close"), once(tcp, "close")];
         udp.close();
         tcp.close();
@@ -59,65 +60,37 @@ export async function openDnsServer(deps: DnsServerDeps, listen: ListenAddress):
   }
 }
 
-function serveDatagrams({ resolver, log }: DnsServerDeps, udp: DatagramSocket): void {
+/** A datagram that is not answered costs its client a try, and the server nothing. */
+function serveDatagrams({ resolver, log, isClient }: DnsServerDeps, limits: ClientLimits, udp: DatagramSocket): void {
   let isOpen = true;
   udp.on("close", () => {
     isOpen = false;
   });
   udp.on("error", (error) => log.warn("DNS datagram failed", { error }));
-  udp.on("message", async (message, from) => {
-    try {
-      const answer = await resolver(message, "udp");
-      if (answer && isOpen) udp.send(answer, from.port, from.address, () => {}); // A client that left is no fault.
-    } catch (error) {
-      log.error("DNS question failed", { from: from.address, error });
-    }
+  udp.on("message", (message, { address, port }) => {
+    if (message.length > queryBytes || !isClient(address)) return;
+    const client = limits.admit(address);
+    if (!client) return;
+    const send = (answer: Buffer | undefined): void => {
+      if (answer && isOpen) udp.send(answer, port, address, () => {}); // A client that left is no fault.
+    };
+    const answer = resolver(message, "udp");
+    if (answer instanceof Promise) void limits.wait(client, answer).then(send);
+    else send(answer);
   });
 }
 
-function serveConnections(deps: DnsServerDeps, tcp: Server): Set<Socket> {
-  const connections = new Set<Socket>();
-  tcp.on("error", (error) => deps.log.warn("DNS connection failed", { error }));
+function serveConnections({ resolver, clock, log, isClient }: DnsServerDeps, limits: ClientLimits, tcp: Server) {
+  const connections = new Connections(clock, (message, address) => {
+    const client = limits.admit(address);
+    const answer = client && resolver(message, "tcp");
+    return client && answer instanceof Promise ? limits.wait(client, answer) : answer;
+  });
+  tcp.on("error", (error) => log.warn("DNS connection failed", { error }));
   tcp.on("connection", (socket) => {
-    if (connections.size >= maxConnections) {
-      socket.destroy();
-      return;
-    }
-    connections.add(socket);
-    socket.on("close", () => connections.delete(socket));
-    serveConnection(deps, socket);
+    const address = socket.remoteAddress ?? "";
+    if (isClient(address)) connections.accept(socket, address);
+    else socket.destroy();
   });
   return connections;
-}
-
-/** Answers in the order in which they are ready, as clients of one connection expect. */
-function serveConnection({ resolver, clock, log }: DnsServerDeps, socket: Socket): void {
-  const frames = new FrameReader();
-  let underway = 0;
-  let cancel = clock.after(idleMs, () => socket.destroy());
-  const stayAlive = (): void => {
-    cancel();
-    cancel = clock.after(idleMs, () => socket.destroy());
-  };
-  const answer = async (message: Buffer): Promise<void> => {
-    try {
-      const bytes = await resolver(message, "tcp");
-      if (bytes && socket.writable) socket.write(frame(bytes));
-      else if (!bytes) socket.destroy();
-    } catch (error) {
-      log.error("DNS question failed", { from: socket.remoteAddress, error });
-      socket.destroy();
-    } finally {
-      underway--;
-    }
-  };
-  socket.on("error", () => socket.destroy());
-  socket.on("close", () => cancel());
-  socket.on("data", (chunk: Buffer) => {
-    stayAlive();
-    for (const message of frames.push(chunk)) {
-      if (++underway > maxPipelined) socket.destroy();
-      else void answer(message);
-    }
-  });
 }

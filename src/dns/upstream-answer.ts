@@ -25,8 +25,6 @@ export interface UpstreamAnswer {
   readonly ttlsAt: readonly number[];
   /** How long it may be kept. */
   readonly ttlSeconds: number;
-  /** Of its answers, those that can be put into another message. */
-  readonly records: readonly DnsRecord[];
 }
 
 const maxTtlSeconds = 3600;
@@ -81,11 +79,19 @@ export function decodeUpstreamAnswer(bytes: Buffer): UpstreamAnswer {
     isTruncated: (flags & 0x0200) !== 0,
     ttlsAt: [...answers, ...authority, ...extra].map(({ ttlAt }) => ttlAt),
     ttlSeconds: ttlOf(bytes, flags & 0xf, { answers, authority }),
-    records: answers.flatMap((record) => {
-      const data = readData(bytes, record);
-      return data ? [{ name: record.name, ttl: record.ttl, data }] : [];
-    }),
   };
+}
+
+/** Of its answers, those that can be put into another message. */
+export function recordsOf({ bytes }: UpstreamAnswer): DnsRecord[] {
+  const reader = new WireReader(bytes, headerBytes);
+  reader.name();
+  reader.take(4);
+  const answers = Array.from({ length: bytes.readUInt16BE(6) }, () => readRecord(reader));
+  return answers.flatMap((record) => {
+    const data = readData(bytes, record);
+    return data ? [{ name: record.name, ttl: record.ttl, data }] : [];
+  });
 }
 
 interface Sections {

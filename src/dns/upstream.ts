@@ -1,6 +1,8 @@
 import { createSocket, type Socket as DatagramSocket } from "node:dgram";
 import { readFile } from "node:fs/promises";
 import { connect, isIPv6 } from "node:net";
+import { ByteQueue } from "#lib/byte-queue.ts";
+import { errorCode } from "#lib/error-code.ts";
 import { messageBytes } from "./wire.ts";
 
 export interface Upstream {
@@ -29,7 +31,7 @@ export async function hostUpstreams(file = "/etc/resolv.conf"): Promise<string[]
   try {
     return parseResolvConf(await readFile(file, "utf8"));
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return [];
+    if (errorCode(error) === "ENOENT") return [];
     throw error;
   }
 }
@@ -88,20 +90,37 @@ export function frame(message: Buffer): Buffer {
   return framed;
 }
 
-export class FrameReader {
-  #pending: Buffer = Buffer.alloc(0);
+/** The other side wants to send a message that is longer than it may be. */
+export class FrameError extends Error {
+  override readonly name = "FrameError";
+}
 
-  /** The messages that are whole now. At most one that is not is kept. */
+/** Cuts what arrives back into messages. At most one that is not whole is kept. */
+export class FrameReader {
+  readonly #bytes = new ByteQueue();
+  readonly #maxBytes: number;
+
+  constructor(maxBytes = messageBytes) {
+    this.#maxBytes = maxBytes;
+  }
+  /** Whether a message has begun and is not whole yet. */
+  get isWithin(): boolean {
+    return this.#bytes.size > 0;
+  }
+  /** The messages that are whole now. */
   push(chunk: Buffer): Buffer[] {
-    let bytes = this.#pending.length > 0 ? Buffer.concat([this.#pending, chunk]) : chunk;
+    const bytes = this.#bytes;
+    bytes.push(chunk);
     const messages: Buffer[] = [];
-    while (bytes.length >= 2) {
-      const end = 2 + Math.min(bytes.readUInt16BE(0), messageBytes);
-      if (bytes.length < end) break;
-      messages.push(bytes.subarray(2, end));
-      bytes = bytes.subarray(end);
+    while (bytes.size >= lengthBytes) {
+      const size = bytes.peek(lengthBytes).readUInt16BE(0);
+      if (size > this.#maxBytes) throw new FrameError(`message of ${size} bytes`);
+      if (bytes.size < lengthBytes + size) break;
+      bytes.take(lengthBytes);
+      messages.push(bytes.take(size));
     }
-    this.#pending = bytes;
     return messages;
   }
 }
+
+const lengthBytes = 2;

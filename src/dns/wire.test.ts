@@ -86,6 +86,7 @@ test("encodeAnswer() writes every type of record", () => {
   const name = "x.example";
   const answers: DnsRecord[] = [
     { name, ttl: 1, data: { type: "AAAA", address: "fd00::1:2" } },
+    { name, ttl: 1, data: { type: "AAAA", address: "::ffff:10.1.2.3" } },
     { name, ttl: 1, data: { type: "TXT", texts: ["one", "two"] } },
     { name, ttl: 1, data: { type: "SRV", priority: 1, weight: 2, port: 3, target: "example" } },
     { name, ttl: 1, data: { type: "PTR", target: "y.example" } },
@@ -98,6 +99,7 @@ test("encodeAnswer() writes every type of record", () => {
   });
   assert.deepEqual(data, [
     "fd000000000000000000000000010002",
+    "00000000000000000000ffff0a010203",
     "036f6e650374776f",
     `000100020003${"076578616d706c65"}00`,
     "0179c010",
@@ -127,4 +129,13 @@ test("encodeAnswer() leaves out extra records without a word", () => {
 
   assert(bytes.length <= 512);
   assert.equal((bytes[2] ?? 0) & 2, 0);
+});
+
+test("a label of 64 bytes, a name of 256 and a text that is no address cannot be written", () => {
+  for (const name of ["a".repeat(64), `${"a".repeat(63)}.`.repeat(4).slice(0, -1), "a..b"]) {
+    assert.throws(() => new WireWriter(512).name(name), WireError, name);
+  }
+  for (const data of [{ type: "A", address: "10.1" } as const, { type: "AAAA", address: "fe80::1%eth0" } as const]) {
+    assert.throws(() => new WireWriter(512).record({ name: "a", ttl: 1, data }), WireError);
+  }
 });

@@ -1,4 +1,4 @@
-import { isIPv4, isIPv6 } from "node:net";
+import { parseIPv4, parseIPv6 } from "#lib/ip.ts";
 
 /** Numbers of the record types that are understood here; others pass through as bytes. */
 export const recordTypes = {
@@ -90,8 +90,12 @@ export const headerBytes = 12;
 /** The largest datagram that is sent: it fits the usual links whole. */
 export const datagramBytes = 1232;
 export const messageBytes = 65_535;
+/** No question with its options is longer. */
+export const queryBytes = 4_096;
 const maxNameBytes = 255;
 const maxLabelBytes = 63;
+/** A name has at most 127 labels, so more pointers than that only make work. */
+const maxPointers = 127;
 
 /** A cursor over a message that never leaves it. */
 export class WireReader {
@@ -128,12 +132,14 @@ export class WireReader {
     let end: number | undefined;
     let limit = this.at;
     let length = 1;
+    let pointers = 0;
     for (;;) {
       const size = this.#byteAt(at);
       if (size === 0) break;
       if (size >= 0xc0) {
         const target = ((size & 0x3f) << 8) | this.#byteAt(at + 1);
         if (target >= limit) throw new WireError(`name at ${this.at} points forward, to ${target}`);
+        if (++pointers > maxPointers) throw new WireError(`name at ${this.at} has more than ${maxPointers} pointers`);
         end ??= at + 2;
         limit = target;
         at = target;
@@ -275,6 +281,8 @@ export class WireWriter {
   /** A tail of the name that was written before is pointed to, whatever its case. */
   name(name: string, canPoint = true): void {
     const labels = labelsOf(name);
+    const length = labels.reduce((sum, label) => sum + label.length + 1, 1);
+    if (length > maxNameBytes) throw new WireError(`name of ${length} bytes`);
     for (let index = 0; index < labels.length; index++) {
       const tail = labels.slice(index).map(escapeLabel).join(".").toLowerCase();
       const known = this.#names.get(tail);
@@ -306,9 +314,9 @@ export class WireWriter {
   #data(data: RecordData): void {
     switch (data.type) {
       case "A":
-        return this.raw(Uint8Array.from(data.address.split("."), Number));
+        return this.raw(addressBytes(ipv4Bytes(data.address), data.address));
       case "AAAA":
-        return this.raw(ipv6Bytes(data.address));
+        return this.raw(addressBytes(parseIPv6(data.address), data.address));
       case "TXT":
         for (const text of data.texts) this.#text(text);
         return;
@@ -331,7 +339,7 @@ export class WireWriter {
   }
   #label(label: string): void {
     const bytes = Buffer.from(label, "latin1");
-    if (bytes.length === 0 || bytes.length > maxLabelBytes) throw new WireError(`not a label: ${label}`);
+    if (bytes.length === 0 || bytes.length > maxLabelBytes) throw new WireError(`label of ${bytes.length} bytes`);
     this.raw(Buffer.from([bytes.length]));
     this.raw(bytes);
   }
@@ -345,15 +353,12 @@ export class WireWriter {
 
 const zero = Uint8Array.of(0);
 
-function ipv6Bytes(address: string): Uint8Array {
-  const [left = "", right] = address.split("::");
-  const head = left ? left.split(":") : [];
-  const tail = right ? right.split(":") : [];
-  const zeros = right === undefined ? 0 : 8 - head.length - tail.length;
-  const groups = [...head, ...Array<string>(Math.max(zeros, 0)).fill("0"), ...tail];
-  return Uint8Array.from(
-    groups.flatMap((group) => [Number.parseInt(group, 16) >> 8, Number.parseInt(group, 16) & 255]),
-  );
+const ipv4Bytes = (address: string): Uint8Array | undefined =>
+  parseIPv4(address) === undefined ? undefined : Uint8Array.from(address.split("."), Number);
+
+function addressBytes(bytes: Uint8Array | undefined, address: string): Uint8Array {
+  if (!bytes) throw new WireError(`not an address: ${address.slice(0, maxLabelBytes)}`);
+  return bytes;
 }
 
 export interface AnswerParts {
@@ -420,6 +425,6 @@ export function optRecord(highRcode: number, dnssec: boolean): Buffer {
 
 /** The type of address record that an address goes into. */
 export function addressData(address: string): RecordData | undefined {
-  if (isIPv4(address)) return { type: "A", address };
-  return isIPv6(address) ? { type: "AAAA", address } : undefined;
+  if (parseIPv4(address) !== undefined) return { type: "A", address };
+  return parseIPv6(address) ? { type: "AAAA", address } : undefined;
 }

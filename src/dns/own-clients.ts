@@ -1,0 +1,36 @@
+import { BlockList, isIPv6 } from "node:net";
+import { type Clock } from "#lib/clock.ts";
+
+export interface OwnClientsDeps {
+  readonly clock: Clock;
+  /** Where pods have their addresses. */
+  readonly podCidrs: readonly string[];
+  /** The machine's addresses, as they are now. */
+  ownAddresses(): readonly string[];
+}
+
+/** Addresses of the machine may change; looking for strangers among them must not cost much. */
+const refreshMs = 10_000;
+
+/** Whether an address is a pod's or the machine's own: the cluster's DNS is for them and nobody else. */
+export function ownClients({ clock, podCidrs, ownAddresses }: OwnClientsDeps): (address: string) => boolean {
+  const pods = new BlockList();
+  for (const cidr of podCidrs) {
+    const [base = "", bits = ""] = cidr.split("/");
+    pods.addSubnet(base, Number(bits), familyOf(base));
+  }
+  pods.addSubnet("127.0.0.0", 8, "ipv4");
+  pods.addAddress("::1", "ipv6");
+  let own = new Set<string>();
+  let readMs = Number.NEGATIVE_INFINITY;
+  return (text) => {
+    const address = text.startsWith("::ffff:") ? text.slice("::ffff:".length) : text;
+    if (pods.check(address, familyOf(address)) || own.has(address)) return true;
+    if (clock.now() - readMs < refreshMs) return false;
+    readMs = clock.now();
+    own = new Set(ownAddresses());
+    return own.has(address);
+  };
+}
+
+const familyOf = (address: string): "ipv4" | "ipv6" => (isIPv6(address) ? "ipv6" : "ipv4");
