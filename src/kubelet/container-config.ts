@@ -2,8 +2,8 @@ import type { VolumeMount } from "#api/core/container.ts";
 import type { Pod } from "#api/core/pod.ts";
 import type { AnyContainer } from "#api/core/pod-containers.ts";
 import type { AppArmorProfile, SeccompProfile } from "#api/core/security-context.ts";
-import { type Environment, expand } from "./environment.ts";
-import { podFullName } from "./pod-state.ts";
+import { type Environment, expand, expandAll } from "./environment.ts";
+import { podFullName } from "./pod/pod-state.ts";
 import type { ContainerAllocation } from "./resources/device-calls.ts";
 import { containerResources } from "./resources/linux-resources.ts";
 import type { ContainerConfig, ContainerSecurity, Image, Mount, SecurityProfile } from "./runtime/runtime.ts";
@@ -34,8 +34,7 @@ export interface ContainerInput {
 export function containerConfig(input: ContainerInput): ContainerConfig {
   const { pod, container, image, restartCount, environment, messageFile } = input;
   checkNonRoot(input);
-  const expanded = (texts: readonly string[] = []) =>
-    texts.map((text) => expand(text, (name) => environment.get(name)));
+  const expanded = (texts: readonly string[] = []) => expandAll(texts, (name) => environment.get(name));
   const { stopSignal } = container.lifecycle ?? {};
   const given = input.devices;
   const cdiDevices = given.flatMap((one) => one.cdiDevices.map(({ name }) => name));

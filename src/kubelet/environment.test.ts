@@ -5,8 +5,8 @@ import { Pod } from "#api/core/pod.ts";
 import { Secret } from "#api/core/secret.ts";
 import { Service } from "#api/core/service.ts";
 import { build } from "#testing/build.ts";
-import { variableIn } from "./env-file.ts";
-import { containerEnvironment, expand, referencesOf } from "./environment.ts";
+import { parseEnvFile, variableIn } from "./env-file.ts";
+import { containerEnvironment, expand, expandAll, referencesOf } from "./environment.ts";
 
 const metadata = { namespace: "shop", name: "settings" };
 const settings = build(ConfigMap, { metadata, data: { A: "1", B: "2" } });
@@ -35,7 +35,7 @@ function environmentOf(container: object, spec: object = {}) {
       allocatable: { cpu: "4", memory: "8Gi" },
       configMap: (name) => (name === "settings" ? settings : undefined),
       secret: (name) => (name === "login" ? login : undefined),
-      fileVariable: (_volume, _path, key) => variableIn("A='x'\n# note\nB='two\nlines' # end\n", key),
+      fileVariable: (_volume, _path, key) => variableIn(parseEnvFile("A='x'\n# note\nB='two\nlines' # end\n"), key),
     }),
   );
 }
@@ -151,6 +151,17 @@ test("referencesOf() finds what must be there first", () => {
 
 for (const text of ["A", "=x", "A ='x'", "A=x", "A='x", "A='x' y"]) {
   test(`variableIn() refuses ${JSON.stringify(text)}`, () => {
-    assert.throws(() => variableIn(text, "A"), /invalid environment variable format at line 1/);
+    assert.throws(() => variableIn(parseEnvFile(text), "A"), /invalid environment variable format at line 1/);
   });
 }
+
+test("variables that name each other twice do not grow without end", () => {
+  const env = Array.from({ length: 40 }, (_, at) => ({
+    name: `V${at}`,
+    value: at === 0 ? "x" : `$(V${at - 1})`.repeat(2),
+  }));
+
+  assert.throws(() => environmentOf({ env }), /longer than 2097152 characters/);
+  const large = (name: string) => (name === "L" ? "x".repeat(100_000) : undefined);
+  assert.throws(() => expandAll(Array(100).fill("$(L)"), large), /longer than 2097152 characters/);
+});

@@ -26,11 +26,16 @@ export type Environment = ReadonlyMap<string, string>;
 export function containerEnvironment(input: EnvironmentInput): Environment {
   const services = serviceVariables(input);
   const env = new Map<string, string>();
+  const take = sizeLimit();
+  const set = (name: string, value: string) => {
+    take(name.length + value.length);
+    env.set(name, value);
+  };
   for (const source of input.container.envFrom ?? [])
-    for (const [name, value] of setOf(input, source)) env.set(name, value);
+    for (const [name, value] of setOf(input, source)) set(name, value);
   for (const variable of input.container.env ?? []) {
     const value = variableValue(input, variable, (name) => env.get(name) ?? services.get(name));
-    if (value !== undefined) env.set(variable.name, value);
+    if (value !== undefined) set(variable.name, value);
   }
   for (const [name, value] of services) if (!env.has(name)) env.set(name, value);
   return env;
@@ -109,12 +114,31 @@ function keyOf(
 }
 
 /** Replaces `$(NAME)`; `$$` is one dollar sign, and what is not known stays as it is written. */
-export function expand(text: string, lookup: Lookup): string {
+export function expand(text: string, lookup: Lookup, take = sizeLimit()): string {
   if (!text.includes("$")) return text;
   return text.replace(/\$(\$|\(([^()]*)\))/g, (whole, inner: string, name: string | undefined) => {
     if (inner === "$") return "$";
-    return lookup(name ?? "") ?? whole;
+    const value = lookup(name ?? "") ?? whole;
+    take(value.length);
+    return value;
   });
+}
+
+/** The same for several texts, which together are held to one limit. */
+export function expandAll(texts: readonly string[], lookup: Lookup): string[] {
+  const take = sizeLimit();
+  return texts.map((text) => expand(text, lookup, take));
+}
+
+/** No program can be started with more; and variables that name others grow twofold with each. */
+const maxCharacters = 2 << 20;
+
+function sizeLimit(): (characters: number) => void {
+  let left = maxCharacters;
+  return (characters) => {
+    left -= characters;
+    if (left < 0) throw new Error(`arguments or environment are longer than ${maxCharacters} characters`);
+  };
 }
 
 /** Where the services are: always the API's own, and those of the pod's namespace unless it does not want them. */

@@ -1,8 +1,8 @@
 import { Pod } from "#api/core/pod.ts";
 import { badRequest, notFound } from "#api/status.ts";
 import { readLog } from "./logs/read-log.ts";
-import { type ContainerRecord, containerNamed, statusNamed } from "./pod-state.ts";
-import type { PodWorker } from "./pod-worker.ts";
+import { type ContainerRecord, containerNamed, statusNamed } from "./pod/pod-state.ts";
+import type { PodWorker } from "./pod/pod-worker.ts";
 import type { ContainerRuntime } from "./runtime/runtime.ts";
 import type { ContainerLogOptions, KubeletHandle, NodeStats, PodRef } from "./server/handle.ts";
 

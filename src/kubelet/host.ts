@@ -3,6 +3,7 @@ import type { AnyContainer } from "#api/core/pod-containers.ts";
 import type { Environment } from "./environment.ts";
 import type { ResolverConfig } from "./network/pod-dns.ts";
 import { type ProbeNetwork, simulatedNetwork } from "./probes/network.ts";
+import type { PodStorage } from "./resources/storage-limits.ts";
 import type { Image, Mount } from "./runtime/runtime.ts";
 import type { MountedVolume, VolumeSources } from "./volumes/plugin.ts";
 
@@ -17,23 +18,31 @@ export interface PodHost {
 
   /** Makes what must be there before a sandbox. */
   prepare(pod: Pod): Promise<PodPlaces>;
-  /** Makes a pod's volumes be there with their content as it should be now; rejects with a VolumeError. */
+  /** Sets up the volumes of a pod, once in its life; a kubelet that adopts the pod finds them set up. */
   mountVolumes(pod: Pod, sources: VolumeSources): Promise<MountedVolumes>;
+  /**
+   * Brings files that show objects of the API (config maps, secrets, tokens, the pod itself) up to date, and touches
+   * nothing that the pod can write to. Like `mountVolumes`, it rejects with a VolumeError.
+   */
+  refreshVolumes(pod: Pod, sources: VolumeSources): Promise<void>;
   /** Puts the files of an image where an image volume of the pod shows them. */
   mountImage(pod: Pod, volume: string, image: Image): Promise<void>;
   /** Holds a pod as a whole to its limits, or to none for a while. */
   setLimits(pod: Pod, how: "own" | "none"): Promise<void>;
   /** Everything that is mounted into a container. */
   containerMounts(request: MountsRequest): Promise<Mount[]>;
-  /** A file of a volume, if it is there. */
+  /** A file of a volume, if it is there. Only a regular file of at most 64 KiB is read. */
   readVolumeFile(volume: MountedVolume, path: string): Promise<string | undefined>;
   /** Makes what a container needs before it is made; its file for last words, if it leaves any. */
   prepareContainer(pod: Pod, container: AnyContainer, restartCount: number): Promise<string | undefined>;
   readLastWords(request: LastWordsRequest): Promise<string>;
+  /** How much of the disk pods use, by UID: their volumes and logs, without what containers write elsewhere. */
+  storageOf(pods: readonly Pod[], signal: AbortSignal): Promise<ReadonlyMap<string, PodStorage>>;
   /** Takes down what a pod that has ended used, but for its logs. */
   release(uid: string): Promise<void>;
   /** The logs of a pod go last. */
   removeLogs(pod: PodName): Promise<void>;
+  /** Removes the log of one life of a container, with the files that were moved aside. */
   removeLog(path: string): Promise<void>;
   /** Pods that left something here. */
   leftovers(): Promise<PodName[]>;
@@ -75,12 +84,14 @@ export const simulatedHost: PodHost = {
   seccompDir: "/",
   prepare: async () => ({ logDirectory: "", cgroupParent: "" }),
   mountVolumes: async () => new Map(),
+  refreshVolumes: async () => {},
   mountImage: async () => {},
   setLimits: async () => {},
   containerMounts: async () => [],
   readVolumeFile: async () => undefined,
   prepareContainer: async () => undefined,
   readLastWords: async () => "",
+  storageOf: async () => new Map(),
   release: async () => {},
   removeLogs: async () => {},
   removeLog: async () => {},

@@ -339,6 +339,26 @@ test("a pod that lasts too long is ended", async () => {
   assert.deepEqual([phase, reason], ["Failed", "DeadlineExceeded"]);
 });
 
+test("a pod that is evicted fails, says why, and stays", async () => {
+  await using node = await startSimulatedNode();
+  await node.create("web", web);
+  await node.cluster.settle();
+  const { uid = "" } = (await node.get("web")).metadata;
+  const message = "The node was low on resource: memory. ";
+
+  const known = node.kubelet.evictPod(uid, { message, isDisruption: true });
+  await node.cluster.settle();
+
+  const { status } = await node.get("web");
+  assert(known);
+  assert.deepEqual([status.phase, status.reason, status.message], ["Failed", "Evicted", message]);
+  const target = status.conditions?.find(({ type }) => type === "DisruptionTarget");
+  assert.deepEqual([target?.status, target?.reason], ["True", "TerminationByKubelet"]);
+  assert((await node.runtime.listContainers()).every(({ state }) => state === "exited"));
+  assert((await node.reasons("web")).includes("Evicted"));
+  assert.equal(node.kubelet.evictPod("nobody", { message }), false);
+});
+
 test("a postStart hook that fails ends the container", async () => {
   let exitCode = 1;
   await using node = await startSimulatedNode({ exec: () => ({ ...ok, exitCode }) });
@@ -353,6 +373,91 @@ test("a postStart hook that fails ends the container", async () => {
   assert(!isReady(before));
   assert(isReady(await node.get("web")));
   assert((await node.reasons("web")).includes("FailedPostStartHook"));
+});
+
+test("what a failing hook prints is not in the status", async () => {
+  const stdout = Buffer.alloc(1 << 20, "babble ");
+  await using node = await startSimulatedNode({ exec: () => ({ stdout, stderr: stdout, exitCode: 1 }) });
+  const lifecycle = { postStart: { exec: { command: ["hook"] } } };
+  await node.create("web", { containers: [container("web", { lifecycle })] });
+  await node.cluster.clock.advance(5000);
+
+  const { status } = await node.get("web");
+
+  const text = JSON.stringify(status);
+  assert((await node.reasons("web")).includes("FailedPostStartHook"));
+  assert(!text.includes("babble"));
+  assert(text.length < 8192, `${text.length} bytes`);
+});
+
+test("a container has not started, and its pod is not ready, as long as its postStart hook runs", async () => {
+  await using node = await startSimulatedNode();
+  const hook = Promise.withResolvers<void>();
+  Object.assign(node.runtime, { execSync: () => hook.promise.then(() => ok) });
+  const lifecycle = { postStart: { exec: { command: ["hook"] } } };
+  await node.create("web", { containers: [container("web", { lifecycle }), container("next")] });
+  await node.cluster.clock.advance(5000);
+  const during = await node.get("web");
+
+  hook.resolve();
+  await node.cluster.settle();
+
+  const { state, started, ready } = statusOf(during) ?? {};
+  assert(state?.running);
+  assert.deepEqual([started, ready, isReady(during)], [false, false, false]);
+  assert(statusOf(during, "next")?.state.waiting);
+  const after = await node.get("web");
+  assert(isReady(after));
+  assert(statusOf(after)?.started);
+});
+
+test("a pod that is deleted while its container is created ends, and is not reported as ended before", async () => {
+  await using node = await startSimulatedNode();
+  const created = Promise.withResolvers<void>();
+  const create = node.runtime.createContainer.bind(node.runtime);
+  Object.assign(node.runtime, {
+    createContainer: async (request: Parameters<typeof create>[0]) => {
+      await created.promise;
+      return await create(request);
+    },
+  });
+  await node.create("web", { ...web, restartPolicy: "Never" });
+  await node.cluster.clock.advance(1000);
+  await node.cluster.client.delete(Pod, { namespace: "default", name: "web" });
+  await node.cluster.clock.advance(60_000);
+  const during = await node.get("web");
+
+  created.resolve();
+  await node.cluster.settle();
+
+  assert.equal(statusOf(during)?.state.terminated, undefined);
+  assert.equal(during.status.phase, "Pending");
+  assert.deepEqual(await node.cluster.list(Pod), []);
+  assert.deepEqual(await node.runtime.listSandboxes(), []);
+});
+
+test("a pod that is evicted has not failed as long as a container of it runs", async () => {
+  await using node = await startSimulatedNode();
+  const stopped = Promise.withResolvers<void>();
+  const stop = node.runtime.stopContainer.bind(node.runtime);
+  Object.assign(node.runtime, {
+    stopContainer: async (id: string, graceMs: number) => {
+      await stopped.promise;
+      await stop(id, graceMs);
+    },
+  });
+  await node.create("web", web);
+  await node.cluster.settle();
+  const { uid = "" } = (await node.get("web")).metadata;
+
+  node.kubelet.evictPod(uid, { message: "too much" });
+  await node.cluster.clock.advance(60_000);
+  const during = await node.get("web");
+  stopped.resolve();
+  await node.cluster.settle();
+
+  assert.equal(during.status.phase, "Running");
+  assert.equal((await node.get("web")).status.phase, "Failed");
 });
 
 test("a preStop hook has the grace period, and counts in it", async () => {

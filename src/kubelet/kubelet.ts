@@ -12,10 +12,8 @@ import { type Random, systemRandom } from "#lib/random.ts";
 import { isAbort, runTogether } from "#lib/tasks.ts";
 import type { Change, Informers } from "#runtime/informer.ts";
 import { TraceRecorder } from "#trace/recorder.ts";
-import { parseTraceparent } from "#trace/trace.ts";
-import { admitPod, admitResize, type NodeRoom, type Rejection } from "./admit.ts";
-import { admitDevices, type Devices, mayWantDevices } from "./admit-devices.ts";
-import { adoptPod, endOrphan, type ListedPod, type Listing, listRuntime } from "./adopt.ts";
+import { admitResize } from "./admit.ts";
+import type { Devices } from "./admit-devices.ts";
 import { createHandle } from "./handle.ts";
 import { type PodHost, simulatedHost } from "./host.ts";
 import { ImagePuller } from "./images/puller.ts";
@@ -26,16 +24,18 @@ import type { Machine } from "./machine.ts";
 import type { ClusterDns } from "./network/pod-dns.ts";
 import { runNode } from "./node.ts";
 import type { NodePressure } from "./node-status.ts";
-import type { PodDeps } from "./pod-deps.ts";
-import { apiPods } from "./pod-objects.ts";
-import type { FoundPod } from "./pod-records.ts";
-import { type PodVerdict, PodWorker } from "./pod-worker.ts";
+import type { Eviction } from "./pod/life.ts";
+import { NodePods } from "./pod/node-pods.ts";
+import type { PodDeps } from "./pod/pod-deps.ts";
+import { apiPods } from "./pod/pod-objects.ts";
 import { ReferencedObjects } from "./referenced-objects.ts";
 import type { DeviceCount } from "./resources/devices.ts";
+import type { StorageEviction } from "./resources/storage-limits.ts";
 import type { ContainerRuntime, RuntimeVersion } from "./runtime/runtime.ts";
 import type { KubeletHandle, NodeStats } from "./server/handle.ts";
 import { Mirrors } from "./static/mirrors.ts";
 import { mirrorOf, type StaticPods } from "./static/static-pods.ts";
+import { runStorageWatch, withWritableLayers } from "./storage-watch.ts";
 import type { ClaimedVolume, VolumeSources } from "./volumes/plugin.ts";
 import { ServiceAccountTokens } from "./volumes/service-account-tokens.ts";
 
@@ -78,35 +78,33 @@ export class Kubelet {
   /** For the node's own server. */
   readonly handle: KubeletHandle;
   readonly #options: KubeletOptions;
-  readonly #workers = new Map<string, PodWorker>();
-  /** Which pod a container or sandbox belongs to. */
-  readonly #owners = new Map<string, string>();
-  readonly #endWaits = new Map<string, Set<AbortController>>();
-  readonly #orphans = new Map<string, Promise<void>>();
-  readonly #claims: Map<string, FoundPod> = new Map();
-  /** Pods of which nothing is left here, though the API still has them. */
-  readonly #removed = new Set<string>();
+  readonly #pods: NodePods;
+  readonly #tokens: ServiceAccountTokens;
   readonly #resources = new Nudge();
   #resyncWanted = Promise.withResolvers<void>();
   #looksAgain = false;
 
   constructor(options: KubeletOptions) {
     this.#options = options;
-    const { nodeName, runtime } = options;
+    const { nodeName, runtime, machine, devices, client, clock, log, staticPods } = options;
+    this.#tokens = new ServiceAccountTokens({ client, clock, random: options.random ?? systemRandom });
+    const finished = (uid: string) => {
+      this.#tokens.forgetPod(uid);
+      staticPods?.finished(uid);
+    };
+    this.#pods = new NodePods({ allocatable: machine.allocatable, devices, log, finished });
     this.handle = createHandle({
       nodeName,
       runtime,
-      workers: () => this.#workers.values(),
+      workers: () => this.#pods.workers,
       stats: options.stats ?? (async () => this.#noStats()),
-      whenEnded: (id) => this.#whenEnded(id),
+      whenEnded: (id) => this.#pods.whenEnded(id),
     });
   }
 
-  /** Ends a pod for good: it is evicted. False if it is not here. */
-  fail(podUid: string, verdict: PodVerdict): boolean {
-    const worker = this.#workers.get(podUid);
-    worker?.fail(verdict);
-    return worker !== undefined;
+  /** Ends a pod with phase Failed, and tells why. False if the pod is not here. */
+  evictPod(uid: string, eviction: Eviction): boolean {
+    return this.#pods.evictPod(uid, eviction);
   }
 
   /** What the node can give has changed: it tells of it soon. */
@@ -118,7 +116,7 @@ export class Kubelet {
   async run(signal: AbortSignal): Promise<void> {
     const { client, clock, log, nodeName, runtime, staticPods } = this.#options;
     await using events = createEventRecorder(client, { component: "kubelet", host: nodeName, clock, log });
-    using objects = new ReferencedObjects({ client, clock, changed: (uids) => this.#referencesChanged(uids) });
+    using objects = new ReferencedObjects({ client, clock, changed: (uids) => this.#pods.referencesChanged(uids) });
     try {
       const version = await insist({ clock, log, signal }, "runtime does not answer", () => runtime.version(signal));
       const deps = this.#podDeps(version, events, objects);
@@ -135,31 +133,40 @@ export class Kubelet {
         (stop) => this.#runPods(deps, mirrors, stop),
         ...(mirrors ? [(stop: AbortSignal) => mirrors.run(stop)] : []),
         ...(staticPods ? [(stop: AbortSignal) => staticPods.run(stop)] : []),
-        // Pods that exist only as state write no logs.
+        // Pods that exist only as state write no logs or files.
         ...(this.#options.host ? [(stop: AbortSignal) => this.#rotateLogs(deps, stop)] : []),
+        ...(this.#options.host ? [(stop: AbortSignal) => this.#watchStorage(deps, stop)] : []),
       ]);
     } catch (error) {
       if (!isAbort(error, signal)) throw error;
     } finally {
-      await Promise.all(Array.from(this.#workers.values(), (worker) => worker.close()));
-      await Promise.all(this.#orphans.values());
-      this.#workers.clear();
+      await this.#pods.close();
     }
   }
 
   #rotateLogs({ clock, log, runtime }: PodDeps, signal: AbortSignal): Promise<void> {
     const running = () =>
-      Array.from(this.#workers.values()).flatMap(({ state }) =>
+      this.#pods.workers.flatMap(({ state }) =>
         state.containers.filter((record) => record.state === "running" && record.logPath !== ""),
       );
     return runLogRotation({ clock, log, runtime, running }, signal);
+  }
+
+  #watchStorage({ clock, log, runtime, host }: PodDeps, signal: AbortSignal): Promise<void> {
+    const measure = async (pods: readonly Pod[], limit: AbortSignal) => {
+      const [onDisk, stats] = await Promise.all([host.storageOf(pods, limit), runtime.containerStats(limit)]);
+      return withWritableLayers(onDisk, stats);
+    };
+    const pods = () => this.#pods.workers.map(({ pod }) => pod).filter((pod) => !isFinished(pod));
+    const evict = ({ uid, message }: StorageEviction) => void this.evictPod(uid, { message });
+    return runStorageWatch({ clock, log, pods, measure, evict }, signal);
   }
 
   /** Passes on what happens to containers, as it happens. */
   async #hearRuntime({ runtime }: PodDeps, signal: AbortSignal): Promise<void> {
     for await (const event of runtime.events(signal)) {
       if (event.type === "resync") this.#resyncWanted.resolve();
-      else this.#runtimeChanged(event.containerId, event.type);
+      else this.#pods.runtimeChanged(event.containerId, event.type);
     }
   }
 
@@ -183,14 +190,14 @@ export class Kubelet {
 
   #hearPods(deps: PodDeps, pods: PodInformer, mirrors: Mirrors | undefined): () => void {
     const unsubscribe = pods.subscribe((change) => {
-      if (mirrorOf(change.object) === undefined) this.#podChanged(deps, change);
+      if (mirrorOf(change.object) === undefined) this.#pods.podChanged(deps, change);
       else mirrors?.changed(change);
     });
     const { staticPods } = this.#options;
     if (!staticPods || !mirrors) return unsubscribe;
     const own = { ...deps, pods: staticPods };
     const user = {
-      changed: (change: Change<Pod>) => this.#podChanged(own, change),
+      changed: (change: Change<Pod>) => this.#pods.podChanged(own, change),
       statusChanged: () => mirrors.wake(),
     };
     staticPods.attach(user, (pod) => mirrors.statusOf(pod));
@@ -213,124 +220,20 @@ export class Kubelet {
 
   /** Takes over what runs, and ends what belongs to nobody. */
   async #resync(deps: PodDeps, pods: PodInformer, signal: AbortSignal): Promise<void> {
-    const { runtime } = deps;
-    const listing = await listRuntime(runtime, signal);
-    for (const worker of this.#workers.values()) worker.compare(listing.containers, listing.readySandboxes);
-    const bound = pods.list().filter((pod) => mirrorOf(pod) === undefined);
-    const declared = this.#options.staticPods?.uids ?? [];
-    const wanted = new Set([...bound.map(({ metadata }) => metadata.uid ?? ""), ...declared]);
-    for (const [uid, listed] of listing.pods) {
-      if (this.#workers.has(uid)) continue;
-      if (wanted.has(uid)) this.#claims.set(uid, await adoptPod(runtime, listed));
-      else this.#endOrphan(deps, uid, listed);
-    }
-    await this.#sweep(deps, listing, wanted);
-  }
-
-  #endOrphan({ runtime, host, log }: PodDeps, uid: string, listed: ListedPod): void {
-    if (this.#orphans.has(uid)) return;
-    log.info("orphaned pod is ended", { pod: listed.identity });
-    const ending = endOrphan(runtime, listed)
-      .then(() => Promise.all([host.release(uid), host.removeLogs(listed.identity)]))
-      .then(() => {})
-      .catch((error: unknown) => log.warn("orphaned pod not ended", { pod: listed.identity, error }))
-      .finally(() => this.#orphans.delete(uid));
-    this.#orphans.set(uid, ending);
-  }
-
-  /** Directories of pods that neither run nor are wanted. */
-  async #sweep({ host, log }: PodDeps, { pods }: Listing, wanted: ReadonlySet<string>): Promise<void> {
-    for (const left of await host.leftovers()) {
-      const { uid } = left;
-      if (wanted.has(uid) || pods.has(uid) || this.#workers.has(uid) || this.#orphans.has(uid)) continue;
-      try {
-        await host.release(uid);
-        if (left.name !== "") await host.removeLogs(left);
-      } catch (error) {
-        log.warn("leftovers of a pod not removed", { uid, error });
-      }
-    }
-  }
-
-  #podChanged(deps: PodDeps, change: Change<Pod>): void {
-    const { object: pod } = change;
-    const uid = pod.metadata.uid ?? "";
-    let worker = this.#workers.get(uid);
-    if (change.type === "delete") {
-      worker?.podGone();
-      this.#removed.delete(uid);
-      return;
-    }
-    if (this.#removed.has(uid)) return;
-    if (!worker) {
-      const found = this.#claims.get(uid);
-      this.#claims.delete(uid);
-      const isNew = found === undefined && pod.status.startTime === undefined && !pod.metadata.deletionTimestamp;
-      const rejection = isNew ? admitPod(pod, this.#roomFor(uid)) : undefined;
-      const admission = isNew && !rejection && mayWantDevices(pod) ? this.#admitDevices(pod) : undefined;
-      worker = new PodWorker(deps, { pod, found, admission, finished: (gone) => this.#podFinished(gone) });
-      this.#workers.set(uid, worker);
-      if (rejection) worker.reject(rejection);
-    }
-    worker.podChanged(pod, parseTraceparent(change.trace));
-  }
-
-  async #admitDevices(pod: Pod): Promise<Rejection | undefined> {
-    const { devices } = this.#options;
-    if (!devices) return undefined;
-    await devices.keepOnly(new Set([pod.metadata.uid ?? "", ...this.#activeWorkers().map(({ uid }) => uid)]));
-    return await admitDevices(devices, pod);
-  }
-
-  #activeWorkers = (): PodWorker[] => Array.from(this.#workers.values()).filter(({ pod }) => !isFinished(pod));
-
-  #podFinished(worker: PodWorker): void {
-    const { uid } = worker;
-    this.#workers.delete(uid);
-    // Somebody's finalizer may keep the object; there is nothing more to do for it here.
-    if (!worker.isGone) this.#removed.add(uid);
-    for (const worker of this.#workers.values()) worker.roomChanged();
-    const { devices, staticPods, log } = this.#options;
-    staticPods?.finished(uid);
-    devices?.keepOnly(new Set(this.#workers.keys())).catch((error: unknown) => {
-      log.warn("devices not given back", { uid, error });
-    });
-  }
-
-  #roomFor(uid: string): NodeRoom {
-    const others = this.#activeWorkers().filter((worker) => worker.uid !== uid);
-    return { allocatable: this.#options.machine.allocatable, others: others.map(({ pod }) => pod) };
-  }
-
-  #runtimeChanged(id: string, type: string): void {
-    const owner = this.#owners.get(id);
-    // What we started ourselves is no news.
-    if (owner === undefined || type === "started") return;
-    this.#workers.get(owner)?.runtimeChanged(id);
-    if (type !== "exited" && type !== "deleted") return;
-    for (const wait of this.#endWaits.get(id) ?? []) wait.abort();
-    this.#endWaits.delete(id);
-  }
-
-  #whenEnded(id: string): { signal: AbortSignal; release(): void } {
-    const wait = new AbortController();
-    const waits = this.#endWaits.get(id) ?? new Set();
-    this.#endWaits.set(id, waits.add(wait));
-    return { signal: wait.signal, release: () => void waits.delete(wait) };
-  }
-
-  #referencesChanged(uids: ReadonlySet<string>): void {
-    for (const uid of uids) this.#workers.get(uid)?.referencesChanged();
+    const wanted = () => {
+      const bound = pods.list().filter((pod) => mirrorOf(pod) === undefined);
+      const declared = this.#options.staticPods?.uids ?? [];
+      return new Set([...bound.map(({ metadata }) => metadata.uid ?? ""), ...declared]);
+    };
+    await this.#pods.resync(deps, wanted, signal);
   }
 
   #podDeps(version: RuntimeVersion, events: PodDeps["events"], objects: ReferencedObjects): PodDeps {
     const options = this.#options;
     const { client, clock, runtime, machine, informers, nodeName, log } = options;
-    const tokens = new ServiceAccountTokens({ client, clock, random: options.random ?? systemRandom });
     const services = informers.of(Service);
     return {
       nodeName,
-      client,
       pods: apiPods(client),
       clock,
       log,
@@ -346,19 +249,19 @@ export class Kubelet {
       hostIps: machine.addresses,
       allocatable: machine.allocatable,
       services: (namespace) => servicesFor(services, namespace),
-      admitResize: (pod) => admitResize(pod, this.#roomFor(pod.metadata.uid ?? "")),
+      admitResize: (pod) => admitResize(pod, this.#pods.roomFor(pod.metadata.uid ?? "")),
       runtimeHandler: options.runtimeHandler ?? noRuntimeClass,
-      sourcesFor: (uid) => this.#sourcesFor(uid, objects, tokens),
-      claimContainer: (id, uid) => void this.#owners.set(id, uid),
-      disclaimContainer: (id) => void this.#owners.delete(id),
+      sourcesFor: (uid) => this.#sourcesFor(uid, objects),
+      claimContainer: (id, uid) => this.#pods.claimContainer(id, uid),
+      disclaimContainer: (id) => this.#pods.disclaimContainer(id),
     };
   }
 
-  #sourcesFor(uid: string, objects: ReferencedObjects, tokens: ServiceAccountTokens): VolumeSources {
+  #sourcesFor(uid: string, objects: ReferencedObjects): VolumeSources {
     return {
       configMap: (namespace, name) => objects.configMap(namespace, name, uid),
       secret: (namespace, name) => objects.secret(namespace, name, uid),
-      serviceAccountToken: (pod, projection) => tokens.get(pod, projection),
+      serviceAccountToken: (pod, projection) => this.#tokens.get(pod, projection),
       trustBundle: async () => undefined,
       podCertificate: async () => {
         throw new Error("pod certificates are not enabled");
@@ -367,8 +270,16 @@ export class Kubelet {
     };
   }
 
-  #nodeDeps({ nodeName, client, clock, log, events, runtime }: PodDeps) {
-    const { machine, labels = {}, taints = [], podCidrs = [], kubeletPort = 0, checkMs = 10_000 } = this.#options;
+  #nodeDeps({ nodeName, clock, log, events, runtime }: PodDeps) {
+    const {
+      client,
+      machine,
+      labels = {},
+      taints = [],
+      podCidrs = [],
+      kubeletPort = 0,
+      checkMs = 10_000,
+    } = this.#options;
     const { pressure = () => noPressure, devices } = this.#options;
     const base = { nodeName, client, clock, log, events, runtime, machine, labels, taints, podCidrs };
     const more = devices ? { changed: () => this.#resources.taken() } : {};

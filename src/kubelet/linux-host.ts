@@ -1,34 +1,54 @@
-import { mkdir, open, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { mkdir, open, readdir, readFile, writeFile } from "node:fs/promises";
 import os from "node:os";
 import type { Pod } from "#api/core/pod.ts";
-import type { AnyContainer } from "#api/core/pod-containers.ts";
+import { type AnyContainer, allContainers } from "#api/core/pod-containers.ts";
 import { qosClassOf } from "#api/core/pod-resources.ts";
 import type { Volume } from "#api/core/volume.ts";
+import { quantityValue } from "#api/meta/quantity.ts";
 import type { Clock } from "#lib/clock.ts";
+import { isGone } from "#lib/error-code.ts";
+import type { Log } from "#lib/log.ts";
+import { messageOf } from "#lib/message-of.ts";
+import { openBelow, readOwnFile, readRegularFile } from "#lib/open-below.ts";
+import { removeTree } from "#lib/remove-tree.ts";
+import { Semaphore } from "#lib/semaphore.ts";
+import { fewAtATime } from "#lib/tasks.ts";
 import { propagationOf, subPathOf } from "./container-config.ts";
 import type { LastWordsRequest, MountedVolumes, MountsRequest, PodHost, PodName, PodPlaces } from "./host.ts";
+import { podLogFolder } from "./logs/pod-log-folder.ts";
 import { readLog } from "./logs/read-log.ts";
+import { removeLogFiles } from "./logs/rotate-log.ts";
 import { renderHostsFile, renderNodeHostsFile } from "./network/hosts-file.ts";
 import { parseResolvConf, podHostname, type ResolverConfig } from "./network/pod-dns.ts";
 import { type ProbeNetwork, realNetwork } from "./probes/network.ts";
-import { type Cgroups, podCgroup, type QosClass } from "./resources/cgroups.ts";
+import { type Cgroups, podCgroup, qosClasses } from "./resources/cgroups.ts";
 import { podCgroupLimits } from "./resources/linux-resources.ts";
+import type { PodStorage } from "./resources/storage-limits.ts";
 import type { Image, Mount } from "./runtime/runtime.ts";
+import { diskUsage } from "./volumes/disk-usage.ts";
+import { emptyDirVolume } from "./volumes/empty-dir.ts";
 import { type ImageMounts, imageVolume, imageVolumePath } from "./volumes/image-volume.ts";
 import { ensureMemoryDir } from "./volumes/memory-dir.ts";
-import type { MountedVolume, VolumePlugin, VolumeSources } from "./volumes/plugin.ts";
+import { volumeExcess } from "./volumes/mount-count.ts";
+import { type MountedVolume, type VolumePlugin, type VolumeSources, volumePath } from "./volumes/plugin.ts";
 import { bindSubPath } from "./volumes/sub-path.ts";
 import {
   createVolumePlugins,
   type FurtherPlugins,
-  mountVolume,
+  type PodContext,
+  refreshVolume,
   removePodDirs,
+  setUpVolume,
   unmountVolumes,
+  VolumeError,
 } from "./volumes/volumes.ts";
+import { type WriteBudgets, writeBudgets } from "./volumes/write-budget.ts";
+import { configMapVolume, downwardApiVolume } from "./volumes/written-volumes.ts";
 
 export interface LinuxHostOptions {
   readonly dataDir: string;
   readonly clock: Clock;
+  readonly log: Log;
   readonly cgroups: Cgroups;
   /** Above all groups of this node: `/orlop-1a2b3c4d`. */
   readonly cgroupRoot: string;
@@ -53,9 +73,9 @@ export async function openLinuxHost(options: LinuxHostOptions): Promise<PodHost>
 }
 
 const maxMessageBytes = 4096;
+const maxVolumeFileBytes = 64 << 10;
 const maxLogBytes = 2048;
 const maxLogLines = 80;
-const qosClasses: readonly QosClass[] = ["Guaranteed", "Burstable", "BestEffort"];
 
 class LinuxHost implements PodHost {
   readonly network: ProbeNetwork = realNetwork;
@@ -65,6 +85,8 @@ class LinuxHost implements PodHost {
   readonly #options: LinuxHostOptions;
   readonly #logDir: string;
   readonly #plugins: readonly VolumePlugin[];
+  readonly #budgets = new Map<string, WriteBudgets>();
+  readonly #refreshes = new Semaphore(2);
 
   constructor(options: LinuxHostOptions, resolver: ResolverConfig) {
     this.#options = options;
@@ -83,9 +105,23 @@ class LinuxHost implements PodHost {
       ensureMemoryDir(`${dataDir}/memory`),
     ]);
     // The classes that may be squeezed get little of the processor while others want it.
-    await cgroups.ensure(`${cgroupRoot}/kubepods`, {});
+    await this.#limitPods();
     await cgroups.ensure(`${cgroupRoot}/kubepods/burstable`, { cpuShares: 2 });
     await cgroups.ensure(`${cgroupRoot}/kubepods/besteffort`, { cpuShares: 2 });
+  }
+
+  /** Pods together cannot take the memory that is set aside for the system and for us. */
+  async #limitPods(): Promise<void> {
+    const { cgroups, cgroupRoot, allocatable, log } = this.#options;
+    const group = `${cgroupRoot}/kubepods`;
+    const memoryBytes = quantityValue(allocatable.memory ?? "0");
+    try {
+      await cgroups.ensure(group, memoryBytes > 0 ? { memoryBytes } : {});
+    } catch (error) {
+      // Pods that run already may have more than that: the kernel does not take it from them.
+      log.warn("memory of all pods not limited", { memoryBytes, error });
+      await cgroups.ensure(group, {});
+    }
   }
 
   async prepare(pod: Pod): Promise<PodPlaces> {
@@ -109,18 +145,32 @@ class LinuxHost implements PodHost {
   }
 
   async mountVolumes(pod: Pod, sources: VolumeSources): Promise<MountedVolumes> {
+    const excess = volumeExcess(pod);
+    if (excess !== undefined) throw new VolumeError(pod.spec.volumes?.[0]?.name ?? "", new Error(excess));
+    const context = this.#volumeContext(pod, sources);
+    const setUp = async (volume: Volume) => [volume.name, await setUpVolume(this.#plugins, context, volume)] as const;
+    return new Map(await fewAtATime(pod.spec.volumes ?? [], setUp));
+  }
+
+  async refreshVolumes(pod: Pod, sources: VolumeSources): Promise<void> {
+    const context = this.#volumeContext(pod, sources);
+    // One object may be shown by every pod of the node, and may change all the time.
+    await this.#refreshes.take(() =>
+      fewAtATime(pod.spec.volumes ?? [], (volume) => refreshVolume(this.#plugins, context, volume)),
+    );
+  }
+
+  #volumeContext(pod: Pod, sources: VolumeSources): PodContext {
     const uid = pod.metadata.uid ?? "";
     const { allocatable, clock } = this.#options;
-    const context = {
-      pod,
-      podDir: this.#podDir(uid),
-      podMemoryDir: this.#memoryDir(uid),
-      sources,
-      node: { allocatable },
-      clock,
-    };
-    const mount = async (volume: Volume) => [volume.name, await mountVolume(this.#plugins, context, volume)] as const;
-    return new Map(await Promise.all((pod.spec.volumes ?? []).map(mount)));
+    let budgets = this.#budgets.get(uid);
+    if (!budgets) {
+      const { memory = "0", pods = "1" } = allocatable;
+      budgets = writeBudgets({ memoryBytes: quantityValue(memory), pods: quantityValue(pods) });
+      this.#budgets.set(uid, budgets);
+    }
+    const [podDir, podMemoryDir] = [this.#podDir(uid), this.#memoryDir(uid)];
+    return { pod, podDir, podMemoryDir, sources, node: { allocatable }, clock, budgets };
   }
 
   async mountImage({ metadata }: Pod, volume: string, image: Image): Promise<void> {
@@ -169,10 +219,13 @@ class LinuxHost implements PodHost {
   }
 
   async readVolumeFile({ path }: MountedVolume, file: string): Promise<string | undefined> {
-    const root = await realpath(path);
-    const real = await realpath(`${root}/${file}`).catch(() => undefined);
-    if (real === undefined || !real.startsWith(`${root}/`)) return undefined;
-    return await readFile(real, "utf8");
+    try {
+      await using place = await openBelow(path, file);
+      return (await readRegularFile(place, { maxBytes: maxVolumeFileBytes })).toString();
+    } catch (error) {
+      if (isGone(error)) return undefined;
+      throw new Error(`cannot read file ${JSON.stringify(file)} of a volume: ${messageOf(error)}`, { cause: error });
+    }
   }
 
   async prepareContainer(pod: Pod, container: AnyContainer, restartCount: number): Promise<string | undefined> {
@@ -189,14 +242,39 @@ class LinuxHost implements PodHost {
   }
 
   async readLastWords({ file, logPath }: LastWordsRequest): Promise<string> {
-    const said = file === undefined ? "" : await readEnd(file);
+    const words = file === undefined ? undefined : await readOwnFile(file, { maxBytes: maxMessageBytes, from: "end" });
+    const said = words?.toString() ?? "";
     if (said !== "" || logPath === undefined) return said;
     const chunks = await Array.fromAsync(readLog(logPath, { tailLines: maxLogLines })).catch(() => []);
     return Buffer.concat(chunks).subarray(-maxLogBytes).toString();
   }
 
+  async storageOf(pods: readonly Pod[], signal: AbortSignal): Promise<ReadonlyMap<string, PodStorage>> {
+    const places = pods.map((pod) => this.#storagePlaces(pod));
+    const paths = places.flatMap(({ volumes, logs }) => [...volumes.values(), ...logs.values()]);
+    const used = await diskUsage(paths, signal);
+    const sizes = (of: ReadonlyMap<string, string>) =>
+      new Map(Array.from(of, ([name, path]) => [name, used.get(path) ?? 0] as const));
+    return new Map(places.map(({ uid, volumes, logs }) => [uid, { volumes: sizes(volumes), containers: sizes(logs) }]));
+  }
+
+  /** Where the files of a pod are on the disk, by the names of volumes and containers. */
+  #storagePlaces(pod: Pod) {
+    const uid = pod.metadata.uid ?? "";
+    const logs = this.#podLogs(nameOf(pod));
+    const kinds = [emptyDirVolume, configMapVolume, downwardApiVolume];
+    const volumes = (pod.spec.volumes ?? []).flatMap((volume) => {
+      const kind = kinds.find((one) => one.handles(volume));
+      const isOnDisk = kind !== undefined && (volume.emptyDir?.medium ?? "") === "";
+      return isOnDisk ? [[volume.name, volumePath(this.#podDir(uid), kind.name, volume.name)] as const] : [];
+    });
+    const byContainer = allContainers(pod.spec).map(({ name }) => [name, `${logs}/${name}`] as const);
+    return { uid, volumes: new Map(volumes), logs: new Map(byContainer) };
+  }
+
   async release(uid: string): Promise<void> {
     const { cgroups, cgroupRoot } = this.#options;
+    this.#budgets.delete(uid);
     await unmountVolumes(this.#plugins, this.#podDir(uid));
     await Promise.all([
       removePodDirs([this.#podDir(uid), this.#memoryDir(uid)]),
@@ -205,11 +283,11 @@ class LinuxHost implements PodHost {
   }
 
   async removeLogs(pod: PodName): Promise<void> {
-    await rm(this.#podLogs(pod), { recursive: true, force: true });
+    await removeTree(this.#podLogs(pod));
   }
 
   async removeLog(path: string): Promise<void> {
-    await rm(path, { force: true });
+    await removeLogFiles(path);
   }
 
   async leftovers(): Promise<PodName[]> {
@@ -224,7 +302,7 @@ class LinuxHost implements PodHost {
 
   #podDir = (uid: string): string => `${this.#options.dataDir}/pods/${uid}`;
   #memoryDir = (uid: string): string => `${this.#options.dataDir}/memory/${uid}`;
-  #podLogs = ({ namespace, name, uid }: PodName): string => `${this.#logDir}/${namespace}_${name}_${uid}`;
+  #podLogs = (pod: PodName): string => `${this.#logDir}/${podLogFolder(pod)}`;
 }
 
 const hostsPath = "/etc/hosts";
@@ -236,18 +314,4 @@ const nameOf = ({ metadata }: Pod): PodName => ({
 
 async function readResolver(path: string): Promise<ResolverConfig> {
   return parseResolvConf(await readFile(path, "utf8").catch(() => ""));
-}
-
-/** The last bytes of a file; nothing if it is gone. */
-async function readEnd(path: string): Promise<string> {
-  const file = await open(path, "r").catch(() => undefined);
-  if (!file) return "";
-  try {
-    const { size } = await file.stat();
-    const length = Math.min(size, maxMessageBytes);
-    const { buffer } = await file.read(Buffer.alloc(length), 0, length, size - length);
-    return buffer.toString();
-  } finally {
-    await file.close();
-  }
 }

@@ -1,8 +1,9 @@
 import type { Clock } from "#lib/clock.ts";
+import { errorCode } from "#lib/error-code.ts";
 import type { Log } from "#lib/log.ts";
 import { isAbort } from "#lib/tasks.ts";
 import { rotateLog } from "./logs/rotate-log.ts";
-import type { ContainerRecord } from "./pod-state.ts";
+import type { ContainerRecord } from "./pod/pod-state.ts";
 import type { ContainerRuntime } from "./runtime/runtime.ts";
 
 export interface LogRotationDeps {
@@ -13,31 +14,49 @@ export interface LogRotationDeps {
   running(): Iterable<ContainerRecord>;
 }
 
-const checkMs = 10_000;
+/** A container that writes as fast as it can must not fill the disk between two looks. */
+const checkMs = 1000;
+/** Compressing costs the node, not the pod: each log has its turn so often. */
+const compressMs = 10_000;
 const maxBytes = 10 << 20;
 const maxFiles = 5;
 
 /** Keeps the logs of running containers from growing without end, until the signal. */
 export async function runLogRotation(deps: LogRotationDeps, signal: AbortSignal): Promise<void> {
+  const compressedAt = new Map<string, number>();
   while (!signal.aborted) {
     await deps.clock.sleep(checkMs, signal).catch((error: unknown) => {
       if (!isAbort(error, signal)) throw error;
     });
+    const now = deps.clock.now();
     for (const record of deps.running()) {
       if (signal.aborted) return;
-      await rotate(deps, record, signal);
+      const mayCompress = now - (compressedAt.get(record.id) ?? Number.NEGATIVE_INFINITY) >= compressMs;
+      if ((await rotate(deps, { record, mayCompress }, signal)) && mayCompress) compressedAt.set(record.id, now);
     }
+    for (const [id, at] of compressedAt) if (now - at >= compressMs) compressedAt.delete(id);
   }
 }
 
-async function rotate({ clock, runtime, log }: LogRotationDeps, record: ContainerRecord, signal: AbortSignal) {
+interface Turn {
+  readonly record: ContainerRecord;
+  readonly mayCompress: boolean;
+}
+
+/** Whether the log was moved. */
+async function rotate(
+  { clock, runtime, log }: LogRotationDeps,
+  { record, mayCompress }: Turn,
+  signal: AbortSignal,
+): Promise<boolean> {
   const { id, name, logPath: path } = record;
   const reopen = () => runtime.reopenLog(id, signal);
   try {
-    await rotateLog({ path, maxBytes, maxFiles, nowMs: clock.now(), reopen });
+    return await rotateLog({ path, maxBytes, maxFiles, nowMs: clock.now(), mayCompress, reopen });
   } catch (error) {
     // A container that has just ended, or has not written yet, has nothing to rotate.
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return;
+    if (errorCode(error) === "ENOENT") return false;
     if (!isAbort(error, signal)) log.warn("container log not rotated", { container: name, path, error });
+    return false;
   }
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { simulatedMachine } from "./machine.ts";
 import { conditionEvents, type NodeStatusInput, nodeStatus } from "./node-status.ts";
-import { decideRestart } from "./restart-backoff.ts";
+import { decideRestart } from "./pod/restart-backoff.ts";
 
 const now = Date.UTC(2026, 0, 1, 8);
 const fine = [

@@ -29,6 +29,8 @@ interface Followed {
 export class ReferencedObjects implements Disposable {
   readonly #deps: ReferencedDeps;
   readonly #followed = new Map<string, Followed>();
+  /** What each pod refers to, by UID. */
+  readonly #byPod = new Map<string, Set<string>>();
 
   constructor(deps: ReferencedDeps) {
     this.#deps = deps;
@@ -41,11 +43,13 @@ export class ReferencedObjects implements Disposable {
 
   /** The pod is gone. */
   release(podUid: string): void {
-    for (const [key, { users, stop }] of this.#followed) {
-      if (!users.delete(podUid) || users.size > 0) continue;
-      stop.abort(new Error("no pod refers to it any more"));
+    for (const key of this.#byPod.get(podUid) ?? []) {
+      const followed = this.#followed.get(key);
+      if (!followed?.users.delete(podUid) || followed.users.size > 0) continue;
+      followed.stop.abort(new Error("no pod refers to it any more"));
       this.#followed.delete(key);
     }
+    this.#byPod.delete(podUid);
   }
 
   [Symbol.dispose](): void {
@@ -59,6 +63,7 @@ export class ReferencedObjects implements Disposable {
     podUid: string,
   ): Promise<T | undefined> {
     const key = `${resource.plural}/${ref.namespace}/${ref.name}`;
+    this.#note(key, podUid);
     let followed = this.#followed.get(key);
     if (!followed) {
       followed = {
@@ -74,12 +79,23 @@ export class ReferencedObjects implements Disposable {
     try {
       await orAborted(followed.first.promise, followed.stop.signal);
     } catch (error) {
-      // The next one to ask asks the server again.
+      // The next one to ask asks the server again, and this attempt must not go on beside that one.
       if (this.#followed.get(key) === followed) this.#followed.delete(key);
+      followed.stop.abort(error);
       throw error;
     }
     // What is kept under the key are objects of this resource.
     return followed.object as T | undefined;
+  }
+
+  /** Each object costs a watch, and a pod can name tens of thousands. */
+  #note(key: string, podUid: string): void {
+    const keys = this.#byPod.get(podUid) ?? new Set<string>();
+    this.#byPod.set(podUid, keys);
+    if (!keys.has(key) && keys.size >= maxPerPod) {
+      throw new Error(`the pod refers to more than ${maxPerPod} config maps and secrets`);
+    }
+    keys.add(key);
   }
 
   async #follow<T extends ApiObject>(
@@ -107,3 +123,4 @@ export class ReferencedObjects implements Disposable {
 }
 
 const retryMs = 1000;
+const maxPerPod = 1000;

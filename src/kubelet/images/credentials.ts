@@ -1,4 +1,5 @@
 import type { Secret } from "#api/core/secret.ts";
+import { trimEndOf } from "#lib/trim-end.ts";
 import type { RegistryAuth } from "../runtime/runtime.ts";
 
 /** A registry, or a part of one, and how to log in there. */
@@ -14,13 +15,31 @@ interface Entry {
  * gives none: another may fit.
  */
 export function credentialsFor(image: string, secrets: readonly Secret[]): RegistryAuth[] {
-  const entries = secrets.flatMap(readSecret);
   const { host, path } = placeOf(image);
+  if (host.length > maxHost) return [];
+  const entries = withinLimit(secrets).flatMap(readSecret);
   const fitting = entries.filter((entry) => hostFits(entry.host, host) && pathFits(entry.path, path));
-  return fitting.toSorted((a, b) => b.path.length - a.path.length).map(({ auth }) => auth);
+  const closest = fitting.toSorted((a, b) => b.path.length - a.path.length);
+  return closest.slice(0, maxLogins).map(({ auth }) => auth);
 }
 
 const dockerHub = "index.docker.io";
+const maxHost = 255;
+/** Characters of all secrets that are read for one image, logins in one of them, and characters of a server. */
+const maxSecretText = 1.5 * (1 << 20);
+const maxEntries = 1000;
+const maxServer = 1024;
+/** Each is tried against the registry. */
+const maxLogins = 20;
+
+/** Each once, for as long as they are not too large together. */
+function withinLimit(secrets: readonly Secret[]): Secret[] {
+  let left = maxSecretText;
+  return [...new Set(secrets)].filter((secret) => {
+    left -= textIn(secret)?.length ?? 0;
+    return left >= 0;
+  });
+}
 
 /** Images without a registry are Docker Hub's, which has several names. */
 function placeOf(image: string): { host: string; path: string } {
@@ -39,19 +58,37 @@ function hostFits(pattern: string, host: string): boolean {
   return patternParts.every((part, at) => globFits(part, hostParts[at] ?? ""));
 }
 const splitPort = (host: string): [string, string] => {
-  const [, name = host, port = ""] = /^(.*?)(?::(\d+))?$/.exec(host) ?? [];
-  return [name, port];
+  const colon = host.lastIndexOf(":");
+  const port = host.slice(colon + 1);
+  return colon >= 0 && /^\d+$/.test(port) ? [host.slice(0, colon), port] : [host, ""];
 };
-const globFits = (pattern: string, text: string): boolean =>
-  new RegExp(`^${pattern.split("*").map(RegExp.escape).join(".*")}$`).test(text);
+
+/** Looks for the pieces between the stars one after the other, each as early as it can be: no step is taken back. */
+function globFits(pattern: string, text: string): boolean {
+  const [first = "", ...rest] = pattern.split("*");
+  const last = rest.pop();
+  if (last === undefined) return pattern === text;
+  if (!text.startsWith(first) || !text.endsWith(last)) return false;
+  let at = first.length;
+  for (const piece of rest) {
+    const found = text.indexOf(piece, at);
+    if (found < 0) return false;
+    at = found + piece.length;
+  }
+  return at <= text.length - last.length;
+}
 
 const pathFits = (prefix: string, path: string): boolean => path.startsWith(prefix);
 
-function readSecret({ type, data = {} }: Secret): Entry[] {
-  if (type === "kubernetes.io/dockerconfigjson")
-    return readEntries(fieldOf(readJson(data[".dockerconfigjson"]), "auths"));
-  if (type === "kubernetes.io/dockercfg") return readEntries(readJson(data[".dockercfg"]));
-  return [];
+const keys: ReadonlyMap<string | undefined, string> = new Map([
+  ["kubernetes.io/dockerconfigjson", ".dockerconfigjson"],
+  ["kubernetes.io/dockercfg", ".dockercfg"],
+]);
+const textIn = ({ type, data = {} }: Secret): string | undefined => data[keys.get(type) ?? ""];
+
+function readSecret(secret: Secret): Entry[] {
+  const value = readJson(textIn(secret));
+  return readEntries(secret.type === "kubernetes.io/dockerconfigjson" ? fieldOf(value, "auths") : value);
 }
 
 function readJson(base64: string | undefined): unknown {
@@ -73,9 +110,11 @@ const textOf = (value: unknown, name: string): string => {
 
 function readEntries(auths: unknown): Entry[] {
   if (!isObject(auths)) return [];
-  return Object.entries(auths).map(([server, login]) => {
+  const entries = Object.entries(auths).slice(0, maxEntries);
+  const short = entries.filter(([server]) => server.length <= maxServer);
+  return short.map(([server, login]) => {
     const bare = server.replace(/^https?:\/\//, "").replace(/^([^/]+)\/v[12]\//, "$1/");
-    const [host = "", ...path] = bare.replace(/\/+$/, "").split("/");
+    const [host = "", ...path] = trimEndOf(bare, "/").split("/");
     const place = { host: host === "docker.io" ? dockerHub : host, path: path.length > 0 ? `/${path.join("/")}` : "" };
     return { ...place, auth: readLogin(login) };
   });
@@ -87,7 +126,7 @@ function readLogin(login: unknown): RegistryAuth {
   return {
     username: textOf(login, "username") || user,
     // Some write zeros after the password.
-    password: textOf(login, "password") || password.replace(/\0+$/, ""),
+    password: textOf(login, "password") || trimEndOf(password, "\0"),
     identityToken: textOf(login, "identitytoken"),
     registryToken: textOf(login, "registrytoken"),
   };

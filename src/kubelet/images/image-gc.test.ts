@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { seededRandom } from "#lib/random.ts";
+import { containerConfig, sandboxConfig } from "#testing/runtime-config.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { SimulatedRuntime } from "../runtime/simulated.ts";
 import { defaultImageGcPolicy, ImageGc, type ImageRecord, planImageGc } from "./image-gc.ts";
@@ -60,8 +61,9 @@ test("ImageGc keeps the images of containers and those it is told to keep", asyn
   const clock = createVirtualClock();
   const runtime = new SimulatedRuntime({ clock, random: seededRandom(1), podCidr: "10.0.0.0/24" });
   for (const name of ["used:1", "pause:1", "idle:1"]) await runtime.pullImage(name);
+  const sandbox = sandboxConfig();
   const sandboxId = await runtime.runSandbox(sandbox);
-  await runtime.createContainer({ sandboxId, config: { ...container, image: "used:1" }, sandbox });
+  await runtime.createContainer({ sandboxId, config: containerConfig({ image: "used:1" }), sandbox });
   const policy = { ...defaultImageGcPolicy, minAgeMs: 1000 };
   const gc = new ImageGc({ runtime, clock, policy, keep: () => ["pause:1"], disk: async () => full });
 
@@ -75,37 +77,3 @@ test("ImageGc keeps the images of containers and those it is told to keep", asyn
     ["used:1", "pause:1"],
   );
 });
-
-const namespaces = { network: "pod", pid: "container", ipc: "pod" } as const;
-const sandbox = {
-  pod: { name: "p", namespace: "n", uid: "u" },
-  attempt: 0,
-  hostname: "p",
-  logDirectory: "",
-  ports: [],
-  labels: {},
-  annotations: {},
-  cgroupParent: "",
-  sysctls: {},
-  security: { namespaces },
-};
-const container = {
-  name: "c",
-  attempt: 0,
-  image: "",
-  imageName: "",
-  command: [],
-  args: [],
-  workingDir: "",
-  env: [],
-  mounts: [],
-  devices: [],
-  labels: {},
-  annotations: {},
-  logPath: "",
-  stdin: false,
-  stdinOnce: false,
-  tty: false,
-  resources: {},
-  security: { namespaces },
-};

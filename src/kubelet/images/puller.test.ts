@@ -141,3 +141,57 @@ test("credentialsFor() reads the old form, plain fields, and nothing from nonsen
 
   assert.deepEqual([found?.username, found?.password], ["u", "p:q"]);
 });
+
+for (const [pattern, host, fits] of [
+  ["*.io", "r.io", true],
+  ["r*.io", "r.io", true],
+  ["*", "localhost:5000", false],
+  ["a*b*c.io", "axxbxxc.io", true],
+  ["a*bc*c.io", "abc.io", false],
+  ["*ab.io", "aab.io", true],
+  ["a*a.io", "a.io", false],
+  ["*.io", "a.b.io", false],
+  ["r.io:5000", "r.io:5000", true],
+  ["r*.io:5000", "r.io:5001", false],
+  [`${"*a".repeat(1000)}*b.x`, `${"a".repeat(63)}.x`, false],
+  [`${"/".repeat(100_000)}x`, "r.io", false],
+] as const) {
+  test(`credentialsFor() says that ${pattern.slice(0, 20)} ${fits ? "fits" : "does not fit"} ${host}`, () => {
+    const found = credentialsFor(`${host}/x`, [dockerConfig({ [pattern]: { username: "u", password: "p" } })]);
+
+    assert.equal(found.length, fits ? 1 : 0);
+  });
+}
+
+test("credentialsFor() reads so much and no more", () => {
+  const login = { username: "u", password: "p" };
+  const many = dockerConfig(Object.fromEntries(Array.from({ length: 1500 }, (_, at) => [`r.io/n${at}x`, login])));
+  const large = dockerConfig({ "r.io": { ...login, email: "x".repeat(1_000_000) } });
+  const same = dockerConfig(Object.fromEntries(Array.from({ length: 50 }, (_, at) => [`${"*".repeat(at)}.io`, login])));
+
+  assert.deepEqual(
+    ["n0x", "n1499x"].map((name) => credentialsFor(`r.io/${name}`, [many]).length),
+    [1, 0],
+  );
+  assert.equal(credentialsFor("r.io/x", [same]).length, 20);
+  assert.equal(credentialsFor("r.io/x", [dockerConfig({ [`r.io/${"/".repeat(2000)}`]: login })]).length, 0);
+  assert.equal(credentialsFor("r.io/x", Array(50).fill(large)).length, 1);
+  assert.equal(
+    credentialsFor(
+      "r.io/x",
+      Array.from({ length: 50 }, () => ({ ...large })),
+    ).length,
+    1,
+  );
+});
+
+test("neither a long name nor a registry that says much makes a long status", async () => {
+  const { ensure } = setUp(() => {
+    throw new Error("x".repeat(1 << 20));
+  });
+
+  for (const image of ["I".repeat(1 << 20), "web"]) {
+    const outcome = await ensure({ image });
+    assert(!outcome.ok && outcome.message.length < 5000);
+  }
+});

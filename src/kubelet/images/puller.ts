@@ -2,6 +2,7 @@ import { type PullPolicy, parseImageName } from "#api/core/image-name.ts";
 import type { Secret } from "#api/core/secret.ts";
 import { backoffMs } from "#lib/backoff.ts";
 import type { Clock } from "#lib/clock.ts";
+import { messageOf } from "#lib/message-of.ts";
 import { orAborted } from "#lib/tasks.ts";
 import type { ContainerRuntime, Image, RegistryAuth, SandboxConfig } from "../runtime/runtime.ts";
 import { credentialsFor } from "./credentials.ts";
@@ -54,7 +55,8 @@ export class ImagePuller {
     const { image, policy } = request;
     const name = parseImageName(image);
     if (!name) {
-      const message = `Failed to apply default image tag "${image}": couldn't parse image name "${image}": invalid reference format`;
+      const shown = shortened(image);
+      const message = `Failed to apply default image tag "${shown}": couldn't parse image name "${shown}": invalid reference format`;
       return { ok: false, reason: "InvalidImageName", message, retryAfterMs: maxMs };
     }
     const full = name.digest === undefined ? `${name.repository}:${name.tag}` : image;
@@ -63,7 +65,7 @@ export class ImagePuller {
       if (held && policy !== "Always") return { ok: true, image: held, message: present(image) };
     } catch (error) {
       signal?.throwIfAborted();
-      const message = `Failed to inspect image "${full}": ${textOf(error)}`;
+      const message = `Failed to inspect image "${full}": ${messageOf(error)}`;
       return { ok: false, reason: "ImageInspectError", message, retryAfterMs: baseMs };
     }
     if (policy === "Never") {
@@ -106,7 +108,7 @@ export class ImagePuller {
   #failed(key: string, image: string, error: unknown): ImageOutcome {
     const count = (this.#failures.get(key)?.count ?? 0) + 1;
     const retryAfterMs = backoffMs(count, { baseMs, maxMs });
-    const [reason, message] = explain(image, textOf(error));
+    const [reason, message] = explain(image, shortened(messageOf(error)));
     this.#failures.set(key, { count, until: this.#clock.now() + retryAfterMs, message: `${reason}: ${message}` });
     return { ok: false, reason, message, retryAfterMs };
   }
@@ -133,14 +135,17 @@ export class ImagePuller {
       }
     }
     if (faults.length === 1) throw faults[0];
-    throw new AggregateError(faults, `[${[...new Set(faults.map(textOf))].join(", ")}]`);
+    throw new AggregateError(faults, `[${[...new Set(faults.map(messageOf))].join(", ")}]`);
   }
 }
+
+/** What users and registries write goes into the pod's status: so much of it. */
+const maxShown = 2048;
+const shortened = (text: string): string => (text.length > maxShown ? `${text.slice(0, maxShown)}…` : text);
 
 const baseMs = 10_000;
 const maxMs = 300_000;
 
-const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 const present = (image: string): string =>
   `Container image "${image}" already present on machine and can be accessed by the pod`;
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { afterEach, beforeEach, suite, test } from "node:test";
 import { gunzipSync } from "node:zlib";
 import { type LogOptions, readLog } from "./read-log.ts";
-import { rotateLog } from "./rotate-log.ts";
+import { removeLogFiles, rotateLog } from "./rotate-log.ts";
 
 const at = (second: number) => `2026-01-31T12:00:0${second}.123456789Z`;
 const sample = [
@@ -34,6 +34,11 @@ suite("logs", { timeout: 20_000 }, () => {
     { name: "one stream", options: { stream: "stderr" }, text: "bad\n" },
     { name: "what came since", options: { sinceMs: Date.parse(at(3)) }, text: "whole\n\n" },
     { name: "so many bytes", options: { limitBytes: 8 }, text: "first\nba" },
+    {
+      name: "one time for each line",
+      options: { timestamps: true, stream: "stdout" },
+      text: `${at(0)} first\n${at(2)} half whole\n${at(4)} \n`,
+    },
     { name: "with times", options: { timestamps: true, tailLines: 1 }, text: `${at(4)} \n` },
   ];
   for (const { name, options, text } of cases) {
@@ -90,9 +95,16 @@ suite("logs", { timeout: 20_000 }, () => {
     await assert.rejects(waiting, /left/);
   });
 
-  test("rotateLog() moves, presses and removes", async () => {
+  test("rotateLog() moves, compresses and removes", async () => {
     const rotate = (nowMs: number) =>
-      rotateLog({ path, maxBytes: 10, maxFiles: 3, nowMs, reopen: () => writeFile(path, "x".repeat(20)) });
+      rotateLog({
+        path,
+        maxBytes: 10,
+        maxFiles: 3,
+        nowMs,
+        mayCompress: true,
+        reopen: () => writeFile(path, "x".repeat(20)),
+      });
     const noon = Date.parse("2026-01-31T12:00:00Z");
 
     assert(await rotate(noon));
@@ -103,13 +115,30 @@ suite("logs", { timeout: 20_000 }, () => {
     assert.equal(gunzipSync(await readFile(`${path}.20260131-120001.gz`)).toString(), "x".repeat(20));
   });
 
+  test("rotateLog() holds all files of a fast writer to their limit, and compresses none when it may not", async () => {
+    const reopen = () => writeFile(path, "x".repeat(35));
+    await reopen();
+
+    for (let round = 0; round < 8; round++) {
+      assert(await rotateLog({ path, maxBytes: 10, maxFiles: 10, nowMs: 0, mayCompress: false, reopen }));
+    }
+
+    const moved = (await readdir(dir)).filter((name) => name !== "0.log");
+    assert.deepEqual(moved.toSorted(), ["0.log.19700101-000000.0006", "0.log.19700101-000000.0007"]);
+    await removeLogFiles(path);
+    assert.deepEqual(await readdir(dir), []);
+  });
+
   test("rotateLog() leaves small logs alone, and puts the file back if the runtime does not follow", async () => {
     const fail = async () => {
       throw new Error("runtime is away");
     };
 
-    assert(!(await rotateLog({ path, maxBytes: 1 << 20, maxFiles: 3, nowMs: 0, reopen: fail })));
-    await assert.rejects(rotateLog({ path, maxBytes: 1, maxFiles: 3, nowMs: 0, reopen: fail }), /away/);
+    assert(!(await rotateLog({ path, maxBytes: 1 << 20, maxFiles: 3, nowMs: 0, mayCompress: true, reopen: fail })));
+    await assert.rejects(
+      rotateLog({ path, maxBytes: 1, maxFiles: 3, nowMs: 0, mayCompress: true, reopen: fail }),
+      /away/,
+    );
     assert.equal(await readFile(path, "utf8"), `${sample}\n`);
   });
 });

@@ -1,6 +1,7 @@
 import { watch } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
 import { dirname } from "node:path";
+import { Nudge } from "#lib/nudge.ts";
 import { type LogLine, parseLogLine } from "./log-line.ts";
 
 export interface LogOptions {
@@ -20,8 +21,9 @@ export interface LogOptions {
 /** The text of a container's log. A file that is moved away meanwhile is read to its end, then the new one. */
 export async function* readLog(path: string, options: LogOptions = {}): AsyncGenerator<Buffer, void> {
   let left = options.limitBytes ?? Number.POSITIVE_INFINITY;
+  const unfinished = new Set<LogLine["stream"]>();
   for await (const lines of readLines(path, options)) {
-    const text = Buffer.concat(lines.flatMap((line) => renderLine(line, options)));
+    const text = Buffer.concat(lines.flatMap((line) => renderLine(line, options, unfinished)));
     if (text.length === 0) continue;
     yield text.length > left ? text.subarray(0, left) : text;
     left -= text.length;
@@ -32,13 +34,18 @@ export async function* readLog(path: string, options: LogOptions = {}): AsyncGen
 const newline = 0x0a;
 const lineEnd = Buffer.from("\n");
 
-function renderLine(line: Buffer, { timestamps, sinceMs, stream }: LogOptions): Buffer[] {
+/** A long line is written in parts: its time stands before the first. `unfinished` are streams that are within a line. */
+function renderLine(line: Buffer, options: LogOptions, unfinished: Set<LogLine["stream"]>): Buffer[] {
+  const { timestamps, sinceMs, stream } = options;
   const parsed = parseLogLine(line);
   if (!parsed || (stream && parsed.stream !== stream)) return [];
   if (sinceMs !== undefined && Date.parse(parsed.time) < sinceMs) return [];
-  return withEnd(parsed, timestamps ? [Buffer.from(`${parsed.time} `), parsed.content] : [parsed.content]);
+  const begins = !unfinished.has(parsed.stream);
+  if (parsed.isFull) unfinished.delete(parsed.stream);
+  else unfinished.add(parsed.stream);
+  const time = timestamps && begins ? [Buffer.from(`${parsed.time} `)] : [];
+  return [...time, parsed.content, ...(parsed.isFull ? [lineEnd] : [])];
 }
-const withEnd = ({ isFull }: LogLine, parts: Buffer[]): Buffer[] => (isFull ? [...parts, lineEnd] : parts);
 
 /** The lines of the file, as many at a time as were there. */
 async function* readLines(path: string, options: LogOptions): AsyncGenerator<Buffer[], void> {
@@ -73,7 +80,7 @@ async function* readLines(path: string, options: LogOptions): AsyncGenerator<Buf
         continue;
       }
       if (isOver || !changes) return;
-      await changes.next();
+      await changes.nudge.taken();
     }
   } finally {
     await file.close();
@@ -81,6 +88,8 @@ async function* readLines(path: string, options: LogOptions): AsyncGenerator<Buf
 }
 
 const chunkSize = 64 * 1024;
+/** The runtime writes lines of 16 KiB at most; what is longer is none. */
+const maxLine = 1 << 20;
 
 async function readChunk(file: FileHandle, position: number): Promise<Buffer> {
   const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(chunkSize), 0, chunkSize, position);
@@ -94,7 +103,8 @@ function cutLines(text: Buffer): { whole: Buffer[]; rest: Buffer } {
     whole.push(text.subarray(start, end));
     start = end + 1;
   }
-  return { whole, rest: text.subarray(start) };
+  const rest = text.subarray(start);
+  return { whole, rest: rest.length > maxLine ? Buffer.alloc(0) : rest };
 }
 
 /** Where the last lines of a file begin; it is read from its end, as far as needed. */
@@ -120,31 +130,20 @@ async function openIfReplaced(path: string, file: FileHandle): Promise<FileHandl
 }
 
 interface Changes extends AsyncDisposable {
-  /** Resolves when something may have been written since the last call, or the end came. */
-  next(): Promise<void>;
+  /** Given when something may have been written, and at the end. */
+  readonly nudge: Nudge;
 }
 
 function watchChanges(path: string, { followUntil, signal }: LogOptions): Changes {
-  let isDirty = false;
-  let wake: (() => void) | undefined;
-  const note = () => {
-    isDirty = true;
-    wake?.();
-  };
+  const nudge = new Nudge();
+  const note = () => nudge.give();
   // The directory, since the file itself is replaced when it has grown large.
   const watcher = watch(dirname(path), note);
   watcher.on("error", note);
   const signals = [followUntil, signal].filter((one) => one !== undefined);
   for (const one of signals) one.addEventListener("abort", note, { once: true });
   return {
-    async next() {
-      if (!isDirty) {
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      }
-      isDirty = false;
-    },
+    nudge,
     async [Symbol.asyncDispose]() {
       watcher.close();
       for (const one of signals) one.removeEventListener("abort", note);

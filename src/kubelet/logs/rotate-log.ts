@@ -4,36 +4,31 @@ import { basename, dirname } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import { timestamp } from "#lib/clock.ts";
+import { compareText } from "#lib/compare-text.ts";
+import { isGone } from "#lib/error-code.ts";
 
 export interface Rotation {
   readonly path: string;
   readonly maxBytes: number;
-  /** All files of the log together, the current one too. */
+  /** All files of the log together, the current one too. Together they hold at most as many times `maxBytes`. */
   readonly maxFiles: number;
   readonly nowMs: number;
+  /** Whether files that were moved before may be compressed now, which costs a while of a processor. */
+  readonly mayCompress: boolean;
   /** Makes the runtime write to a new file. */
   reopen(): Promise<void>;
 }
 
 /**
- * Moves a log that has grown too large aside (`0.log` to `0.log.20260131-120000`), presses the one moved before, and
+ * Moves a log that has grown too large aside (`0.log` to `0.log.20260131-120000`), compresses those moved before, and
  * removes the oldest. Resolves with whether it was moved.
  */
-export async function rotateLog({ path, maxBytes, maxFiles, nowMs, reopen }: Rotation): Promise<boolean> {
+export async function rotateLog(rotation: Rotation): Promise<boolean> {
+  const { path, maxBytes, nowMs, reopen } = rotation;
   const { size } = await stat(path);
   if (size < maxBytes) return false;
-  const dir = dirname(path);
-  const name = basename(path);
-  const older = (await readdir(dir)).filter((file) => file.startsWith(`${name}.`)).toSorted();
-  // Half-pressed files of a crash: their source is still there.
-  for (const file of older.filter(isHalfDone)) await rm(`${dir}/${file}`, { force: true });
-  const kept = older.filter((file) => !isHalfDone(file));
-  // One place for the current file, one for that which is moved now.
-  const keep = Math.max(0, maxFiles - 2);
-  const surplus = kept.length - keep;
-  for (const file of kept.slice(0, Math.max(0, surplus))) await rm(`${dir}/${file}`, { force: true });
-  for (const file of kept.slice(Math.max(0, surplus))) if (!file.endsWith(".gz")) await press(`${dir}/${file}`);
-  const moved = `${path}.${timestamp(nowMs).replace(/[-:Z]/g, "").replace("T", "-")}`;
+  await thinOut(rotation, size);
+  const moved = await freeName(path, nowMs);
   await rename(path, moved);
   try {
     await reopen();
@@ -45,10 +40,57 @@ export async function rotateLog({ path, maxBytes, maxFiles, nowMs, reopen }: Rot
   return true;
 }
 
+/** Several may be moved within a second; their names sort by age all the same. */
+async function freeName(path: string, nowMs: number): Promise<string> {
+  const stamp = `${path}.${timestamp(nowMs).replace(/[-:Z]/g, "").replace("T", "-")}`;
+  const newest = (await filesOf(path)).findLast((file) => file.startsWith(stamp));
+  if (newest === undefined) return stamp;
+  const count = Number.parseInt(newest.slice(stamp.length + 1), 10) || 0;
+  return `${stamp}.${String(count + 1).padStart(4, "0")}`;
+}
+
+/** Leaves as many older files as may be there beside the current one and the one that is moved now. */
+async function thinOut({ path, maxBytes, maxFiles, mayCompress }: Rotation, size: number): Promise<void> {
+  const older = await filesOf(path);
+  // Half-compressed files of a crash: their source is still there.
+  for (const file of older.filter(isHalfDone)) await rm(file, { force: true });
+  const kept = older.filter((file) => !isHalfDone(file)).toReversed();
+  let bytes = size;
+  for (const [index, file] of kept.entries()) {
+    const isSurplus = index >= maxFiles - 2 || bytes >= maxBytes * maxFiles;
+    const left = isSurplus ? 0 : await compress(file, mayCompress ? maxBytes * 2 : 0);
+    if (isSurplus || bytes + left > maxBytes * maxFiles) await rm(file, { force: true });
+    bytes += left;
+  }
+}
+
+/** Removes a log with the files that were moved aside. */
+export async function removeLogFiles(path: string): Promise<void> {
+  for (const file of [path, ...(await filesOf(path))]) await rm(file, { force: true });
+}
+
+/** The files that were moved aside, the oldest first. */
+async function filesOf(path: string): Promise<string[]> {
+  const dir = dirname(path);
+  const names = await readdir(dir).catch((error: unknown) => {
+    if (isGone(error)) return [];
+    throw error;
+  });
+  const prefix = `${basename(path)}.`;
+  const files = names.filter((name) => name.startsWith(prefix)).map((name) => `${dir}/${name}`);
+  return files.toSorted((a, b) => compareText(ageOf(a), ageOf(b)));
+}
+
+const ageOf = (file: string): string => file.replace(/\.gz$/, "");
 const isHalfDone = (file: string): boolean => file.endsWith(".tmp");
 
-async function press(path: string): Promise<void> {
-  await pipeline(createReadStream(path), createGzip(), createWriteStream(`${path}.tmp`, { mode: 0o640 }));
-  await rename(`${path}.tmp`, `${path}.gz`);
-  await rm(path);
+/** Compresses a file that is not too large, and gives the bytes that it takes then. */
+async function compress(file: string, maxSourceBytes: number): Promise<number> {
+  const { size } = await stat(file);
+  if (file.endsWith(".gz") || size > maxSourceBytes) return size;
+  await pipeline(createReadStream(file), createGzip(), createWriteStream(`${file}.tmp`, { mode: 0o640 }));
+  const compressed = await stat(`${file}.tmp`);
+  await rename(`${file}.tmp`, `${file}.gz`);
+  await rm(file);
+  return compressed.size;
 }

@@ -2,12 +2,18 @@ import { GrpcClient, rpc } from "#lib/grpc/client.ts";
 import { field, message } from "#lib/grpc/message.ts";
 import { isGrpcError } from "#lib/grpc/status.ts";
 import { messageOf } from "#lib/message-of.ts";
+import { originUrl } from "#lib/origin-url.ts";
 import type { CheckLimits, GrpcCheck, ProbeOutcome } from "./network.ts";
 import { joinHostPort } from "./tcp.ts";
 
 const HealthCheckRequest = message({ service: field(1, "string") });
 const HealthCheckResponse = message({ status: field(1, "int32") });
 const check = rpc("/grpc.health.v1.Health/Check", HealthCheckRequest, HealthCheckResponse);
+/**
+ * What a pod may send for one check: an answer has some 200 bytes. HTTP/2 has many frames that are dealt with unseen, and
+ * this is the end of all of them. 16 KiB are at most 1,800 frames.
+ */
+const readLimits = { bytes: 16 << 10, chunks: 256 };
 const states = ["UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"];
 
 /** Asks the health service that gRPC servers have. */
@@ -16,7 +22,8 @@ export async function probeGrpc(
   { clock, timeoutMs, signal }: CheckLimits,
 ): Promise<ProbeOutcome> {
   const address = joinHostPort(host, port);
-  using client = new GrpcClient({ address: `http://${address}`, clock });
+  const origin = originUrl({ scheme: "http", host, port });
+  using client = new GrpcClient({ address: origin.origin, clock, readLimits, maxMessageBytes: readLimits.bytes });
   try {
     const metadata = { "user-agent": "kube-probe/1.36" };
     const { status } = await client.call(check, { service }, { signal, timeoutMs, metadata });

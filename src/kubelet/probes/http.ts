@@ -1,15 +1,27 @@
 import http from "node:http";
 import https from "node:https";
+import net from "node:net";
+import type { Duplex } from "node:stream";
+import tls from "node:tls";
 import { outOfTime, withDeadline } from "#lib/deadline.ts";
+import { limitReads } from "#lib/limit-reads.ts";
+import { messageOf } from "#lib/message-of.ts";
+import { originUrl } from "#lib/origin-url.ts";
+import { limitInterim } from "#lib/upgrade.ts";
 import type { CheckLimits, HttpCheck, ProbeOutcome } from "./network.ts";
 import { describeDial, joinHostPort } from "./tcp.ts";
 
+/** As much of a body is read; it is only shown to people. */
 const maxBodyBytes = 10 * 1024;
+const maxBodyPieces = 500;
+/** What a pod may send for one request, handshakes and interim answers included. Headers alone may have 16 KiB. */
+const readLimits = { bytes: 64 << 10, chunks: 512 };
 const maxRedirects = 10;
 
 /** Succeeds for a status from 200 to 399. Redirects are followed on the same host; another host is none of ours. */
 export async function probeHttp(check: HttpCheck, limits: CheckLimits): Promise<ProbeOutcome> {
   const url = urlOf(check);
+  if (typeof url === "string") return failure(url);
   const { clock, timeoutMs, signal } = limits;
   const answer = await withDeadline(timeoutMs, { clock, signal }, (limit) => follow(url, check, limit));
   if (answer === outOfTime) {
@@ -21,9 +33,17 @@ export async function probeHttp(check: HttpCheck, limits: CheckLimits): Promise<
 
 const failure = (output: string): ProbeOutcome => ({ result: "failure", output });
 
-function urlOf({ scheme, host, port, path }: HttpCheck): URL {
-  const base = `${scheme.toLowerCase()}://${joinHostPort(host, port)}`;
-  return new URL(path.startsWith("/") ? `${base}${path}` : `${base}/${path}`);
+/** The URL that is asked, or what is wrong with it. The path may have a query; the host is only ever a host. */
+function urlOf({ scheme, host, port, path }: HttpCheck): URL | string {
+  try {
+    const url = originUrl({ scheme: scheme === "HTTPS" ? "https" : "http", host, port });
+    const [, before = "", query = ""] = /^([^?#]*)\??([^#]*)/.exec(path) ?? [];
+    url.pathname = before;
+    url.search = query;
+    return url;
+  } catch (error) {
+    return messageOf(error);
+  }
 }
 
 async function follow(start: URL, check: HttpCheck, signal: AbortSignal): Promise<ProbeOutcome> {
@@ -37,6 +57,9 @@ async function follow(start: URL, check: HttpCheck, signal: AbortSignal): Promis
     const next = location === undefined ? undefined : URL.parse(location, url);
     if (!next || next.hostname !== start.hostname) {
       return { result: "warning", output: `Probe terminated redirects, Response body: ${body}`, status };
+    }
+    if (next.protocol !== "http:" && next.protocol !== "https:") {
+      return failure(`Get "${next.href}": unsupported protocol scheme "${next.protocol.slice(0, -1)}"`);
     }
     if (hops >= maxRedirects - 1) return failure(`Get "${next.href}": stopped after 10 redirects`);
     url = next;
@@ -69,7 +92,7 @@ function get(url: URL, headers: Record<string, string[]>, signal: AbortSignal): 
     const { host, ...rest } = headers;
     const sent = { ...rest, connection: "close", ...(host?.[0] ? { host: host[0] } : {}) };
     // The certificate of a pod is its own affair, and no connection is kept for the next check.
-    const options = { headers: sent, agent: false as const, signal, rejectUnauthorized: false };
+    const options = { headers: sent, signal, createConnection: () => connect(url, signal) };
     const request = (isTls ? https : http).get(url, options, (response) => {
       const chunks: Buffer[] = [];
       let size = 0;
@@ -78,17 +101,30 @@ function get(url: URL, headers: Record<string, string[]>, signal: AbortSignal): 
         resolve({ status: response.statusCode ?? 0, location: response.headers.location, body });
       };
       response.on("data", (chunk: Buffer) => {
+        // What was read with the last of them still comes.
+        if (response.destroyed) return;
         chunks.push(chunk);
         size += chunk.length;
-        if (size < maxBodyBytes) return;
+        if (size < maxBodyBytes && chunks.length < maxBodyPieces) return;
         finish();
         response.destroy();
       });
       response.on("end", finish);
       response.on("error", (error) => resolve(error.message));
     });
+    limitInterim(request);
     request.on("error", (error) => resolve(explain(url, error)));
   });
+}
+
+/** A connection of its own, over which only so much may come. */
+function connect(url: URL, signal: AbortSignal): Duplex {
+  const isTls = url.protocol === "https:";
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  const port = Number(url.port) || (isTls ? 443 : 80);
+  const socket = limitReads(net.connect({ host, port, signal }), readLimits);
+  if (!isTls) return socket;
+  return tls.connect({ socket, rejectUnauthorized: false, ...(net.isIP(host) ? {} : { servername: host }) });
 }
 
 function explain(url: URL, error: Error): string {

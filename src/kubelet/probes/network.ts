@@ -37,7 +37,18 @@ export interface ProbeNetwork {
   grpc(check: GrpcCheck, limits: CheckLimits): Promise<ProbeOutcome>;
 }
 
-export const realNetwork: ProbeNetwork = { http: probeHttp, tcp: probeTcp, grpc: probeGrpc };
+/** No check holds a connection for longer, whatever its probe says. */
+const maxCheckMs = 600_000;
+const capped = (limits: CheckLimits): CheckLimits => ({
+  ...limits,
+  timeoutMs: Math.min(limits.timeoutMs, maxCheckMs),
+});
+
+export const realNetwork: ProbeNetwork = {
+  http: (check, limits) => probeHttp(check, capped(limits)),
+  tcp: (check, limits) => probeTcp(check, capped(limits)),
+  grpc: (check, limits) => probeGrpc(check, capped(limits)),
+};
 
 const fine = async (): Promise<ProbeOutcome> => ({ result: "success", output: "" });
 /** Where nothing listens because nothing runs, everything answers. */

@@ -2,8 +2,8 @@ import type { AnyContainer } from "#api/core/pod-containers.ts";
 import type { Probe } from "#api/core/probe.ts";
 import type { Clock } from "#lib/clock.ts";
 import { messageOf } from "#lib/message-of.ts";
-import type { ReadinessView } from "../container-status.ts";
-import type { ProbeResult, ProbeResults } from "../plan-pod.ts";
+import type { ReadinessView } from "../container/container-status.ts";
+import type { ProbeResult, ProbeResults } from "../pod/plan-containers.ts";
 import { firstVerdict, judge, type ProbeKind, type Verdict } from "./judge.ts";
 import type { ProbeOutcome } from "./network.ts";
 

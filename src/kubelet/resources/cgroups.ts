@@ -1,6 +1,8 @@
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
+import { errorCode } from "#lib/error-code.ts";
 import { signalProcess } from "#lib/processes.ts";
+import { nextTurn } from "#lib/turns.ts";
 
 /** `hybrid`: the controllers are in v1, beside an empty v2 tree. */
 export type CgroupMode = "v1" | "v2" | "hybrid";
@@ -32,7 +34,8 @@ export interface Cgroups {
   usage(path: string): Promise<CgroupUsage | undefined>;
 }
 
-export type QosClass = "Guaranteed" | "Burstable" | "BestEffort";
+export const qosClasses = ["Guaranteed", "Burstable", "BestEffort"] as const;
+export type QosClass = (typeof qosClasses)[number];
 
 /** Where the group of a pod is: `<root>/kubepods/burstable/pod<uid>`. */
 export function podCgroup(root: string, qos: QosClass, uid: string): string {
@@ -146,7 +149,7 @@ async function passOn(mountPoint: string, dir: string, controllers: string): Pro
   try {
     await writeFile(`${dir}/cgroup.subtree_control`, controllers);
   } catch (error) {
-    if (dir !== mountPoint || !isCode(error, "EBUSY")) throw error;
+    if (dir !== mountPoint || errorCode(error) !== "EBUSY") throw error;
     // In a container the root group is not the real root and may not hold processes beside groups: move them down.
     await mkdir(`${dir}/init`, { recursive: true });
     for (const pid of await readWords(`${dir}/cgroup.procs`)) {
@@ -158,7 +161,7 @@ async function passOn(mountPoint: string, dir: string, controllers: string): Pro
 
 /** A process that ended meanwhile need not be moved. */
 function ignoreGone(error: unknown): void {
-  if (!isCode(error, "ESRCH")) throw error;
+  if (errorCode(error) !== "ESRCH") throw error;
 }
 
 async function removeTree(dir: string): Promise<void> {
@@ -170,18 +173,15 @@ async function removeTree(dir: string): Promise<void> {
     try {
       return await rmdir(dir);
     } catch (error) {
-      if (isCode(error, "ENOENT")) return;
-      if (!isCode(error, "EBUSY") || attempt > 1000) throw error;
+      if (errorCode(error) === "ENOENT") return;
+      if (errorCode(error) !== "EBUSY" || attempt > 1000) throw error;
     }
     // Busy until the kernel has buried what was killed.
-    await new Promise<void>((resolve) => setImmediate(resolve));
+    await nextTurn();
   }
 }
 
 const text = (value: number | undefined): string | undefined => (value === undefined ? undefined : String(value));
-
-const isCode = (error: unknown, code: string): boolean =>
-  error instanceof Error && "code" in error && error.code === code;
 
 async function readWords(file: string): Promise<string[]> {
   const content = await readFile(file, "utf8").catch(() => "");

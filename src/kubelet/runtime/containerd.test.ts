@@ -9,6 +9,7 @@ import { silentLog } from "#lib/log.ts";
 import { mountsUnder, unmountUnder } from "#lib/mounts.ts";
 import { goArchitecture, isRunning, listProcesses, runCommand, signalProcess } from "#lib/processes.ts";
 import { startRegistry } from "#testing/registry.ts";
+import { containerConfig, sandboxConfig } from "#testing/runtime-config.ts";
 import { type Containerd, startContainerd, stopContainerd } from "../containerd/containerd.ts";
 import { nodeId } from "../containerd/paths.ts";
 import { buildBusyboxImage } from "../images/busybox-image.ts";
@@ -218,7 +219,7 @@ suite("ContainerdRuntime, on a containerd of its own", { timeout: 120_000 }, () 
     const context = { podDir: `${dataDir}/pods/u` } as unknown as VolumeContext;
     const image = (await runtime.imageStatus(busybox)) ?? assert.fail("the image is there");
 
-    const { path, readOnly } = await plugin.mount(context, { name: "tools", image: { reference: busybox } } as Volume);
+    const { path, readOnly } = await plugin.setUp(context, { name: "tools", image: { reference: busybox } } as Volume);
     await mounts.mount(image, path);
     await mounts.mount(image, path);
 
@@ -310,43 +311,26 @@ function readStdout(url: string): Promise<string> {
 
 function aSandbox(about: { dataDir: string; cgroupRoot: string; name: string }): SandboxConfig {
   const { dataDir, cgroupRoot, name } = about;
-  return {
+  return sandboxConfig({
     pod: { name, namespace: "default", uid: `uid-${name}` },
-    attempt: 0,
     hostname: name,
     logDirectory: `${dataDir}/logs/${name}`,
     dns: { servers: ["10.96.0.10"], searches: ["default.svc.cluster.local"], options: ["ndots:5"] },
-    ports: [],
     labels: { app: "test" },
-    annotations: {},
     cgroupParent: `${cgroupRoot}/kubepods/besteffort/poduid-${name}`,
-    sysctls: {},
     security: { namespaces: { network: "pod", pid: "container", ipc: "pod" }, seccomp: { type: "RuntimeDefault" } },
-  };
+  });
 }
 
-function aContainer(command: readonly string[]): ContainerConfig {
-  return {
-    name: "main",
-    attempt: 0,
+const aContainer = (command: readonly string[]): ContainerConfig =>
+  containerConfig({
     image: busybox,
     imageName: busybox,
     command,
-    args: [],
-    workingDir: "",
     env: [{ name: "WHO", value: "world" }],
-    mounts: [],
-    devices: [],
-    labels: {},
-    annotations: {},
     logPath: "main/0.log",
-    stdin: false,
-    stdinOnce: false,
-    tty: false,
     resources: { cpuShares: 2, oomScoreAdj: 1000 },
-    security: { namespaces: { network: "pod", pid: "container", ipc: "pod" } },
-  };
-}
+  });
 
 async function assertNothingLeft({ paths, pid }: Containerd, dataDir: string): Promise<void> {
   assert(!isRunning(pid()));

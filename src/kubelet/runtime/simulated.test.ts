@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { seededRandom } from "#lib/random.ts";
+import { containerConfig, sandboxConfig } from "#testing/runtime-config.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
-import type { ContainerConfig, RuntimeEvent, SandboxConfig } from "./runtime.ts";
+import type { RuntimeEvent } from "./runtime.ts";
 import { exitAfterAnnotation, exitCodeAnnotation, SimulatedRuntime, type SimulationHooks } from "./simulated.ts";
 
 function simulate(hooks: SimulationHooks = {}) {
@@ -10,10 +11,10 @@ function simulate(hooks: SimulationHooks = {}) {
   const delays = { sandboxMs: 100, pullMs: 50, startMs: 10, stopMs: 5 };
   const runtime = new SimulatedRuntime({ clock, random: seededRandom(1), podCidr: "10.244.3.0/29", delays, hooks });
   const run = async (annotations = {}) => {
-    const sandbox = aSandbox(annotations);
+    const sandbox = sandboxConfig({ annotations });
     const sandboxId = await runtime.runSandbox(sandbox);
     await runtime.pullImage("web:1");
-    const id = await runtime.createContainer({ sandboxId, config: aContainer, sandbox });
+    const id = await runtime.createContainer({ sandboxId, config: containerConfig(), sandbox });
     await runtime.startContainer(id);
     return { sandboxId, id };
   };
@@ -95,45 +96,11 @@ test("hooks make calls fail", async () => {
 test("addresses run out, and come back when sandboxes stop", async () => {
   const clock = createVirtualClock();
   const runtime = new SimulatedRuntime({ clock, random: seededRandom(1), podCidr: "10.0.0.0/29" });
-  const ids = await Promise.all(Array.from({ length: 5 }, () => runtime.runSandbox(aSandbox({}))));
+  const ids = await Promise.all(Array.from({ length: 5 }, () => runtime.runSandbox(sandboxConfig())));
 
-  await assert.rejects(runtime.runSandbox(aSandbox({})), /no address is free/);
+  await assert.rejects(runtime.runSandbox(sandboxConfig()), /no address is free/);
 
   await runtime.stopSandbox(ids[2] ?? "");
-  const again = await runtime.runSandbox(aSandbox({}));
+  const again = await runtime.runSandbox(sandboxConfig());
   assert.deepEqual((await runtime.sandboxStatus(again))?.ips, ["10.0.0.4"]);
 });
-
-const namespaces = { network: "pod", pid: "container", ipc: "pod" } as const;
-const aSandbox = (annotations: Record<string, string>): SandboxConfig => ({
-  pod: { name: "web", namespace: "default", uid: "u" },
-  attempt: 0,
-  hostname: "web",
-  logDirectory: "/logs",
-  ports: [],
-  labels: {},
-  annotations,
-  cgroupParent: "",
-  sysctls: {},
-  security: { namespaces },
-});
-const aContainer: ContainerConfig = {
-  name: "main",
-  attempt: 0,
-  image: "web:1",
-  imageName: "web:1",
-  command: [],
-  args: [],
-  workingDir: "",
-  env: [],
-  mounts: [],
-  devices: [],
-  labels: {},
-  annotations: {},
-  logPath: "0.log",
-  stdin: false,
-  stdinOnce: false,
-  tty: false,
-  resources: {},
-  security: { namespaces },
-};

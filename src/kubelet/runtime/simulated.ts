@@ -131,8 +131,7 @@ export class SimulatedRuntime implements ContainerRuntime {
   }
 
   async createContainer({ sandboxId, config }: CreateContainer) {
-    const sandbox = this.#sandboxes.get(sandboxId);
-    if (sandbox?.status.state !== "ready") throw new GrpcError("NOT_FOUND", `sandbox ${sandboxId} is not running`);
+    this.#readySandbox(sandboxId);
     if (!this.#image(config.image)) throw new GrpcError("NOT_FOUND", `image ${config.image} is not there`);
     const id = randomHex(this.#random, 32);
     const { name, attempt, image, labels, annotations, logPath } = config;
@@ -146,12 +145,13 @@ export class SimulatedRuntime implements ContainerRuntime {
     const container = this.#container(id);
     const { config, sandboxId, status } = container;
     if (status.state !== "created") throw new GrpcError("UNKNOWN", `container ${id} is in ${status.state} state`);
-    const sandbox = this.#sandboxes.get(sandboxId);
-    if (sandbox) this.#hooks.startContainer?.(config, sandbox.config);
+    const sandbox = this.#readySandbox(sandboxId);
+    this.#hooks.startContainer?.(config, sandbox.config);
     await this.#pause(this.#delays.startMs, signal);
+    this.#readySandbox(sandboxId);
     container.status = { ...status, state: "running", startedAt: this.#clock.now() };
     this.#tell({ type: "started", containerId: id });
-    const ending = sandbox && (this.#hooks.ending ?? endingByAnnotation)(config, sandbox.config);
+    const ending = (this.#hooks.ending ?? endingByAnnotation)(config, sandbox.config);
     if (ending) container.cancelEnding = this.#clock.after(ending.afterMs, () => this.exit(id, ending));
   }
 
@@ -171,6 +171,11 @@ export class SimulatedRuntime implements ContainerRuntime {
   }
 
   async listContainers(): Promise<Container[]> {
+    return this.containers;
+  }
+
+  /** All containers as they are now. */
+  get containers(): Container[] {
     return Array.from(this.#containers.values(), ({ status, sandboxId }) => ({ ...status, sandboxId }));
   }
 
@@ -260,6 +265,12 @@ export class SimulatedRuntime implements ContainerRuntime {
     const finishedAt = this.#clock.now();
     container.status = { ...container.status, state: "exited", exitCode, reason: why, message, finishedAt };
     this.#tell({ type: "exited", containerId: id });
+  }
+
+  #readySandbox(id: string): SimulatedSandbox {
+    const sandbox = this.#sandboxes.get(id);
+    if (sandbox?.status.state !== "ready") throw new GrpcError("NOT_FOUND", `sandbox ${id} is not running`);
+    return sandbox;
   }
 
   #container(id: string): SimulatedContainer {

@@ -6,7 +6,7 @@ import { StatusError, unauthorized } from "#api/status.ts";
 import { verbOfMethod } from "#api/verb.ts";
 import type { Client } from "#client/client.ts";
 import type { Clock } from "#lib/clock.ts";
-import { readSubject } from "#lib/x509.ts";
+import { notAfterMs, readSubject } from "#lib/x509.ts";
 
 /** Throws a StatusError if the one who asks may not have what is asked for. */
 export type Access = (request: IncomingMessage, route: string) => void | Promise<void>;
@@ -23,7 +23,8 @@ export function nodeAccess(nodeName: string, clock: Clock, client?: Client): Acc
   return async (request, route) => {
     const socket = request.socket;
     const certificate = socket instanceof TLSSocket && socket.authorized ? socket.getPeerX509Certificate() : undefined;
-    if (certificate) {
+    // It was good when the connection began, which may be long ago.
+    if (certificate && notAfterMs(certificate) > clock.now()) {
       const { commonName, organizations } = readSubject(certificate);
       if (commonName === apiServerName || organizations.includes("system:masters")) return;
     }

@@ -1,4 +1,5 @@
 import { timestamp } from "#lib/clock.ts";
+import { escapeLabel } from "#lib/metrics.ts";
 import type { ContainerUsage, Filesystem, NodeStats, PodUsage, Usage } from "./handle.ts";
 
 /** How much of the CPU was used between the last two looks; the kernel only counts what was used in all. */
@@ -140,7 +141,7 @@ const help: Readonly<Record<string, string>> = {
 
 function family(name: string, type: string, samples: readonly Sample[]): string {
   const lines = samples.map(({ labels, value, atMs }) => {
-    const pairs = Object.entries(labels).map(([key, text]) => `${key}=${JSON.stringify(text)}`);
+    const pairs = Object.entries(labels).map(([key, text]) => `${key}="${escapeLabel(text)}"`);
     return `${name}${pairs.length > 0 ? `{${pairs.join(",")}}` : ""} ${value}${atMs ? ` ${atMs}` : ""}\n`;
   });
   return samples.length === 0 ? "" : `# HELP ${name} ${help[name]}\n# TYPE ${name} ${type}\n${lines.join("")}`;

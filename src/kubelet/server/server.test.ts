@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
+import { X509Certificate } from "node:crypto";
+import { once } from "node:events";
 import https from "node:https";
+import net from "node:net";
 import { after, before, suite, test } from "node:test";
+import { setImmediate } from "node:timers/promises";
+import { type TLSSocket } from "node:tls";
 import { Pod } from "#api/core/pod.ts";
 import { badRequest, notFound } from "#api/status.ts";
 import { silentLog } from "#lib/log.ts";
@@ -75,7 +80,7 @@ suite("the node's server", () => {
   const clock = createVirtualClock();
   let server: KubeletServer;
   let asked: ContainerLogOptions | undefined;
-  const left = Promise.withResolvers<void>();
+  const left = Promise.withResolvers<string>();
 
   const handle: KubeletHandle = {
     nodeName: "one",
@@ -86,7 +91,7 @@ suite("the node's server", () => {
       yield Buffer.from("line\n");
       if (!options.follow) return;
       await new Promise((resolve) => options.signal.addEventListener("abort", resolve));
-      left.resolve();
+      left.resolve(`${ref.namespace}/${ref.name}`);
     },
     execUrl: () => Promise.reject(badRequest("not running")),
     attachUrl: () => Promise.reject(new Error("broken")),
@@ -180,6 +185,68 @@ suite("the node's server", () => {
     );
     request.on("error", () => {});
 
-    await left.promise;
+    assert.equal(await left.promise, "default/web");
+  });
+
+  test("shows a renewed certificate to new connections, and goes on with open ones", async () => {
+    const agent = new https.Agent({ keepAlive: true, maxSockets: 1 });
+    const who = optionsAs(apiServerName);
+    const seen = () =>
+      new Promise<unknown>((resolve, reject) => {
+        const request = https.get(`https://127.0.0.1:${server.port}/healthz`, { ...who, agent }, (response) => {
+          const socket = response.socket as TLSSocket;
+          response.resume().on("end", () => resolve([socket.getPeerCertificate().serialNumber, request.reusedSocket]));
+        });
+        request.once("error", reject);
+      });
+    const serialOf = ({ certificate }: KeyPair): string => new X509Certificate(certificate).serialNumber;
+    const renewed = certify("system:node:one", "server");
+    await seen();
+
+    server.renew({ key: renewed.key, cert: renewed.certificate, clientCa: authority.certificate });
+
+    assert.deepEqual(await seen(), [serialOf(serving), true]);
+    agent.destroy();
+    assert.deepEqual(await seen(), [serialOf(renewed), false]);
+    agent.destroy();
+  });
+
+  test("bounds the connections of strangers, and not those of the API server", async () => {
+    const agent = new https.Agent({ keepAlive: true });
+    const who = { ...optionsAs(apiServerName), agent };
+    const ask = () => get("/healthz", who);
+    await Promise.all(Array.from({ length: 20 }, ask)); // These stay open.
+
+    const sockets = Array.from({ length: 260 }, () => net.connect({ port: server.port, host: "127.0.0.1" }));
+    const closed = sockets.map((socket) => once(socket, "close").catch(() => {}));
+    await Promise.race(closed);
+    while (sockets.filter(({ closed }) => closed).length < 4) await setImmediate();
+
+    assert.equal(sockets.filter(({ closed }) => closed).length, 4);
+    assert.equal((await ask()).status, 200);
+    assert.equal((await get("/healthz")).status, 200, "an older connection makes room for a new one");
+    while (sockets.filter(({ closed }) => closed).length < 5) await setImmediate();
+    assert.equal(sockets.filter(({ closed }) => closed).length, 5);
+    for (const socket of sockets) socket.resetAndDestroy();
+    await Promise.all(closed);
+    agent.destroy();
+  });
+
+  test("does not wait for connections that never began their handshake", async () => {
+    const { key, certificate: cert } = serving;
+    const options = { port: 0, key, cert, clientCa: authority.certificate, handle, clock, log: silentLog };
+    const other = await startKubeletServer(options);
+    const silent = net.connect({ port: other.port, host: "127.0.0.1" });
+    await once(silent, "connect");
+
+    await other[Symbol.asyncDispose]();
+
+    await once(silent, "close");
+  });
+
+  test("takes a certificate for nothing once it has expired, also on an open connection", async () => {
+    await clock.advance(validity.notAfterMs - clock.now());
+
+    assert.equal((await get("/pods")).status, 401);
   });
 });

@@ -7,6 +7,7 @@ import type { Log } from "#lib/log.ts";
 import { ignore } from "#lib/sockets.ts";
 import { type Access, nodeAccess } from "./access.ts";
 import type { KubeletHandle } from "./handle.ts";
+import { limitConnections, serverTimeouts } from "./limit-connections.ts";
 import { containerLogs } from "./logs.ts";
 import { CpuRates, renderResourceMetrics, renderSummary } from "./render-stats.ts";
 import { containerOf, type NodeRequest, type Route, refuse, type UpgradeRoute } from "./requests.ts";
@@ -29,23 +30,19 @@ export interface KubeletServerOptions {
 
 export interface KubeletServer extends AsyncDisposable {
   readonly port: number;
-  /** New connections see this certificate. */
-  renew(pair: { readonly key: string; readonly cert: string }): void;
+  /** New connections see this certificate, and are verified against this authority; open ones go on. */
+  renew(pair: Pick<KubeletServerOptions, "key" | "cert" | "clientCa">): void;
 }
 
 /** The node's own HTTPS server: logs, commands, port forwarding and numbers, for the API server. */
 export async function startKubeletServer(options: KubeletServerOptions): Promise<KubeletServer> {
   const { host = "127.0.0.1", port, key, cert, clientCa: ca } = options;
-  const server = https.createServer({ key, cert, ca, requestCert: true, rejectUnauthorized: false });
-  const sockets = new Set<Duplex>();
+  const server = https.createServer({ key, cert, ca, requestCert: true, rejectUnauthorized: false, ...serverTimeouts });
+  const connections = limitConnections(server);
   const serving = createServing(options);
   server.on("request", (message, response) => void onRequest(serving, message, response));
   server.on("upgrade", (message, socket, head) => void onUpgrade(serving, message, { socket, head }));
-  server.on("secureConnection", (socket) => {
-    sockets.add(socket);
-    socket.on("error", ignore);
-    socket.once("close", () => sockets.delete(socket));
-  });
+  server.on("secureConnection", (socket) => socket.on("error", ignore));
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(port, host, () => resolve());
@@ -53,10 +50,10 @@ export async function startKubeletServer(options: KubeletServerOptions): Promise
   const address = server.address();
   return {
     port: typeof address === "object" && address ? address.port : port,
-    renew: (pair) => server.setSecureContext({ ...pair, ca }),
+    renew: (pair) => server.setSecureContext({ key: pair.key, cert: pair.cert, ca: pair.clientCa }),
     async [Symbol.asyncDispose]() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      for (const socket of sockets) socket.destroy();
+      connections[Symbol.dispose]();
       await closed;
     },
   };

@@ -1,7 +1,7 @@
 import { readFile, statfs } from "node:fs/promises";
 import type { Pod } from "#api/core/pod.ts";
 import type { Clock } from "#lib/clock.ts";
-import { type Cgroups, podCgroup, type QosClass } from "../resources/cgroups.ts";
+import { type Cgroups, podCgroup, qosClasses } from "../resources/cgroups.ts";
 import type { ContainerRuntime, ContainerStats } from "../runtime/runtime.ts";
 import { labels } from "../runtime-labels.ts";
 import type { ContainerUsage, Filesystem, NodeStats, PodUsage, Usage } from "./handle.ts";
@@ -56,7 +56,6 @@ async function podUsage(
   const usage = group ? { atMs: clock.now(), ...group } : sumOf(own.map((one) => one.usage));
   return { name, namespace, uid, startedMs: Date.parse(pod.status.startTime ?? "") || 0, usage, containers: own };
 }
-const qosClasses: readonly QosClass[] = ["Guaranteed", "Burstable", "BestEffort"];
 
 function startTimes({ status }: Pod): Map<string, number> {
   const all = [status.initContainerStatuses, status.containerStatuses, status.ephemeralContainerStatuses];

@@ -1,9 +1,8 @@
 import { createHash } from "node:crypto";
 import { Pod } from "#api/core/pod.ts";
 import { apiReferenceOf } from "#api/core/pod-references.ts";
-import { validateObjectMeta } from "#api/meta/validate-meta.ts";
+import { createFaults } from "#api/rules.ts";
 import { parseYaml } from "#lib/yaml.ts";
-import { check } from "#schema/check.ts";
 import { decode } from "#schema/decode.ts";
 
 export interface ManifestPlace {
@@ -28,8 +27,7 @@ export async function readManifest(text: string, place: ManifestPlace): Promise<
   if (!declared.metadata?.name) throw new Error("invalid pod: name is needed for the pod");
   const pod = asOwn(declared, place);
   Pod.prepareForCreate?.(pod);
-  const checked = [...check(Pod.schema, pod), ...validateObjectMeta(Pod, pod)];
-  const faults = [...checked, ...(Pod.validate?.(pod) ?? []), ...(Pod.validateCreate?.(pod) ?? [])];
+  const faults = createFaults(Pod, pod);
   if (faults.length > 0) {
     throw new Error(`invalid pod: [${faults.map(({ path, message }) => `${path}: ${message}`).join(", ")}]`);
   }

@@ -9,7 +9,7 @@ import { equal } from "#lib/equal.ts";
 import type { Log } from "#lib/log.ts";
 import { Nudge } from "#lib/nudge.ts";
 import type { Change } from "#runtime/informer.ts";
-import { apiPods, fieldManager } from "../pod-objects.ts";
+import { apiPods, fieldManager } from "../pod/pod-objects.ts";
 import { mirrorOf, podKey } from "./static-pods.ts";
 
 export interface MirrorDeps {

@@ -5,6 +5,7 @@ import { type TestContext, test } from "node:test";
 import { Pod } from "#api/core/pod.ts";
 import { systemClock } from "#lib/clock.ts";
 import { silentLog } from "#lib/log.ts";
+import { nextTurn } from "#lib/turns.ts";
 import { startSimulatedNode } from "#testing/simulated-node.ts";
 import { readManifest } from "./manifest.ts";
 import { StaticPods } from "./static-pods.ts";
@@ -56,7 +57,7 @@ async function aNode(dir: string) {
     ids: async () => (await runtime.listContainers()).filter(({ state }) => state === "running").map(({ id }) => id),
     async until(isSo: () => Promise<boolean>) {
       while (!(await isSo())) {
-        await new Promise((resolve) => setImmediate(resolve));
+        await nextTurn();
         await cluster.clock.advance(100);
       }
     },

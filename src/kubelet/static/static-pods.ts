@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile } from "node:fs/promises";
+import { mkdir, readdir } from "node:fs/promises";
 import { Pod } from "#api/core/pod.ts";
 import type { PodStatus } from "#api/core/pod-status.ts";
 import { notFound } from "#api/status.ts";
@@ -6,9 +6,10 @@ import { mirrorAnnotation } from "#api/well-known.ts";
 import { type Clock, timestamp } from "#lib/clock.ts";
 import type { Log } from "#lib/log.ts";
 import { messageOf } from "#lib/message-of.ts";
+import { readOwnFile } from "#lib/open-below.ts";
 import { watchDirectory } from "#lib/watch-directory.ts";
 import type { Change } from "#runtime/informer.ts";
-import type { PodObjects } from "../pod-objects.ts";
+import type { PodObjects } from "../pod/pod-objects.ts";
 import { readManifest } from "./manifest.ts";
 
 export interface StaticPodsOptions {
@@ -98,7 +99,9 @@ export class StaticPods implements PodObjects {
   async #read(file: string): Promise<Pod | undefined> {
     const { nodeName, clock, log } = this.#options;
     try {
-      const pod = await readManifest(await readFile(file, "utf8"), { file, nodeName, seen: timestamp(clock.now()) });
+      const bytes = await readOwnFile(file, { maxBytes: maxManifestBytes });
+      const text = bytes?.toString() ?? "";
+      const pod = await readManifest(text, { file, nodeName, seen: timestamp(clock.now()) });
       this.#faults.delete(file);
       return pod;
     } catch (error) {
@@ -157,6 +160,9 @@ export class StaticPods implements PodObjects {
     return { ...pod, metadata: { ...pod.metadata, resourceVersion: String(this.#revision) } };
   }
 }
+
+/** No object of the API is larger. */
+const maxManifestBytes = 3 << 20;
 
 export const podKey = ({ metadata }: Pod): string => `${metadata.namespace}/${metadata.name}`;
 

@@ -4,20 +4,26 @@ import {
   lstat,
   mkdir,
   mkdtemp,
+  open,
   readdir,
   readFile,
   readlink,
   rename,
   rm,
   symlink,
-  writeFile,
 } from "node:fs/promises";
 import { dirname } from "node:path";
 import { timestamp } from "#lib/clock.ts";
+import { errorCode } from "#lib/error-code.ts";
 
+/** What a file holds, decoded only while it is compared or written: all files of a pod together may be large. */
+export interface FileContent {
+  readonly text: string;
+  readonly encoding: "utf8" | "base64";
+}
 /** One file of a volume whose content we write. */
 export interface ProjectedFile {
-  readonly content: Uint8Array;
+  readonly content: FileContent;
   readonly mode: number;
   /** Its owner, if not root. */
   readonly user?: number;
@@ -27,8 +33,8 @@ export type Payload = ReadonlyMap<string, ProjectedFile>;
 
 export interface WriteOptions {
   readonly nowMs: number;
-  /** Sets owners and modes of the whole volume before anybody sees the new content. */
-  prepare?(): Promise<void>;
+  /** The group that may read everything, if the pod has one. */
+  readonly group?: number | undefined;
 }
 
 /**
@@ -41,13 +47,11 @@ export interface WriteOptions {
  *
  * Nothing is written if the content is there already. Whatever a crash left behind is cleared the next time.
  */
-export async function writeAtomically(dir: string, payload: Payload, options: WriteOptions): Promise<void> {
-  for (const path of payload.keys()) assertSafe(path);
+export async function writeAtomically(dir: string, files: Payload, options: WriteOptions): Promise<void> {
+  const payload: Payload = new Map(Array.from(files, ([path, file]) => [normalPath(path), file]));
   const current = await currentData(dir);
-  const held = current === undefined ? undefined : await readTree(`${dir}/${current}`);
-  if (current === undefined || held === undefined || !isSame(held, payload)) {
-    const fresh = await writeNew(dir, payload, options.nowMs);
-    await options.prepare?.();
+  if (current === undefined || !(await holds(`${dir}/${current}`, payload))) {
+    const fresh = await writeNew(dir, payload, options);
     await replaceLink(dir, fresh);
     await showFiles(dir, payload);
     await clearOld(dir, fresh);
@@ -58,62 +62,78 @@ export async function writeAtomically(dir: string, payload: Payload, options: Wr
 }
 
 const dataLink = "..data";
-const isNotFound = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "ENOENT";
 
-function assertSafe(path: string): void {
-  const parts = path.split("/");
-  const isBad = parts.some((part) => part === "" || part === "." || part === "..") || path.startsWith("..");
+/** `./conf//a.txt` is `conf/a.txt`. Names that begin with two dots are ours, at the top. */
+function normalPath(path: string): string {
+  const parts = path.split("/").filter((part) => part !== "" && part !== ".");
+  const isBad = path.startsWith("/") || parts.length === 0 || parts.includes("..") || parts[0]?.startsWith("..");
   if (isBad) throw new Error(`invalid path in volume: ${JSON.stringify(path)}`);
+  return parts.join("/");
 }
 
 async function currentData(dir: string): Promise<string | undefined> {
   try {
     return await readlink(`${dir}/${dataLink}`);
   } catch (error) {
-    if (isNotFound(error)) return undefined;
+    if (errorCode(error) === "ENOENT") return undefined;
     throw error;
   }
 }
 
-async function readTree(dir: string, prefix = ""): Promise<Map<string, Buffer> | undefined> {
-  const entries = await readdir(`${dir}/${prefix}`, { withFileTypes: true }).catch(() => undefined);
-  if (entries === undefined) return undefined;
-  const files = new Map<string, Buffer>();
-  for (const entry of entries) {
-    const path = `${prefix}${entry.name}`;
-    if (!entry.isDirectory()) files.set(path, await readFile(`${dir}/${path}`));
-    else for (const [inner, content] of (await readTree(dir, `${path}/`)) ?? []) files.set(inner, content);
-  }
-  return files;
-}
+const bytesOf = ({ text, encoding }: FileContent): Buffer => Buffer.from(text, encoding);
 
-function isSame(held: ReadonlyMap<string, Buffer>, payload: Payload): boolean {
-  if (held.size !== payload.size) return false;
-  for (const [path, { content }] of payload) if (!held.get(path)?.equals(content)) return false;
+/** Whether the directory has these files and no others, with this content. */
+async function holds(dir: string, payload: Payload): Promise<boolean> {
+  const entries = await readdir(dir, { withFileTypes: true, recursive: true }).catch(() => undefined);
+  const files = entries?.filter((entry) => !entry.isDirectory());
+  if (files?.length !== payload.size) return false;
+  for (const [path, { content }] of payload) {
+    const file = `${dir}/${path}`;
+    const stats = await lstat(file).catch(() => undefined);
+    if (!stats?.isFile()) return false;
+    const bytes = bytesOf(content);
+    if (stats.size !== bytes.length || !(await readFile(file)).equals(bytes)) return false;
+  }
   return true;
 }
 
 /** Writes the content beside the old and gives the name of its directory. */
-async function writeNew(dir: string, payload: Payload, nowMs: number): Promise<string> {
+async function writeNew(dir: string, payload: Payload, { nowMs, group }: WriteOptions): Promise<string> {
   const stamp = timestamp(nowMs).replace(/[-T:]/g, "_").replace("Z", "");
   const fresh = await mkdtemp(`${dir}/..${stamp}.`);
-  await chmod(fresh, 0o755);
-  for (const [path, { content, mode, user }] of payload) {
-    const file = `${fresh}/${path}`;
-    await makeDirectories(fresh, dirname(path));
-    await writeFile(file, content);
-    // Apart from writing, since the umask would take bits away.
-    await chmod(file, mode);
-    if (user !== undefined) await chown(file, user, 0);
+  await openTo(fresh, group);
+  const made = new Set(["."]);
+  for (const [path, file] of payload) {
+    await makeDirectories(fresh, dirname(path), { made, group });
+    await writeOne(`${fresh}/${path}`, file, group);
   }
   return fresh.slice(dir.length + 1);
 }
 
-async function makeDirectories(root: string, path: string): Promise<void> {
-  if (path === ".") return;
-  await makeDirectories(root, dirname(path));
-  await mkdir(`${root}/${path}`, { recursive: true });
-  await chmod(`${root}/${path}`, 0o755);
+async function writeOne(path: string, { content, mode, user = 0 }: ProjectedFile, group?: number): Promise<void> {
+  await using file = await open(path, "wx", 0o600);
+  await file.writeFile(bytesOf(content));
+  await file.chown(user, group ?? 0);
+  await file.chmod(group === undefined ? mode : mode | 0o440);
+}
+
+interface Made {
+  readonly made: Set<string>;
+  readonly group: number | undefined;
+}
+
+async function makeDirectories(root: string, path: string, { made, group }: Made): Promise<void> {
+  if (made.has(path)) return;
+  made.add(path);
+  await makeDirectories(root, dirname(path), { made, group });
+  await mkdir(`${root}/${path}`);
+  await openTo(`${root}/${path}`, group);
+}
+
+/** Apart from making a directory, since the umask would take bits away. */
+async function openTo(dir: string, group: number | undefined): Promise<void> {
+  if (group !== undefined) await chown(dir, 0, group);
+  await chmod(dir, group === undefined ? 0o755 : 0o2755);
 }
 
 async function replaceLink(dir: string, target: string): Promise<void> {

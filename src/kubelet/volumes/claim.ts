@@ -1,6 +1,6 @@
 import { mkdir, stat } from "node:fs/promises";
 import type { Volume } from "#api/core/volume.ts";
-import { isMountPoint, mount } from "#lib/mounts.ts";
+import { filesystemType, hasOwnFilesystem, mount } from "#lib/mounts.ts";
 import { CommandError, runCommand } from "#lib/processes.ts";
 import { ensureHostPath } from "./host-path.ts";
 import { mountNfs } from "./nfs.ts";
@@ -25,7 +25,7 @@ export const claimVolume = (plugins: readonly PersistentPlugin[]): VolumePlugin 
   name: "kubernetes.io/persistent-volume",
   handles: (volume) => volume.persistentVolumeClaim !== undefined || volume.ephemeral !== undefined,
 
-  async mount(context, volume) {
+  async setUp(context, volume) {
     const claim = claimName(context, volume);
     const claimed = await context.sources.claimedVolume(context.pod.metadata.namespace ?? "", claim);
     if (!claimed) throw new Error(`persistentvolumeclaim "${claim}" not found or not bound`);
@@ -53,28 +53,28 @@ async function mountSource(context: VolumeContext, source: PersistentSource, pat
 type LocalSource = PersistentSource & Required<Pick<PersistentSource, "local">>;
 
 /** A directory or disk of this node. A disk is mounted, and formatted if it never was; or given as it is. */
-async function mountLocal({ pod }: VolumeContext, source: LocalSource, path: string): Promise<MountedVolume> {
+async function mountLocal(context: VolumeContext, source: LocalSource, path: string): Promise<MountedVolume> {
   const isDisk = (await stat(source.local.path)).isBlockDevice();
   if (source.volumeMode === "Block") return { path: source.local.path, readOnly: false };
   if (isDisk) await mountDisk(source, path);
   const mounted = isDisk ? path : source.local.path;
-  const { fsGroup: group, fsGroupChangePolicy: policy = "Always" } = pod.spec.securityContext ?? {};
-  if (group !== undefined) await giveToGroup(mounted, { group, readOnly: false, policy });
+  const { fsGroup: group, fsGroupChangePolicy: policy = "Always" } = context.pod.spec.securityContext ?? {};
+  if (group !== undefined && context.isNew) await giveToGroup(mounted, { group, policy });
   return { path: mounted, readOnly: false };
 }
 
 async function mountDisk({ local, mountOptions = [] }: LocalSource, path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o750 });
-  if (await isMountPoint(path)) return;
-  const type = local.fsType || "ext4";
-  if (!(await isFormatted(local.path))) await runCommand(`mkfs.${type}`, [local.path]);
+  if (await hasOwnFilesystem(path)) return;
+  const type = filesystemType(local.fsType || "ext4");
+  if (!(await isFormatted(local.path))) await runCommand(`mkfs.${type}`, [], { operands: [local.path] });
   await mount({ type, source: local.path, target: path, options: mountOptions });
 }
 
 /** `blkid` ends with 2 when it finds no sign of a file system or partition. */
 async function isFormatted(device: string): Promise<boolean> {
   try {
-    await runCommand("blkid", ["--probe", device]);
+    await runCommand("blkid", ["--probe"], { operands: [device] });
     return true;
   } catch (error) {
     if (error instanceof CommandError && error.exitCode === 2) return false;

@@ -14,8 +14,9 @@ import { mount, unmountUnder } from "#lib/mounts.ts";
 import { watchPlugins } from "../plugins/registration.ts";
 import { csiPersistent, csiVolume } from "./csi.ts";
 import { CsiDrivers } from "./csi-drivers.ts";
-import type { ClaimedVolume, VolumeContext } from "./plugin.ts";
-import { createVolumePlugins, mountVolume, removePodDirs, unmountVolumes } from "./volumes.ts";
+import type { ClaimedVolume } from "./plugin.ts";
+import { createVolumePlugins, type PodContext, removePodDirs, setUpVolume, unmountVolumes } from "./volumes.ts";
+import { writeBudgets } from "./write-budget.ts";
 
 const Request = message({ volumeId: field(1, "string"), second: field(2, "string") });
 const Publish = message({
@@ -109,8 +110,8 @@ test("a CSI driver registers, and its volumes are staged once, published to pods
   const contexts = ["a", "b"].map((name) => aContext(dir, name, claimed));
 
   const volume = { name: "v", persistentVolumeClaim: { claimName: "c" } } as Volume;
-  const paths = await Promise.all(contexts.map(async (context) => (await mountVolume(plugins, context, volume)).path));
-  assert.deepEqual(await Promise.all(contexts.map((context) => mountVolume(plugins, context, volume))), [
+  const paths = await Promise.all(contexts.map(async (context) => (await setUpVolume(plugins, context, volume)).path));
+  assert.deepEqual(await Promise.all(contexts.map((context) => setUpVolume(plugins, context, volume))), [
     { path: paths[0], readOnly: false },
     { path: paths[1], readOnly: false },
   ]);
@@ -134,26 +135,27 @@ test("a CSI driver registers, and its volumes are staged once, published to pods
   assert(context);
   const nodePublishSecretRef = { name: "s" };
   const inline = { driver: "dirs.example.org", volumeAttributes: { size: "1" }, nodePublishSecretRef };
-  await mountVolume(plugins, context, { name: "own", csi: inline } as Volume);
+  await setUpVolume(plugins, context, { name: "own", csi: inline } as Volume);
   const last = JSON.parse(await readFile(`${dir}/last.json`, "utf8"));
   assert.deepEqual(last.secrets, { key: "value" });
   assert.equal(last.volumeContext["csi.storage.k8s.io/ephemeral"], "true");
   assert.equal(last.volumeContext["csi.storage.k8s.io/pod.name"], "a");
   assert.equal(last.volumeContext.size, "1");
   const unknown = { name: "x", csi: { driver: "none" } } as Volume;
-  await assert.rejects(mountVolume(plugins, context, unknown), /driver name none not found/);
+  await assert.rejects(setUpVolume(plugins, context, unknown), /driver name none not found/);
   await unmountVolumes(plugins, `${dir}/pods/a`);
   stop.abort();
   await watching;
 });
 
-function aContext(dir: string, name: string, claimed: ClaimedVolume): VolumeContext {
+function aContext(dir: string, name: string, claimed: ClaimedVolume): PodContext {
   const metadata = { name, namespace: "default", uid: name };
   return {
     pod: { metadata, spec: { containers: [], securityContext: { fsGroup: 77 } }, status: {} } as unknown as Pod,
     podDir: `${dir}/pods/${name}`,
     podMemoryDir: `${dir}/memory/${name}`,
     node: { allocatable: {} },
+    budgets: writeBudgets({ memoryBytes: 2 ** 33, pods: 110 }),
     clock: systemClock,
     sources: {
       configMap: async () => undefined,

@@ -45,7 +45,7 @@ export const csiVolume = (deps: CsiDeps): VolumePlugin => ({
   name: pluginName,
   handles: (volume) => volume.csi !== undefined,
 
-  async mount(context, volume) {
+  async setUp(context, volume) {
     if (!volume.csi) throw new Error("the volume has no csi");
     const { driver, readOnly = false, fsType = "", volumeAttributes = {}, nodePublishSecretRef } = volume.csi;
     const volumeHandle = ephemeralHandle(context.pod.metadata.uid ?? "", volume.name);
@@ -201,5 +201,5 @@ async function giveToPod({ pod }: VolumeContext, { driver, source, settings, tar
   const fits =
     settings.fsGroupPolicy === "File" ||
     (settings.fsGroupPolicy !== "None" && isWritable && Boolean(source.csi?.fsType));
-  if (group !== undefined && isOurs && fits) await giveToGroup(target, { group, readOnly: false, policy });
+  if (group !== undefined && isOurs && fits) await giveToGroup(target, { group, policy });
 }

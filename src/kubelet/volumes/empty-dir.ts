@@ -1,9 +1,8 @@
-import { chmod, mkdir } from "node:fs/promises";
+import { chmod, chown, mkdir } from "node:fs/promises";
 import type { Pod } from "#api/core/pod.ts";
 import type { EmptyDirVolumeSource } from "#api/core/volume.ts";
 import { quantityValue } from "#api/meta/quantity.ts";
-import { isMountPoint, mount } from "#lib/mounts.ts";
-import { giveToGroup } from "./ownership.ts";
+import { hasOwnFilesystem, type MountRequest, mount } from "#lib/mounts.ts";
 import { type VolumeContext, type VolumePlugin, volumePath } from "./plugin.ts";
 
 /** An empty directory that lives as long as the pod: on the node's disk, in memory, or in huge pages. */
@@ -11,33 +10,53 @@ export const emptyDirVolume: VolumePlugin = {
   name: "kubernetes.io/empty-dir",
   handles: (volume) => volume.emptyDir !== undefined,
 
-  async mount(context, volume) {
+  async setUp(context, volume) {
     const path = volumePath(context.podDir, this.name, volume.name);
     const { medium = "" } = volume.emptyDir ?? {};
     await mkdir(path, { recursive: true });
-    if (medium !== "" && !(await isMountPoint(path))) {
+    if (medium !== "" && !(await hasOwnFilesystem(path))) {
       await mount({ ...backing(context, volume.emptyDir ?? {}), target: path });
     }
-    const group = context.pod.spec.securityContext?.fsGroup;
-    if (group === undefined) await chmod(path, 0o777);
-    else {
-      // The sign that this is done is set last, so a second call does not walk through the pod's files.
-      await giveToGroup(path, { group, readOnly: false, policy: "OnRootMismatch" });
-      await chmod(path, 0o2777);
-    }
+    // What the pod makes of its directory later is its own affair.
+    if (context.isNew) await openToPod(path, context.pod);
     return { path, readOnly: false };
   },
 };
 
-function backing(context: VolumeContext, { medium = "", sizeLimit }: EmptyDirVolumeSource) {
-  if (medium === "Memory") {
-    const options = ["mode=0777", `size=${memorySize(context, sizeLimit)}`];
-    return { type: "tmpfs", source: "tmpfs", options };
-  }
-  const pageSize = medium.startsWith("HugePages-") ? medium.slice("HugePages-".length) : undefined;
-  const options = pageSize === undefined ? [] : [`pagesize=${pageSize.replace(/i$/, "")}`];
-  return { type: "hugetlbfs", source: "nodev", options: ["mode=0777", ...options] };
+async function openToPod(path: string, { spec }: Pod): Promise<void> {
+  const group = spec.securityContext?.fsGroup;
+  if (group !== undefined) await chown(path, 0, group);
+  await chmod(path, group === undefined ? 0o777 : 0o2777);
 }
+
+type Backing = Pick<MountRequest, "type" | "source" | "options">;
+
+/** Of what the pod's author wrote only numbers reach the mount program. */
+function backing(context: VolumeContext, { medium = "", sizeLimit }: EmptyDirVolumeSource): Backing {
+  const group = context.pod.spec.securityContext?.fsGroup;
+  const rights = group === undefined ? ["mode=0777"] : ["mode=2777", `gid=${group}`];
+  if (medium === "Memory") {
+    return { type: "tmpfs", source: "tmpfs", options: [...rights, `size=${memorySize(context, sizeLimit)}`] };
+  }
+  const pageBytes = pageSize(context.pod, medium);
+  if (pageBytes === undefined) throw new Error(`unknown storage medium ${JSON.stringify(medium)}`);
+  return { type: "hugetlbfs", source: "nodev", options: [...rights, `pagesize=${pageBytes}`] };
+}
+
+/** `HugePages-2Mi` names a size; plain `HugePages` means the only one that the pod's containers ask for. */
+function pageSize({ spec }: Pod, medium: string): number | undefined {
+  const [, size] = /^HugePages(?:-([1-9]\d{0,9}[KMGT]i))?$/.exec(medium) ?? [];
+  if (size !== undefined) return quantityValue(size);
+  if (medium !== "HugePages") return undefined;
+  const asked = spec.containers.flatMap(({ resources }) => Object.keys(resources?.requests ?? {}));
+  const sizes = new Set(asked.filter((name) => name.startsWith(hugePages)));
+  const [only] = sizes;
+  if (only === undefined || sizes.size > 1) {
+    throw new Error('medium "HugePages" can be used only if the pod asks for huge pages of exactly one size');
+  }
+  return quantityValue(only.slice(hugePages.length));
+}
+const hugePages = "hugepages-";
 
 /** The smallest of what the volume, the pod and the node allow. */
 export function memorySize({ pod, node }: Pick<VolumeContext, "pod" | "node">, sizeLimit?: string): number {

@@ -1,6 +1,7 @@
 import { type Stats } from "node:fs";
 import { open, stat } from "node:fs/promises";
 import type { HostPathVolumeSource } from "#api/core/volume.ts";
+import { errorCode } from "#lib/error-code.ts";
 import { makeDirectory } from "#lib/make-directory.ts";
 import type { VolumePlugin } from "./plugin.ts";
 
@@ -9,7 +10,7 @@ export const hostPathVolume: VolumePlugin = {
   name: "kubernetes.io/host-path",
   handles: (volume) => volume.hostPath !== undefined,
 
-  async mount(_context, { hostPath }) {
+  async setUp(_context, { hostPath }) {
     if (!hostPath) throw new Error("the volume has no hostPath");
     if (hostPath.path.split("/").includes("..")) {
       throw new Error(`invalid HostPath \`${hostPath.path}\`: must not contain '..'`);
@@ -23,7 +24,7 @@ export async function ensureHostPath({ path, type }: HostPathVolumeSource): Prom
   if (type === "") return;
   const found = await look(path);
   if (!found && type === "DirectoryOrCreate") await makeDirectory(path, { mode: 0o755 });
-  else if (!found && type === "FileOrCreate") await (await open(path, "a", 0o644)).close();
+  else if (!found && type === "FileOrCreate") await (await open(path, "wx", 0o644)).close();
   else {
     const { is, called } = checks[type];
     if (!found || !is(found)) throw new Error(`hostPath type check failed: ${path} is not a ${called}`);
@@ -46,7 +47,7 @@ async function look(path: string): Promise<Stats | undefined> {
   try {
     return await stat(path);
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    if (errorCode(error) === "ENOENT") return undefined;
     throw error;
   }
 }

@@ -18,12 +18,12 @@ export interface ImageMounts {
 
 /** containerd unpacks images, and `ctr` mounts them: before 2.1, containers cannot ask for it themselves. */
 export function ctrImageMounts({ socket, snapshotter }: ImageMountDeps): ImageMounts {
-  const images = (command: string, ...args: string[]) => {
+  const images = (command: string, flags: readonly string[], operands: readonly string[]) => {
     const base = ["--address", socket, "--namespace", "k8s.io", "images", command];
-    return runCommand("ctr", [...base, "--snapshotter", snapshotter, ...args]);
+    return runCommand("ctr", [...base, "--snapshotter", snapshotter, ...flags], { operands });
   };
   const unmount = async (path: string) => {
-    await images("unmount", "--rm", path);
+    await images("unmount", ["--rm"], [path]);
   };
   return {
     async mount({ id, tags, digests }, path) {
@@ -31,11 +31,11 @@ export function ctrImageMounts({ socket, snapshotter }: ImageMountDeps): ImageMo
       if (await isMountPoint(path)) return;
       const name = tags[0] ?? digests[0] ?? id;
       try {
-        await images("mount", name, path);
+        await images("mount", [], [name, path]);
       } catch {
         // A mount that went with the machine's last run left its snapshot.
         await unmount(path);
-        await images("mount", name, path);
+        await images("mount", [], [name, path]);
       }
     },
     unmount,
@@ -51,7 +51,7 @@ export const imageVolume = (mounts: ImageMounts): VolumePlugin => ({
   name: pluginName,
   handles: (volume) => volume.image !== undefined,
 
-  async mount({ podDir }, { name }) {
+  async setUp({ podDir }, { name }) {
     const path = imageVolumePath(podDir, name);
     await mkdir(path, { recursive: true });
     return { path, readOnly: true };

@@ -1,40 +1,38 @@
-import { chmod, lchown, lstat, readdir } from "node:fs/promises";
+import type { Stats } from "node:fs";
+import { chmod, chown } from "node:fs/promises";
 import type { Pod } from "#api/core/pod.ts";
 import { allContainers } from "#api/core/pod-containers.ts";
+import { Place } from "#lib/place.ts";
+import { walkBelow } from "#lib/walk.ts";
 
 export interface Ownership {
   readonly group: number;
-  readonly readOnly: boolean;
   /** `OnRootMismatch` leaves a volume alone whose top directory is right already. */
   readonly policy: "Always" | "OnRootMismatch";
 }
 
-/** Gives everything in a volume to the pod's group, so that its containers can use it whoever they run as. */
-export async function giveToGroup(root: string, ownership: Ownership): Promise<void> {
-  if (ownership.policy === "OnRootMismatch" && (await isGiven(root, ownership))) return;
-  await give(root, ownership);
+/**
+ * Gives everything in a volume to the pod's group, so that its containers can use it whoever they run as. Other pods may
+ * write to the volume meanwhile: every file is changed by its descriptor and never by its path.
+ */
+export async function giveToGroup(root: string, { group, policy }: Ownership): Promise<void> {
+  await using place = await Place.open(root);
+  const stats = await place.stat();
+  if (policy === "OnRootMismatch" && isGiven(stats, group)) return;
+  if (stats.isDirectory()) await walkBelow(place, (below, found) => give(below, found, group));
+  // The top comes last: when it is right, all is.
+  await give(place, stats, group);
 }
 
-const modes = { write: 0o660, read: 0o440, enter: 0o110, inheritGroup: 0o2000 };
-const bitsFor = ({ readOnly }: Ownership, isDirectory: boolean): number =>
-  (readOnly ? modes.read : modes.write) | (isDirectory ? modes.enter | modes.inheritGroup : 0);
+const modes = { file: 0o660, directory: 0o2770 };
+const bitsFor = (stats: Stats): number => (stats.isDirectory() ? modes.directory : modes.file);
 
-async function isGiven(root: string, ownership: Ownership): Promise<boolean> {
-  const stat = await lstat(root);
-  const bits = bitsFor(ownership, stat.isDirectory());
-  return stat.isDirectory() && stat.gid === ownership.group && (stat.mode & bits) === bits;
-}
+const isGiven = (stats: Stats, group: number): boolean =>
+  stats.isDirectory() && stats.gid === group && (stats.mode & modes.directory) === modes.directory;
 
-/** What is inside first: when the top is right, all is. */
-async function give(path: string, ownership: Ownership): Promise<void> {
-  const stat = await lstat(path);
-  if (stat.isDirectory()) {
-    for (const name of await readdir(path)) await give(`${path}/${name}`, ownership);
-  }
-  await lchown(path, stat.uid, ownership.group);
-  // The mode of a link would become that of its target.
-  if (stat.isSymbolicLink()) return;
-  await chmod(path, (stat.mode & 0o7777) | bitsFor(ownership, stat.isDirectory()));
+async function give(place: Place, stats: Stats, group: number): Promise<void> {
+  await chown(place.path, stats.uid, group);
+  if (!stats.isSymbolicLink()) await chmod(place.path, (stats.mode & 0o7777) | bitsFor(stats));
 }
 
 /** The user that every container of the pod runs as, if it is the same one and they say so. */

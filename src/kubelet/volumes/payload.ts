@@ -1,10 +1,13 @@
 import type { ConfigMap } from "#api/core/config-map.ts";
 import type { Secret } from "#api/core/secret.ts";
 import type { DownwardAPIVolumeFile, KeyToPath, ProjectedVolumeSource, VolumeProjection } from "#api/core/volume.ts";
+import { messageOf } from "#lib/message-of.ts";
+import { fewAtATime } from "#lib/tasks.ts";
 import { containerResource, podField } from "../pod-fields.ts";
-import type { Payload, ProjectedFile } from "./atomic-writer.ts";
+import type { FileContent, Payload, ProjectedFile } from "./atomic-writer.ts";
 import { commonUser } from "./ownership.ts";
 import type { VolumeContext } from "./plugin.ts";
+import type { WriteMeter } from "./write-budget.ts";
 
 /** What a volume should hold, from the objects that it shows. */
 
@@ -14,44 +17,63 @@ interface KeyedSource {
   readonly optional?: boolean;
 }
 
-export async function configMapPayload(context: VolumeContext, source: KeyedSource, mode: number): Promise<Payload> {
+/** How files are written, and how much of them there may be. */
+export interface FileOptions {
+  readonly mode: number;
+  readonly meter: WriteMeter;
+}
+
+export async function configMapPayload(
+  context: VolumeContext,
+  source: KeyedSource,
+  options: FileOptions,
+): Promise<Payload> {
   const name = source.name ?? "";
   const configMap = await context.sources.configMap(context.pod.metadata.namespace ?? "", name);
   if (!configMap && !source.optional) throw new Error(`configmap "${name}" not found`);
   const missing = (key: string) => `configmap references non-existent config key: ${key}`;
-  return keyedPayload(source, { contents: configMap ? configMapContents(configMap) : new Map(), mode, missing });
+  const contents = configMap ? configMapContents(configMap) : new Map<string, FileContent>();
+  return keyedPayload(source, { contents, missing, ...options });
 }
 
-export async function secretPayload(context: VolumeContext, source: KeyedSource, mode: number): Promise<Payload> {
+export async function secretPayload(
+  context: VolumeContext,
+  source: KeyedSource,
+  options: FileOptions,
+): Promise<Payload> {
   const name = source.name ?? "";
   const secret = await context.sources.secret(context.pod.metadata.namespace ?? "", name);
   if (!secret && !source.optional) throw new Error(`secret "${name}" not found`);
   const missing = (key: string) => `references non-existent secret key: ${key}`;
-  return keyedPayload(source, { contents: secret ? secretContents(secret) : new Map(), mode, missing });
+  const contents = secret ? secretContents(secret) : new Map<string, FileContent>();
+  return keyedPayload(source, { contents, missing, ...options });
 }
 
-type Contents = ReadonlyMap<string, Uint8Array>;
+type Contents = ReadonlyMap<string, FileContent>;
 
+const encoded = (data: Readonly<Record<string, string>>, encoding: FileContent["encoding"]) =>
+  Object.entries(data).map(([key, text]) => [key, { text, encoding }] as const);
 const configMapContents = ({ data = {}, binaryData = {} }: ConfigMap): Contents =>
-  new Map([
-    ...Object.entries(data).map(([key, text]) => [key, Buffer.from(text)] as const),
-    ...Object.entries(binaryData).map(([key, base64]) => [key, Buffer.from(base64, "base64")] as const),
-  ]);
-const secretContents = ({ data = {} }: Secret): Contents =>
-  new Map(Object.entries(data).map(([key, base64]) => [key, Buffer.from(base64, "base64")] as const));
+  new Map([...encoded(data, "utf8"), ...encoded(binaryData, "base64")]);
+const secretContents = ({ data = {} }: Secret): Contents => new Map(encoded(data, "base64"));
 
-interface Keyed {
+interface Keyed extends FileOptions {
   readonly contents: Contents;
-  readonly mode: number;
   readonly missing: (key: string) => string;
 }
 
-function keyedPayload({ items, optional }: KeyedSource, { contents, mode, missing }: Keyed): Payload {
-  if (!items || items.length === 0) return new Map(Array.from(contents, ([key, content]) => [key, { content, mode }]));
+function keyedPayload({ items, optional }: KeyedSource, { contents, mode, missing, meter }: Keyed): Payload {
+  const counted = (content: FileContent): FileContent => {
+    meter(Buffer.byteLength(content.text, content.encoding));
+    return content;
+  };
+  if (!items || items.length === 0) {
+    return new Map(Array.from(contents, ([key, content]) => [key, { content: counted(content), mode }]));
+  }
   const files = new Map<string, ProjectedFile>();
   for (const item of items) {
     const content = contents.get(item.key);
-    if (content) files.set(item.path, { content, mode: item.mode ?? mode });
+    if (content) files.set(item.path, { content: counted(content), mode: item.mode ?? mode });
     else if (!optional) throw new Error(missing(item.key));
   }
   return files;
@@ -60,38 +82,54 @@ function keyedPayload({ items, optional }: KeyedSource, { contents, mode, missin
 export function downwardPayload(
   { pod, node }: VolumeContext,
   items: readonly DownwardAPIVolumeFile[],
-  mode: number,
+  { mode, meter }: FileOptions,
 ): Payload {
   const show = ({ fieldRef, resourceFieldRef }: DownwardAPIVolumeFile): string => {
     if (fieldRef) return podField(pod, fieldRef.fieldPath);
     if (resourceFieldRef) return containerResource({ pod, allocatable: node.allocatable }, resourceFieldRef);
     return "";
   };
-  return new Map(items.map((item) => [item.path, { content: Buffer.from(show(item)), mode: item.mode ?? mode }]));
+  return new Map(
+    items.map((item) => {
+      const text = show(item);
+      meter(Buffer.byteLength(text));
+      return [item.path, { content: { text, encoding: "utf8" }, mode: item.mode ?? mode }];
+    }),
+  );
 }
 
 /** All parts together; of two with the same path, the later one counts. */
-export async function projectedPayload(context: VolumeContext, source: ProjectedVolumeSource): Promise<Payload> {
-  const parts = await Promise.allSettled(
-    (source.sources ?? []).map((part) => partPayload(context, part, source.defaultMode)),
-  );
-  const faults = parts.flatMap((part) => (part.status === "rejected" ? [part.reason] : []));
+export async function projectedPayload(
+  context: VolumeContext,
+  { sources = [], defaultMode: mode }: ProjectedVolumeSource,
+  meter: WriteMeter,
+): Promise<Payload> {
+  const faults: unknown[] = [];
+  const parts = await fewAtATime(sources, async (part) => {
+    if (faults.length >= maxFaults) return noFiles;
+    return await partPayload(context, part, { mode, meter }).catch((error: unknown) => {
+      faults.push(error);
+      return noFiles;
+    });
+  });
   if (faults.length === 1) throw faults[0];
   if (faults.length > 1) {
-    const texts = [
-      ...new Set(faults.map((fault: unknown) => (fault instanceof Error ? fault.message : String(fault)))),
-    ];
+    const texts = [...new Set(faults.map(messageOf))];
     throw new AggregateError(faults, texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`);
   }
-  return new Map(parts.flatMap((part) => (part.status === "fulfilled" ? [...part.value] : [])));
+  return new Map(parts.flatMap((files) => [...files]));
 }
 
-async function partPayload(context: VolumeContext, part: VolumeProjection, mode: number): Promise<Payload> {
+const noFiles: Payload = new Map();
+/** So many are told of, and nothing more is gathered then. */
+const maxFaults = 10;
+
+async function partPayload(context: VolumeContext, part: VolumeProjection, options: FileOptions): Promise<Payload> {
   const { sources, pod } = context;
-  if (part.configMap) return await configMapPayload(context, part.configMap, mode);
-  if (part.secret) return await secretPayload(context, part.secret, mode);
-  if (part.downwardAPI) return downwardPayload(context, part.downwardAPI.items ?? [], mode);
-  const own = credentialFile(context, mode);
+  if (part.configMap) return await configMapPayload(context, part.configMap, options);
+  if (part.secret) return await secretPayload(context, part.secret, options);
+  if (part.downwardAPI) return downwardPayload(context, part.downwardAPI.items ?? [], options);
+  const own = credentialFile(context, options);
   if (part.serviceAccountToken) {
     const token = await sources.serviceAccountToken(pod, part.serviceAccountToken);
     return new Map([[part.serviceAccountToken.path, own(token)]]);
@@ -116,12 +154,15 @@ async function partPayload(context: VolumeContext, part: VolumeProjection, mode:
 }
 
 /** A credential is for the pod's own user or group alone, where it has one; the group's right is given with the volume. */
-function credentialFile({ pod }: VolumeContext, mode: number): (text: string) => ProjectedFile {
+function credentialFile({ pod }: VolumeContext, { mode, meter }: FileOptions): (text: string) => ProjectedFile {
   const user = commonUser(pod);
   const isPrivate = user !== undefined || pod.spec.securityContext?.fsGroup !== undefined;
-  return (text) => ({
-    content: Buffer.from(text),
-    mode: isPrivate ? 0o600 : mode,
-    ...(user === undefined ? {} : { user }),
-  });
+  return (text) => {
+    meter(Buffer.byteLength(text));
+    return {
+      content: { text, encoding: "utf8" },
+      mode: isPrivate ? 0o600 : mode,
+      ...(user === undefined ? {} : { user }),
+    };
+  };
 }

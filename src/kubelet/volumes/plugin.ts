@@ -10,16 +10,20 @@ import type {
   Volume,
 } from "#api/core/volume.ts";
 import type { Clock } from "#lib/clock.ts";
+import type { WriteBudgets } from "./write-budget.ts";
 
 /** One kind of volume. */
 export interface VolumePlugin {
   /** As upstream names it; a part of the path of its volumes. */
   readonly name: string;
-  /** Whether the content follows its sources: then `mount` is called again when they change. */
-  readonly refreshes?: boolean;
   handles(volume: Volume): boolean;
-  /** Makes the volume be there, with its content as it should be now. May be called again at any time. */
-  mount(context: VolumeContext, volume: Volume): Promise<MountedVolume>;
+  /**
+   * Makes the volume before the first container of the pod starts. It is called again after a failure and by the next
+   * kubelet, which adopts a running pod; then `isNew` is false, and files that the pod can change are left alone.
+   */
+  setUp(context: VolumeContext, volume: Volume): Promise<MountedVolume>;
+  /** Brings the content of a running pod's volume up to date; only for volumes that pods cannot write to. */
+  refresh?(context: VolumeContext, volume: Volume): Promise<void>;
   /** Undoes what more was done than mounts and files at its path, which go with the pod's directory. */
   unmount?(path: string): Promise<void>;
 }
@@ -34,6 +38,8 @@ export interface MountedVolume {
 /** What a volume may need to know, beside its own declaration. */
 export interface VolumeContext {
   readonly pod: Pod;
+  /** The volume was never set up for this pod, so no container of it can have seen it. */
+  readonly isNew: boolean;
   /** The pod's own directory. It is removed with the pod. */
   readonly podDir: string;
   /** The same in memory, for what should never reach a disk. */
@@ -41,6 +47,8 @@ export interface VolumeContext {
   readonly sources: VolumeSources;
   readonly node: NodeAmounts;
   readonly clock: Clock;
+  /** How much more may be written for the pod. */
+  readonly budgets: WriteBudgets;
 }
 /** Quantities by resource name: `cpu`, `memory`, `ephemeral-storage`. */
 export interface NodeAmounts {

@@ -24,7 +24,8 @@ export class ServiceAccountTokens {
   readonly #client: Pick<Client, "createSubresource">;
   readonly #clock: Clock;
   readonly #random: Random;
-  readonly #held = new Map<string, HeldToken>();
+  /** By pod, then by what was asked for. */
+  readonly #held = new Map<string, Map<string, HeldToken>>();
 
   constructor({ client, clock, random }: TokenDeps) {
     this.#client = client;
@@ -35,12 +36,13 @@ export class ServiceAccountTokens {
   /** A token that cannot be renewed is used for as long as it is good. */
   async get(pod: Pod, projection: ServiceAccountTokenProjection): Promise<string> {
     const { audience = "", expirationSeconds } = projection;
-    const key = JSON.stringify([pod.metadata.uid, pod.spec.serviceAccountName, audience, expirationSeconds]);
-    const held = this.#held.get(key);
+    const ofPod = this.#ofPod(pod.metadata.uid ?? "");
+    const key = JSON.stringify([pod.spec.serviceAccountName, audience, expirationSeconds]);
+    const held = ofPod.get(key);
     if (held && this.#clock.now() < held.refreshAt) return held.token;
     try {
       const fresh = await this.#request(pod, audience, expirationSeconds);
-      this.#held.set(key, fresh);
+      ofPod.set(key, fresh);
       return fresh.token;
     } catch (error) {
       if (held && this.#clock.now() < held.expiresAt) return held.token;
@@ -49,7 +51,13 @@ export class ServiceAccountTokens {
   }
 
   forgetPod(uid: string): void {
-    for (const key of this.#held.keys()) if (key.startsWith(JSON.stringify([uid]).slice(0, -1))) this.#held.delete(key);
+    this.#held.delete(uid);
+  }
+
+  #ofPod(uid: string): Map<string, HeldToken> {
+    const held = this.#held.get(uid) ?? new Map<string, HeldToken>();
+    this.#held.set(uid, held);
+    return held;
   }
 
   async #request({ metadata, spec }: Pod, audience: string, expirationSeconds: number): Promise<HeldToken> {

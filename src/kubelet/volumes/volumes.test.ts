@@ -21,21 +21,26 @@ import type { Volume } from "#api/core/volume.ts";
 import { systemClock } from "#lib/clock.ts";
 import { mountsUnder } from "#lib/mounts.ts";
 import { writeAtomically } from "./atomic-writer.ts";
-import type { ClaimedVolume, VolumeContext } from "./plugin.ts";
+import { volumeExcess } from "./mount-count.ts";
+import { nfsSource } from "./nfs.ts";
+import type { ClaimedVolume } from "./plugin.ts";
 import { bindSubPath } from "./sub-path.ts";
-import { createVolumePlugins, mountVolume, removePodDirs } from "./volumes.ts";
+import { createVolumePlugins, type PodContext, refreshVolume, removePodDirs, setUpVolume } from "./volumes.ts";
+import { writeBudgets } from "./write-budget.ts";
 
 const base64 = (text: string) => Buffer.from(text).toString("base64");
-const file = (text: string, mode = 0o644) => ({ content: Buffer.from(text), mode });
+const file = (text: string, mode = 0o644) => ({ content: { text, encoding: "utf8" as const }, mode });
 const modeOf = async (path: string) => (await stat(path)).mode & 0o7777;
 
 suite("volumes", { timeout: 30_000 }, () => {
   let dir: string;
-  let context: VolumeContext;
+  let context: PodContext;
   const configMaps = new Map<string, Partial<ConfigMap>>();
   const claims = new Map<string, ClaimedVolume>();
   const secrets = new Map<string, Partial<Secret>>();
-  const mounted = (volume: object) => mountVolume(createVolumePlugins(), context, { name: "v", ...volume } as Volume);
+  const mounted = (volume: object) => setUpVolume(createVolumePlugins(), context, { name: "v", ...volume } as Volume);
+  const refreshed = (volume: object) =>
+    refreshVolume(createVolumePlugins(), context, { name: "v", ...volume } as Volume);
   const withPod = (pod: object) => {
     context = { ...context, pod: { ...context.pod, ...pod } as Pod };
   };
@@ -50,6 +55,7 @@ suite("volumes", { timeout: 30_000 }, () => {
       podMemoryDir: `${dir}/memory`,
       node: { allocatable: { cpu: "2", memory: "8Gi" } },
       clock: systemClock,
+      budgets: writeBudgets({ memoryBytes: 2 ** 33, pods: 110 }),
       sources: {
         configMap: async (_namespace, name) => configMaps.get(name) as ConfigMap | undefined,
         secret: async (_namespace, name) => secrets.get(name) as Secret | undefined,
@@ -75,11 +81,11 @@ suite("volumes", { timeout: 30_000 }, () => {
     assert.equal(await readlink(`${path}/a`), "..data/a");
     assert.equal(await modeOf(`${path}/a`), 0o640);
 
-    await mounted(volume);
+    await refreshed(volume);
     assert.equal(await readlink(`${path}/..data`), first);
 
     configMaps.set("c", { data: { a: "new", c: "3" } });
-    await mounted(volume);
+    await refreshed(volume);
     const second = await readlink(`${path}/..data`);
     assert.notEqual(second, first);
     assert.deepEqual((await readdir(path)).toSorted(), ["..data", second, "a", "c"].toSorted());
@@ -166,10 +172,51 @@ suite("volumes", { timeout: 30_000 }, () => {
     assert(!readOnly);
 
     withPod({ spec: { ...aPod.spec, securityContext: { fsGroup: 77 } } });
-    await writeFile(`${path}/mine`, "", { mode: 0o600 });
-    await mounted({ emptyDir: {} });
-    assert.equal(await modeOf(path), 0o2777);
-    assert.deepEqual([(await stat(path)).gid, await modeOf(`${path}/mine`)], [77, 0o660]);
+    const group = await mounted({ name: "g", emptyDir: {} });
+    assert.deepEqual([(await stat(group.path)).gid, await modeOf(group.path)], [77, 0o2777]);
+    const memory = await mounted({ name: "m", emptyDir: { medium: "Memory" } });
+    assert.deepEqual([(await stat(memory.path)).gid, await modeOf(memory.path)], [77, 0o2777]);
+  });
+
+  test("a volume is set up once: a refresh, or the next kubelet, leaves the pod's files as they are", async () => {
+    configMaps.set("c", { data: { a: "1" } });
+    withPod({ spec: { ...aPod.spec, securityContext: { fsGroup: 77 } } });
+    await mkdir(`${dir}/disk`);
+    claims.set("c", { name: "pv", spec: { local: { path: `${dir}/disk` } } });
+    const volumes = [
+      { name: "e", emptyDir: {} },
+      { name: "m", emptyDir: { medium: "Memory" } },
+      { name: "l", persistentVolumeClaim: { claimName: "c" } },
+      { name: "f", configMap: { name: "c", defaultMode: 0o644 } },
+    ];
+    const paths: string[] = [];
+    for (const volume of volumes) paths.push((await mounted(volume)).path);
+    for (const path of paths.slice(0, 3)) {
+      await writeFile(`${path}/secret`, "", { mode: 0o600 });
+      await chmod(path, 0o700);
+    }
+
+    configMaps.set("c", { data: { a: "2" } });
+    for (const volume of volumes) await refreshed(volume);
+    for (const volume of volumes) await mounted(volume);
+
+    for (const path of paths.slice(0, 3)) {
+      assert.deepEqual([await modeOf(path), await modeOf(`${path}/secret`)], [0o700, 0o600]);
+    }
+    assert.equal(await readFile(`${paths[3]}/a`, "utf8"), "2");
+    assert.equal((await stat(`${paths[3]}/a`)).gid, 77);
+  });
+
+  test("what was in memory is made anew after the machine started again", async () => {
+    secrets.set("s", { data: { a: base64("1") } });
+    const volume = { secret: { secretName: "s", defaultMode: 0o644 } };
+    const { path } = await mounted(volume);
+    await rm(context.podMemoryDir, { recursive: true });
+
+    await mounted(volume);
+
+    assert.equal(await readFile(`${path}/a`, "utf8"), "1");
+    assert.equal(await modeOf(path), 0o777);
   });
 
   test("an empty directory in memory is a tmpfs of its size, and goes with the pod", async () => {
@@ -205,6 +252,21 @@ suite("volumes", { timeout: 30_000 }, () => {
     }
     await mounted({ hostPath: { path: "/dev/null", type: "CharDevice" } });
     await assert.rejects(mounted({ hostPath: { path: "/tmp/../etc", type: "" } }), /must not contain '\.\.'/);
+  });
+
+  for (const server of ["-T/proc/self/fd/3", "--help", "a b", "host,exec", "x/../y", "[::1", "ho\0st", "$(id)"]) {
+    test(`an NFS server called ${JSON.stringify(server)} reaches no program`, async () => {
+      await assert.rejects(mounted({ nfs: { server, path: "/export" } }), /invalid NFS server .* not a host name/);
+      await assert.rejects(readdir(`${dir}/pod/volumes/kubernetes.io~nfs/v`), { code: "ENOENT" });
+    });
+  }
+
+  test("nfsSource() takes names and addresses, and paths as they are", () => {
+    assert.equal(nfsSource("127.0.0.1", "/-x"), "127.0.0.1:/-x");
+    assert.equal(nfsSource("fe80::1", "/a b"), "[fe80::1]:/a b");
+    assert.equal(nfsSource("[::1]", "/"), "[::1]:/");
+    assert.equal(nfsSource("nfs-1.example", "/x"), "nfs-1.example:/x");
+    assert.throws(() => nfsSource("h", "relative"), /invalid NFS path/);
   });
 
   test("a claim shows the volume it is bound to", async () => {
@@ -254,7 +316,52 @@ suite("volumes", { timeout: 30_000 }, () => {
     assert.deepEqual((await readdir(path)).toSorted(), ["..data", current, "a"].toSorted());
   });
 
-  for (const bad of ["../up", "/abs", "a/../b", "..data", "a//b", "."]) {
+  test("a path is written in its normal form", async () => {
+    configMaps.set("c", { data: { k: "1" } });
+    const items = [{ key: "k", path: "./conf//a.txt" }];
+
+    const { path } = await mounted({ configMap: { name: "c", items, defaultMode: 0o644 } });
+
+    assert.equal(await readFile(`${path}/conf/a.txt`, "utf8"), "1");
+    assert.equal(await readlink(`${path}/conf`), "..data/conf");
+  });
+
+  for (const medium of ["Foo", "memory", "HugePages-2Mi,size=1G", "HugePages-", "HugePages-2M", "HugePages"]) {
+    test(`an empty directory on ${medium} is refused`, async () => {
+      await assert.rejects(mounted({ emptyDir: { medium } }), /unknown storage medium|exactly one size/);
+      assert.deepEqual(await mountsUnder([dir]), []);
+    });
+  }
+
+  test("volumeExcess() counts what takes a mount of the node, and all volumes", () => {
+    const many = (count: number, volume: object) =>
+      Array.from({ length: count }, (_, at) => ({ name: `v${at}`, ...volume }));
+    const podWith = (volumes: object[], mounts: object[] = []) =>
+      ({ spec: { containers: [{ name: "c", volumeMounts: mounts }], volumes } }) as unknown as Pod;
+    const memory = { emptyDir: { medium: "Memory" } };
+
+    assert.equal(volumeExcess(podWith(many(1000, { emptyDir: {} }), many(999, { mountPath: "/x" }))), undefined);
+    assert.equal(volumeExcess(podWith(many(512, memory))), undefined);
+    assert.match(volumeExcess(podWith(many(300, memory), many(300, { subPath: "x" }))) ?? "", /needs 600 mounts/);
+    assert.match(volumeExcess(podWith(many(1001, { emptyDir: {} }))) ?? "", /has 1001 volumes/);
+  });
+
+  test("a pod cannot fill the node's memory or disk with what is written for it", async () => {
+    secrets.set("s", { data: { large: Buffer.alloc(1 << 20).toString("base64") } });
+    const many = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`k${at}`, ""]));
+    configMaps.set("many", { data: many });
+    const source = { secret: { name: "s", items: [{ key: "large", path: "same" }] } };
+
+    const asVolumes = async () => {
+      for (let at = 0; at < 20; at++) await mounted({ name: `v${at}`, secret: { secretName: "s", defaultMode: 0 } });
+    };
+    await assert.rejects(asVolumes(), /files on memory exceed 16384Ki/);
+    const sources = Array.from({ length: 1000 }, () => source);
+    await assert.rejects(mounted({ projected: { sources, defaultMode: 0 } }), /files on memory exceed 16384Ki/);
+    await assert.rejects(mounted({ configMap: { name: "many", defaultMode: 0 } }), /files on disk exceed 65536Ki/);
+  });
+
+  for (const bad of ["../up", "/abs", "a/../b", "..data", "./..data", ".", "./", ""]) {
     test(`no file is written at ${bad}`, async () => {
       await assert.rejects(writeAtomically(dir, new Map([[bad, file("x")]]), { nowMs: 0 }), /invalid path in volume/);
     });
@@ -278,7 +385,25 @@ suite("volumes", { timeout: 30_000 }, () => {
       assert.equal(await readFile(await bind("real/file", "f"), "utf8"), "content");
       assert.equal(await readFile(`${await bind("inside", "i")}/file`, "utf8"), "content");
       assert.equal(await bind("real"), `${dir}/subpaths/t`);
-      assert.equal((await mountsUnder([`${dir}/subpaths`])).length, 3);
+      assert.deepEqual((await mountsUnder([`${dir}/subpaths`])).toSorted(), [
+        `${dir}/subpaths/f`,
+        `${dir}/subpaths/i`,
+        `${dir}/subpaths/t`,
+      ]);
+    });
+
+    test("is bound anew for each start, to what the path leads to then", async () => {
+      await symlink("real/file", `${volume()}/current`);
+      const bound = await bind("current", "c");
+      await writeFile(`${volume()}/new`, "newer");
+      await rm(`${volume()}/current`);
+      await symlink("new", `${volume()}/current`);
+
+      assert.equal(await bind("current", "c"), bound);
+      assert.equal(await readFile(bound, "utf8"), "newer");
+      await bind("real", "c");
+      assert.equal(await readFile(`${bound}/file`, "utf8"), "content");
+      assert.deepEqual(await mountsUnder([`${dir}/subpaths`]), [bound]);
     });
 
     test("makes what is missing, with the volume's rights", async () => {
@@ -301,7 +426,7 @@ suite("volumes", { timeout: 30_000 }, () => {
       "real/../..",
     ]) {
       test(`refuses ${bad}`, async () => {
-        await assert.rejects(bind(bad), /subPath .* (leads|must stay)/);
+        await assert.rejects(bind(bad), /subPath .* must stay/);
         assert.deepEqual(await mountsUnder([dir]), []);
       });
     }

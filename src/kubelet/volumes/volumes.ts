@@ -1,6 +1,10 @@
-import { readdir, rm } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
 import type { Volume } from "#api/core/volume.ts";
+import { messageOf } from "#lib/message-of.ts";
 import { mountsUnder, unmountUnder } from "#lib/mounts.ts";
+import { removeTree } from "#lib/remove-tree.ts";
 import { claimVolume, type PersistentPlugin } from "./claim.ts";
 import { emptyDirVolume } from "./empty-dir.ts";
 import { hostPathVolume } from "./host-path.ts";
@@ -42,19 +46,42 @@ export class VolumeError extends Error {
   readonly volume: string;
 
   constructor(volume: string, cause: unknown) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    super(`MountVolume.SetUp failed for volume "${volume}" : ${why}`, { cause });
+    super(`MountVolume.SetUp failed for volume "${volume}" : ${messageOf(cause)}`, { cause });
     this.volume = volume;
   }
 }
 
-export async function mountVolume(
+/** The pod, and what its volumes need; whether a volume is new is found out for each. */
+export type PodContext = Omit<VolumeContext, "isNew">;
+
+/** Sets up a volume of a pod. A file beside the volumes tells the next kubelet that this was done. */
+export async function setUpVolume(
   plugins: readonly VolumePlugin[],
-  context: VolumeContext,
+  context: PodContext,
   volume: Volume,
 ): Promise<MountedVolume> {
+  const mark = `${context.podDir}/volumes-set-up/${volume.name}`;
   try {
-    return await pluginFor(plugins, volume).mount(context, volume);
+    const isNew = !existsSync(mark);
+    const mounted = await pluginFor(plugins, volume).setUp({ ...context, isNew }, volume);
+    if (isNew) {
+      await mkdir(dirname(mark), { recursive: true, mode: 0o750 });
+      await writeFile(mark, "");
+    }
+    return mounted;
+  } catch (error) {
+    throw new VolumeError(volume.name, error);
+  }
+}
+
+/** Brings a volume that shows objects of the API up to date, and leaves all others alone. */
+export async function refreshVolume(
+  plugins: readonly VolumePlugin[],
+  context: PodContext,
+  volume: Volume,
+): Promise<void> {
+  try {
+    await pluginFor(plugins, volume).refresh?.({ ...context, isNew: false }, volume);
   } catch (error) {
     throw new VolumeError(volume.name, error);
   }
@@ -76,5 +103,5 @@ export async function removePodDirs(directories: readonly string[]): Promise<voi
   const left = await mountsUnder(directories);
   // What is still mounted may be somebody's data: better a directory too many than that gone.
   if (left.length > 0) throw new Error(`still mounted: ${left.join(", ")}`);
-  await Promise.all(directories.map((dir) => rm(dir, { recursive: true, force: true })));
+  await Promise.all(directories.map((dir) => removeTree(dir)));
 }

@@ -1,75 +1,91 @@
-import { chmod, mkdir } from "node:fs/promises";
+import { chmod, chown, mkdir } from "node:fs/promises";
 import { allContainers } from "#api/core/pod-containers.ts";
 import type { Volume } from "#api/core/volume.ts";
 import { type Payload, writeAtomically } from "./atomic-writer.ts";
-import { giveToGroup } from "./ownership.ts";
 import { configMapPayload, downwardPayload, projectedPayload, secretPayload } from "./payload.ts";
-import { type MountedVolume, type VolumeContext, type VolumePlugin, volumePath } from "./plugin.ts";
+import { type VolumeContext, type VolumePlugin, volumePath } from "./plugin.ts";
+import type { WriteBudgets, WriteMeter } from "./write-budget.ts";
 
 /** Volumes whose files we write ourselves from objects of the API, and write again when those change. */
 
-export const configMapVolume: VolumePlugin = {
+export const configMapVolume = writtenVolume({
   name: "kubernetes.io/configmap",
-  refreshes: true,
+  medium: "disk",
   handles: (volume) => volume.configMap !== undefined,
-  async mount(context, volume) {
-    const { configMap } = volume;
-    const payload = configMap ? await configMapPayload(context, configMap, configMap.defaultMode) : noFiles;
-    return await write(context, volume, { path: volumePath(context.podDir, this.name, volume.name), payload });
+  async payload(context, { configMap }, meter) {
+    return configMap ? await configMapPayload(context, configMap, { mode: configMap.defaultMode, meter }) : noFiles;
   },
-};
+});
 
-export const secretVolume: VolumePlugin = {
+export const secretVolume = writtenVolume({
   name: "kubernetes.io/secret",
-  refreshes: true,
+  medium: "memory",
   handles: (volume) => volume.secret !== undefined,
-  async mount(context, volume) {
-    const { secretName: name = "", ...source } = volume.secret ?? { defaultMode: 0 };
-    const payload = await secretPayload(context, { name, ...source }, source.defaultMode);
-    return await write(context, volume, { path: volumePath(context.podMemoryDir, this.name, volume.name), payload });
+  async payload(context, { secret }, meter) {
+    if (!secret) return noFiles;
+    const { secretName: name = "", defaultMode: mode, ...source } = secret;
+    return await secretPayload(context, { name, ...source }, { mode, meter });
   },
-};
+});
 
-export const downwardApiVolume: VolumePlugin = {
+export const downwardApiVolume = writtenVolume({
   name: "kubernetes.io/downward-api",
-  refreshes: true,
+  medium: "disk",
   handles: (volume) => volume.downwardAPI !== undefined,
-  async mount(context, volume) {
-    const { items = [], defaultMode } = volume.downwardAPI ?? { defaultMode: 0 };
-    const payload = downwardPayload(context, items, defaultMode);
-    return await write(context, volume, { path: volumePath(context.podDir, this.name, volume.name), payload });
+  async payload(context, { downwardAPI }, meter) {
+    return downwardAPI
+      ? downwardPayload(context, downwardAPI.items ?? [], { mode: downwardAPI.defaultMode, meter })
+      : noFiles;
   },
-};
+});
 
-export const projectedVolume: VolumePlugin = {
+export const projectedVolume = writtenVolume({
   name: "kubernetes.io/projected",
-  refreshes: true,
+  medium: "memory",
   handles: (volume) => volume.projected !== undefined,
-  async mount(context, volume) {
-    const payload = volume.projected ? await projectedPayload(context, volume.projected) : noFiles;
-    return await write(context, volume, { path: volumePath(context.podMemoryDir, this.name, volume.name), payload });
+  async payload(context, { projected }, meter) {
+    return projected ? await projectedPayload(context, projected, meter) : noFiles;
   },
-};
+});
 
 const noFiles: Payload = new Map();
 
-interface Written {
-  readonly path: string;
-  readonly payload: Payload;
+interface WrittenKind {
+  readonly name: string;
+  readonly medium: keyof WriteBudgets;
+  handles(volume: Volume): boolean;
+  payload(context: VolumeContext, volume: Volume, meter: WriteMeter): Promise<Payload>;
 }
 
-async function write(context: VolumeContext, volume: Volume, { path, payload }: Written): Promise<MountedVolume> {
-  await mkdir(path, { recursive: true });
-  await chmod(path, 0o777);
-  await makeMountPoints(context, volume.name, path);
-  const group = context.pod.spec.securityContext?.fsGroup;
-  await writeAtomically(path, payload, {
-    nowMs: context.clock.now(),
-    async prepare() {
-      if (group !== undefined) await giveToGroup(path, { group, readOnly: true, policy: "Always" });
+function writtenVolume({ name, medium, handles, payload }: WrittenKind): VolumePlugin {
+  const pathOf = ({ podDir, podMemoryDir }: VolumeContext, volume: Volume) =>
+    volumePath(medium === "memory" ? podMemoryDir : podDir, name, volume.name);
+  const refresh = async (context: VolumeContext, volume: Volume) => {
+    const files = await payload(context, volume, context.budgets[medium].count(volume.name));
+    const group = context.pod.spec.securityContext?.fsGroup;
+    await writeAtomically(pathOf(context, volume), files, { nowMs: context.clock.now(), group });
+  };
+  return {
+    name,
+    handles,
+    async setUp(context, volume) {
+      const path = pathOf(context, volume);
+      await makeRoot(context, volume, path);
+      await refresh(context, volume);
+      return { path, readOnly: true };
     },
-  });
-  return { path, readOnly: true };
+    refresh,
+  };
+}
+
+async function makeRoot(context: VolumeContext, volume: Volume, path: string): Promise<void> {
+  const made = await mkdir(path, { recursive: true });
+  // What was in memory does not outlive the machine, though the pod may.
+  if (!context.isNew && made === undefined) return;
+  const group = context.pod.spec.securityContext?.fsGroup;
+  if (group !== undefined) await chown(path, 0, group);
+  await chmod(path, group === undefined ? 0o777 : 0o2777);
+  await makeMountPoints(context, volume.name, path);
 }
 
 /** A container may mount another volume inside this one, which it can only read: the place must be there before. */

@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { seededRandom } from "#lib/random.ts";
+import { containerConfig, sandboxConfig } from "#testing/runtime-config.ts";
+import { createVirtualClock } from "#testing/virtual-clock.ts";
+import { SimulatedRuntime } from "../runtime/simulated.ts";
+import { adoptPod, listRuntime } from "./adopt.ts";
+
+const endings = [
+  {
+    name: "a start that was cut off has not failed, and is forgotten",
+    ending: { exitCode: 128, reason: "StartError", message: "failed to create shim task: context canceled: unknown" },
+    kept: [],
+  },
+  {
+    name: "a start that failed by itself is counted",
+    ending: { exitCode: 128, reason: "StartError", message: 'exec: "nope": executable file not found in $PATH' },
+    kept: ["StartError"],
+  },
+  { name: "a program that ended is counted", ending: { exitCode: 1 }, kept: ["Error"] },
+];
+for (const { name, ending, kept } of endings) {
+  test(`adoptPod(): ${name}`, async () => {
+    const clock = createVirtualClock();
+    const delays = { sandboxMs: 0, pullMs: 0, startMs: 0, stopMs: 0 };
+    const runtime = new SimulatedRuntime({ clock, random: seededRandom(1), podCidr: "10.244.0.0/24", delays });
+    const sandbox = sandboxConfig();
+    const sandboxId = await runtime.runSandbox(sandbox);
+    await runtime.pullImage("web:1");
+    const id = await runtime.createContainer({ sandboxId, config: containerConfig(), sandbox });
+    await runtime.startContainer(id);
+    runtime.exit(id, ending);
+    const [listed] = (await listRuntime(runtime)).pods.values();
+    assert(listed);
+
+    const found = await adoptPod(runtime, listed);
+
+    assert.deepEqual(
+      found.containers.map(({ reason }) => reason),
+      kept,
+    );
+    assert.equal((await runtime.listContainers()).length, kept.length);
+    assert.equal(found.sandbox?.id, sandboxId);
+  });
+}

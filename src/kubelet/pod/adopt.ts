@@ -1,0 +1,72 @@
+import { isGrpcError } from "#lib/grpc/status.ts";
+import type { Container, ContainerRuntime, PodIdentity, Sandbox } from "../runtime/runtime.ts";
+import { labels } from "../runtime-labels.ts";
+import type { FoundPod } from "./pod-records.ts";
+import { type ContainerRecord, recordOf, sandboxRecord } from "./pod-state.ts";
+
+/** Everything that the runtime has, by the uid of the pod it belongs to. */
+export interface Listing {
+  readonly pods: ReadonlyMap<string, ListedPod>;
+  readonly containers: ReadonlyMap<string, Container>;
+  readonly readySandboxes: ReadonlySet<string>;
+}
+export interface ListedPod {
+  readonly identity: PodIdentity;
+  readonly sandboxes: readonly Sandbox[];
+  readonly containers: readonly Container[];
+}
+
+export async function listRuntime(runtime: ContainerRuntime, signal?: AbortSignal): Promise<Listing> {
+  const [sandboxes, containers] = await Promise.all([runtime.listSandboxes(signal), runtime.listContainers(signal)]);
+  const uidOf = new Map(sandboxes.map(({ id, pod }) => [id, pod.uid]));
+  const byPod = Map.groupBy(containers, (one) => one.labels[labels.podUid] ?? uidOf.get(one.sandboxId) ?? "");
+  const pods = new Map<string, ListedPod>();
+  for (const [uid, own] of Map.groupBy(sandboxes, ({ pod }) => pod.uid)) {
+    const [first] = own;
+    if (first) pods.set(uid, { identity: first.pod, sandboxes: own, containers: byPod.get(uid) ?? [] });
+  }
+  return {
+    pods,
+    containers: new Map(containers.map((container) => [container.id, container])),
+    readySandboxes: new Set(sandboxes.filter(({ state }) => state === "ready").map(({ id }) => id)),
+  };
+}
+
+/** What an earlier kubelet left running of a pod, with nothing counted twice. */
+export async function adoptPod(runtime: ContainerRuntime, listed: ListedPod): Promise<FoundPod> {
+  const [newest, ...older] = listed.sandboxes.toSorted((a, b) => b.attempt - a.attempt || b.createdAt - a.createdAt);
+  const status = newest && (await runtime.sandboxStatus(newest.id));
+  // One that was made and not started is nothing to us: it is made again, under the same number.
+  const unborn = listed.containers.filter(({ state }) => state === "created");
+  await Promise.all(unborn.map(({ id }) => runtime.removeContainer(id)));
+  const born = listed.containers.filter(({ state }) => state !== "created");
+  const found = await Promise.all(
+    born.map(async (container) => recordOf(container, await runtime.containerStatus(container.id))),
+  );
+  // Nor is one whose start was cut off when the earlier kubelet died: it has not run, so it has not failed.
+  const [cutOff, records] = [found.filter(wasCutOff), found.filter((record) => !wasCutOff(record))];
+  await Promise.all(cutOff.map(({ id }) => runtime.removeContainer(id)));
+  return {
+    sandbox: newest && sandboxRecord(status ?? newest, status?.ips ?? []),
+    oldSandboxes: older.map(({ id }) => id),
+    containers: records.toSorted((a, b) => b.restartCount - a.restartCount || b.createdAt - a.createdAt),
+  };
+}
+
+const wasCutOff = ({ state, reason, message }: ContainerRecord): boolean =>
+  state === "exited" && reason === "StartError" && /context canceled|error reading from server: EOF/.test(message);
+
+/** Ends what belongs to no pod, as gently as the pod had wanted. */
+export async function endOrphan(runtime: ContainerRuntime, listed: ListedPod): Promise<void> {
+  const seconds = Number(listed.sandboxes[0]?.annotations[labels.gracePeriod] ?? 0);
+  const running = listed.containers.filter(({ state }) => state === "running");
+  await Promise.all(running.map(({ id }) => runtime.stopContainer(id, Math.max(2, seconds) * 1000)));
+  for (const { id } of listed.sandboxes) {
+    try {
+      await runtime.stopSandbox(id);
+      await runtime.removeSandbox(id);
+    } catch (error) {
+      if (!isGrpcError(error, "NOT_FOUND")) throw error;
+    }
+  }
+}

@@ -1,0 +1,185 @@
+import type { Pod } from "#api/core/pod.ts";
+import { isFinished } from "#api/core/pod-state.ts";
+import type { Log } from "#lib/log.ts";
+import type { Change } from "#runtime/informer.ts";
+import { parseTraceparent } from "#trace/trace.ts";
+import { admitPod, type NodeRoom, type Rejection } from "../admit.ts";
+import { admitDevices, type Devices, mayWantDevices } from "../admit-devices.ts";
+import { adoptPod, endOrphan, type ListedPod, type Listing, listRuntime } from "./adopt.ts";
+import type { Eviction } from "./life.ts";
+import type { PodDeps } from "./pod-deps.ts";
+import type { FoundPod } from "./pod-records.ts";
+import { PodWorker } from "./pod-worker.ts";
+
+export interface NodePodsOptions {
+  /** What the node has for pods. */
+  readonly allocatable: NodeRoom["allocatable"];
+  readonly devices: Devices | undefined;
+  readonly log: Log;
+  /** Nothing is left of a pod. */
+  finished(uid: string): void;
+}
+
+/** The pods of one node: a worker for each, what they take over from an earlier kubelet, and what belongs to no pod. */
+export class NodePods {
+  readonly #options: NodePodsOptions;
+  readonly #workers = new Map<string, PodWorker>();
+  /** Which pod a container or sandbox belongs to. */
+  readonly #owners = new Map<string, string>();
+  readonly #endWaits = new Map<string, Set<AbortController>>();
+  readonly #orphans = new Map<string, Promise<void>>();
+  /** What was found of pods that have no worker yet. */
+  readonly #found = new Map<string, FoundPod>();
+  /** Pods of which nothing is left here, though the API still has them. */
+  readonly #removed = new Set<string>();
+
+  constructor(options: NodePodsOptions) {
+    this.#options = options;
+  }
+
+  get workers(): PodWorker[] {
+    return [...this.#workers.values()];
+  }
+
+  /** The API has a new pod, a newer version of one, or has one no more. */
+  podChanged(deps: PodDeps, change: Change<Pod>): void {
+    const { object: pod } = change;
+    const uid = pod.metadata.uid ?? "";
+    if (change.type === "delete") {
+      this.#workers.get(uid)?.podGone();
+      this.#removed.delete(uid);
+      return;
+    }
+    if (this.#removed.has(uid)) return;
+    const worker = this.#workers.get(uid) ?? this.#createWorker(deps, pod);
+    worker.podChanged(pod, parseTraceparent(change.trace));
+  }
+
+  #createWorker(deps: PodDeps, pod: Pod): PodWorker {
+    const uid = pod.metadata.uid ?? "";
+    const found = this.#found.get(uid);
+    this.#found.delete(uid);
+    const isNew = found === undefined && pod.status.startTime === undefined && !pod.metadata.deletionTimestamp;
+    const rejection = isNew ? admitPod(pod, this.roomFor(uid)) : undefined;
+    const admission = isNew && !rejection && mayWantDevices(pod) ? this.#admitDevices(pod) : undefined;
+    const worker = new PodWorker(deps, { pod, found, admission, finished: (gone) => this.#podFinished(gone) });
+    this.#workers.set(uid, worker);
+    if (rejection) worker.reject(rejection);
+    return worker;
+  }
+
+  async #admitDevices(pod: Pod): Promise<Rejection | undefined> {
+    const { devices } = this.#options;
+    if (!devices) return undefined;
+    await devices.keepOnly(new Set([pod.metadata.uid ?? "", ...this.#activeWorkers().map(({ uid }) => uid)]));
+    return await admitDevices(devices, pod);
+  }
+
+  #podFinished({ uid, isGone }: PodWorker): void {
+    this.#workers.delete(uid);
+    // Somebody's finalizer may keep the object; there is nothing more to do for it here.
+    if (!isGone) this.#removed.add(uid);
+    for (const worker of this.#workers.values()) worker.roomChanged();
+    const { devices, finished, log } = this.#options;
+    finished(uid);
+    devices?.keepOnly(new Set(this.#workers.keys())).catch((error: unknown) => {
+      log.warn("devices not given back", { uid, error });
+    });
+  }
+
+  #activeWorkers = (): PodWorker[] => this.workers.filter(({ pod }) => !isFinished(pod));
+
+  /** What the other pods leave of the node. */
+  roomFor(uid: string): NodeRoom {
+    const others = this.#activeWorkers().filter((worker) => worker.uid !== uid);
+    return { allocatable: this.#options.allocatable, others: others.map(({ pod }) => pod) };
+  }
+
+  /** Ends a pod with phase Failed, and tells why. False if the pod is not here. */
+  evictPod(uid: string, eviction: Eviction): boolean {
+    const worker = this.#workers.get(uid);
+    worker?.evict(eviction);
+    return worker !== undefined;
+  }
+
+  /** Objects that these pods refer to have changed. */
+  referencesChanged(uids: ReadonlySet<string>): void {
+    for (const uid of uids) this.#workers.get(uid)?.referencesChanged();
+  }
+
+  /** A container exists from now on: what happens to it concerns this pod. */
+  claimContainer(id: string, podUid: string): void {
+    this.#owners.set(id, podUid);
+  }
+  disclaimContainer(id: string): void {
+    this.#owners.delete(id);
+  }
+
+  /** Something happened to a container or sandbox. */
+  runtimeChanged(id: string, type: "started" | "exited" | "oom" | "deleted"): void {
+    const owner = this.#owners.get(id);
+    // What we started ourselves is no news.
+    if (owner === undefined || type === "started") return;
+    this.#workers.get(owner)?.runtimeChanged(id);
+    if (type !== "exited" && type !== "deleted") return;
+    for (const wait of this.#endWaits.get(id) ?? []) wait.abort();
+    this.#endWaits.delete(id);
+  }
+
+  /** Fires when the container has ended; `release` when nobody waits any more. */
+  whenEnded(id: string): { readonly signal: AbortSignal; release(): void } {
+    const wait = new AbortController();
+    const waits = this.#endWaits.get(id) ?? new Set();
+    this.#endWaits.set(id, waits.add(wait));
+    return { signal: wait.signal, release: () => void waits.delete(wait) };
+  }
+
+  /**
+   * Compares with everything that the runtime has: takes over what runs, and ends what belongs to nobody. `wanted` gives
+   * the pods that the node is to run; it is asked after the runtime.
+   */
+  async resync(deps: PodDeps, wanted: () => ReadonlySet<string>, signal: AbortSignal): Promise<void> {
+    const { runtime } = deps;
+    const listing = await listRuntime(runtime, signal);
+    const wantedNow = wanted();
+    for (const worker of this.#workers.values()) worker.compare(listing.containers, listing.readySandboxes);
+    for (const [uid, listed] of listing.pods) {
+      if (this.#workers.has(uid)) continue;
+      if (wantedNow.has(uid)) this.#found.set(uid, await adoptPod(runtime, listed));
+      else this.#endOrphan(deps, uid, listed);
+    }
+    await this.#sweep(deps, listing, wanted());
+  }
+
+  #endOrphan({ runtime, host, log }: PodDeps, uid: string, listed: ListedPod): void {
+    if (this.#orphans.has(uid)) return;
+    log.info("orphaned pod is ended", { pod: listed.identity });
+    const ending = endOrphan(runtime, listed)
+      .then(() => Promise.all([host.release(uid), host.removeLogs(listed.identity)]))
+      .then(() => {})
+      .catch((error: unknown) => log.warn("orphaned pod not ended", { pod: listed.identity, error }))
+      .finally(() => this.#orphans.delete(uid));
+    this.#orphans.set(uid, ending);
+  }
+
+  /** Removes directories of pods that neither run nor are wanted. */
+  async #sweep({ host, log }: PodDeps, { pods }: Listing, wanted: ReadonlySet<string>): Promise<void> {
+    for (const left of await host.leftovers()) {
+      const { uid } = left;
+      if (wanted.has(uid) || pods.has(uid) || this.#workers.has(uid) || this.#orphans.has(uid)) continue;
+      try {
+        await host.release(uid);
+        if (left.name !== "") await host.removeLogs(left);
+      } catch (error) {
+        log.warn("leftovers of a pod not removed", { uid, error });
+      }
+    }
+  }
+
+  /** Leaves all pods as they are. Resolves when no step is under way. */
+  async close(): Promise<void> {
+    await Promise.all(this.workers.map((worker) => worker.close()));
+    await Promise.all(this.#orphans.values());
+    this.#workers.clear();
+  }
+}

@@ -1,0 +1,72 @@
+import { Pod } from "#api/core/pod.ts";
+import type { Service } from "#api/core/service.ts";
+import { type EventRecorder, referenceTo } from "#client/events.ts";
+import type { Clock } from "#lib/clock.ts";
+import type { Log } from "#lib/log.ts";
+import type { TraceRecorder } from "#trace/recorder.ts";
+import type { Rejection } from "../admit.ts";
+import type { Devices } from "../admit-devices.ts";
+import type { PodHost } from "../host.ts";
+import type { ImagePuller } from "../images/puller.ts";
+import type { ClusterDns } from "../network/pod-dns.ts";
+import type { ReferencedObjects } from "../referenced-objects.ts";
+import type { ContainerRuntime } from "../runtime/runtime.ts";
+import type { VolumeSources } from "../volumes/plugin.ts";
+import type { PodObjects } from "./pod-objects.ts";
+
+/** What running pods takes; the same for all pods of a node. */
+export interface PodDeps {
+  readonly nodeName: string;
+  /** Where the objects of these pods are. */
+  readonly pods: PodObjects;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly recorder: TraceRecorder;
+  readonly events: EventRecorder;
+  readonly runtime: ContainerRuntime;
+  /** `containerd`, for the ids of containers. */
+  readonly runtimeName: string;
+  readonly host: PodHost;
+  readonly puller: ImagePuller;
+  /** What plugins offer; absent where there are none. */
+  readonly devices: Devices | undefined;
+  readonly objects: Pick<ReferencedObjects, "configMap" | "secret" | "release">;
+  readonly clusterDns: ClusterDns;
+  readonly hostIps: readonly string[];
+  readonly allocatable: Readonly<Record<string, string>>;
+  /** All services that pods may be told about. */
+  services(namespace: string): readonly Service[];
+  /** The runtime's name for the way in which a pod of this class runs. */
+  runtimeHandler(runtimeClass: string): Promise<string>;
+  /** What a pod's volumes show; its objects are watched from then on. */
+  sourcesFor(podUid: string): VolumeSources;
+  /** Why a pod that runs cannot have the resources that it asks for, if it cannot. */
+  admitResize(pod: Pod): Rejection | undefined;
+  /** A container exists from now on: what happens to it concerns this pod. */
+  claimContainer(id: string, podUid: string): void;
+  disclaimContainer(id: string): void;
+}
+
+export type EventType = "Normal" | "Warning";
+
+export function podEvent({ events }: PodDeps, pod: Pod, type: EventType, reason: string, message: string): void {
+  events.event(referenceTo(Pod, pod), type, reason, message);
+}
+
+export interface ContainerEvent {
+  readonly type: EventType;
+  readonly reason: string;
+  readonly message: string;
+}
+
+export function containerEvent({ events }: PodDeps, pod: Pod, container: string, event: ContainerEvent): void {
+  const about = referenceTo(Pod, pod, fieldPathOf(pod, container));
+  events.event(about, event.type, event.reason, event.message);
+}
+
+function fieldPathOf({ spec }: Pod, name: string): string {
+  const isIn = (containers: readonly { name: string }[] = []) =>
+    containers.some((container) => container.name === name);
+  if (isIn(spec.initContainers)) return `spec.initContainers{${name}}`;
+  return isIn(spec.ephemeralContainers) ? `spec.ephemeralContainers{${name}}` : `spec.containers{${name}}`;
+}

@@ -1,0 +1,320 @@
+import type { Pod } from "#api/core/pod.ts";
+import { isFinished } from "#api/core/pod-state.ts";
+import { withDeadline } from "#lib/deadline.ts";
+import { equal } from "#lib/equal.ts";
+import { isAbort, neverAborted } from "#lib/tasks.ts";
+import type { Trace } from "#trace/trace.ts";
+import type { Rejection } from "../admit.ts";
+import { ImageVolumes } from "../container/image-volumes.ts";
+import type { PodProbes } from "../probes/pod-probes.ts";
+import type { Container } from "../runtime/runtime.ts";
+import { createPodProbes, probeFound } from "./create-probes.ts";
+import { createStatusWriter } from "./create-status-writer.ts";
+import { type Eviction, evictionVerdict, hasStopped, isOver, type Life, lifeAfter, type PodVerdict } from "./life.ts";
+import { planPod } from "./plan-pod.ts";
+import { type PodDeps, podEvent } from "./pod-deps.ts";
+import { PodEffects } from "./pod-effects.ts";
+import { PodFacts } from "./pod-facts.ts";
+import { PodTrace } from "./pod-hops.ts";
+import { type FoundPod, PodRecords } from "./pod-records.ts";
+import { type PodState, podFullName } from "./pod-state.ts";
+import type { PodPlan, PodView } from "./pod-view.ts";
+import { Allocation } from "./resize.ts";
+import type { StatusWriter } from "./status-writer.ts";
+import type { Step } from "./step.ts";
+import { Steps } from "./steps.ts";
+import { tellBackOff } from "./tell-back-off.ts";
+
+export interface WorkerOptions {
+  readonly pod: Pod;
+  /** What an earlier kubelet left of it. */
+  readonly found: FoundPod | undefined;
+  /** Nothing is begun before this resolves: with the reason why the node cannot have the pod, if there is one. */
+  readonly admission?: Promise<Rejection | undefined> | undefined;
+  /** Nothing is left to do for the pod. */
+  finished(worker: PodWorker): void;
+}
+
+/**
+ * Everything about one pod. Whatever happens wakes it; then it plans from what it knows (`planPod`) and starts the steps
+ * of the plan (`PodEffects`). These run beside each other and wake it when they end. `life.ts` draws the states.
+ */
+export class PodWorker {
+  readonly uid: string;
+  readonly #deps: PodDeps;
+  readonly #finished: (worker: PodWorker) => void;
+  readonly #facts: PodFacts;
+  readonly #steps: Steps;
+  readonly #effects: PodEffects;
+  readonly #probes: PodProbes;
+  readonly #writer: StatusWriter;
+  readonly #trace: PodTrace;
+  readonly #allocation: Allocation;
+  /** Ends waits for what is not wanted any more: pulls, hooks. Calls to the runtime are let finish. */
+  readonly #starting = new AbortController();
+  #life: Life;
+  #pod: Pod;
+  #isGone = false;
+  #verdict: PodVerdict | undefined;
+  #turn: "none" | "due" = "none";
+
+  constructor(deps: PodDeps, { pod, found, admission, finished }: WorkerOptions) {
+    this.uid = pod.metadata.uid ?? "";
+    this.#deps = deps;
+    this.#finished = finished;
+    this.#pod = pod;
+    this.#life = { phase: admission ? "admitting" : "running" };
+    this.#allocation = new Allocation(pod, deps.admitResize, (type, reason, message) =>
+      podEvent(deps, this.#pod, type, reason, message),
+    );
+    this.#trace = new PodTrace(deps);
+    this.#probes = createPodProbes({
+      deps,
+      pod: () => this.#pod,
+      facts: () => this.#facts,
+      changed: () => this.wake(),
+    });
+    this.#facts = new PodFacts(this.#createRecords(found));
+    this.#writer = createStatusWriter({
+      deps,
+      facts: this.#facts,
+      probes: this.#probes,
+      allocation: this.#allocation,
+      trace: this.#trace,
+      view: () => this.#view(deps.clock.now()),
+      seen: (newest) => {
+        this.#see(newest);
+        this.wake();
+      },
+    });
+    this.#effects = this.#createEffects();
+    this.#steps = this.#createSteps();
+    probeFound(this.#probes, pod, this.#facts.records.running);
+    void admission?.then((rejection) => this.#admitted(rejection));
+  }
+
+  get pod(): Pod {
+    return this.#pod;
+  }
+  /** The API has it no more. */
+  get isGone(): boolean {
+    return this.#isGone;
+  }
+  get state(): PodState {
+    return this.#facts.records.state;
+  }
+
+  /** The API has a newer version of the pod. */
+  podChanged(pod: Pod, trace: Trace | undefined): void {
+    this.#trace.causedBy(trace);
+    const { labels, annotations, generation } = this.#pod.metadata;
+    this.#see(pod);
+    const now = this.#pod.metadata;
+    // What failed because of what the pod says of itself may work now.
+    if (now.generation !== generation || !equal(now.labels, labels) || !equal(now.annotations, annotations)) {
+      this.#steps.retryNow(isStart);
+    }
+    if (showsPod(pod)) this.#facts.volumesOutdated();
+    this.wake();
+  }
+
+  /** The API has the pod no more. */
+  podGone(): void {
+    this.#isGone = true;
+    this.#writer.close();
+    this.wake();
+  }
+
+  /** Something that its volumes or variables show has changed: what failed for lack of it may work now. */
+  referencesChanged(): void {
+    this.#steps.retryNow(isStart);
+    this.#facts.volumesOutdated();
+    this.wake();
+  }
+
+  /** Ends the pod with phase Failed. The first verdict stands; a pod that has ended keeps its own phase. */
+  evict(eviction: Eviction): void {
+    if (this.#verdict || isFinished(this.#pod) || hasStopped(this.#life)) return;
+    const verdict = evictionVerdict(eviction);
+    podEvent(this.#deps, this.#pod, "Warning", verdict.reason, verdict.message);
+    this.#judge(verdict);
+  }
+
+  /** The node cannot have the pod: it fails before anything of it was begun. */
+  reject({ reason, message }: Rejection): void {
+    podEvent(this.#deps, this.#pod, "Warning", reason, message);
+    this.#judge({ reason, message: `Pod was rejected: ${message}`, isRejection: true });
+  }
+
+  #judge(verdict: PodVerdict): void {
+    this.#verdict ??= verdict;
+    this.wake();
+  }
+
+  #admitted(rejection: Rejection | undefined): void {
+    if (this.#life.phase !== "admitting") return;
+    this.#life = { phase: "running" };
+    if (rejection) this.reject(rejection);
+    else this.wake();
+  }
+
+  /** Other pods have left or shrunk. */
+  roomChanged(): void {
+    if (!this.#allocation.state.pending) return;
+    this.#pod = this.#allocation.retry();
+    this.wake();
+  }
+
+  /** Something happened to a container or sandbox of this pod. */
+  runtimeChanged(id: string): void {
+    this.#facts.toLookAt.add(id);
+    this.wake();
+  }
+
+  /** Compares with a whole listing of the runtime, after events may have been missed. */
+  compare(containers: ReadonlyMap<string, Container>, readySandboxes: ReadonlySet<string>): void {
+    for (const id of this.#facts.records.differences(containers, readySandboxes)) this.#facts.toLookAt.add(id);
+    // The runtime answers: what failed while it did not need not wait.
+    this.#steps.retryNow(() => true);
+    this.wake();
+  }
+
+  /** Leaves the pod as it is: the kubelet ends, its pods go on. Resolves when no step is under way. */
+  async close(): Promise<void> {
+    this.#life = { phase: "left" };
+    this.#steps.close();
+    this.#starting.abort(new Error("the kubelet ends"));
+    this.#probes.stopAll();
+    this.#writer.close();
+    // What the runtime is asked for goes on without us; the next kubelet finds out how it ended.
+    await withDeadline(closeMs, { clock: this.#deps.clock, signal: neverAborted }, () => this.#steps.allDone());
+  }
+
+  wake(): void {
+    if (this.#turn === "due" || isOver(this.#life)) return;
+    this.#turn = "due";
+    queueMicrotask(() => {
+      this.#turn = "none";
+      this.#takeTurn();
+    });
+  }
+
+  #see(pod: Pod): void {
+    const before = Number(this.#pod.metadata.resourceVersion ?? 0);
+    if (Number(pod.metadata.resourceVersion ?? 0) >= before) this.#pod = this.#allocation.update(pod);
+  }
+
+  /** Plans until the life does not change any more, and starts the steps of every plan. */
+  #takeTurn(): void {
+    const now = this.#steps.beginTurn();
+    for (;;) {
+      if (isOver(this.#life)) return;
+      const before = this.#life;
+      const plan = planPod(this.#view(now));
+      this.#carryOut(plan);
+      if (plan.life.phase === before.phase) {
+        this.#trace.noteReady(this.#pod);
+        this.#steps.endTurn(plan.wakeAt);
+        return;
+      }
+    }
+  }
+
+  #view(now: number): PodView {
+    const { records, volumes, images, mayHaveLostSandbox, restarts, toLookAt } = this.#facts;
+    return {
+      ...records.state,
+      pod: this.#pod,
+      isGone: this.#isGone,
+      life: this.#life,
+      verdict: this.#verdict,
+      toLookAt,
+      volumes,
+      images,
+      mayHaveLostSandbox,
+      isResizing: this.#allocation.isResizing,
+      probes: this.#probes,
+      restarts,
+      steps: this.#steps,
+      now,
+    };
+  }
+
+  #carryOut(plan: PodPlan): void {
+    if (plan.verdict && !this.#verdict) {
+      this.#verdict = plan.verdict;
+      podEvent(this.#deps, this.#pod, "Normal", plan.verdict.reason, plan.verdict.message);
+    }
+    if (plan.life.phase !== this.#life.phase) this.#enter(plan.life);
+    this.#life = plan.life;
+    for (const backOff of plan.backOffs) tellBackOff(this.#deps, this.#facts, { pod: this.#pod, backOff });
+    if (plan.startsResize) this.#allocation.begin();
+    for (const step of plan.steps) this.#steps.try(step);
+    if (plan.reports) this.#writer.update();
+  }
+
+  #enter({ phase }: Life): void {
+    if (phase !== "stopping") return;
+    this.#starting.abort(new Error("the pod ends"));
+    this.#probes.stopRestarting();
+  }
+
+  #stepSucceeded(step: Step): void {
+    this.#life = lifeAfter(this.#life, step);
+    if (this.#life.phase !== "gone") return;
+    this.#writer.close();
+    this.#steps.close();
+    this.#finished(this);
+  }
+
+  #createRecords(found: FoundPod | undefined): PodRecords {
+    const { runtime, host, clock, claimContainer, disclaimContainer } = this.#deps;
+    const ended = (id: string) => {
+      this.#probes.stop(id);
+      this.#effects.ended(id);
+      this.wake();
+    };
+    const deps = { runtime, host, clock, claimContainer, disclaimContainer, pod: () => this.#pod, ended };
+    return new PodRecords(deps, found);
+  }
+
+  #createSteps(): Steps {
+    return new Steps({
+      clock: this.#deps.clock,
+      carryOut: (step) => this.#effects.run(step),
+      succeeded: (step) => this.#stepSucceeded(step),
+      failed: (step, error) => {
+        if (isAbort(error, this.#starting.signal)) return;
+        // What stays on the node after its pod is gone shows nowhere else.
+        const level = step.do === "release" || step.do === "clean" ? "warn" : "debug";
+        this.#deps.log[level]("step of a pod failed", { pod: podFullName(this.#pod), step, error });
+      },
+      wake: () => this.wake(),
+    });
+  }
+
+  #createEffects(): PodEffects {
+    return new PodEffects({
+      deps: this.#deps,
+      facts: this.#facts,
+      trace: this.#trace,
+      probes: this.#probes,
+      allocation: this.#allocation,
+      imageVolumes: new ImageVolumes(this.#deps),
+      starting: this.#starting.signal,
+      pod: () => this.#pod,
+      statusWritten: () => this.#writer.flush(),
+    });
+  }
+}
+
+const closeMs = 1000;
+
+/** Steps that may work when something else is there. */
+const isStart = (step: Step): boolean => step.do === "volumes" || step.do === "image" || step.do === "create";
+
+/** Whether some volume shows labels or annotations of the pod itself. */
+const showsPod = ({ spec }: Pod): boolean =>
+  (spec.volumes ?? []).some(
+    ({ downwardAPI, projected }) => downwardAPI ?? projected?.sources?.some((part) => part.downwardAPI),
+  );

@@ -1,0 +1,66 @@
+/** How long a container that keeps ending waits before it is started again. */
+export interface RestartBackoff {
+  readonly delayMs: number;
+  /** When it was last started again. */
+  readonly startedAt: number;
+}
+
+const baseMs = 10_000;
+const maxRestartDelayMs = 300_000;
+/** A container that ran for so long starts afresh. */
+const forgivenMs = 2 * maxRestartDelayMs;
+
+export type RestartDecision =
+  | { readonly at: "now"; readonly backoff: RestartBackoff }
+  | { readonly at: number; readonly backoff: RestartBackoff };
+
+/** At once the first time, then after 10 s, 20 s, … 5 min, each counted from the last end. */
+export function decideRestart(before: RestartBackoff | undefined, finishedAt: number, now: number): RestartDecision {
+  if (!before || finishedAt - before.startedAt > forgivenMs) {
+    return { at: "now", backoff: { delayMs: baseMs, startedAt: now } };
+  }
+  const due = finishedAt + before.delayMs;
+  if (now < due) return { at: due, backoff: before };
+  return { at: "now", backoff: { delayMs: Math.min(before.delayMs * 2, maxRestartDelayMs), startedAt: now } };
+}
+
+interface Decided {
+  readonly backoff: RestartBackoff;
+  /** The end of a container that this was decided for. */
+  readonly containerId: string;
+}
+
+export interface RestartsView {
+  /** Whether a container that ended may be started again now. */
+  decide(name: string, ended: EndedContainer, now: number): RestartDecision;
+}
+export interface EndedContainer {
+  readonly id: string;
+  readonly finishedAt: number;
+}
+
+/** The restarts of one pod's containers. */
+export class Restarts implements RestartsView {
+  readonly #decided = new Map<string, Decided>();
+  readonly #told = new Map<string, string>();
+
+  decide(name: string, ended: EndedContainer, now: number): RestartDecision {
+    const before = this.#decided.get(name);
+    // Each end is decided once: attempts that fail after that wait as steps do.
+    if (before?.containerId === ended.id) return { at: "now", backoff: before.backoff };
+    return decideRestart(before?.backoff, ended.finishedAt, now);
+  }
+
+  /** A container is started again: the next time it ends, it waits longer. */
+  begin(name: string, ended: EndedContainer, now: number): void {
+    const { backoff } = this.decide(name, ended, now);
+    this.#decided.set(name, { backoff, containerId: ended.id });
+  }
+
+  /** True the first time it is asked about this end of a container. */
+  tellsOf(name: string, endedId: string): boolean {
+    if (this.#told.get(name) === endedId) return false;
+    this.#told.set(name, endedId);
+    return true;
+  }
+}

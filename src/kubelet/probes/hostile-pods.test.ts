@@ -1,0 +1,161 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import net, { type AddressInfo } from "node:net";
+import { suite, test } from "node:test";
+import { systemClock } from "#lib/clock.ts";
+import { neverAborted } from "#lib/tasks.ts";
+import { realNetwork } from "./network.ts";
+
+const host = "127.0.0.1";
+/** Nothing here may be ended by its timeout. */
+const limits = { clock: systemClock, timeoutMs: 600_000, signal: neverAborted };
+
+/** A server that says something once and then the same for ever, as fast as it is taken. */
+async function startFlood(start: string | Buffer, block: Buffer) {
+  const closed = Promise.withResolvers<void>();
+  const server = net.createServer((socket) => {
+    const more = () => {
+      while (block.length > 0 && !socket.destroyed && socket.write(block));
+    };
+    socket.on("error", () => {});
+    socket.on("drain", more);
+    socket.on("close", () => closed.resolve());
+    socket.once("data", () => {
+      socket.write(start);
+      more();
+    });
+  });
+  server.listen(0, host);
+  await once(server, "listening");
+  return {
+    port: (server.address() as AddressInfo).port,
+    closed: closed.promise,
+    [Symbol.dispose]: () => void server.close(),
+  };
+}
+
+const many = (text: string): Buffer => Buffer.from(text.repeat(1000), "latin1");
+const ok = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+
+suite("an HTTP probe of a hostile pod", { timeout: 30_000 }, () => {
+  const floods = [
+    { name: "early hints", start: "", block: many("HTTP/1.1 103 Early Hints\r\n\r\n"), output: /too many 1xx/ },
+    { name: "100s", start: "", block: many("HTTP/1.1 100 Continue\r\n\r\n"), output: /too many 1xx/ },
+    { name: "headers", start: "HTTP/1.1 200 OK\r\n", block: many("x: yyyyyyyyyy\r\n"), output: /Header overflow/ },
+    { name: "one header", start: "HTTP/1.1 200 OK\r\nx: ", block: many("yyyyyyyyyy"), output: /Header overflow/ },
+    {
+      name: "a chunk extension",
+      start: `${ok}1;x=`,
+      block: many("yyyyyyyyyy"),
+      output: /overflow|more than 65536 bytes/,
+    },
+    { name: "something else", start: "", block: many("SSH-2.0-x\r\n"), output: /Parse Error/ },
+  ];
+  for (const { name, start, block, output } of floods) {
+    test(`fails for endless ${name}, and hangs up`, async () => {
+      using server = await startFlood(start, block);
+      const check = { host, port: server.port, path: "/", scheme: "HTTP", headers: [], purpose: "probe" } as const;
+
+      const outcome = await realNetwork.http(check, limits);
+
+      assert.equal(outcome.result, "failure");
+      assert.match(outcome.output, output);
+      await server.closed;
+    });
+  }
+
+  const bodies = [
+    { name: "five hundred pieces of an endless body", block: many("1\r\nx\r\n"), length: 500 },
+    {
+      name: "ten kilobytes of an endless body in large pieces",
+      block: many(`400\r\n${"x".repeat(1024)}\r\n`),
+      length: 10_240,
+    },
+  ];
+  for (const { name, block, length } of bodies)
+    test(`takes ${name}, and hangs up`, async () => {
+      using server = await startFlood(ok, block);
+      const check = { host, port: server.port, path: "/", scheme: "HTTP", headers: [], purpose: "probe" } as const;
+
+      const outcome = await realNetwork.http(check, limits);
+
+      assert.deepEqual([outcome.result, outcome.output.length], ["success", length]);
+      await server.closed;
+    });
+
+  test("fails for endless TLS records, and hangs up", async () => {
+    const alert = Buffer.from([0x15, 3, 3, 0, 2, 1, 90]);
+    using server = await startFlood("", Buffer.concat(Array(1000).fill(alert)));
+    const check = { host, port: server.port, path: "/", scheme: "HTTPS", headers: [], purpose: "lifecycle" } as const;
+
+    const outcome = await realNetwork.http(check, limits);
+
+    assert.equal(outcome.result, "failure");
+    await server.closed;
+  });
+
+  for (const bad of ["a@b", "a/b", "a:1", "fe80::1%lo", "0x7f.1"]) {
+    test(`does not take the host ${bad} for a URL`, async () => {
+      const check = { host: bad, port: 1, path: "/", scheme: "HTTP", headers: [], purpose: "probe" } as const;
+
+      const { result, output } = await realNetwork.http(check, limits);
+
+      assert.deepEqual([result, output], ["failure", `${JSON.stringify(bad)} is not a host`]);
+    });
+  }
+});
+
+/** length (24), type (8), flags (8), stream (32), payload */
+function h2(type: number, payload: readonly number[] = [], { flags = 0, stream = 0 } = {}): Buffer {
+  const head = Buffer.alloc(9);
+  head.writeUIntBE(payload.length, 0, 3);
+  head[3] = type;
+  head[4] = flags;
+  head.writeUInt32BE(stream, 5);
+  return Buffer.concat([head, Buffer.from(payload)]);
+}
+const frame = { data: 0, headers: 1, settings: 4, ping: 6, goAway: 7, windowUpdate: 8, continuation: 9, unknown: 0xf0 };
+const eight = [0, 0, 0, 0, 0, 0, 0, 0];
+/** `:status: 103`, not in the table: a literal with an indexed name. */
+const hints = [0x08, 3, 0x31, 0x30, 0x33];
+
+suite("a gRPC probe of a hostile pod", { timeout: 30_000 }, () => {
+  const floods = [
+    { name: "WINDOW_UPDATE", block: h2(frame.windowUpdate, [0, 0, 0, 1]) },
+    { name: "SETTINGS", block: h2(frame.settings) },
+    { name: "PING", block: h2(frame.ping, eight) },
+    { name: "GOAWAY", block: h2(frame.goAway, eight) },
+    { name: "103 HEADERS", block: h2(frame.headers, hints, { flags: 4, stream: 1 }) },
+    { name: "unknown frames", block: h2(frame.unknown) },
+    { name: "empty DATA", block: h2(frame.data, [], { stream: 1 }) },
+    { name: "DATA", block: h2(frame.data, [0, 0, 0, 0, 0], { stream: 1 }) },
+    {
+      name: "CONTINUATION",
+      start: h2(frame.headers, hints, { stream: 1 }),
+      block: h2(frame.continuation, [], { stream: 1 }),
+    },
+    { name: "noise", start: Buffer.from("HTTP/1.1 200 OK\r\n\r\n"), block: Buffer.alloc(9) },
+  ];
+  for (const { name, start = Buffer.alloc(0), block } of floods) {
+    test(`fails for endless ${name}, and hangs up`, async () => {
+      const first = Buffer.concat([h2(frame.settings), h2(frame.settings, [], { flags: 1 }), start]);
+      using server = await startFlood(first, Buffer.concat(Array(1000).fill(block)));
+
+      const { result, output } = await realNetwork.grpc({ host, port: server.port, service: "" }, limits);
+
+      assert.equal(result, "failure", output);
+      await server.closed;
+    });
+  }
+
+  test("fails for a message that is announced as large, before it has come", async () => {
+    const head = h2(frame.headers, [0x88], { flags: 4, stream: 1 });
+    const start = Buffer.concat([h2(frame.settings), head, h2(frame.data, [0, 0x40, 0, 0, 0], { stream: 1 })]);
+    using server = await startFlood(start, Buffer.alloc(0));
+
+    const { result, output } = await realNetwork.grpc({ host, port: server.port, service: "" }, limits);
+
+    assert.equal(result, "failure");
+    assert.match(output, /larger than max \(1073741824 vs\. 16384\)/);
+  });
+});

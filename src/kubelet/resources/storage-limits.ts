@@ -1,0 +1,64 @@
+import type { Pod } from "#api/core/pod.ts";
+import { podLimits } from "#api/core/pod-resources.ts";
+import { isZeroQuantity, quantityValue } from "#api/meta/quantity.ts";
+
+/** Bytes of the node's disk that a pod uses. */
+export interface PodStorage {
+  /** Of its volumes that live on the disk, by name. */
+  readonly volumes: ReadonlyMap<string, number>;
+  /** Of what its containers wrote beside their images, and of their logs, by name. */
+  readonly containers: ReadonlyMap<string, number>;
+}
+
+export interface MeasuredPod {
+  readonly pod: Pod;
+  readonly storage: PodStorage;
+}
+
+export interface StorageEviction {
+  readonly uid: string;
+  readonly message: string;
+}
+
+/** Which pods use more of the disk than they may, and upstream's words for it. */
+export function planStorageEvictions(measured: readonly MeasuredPod[]): StorageEviction[] {
+  return measured.flatMap(({ pod, storage }) => {
+    const message = emptyDirExcess(pod, storage) ?? podExcess(pod, storage) ?? containerExcess(pod, storage);
+    return message === undefined ? [] : [{ uid: pod.metadata.uid ?? "", message }];
+  });
+}
+
+/** Only pods that have a limit need to be measured. */
+export const hasStorageLimit = ({ spec }: Pod): boolean =>
+  emptyDirLimits(spec).length > 0 || podLimits(spec)[resource] !== undefined;
+
+const resource = "ephemeral-storage";
+
+function emptyDirExcess({ spec }: Pod, { volumes }: PodStorage): string | undefined {
+  const over = emptyDirLimits(spec).find(({ name, limit }) => (volumes.get(name) ?? 0) > quantityValue(limit));
+  return over && `Usage of EmptyDir volume "${over.name}" exceeds the limit "${over.limit}". `;
+}
+
+/** A limit of zero is none. Those in memory are held to theirs by the kernel. */
+const emptyDirLimits = ({ volumes = [] }: Pod["spec"]): { name: string; limit: string }[] =>
+  volumes.flatMap(({ name, emptyDir }) => {
+    const { sizeLimit: limit, medium = "" } = emptyDir ?? {};
+    return limit === undefined || medium !== "" || isZeroQuantity(limit) ? [] : [{ name, limit }];
+  });
+
+function podExcess({ spec }: Pod, { volumes, containers }: PodStorage): string | undefined {
+  const limit = podLimits(spec)[resource];
+  if (limit === undefined) return undefined;
+  const used = [...volumes.values(), ...containers.values()].reduce((sum, bytes) => sum + bytes, 0);
+  if (used <= quantityValue(limit)) return undefined;
+  return `Pod ephemeral local storage usage exceeds the total limit of containers ${limit}. `;
+}
+
+function containerExcess({ spec }: Pod, { containers }: PodStorage): string | undefined {
+  for (const { name, resources } of spec.containers) {
+    const limit = resources?.limits?.[resource];
+    if (limit === undefined || isZeroQuantity(limit) || (containers.get(name) ?? 0) <= quantityValue(limit)) continue;
+    return `Container ${name} exceeded its local ephemeral storage limit "${limit}". `;
+  }
+  return undefined;
+}

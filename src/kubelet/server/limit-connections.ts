@@ -1,0 +1,74 @@
+import type { Server } from "node:https";
+import type { Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
+import { connectionKey, ignore } from "#lib/sockets.ts";
+import { type Stranger, Strangers } from "#lib/strangers.ts";
+
+/** Connections that have not shown a certificate of the cluster, or not yet. */
+const strangerLimits = { all: 1024, perAddress: 256 };
+
+export const serverTimeouts = {
+  /** Until TLS has begun. */
+  handshakeTimeout: 10_000,
+  /** Until the headers of a request are there. */
+  headersTimeout: 10_000,
+  /** Until all of a request is there. No request of this server has a body that it reads. */
+  requestTimeout: 30_000,
+};
+
+/**
+ * Bounds the connections of peers that nobody knows: every pod can reach the node's server. The API server shows its
+ * certificate in the handshake, and may have as many connections as it needs. Disposing ends all connections, also those
+ * whose handshake has not begun.
+ */
+export function limitConnections(server: Server): Disposable {
+  const connections = new Connections();
+  server.on("connection", (socket) => connections.accept(socket));
+  server.on("secureConnection", (socket) => connections.secured(socket));
+  return connections;
+}
+
+interface Connection extends Stranger {
+  readonly socket: Socket;
+  isSecured: boolean;
+}
+
+class Connections implements Disposable {
+  readonly #open = new Map<string, Connection>();
+  readonly #strangers = new Strangers<Connection>(strangerLimits);
+
+  accept(socket: Socket): void {
+    const connection: Connection = {
+      socket,
+      address: socket.remoteAddress ?? "",
+      get hasSpoken() {
+        return socket.bytesRead > 0;
+      },
+      isSecured: false,
+    };
+    const key = connectionKey(socket);
+    const leaving = this.#strangers.surplus(connection.address);
+    if (leaving) {
+      this.#strangers.delete(leaving);
+      leaving.socket.destroy();
+    }
+    this.#strangers.add(connection);
+    this.#open.set(key, connection);
+    socket.on("error", ignore);
+    socket.once("close", () => {
+      this.#strangers.delete(connection);
+      if (this.#open.get(key) === connection) this.#open.delete(key);
+    });
+  }
+
+  secured(socket: TLSSocket): void {
+    const connection = this.#open.get(connectionKey(socket));
+    if (!connection) return;
+    connection.isSecured = true;
+    if (socket.authorized) this.#strangers.delete(connection);
+  }
+
+  [Symbol.dispose](): void {
+    for (const { socket } of this.#open.values()) socket.destroy();
+  }
+}

@@ -1,0 +1,21 @@
+import type { Pod } from "#api/core/pod.ts";
+import { allContainers } from "#api/core/pod-containers.ts";
+
+/** The kernel has 100,000 mounts for all of the node; so many pods as a node has cannot use them up. */
+const maxMounts = 512;
+const maxVolumes = 1000;
+
+/** Why the node cannot have so many volumes of one pod, if that is so. */
+export function volumeExcess({ spec }: Pod): string | undefined {
+  const { volumes = [] } = spec;
+  if (volumes.length > maxVolumes) return `the pod has ${volumes.length} volumes, more than ${maxVolumes}`;
+  const mounted = volumes.filter(
+    ({ emptyDir, nfs, csi, image, persistentVolumeClaim, ephemeral }) =>
+      (emptyDir?.medium ?? "") !== "" || nfs || csi || image || persistentVolumeClaim || ephemeral,
+  );
+  const parts = allContainers(spec).flatMap(({ volumeMounts = [] }) =>
+    volumeMounts.filter(({ subPath, subPathExpr }) => subPath || subPathExpr),
+  );
+  const count = mounted.length + parts.length;
+  return count > maxMounts ? `the pod needs ${count} mounts on the node, more than ${maxMounts}` : undefined;
+}
