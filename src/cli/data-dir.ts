@@ -11,6 +11,8 @@ const ours = [
   "logs",
   "memory",
   "orlop.log",
+  "orlop.log.1",
+  "orlop.log.2",
   "pki",
   "plugins",
   "plugins_registry",
@@ -24,6 +26,9 @@ const ours = [
 
 /** Made by Orlop for what people put there: theirs, unless they did not. */
 const theirs = ["manifests", "seccomp"];
+
+/** What a cluster in the background says; older lines are in files beside it. */
+export const logFile = (dataDir: string): string => path.join(dataDir, "orlop.log");
 
 /** Whether a cluster has, or has had, its data there. */
 export async function hasClusterData(dataDir: string): Promise<boolean> {

@@ -1,5 +1,6 @@
 import { readFile, rename, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { errorCode } from "#lib/error-code.ts";
 import { readPidFile } from "#lib/pid-file.ts";
 import { isRunning } from "#lib/processes.ts";
 import { UserError } from "./command.ts";
@@ -27,7 +28,7 @@ export async function readRecord(dataDir: string): Promise<ClusterRecord | undef
   try {
     text = await readFile(recordFile(dataDir), "utf8");
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "EACCES")
+    if (errorCode(error) === "EACCES")
       throw new UserError(`${dataDir} is closed to you (EACCES): use sudo, or name another with --data-dir`);
     return undefined;
   }

@@ -1,12 +1,16 @@
 import { Node } from "#api/core/node.ts";
-import { type ControlPlane, serviceAddress, startControlPlane, systemUser } from "#cluster/control-plane.ts";
+import { type ControlPlane, serviceAddress, startControlPlane } from "#cluster/control-plane.ts";
+import { dnsUser, nodeUser } from "#cluster/identities.ts";
 import { runNode } from "#cluster/node.ts";
 import { systemClock, timestamp } from "#lib/clock.ts";
-import { jsonLog, writeStandardError } from "#lib/log.ts";
+import { limitedLog } from "#lib/limited-log.ts";
+import { writeStandardError } from "#lib/log.ts";
+import { isStandardError, openLogFile } from "#lib/log-file.ts";
 import { messageOf } from "#lib/message-of.ts";
 import { ownPid } from "#lib/processes.ts";
 import { systemRandom } from "#lib/random.ts";
 import { isAbort, runTogether, shutdownSignal } from "#lib/tasks.ts";
+import { logFile } from "./data-dir.ts";
 import { progressWriter } from "./progress.ts";
 import { writeRecord } from "./running.ts";
 import { explainStart } from "./start-faults.ts";
@@ -36,7 +40,7 @@ export async function runInForeground(values: UpValues): Promise<number> {
 
 async function runCluster(values: UpValues, progress: ReturnType<typeof progressWriter>): Promise<number> {
   const { dataDir } = values;
-  const log = jsonLog(writeStandardError, values.verbose ? "debug" : "info");
+  const log = limitedLog(logWriter(dataDir), { clock: systemClock, level: values.verbose ? "debug" : "info" });
   const base = { clock: systemClock, log, random: systemRandom };
   const signal = shutdownSignal();
   const sinceMs = systemClock.now();
@@ -64,6 +68,12 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
   return 0;
 }
 
+/** In the background, standard error is the data directory's log file, which must not grow for ever. */
+function logWriter(dataDir: string): (line: string) => void {
+  const file = logFile(dataDir);
+  return isStandardError(file) ? openLogFile(file) : writeStandardError;
+}
+
 function nodeOptions(values: UpValues, plane: ControlPlane) {
   const nodeName = values["node-name"];
   return {
@@ -73,11 +83,12 @@ function nodeOptions(values: UpValues, plane: ControlPlane) {
     serviceCidr: values["service-cidr"],
     dnsAddress: serviceAddress(values["service-cidr"], 10),
     kubeletPort: Number(values["kubelet-port"]),
-    client: plane.clientFor({ name: `system:node:${nodeName}`, groups: ["system:nodes"] }),
-    clusterClient: plane.clientFor(systemUser("cluster-dns")),
+    apiPort: plane.port,
+    client: plane.clientFor(nodeUser(nodeName)),
+    dnsClient: plane.clientFor(dnsUser),
     informers: plane.api.informers,
     recorder: plane.api.recorder,
-    pki: plane.pki,
+    certificates: plane.certificates,
   };
 }
 

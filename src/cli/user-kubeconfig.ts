@@ -2,6 +2,7 @@ import { chmod, chown, readFile, realpath, rename, stat, writeFile } from "node:
 import { homedir } from "node:os";
 import path from "node:path";
 import { addToKubeconfig, removeFromKubeconfig, renameKubeconfig, serversIn } from "#client/merge-kubeconfig.ts";
+import { errorCode } from "#lib/error-code.ts";
 import { makeDirectory } from "#lib/make-directory.ts";
 
 /** Of the context, of the cluster and of the user; a second cluster on the machine has its port behind it. */
@@ -58,7 +59,7 @@ async function readText(file: string): Promise<string> {
   try {
     return await readFile(file, "utf8");
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return "";
+    if (errorCode(error) === "ENOENT") return "";
     throw error;
   }
 }

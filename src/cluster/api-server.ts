@@ -1,6 +1,7 @@
 import { allResources } from "#api/all.ts";
 import { Service } from "#api/core/service.ts";
 import { type UserInfo } from "#api/exchange.ts";
+import { type Resource } from "#api/resource.ts";
 import { type Client } from "#client/client.ts";
 import { localClient } from "#client/local.ts";
 import { type Clock } from "#lib/clock.ts";
@@ -17,7 +18,11 @@ import { bearer, type TokenAuthenticator } from "#server/authenticate/bearer.ts"
 import { clientCertificate } from "#server/authenticate/client-certificate.ts";
 import { inProcess } from "#server/authenticate/in-process.ts";
 import { serviceAccountTokens } from "#server/authenticate/service-account.ts";
+import { splitServiceAccountName } from "#server/authenticate/service-account-claims.ts";
 import { type Authorizer } from "#server/authorize/authorizer.ts";
+import { controllerRoleTexts } from "#server/authorize/bootstrap-controllers.ts";
+import { createLoopback } from "#server/authorize/loopback.ts";
+import { mayCreate } from "#server/authorize/may-create.ts";
 import { createNodeAuthorizer } from "#server/authorize/node.ts";
 import { privileged } from "#server/authorize/privileged.ts";
 import { createRbac } from "#server/authorize/rbac.ts";
@@ -33,12 +38,14 @@ import { openIdConfiguration, openIdKeys } from "#server/endpoints/token-request
 import { type WriteDeps } from "#server/endpoints/write.ts";
 import { Objects } from "#server/objects/objects.ts";
 import { defaultServiceRanges, type ServiceRanges, serviceAllocator } from "#server/objects/service-allocator.ts";
+import { type Context } from "#server/pipeline.ts";
 import { ResourceRegistry } from "#server/registry.ts";
 import { answerSeeing } from "#server/seeing.ts";
 import { type ApiServer, createApiServer } from "#server/server.ts";
 import { type Store } from "#store/store.ts";
 import { TraceRecorder } from "#trace/recorder.ts";
 import { RevisionTraces } from "#trace/revision-traces.ts";
+import { type Trace } from "#trace/trace.ts";
 
 export interface AssembleOptions {
   readonly store: Store;
@@ -52,6 +59,8 @@ export interface AssembleOptions {
   readonly serverAddress: string;
   readonly tokens?: readonly TokenAuthenticator[];
   readonly serviceRanges?: ServiceRanges;
+  /** The kinds that are served; default: all that are built in. */
+  readonly resources?: readonly Resource[];
   /** Streams to the node's agents and what else the process adds; they are given what the others get. */
   subresources?(deps: WriteDeps & { readonly authorizers: readonly Authorizer[] }): ReadonlyMap<string, Endpoint>;
   /** Paths that are not about a resource, by their first segment. */
@@ -70,8 +79,12 @@ export interface AssembledServer extends AsyncDisposable {
   readonly recorder: TraceRecorder;
   readonly resources: ResourceRegistry;
   readonly metrics: Metrics;
+  /** The trace that made a revision, if it is still known. */
+  traceOf(revision: number): Trace | undefined;
   /** A client in this process, through all gates, as this user. */
   clientFor(user: UserInfo): Client;
+  /** The same as the API server itself, which may do anything: for bootstrapping, and not for components. */
+  readonly loopback: Client;
 }
 
 export const issuer = "https://kubernetes.default.svc.cluster.local";
@@ -82,15 +95,23 @@ export async function assembleApiServer(options: AssembleOptions): Promise<Assem
   const traces = tracing ? new RevisionTraces() : undefined;
   const recorder = new TraceRecorder({ clock, random, ...(tracing ? {} : { capacity: 0 }) });
   const metrics = new Metrics();
-  const objects = new Objects({ store, clock, log, traces, ...(options.newUid ? { newUid: options.newUid } : {}) });
+  const { newUid } = options;
+  const watcherCut = cutCounter(metrics);
+  const objects = new Objects({ store, clock, log, traces, watcherCut, ...(newUid ? { newUid } : {}) });
+  metrics.gauge(
+    "orlop_lagging_watchers",
+    "Watchers that have yet to read what there is.",
+    () => objects.laggingWatchers,
+  );
   const informers = objects.informers();
-  const resources = new ResourceRegistry(allResources);
+  const resources = new ResourceRegistry(options.resources ?? allResources);
   const security = assembleSecurity(options, informers);
   const { authorizers, rbac } = security;
   const admission = createAdmission(builtInAdmission({ informers, rbac, authorizers, clock, random }));
   const ranges = options.serviceRanges ?? defaultServiceRanges;
   const hooks = [serviceAllocator(informers.of(Service), ranges, random)];
-  const write: WriteDeps = { objects, admission, clock, random, hooks };
+  const authorizeCreate = (context: Context) => mayCreate(authorizers, context);
+  const write: WriteDeps = { objects, admission, clock, random, hooks, authorizeCreate };
   const server = createApiServer({
     ...write,
     ...security,
@@ -108,6 +129,7 @@ export async function assembleApiServer(options: AssembleOptions): Promise<Assem
   });
   await informers.synced();
   const traceOf = (revision: number) => traces?.of(revision);
+  const clientFor = (user: UserInfo) => localClient(server.handle, user, { traceOf, userAgent: componentOf(user) });
   return {
     server,
     objects,
@@ -115,15 +137,27 @@ export async function assembleApiServer(options: AssembleOptions): Promise<Assem
     recorder,
     resources,
     metrics,
-    clientFor: (user) => localClient(server.handle, user, { traceOf, userAgent: componentOf(user) }),
+    traceOf,
+    clientFor,
+    loopback: clientFor(security.loopback),
     [Symbol.asyncDispose]: () => objects[Symbol.asyncDispose](),
   };
+}
+
+function cutCounter(metrics: Metrics): (resource: Resource) => void {
+  const help = "Watchers ended because they were so slow that their history is gone.";
+  const cuts = metrics.counter("apiserver_terminated_watchers_total", help, ["group", "resource"]);
+  return ({ group, plural }) => cuts.add([group, plural]);
 }
 
 /** What a component is called where people look for its writes; "" for people. */
 function componentOf({ name }: UserInfo): string {
   if (name === "system:apiserver") return "kube-apiserver";
   if (name.startsWith("system:node:")) return "kubelet";
+  const account = splitServiceAccountName(name);
+  if (account?.namespace === "kube-system" && Object.hasOwn(controllerRoleTexts, account.name)) {
+    return "kube-controller-manager";
+  }
   return name.startsWith("system:kube-") ? name.slice("system:".length) : "";
 }
 
@@ -138,11 +172,13 @@ function assembleSecurity({ clock, signingKey, tokens = [] }: AssembleOptions, i
   });
   const allTokens = [...tokens, accounts];
   const rbac = createRbac({ informers });
+  const loopback = createLoopback();
   return {
     tokens: allTokens,
     rbac,
+    loopback: loopback.user,
     authenticators: [inProcess, clientCertificate, ...allTokens.map(bearer), anonymous()],
-    authorizers: [privileged, createNodeAuthorizer({ informers }), rbac],
+    authorizers: [loopback.authorizer, privileged, createNodeAuthorizer({ informers }), rbac],
   };
 }
 

@@ -1,16 +1,18 @@
-import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { type UserInfo } from "#api/exchange.ts";
 import { type Client } from "#client/client.ts";
 import { createEventRecorder } from "#client/events.ts";
 import { runControllers } from "#controllers/all.ts";
 import { type Clock } from "#lib/clock.ts";
+import { collectGarbage } from "#lib/collect-garbage.ts";
 import { formatIPv4, hostInUrl, parseCidr, primaryAddress } from "#lib/ip.ts";
 import { signingKey } from "#lib/jwt.ts";
 import { type Log } from "#lib/log.ts";
 import { makeDirectory } from "#lib/make-directory.ts";
 import { type Random } from "#lib/random.ts";
+import { replaceFile } from "#lib/replace-file.ts";
 import { runTogether } from "#lib/tasks.ts";
+import { type Subject } from "#lib/x509.ts";
 import { runScheduler } from "#scheduler/scheduler.ts";
 import { Verdicts } from "#scheduler/verdicts.ts";
 import { loadTokenFile } from "#server/authenticate/token-file.ts";
@@ -18,12 +20,14 @@ import { ensureKubernetesService } from "#server/kubernetes-service.ts";
 import { defaultServiceRanges, type ServiceRanges } from "#server/objects/service-allocator.ts";
 import { listen } from "#server/serve.ts";
 import { streamEndpoints } from "#server/streams/all.ts";
-import { adminKubeconfig, issueClientCertificate, loadOrCreatePki, type Pki, peerOf } from "#server/tls.ts";
+import { adminKubeconfig, issueClientCertificate, peerOf } from "#server/tls.ts";
 import { openMemoryStore } from "#store/memory.ts";
 import { openSqliteStore } from "#store/sqlite.ts";
 import { type Store } from "#store/store.ts";
 import { type AssembledServer, assembleApiServer } from "./api-server.ts";
 import { bootstrapCluster } from "./bootstrap.ts";
+import { Certificates, type Renewed } from "./certificates.ts";
+import { controllerUser, schedulerUser } from "./identities.ts";
 
 export interface ControlPlaneOptions {
   readonly dataDir: string;
@@ -49,7 +53,7 @@ export interface ControlPlaneOptions {
 export interface ControlPlane extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
-  readonly pki: Pki;
+  readonly certificates: Certificates;
   readonly kubeconfigPath: string;
   readonly api: AssembledServer;
   readonly verdicts: Verdicts;
@@ -58,14 +62,13 @@ export interface ControlPlane extends AsyncDisposable {
   run(signal: AbortSignal): Promise<void>;
 }
 
-/** Who the control plane's own components are. */
-export const systemUser = (name: string): UserInfo => ({ name: `system:${name}`, groups: ["system:masters"] });
-
 export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
   const { dataDir, clock, log, random, host } = options;
   const verdicts = new Verdicts();
   const tokens = options.tokenFile ? [await loadTokenFile(options.tokenFile)] : [];
-  const [store, pki] = await Promise.all([openStore(options), openPki(options)]);
+  const [store, certificates] = await Promise.all([openStore(options), openCertificates(options)]);
+  const { pki } = certificates;
+  const towardsNodes = certificates.issue((current) => issueClientCertificate(current, clock, nodeClient));
   const api = await assembleApiServer({
     store,
     clock,
@@ -77,34 +80,37 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     serviceRanges: rangesOf(options),
     verdicts,
     tracing: options.tracing ?? true,
-    subresources: (deps) => streamEndpoints({ ...deps, log, node: nodeCredentials(pki, clock) }),
+    subresources: (deps) => streamEndpoints({ ...deps, log, node: () => credentialsOf(certificates, towardsNodes) }),
   });
-  await bootstrapCluster(api.clientFor(systemUser("apiserver")));
-  const { key, certificate: cert } = pki.serving;
-  const ca = pki.authority.certificate;
+  await bootstrapCluster(api.loopback);
+  const serving = certificates.follow("serving");
   const listening = await listen((request) => api.server.serve(request), {
     host,
     port: options.port,
-    key,
-    cert,
-    ca,
+    ...credentialsOf(certificates, serving),
     clock,
     log,
     peerOf,
+    onRelief: collectGarbage,
   });
   const url = `https://${host === "0.0.0.0" || host === "::" ? "127.0.0.1" : hostInUrl(host)}:${listening.port}`;
   await announce(options, { api, port: listening.port });
   const kubeconfigPath = path.join(dataDir, "kubeconfig");
-  await writeFile(kubeconfigPath, adminKubeconfig(pki, url), { mode: 0o600 });
+  const writeKubeconfig = () => replaceFile(kubeconfigPath, adminKubeconfig(certificates.pki, url));
+  await writeKubeconfig();
+  serving.onChange(() => listening.renew(credentialsOf(certificates, serving)));
+  certificates.follow("admin").onChange(() => {
+    writeKubeconfig().catch((error: unknown) => log.error("kubeconfig could not be written", { error }));
+  });
   return {
     url,
     port: listening.port,
-    pki,
+    certificates,
     kubeconfigPath,
     api,
     verdicts,
     clientFor: (user) => api.clientFor(user),
-    run: (signal) => runComponents(options, { api, pki, verdicts, signal }),
+    run: (signal) => runComponents(options, { api, certificates, verdicts, signal }),
     async [Symbol.asyncDispose]() {
       await listening[Symbol.asyncDispose]();
       await api[Symbol.asyncDispose]();
@@ -127,15 +133,21 @@ async function announce(
   const address = primaryAddress();
   if (!address) return;
   const clusterIP = serviceAddress(rangesOf(options).cidr, 1);
-  await ensureKubernetesService(api.clientFor(systemUser("apiserver")), { address, port, clusterIP });
+  await ensureKubernetesService(api.loopback, { address, port, clusterIP });
 }
 
-/** As whom the API server speaks to the nodes' agents. */
-function nodeCredentials(pki: Pki, clock: Clock) {
-  const subject = { commonName: "kube-apiserver-kubelet-client", organizations: ["system:masters"] };
-  const { key, certificate } = issueClientCertificate(pki, clock, subject);
-  return { key, cert: certificate, ca: pki.authority.certificate };
-}
+/**
+ * As whom the API server speaks to the nodes' agents. They know it by this name. Towards the API server it is nobody: a
+ * Node may say that its address is the API server's.
+ */
+const nodeClient: Subject = { commonName: "kube-apiserver-kubelet-client", organizations: [] };
+
+/** What a TLS connection needs, as of now. */
+const credentialsOf = ({ pki }: Certificates, { current }: Renewed) => ({
+  key: current.key,
+  cert: current.certificate,
+  ca: pki.authority.certificate,
+});
 
 async function openStore({ store, dataDir, clock, log }: ControlPlaneOptions): Promise<Store> {
   if (store === "memory") {
@@ -145,26 +157,35 @@ async function openStore({ store, dataDir, clock, log }: ControlPlaneOptions): P
   return await openSqliteStore(dataDir, { clock, log });
 }
 
-function openPki(options: ControlPlaneOptions): Promise<Pki> {
-  const { dataDir, clock } = options;
-  const hosts = [...(options.hosts ?? []), ...[primaryAddress()].filter((address) => address !== undefined)];
-  const first = serviceAddress(rangesOf(options).cidr, 1);
-  return loadOrCreatePki(path.join(dataDir, "pki"), { hosts, serviceAddress: first, clock });
+function openCertificates(options: ControlPlaneOptions): Promise<Certificates> {
+  const { dataDir, clock, log } = options;
+  const hosts = () => ({
+    hosts: [...(options.hosts ?? []), ...[primaryAddress()].filter((address) => address !== undefined)],
+    serviceAddress: serviceAddress(rangesOf(options).cidr, 1),
+  });
+  return Certificates.open({ dir: path.join(dataDir, "pki"), clock, log, hosts });
+}
+
+interface Running {
+  readonly api: AssembledServer;
+  readonly certificates: Certificates;
+  readonly verdicts: Verdicts;
+  readonly signal: AbortSignal;
 }
 
 async function runComponents(
   { clock, log, random, clusterCidr }: ControlPlaneOptions,
-  { api, pki, verdicts, signal }: { api: AssembledServer; pki: Pki; verdicts: Verdicts; signal: AbortSignal },
+  { api, certificates, verdicts, signal }: Running,
 ): Promise<void> {
   const { informers, recorder } = api;
-  const controllerClient = api.clientFor(systemUser("kube-controller-manager"));
-  const schedulerClient = api.clientFor(systemUser("kube-scheduler"));
+  const schedulerClient = api.clientFor(schedulerUser);
   await using events = createEventRecorder(schedulerClient, { component: "default-scheduler", clock, log });
   const base = { informers, clock, log, recorder };
   const ranges = clusterCidr ? { clusterCidr } : {};
+  const clientFor = (account: string) => api.clientFor(controllerUser(account));
   await runTogether(signal, [
-    (ended) =>
-      runControllers({ ...base, ...ranges, client: controllerClient, rootCa: pki.authority.certificate }, ended),
+    (ended) => runControllers({ ...base, ...ranges, clientFor, rootCa: certificates.pki.authority.certificate }, ended),
+    (ended) => certificates.run(ended),
     (ended) => runScheduler({ ...base, client: schedulerClient, random, events, verdicts }, ended),
   ]);
 }

@@ -2,6 +2,7 @@ import { statfs } from "node:fs/promises";
 import { Node } from "#api/core/node.ts";
 import type { Pod } from "#api/core/pod.ts";
 import { type Client } from "#client/client.ts";
+import { createEventRecorder } from "#client/events.ts";
 import { runDns } from "#dns/dns.ts";
 import { ensureDnsService } from "#dns/dns-service.ts";
 import { hostUpstreams } from "#dns/upstream.ts";
@@ -16,6 +17,7 @@ import { type Machine, readMachine } from "#kubelet/machine.ts";
 import { writeCniConfig } from "#kubelet/network/cni.ts";
 import { openNodePlugins } from "#kubelet/plugins/node-plugins.ts";
 import { openCgroups } from "#kubelet/resources/cgroups.ts";
+import { protectFromOom } from "#kubelet/resources/oom.ts";
 import { ContainerdRuntime } from "#kubelet/runtime/containerd.ts";
 import { nodeAccess } from "#kubelet/server/access.ts";
 import { startKubeletServer } from "#kubelet/server/server.ts";
@@ -23,12 +25,15 @@ import { collectStats } from "#kubelet/server/stats.ts";
 import { StaticPods } from "#kubelet/static/static-pods.ts";
 import { ctrImageMounts } from "#kubelet/volumes/image-volume.ts";
 import { type Clock } from "#lib/clock.ts";
-import { type Log } from "#lib/log.ts";
+import { type Log, silentLog } from "#lib/log.ts";
+import { rotateLogFile } from "#lib/log-file.ts";
+import { ownPid } from "#lib/processes.ts";
 import { runTogether } from "#lib/tasks.ts";
 import { runProxy } from "#proxy/proxy.ts";
 import { type Informers } from "#runtime/informer.ts";
-import { issueServingCertificate, type Pki } from "#server/tls.ts";
+import { issueServingCertificate } from "#server/tls.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
+import { type Certificates, type Renewed } from "./certificates.ts";
 import { nodeNames } from "./node-names.ts";
 
 export interface NodeOptions {
@@ -38,13 +43,15 @@ export interface NodeOptions {
   readonly serviceCidr: string;
   readonly dnsAddress: string;
   readonly kubeletPort: number;
+  /** Where the API server listens on this machine. */
+  readonly apiPort: number;
   /** As this node: it may do what a node may, and no more. */
   readonly client: Client;
-  /** As the cluster itself: for the service that leads to this node's DNS. */
-  readonly clusterClient: Client;
+  /** As cluster DNS: for the service that leads to this node's server. */
+  readonly dnsClient: Client;
   readonly informers: Informers;
   readonly recorder: TraceRecorder;
-  readonly pki: Pki;
+  readonly certificates: Certificates;
   readonly clock: Clock;
   readonly log: Log;
   /** Tells what has been done, for those who wait. */
@@ -59,10 +66,13 @@ export const busyboxImageName = "orlop.dev/busybox:1";
 /** containerd, kubelet and proxy of this machine, until the signal; containers go on after it. */
 export async function runNode(options: NodeOptions, signal: AbortSignal): Promise<void> {
   const { dataDir, clock, log } = options;
+  await protectFromOom([ownPid()], { log });
   const [containerd, machine] = await Promise.all([
     startContainerd({ dataDir, sandboxImage: pauseImageName, clock, log, signal }),
     readMachine({ dataDir }),
   ]);
+  // One that was adopted may have been started by a process without that protection.
+  await protectFromOom([containerd.pid()], { log: silentLog });
   options.progress("containerd runs");
   const runtime = new ContainerdRuntime({ address: containerd.address, clock, log });
   const images: ImportDeps = {
@@ -79,6 +89,7 @@ export async function runNode(options: NodeOptions, signal: AbortSignal): Promis
   const host = await openLinuxHost({
     dataDir,
     clock,
+    log,
     cgroups,
     cgroupRoot,
     clusterDomain,
@@ -99,21 +110,44 @@ export async function runNode(options: NodeOptions, signal: AbortSignal): Promis
     clusterDns: { servers: [options.dnsAddress], domain: clusterDomain },
   });
   const access = nodeAccess(options.nodeName, clock, options.client);
-  await using _server = await startKubeletServer({
-    ...serving(options, machine),
+  const certificate = servingCertificate(options, machine);
+  await using server = await startKubeletServer({
+    ...credentialsOf(options.certificates, certificate),
+    port: options.kubeletPort,
+    host: "0.0.0.0",
     handle: kubelet.handle,
     access,
     clock,
     log,
   });
+  certificate.onChange(() => server.renew(credentialsOf(options.certificates, certificate)));
   await runTogether(signal, [
     () => containerd.supervised,
     (ended) => kubelet.run(ended),
     (ended) => plugins.run(ended),
     (ended) => runNetwork(options, ended),
     (ended) => runNames(options, machine, ended),
+    (ended) => boundLog(containerd.paths.log, { clock, log }, ended),
     (ended) => collectImages({ runtime, dataDir, clock, log, pods: () => kubelet.handle.pods() }, ended),
   ]);
+}
+
+const logCheckMs = 60_000;
+
+/** containerd writes its log itself and does not limit it. */
+async function boundLog(
+  file: string,
+  { clock, log }: Pick<NodeOptions, "clock" | "log">,
+  signal: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    try {
+      rotateLogFile(file);
+    } catch (error) {
+      log.warn("containerd's log cannot be put aside", { file, error });
+    }
+    await clock.sleep(logCheckMs, signal);
+  }
 }
 
 const imageGcMs = 5 * 60_000;
@@ -147,14 +181,18 @@ async function ensureImages(deps: ImportDeps, signal: AbortSignal): Promise<void
   await importImage(deps, await buildBusyboxImage(busyboxImageName), signal);
 }
 
-function serving({ pki, clock, nodeName, kubeletPort }: NodeOptions, { addresses, hostname }: Machine) {
+function servingCertificate({ certificates, clock, nodeName }: NodeOptions, { addresses, hostname }: Machine): Renewed {
   const subject = { commonName: `system:node:${nodeName}`, organizations: ["system:nodes"] };
-  const { key, certificate } = issueServingCertificate(pki, clock, {
-    subject,
-    hosts: [...addresses, hostname, "127.0.0.1"],
-  });
-  return { port: kubeletPort, host: "0.0.0.0", key, cert: certificate, clientCa: pki.authority.certificate };
+  const hosts = [...addresses, hostname, "127.0.0.1"];
+  return certificates.issue((pki) => issueServingCertificate(pki, clock, { subject, hosts }));
 }
+
+/** What the kubelet's server needs, as of now. */
+const credentialsOf = ({ pki }: Certificates, { current }: Renewed) => ({
+  key: current.key,
+  cert: current.certificate,
+  clientCa: pki.authority.certificate,
+});
 
 /** Pods get addresses as soon as the node has a range for them, services as soon as there are any. */
 async function runNetwork(options: NodeOptions, signal: AbortSignal): Promise<void> {
@@ -164,13 +202,15 @@ async function runNetwork(options: NodeOptions, signal: AbortSignal): Promise<vo
   const addresses = { podCidrs: [podCidr], mtu: 0, dataDir: cniDataDir };
   await writeCniConfig(cniConfDir, { name: network, bridge, ...addresses });
   options.progress(`the pod network is ${podCidr}`);
-  const { clusterCidr, serviceCidr } = options;
-  await runProxy({ ...options, tableName: table, podCidr, clusterCidr, serviceCidr, masqueradeOutgoing: true }, signal);
+  const { clusterCidr, serviceCidr, client, nodeName, clock, log, kubeletPort, apiPort } = options;
+  await using events = createEventRecorder(client, { component: "kube-proxy", host: nodeName, clock, log });
+  const ranges = { podCidr, clusterCidr, serviceCidr, ownPorts: [apiPort, kubeletPort] };
+  await runProxy({ ...options, ...ranges, events, tableName: table, masqueradeOutgoing: true }, signal);
 }
 
 /** Cluster DNS on this node, and the service that leads to it. */
 async function runNames(options: NodeOptions, { addresses }: Machine, signal: AbortSignal): Promise<void> {
-  const { clusterClient, nodeName, dnsAddress: clusterIP, clusterCidr, serviceCidr } = options;
+  const { dnsClient, nodeName, dnsAddress: clusterIP, clusterCidr, serviceCidr } = options;
   await runDns(
     {
       ...options,
@@ -179,7 +219,8 @@ async function runNames(options: NodeOptions, { addresses }: Machine, signal: Ab
       upstreams: await hostUpstreams(),
       clusterIP,
       cidrs: [clusterCidr, serviceCidr],
-      onListening: (at) => ensureDnsService(clusterClient, { ...at, clusterIP, nodeName }),
+      podCidrs: [clusterCidr],
+      onListening: (at) => ensureDnsService(dnsClient, { ...at, clusterIP, nodeName }),
     },
     signal,
   );

@@ -11,6 +11,7 @@ import { type Random } from "#lib/random.ts";
 import { isAbort, type Task } from "#lib/tasks.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
+import { nodeUser } from "./identities.ts";
 
 /** What simulated nodes are like; all of it has defaults. */
 export interface SimulationOptions {
@@ -46,12 +47,6 @@ export interface SimulatedNode {
   /** Runs the kubelet, over all its stops and starts, until the signal. */
   run: Task;
 }
-
-/** The user that a node's kubelet is. */
-export const nodeUser = (name: string): UserInfo => ({
-  name: `system:node:${name}`,
-  groups: ["system:nodes", "system:authenticated"],
-});
 
 /** `node-1`, `node-2` and so on, none of them running yet. */
 export function createSimulatedNodes(

@@ -1,7 +1,9 @@
 import path from "node:path";
 import { startControlPlane } from "#cluster/control-plane.ts";
 import { systemClock } from "#lib/clock.ts";
-import { jsonLog, writeStandardError } from "#lib/log.ts";
+import { limitedLog } from "#lib/limited-log.ts";
+import { writeStandardError } from "#lib/log.ts";
+import { openLogFile } from "#lib/log-file.ts";
 import { systemRandom } from "#lib/random.ts";
 import { isAbort, shutdownSignal } from "#lib/tasks.ts";
 import { parseFlags, refuseArguments, UserError, wholeNumber } from "../command.ts";
@@ -19,6 +21,11 @@ export const flags = {
   store: { type: "string", value: "KIND", default: "sqlite", help: "sqlite, or memory: state goes with the process" },
   // What `orlop trace` shows costs about a percent of a write.
   "no-trace": { type: "boolean", default: false, help: "keep no hops; `orlop trace` then has nothing to show" },
+  "log-file": {
+    type: "string",
+    value: "FILE",
+    help: "log there and not to standard error; 30 MiB at most are kept, in FILE, FILE.1 and FILE.2",
+  },
   verbose: { type: "boolean", short: "v", default: false, help: "log at debug level" },
 } as const;
 
@@ -32,7 +39,8 @@ export async function run(args: readonly string[]): Promise<number> {
   if (store !== "sqlite" && store !== "memory")
     throw new UserError(`--store must be sqlite or memory, not ${JSON.stringify(store)}`);
   const port = wholeNumber(values.port, "port", { min: 0, max: 65535 });
-  const log = jsonLog(writeStandardError, values.verbose ? "debug" : "info");
+  const writer = values["log-file"] ? openLogFile(path.resolve(values["log-file"])) : writeStandardError;
+  const log = limitedLog(writer, { clock: systemClock, level: values.verbose ? "debug" : "info" });
   const signal = shutdownSignal();
   await using plane = await startControlPlane({
     dataDir: path.resolve(dataDir),

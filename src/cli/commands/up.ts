@@ -9,7 +9,7 @@ import { isRunning, startDaemon } from "#lib/processes.ts";
 import { shutdownSignal } from "#lib/tasks.ts";
 import { checkMachine, isServing, rangeFlags } from "../check-machine.ts";
 import { addressRange, parseFlags, refuseArguments, UserError, wholeNumber } from "../command.ts";
-import { hasClusterData } from "../data-dir.ts";
+import { hasClusterData, logFile } from "../data-dir.ts";
 import { installPackages } from "../packages.ts";
 import { program } from "../program.ts";
 import { progressFile, readProgress } from "../progress.ts";
@@ -112,7 +112,7 @@ async function startInBackground(args: readonly string[], dataDir: string): Prom
   const isFirst = !(await hasClusterData(dataDir));
   await rm(progressFile(dataDir), { force: true });
   const entry = path.resolve(import.meta.dirname, "../../bin/orlop.ts");
-  const log = path.join(dataDir, "orlop.log");
+  const log = logFile(dataDir);
   const interrupted = shutdownSignal();
   const command = [...process.execArgv, entry, "up", "--foreground", ...args];
   const { pid } = await startDaemon(process.execPath, command, log);
