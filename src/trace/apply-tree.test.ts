@@ -131,9 +131,9 @@ test("a watcher that asks for traces is told which one made each event", async (
     assert(wire.type === "watch");
     const stop = wire.start({
       write: (bytes) => lines.push(Buffer.from(bytes).toString()),
-      buffered: 0,
+      load: "idle",
+      onIdle: (wake) => wake(),
       end() {},
-      cut() {},
     });
     await cluster.apply(ConfigMap, { metadata: { namespace: "default", name: `map-${Object.keys(headers).length}` } });
     stop();

@@ -7,11 +7,9 @@ import { type InputOf, type Resource } from "#api/resource.ts";
 import { timestamp } from "#lib/clock.ts";
 import { build } from "#testing/build.ts";
 import { explain } from "./explain.ts";
-import { type Facts, type PodFacts, type SeenEvent } from "./facts.ts";
+import { ago, event, nowMs, podOf } from "./facts.suite.ts";
+import { type Facts, type PodFacts } from "./facts.ts";
 import { planRooms } from "./rooms.ts";
-
-const nowMs = Date.parse("2026-01-01T00:10:00Z");
-const ago = (seconds: number): string => timestamp(nowMs - seconds * 1000);
 
 const node = build(Node, {
   metadata: { name: "n1" },
@@ -19,20 +17,6 @@ const node = build(Node, {
     allocatable: { cpu: "4", memory: "24581700Ki", pods: "10" },
     conditions: [{ type: "Ready", status: "True", lastTransitionTime: ago(500) }],
   },
-});
-const podOf = (spec: InputOf<Pod["spec"]>, status: InputOf<Pod["status"]>, metadata: object = {}): Pod =>
-  build(Pod, {
-    metadata: { namespace: "default", name: "web", creationTimestamp: ago(60), ...metadata },
-    spec: { containers: [{ name: "c", image: "registry.test/web:1" }], ...spec },
-    status,
-  });
-const event = (reason: string, message: string): SeenEvent => ({
-  type: "Warning",
-  reason,
-  message,
-  count: 1,
-  lastMs: nowMs - 5000,
-  fieldPath: "",
 });
 const of = (pod: Pod, parts: Partial<PodFacts> = {}): Facts => ({
   about: "pod",

@@ -11,11 +11,9 @@ import { timestamp } from "#lib/clock.ts";
 import { build } from "#testing/build.ts";
 import { type HopName } from "#trace/hop.ts";
 import { explain } from "./explain.ts";
-import { type Facts, type PodFacts, type SeenEvent, type ServiceFacts } from "./facts.ts";
+import { ago, event, nowMs, podOf } from "./facts.suite.ts";
+import { type Facts, type PodFacts, type ServiceFacts } from "./facts.ts";
 import { planRooms } from "./rooms.ts";
-
-const nowMs = Date.parse("2026-01-01T00:10:00Z");
-const ago = (seconds: number): string => timestamp(nowMs - seconds * 1000);
 
 const node = build(Node, {
   metadata: { name: "n1", labels: { zone: "a" } },
@@ -33,22 +31,6 @@ const lost = build(Node, {
 
 type Spec = InputOf<Pod["spec"]>;
 type Status = InputOf<Pod["status"]>;
-const podOf = (spec: Spec, status: Status, metadata: InputOf<Pod["metadata"]> = {}): Pod =>
-  build(Pod, {
-    metadata: { namespace: "default", name: "web", creationTimestamp: ago(60), labels: { app: "web" }, ...metadata },
-    spec: { containers: [{ name: "c", image: "registry.test/web:1" }], ...spec },
-    status,
-  });
-
-const event = (reason: string, message: string, parts: Partial<SeenEvent> = {}): SeenEvent => ({
-  type: "Warning",
-  reason,
-  message,
-  count: 1,
-  lastMs: nowMs - 5000,
-  fieldPath: "",
-  ...parts,
-});
 const about = { fieldPath: "spec.containers{c}" };
 
 function facts(pod: Pod, parts: Partial<PodFacts> = {}): Facts {
@@ -498,11 +480,11 @@ const cases: readonly Case[] = [
     facts: facts(
       podOf(
         { nodeName: "n1" },
-        { phase: "Failed", reason: "Evicted", message: "The node was low on resource: memory." },
+        { phase: "Failed", reason: "Evicted", message: "The node was low on resource: memory. " },
       ),
     ),
     hop: "run",
-    says: /failed for good because it was evicted: The node was low/,
+    says: /failed for good because it was evicted: The node was low on resource: memory\.$/m,
   },
   {
     name: "a pod within its grace period",
@@ -566,6 +548,22 @@ const cases: readonly Case[] = [
     },
     hop: undefined,
     says: /leads to 1 ready endpoint: nothing is stuck/,
+  },
+  {
+    name: "a service whose external address is not its own",
+    facts: {
+      about: "service",
+      ...serviceOf(
+        { selector: { app: "web" }, ports: [{ port: 80 }] },
+        {
+          ...{ pods: [ready()], slices: [slice] },
+          events: [event("NetworkRuleIgnored", "external address 10.96.0.10 is ignored: it belongs to the services")],
+        },
+      ),
+    },
+    hop: "serve",
+    says: /works, but the node ignores a part of it/,
+    evidence: /external address 10\.96\.0\.10 is ignored/,
   },
   {
     name: "a lost node asked about itself",

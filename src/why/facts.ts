@@ -63,6 +63,8 @@ export interface ServiceFacts {
   /** Other pods of the namespace that match a part of it. */
   readonly near: readonly Pod[];
   readonly slices: readonly EndpointSlice[];
+  /** Oldest first; undefined if nobody asked for them. */
+  readonly events?: readonly SeenEvent[];
   /** One of its pods that is not ready, in full. */
   readonly stuck: PodFacts | undefined;
 }

@@ -20,7 +20,7 @@ export function explainFinished(facts: PodFacts): Explanation | undefined {
   const failed = partsOf(pod).find(({ status }) => (status?.state.terminated?.exitCode ?? 0) !== 0);
   const code = failed?.status?.state.terminated;
   const why = reason
-    ? `${known[reason] ?? reason}${message ? `: ${message}` : ""}`
+    ? `${known[reason] ?? reason}${message ? `: ${withoutStop(message)}` : ""}`
     : failed
       ? `${partName(failed)} ended with exit code ${code?.exitCode}${code?.reason ? ` (${code.reason})` : ""} ${ago(msOf(code?.finishedAt), nowMs)}`
       : "one of its containers failed";
@@ -39,6 +39,9 @@ export function explainFinished(facts: PodFacts): Explanation | undefined {
     advice: ["A failed pod is not started again: its owner makes a new one, or you do."],
   };
 }
+
+/** The sentence that quotes it has a full stop of its own. */
+const withoutStop = (message: string): string => message.trimEnd().replace(/\.$/, "");
 
 const known: Readonly<Record<string, string>> = {
   Evicted: "it was evicted",

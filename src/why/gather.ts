@@ -42,17 +42,18 @@ export async function gather(client: Client, subject: Subject, nowMs: number): P
   const ref = resource.scope === "Namespaced" ? { namespace, name } : { name };
   const object = await orAbsent(client.get(resource, ref));
   if (!object) return { about: "absent", nowMs, ...subject, ...(await gatherer.historyOf(subject)) };
-  if (object.metadata.deletionTimestamp && resource.kind !== "Pod") return { about: "object", nowMs, resource, object };
-  switch (`${resource.group}/${resource.kind}`) {
-    case "/Pod":
+  const { schema } = resource;
+  if (object.metadata.deletionTimestamp && schema !== Pod.schema) return { about: "object", nowMs, resource, object };
+  switch (schema) {
+    case Pod.schema:
       return { about: "pod", ...(await gatherer.pod(object as Pod)) };
-    case "apps/Deployment":
+    case Deployment.schema:
       return { about: "workload", ...(await gatherer.workload("Deployment", object as Deployment)) };
-    case "apps/ReplicaSet":
+    case ReplicaSet.schema:
       return { about: "workload", ...(await gatherer.workload("ReplicaSet", object as ReplicaSet)) };
-    case "/Service":
+    case Service.schema:
       return { about: "service", ...(await gatherer.service(object as Service)) };
-    case "/Node":
+    case Node.schema:
       return { about: "node", nowMs, node: object as Node, ...(await gatherer.node(name)) };
     default:
       return { about: "object", nowMs, resource, object };
@@ -113,11 +114,12 @@ class Gatherer {
 
   async service(service: Service): Promise<ServiceFacts> {
     const { namespace = "", name = "" } = service.metadata;
-    const [{ items: pods }, slices] = await Promise.all([
+    const [{ items: pods }, slices, events] = await Promise.all([
       this.#client.list(Pod, { namespace }),
       this.#slices(namespace, name),
+      this.#events(service),
     ]);
-    const facts = serviceFacts(service, pods, slices);
+    const facts = { ...serviceFacts(service, pods, slices), events };
     const waiting = facts.pods.some(isReady) ? undefined : facts.pods[0];
     return waiting ? { ...facts, stuck: await this.pod(waiting) } : facts;
   }

@@ -10,7 +10,22 @@ const serviceName = ({ metadata }: Service): string => metadata.name ?? "";
 
 /** Where a service's traffic goes, and why not: hop 12. */
 export function explainService(facts: ServiceFacts, explainStuck: Explain<PodFacts>): Explanation {
-  return explainNoTraffic(facts, explainStuck) ?? served(facts);
+  return explainNoTraffic(facts, explainStuck) ?? ignored(facts) ?? served(facts);
+}
+
+/** The proxy says by an event what of a service it does not do, and when that is over. */
+function ignored({ service, events = [] }: ServiceFacts): Explanation | undefined {
+  const last = events.findLast(({ reason }) => reason === "NetworkRuleIgnored" || reason === "NetworkRulesInPlace");
+  if (last?.reason !== "NetworkRuleIgnored") return undefined;
+  return {
+    hop: "serve",
+    state: "RuleIgnored",
+    headline: `Service ${serviceName(service)} works, but the node ignores a part of it.`,
+    evidence: last.message.split("; "),
+    advice: [
+      "An external address must not be one of the cluster, of its nodes or of an older service: choose another, or remove it.",
+    ],
+  };
 }
 
 /** undefined: traffic finds its way. */
