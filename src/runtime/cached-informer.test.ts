@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Namespace } from "#api/core/namespace.ts";
 import { badRequest } from "#api/status.ts";
 import { silentLog } from "#lib/log.ts";
-import { MemoryApi } from "#testing/memory-api.ts";
+import { openFaultyApi } from "#testing/faulty-api.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { Part, Widget } from "#testing/widget.ts";
 import { currentTrace, traceparent } from "#trace/trace.ts";
@@ -14,9 +15,9 @@ const widget = (name: string, color = "red", namespace = "default") => ({
   spec: { color },
 });
 
-function setup() {
+async function setup() {
   const clock = createVirtualClock();
-  const api = new MemoryApi([Widget, Part], clock);
+  const api = await openFaultyApi(clock);
   const informers = startInformers(api.client, { clock, log: silentLog, random: () => 0 });
   return { clock, api, client: api.client, informers };
 }
@@ -38,7 +39,7 @@ function notes(informer: Informer<Widget>): string[] {
 }
 
 test("an informer has what is there, then follows every change in order", async () => {
-  const { client, clock, informers } = setup();
+  const { api, client, clock, informers } = await setup();
   await using _ = informers;
   const a = await client.create(Widget, widget("a"));
   const informer = informers.of(Widget);
@@ -52,12 +53,13 @@ test("an informer has what is there, then follows every change in order", async 
 
   assert.deepEqual(seen, ["put a", "put b", "put a again", "delete b"]);
   assert.deepEqual(names(informer), ["a"]);
-  assert.equal(informer.revision, 4);
+  assert.equal(informer.revision, api.revision);
 });
 
 test("an informer looks up by namespace, owner, controller, the resource's indexes and added ones", async () => {
-  const { client, informers, clock } = setup();
+  const { client, informers, clock } = await setup();
   await using _ = informers;
+  await client.create(Namespace, { metadata: { name: "other" } });
   const owner = { apiVersion: "v1", kind: "X", name: "x", uid: "u1" };
   const reference = { ...owner, uid: "u2", controller: true };
   await client.create(Widget, widget("a", "red"));
@@ -84,7 +86,7 @@ test("an informer looks up by namespace, owner, controller, the resource's index
 });
 
 test("a cut watch resumes where it was", async () => {
-  const { api, client, clock, informers } = setup();
+  const { api, client, clock, informers } = await setup();
   await using _ = informers;
   const informer = informers.of(Widget);
   await informer.synced();
@@ -100,7 +102,7 @@ test("a cut watch resumes where it was", async () => {
 });
 
 test("after 410 the informer starts over and makes up for what it missed", async () => {
-  const { api, client, clock, informers } = setup();
+  const { api, client, clock, informers } = await setup();
   await using _ = informers;
   const [a, b, c] = await Promise.all(["a", "b", "c"].map((name) => client.create(Widget, widget(name))));
   assert(a && b && c);
@@ -114,7 +116,7 @@ test("after 410 the informer starts over and makes up for what it missed", async
   await client.delete(Widget, b);
   await client.create(Widget, widget("b"));
   await client.create(Widget, widget("d"));
-  api.compact();
+  await api.compact();
   await clock.advance(1000);
 
   assert.deepEqual(seen, ["delete a", "delete b", "put b", "put d"]);
@@ -122,7 +124,7 @@ test("after 410 the informer starts over and makes up for what it missed", async
 });
 
 test("a server without initial events is listed instead", async () => {
-  const { api, client, clock, informers } = setup();
+  const { api, client, clock, informers } = await setup();
   await using _ = informers;
   api.intercept = ({ query }) => {
     if (query.includes("sendInitialEvents")) throw badRequest("unknown option");
@@ -138,7 +140,7 @@ test("a server without initial events is listed instead", async () => {
 });
 
 test("an informer keeps trying while the server fails", async () => {
-  const { api, client, clock, informers } = setup();
+  const { api, client, clock, informers } = await setup();
   await using _ = informers;
   await client.create(Widget, widget("a"));
   let failures = 3;
@@ -153,29 +155,29 @@ test("an informer keeps trying while the server fails", async () => {
 });
 
 test("caughtUpTo() resolves when the revision was seen, also by a bookmark", async () => {
-  const { api, client, clock, informers } = setup();
+  const { api, client, clock, informers } = await setup();
   await using _ = informers;
   const informer = informers.of(Widget);
   await informer.synced();
   const done: string[] = [];
 
-  void informer.caughtUpTo(1).then(() => done.push("write"));
-  void informer.caughtUpTo(2).then(() => done.push("bookmark"));
+  const { revision } = api;
+  void informer.caughtUpTo(revision + 1).then(() => done.push("write"));
+  void informer.caughtUpTo(revision + 2).then(() => done.push("bookmark"));
   await client.create(Widget, widget("a"));
   await clock.settle();
   const afterWrite = [...done];
   await client.create(Part, { metadata: { namespace: "default", name: "elsewhere" } });
-  api.sendBookmarks();
-  await clock.settle();
+  await clock.advance(60_000); // Bookmarks are sent every minute.
 
   assert.deepEqual(afterWrite, ["write"]);
   assert.deepEqual(done, ["write", "bookmark"]);
   const stop = AbortSignal.abort(new Error("enough"));
-  await assert.rejects(informer.caughtUpTo(99, stop), /enough/);
+  await assert.rejects(informer.caughtUpTo(revision + 99, stop), /enough/);
 });
 
 test("a scoped informer has a cache of its own, with what is in its scope", async () => {
-  const { client, clock, informers } = setup();
+  const { client, clock, informers } = await setup();
   await using _ = informers;
   const blue = informers.of(Widget, { fieldSelector: "spec.color=blue" });
   const all = informers.of(Widget);
@@ -195,7 +197,7 @@ test("a scoped informer has a cache of its own, with what is in its scope", asyn
 });
 
 test("a change tells which trace made it", async () => {
-  const { client, clock, informers } = setup();
+  const { api, client, clock, informers } = await setup();
   await using _ = informers;
   const trace = { traceId: "a".repeat(32), spanId: "b".repeat(16) };
   const informer = informers.of(Widget);
@@ -206,11 +208,14 @@ test("a change tells which trace made it", async () => {
   await currentTrace.run(trace, () => client.create(Widget, widget("a")));
   await clock.settle();
 
-  assert.deepEqual(traces, [traceparent(trace)]);
+  const written = api.traceOf(api.revision);
+  assert(written);
+  assert.equal(written.traceId, trace.traceId);
+  assert.deepEqual(traces, [traceparent(written)]);
 });
 
 test("an object that an index cannot read is in no entry of it", async () => {
-  const { client, informers } = setup();
+  const { client, informers } = await setup();
   await using _ = informers;
   await client.create(Widget, { metadata: { namespace: "default", name: "bare" } });
   const informer = informers.of(Widget);
@@ -222,7 +227,7 @@ test("an object that an index cannot read is in no entry of it", async () => {
 });
 
 test("a subscriber that fails does not keep the change from the others", async () => {
-  const { client, clock, informers } = setup();
+  const { client, clock, informers } = await setup();
   await using _ = informers;
   const informer = informers.of(Widget);
   await informer.synced();

@@ -5,15 +5,15 @@ import { serviceUnavailable } from "#api/status.ts";
 import { silentLog } from "#lib/log.ts";
 import { seededRandom } from "#lib/random.ts";
 import { aborted } from "#lib/tasks.ts";
-import { MemoryApi } from "#testing/memory-api.ts";
+import { openFaultyApi } from "#testing/faulty-api.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { runAsLeader } from "./leader.ts";
 
 const lease = { namespace: "kube-system", name: "controllers" };
 
-function setup() {
+async function setup() {
   const clock = createVirtualClock();
-  const api = new MemoryApi([Lease], clock);
+  const api = await openFaultyApi(clock);
   const leaders = new Set<string>();
   const history: string[] = [];
   const stand = (identity: string) => {
@@ -36,7 +36,8 @@ function setup() {
 }
 
 test("one of several candidates leads, and the next takes over at once when it leaves", async () => {
-  const { api, clock, leaders, history, stand } = setup();
+  const { api, clock, leaders, history, stand } = await setup();
+  await using _ = api;
   const leave = { a: stand("a"), bb: stand("bb") };
   await clock.advance(60_000);
   assert.deepEqual(history, ["a"]);
@@ -54,7 +55,8 @@ test("one of several candidates leads, and the next takes over at once when it l
 });
 
 test("a leader that cannot renew steps down before another may step up, and stands again", async () => {
-  const { api, clock, leaders, history, stand } = setup();
+  const { api, clock, leaders, history, stand } = await setup();
+  await using _ = api;
   const leaveA = stand("a");
   await clock.advance(1_000);
   const leaveB = stand("bb");
@@ -77,7 +79,8 @@ test("a leader that cannot renew steps down before another may step up, and stan
 });
 
 test("runAsLeader() returns when its task is done and passes on its failure", async () => {
-  const { api, clock } = setup();
+  const { api, clock } = await setup();
+  await using _ = api;
   const deps = { client: api.client, clock, log: silentLog, lease, identity: "a" };
   const signal = new AbortController().signal;
 

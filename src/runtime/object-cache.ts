@@ -1,6 +1,7 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { type Log } from "#lib/log.ts";
 import { orAborted } from "#lib/tasks.ts";
+import { withoutAll } from "#lib/without-all.ts";
 import { type Change, type Informer } from "./informer.ts";
 
 /** `namespace/name`, or `/name`. */
@@ -173,7 +174,7 @@ class Index<T> {
   change(objectKey: string, before: T | undefined, after: T | undefined): void {
     const keys = after === undefined ? [] : this.#keysOf(after);
     if (before !== undefined) {
-      for (const key of this.#keysOf(before)) if (!keys.includes(key)) this.#remove(key, objectKey);
+      for (const key of withoutAll(this.#keysOf(before), keys)) this.#remove(key, objectKey);
     }
     if (after === undefined) return;
     for (const key of keys) {

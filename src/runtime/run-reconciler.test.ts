@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Namespace } from "#api/core/namespace.ts";
 import { ownerRefTo } from "#api/meta/owner.ts";
 import { serviceUnavailable, staleObject } from "#api/status.ts";
 import { type Log, silentLog } from "#lib/log.ts";
-import { MemoryApi } from "#testing/memory-api.ts";
+import { openFaultyApi } from "#testing/faulty-api.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { Part, Widget } from "#testing/widget.ts";
 import { TraceRecorder } from "#trace/recorder.ts";
@@ -14,10 +15,12 @@ import { type ReconcilerFactory, runReconcilers } from "./run-reconciler.ts";
 
 const widget = (name: string, size = 1) => ({ metadata: { namespace: "default", name }, spec: { size } });
 
-/** Runs one reconciler of Widgets against an in-memory API. */
-function start(make: (deps: ReconcilerDeps) => Partial<Reconciler<Widget>> & Pick<Reconciler<Widget>, "reconcile">) {
+/** Runs one reconciler of Widgets against a server in this process. */
+async function start(
+  make: (deps: ReconcilerDeps) => Partial<Reconciler<Widget>> & Pick<Reconciler<Widget>, "reconcile">,
+) {
   const clock = createVirtualClock();
-  const api = new MemoryApi([Widget, Part], clock);
+  const api = await openFaultyApi(clock);
   const lines: string[] = [];
   const note = (level: string) => (message: string) => void lines.push(`${level} ${message}`);
   const log: Log = { ...silentLog, warn: note("warn"), error: note("error"), with: () => log };
@@ -36,13 +39,14 @@ function start(make: (deps: ReconcilerDeps) => Partial<Reconciler<Widget>> & Pic
       stop.abort();
       await run;
       await informers[Symbol.asyncDispose]();
+      await api[Symbol.asyncDispose]();
     },
   };
 }
 
 test("a reconciler is called for what is there and for every change, and told what is gone", async () => {
   const seen: string[] = [];
-  await using setup = start(() => ({
+  await using setup = await start(() => ({
     reconcile: async ({ metadata, spec }) => void seen.push(`${metadata.name} ${spec.size}`),
     gone: async ({ namespace, name }) => void seen.push(`${namespace}/${name} gone`),
   }));
@@ -59,7 +63,7 @@ test("a reconciler is called for what is there and for every change, and told wh
 
 test("a change of an owned object wakes its controller, also the one it is taken from", async () => {
   const seen: (string | undefined)[] = [];
-  await using setup = start(() => ({
+  await using setup = await start(() => ({
     owns: [Part],
     reconcile: async ({ metadata }) => void seen.push(metadata.name),
   }));
@@ -80,7 +84,7 @@ test("a change of an owned object wakes its controller, also the one it is taken
 
 test("a change of a watched object wakes what the watch names", async () => {
   const seen: (string | undefined)[] = [];
-  await using setup = start(() => ({
+  await using setup = await start(() => ({
     watches: [{ resource: Part, wakes: ({ object }) => [{ namespace: "default", name: object.metadata.name ?? "" }] }],
     reconcile: async ({ metadata }) => void seen.push(metadata.name),
   }));
@@ -88,6 +92,7 @@ test("a change of a watched object wakes what the watch names", async () => {
   await setup.clock.settle();
   seen.length = 0;
 
+  await setup.client.create(Namespace, { metadata: { name: "elsewhere" } });
   await setup.client.create(Part, { metadata: { namespace: "elsewhere", name: "a" } });
   await setup.clock.settle();
 
@@ -95,7 +100,7 @@ test("a change of a watched object wakes what the watch names", async () => {
 });
 
 test("a reconciler never acts on a cache from before its own writes", async () => {
-  await using setup = start(({ client, informers }) => {
+  await using setup = await start(({ client, informers }) => {
     const parts = informers.of(Part);
     return {
       owns: [Part],
@@ -119,7 +124,7 @@ test("a reconciler never acts on a cache from before its own writes", async () =
 
 test("a reconciler does not see again what it has deleted", async () => {
   const deleted: (string | undefined)[] = [];
-  await using setup = start(({ client, informers }) => {
+  await using setup = await start(({ client, informers }) => {
     const parts = informers.of(Part);
     return {
       async reconcile() {
@@ -142,7 +147,7 @@ test("a reconciler does not see again what it has deleted", async () => {
 });
 
 test("a write that got no answer is waited for as if it had been done", async () => {
-  await using setup = start(({ client, informers }) => {
+  await using setup = await start(({ client, informers }) => {
     const parts = informers.of(Part);
     return {
       async reconcile() {
@@ -167,7 +172,7 @@ test("a write that got no answer is waited for as if it had been done", async ()
 
 test("informers that stay behind delay a reconciler but do not stop it", async () => {
   let runs = 0;
-  await using setup = start(({ client, informers }) => {
+  await using setup = await start(({ client, informers }) => {
     informers.of(Part);
     return {
       async reconcile() {
@@ -194,7 +199,7 @@ test("informers that stay behind delay a reconciler but do not stop it", async (
 
 test("a failed reconcile is retried and logged; a lost race is retried quietly", async () => {
   let runs = 0;
-  await using setup = start(() => ({
+  await using setup = await start(() => ({
     async reconcile() {
       runs++;
       if (runs === 1) throw new Error("boom");
@@ -211,7 +216,7 @@ test("a failed reconcile is retried and logged; a lost race is retried quietly",
 
 test("Again and resyncMs call without a change", async () => {
   let runs = 0;
-  await using setup = start(() => ({
+  await using setup = await start(() => ({
     resyncMs: 60_000,
     async reconcile() {
       runs++;
@@ -233,7 +238,7 @@ test("no more objects are reconciled at a time than there are workers, and none 
   let now = 0;
   let most = 0;
   const busy = new Set<string>();
-  await using setup = start(({ clock }) => ({
+  await using setup = await start(({ clock }) => ({
     workers: 2,
     async reconcile({ metadata }) {
       const name = metadata.name ?? "";
@@ -257,19 +262,42 @@ test("no more objects are reconciled at a time than there are workers, and none 
 
 test("what a reconciler writes belongs to the trace that woke it", async () => {
   const trace = { traceId: "a".repeat(32), spanId: "b".repeat(16) };
-  await using setup = start(({ client }) => ({
+  await using setup = await start(({ client }) => ({
     async reconcile(object) {
       if (!object.status) await client.updateStatus(Widget, { ...object, status: { ready: 1 } });
     },
   }));
 
   await setup.clock.settle();
+  const before = setup.api.revision;
   await currentTrace.run(trace, () => setup.client.create(Widget, widget("a")));
   await setup.clock.settle();
 
   const [hop, ...others] = setup.recorder.byTrace(trace.traceId);
   assert.equal(others.length, 0);
-  assert.equal(hop?.parentId, trace.spanId);
-  assert.deepEqual([hop?.component, hop?.revision], ["widget", 2]);
-  assert.deepEqual(setup.api.traceOf(2), { traceId: trace.traceId, spanId: hop?.spanId });
+  assert.equal(hop?.parentId, setup.api.traceOf(before + 1)?.spanId);
+  assert.deepEqual([hop?.component, hop?.revision], ["widget", before + 2]);
+  assert.equal(setup.api.traceOf(before + 2)?.traceId, trace.traceId);
+});
+
+test("a run whose request is refused is a hop, as the cause of that request", async () => {
+  const trace = { traceId: "c".repeat(32), spanId: "d".repeat(16) };
+  let refusals = 1;
+  await using setup = await start(({ client }) => ({
+    async reconcile(object) {
+      if (object.status) return;
+      if (refusals-- > 0) throw staleObject(Widget, "a");
+      await client.updateStatus(Widget, { ...object, status: { ready: 1 } });
+    },
+  }));
+
+  await setup.clock.settle();
+  await currentTrace.run(trace, () => setup.client.create(Widget, widget("a")));
+  await setup.clock.advance(1000);
+
+  const hops = setup.recorder.byTrace(trace.traceId).filter(({ component }) => component === "widget");
+  assert.deepEqual(
+    hops.map(({ facts }) => facts?.writes),
+    [0, 1],
+  );
 });

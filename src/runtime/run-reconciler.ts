@@ -1,6 +1,6 @@
 import { controllerOf } from "#api/meta/owner.ts";
 import { type ApiObject, groupOf, groupResource, type Resource } from "#api/resource.ts";
-import { isConflict } from "#api/status.ts";
+import { isConflict, StatusError } from "#api/status.ts";
 import { outOfTime, withDeadline } from "#lib/deadline.ts";
 import { isAbort, runTogether } from "#lib/tasks.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
@@ -14,7 +14,7 @@ import { type Work, WorkQueue } from "./work-queue.ts";
 export type ReconcilerFactory = (deps: ReconcilerDeps) => Reconciler;
 
 export interface RunDeps extends ReconcilerDeps {
-  /** Where runs that wrote something are recorded as hops. */
+  /** Where runs that wrote something, or were refused, are recorded as hops. */
   readonly recorder?: TraceRecorder;
   /** Told of every queue, so that a test can wait until there is no work left. */
   onQueue?(name: string, queue: WorkQueue<Cause>): void;
@@ -199,11 +199,16 @@ class Runner<T extends ApiObject> {
     const run = () => this.#reconcile(work.key, signal);
     const tracked = () => (this.#deps.tracked ? this.#deps.tracked.track(writes, run) : run());
     const trace = span?.trace ?? cause;
+    let wasRefused = false;
     try {
       return await (trace ? currentTrace.run(trace, tracked) : tracked());
+    } catch (error) {
+      wasRefused = error instanceof StatusError;
+      throw error;
     } finally {
       if (!writes.isEmpty) this.#unseen.set(work.key, writes);
-      if (writes.count > 0) span?.end({ revision: writes.revision, facts: { writes: writes.count } });
+      // A refused request is a hop too, and its cause must be there to be seen.
+      if (writes.count > 0 || wasRefused) span?.end({ revision: writes.revision, facts: { writes: writes.count } });
     }
   }
 

@@ -46,7 +46,7 @@ export async function follow(server: ApiServer, line: string, options: Ask = {})
   const end = () => {
     followed.isOver = true;
   };
-  const stop = wire.start({ write: (bytes) => void chunks.push(bytes), buffered: 0, end, cut: end });
+  const stop = wire.start({ write: (bytes) => void chunks.push(bytes), load: "idle", onIdle: (wake) => wake(), end });
   return {
     get bytes() {
       return Buffer.concat(chunks);

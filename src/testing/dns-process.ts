@@ -1,6 +1,6 @@
 /**
  * Runs the cluster's DNS inside a network namespace for a test: argument 1 is the address to listen on, argument 2 the
- * services, as a JSON object of name and cluster address in the namespace `default`. Writes its port, ends with stdin.
+ * services, as a JSON object of name and cluster address in the namespace `default`, argument 3 the pods' range. Writes its port, ends with stdin.
  */
 import { Namespace } from "#api/core/namespace.ts";
 import { Service } from "#api/core/service.ts";
@@ -9,7 +9,7 @@ import { systemClock } from "#lib/clock.ts";
 import { silentLog } from "#lib/log.ts";
 import { createFakeInformers } from "./fake-informers.ts";
 
-const [, , address = "", services = "{}"] = process.argv;
+const [, , address = "", services = "{}", podCidr = "127.0.0.0/8"] = process.argv;
 const informers = createFakeInformers();
 informers.put(Namespace, { metadata: { name: "default" }, spec: {}, status: {} });
 for (const [name, clusterIP] of Object.entries(JSON.parse(services) as Record<string, string>)) {
@@ -25,6 +25,7 @@ await runDns(
   {
     ...{ informers, clock: systemClock, log: silentLog, clusterDomain: "cluster.local", upstreams: [] },
     listen: { address, port: 0 },
+    podCidrs: [podCidr],
     onListening: ({ port }) => {
       process.stdout.write(`${port}\n`);
     },

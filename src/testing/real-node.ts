@@ -79,6 +79,7 @@ export async function startRealNode({ log = silentLog }: { log?: Log } = {}): Pr
     devicesChanged: () => running.kubelet.resourcesChanged(),
   });
   const host = await openLinuxHost({
+    log,
     dataDir: nodeDir,
     clock: systemClock,
     cgroups: openCgroups(containerd.host.cgroups),

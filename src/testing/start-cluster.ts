@@ -4,7 +4,7 @@ import { type Client } from "#client/client.ts";
 import { createEventRecorder } from "#client/events.ts";
 import { type AssembledServer, assembleApiServer } from "#cluster/api-server.ts";
 import { bootstrapCluster } from "#cluster/bootstrap.ts";
-import { systemUser } from "#cluster/control-plane.ts";
+import { controllerUser, schedulerUser } from "#cluster/identities.ts";
 import { createSimulatedNodes, type SimulatedNode, type SimulationOptions } from "#cluster/simulated-nodes.ts";
 import { runControllers } from "#controllers/all.ts";
 import { type Clock, systemClock } from "#lib/clock.ts";
@@ -40,7 +40,13 @@ export interface ClusterOptions {
   /** `system`: time passes as it does outside. Default: it stands still until the test moves it. */
   readonly clock?: "virtual" | "system";
   /** Components of the caller's own, which run beside the others until the cluster ends. */
-  components?(deps: RunDeps): readonly Task[];
+  components?(deps: ComponentDeps): readonly Task[];
+}
+
+export interface ComponentDeps extends RunDeps {
+  /** Through all gates, as an administrator. */
+  readonly client: Client;
+  clientFor(user: UserInfo): Client;
 }
 
 /** A whole control plane in this process: the real server and controllers, no socket, no disk, no waiting. */
@@ -106,14 +112,14 @@ async function startOn<C extends Clock>(clock: C, options: ClusterOptions, time:
   const serverAddress = "127.0.0.1:6443";
   const newUid = (): string => randomUid(random);
   const api = await assembleApiServer({ store, clock, log, random, newUid, signingKey: key, serverAddress, verdicts });
-  await bootstrapCluster(api.clientFor(systemUser("apiserver")));
+  await bootstrapCluster(api.loopback);
 
   const queues = new Map<string, WorkQueue<Cause>>();
   const onQueue = (name: string, queue: WorkQueue<Cause>): void => void queues.set(name, queue);
   const { informers, recorder } = api;
   const base = { informers, clock, log, recorder, onQueue };
   const nodes = createSimulatedNodes(options.nodes ?? 0, { ...base, random, clientFor }, options.simulation);
-  const own = options.components?.({ ...base, client: clientOf(api, "test-components") }) ?? [];
+  const own = options.components?.({ ...base, client: clientFor(administrator), clientFor }) ?? [];
   const plane = controllers ? controlPlane(api, { ...base, random, verdicts }) : [];
   const running = startTasks([...plane, ...nodes.map(({ run }) => run), ...own]);
 
@@ -148,8 +154,6 @@ async function startOn<C extends Clock>(clock: C, options: ClusterOptions, time:
   };
 }
 
-const clientOf = (api: AssembledServer, name: string): Client => api.clientFor(systemUser(name));
-
 function controlPlane(
   api: AssembledServer,
   deps: Omit<RunDeps, "client"> & Pick<AssembledServer, "recorder"> & { random: Random; verdicts: Verdicts },
@@ -158,9 +162,9 @@ function controlPlane(
   const validity = { notBeforeMs: clock.now(), notAfterMs: clock.now() + authorityLifeMs };
   const rootCa = createAuthority({ subject: { commonName: "kubernetes" }, ...validity }).certificate;
   return [
-    (stop) => runControllers({ ...deps, client: clientOf(api, "kube-controller-manager"), rootCa }, stop),
+    (stop) => runControllers({ ...deps, clientFor: (account) => api.clientFor(controllerUser(account)), rootCa }, stop),
     async (stop) => {
-      const client = clientOf(api, "kube-scheduler");
+      const client = api.clientFor(schedulerUser);
       await using events = createEventRecorder(client, { component: "default-scheduler", clock, log });
       await runScheduler({ ...deps, client, events }, stop);
     },

@@ -11,8 +11,8 @@ export interface Place {
   listen(protocol: "tcp" | "udp", at: { host?: string; port: number; name: string }): Promise<void>;
   /** The answer, an error's code, or `no answer`. */
   ask(protocol: "tcp" | "udp", host: string, port: number, options?: { fromPort?: number }): Promise<string>;
-  /** Asks a DNS server for records, as JSON; or an error's code. */
-  resolve(server: string, name: string, type: string): Promise<string>;
+  /** Asks a DNS server, at port 53 unless told otherwise, for records, as JSON; or an error's code. */
+  resolve(server: string, name: string, type: string, port?: number): Promise<string>;
   /** Runs a command there. */
   run(command: string, args: readonly string[], input?: string): Promise<string>;
 }
@@ -115,7 +115,7 @@ function placeOf(namespace: string, address: string, agent: Agent): Place {
       if (text !== "listening") throw new Error(`${namespace} does not listen on ${host}:${port}: ${text}`);
     },
     ask: (protocol, host, port, options) => agent.order({ act: "ask", protocol, host, port, ...options }),
-    resolve: (host, name, type) => agent.order({ act: "resolve", protocol: "udp", host, port: 53, name, type }),
+    resolve: (host, name, type, port = 53) => agent.order({ act: "resolve", protocol: "udp", host, port, name, type }),
     run: async (command, args, input) =>
       (await runCommand("ip", ["netns", "exec", namespace, command, ...args], { input })).stdout,
   };

@@ -1,5 +1,6 @@
 import { type Clock, sleepOn } from "#lib/clock.ts";
 import { Heap } from "#lib/heap.ts";
+import { nextTurn } from "#lib/turns.ts";
 
 /** Time that stands still until a test moves it. */
 export interface VirtualClock extends Clock {
@@ -87,5 +88,5 @@ export function createVirtualClock(startMs: number = defaultStartMs): VirtualClo
 const turns = 4;
 
 async function settle(): Promise<void> {
-  for (let turn = 0; turn < turns; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
+  for (let turn = 0; turn < turns; turn++) await nextTurn();
 }

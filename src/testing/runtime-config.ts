@@ -1,0 +1,41 @@
+import type { ContainerConfig, SandboxConfig } from "#kubelet/runtime/runtime.ts";
+
+const namespaces = { network: "pod", pid: "container", ipc: "pod" } as const;
+
+/** A pod as the runtime is told about it. */
+export const sandboxConfig = (parts: Partial<SandboxConfig> = {}): SandboxConfig => ({
+  pod: { name: "web", namespace: "default", uid: "u" },
+  attempt: 0,
+  hostname: "web",
+  logDirectory: "/logs",
+  ports: [],
+  labels: {},
+  annotations: {},
+  cgroupParent: "",
+  sysctls: {},
+  security: { namespaces },
+  ...parts,
+});
+
+/** A container of it. */
+export const containerConfig = (parts: Partial<ContainerConfig> = {}): ContainerConfig => ({
+  name: "main",
+  attempt: 0,
+  image: "web:1",
+  imageName: "web:1",
+  command: [],
+  args: [],
+  workingDir: "",
+  env: [],
+  mounts: [],
+  devices: [],
+  labels: {},
+  annotations: {},
+  logPath: "0.log",
+  stdin: false,
+  stdinOnce: false,
+  tty: false,
+  resources: {},
+  security: { namespaces },
+  ...parts,
+});
