@@ -10,13 +10,24 @@ import { threadsOf, usageOf } from "./lib/usage.ts";
 import { churn, create, get, list } from "./load/requests.ts";
 import { type Scenario, type Target } from "./load/scenario.ts";
 import { deploy, schedule } from "./load/schedule.ts";
+import { measureSlowWatch, renderSlowWatch } from "./load/slow-watch.ts";
 import { watch } from "./load/watch.ts";
 import { type Line, type Report, renderReport } from "./report.ts";
 import { type CreateSplit, splitCreate, type ThreadTimes } from "./split-create.ts";
 
 const scenarios: readonly Scenario[] = [create, get, list, churn, watch, schedule, deploy];
 
+/** Benches with flags of their own: `npm run bench -- NAME …`. Each is loaded when it is asked for. */
+const others: Record<string, (args: readonly string[]) => Promise<void>> = {
+  attacks: async (args) => (await import("./attacks/run.ts")).runAttacks(args),
+  "pod-churn": async (args) => (await import("./pod-churn.ts")).runPodChurn(args),
+  soak: async (args) => (await import("./soak.ts")).runSoak(args),
+};
+const [first = "", ...restOfArgs] = process.argv.slice(2);
+const other = others[first];
+
 const { values: flags } = parseArgs({
+  args: other ? [] : process.argv.slice(2),
   options: {
     json: { type: "boolean", default: false },
     only: { type: "string", default: [...scenarios.map(({ name }) => name), "boot", "split"].join(",") },
@@ -28,6 +39,7 @@ const { values: flags } = parseArgs({
     objects: { type: "string", default: "50000" },
     "idle-ms": { type: "string", default: "30000" },
     store: { type: "string", default: "sqlite" },
+    seconds: { type: "string", default: "30" },
     help: { type: "boolean", default: false },
   },
 });
@@ -41,6 +53,17 @@ interface LoadReport {
 async function main(): Promise<void> {
   const wanted = new Set(flags.only.split(","));
   await fillCompileCache();
+  if (wanted.has("slow-watch")) await runSlowWatch();
+  if (wanted.size > (wanted.has("slow-watch") ? 1 : 0)) await runLoad(wanted);
+}
+
+/** Takes more than a minute: it is run when it is asked for. */
+async function runSlowWatch(): Promise<void> {
+  const report = await measureSlowWatch({ seconds: Number(flags.seconds), quick: 50, slow: 50 });
+  process.stdout.write(flags.json ? `${JSON.stringify(report, undefined, 2)}\n` : renderSlowWatch(report));
+}
+
+async function runLoad(wanted: ReadonlySet<string>): Promise<void> {
   const boot: Boot | undefined = wanted.has("boot")
     ? await measureBoot({ objects: Number(flags.objects), idleMs: Number(flags["idle-ms"]) })
     : undefined;
@@ -115,10 +138,15 @@ function threadTimes(before: Map<string, number>, after: Map<string, number>, co
   return { total, disk: usOf("WorkerThread") };
 }
 
-if (flags.help) {
+if (other) await other(restOfArgs);
+else if (flags.help) {
   process.stdout.write("npm run bench -- [--json] [--only create,get,list,churn,watch,schedule,deploy,boot,split]\n");
   process.stdout.write(
     "  [--pods N] [--nodes N] [--watchers N] [--connections N] [--width N] [--store sqlite|memory]\n",
   );
   process.stdout.write("  [--objects N] [--idle-ms N]\n");
+  process.stdout.write("npm run bench -- attacks [--only NAME,NAME] [--seconds N] [--rest N] [--json]\n");
+  process.stdout.write("npm run bench -- pod-churn [--pods N] [--kills N] [--together N] [--seed N]\n");
+  process.stdout.write("npm run bench -- soak [--minutes N] [--width N] [--every SECONDS]\n");
+  process.stdout.write("npm run bench -- --only slow-watch [--seconds N]\n");
 } else await main();

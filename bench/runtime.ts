@@ -8,16 +8,15 @@ import { buildBusyboxImage } from "#kubelet/images/busybox-image.ts";
 import { ensurePauseImage, importImage, pauseImageName } from "#kubelet/images/import.ts";
 import { removePodNetwork, writeCniConfig } from "#kubelet/network/cni.ts";
 import { ContainerdRuntime } from "#kubelet/runtime/containerd.ts";
-import type { ContainerConfig, SandboxConfig } from "#kubelet/runtime/runtime.ts";
+import type { SandboxConfig } from "#kubelet/runtime/runtime.ts";
 import { systemClock } from "#lib/clock.ts";
 import { silentLog } from "#lib/log.ts";
+import { containerConfig, sandboxConfig } from "#testing/runtime-config.ts";
 
 const { values: flags } = parseArgs({
   options: {
     rounds: { type: "string", default: "10" },
     together: { type: "string", default: "30" },
-    masquerade: { type: "boolean", default: false },
-    portmap: { type: "boolean", default: false },
   },
 });
 const timings = new Map<string, number[]>();
@@ -38,47 +37,26 @@ const containerd = await timed("start containerd", () =>
 );
 const { paths, host, address } = containerd;
 const runtime = new ContainerdRuntime({ address, ...base });
-const how = { masquerade: flags.masquerade, hostPorts: flags.portmap };
-const network = { name: bridge, bridge, podCidrs: ["10.88.250.0/24"], mtu: 0, ...how, dataDir: paths.cniDataDir };
+const network = { name: bridge, bridge, podCidrs: ["10.88.250.0/24"], mtu: 0, dataDir: paths.cniDataDir };
 await writeCniConfig(paths.cniConfDir, network);
 const deps = { socket: paths.socket, snapshotter: host.snapshotter, runtime, clock: systemClock };
 await timed("import pause", () => ensurePauseImage(deps));
 const busybox = await buildBusyboxImage(image);
 await timed("import busybox", () => importImage(deps, busybox));
 
-const namespaces = { network: "pod", pid: "container", ipc: "pod" } as const;
-const aSandbox = (name: string): SandboxConfig => ({
-  pod: { name, namespace: "bench", uid: name },
-  attempt: 0,
-  hostname: name,
-  logDirectory: `${dataDir}/logs/${name}`,
-  ports: [],
-  labels: {},
-  annotations: {},
-  cgroupParent: `${paths.cgroupRoot}/kubepods/besteffort/pod${name}`,
-  sysctls: {},
-  security: { namespaces },
-});
-const config: ContainerConfig = {
-  name: "main",
-  attempt: 0,
+const aSandbox = (name: string): SandboxConfig =>
+  sandboxConfig({
+    pod: { name, namespace: "bench", uid: name },
+    hostname: name,
+    logDirectory: `${dataDir}/logs/${name}`,
+    cgroupParent: `${paths.cgroupRoot}/kubepods/besteffort/pod${name}`,
+  });
+const config = containerConfig({
   image,
   imageName: image,
   command: ["sleep", "600"],
-  args: [],
-  workingDir: "",
-  env: [],
-  mounts: [],
-  devices: [],
-  labels: {},
-  annotations: {},
-  logPath: "0.log",
-  stdin: false,
-  stdinOnce: false,
-  tty: false,
   resources: { cpuShares: 2 },
-  security: { namespaces },
-};
+});
 
 async function startPod(name: string): Promise<{ sandboxId: string; id: string }> {
   const sandbox = aSandbox(name);

@@ -3,7 +3,6 @@ import { Pod } from "#api/core/pod.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import { assembleApiServer } from "#cluster/api-server.ts";
 import { bootstrapCluster } from "#cluster/bootstrap.ts";
-import { systemUser } from "#cluster/control-plane.ts";
 import { systemClock } from "#lib/clock.ts";
 import { signingKey } from "#lib/jwt.ts";
 import { silentLog } from "#lib/log.ts";
@@ -43,7 +42,7 @@ export async function splitCreate({ total, disk }: ThreadTimes): Promise<CreateS
   const deps = { store, clock: systemClock, log: silentLog, random: systemRandom };
   const key = signingKey(keyToPem(createKey()));
   await using api = await assembleApiServer({ ...deps, signingKey: key, serverAddress: "127.0.0.1:6443" });
-  const client = api.clientFor(systemUser("bench"));
+  const client = api.loopback;
   await bootstrapCluster(client);
   await client.create(ServiceAccount, { metadata: { name: "default", namespace: "default" } });
 

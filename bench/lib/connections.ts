@@ -2,7 +2,7 @@ import http2 from "node:http2";
 import { type ServerProcess } from "./server-process.ts";
 
 export interface Call {
-  readonly method: "GET" | "POST" | "PATCH";
+  readonly method: "GET" | "POST" | "PATCH" | "DELETE";
   readonly path: string;
   readonly body?: Uint8Array;
   readonly type?: string;
