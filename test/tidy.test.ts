@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
+import { allResources } from "#api/all.ts";
 
 const root = path.resolve(import.meta.dirname, "..");
 const src = path.join(root, "src");
@@ -62,12 +63,12 @@ test("every import goes down the layers", () => {
 const banned: readonly { readonly pattern: RegExp; readonly why: string }[] = [
   { pattern: /\bDate\.now\(|new Date\(\)/, why: "time comes from the Clock" },
   { pattern: /\bset(Timeout|Interval)\(/, why: "timers come from the Clock" },
-  { pattern: /\bMath\.random\(/, why: "chance comes from an injected source" },
+  { pattern: /\bMath\.random\(/, why: "randomness comes from an injected source" },
   { pattern: /\bconsole\./, why: "say it through the Log" },
   { pattern: /\bas any\b|: any\b/, why: "say what it is" },
 ];
 
-test("clocks, timers, chance and the console are injected", () => {
+test("clocks, timers, randomness and the console are injected", () => {
   const wrong: string[] = [];
   for (const { file, text } of sources) {
     const folder = file.split(path.sep)[0] ?? "";
@@ -107,4 +108,17 @@ test("nothing is exported that is used nowhere", () => {
     }
   }
   assert.deepEqual(unused, []);
+});
+
+/** Code that works for every kind: what it must know of one is said in the kind's declaration. */
+const generic = /^(schema|server\/(apply|dispatch|registry|respond|table)|controllers\/garbage-collector)/;
+
+test("code for all kinds names none of them", () => {
+  const plurals = new Set(allResources.map(({ plural }) => plural));
+  const wrong: string[] = [];
+  for (const { file, text } of sources) {
+    if (!generic.test(file) || isTest(file)) continue;
+    for (const [, word = ""] of text.matchAll(/"([a-z]+)"/g)) if (plurals.has(word)) wrong.push(`${file}: ${word}`);
+  }
+  assert.deepEqual(wrong, []);
 });

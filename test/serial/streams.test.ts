@@ -1,15 +1,16 @@
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import https from "node:https";
 import net from "node:net";
 import path from "node:path";
 import { after, before, suite, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
+import { WebSocket } from "ws";
 import { ClusterRole } from "#api/rbac/cluster-role.ts";
 import { ClusterRoleBinding } from "#api/rbac/cluster-role-binding.ts";
 import { systemClock } from "#lib/clock.ts";
-import { dialUpgrade } from "#lib/upgrade.ts";
 import { WebSocketConnection } from "#lib/websocket.ts";
 import { issueClientCertificate } from "#server/tls.ts";
 import { findKubectls, Kubectl } from "../support/kubectl.ts";
@@ -138,21 +139,12 @@ suite("streams to a real node", { timeout: 240_000 }, () => {
   }
 
   const webSocket = async (url: string, protocol: string) => {
-    const result = await dialUpgrade({
-      url: new URL(url),
-      method: "GET",
-      agent,
-      headers: {
-        connection: "Upgrade",
-        upgrade: "websocket",
-        "sec-websocket-version": "13",
-        "sec-websocket-key": randomBytes(16).toString("base64"),
-        ...(protocol ? { "sec-websocket-protocol": protocol } : {}),
-      },
-    });
-    assert(result.type === "upgraded", `status ${result.response.statusCode}`);
-    assert.equal(result.response.headers["sec-websocket-protocol"] ?? "", protocol);
-    return new WebSocketConnection(result.socket, { role: "client", clock: systemClock, head: result.head });
+    const ws = new WebSocket(url.replace(/^https/, "wss"), protocol ? [protocol] : [], { agent });
+    // Before it is open: the first message may come with the answer to the handshake.
+    const connection = new WebSocketConnection(ws);
+    await once(ws, "open");
+    assert.equal(ws.protocol, protocol);
+    return connection;
   };
   const hear = async (socket: WebSocketConnection, isBase64 = false): Promise<Record<number, string>> => {
     const heard: Record<number, string> = {};

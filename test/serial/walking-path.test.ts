@@ -1,11 +1,10 @@
 /** From `kubectl apply` to a running container behind a Service, as a user does it: real kubectl, real containers. */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import path from "node:path";
 import { after, before, suite, test } from "node:test";
 import { findKubectls, Kubectl } from "../support/kubectl.ts";
-import { deadline, makeTempDir, runOrlop } from "../support/server.ts";
+import { deadline, freePort, makeTempDir, runOrlop } from "../support/server.ts";
 
 const root = path.resolve(import.meta.dirname, "../..");
 /** Another run on this machine, at the same time, has other ranges and another port. */
@@ -397,13 +396,6 @@ suite("the walking path", () => {
     await kubectl.ok("delete deploy/web --wait=true");
 
     await deadline("no pods", async () => ((await podsOf("app=web")).length === 0 ? true : undefined));
+    assert.equal(await kubectl.ok("get replicasets -l app=web -o name"), "");
   });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === "object" && address ? address.port : 0;
-}

@@ -1,8 +1,8 @@
 import { Event } from "#api/core/event.ts";
+import { type UserInfo } from "#api/exchange.ts";
 import { type Client } from "#client/client.ts";
 import { createEventRecorder } from "#client/events.ts";
-import { systemUser } from "#cluster/control-plane.ts";
-import { nodeUser } from "#cluster/simulated-nodes.ts";
+import { controllerManagerUser, controllerUser, nodeUser, schedulerUser } from "#cluster/identities.ts";
 import { runControllers } from "#controllers/all.ts";
 import { Kubelet } from "#kubelet/kubelet.ts";
 import { simulatedMachine } from "#kubelet/machine.ts";
@@ -41,6 +41,8 @@ export interface Machine {
 
 interface ProcessDeps {
   readonly client: Client;
+  /** The same for another user, where a process acts as several. */
+  clientFor(user: UserInfo): Client;
   readonly informers: Informers;
   readonly life: Life;
 }
@@ -120,11 +122,12 @@ async function runProcess(
     const signal = AbortSignal.any([stop, end.signal]);
     const life: Life = { name: process.name, signal, kill: () => end.abort(new Error(`${process.name} was killed`)) };
     const client = faults.wrap(process.client(cluster), life);
+    const clientFor = (user: UserInfo) => faults.wrap(cluster.clientFor(user), life);
     if (process.mayRun()) {
       process.born(life);
       const informers = isRemote ? startInformers(client, { clock, log, random }) : deps.informers;
       try {
-        await process.main({ client, informers, life }, signal);
+        await process.main({ client, clientFor, informers, life }, signal);
       } catch (error) {
         if (!isAbort(error, signal)) throw error;
       }
@@ -143,14 +146,17 @@ const always = { mayRun: () => true, born() {} };
 const controllerManager = (deps: RunDeps): Process => ({
   ...always,
   name: "controllers",
-  client: (cluster) => cluster.clientFor(systemUser("kube-controller-manager")),
-  main: (own, signal) => runControllers({ ...deps, ...own, rootCa: "certificate" }, signal),
+  client: (cluster) => cluster.clientFor(controllerManagerUser),
+  main({ informers, clientFor }, signal) {
+    const clientOf = (account: string) => clientFor(controllerUser(account));
+    return runControllers({ ...deps, informers, clientFor: clientOf, rootCa: "certificate" }, signal);
+  },
 });
 
 const scheduler = ({ recorder, ...deps }: RunDeps, random: Random): Process => ({
   ...always,
   name: "scheduler",
-  client: (cluster) => cluster.clientFor(systemUser("kube-scheduler")),
+  client: (cluster) => cluster.clientFor(schedulerUser),
   async main({ client, informers }, signal) {
     if (!recorder) throw new Error("there is no recorder");
     await using events = createEventRecorder(client, { ...deps, component: "default-scheduler" });

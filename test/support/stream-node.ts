@@ -9,7 +9,6 @@ import { badRequest, notFound } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
 import { type AssembledServer, assembleApiServer } from "#cluster/api-server.ts";
 import { bootstrapCluster } from "#cluster/bootstrap.ts";
-import { systemUser } from "#cluster/control-plane.ts";
 import { startContainerd, stopContainerd } from "#kubelet/containerd/containerd.ts";
 import { nodeId } from "#kubelet/containerd/paths.ts";
 import { buildBusyboxImage } from "#kubelet/images/busybox-image.ts";
@@ -78,9 +77,9 @@ export async function startStreamNode(): Promise<StreamNode> {
     random: systemRandom,
     signingKey: signingKey(pki.serviceAccountKey),
     serverAddress: "127.0.0.1:0",
-    subresources: (deps) => streamEndpoints({ ...deps, ...base, node }),
+    subresources: (deps) => streamEndpoints({ ...deps, ...base, node: () => node }),
   });
-  const client = api.clientFor(systemUser("test"));
+  const client = api.loopback;
   await bootstrapCluster(client);
   await client.create(ServiceAccount, { metadata: { name: "default", namespace: "default" } });
   const serve = (request: Parameters<typeof api.server.serve>[0]) => api.server.serve(request);

@@ -1,0 +1,59 @@
+/** The documents name files and functions; these tests fail when a document names one that is not there. */
+import assert from "node:assert/strict";
+import { existsSync, globSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { test } from "node:test";
+
+const root = path.resolve(import.meta.dirname, "..");
+const pages = globSync(["*.md", "docs/**/*.md"], { cwd: root }).sort();
+
+interface Link {
+  readonly page: string;
+  readonly text: string;
+  /** Relative to the root. */
+  readonly file: string;
+}
+
+function* linksOf(page: string): Iterable<Link> {
+  const markdown = readFileSync(path.join(root, page), "utf8");
+  for (const [, text = "", target = ""] of markdown.matchAll(/\[([^\]]+)\]\(([^)\s]+)\)/g)) {
+    if (/^[a-z]+:/.test(target)) continue;
+    const [file = ""] = target.split("#");
+    if (file) yield { page, text, file: path.join(path.dirname(page), file) };
+  }
+}
+
+const links = pages.flatMap((page) => [...linksOf(page)]);
+
+test("every link of the documents leads to a file", () => {
+  const broken = links.filter(({ file }) => !existsSync(path.join(root, file)));
+
+  assert.deepEqual(
+    broken.map(({ page, file }) => `${page} links to ${file}`),
+    [],
+  );
+  assert(links.length > 100);
+});
+
+/** A link whose text is code, as in [`planPod`](…/plan-pod.ts), names something that stands in that file. */
+test("every function, type and hook that a document links to stands in its file", () => {
+  const named = links.flatMap(({ page, text, file }) => {
+    const name = /^`([A-Za-z_]\w*)(\(\))?`$/.exec(text)?.[1];
+    return name && file.endsWith(".ts") && existsSync(path.join(root, file)) ? [{ page, name, file }] : [];
+  });
+
+  const missing = named.filter(({ name, file }) => !declares(readFileSync(path.join(root, file), "utf8"), name));
+
+  assert.deepEqual(
+    missing.map(({ page, name, file }) => `${page}: no ${name} in ${file}`),
+    [],
+  );
+  assert(named.length > 5);
+});
+
+/** A declaration (`function name`, `const name`, …) or a member (`name(…)`, `name?(…)`, `name: …`). */
+function declares(source: string, name: string): boolean {
+  const declaration = new RegExp(`\\b(function\\*?|const|class|interface|type) ${name}\\b`);
+  const member = new RegExp(`^ +(async |readonly |static |get )*#?${name}\\??[(<:]`, "m");
+  return declaration.test(source) || member.test(source);
+}
