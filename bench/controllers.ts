@@ -1,15 +1,15 @@
 /** How fast a large Deployment becomes pods, follows their status, and goes, in one process without a disk. */
 import { Deployment } from "#api/apps/deployment.ts";
-import { Pod } from "#api/core/pod.ts";
+import { Pod } from "#api/core/pod/pod.ts";
 import { assembleApiServer } from "#cluster/api-server.ts";
 import { bootstrapCluster } from "#cluster/bootstrap.ts";
 import { controllerUser } from "#cluster/identities.ts";
 import { runControllers } from "#controllers/all.ts";
-import { systemClock as clock } from "#lib/clock.ts";
-import { signingKey } from "#lib/jwt.ts";
-import { jsonLog } from "#lib/log.ts";
-import { systemRandom as random } from "#lib/random.ts";
-import { createKey, keyToPem } from "#lib/x509.ts";
+import { systemClock as clock } from "#lib/async/clock.ts";
+import { signingKey } from "#lib/crypto/jwt.ts";
+import { createKey, keyToPem } from "#lib/crypto/x509.ts";
+import { systemRandom as random } from "#lib/data/random.ts";
+import { jsonLog } from "#lib/process/log.ts";
 import { openMemoryStore } from "#store/memory.ts";
 
 const replicas = Number(process.argv[2] ?? 2000);

@@ -9,8 +9,8 @@ import { ensurePauseImage, importImage, pauseImageName } from "#kubelet/images/i
 import { removePodNetwork, writeCniConfig } from "#kubelet/network/cni.ts";
 import { ContainerdRuntime } from "#kubelet/runtime/containerd.ts";
 import type { SandboxConfig } from "#kubelet/runtime/runtime.ts";
-import { systemClock } from "#lib/clock.ts";
-import { silentLog } from "#lib/log.ts";
+import { systemClock } from "#lib/async/clock.ts";
+import { silentLog } from "#lib/process/log.ts";
 import { containerConfig, sandboxConfig } from "#testing/runtime-config.ts";
 
 const { values: flags } = parseArgs({

@@ -1,14 +1,14 @@
 /** Where the time of one create goes: a server in this process, without sockets and without a disk, one create after the other. */
-import { Pod } from "#api/core/pod.ts";
+import { Pod } from "#api/core/pod/pod.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import { assembleApiServer } from "#cluster/api-server.ts";
 import { bootstrapCluster } from "#cluster/bootstrap.ts";
-import { systemClock } from "#lib/clock.ts";
-import { signingKey } from "#lib/jwt.ts";
-import { silentLog } from "#lib/log.ts";
-import { systemRandom } from "#lib/random.ts";
-import { createKey, keyToPem } from "#lib/x509.ts";
-import { WireRequest } from "#server/wire-request.ts";
+import { systemClock } from "#lib/async/clock.ts";
+import { signingKey } from "#lib/crypto/jwt.ts";
+import { createKey, keyToPem } from "#lib/crypto/x509.ts";
+import { systemRandom } from "#lib/data/random.ts";
+import { silentLog } from "#lib/process/log.ts";
+import { WireRequest } from "#server/http/wire-request.ts";
 import { openMemoryStore } from "#store/memory.ts";
 import { type Hop } from "#trace/hop.ts";
 import { json } from "./lib/connections.ts";

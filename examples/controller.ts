@@ -1,7 +1,7 @@
 import { ConfigMap } from "#api/core/config-map.ts";
 import { Namespace } from "#api/core/namespace.ts";
 import { type InputOf } from "#api/resource.ts";
-import { equal } from "#lib/equal.ts";
+import { equal } from "#lib/data/equal.ts";
 import { type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
 
 const source = { namespace: "default", name: "settings" };

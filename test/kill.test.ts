@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { test } from "node:test";
-import { seededRandom } from "#lib/random.ts";
+import { seededRandom } from "#lib/data/random.ts";
 import { Connection } from "./support/connection.ts";
 import { makeTempDir, type RunningServer, startServer } from "./support/server.ts";
 

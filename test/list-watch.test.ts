@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ConfigMap } from "#api/core/config-map.ts";
-import { neverAborted } from "#lib/tasks.ts";
+import { neverAborted } from "#lib/async/tasks.ts";
 import { type HistoryLimits } from "#store/history.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
 

@@ -6,10 +6,10 @@ import { type Readable } from "node:stream";
 import { after, before, test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { ConfigMap } from "#api/core/config-map.ts";
-import { systemClock } from "#lib/clock.ts";
-import { silentLog } from "#lib/log.ts";
-import { createAuthority, createCertificate } from "#lib/x509.ts";
-import { type Listening, listen } from "#server/serve.ts";
+import { systemClock } from "#lib/async/clock.ts";
+import { createAuthority, createCertificate } from "#lib/crypto/x509.ts";
+import { silentLog } from "#lib/process/log.ts";
+import { type Listening, listen } from "#server/http/serve.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
 
 const now = systemClock.now();

@@ -1,4 +1,4 @@
-import { drained } from "#lib/sockets.ts";
+import { drained } from "#lib/net/sockets.ts";
 import { openTls, repeat } from "../lib/hostile.ts";
 import { type Attack } from "./attack.ts";
 

@@ -1,5 +1,5 @@
-import { systemClock } from "#lib/clock.ts";
-import { silentLog } from "#lib/log.ts";
+import { systemClock } from "#lib/async/clock.ts";
+import { silentLog } from "#lib/process/log.ts";
 import { openSqliteStore } from "#store/sqlite.ts";
 import { type Store } from "#store/store.ts";
 import { podSpec } from "./objects.ts";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import path from "node:path";
-import { loadKubeconfig, resolveContext } from "#client/kubeconfig.ts";
+import { loadKubeconfig, resolveContext } from "#client/kubeconfig/kubeconfig.ts";
 import { type TempDir, tempDir } from "../boot.ts";
 
 const root = path.resolve(import.meta.dirname, "../..");

@@ -4,7 +4,7 @@ import { rmSync } from "node:fs";
 import http2 from "node:http2";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { loadKubeconfig, resolveContext } from "#client/kubeconfig.ts";
+import { loadKubeconfig, resolveContext } from "#client/kubeconfig/kubeconfig.ts";
 
 const root = path.resolve(import.meta.dirname, "../..");
 

@@ -1,5 +1,5 @@
-import { decode } from "#schema/decode.ts";
 import { type FieldError } from "#schema/field-error.ts";
+import { decode } from "#schema/json/decode.ts";
 import { type ApiObject, type Resource } from "./resource.ts";
 import { createFaults, prepareUpdate, updateFaults, warningsOf } from "./rules.ts";
 

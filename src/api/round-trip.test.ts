@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { equal } from "#lib/equal.ts";
-import { formatYaml, parseYaml } from "#lib/yaml.ts";
-import { decode } from "#schema/decode.ts";
-import { duplicateKeys, parseJson } from "#schema/json.ts";
-import { encodeProtobuf } from "#schema/protobuf.ts";
-import { decodeProtobuf } from "#schema/protobuf-decode.ts";
+import { equal } from "#lib/data/equal.ts";
+import { formatYaml, parseYaml } from "#lib/text/yaml.ts";
+import { decode } from "#schema/json/decode.ts";
+import { duplicateKeys, parseJson } from "#schema/json/json.ts";
+import { encodeProtobuf } from "#schema/protobuf/protobuf.ts";
+import { decodeProtobuf } from "#schema/protobuf/protobuf-decode.ts";
 import { arbitrary, Random } from "#testing/arbitrary.ts";
 import { everyKind } from "#testing/every-kind.ts";
 import { type Resource } from "./resource.ts";

@@ -1,4 +1,4 @@
-import { isObject } from "#lib/json-object.ts";
+import { isObject } from "#lib/data/json-object.ts";
 import { check } from "#schema/check.ts";
 import { type FieldError } from "#schema/field-error.ts";
 import { type ObjectSchema, resolve, type Schema } from "#schema/schema.ts";

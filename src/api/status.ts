@@ -1,4 +1,4 @@
-import { messageOf } from "#lib/message-of.ts";
+import { messageOf } from "#lib/text/message-of.ts";
 import { type FieldError } from "#schema/field-error.ts";
 import { groupResource, type Resource } from "./resource.ts";
 

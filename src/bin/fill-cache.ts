@@ -1,4 +1,4 @@
-import { resolveModules } from "../lib/resolve-modules.ts";
+import { resolveModules } from "#lib/process/resolve-modules.ts";
 
 // Compiles every module once, when Orlop is installed, so that not even the first start has to.
 resolveModules(new URL("..", import.meta.url).href);

@@ -1,4 +1,4 @@
-import { resolveModules } from "../lib/resolve-modules.ts";
+import { resolveModules } from "#lib/process/resolve-modules.ts";
 
 resolveModules(new URL("..", import.meta.url).href);
 const { commands, runCommand } = await import("#cli/main.ts");

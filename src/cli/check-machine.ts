@@ -1,8 +1,8 @@
 import { connect, createServer } from "node:net";
 import { networkInterfaces } from "node:os";
 import { parseArgs } from "node:util";
-import { parseCidr } from "#lib/ip.ts";
-import { listProcesses, type RunningProcess } from "#lib/processes.ts";
+import { parseCidr } from "#lib/net/ip.ts";
+import { listProcesses, type RunningProcess } from "#lib/process/processes.ts";
 import { UserError } from "./command.ts";
 
 /** An address of this machine with its range, such as `10.0.0.5/24`. */

@@ -1,5 +1,5 @@
 import { type ParseArgsConfig, parseArgs } from "node:util";
-import { parseCidr } from "#lib/ip.ts";
+import { parseCidr } from "#lib/net/ip.ts";
 
 /** One verb of the command line. It is imported only when it is asked for. */
 export interface Command {

@@ -1,8 +1,13 @@
 import { type Client } from "#client/client.ts";
-import { httpClient } from "#client/http.ts";
-import { inClusterConfig, loadKubeconfig, type ResolvedKubeconfig, resolveContext } from "#client/kubeconfig.ts";
-import { systemClock } from "#lib/clock.ts";
-import { jsonLog, writeStandardError } from "#lib/log.ts";
+import {
+  inClusterConfig,
+  loadKubeconfig,
+  type ResolvedKubeconfig,
+  resolveContext,
+} from "#client/kubeconfig/kubeconfig.ts";
+import { httpClient } from "#client/transport/http.ts";
+import { systemClock } from "#lib/async/clock.ts";
+import { jsonLog, writeStandardError } from "#lib/process/log.ts";
 
 /** Flags of every command that talks to a cluster. */
 export const connectFlags = {

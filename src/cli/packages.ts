@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { runCommand } from "#lib/processes.ts";
+import { runCommand } from "#lib/process/processes.ts";
 import { UserError } from "./command.ts";
 
 /** What a node needs from Debian, and how to see that it is there. */

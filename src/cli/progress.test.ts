@@ -3,7 +3,7 @@ import { appendFile, mkdtempDisposable, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
-import { ownPid } from "#lib/processes.ts";
+import { ownPid } from "#lib/process/processes.ts";
 import { progressFile, progressWriter, readProgress } from "./progress.ts";
 import { readRecord, runningCluster, writeRecord } from "./running.ts";
 

@@ -1,5 +1,5 @@
 import { appendFileSync, readFileSync } from "node:fs";
-import { systemClock } from "#lib/clock.ts";
+import { systemClock } from "#lib/async/clock.ts";
 
 /** What the cluster's process tells the command that started it, a line each, through a file in the data directory. */
 export interface Progress {

@@ -1,8 +1,8 @@
 import { readFile, rename, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { errorCode } from "#lib/error-code.ts";
-import { readPidFile } from "#lib/pid-file.ts";
-import { isRunning } from "#lib/processes.ts";
+import { readPidFile } from "#lib/process/pid-file.ts";
+import { isRunning } from "#lib/process/processes.ts";
+import { errorCode } from "#lib/text/error-code.ts";
 import { UserError } from "./command.ts";
 
 /** What `up` left about the cluster in a data directory. */

@@ -1,7 +1,7 @@
 import { removeNode } from "#cluster/remove-node.ts";
-import { systemClock } from "#lib/clock.ts";
-import { jsonLog, writeStandardError } from "#lib/log.ts";
-import { isRunning, signalProcess } from "#lib/processes.ts";
+import { systemClock } from "#lib/async/clock.ts";
+import { jsonLog, writeStandardError } from "#lib/process/log.ts";
+import { isRunning, signalProcess } from "#lib/process/processes.ts";
 import { removeClusterData } from "./data-dir.ts";
 
 /** How long the process may take to end by itself. */

@@ -3,7 +3,7 @@ import { chmod, lstat, mkdir, mkdtempDisposable, readFile, stat, symlink, writeF
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
-import { renderKubeconfig } from "#client/render-kubeconfig.ts";
+import { renderKubeconfig } from "#client/kubeconfig/render-kubeconfig.ts";
 import { addContext, checkKubeconfig, removeContext, userKubeconfigPath } from "./user-kubeconfig.ts";
 
 const addition = (url: string, isOtherUp = false) => ({

@@ -1,9 +1,14 @@
 import { chmod, chown, readFile, realpath, rename, stat, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import path from "node:path";
-import { addToKubeconfig, removeFromKubeconfig, renameKubeconfig, serversIn } from "#client/merge-kubeconfig.ts";
-import { errorCode } from "#lib/error-code.ts";
-import { makeDirectory } from "#lib/make-directory.ts";
+import {
+  addToKubeconfig,
+  removeFromKubeconfig,
+  renameKubeconfig,
+  serversIn,
+} from "#client/kubeconfig/merge-kubeconfig.ts";
+import { makeDirectory } from "#lib/fs/make-directory.ts";
+import { errorCode } from "#lib/text/error-code.ts";
 
 /** Of the context, of the cluster and of the user; a second cluster on the machine has its port behind it. */
 const contextName = "orlop";

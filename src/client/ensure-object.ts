@@ -1,6 +1,6 @@
 import { type ApiObject, type InputOf, type Resource } from "#api/resource.ts";
 import { isAlreadyExists, isConflict, isNotFound } from "#api/status.ts";
-import { equal } from "#lib/equal.ts";
+import { equal } from "#lib/data/equal.ts";
 import { type Client } from "./client.ts";
 
 export interface Ensured<T extends ApiObject> {

@@ -2,10 +2,10 @@ import { Event } from "#api/core/event.ts";
 import { type ObjectReference } from "#api/core/references.ts";
 import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
 import { isAlreadyExists, isNotFound, StatusError } from "#api/status.ts";
-import { type Clock, timestamp } from "#lib/clock.ts";
-import { type Log, silentLog } from "#lib/log.ts";
-import { LruMap } from "#lib/lru-map.ts";
-import { truncateBytes } from "#lib/truncate.ts";
+import { type Clock, timestamp } from "#lib/async/clock.ts";
+import { LruMap } from "#lib/data/lru-map.ts";
+import { type Log, silentLog } from "#lib/process/log.ts";
+import { truncateBytes } from "#lib/text/truncate.ts";
 import { currentTrace, type Trace } from "#trace/trace.ts";
 import { type Client } from "./client.ts";
 

@@ -3,7 +3,7 @@ import { type ApiObject, type InputOf, type Resource } from "#api/resource.ts";
 import { PriorityClass, systemPriorityClasses } from "#api/scheduling/priority-class.ts";
 import { isAlreadyExists } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
-import { ensureBootstrapRoles } from "#server/authorize/bootstrap-roles.ts";
+import { ensureBootstrapRoles } from "#server/authorize/bootstrap/bootstrap-roles.ts";
 
 const namespaces = ["default", "kube-system", "kube-public", "kube-node-lease"];
 

@@ -4,9 +4,9 @@ import { mkdtemp, readFile, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { suite, test } from "node:test";
 import { setImmediate } from "node:timers/promises";
-import { jsonLog } from "#lib/log.ts";
-import { type KeyPair, notAfterMs, notBeforeMs } from "#lib/x509.ts";
-import { issueClientCertificate, issueServingCertificate } from "#server/tls.ts";
+import { type KeyPair, notAfterMs, notBeforeMs } from "#lib/crypto/x509.ts";
+import { jsonLog } from "#lib/process/log.ts";
+import { issueClientCertificate, issueServingCertificate } from "#server/http/tls.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { Certificates } from "./certificates.ts";
 

@@ -1,9 +1,9 @@
 import { X509Certificate } from "node:crypto";
-import { type Clock } from "#lib/clock.ts";
-import { type Log } from "#lib/log.ts";
-import { messageOf } from "#lib/message-of.ts";
-import { type KeyPair, readSubject } from "#lib/x509.ts";
-import { isDueForRenewal, loadOrCreatePki, type Pki, type PkiOptions } from "#server/tls.ts";
+import { type Clock } from "#lib/async/clock.ts";
+import { type KeyPair, readSubject } from "#lib/crypto/x509.ts";
+import { type Log } from "#lib/process/log.ts";
+import { messageOf } from "#lib/text/message-of.ts";
+import { isDueForRenewal, loadOrCreatePki, type Pki, type PkiOptions } from "#server/http/tls.ts";
 
 export interface CertificatesOptions {
   readonly dir: string;

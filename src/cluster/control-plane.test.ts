@@ -6,14 +6,14 @@ import https from "node:https";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
-import { Node } from "#api/core/node.ts";
-import { Pod } from "#api/core/pod.ts";
+import { Node } from "#api/core/node/node.ts";
+import { Pod } from "#api/core/pod/pod.ts";
 import { Secret } from "#api/core/secret.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
-import { systemClock } from "#lib/clock.ts";
-import { silentLog } from "#lib/log.ts";
-import { systemRandom } from "#lib/random.ts";
-import { issueClientCertificate } from "#server/tls.ts";
+import { systemClock } from "#lib/async/clock.ts";
+import { systemRandom } from "#lib/data/random.ts";
+import { silentLog } from "#lib/process/log.ts";
+import { issueClientCertificate } from "#server/http/tls.ts";
 import { startControlPlane } from "./control-plane.ts";
 
 async function startPlane() {

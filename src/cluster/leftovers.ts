@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { containerdPaths } from "#kubelet/containerd/paths.ts";
-import { listProcesses, runCommand } from "#lib/processes.ts";
+import { listProcesses, runCommand } from "#lib/process/processes.ts";
 import { nodeNames } from "./node-names.ts";
 
 /** Something of a stopped node that is still on the machine. */

@@ -1,9 +1,9 @@
 import { stopContainerd } from "#kubelet/containerd/containerd.ts";
 import { containerdPaths } from "#kubelet/containerd/paths.ts";
 import { removePodNetwork } from "#kubelet/network/cni.ts";
-import { type Clock } from "#lib/clock.ts";
-import { type Log } from "#lib/log.ts";
-import { mountsUnder, unmountUnder } from "#lib/mounts.ts";
+import { type Clock } from "#lib/async/clock.ts";
+import { mountsUnder, unmountUnder } from "#lib/fs/mounts.ts";
+import { type Log } from "#lib/process/log.ts";
 import { removeProxy } from "#proxy/proxy.ts";
 import { nodeNames } from "./node-names.ts";
 

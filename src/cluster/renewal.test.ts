@@ -6,9 +6,9 @@ import { tmpdir } from "node:os";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import tls from "node:tls";
-import { type Clock, systemClock } from "#lib/clock.ts";
-import { silentLog } from "#lib/log.ts";
-import { systemRandom } from "#lib/random.ts";
+import { type Clock, systemClock } from "#lib/async/clock.ts";
+import { systemRandom } from "#lib/data/random.ts";
+import { silentLog } from "#lib/process/log.ts";
 import { startControlPlane } from "./control-plane.ts";
 
 const dayMs = 86_400_000;

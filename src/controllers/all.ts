@@ -1,21 +1,21 @@
 import { allResources } from "#api/all.ts";
 import { type Resource } from "#api/resource.ts";
 import { type Client } from "#client/client.ts";
-import { runTogether } from "#lib/tasks.ts";
+import { runTogether } from "#lib/async/tasks.ts";
 import { type ReconcilerFactory, type RunDeps, runReconcilers } from "#runtime/run-reconciler.ts";
 import { clusterRoleAggregationController } from "./cluster-role-aggregation.ts";
 import { deploymentController } from "./deployment/deployment.ts";
 import { endpointSliceController } from "./endpoint-slice/endpoint-slice.ts";
 import { runGarbageCollector } from "./garbage-collector/garbage-collector.ts";
-import { namespaceController } from "./namespace.ts";
-import { type NodeIpamOptions, nodeIpamController } from "./node-ipam.ts";
-import { nodeLifecycleController } from "./node-lifecycle.ts";
+import { namespaceController } from "./namespace/namespace.ts";
+import { type NodeIpamOptions, nodeIpamController } from "./node/node-ipam.ts";
+import { nodeLifecycleController } from "./node/node-lifecycle.ts";
+import { taintEvictionController } from "./node/taint-eviction.ts";
 import { podGcController } from "./pod-gc.ts";
-import { replicaSetController } from "./replica-set.ts";
-import { replicationController } from "./replication-controller.ts";
+import { replicaSetController } from "./replicas/replica-set.ts";
+import { replicationController } from "./replicas/replication-controller.ts";
 import { rootCaController } from "./root-ca.ts";
 import { serviceAccountController } from "./service-account.ts";
-import { taintEvictionController } from "./taint-eviction.ts";
 
 export interface ControllerOptions extends NodeIpamOptions {
   /** Certificates, in PEM, by which pods know the API server. */

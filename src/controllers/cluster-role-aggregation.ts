@@ -1,7 +1,7 @@
 import { matches } from "#api/meta/label-selector.ts";
 import { ClusterRole } from "#api/rbac/cluster-role.ts";
 import { type PolicyRule } from "#api/rbac/policy-rule.ts";
-import { equal } from "#lib/equal.ts";
+import { equal } from "#lib/data/equal.ts";
 import { type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
 
 /** Gives roles that are put together from others the rules of those others. */

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ReplicaSet } from "#api/apps/replica-set.ts";
 import { ConfigMap } from "#api/core/config-map.ts";
 import { Namespace } from "#api/core/namespace.ts";
-import { Pod } from "#api/core/pod.ts";
+import { Pod } from "#api/core/pod/pod.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import { type OwnerReference } from "#api/meta/object-meta.ts";
 import { type ApiObject } from "#api/resource.ts";
@@ -11,7 +11,7 @@ import { isForbidden, isNotFound } from "#api/status.ts";
 import { build } from "#testing/build.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
 import { type Owners, planCollection } from "./garbage-collector/plan-collection.ts";
-import { namespaceConditions } from "./namespace.ts";
+import { namespaceConditions } from "./namespace/namespace.ts";
 
 const map = (name: string, owners: readonly OwnerReference[] = [], finalizers: readonly string[] = []) => ({
   metadata: { name, namespace: "default", ownerReferences: [...owners], finalizers: [...finalizers] },

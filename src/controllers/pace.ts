@@ -1,5 +1,5 @@
 import { type ApiObject } from "#api/resource.ts";
-import { type Clock } from "#lib/clock.ts";
+import { type Clock } from "#lib/async/clock.ts";
 import { objectKey } from "#runtime/object-cache.ts";
 
 /** Objects with fewer parts than this are never held back. */

@@ -1,12 +1,12 @@
-import { Node } from "#api/core/node.ts";
-import { Pod } from "#api/core/pod.ts";
-import { isFinished } from "#api/core/pod-state.ts";
+import { Node } from "#api/core/node/node.ts";
+import { Pod } from "#api/core/pod/pod.ts";
+import { isFinished } from "#api/core/pod/pod-state.ts";
 import { isConditionTrue } from "#api/meta/condition.ts";
 import { isNotFound } from "#api/status.ts";
 import { type Change } from "#runtime/informer.ts";
 import { objectKey } from "#runtime/object-cache.ts";
 import { type Again, type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
-import { disruptPod } from "./disrupt-pod.ts";
+import { disruptPod } from "./node/disrupt-pod.ts";
 
 const defaultThreshold = 12_500;
 /** A node that is missing may only be registering anew. */

@@ -1,9 +1,9 @@
 import { ConfigMap } from "#api/core/config-map.ts";
 import { Namespace } from "#api/core/namespace.ts";
 import { isAlreadyExists, isNotFound } from "#api/status.ts";
-import { equal } from "#lib/equal.ts";
+import { equal } from "#lib/data/equal.ts";
 import { type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
-import { isNamespaceEnding } from "./namespace-ending.ts";
+import { isNamespaceEnding } from "./namespace/namespace-ending.ts";
 
 const name = "kube-root-ca.crt";
 const descriptionKey = "kubernetes.io/description";

@@ -1,5 +1,5 @@
-import { type Clock } from "#lib/clock.ts";
-import { LruMap } from "#lib/lru-map.ts";
+import { type Clock } from "#lib/async/clock.ts";
+import { LruMap } from "#lib/data/lru-map.ts";
 
 /** A client may ask so often at once, and so often in a second after that. */
 const burst = 2_000;

@@ -1,5 +1,5 @@
 import { type Socket } from "node:net";
-import { type Clock } from "#lib/clock.ts";
+import { type Clock } from "#lib/async/clock.ts";
 import { FrameReader, frame } from "./upstream.ts";
 import { queryBytes } from "./wire.ts";
 

@@ -1,8 +1,8 @@
-import { type Clock } from "#lib/clock.ts";
-import { ownAddresses, parseCidr } from "#lib/ip.ts";
-import { type Log } from "#lib/log.ts";
-import { type Random, secureRandom } from "#lib/random.ts";
-import { aborted } from "#lib/tasks.ts";
+import { type Clock } from "#lib/async/clock.ts";
+import { aborted } from "#lib/async/tasks.ts";
+import { type Random, secureRandom } from "#lib/data/random.ts";
+import { ownAddresses, parseCidr } from "#lib/net/ip.ts";
+import { type Log } from "#lib/process/log.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { openClusterView } from "./cluster-view.ts";
 import { Forwarder } from "./forward.ts";

@@ -1,8 +1,8 @@
-import { type Clock } from "#lib/clock.ts";
-import { outOfTime, withDeadline } from "#lib/deadline.ts";
-import { type Log } from "#lib/log.ts";
-import { LruMap } from "#lib/lru-map.ts";
-import { type Random, randomHex } from "#lib/random.ts";
+import { type Clock } from "#lib/async/clock.ts";
+import { outOfTime, withDeadline } from "#lib/async/deadline.ts";
+import { LruMap } from "#lib/data/lru-map.ts";
+import { type Random, randomHex } from "#lib/data/random.ts";
+import { type Log } from "#lib/process/log.ts";
 import { askByConnection, askByDatagram, parseUpstream, type Upstream } from "./upstream.ts";
 import {
   decodeUpstreamAnswer,

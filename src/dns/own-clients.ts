@@ -1,5 +1,5 @@
 import { BlockList, isIPv6 } from "node:net";
-import { type Clock } from "#lib/clock.ts";
+import { type Clock } from "#lib/async/clock.ts";
 
 export interface OwnClientsDeps {
   readonly clock: Clock;

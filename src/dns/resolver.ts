@@ -1,4 +1,4 @@
-import { type Log } from "#lib/log.ts";
+import { type Log } from "#lib/process/log.ts";
 import { type Forwarder } from "./forward.ts";
 import { answerQuestion, type ClusterView, type Reply, startOfAuthority, type Zone } from "./records.ts";
 import { passOn, recordsOf } from "./upstream-answer.ts";

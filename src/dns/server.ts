@@ -1,8 +1,8 @@
 import { createSocket, type Socket as DatagramSocket } from "node:dgram";
 import { once } from "node:events";
 import { createServer, isIPv6, type Server } from "node:net";
-import { type Clock } from "#lib/clock.ts";
-import { type Log } from "#lib/log.ts";
+import { type Clock } from "#lib/async/clock.ts";
+import { type Log } from "#lib/process/log.ts";
 import { ClientLimits } from "./client-limits.ts";
 import { Connections } from "./connections.ts";
 import { type Resolver } from "./resolver.ts";

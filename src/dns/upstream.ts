@@ -1,8 +1,8 @@
 import { createSocket, type Socket as DatagramSocket } from "node:dgram";
 import { readFile } from "node:fs/promises";
 import { connect, isIPv6 } from "node:net";
-import { ByteQueue } from "#lib/byte-queue.ts";
-import { errorCode } from "#lib/error-code.ts";
+import { ByteQueue } from "#lib/data/byte-queue.ts";
+import { errorCode } from "#lib/text/error-code.ts";
 import { messageBytes } from "./wire.ts";
 
 export interface Upstream {

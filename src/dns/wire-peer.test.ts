@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { silentLog } from "#lib/log.ts";
-import { seededRandom } from "#lib/random.ts";
-import { dnsPacket, type PeerRecord } from "#testing/dns-packet.ts";
+import { seededRandom } from "#lib/data/random.ts";
+import { silentLog } from "#lib/process/log.ts";
+import { dnsPacket, type PeerRecord } from "#testing/peers/dns-packet.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { Forwarder } from "./forward.ts";
 import { type ClusterView } from "./records.ts";

@@ -1,4 +1,4 @@
-import { parseIPv4, parseIPv6 } from "#lib/ip.ts";
+import { parseIPv4, parseIPv6 } from "#lib/net/ip.ts";
 
 /** Numbers of the record types that are understood here; others pass through as bytes. */
 export const recordTypes = {

@@ -1,7 +1,7 @@
-import { Pod } from "#api/core/pod.ts";
+import { Pod } from "#api/core/pod/pod.ts";
 import { badRequest, notFound } from "#api/status.ts";
 import { readLog } from "./logs/read-log.ts";
-import { type ContainerRecord, containerNamed, statusNamed } from "./pod/pod-state.ts";
+import { type ContainerRecord, containerNamed, statusNamed } from "./pod/plan/pod-state.ts";
 import type { PodWorker } from "./pod/pod-worker.ts";
 import type { ContainerRuntime } from "./runtime/runtime.ts";
 import type { ContainerLogOptions, KubeletHandle, NodeStats, PodRef } from "./server/handle.ts";

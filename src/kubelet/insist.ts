@@ -1,7 +1,7 @@
-import { backoffMs } from "#lib/backoff.ts";
-import type { Clock } from "#lib/clock.ts";
-import type { Log } from "#lib/log.ts";
-import { isAbort } from "#lib/tasks.ts";
+import { backoffMs } from "#lib/async/backoff.ts";
+import type { Clock } from "#lib/async/clock.ts";
+import { isAbort } from "#lib/async/tasks.ts";
+import type { Log } from "#lib/process/log.ts";
 
 export interface InsistDeps {
   readonly clock: Clock;

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Pod } from "#api/core/pod.ts";
-import { isReady } from "#api/core/pod-state.ts";
+import { Pod } from "#api/core/pod/pod.ts";
+import { isReady } from "#api/core/pod/pod-state.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
-import { silentLog } from "#lib/log.ts";
-import { seededRandom } from "#lib/random.ts";
+import { seededRandom } from "#lib/data/random.ts";
+import { silentLog } from "#lib/process/log.ts";
 import { startCluster } from "#testing/start-cluster.ts";
 import { Kubelet } from "./kubelet.ts";
-import { simulatedMachine } from "./machine.ts";
+import { simulatedMachine } from "./node/machine.ts";
 import { SimulatedRuntime } from "./runtime/simulated.ts";
 
 for (const seed of [1, 2, 3]) {

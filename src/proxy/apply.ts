@@ -1,8 +1,8 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { errorCode } from "#lib/error-code.ts";
-import { ownAddresses } from "#lib/ip.ts";
-import { type Log } from "#lib/log.ts";
-import { CommandError, eachLine, runCommand } from "#lib/processes.ts";
+import { ownAddresses } from "#lib/net/ip.ts";
+import { type Log } from "#lib/process/log.ts";
+import { CommandError, eachLine, runCommand } from "#lib/process/processes.ts";
+import { errorCode } from "#lib/text/error-code.ts";
 import { type Fragment, RuleTable, type TableFrame } from "./rule-table.ts";
 
 /** The machine whose rules these are; a test gives a network namespace. */

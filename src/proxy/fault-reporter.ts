@@ -1,6 +1,6 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { type EventRecorder, referenceTo } from "#client/events.ts";
-import { LruMap } from "#lib/lru-map.ts";
+import { LruMap } from "#lib/data/lru-map.ts";
 
 const remembered = 10_000;
 const maxMessage = 900;

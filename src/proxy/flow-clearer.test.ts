@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { silentLog } from "#lib/log.ts";
-import { CommandError } from "#lib/processes.ts";
+import { silentLog } from "#lib/process/log.ts";
+import { CommandError } from "#lib/process/processes.ts";
 import { type Host } from "./apply.ts";
 import { FlowClearer } from "./flow-clearer.ts";
 

@@ -1,6 +1,6 @@
-import { type Log } from "#lib/log.ts";
-import { messageOf } from "#lib/message-of.ts";
-import { orAborted } from "#lib/tasks.ts";
+import { orAborted } from "#lib/async/tasks.ts";
+import { type Log } from "#lib/process/log.ts";
+import { messageOf } from "#lib/text/message-of.ts";
 import { type Host } from "./apply.ts";
 import { type StaleFlow } from "./conntrack.ts";
 

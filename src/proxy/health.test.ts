@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { test } from "node:test";
-import { silentLog } from "#lib/log.ts";
+import { silentLog } from "#lib/process/log.ts";
 import { HealthPorts } from "./health.ts";
 import { type ServicePlan } from "./service-map.ts";
 

@@ -1,5 +1,5 @@
 import { createServer, type Server } from "node:http";
-import { type Log } from "#lib/log.ts";
+import { type Log } from "#lib/process/log.ts";
 import { type ServicePlan } from "./service-map.ts";
 
 /** Load balancers ask one short question at a time; whoever wants more of the node gets no more. */

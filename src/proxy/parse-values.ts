@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { canonicalAddress, type IpFamily, ipFamily } from "#api/meta/ip-address.ts";
-import { formatIPv4, parseIPv4, parseIPv6 } from "#lib/ip.ts";
+import { formatIPv4, parseIPv4, parseIPv6 } from "#lib/net/ip.ts";
 
 /*
  * Rules are text, and much of it starts as something that a user wrote. Every such value is parsed into its type here

@@ -1,4 +1,4 @@
-import { compareText } from "#lib/compare-text.ts";
+import { compareText } from "#lib/data/compare-text.ts";
 
 /** What one owner adds to a table. Names of chains and sets are its own; elements may be shared with other owners. */
 export interface Fragment {

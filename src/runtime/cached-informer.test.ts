@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Namespace } from "#api/core/namespace.ts";
 import { badRequest } from "#api/status.ts";
-import { silentLog } from "#lib/log.ts";
+import { silentLog } from "#lib/process/log.ts";
 import { openFaultyApi } from "#testing/faulty-api.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { Part, Widget } from "#testing/widget.ts";

@@ -1,11 +1,11 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { isForbidden } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
-import { Backoff } from "#lib/backoff.ts";
-import { type Clock } from "#lib/clock.ts";
-import { type Log } from "#lib/log.ts";
-import { type Random, systemRandom } from "#lib/random.ts";
-import { orAborted } from "#lib/tasks.ts";
+import { Backoff } from "#lib/async/backoff.ts";
+import { type Clock } from "#lib/async/clock.ts";
+import { orAborted } from "#lib/async/tasks.ts";
+import { type Random, systemRandom } from "#lib/data/random.ts";
+import { type Log } from "#lib/process/log.ts";
 import { type Informer, type InformerScope, type Informers } from "./informer.ts";
 import { ObjectCache } from "./object-cache.ts";
 import { type CacheUpdate, follow, listWatch, type Pause } from "./watcher.ts";

@@ -1,11 +1,11 @@
 import { Lease } from "#api/coordination/lease.ts";
 import { isAlreadyExists, isConflict, isNotFound } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
-import { type Clock, microTimestamp } from "#lib/clock.ts";
-import { outOfTime, withDeadline } from "#lib/deadline.ts";
-import { type Log } from "#lib/log.ts";
-import { type Random, systemRandom } from "#lib/random.ts";
-import { neverAborted, runTogether, type Task } from "#lib/tasks.ts";
+import { type Clock, microTimestamp } from "#lib/async/clock.ts";
+import { outOfTime, withDeadline } from "#lib/async/deadline.ts";
+import { neverAborted, runTogether, type Task } from "#lib/async/tasks.ts";
+import { type Random, systemRandom } from "#lib/data/random.ts";
+import { type Log } from "#lib/process/log.ts";
 
 export interface LeaderDeps {
   readonly client: Client;

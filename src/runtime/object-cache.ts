@@ -1,7 +1,7 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
-import { type Log } from "#lib/log.ts";
-import { orAborted } from "#lib/tasks.ts";
-import { withoutAll } from "#lib/without-all.ts";
+import { orAborted } from "#lib/async/tasks.ts";
+import { withoutAll } from "#lib/data/without-all.ts";
+import { type Log } from "#lib/process/log.ts";
 import { type Change, type Informer } from "./informer.ts";
 
 /** `namespace/name`, or `/name`. */

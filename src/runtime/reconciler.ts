@@ -1,7 +1,7 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { type Client } from "#client/client.ts";
-import { type Clock } from "#lib/clock.ts";
-import { type Log } from "#lib/log.ts";
+import { type Clock } from "#lib/async/clock.ts";
+import { type Log } from "#lib/process/log.ts";
 import { type Change, type InformerScope, type Informers } from "./informer.ts";
 
 /** What every component is given. */

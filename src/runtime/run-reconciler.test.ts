@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { Namespace } from "#api/core/namespace.ts";
 import { ownerRefTo } from "#api/meta/owner.ts";
 import { serviceUnavailable, staleObject } from "#api/status.ts";
-import { type Log, silentLog } from "#lib/log.ts";
+import { type Log, silentLog } from "#lib/process/log.ts";
 import { openFaultyApi } from "#testing/faulty-api.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { Part, Widget } from "#testing/widget.ts";

@@ -1,8 +1,8 @@
 import { controllerOf } from "#api/meta/owner.ts";
 import { type ApiObject, groupOf, groupResource, type Resource } from "#api/resource.ts";
 import { isConflict, StatusError } from "#api/status.ts";
-import { outOfTime, withDeadline } from "#lib/deadline.ts";
-import { isAbort, runTogether } from "#lib/tasks.ts";
+import { outOfTime, withDeadline } from "#lib/async/deadline.ts";
+import { isAbort, runTogether } from "#lib/async/tasks.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
 import { currentTrace, parseTraceparent } from "#trace/trace.ts";
 import { type Change } from "./informer.ts";

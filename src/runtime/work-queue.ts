@@ -1,5 +1,5 @@
-import { backoffMs } from "#lib/backoff.ts";
-import { type Clock } from "#lib/clock.ts";
+import { backoffMs } from "#lib/async/backoff.ts";
+import { type Clock } from "#lib/async/clock.ts";
 
 export interface WorkQueueOptions {
   readonly clock: Clock;

@@ -1,5 +1,5 @@
-import { type Pod } from "#api/core/pod.ts";
-import { messageOf } from "#lib/message-of.ts";
+import { type Pod } from "#api/core/pod/pod.ts";
+import { messageOf } from "#lib/text/message-of.ts";
 import { type SchedulerPlugin } from "./framework.ts";
 
 interface Binding {

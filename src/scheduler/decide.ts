@@ -1,6 +1,6 @@
-import { type Pod } from "#api/core/pod.ts";
-import { LruMap } from "#lib/lru-map.ts";
-import { type Random } from "#lib/random.ts";
+import { type Pod } from "#api/core/pod/pod.ts";
+import { LruMap } from "#lib/data/lru-map.ts";
+import { type Random } from "#lib/data/random.ts";
 import { explainRefusal, explainRejections, type LeftOut, noNodes, type Rejections } from "./explain.ts";
 import { type Profile, type Rejection, type SchedulerPlugin } from "./framework.ts";
 import { chooseAmong, Judge } from "./judge.ts";

@@ -1,7 +1,7 @@
-import { type Pod } from "#api/core/pod.ts";
-import { type Clock } from "#lib/clock.ts";
-import { equal } from "#lib/equal.ts";
-import { Heap } from "#lib/heap.ts";
+import { type Pod } from "#api/core/pod/pod.ts";
+import { type Clock } from "#lib/async/clock.ts";
+import { equal } from "#lib/data/equal.ts";
+import { Heap } from "#lib/data/heap.ts";
 import { type ClusterChange, type QueuedPod, type SchedulerPlugin } from "./framework.ts";
 
 const initialBackoffMs = 1000;

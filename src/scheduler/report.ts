@@ -1,8 +1,8 @@
-import { Pod } from "#api/core/pod.ts";
+import { Pod } from "#api/core/pod/pod.ts";
 import { isConflict, isNotFound } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
 import { type EventRecorder } from "#client/events.ts";
-import { type Clock, timestamp } from "#lib/clock.ts";
+import { type Clock, timestamp } from "#lib/async/clock.ts";
 
 export interface ReportDeps {
   readonly client: Client;

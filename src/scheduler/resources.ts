@@ -1,11 +1,11 @@
-import { type Container } from "#api/core/container.ts";
-import { type Pod } from "#api/core/pod.ts";
-import { podRequests } from "#api/core/pod-resources.ts";
-import { type PodSpec } from "#api/core/pod-spec.ts";
-import { type ContainerStatus } from "#api/core/pod-status.ts";
-import { type ResourceList, raiseTo } from "#api/core/resource-list.ts";
+import { type Container } from "#api/core/container/container.ts";
+import { type ResourceList, raiseTo } from "#api/core/container/resource-list.ts";
+import { type Pod } from "#api/core/pod/pod.ts";
+import { podRequests } from "#api/core/pod/pod-resources.ts";
+import { type PodSpec } from "#api/core/pod/pod-spec.ts";
+import { type ContainerStatus } from "#api/core/pod/pod-status.ts";
 import { quantityMilliValue, quantityValue } from "#api/meta/quantity.ts";
-import { equal } from "#lib/equal.ts";
+import { equal } from "#lib/data/equal.ts";
 
 /** Amounts that are compared on every node: plain numbers, the usual ones as fields. */
 export interface Resources {

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Event } from "#api/core/event.ts";
-import { Node } from "#api/core/node.ts";
-import { Pod } from "#api/core/pod.ts";
+import { Node } from "#api/core/node/node.ts";
+import { Pod } from "#api/core/pod/pod.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import { type InputOf } from "#api/resource.ts";
 import { conflict } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
 import { createEventRecorder } from "#client/events.ts";
-import { seededRandom } from "#lib/random.ts";
+import { seededRandom } from "#lib/data/random.ts";
 import { asking } from "#testing/scheduling.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
 import { type SchedulerPlugin } from "./framework.ts";

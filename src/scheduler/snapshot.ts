@@ -1,7 +1,7 @@
-import { hostPorts } from "#api/core/host-ports.ts";
-import { type Node } from "#api/core/node.ts";
-import { type Pod } from "#api/core/pod.ts";
-import { isFinished } from "#api/core/pod-state.ts";
+import { hostPorts } from "#api/core/container/host-ports.ts";
+import { type Node } from "#api/core/node/node.ts";
+import { type Pod } from "#api/core/pod/pod.ts";
+import { isFinished } from "#api/core/pod/pod-state.ts";
 import { quantityValue } from "#api/meta/quantity.ts";
 import {
   addResources,

@@ -1,6 +1,6 @@
-import { isObject, setOwn } from "#lib/json-object.ts";
-import { PatchError } from "#lib/patch-error.ts";
-import { showGo } from "./show-go.ts";
+import { isObject, setOwn } from "#lib/data/json-object.ts";
+import { PatchError } from "#lib/text/patch-error.ts";
+import { showGo } from "./json/show-go.ts";
 
 /** JSON objects as the merge sees them. Inputs are shared, never written to. */
 export type JsonObject = Readonly<Record<string, unknown>>;

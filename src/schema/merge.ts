@@ -1,7 +1,7 @@
-import { equal } from "#lib/equal.ts";
-import { isObject, setOwn } from "#lib/json-object.ts";
-import { withoutNulls } from "#lib/merge-patch.ts";
-import { PatchError } from "#lib/patch-error.ts";
+import { equal } from "#lib/data/equal.ts";
+import { isObject, setOwn } from "#lib/data/json-object.ts";
+import { withoutNulls } from "#lib/text/merge-patch.ts";
+import { PatchError } from "#lib/text/patch-error.ts";
 import {
   type JsonObject,
   type ListRules,

@@ -1,6 +1,6 @@
-import { messageOf } from "#lib/message-of.ts";
-import { DecodeError, jsonKind, Mismatch } from "./decode-error.ts";
+import { messageOf } from "#lib/text/message-of.ts";
 import { formatDuration, parseDuration } from "./duration.ts";
+import { DecodeError, jsonKind, Mismatch } from "./json/decode-error.ts";
 import { canonicalQuantity } from "./quantity.ts";
 import { type BooleanSchema, type FormatSchema, type NumberSchema, type StringSchema } from "./schema.ts";
 

@@ -1,9 +1,9 @@
 import { type Answer, type ApiRequest } from "#api/exchange.ts";
 import { badRequest, internalError, StatusError } from "#api/status.ts";
-import { type Clock } from "#lib/clock.ts";
-import { type Log } from "#lib/log.ts";
-import { type Metrics } from "#lib/metrics.ts";
-import { type Random } from "#lib/random.ts";
+import { type Clock } from "#lib/async/clock.ts";
+import { type Random } from "#lib/data/random.ts";
+import { type Log } from "#lib/process/log.ts";
+import { type Metrics } from "#lib/process/metrics.ts";
 import { StoreClosedError } from "#store/store.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
 import { currentTrace, parseTraceparent, type Trace } from "#trace/trace.ts";
@@ -12,15 +12,15 @@ import { authenticate } from "./authenticate/chain.ts";
 import { impersonate } from "./authenticate/impersonate.ts";
 import { type Authorizer } from "./authorize/authorizer.ts";
 import { authorize } from "./authorize/chain.ts";
-import { type DispatchDeps, dispatch } from "./dispatch.ts";
-import { negotiate } from "./negotiate.ts";
-import { type Context, type Next, pipeline, type RequestInfo, type Stage } from "./pipeline.ts";
-import { endOf, isRecorded, RequestTimes, recordHops, unmeasured } from "./record-hops.ts";
+import { negotiate } from "./http/negotiate.ts";
+import { render, type Wire } from "./http/respond.ts";
 import { type ResourceRegistry } from "./registry.ts";
-import { parseRequestInfo } from "./request-info.ts";
-import { render, type Wire } from "./respond.ts";
-import { type IncludeObject } from "./table.ts";
-import { warningHeaders } from "./warnings.ts";
+import { type DispatchDeps, dispatch } from "./request/dispatch.ts";
+import { type Context, type Next, pipeline, type RequestInfo, type Stage } from "./request/pipeline.ts";
+import { endOf, isRecorded, RequestTimes, recordHops, unmeasured } from "./request/record-hops.ts";
+import { parseRequestInfo } from "./request/request-info.ts";
+import { type IncludeObject } from "./request/table.ts";
+import { warningHeaders } from "./request/warnings.ts";
 
 export interface ServerDeps extends DispatchDeps {
   readonly authenticators: readonly Authenticator[];

@@ -1,5 +1,5 @@
-import { type Clock } from "#lib/clock.ts";
-import { nextTurn } from "#lib/turns.ts";
+import { type Clock } from "#lib/async/clock.ts";
+import { nextTurn } from "#lib/async/turns.ts";
 import { Expiry } from "./expiry.ts";
 import { type History, type Row } from "./history.ts";
 import {

@@ -1,5 +1,5 @@
-import { type Clock } from "#lib/clock.ts";
-import { Heap } from "#lib/heap.ts";
+import { type Clock } from "#lib/async/clock.ts";
+import { Heap } from "#lib/data/heap.ts";
 
 /** Knows when keys expire, and says so in time, a few at once. */
 export class Expiry {

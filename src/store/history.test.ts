@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { nextTurn } from "#lib/turns.ts";
+import { nextTurn } from "#lib/async/turns.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { History, type Row } from "./history.ts";
 import { openMemoryStore } from "./memory.ts";

@@ -1,4 +1,4 @@
-import { compareKeys, SortedMap } from "#lib/sorted-map.ts";
+import { compareKeys, SortedMap } from "#lib/data/sorted-map.ts";
 import {
   type ChangesPage,
   CompactedError,

@@ -1,4 +1,4 @@
-import { type Clock } from "#lib/clock.ts";
+import { type Clock } from "#lib/async/clock.ts";
 import { EmbeddedStore } from "./embedded.ts";
 import { History, type HistoryLimits } from "./history.ts";
 import { type Store } from "./store.ts";

@@ -6,9 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
-import { systemClock } from "#lib/clock.ts";
-import { silentLog } from "#lib/log.ts";
-import { seededRandom } from "#lib/random.ts";
+import { systemClock } from "#lib/async/clock.ts";
+import { seededRandom } from "#lib/data/random.ts";
+import { silentLog } from "#lib/process/log.ts";
 import { openSqliteStore } from "./sqlite.ts";
 import { bytes, commit, text } from "./store.suite.ts";
 

@@ -1,7 +1,7 @@
 /** The thread that owns the file: waits for the disk so that nobody else has to. */
 import { type DatabaseSync, type StatementSync } from "node:sqlite";
 import { parentPort } from "node:worker_threads";
-import { messageOf } from "#lib/message-of.ts";
+import { messageOf } from "#lib/text/message-of.ts";
 import { RowReader } from "./row-codec.ts";
 import { codeOf, lastRowIn, numberFrom, openFile, pageBytes, resultCodes, SqliteError } from "./sqlite-file.ts";
 import { type Answer, type Request } from "./sqlite-protocol.ts";

@@ -1,11 +1,11 @@
 import { closeSync, existsSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
-import { type Clock } from "#lib/clock.ts";
-import { type Log } from "#lib/log.ts";
-import { makeDirectory } from "#lib/make-directory.ts";
-import { messageOf } from "#lib/message-of.ts";
-import { readPidFile, removePidFile, writePidFile } from "#lib/pid-file.ts";
+import { type Clock } from "#lib/async/clock.ts";
+import { makeDirectory } from "#lib/fs/make-directory.ts";
+import { type Log } from "#lib/process/log.ts";
+import { readPidFile, removePidFile, writePidFile } from "#lib/process/pid-file.ts";
+import { messageOf } from "#lib/text/message-of.ts";
 import { EmbeddedStore, type Journal } from "./embedded.ts";
 import { History, type HistoryLimits, type Row } from "./history.ts";
 import { RowWriter, rowSizeLimit } from "./row-codec.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { type Clock } from "#lib/clock.ts";
+import { type Clock } from "#lib/async/clock.ts";
 import { createVirtualClock, type VirtualClock } from "#testing/virtual-clock.ts";
 import { type Change, CompactedError, FutureRevisionError, type Store, type StoreEvent } from "./store.ts";
 

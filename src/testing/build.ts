@@ -1,7 +1,7 @@
 import { type ApiObject, apiVersionOf, type InputOf, type Resource } from "#api/resource.ts";
-import { deepFreeze } from "#lib/freeze.ts";
-import { cloneJson } from "#lib/json.ts";
-import { decode } from "#schema/decode.ts";
+import { deepFreeze } from "#lib/data/freeze.ts";
+import { cloneJson } from "#lib/text/json.ts";
+import { decode } from "#schema/json/decode.ts";
 
 /** An object as a cache would have it: with all defaults, a kind and a uid, and frozen. */
 export function build<T extends ApiObject>(resource: Resource<T>, input: InputOf<T>): T {

@@ -1,7 +1,7 @@
 import { type ApiObject, apiVersionOf, type InputOf, type Resource } from "#api/resource.ts";
-import { deepFreeze } from "#lib/freeze.ts";
-import { cloneJson } from "#lib/json.ts";
-import { silentLog } from "#lib/log.ts";
+import { deepFreeze } from "#lib/data/freeze.ts";
+import { silentLog } from "#lib/process/log.ts";
+import { cloneJson } from "#lib/text/json.ts";
 import { scopedInformer } from "#runtime/filtered-informer.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { ObjectCache, revisionOf } from "#runtime/object-cache.ts";

@@ -1,5 +1,5 @@
 // Types only: Node refuses to parse the modules behind them if it is too old, and could not say why.
-import type { Clock } from "#lib/clock.ts";
+import type { Clock } from "#lib/async/clock.ts";
 import type { ClusterOptions, TestCluster } from "./start-cluster.ts";
 
 export type { ClusterOptions, SettleOptions, TestCluster } from "./start-cluster.ts";

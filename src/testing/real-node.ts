@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { ConfigMap } from "#api/core/config-map.ts";
-import { Pod } from "#api/core/pod.ts";
+import { Pod } from "#api/core/pod/pod.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import type { UserInfo } from "#api/exchange.ts";
 import { isNotFound, notFound } from "#api/status.ts";
@@ -10,24 +10,24 @@ import { type AssembledServer, assembleApiServer } from "#cluster/api-server.ts"
 import { bootstrapCluster } from "#cluster/bootstrap.ts";
 import { type Containerd, startContainerd, stopContainerd } from "#kubelet/containerd/containerd.ts";
 import { nodeId } from "#kubelet/containerd/paths.ts";
-import type { PodHost } from "#kubelet/host.ts";
+import type { PodHost } from "#kubelet/host/host.ts";
+import { openLinuxHost } from "#kubelet/host/linux-host.ts";
 import { buildBusyboxImage } from "#kubelet/images/busybox-image.ts";
 import { ensurePauseImage, importImage, pauseImageName } from "#kubelet/images/import.ts";
 import { Kubelet } from "#kubelet/kubelet.ts";
-import { openLinuxHost } from "#kubelet/linux-host.ts";
-import { type Machine, readMachine } from "#kubelet/machine.ts";
 import { removePodNetwork, writeCniConfig } from "#kubelet/network/cni.ts";
+import { type Machine, readMachine } from "#kubelet/node/machine.ts";
 import { type NodePlugins, openNodePlugins } from "#kubelet/plugins/node-plugins.ts";
 import { openCgroups } from "#kubelet/resources/cgroups.ts";
 import { ContainerdRuntime } from "#kubelet/runtime/containerd.ts";
 import { ctrImageMounts } from "#kubelet/volumes/image-volume.ts";
-import { systemClock } from "#lib/clock.ts";
-import { signingKey } from "#lib/jwt.ts";
-import { type Log, silentLog } from "#lib/log.ts";
-import { unmountUnder } from "#lib/mounts.ts";
-import { seededRandom } from "#lib/random.ts";
-import { orAborted } from "#lib/tasks.ts";
-import { createKey, keyToPem } from "#lib/x509.ts";
+import { systemClock } from "#lib/async/clock.ts";
+import { orAborted } from "#lib/async/tasks.ts";
+import { signingKey } from "#lib/crypto/jwt.ts";
+import { createKey, keyToPem } from "#lib/crypto/x509.ts";
+import { seededRandom } from "#lib/data/random.ts";
+import { unmountUnder } from "#lib/fs/mounts.ts";
+import { type Log, silentLog } from "#lib/process/log.ts";
 import { openMemoryStore } from "#store/memory.ts";
 
 /** An API server and one real node on this machine, with everything under a directory of their own. Needs root. */

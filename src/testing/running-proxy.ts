@@ -1,10 +1,10 @@
-import { Pod } from "#api/core/pod.ts";
-import { Service } from "#api/core/service.ts";
+import { Pod } from "#api/core/pod/pod.ts";
+import { Service } from "#api/core/service/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { type InputOf } from "#api/resource.ts";
 import { type EventRecorder } from "#client/events.ts";
-import { systemClock } from "#lib/clock.ts";
-import { jsonLog } from "#lib/log.ts";
+import { systemClock } from "#lib/async/clock.ts";
+import { jsonLog } from "#lib/process/log.ts";
 import { type Host } from "#proxy/apply.ts";
 import { removeProxy, runProxy } from "#proxy/proxy.ts";
 import { TraceRecorder } from "#trace/recorder.ts";

@@ -1,11 +1,11 @@
 import { Event } from "#api/core/event.ts";
-import { Pod } from "#api/core/pod.ts";
+import { Pod } from "#api/core/pod/pod.ts";
 import type { InputOf } from "#api/resource.ts";
 import { Kubelet, type KubeletOptions } from "#kubelet/kubelet.ts";
-import { simulatedMachine } from "#kubelet/machine.ts";
+import { simulatedMachine } from "#kubelet/node/machine.ts";
 import { SimulatedRuntime, type SimulationHooks } from "#kubelet/runtime/simulated.ts";
-import { silentLog } from "#lib/log.ts";
-import { seededRandom } from "#lib/random.ts";
+import { seededRandom } from "#lib/data/random.ts";
+import { silentLog } from "#lib/process/log.ts";
 import { startCluster, type TestCluster } from "./start-cluster.ts";
 
 /** A cluster on virtual time with one simulated node. */

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import path from "node:path";
 import { createInterface } from "node:readline";
-import { runCommand } from "#lib/processes.ts";
+import { runCommand } from "#lib/process/processes.ts";
 
 /** What a process inside a namespace can do for a test. */
 export interface Place {
@@ -129,7 +129,7 @@ class Agent {
   #orders = 0;
 
   constructor(namespace: string) {
-    const script = path.join(import.meta.dirname, "./network-agent.ts");
+    const script = path.join(import.meta.dirname, "peers/network-agent.ts");
     this.#child = spawn("ip", ["netns", "exec", namespace, process.execPath, script], {
       stdio: ["pipe", "pipe", "inherit"],
     });

@@ -1,6 +1,6 @@
-import { type Clock, sleepOn } from "#lib/clock.ts";
-import { Heap } from "#lib/heap.ts";
-import { nextTurn } from "#lib/turns.ts";
+import { type Clock, sleepOn } from "#lib/async/clock.ts";
+import { nextTurn } from "#lib/async/turns.ts";
+import { Heap } from "#lib/data/heap.ts";
 
 /** Time that stands still until a test moves it. */
 export interface VirtualClock extends Clock {

@@ -1,4 +1,4 @@
-import { type Random, randomHex, systemRandom } from "#lib/random.ts";
+import { type Random, randomHex, systemRandom } from "#lib/data/random.ts";
 import { type Trace } from "./trace.ts";
 
 /** Span ids are sixteen apart: those in between belong to the steps within the span. */

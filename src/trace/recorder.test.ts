@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { seededRandom } from "#lib/random.ts";
+import { seededRandom } from "#lib/data/random.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { hopNumber } from "./hop.ts";
 import { TraceIds } from "./ids.ts";

@@ -1,5 +1,5 @@
-import { type Clock } from "#lib/clock.ts";
-import { type Random } from "#lib/random.ts";
+import { type Clock } from "#lib/async/clock.ts";
+import { type Random } from "#lib/data/random.ts";
 import { type Facts, type Hop, type HopName, type HopObject, type Steps } from "./hop.ts";
 import { HopRing } from "./hop-ring.ts";
 import { TraceIds } from "./ids.ts";

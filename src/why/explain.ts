@@ -1,9 +1,9 @@
-import { explainAbsent } from "./absent.ts";
-import { explainEndingObject } from "./ending.ts";
-import { explainPod } from "./explain-pod.ts";
 import { type Explanation } from "./explanation.ts";
 import { type Facts, type ObjectFacts } from "./facts.ts";
-import { explainNode } from "./lost-node.ts";
+import { explainAbsent } from "./pod/absent.ts";
+import { explainEndingObject } from "./pod/ending.ts";
+import { explainPod } from "./pod/explain-pod.ts";
+import { explainNode } from "./pod/lost-node.ts";
 import { explainService } from "./traffic.ts";
 import { explainWorkload } from "./workload.ts";
 

@@ -1,6 +1,6 @@
-import { Pod } from "#api/core/pod.ts";
+import { Pod } from "#api/core/pod/pod.ts";
 import { type InputOf } from "#api/resource.ts";
-import { timestamp } from "#lib/clock.ts";
+import { timestamp } from "#lib/async/clock.ts";
 import { build } from "#testing/build.ts";
 import { type SeenEvent } from "./facts.ts";
 

@@ -2,10 +2,10 @@ import { Deployment } from "#api/apps/deployment.ts";
 import { ReplicaSet } from "#api/apps/replica-set.ts";
 import { Lease } from "#api/coordination/lease.ts";
 import { Event } from "#api/core/event.ts";
-import { Node } from "#api/core/node.ts";
-import { Pod } from "#api/core/pod.ts";
-import { isReady } from "#api/core/pod-state.ts";
-import { Service } from "#api/core/service.ts";
+import { Node } from "#api/core/node/node.ts";
+import { Pod } from "#api/core/pod/pod.ts";
+import { isReady } from "#api/core/pod/pod-state.ts";
+import { Service } from "#api/core/service/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { matches, matchesLabels } from "#api/meta/label-selector.ts";
 import { isControlledBy } from "#api/meta/owner.ts";
@@ -24,8 +24,8 @@ import {
   type ServiceFacts,
   type WorkloadFacts,
 } from "./facts.ts";
-import { hasRestarted, partsOf } from "./pod-parts.ts";
-import { missingReferences } from "./references.ts";
+import { hasRestarted, partsOf } from "./pod/pod-parts.ts";
+import { missingReferences } from "./pod/references.ts";
 import { roomsOf } from "./rooms.ts";
 import { msOf } from "./times.ts";
 

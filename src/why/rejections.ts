@@ -1,6 +1,6 @@
-import { type Node, type Taint } from "#api/core/node.ts";
-import { podRequests } from "#api/core/pod-resources.ts";
-import { tolerates } from "#api/core/tolerations.ts";
+import { type Node, type Taint } from "#api/core/node/node.ts";
+import { podRequests } from "#api/core/pod/pod-resources.ts";
+import { tolerates } from "#api/core/pod/tolerations.ts";
 import { compareQuantities, quantityValue } from "#api/meta/quantity.ts";
 import { type NodeRejection } from "#trace/answers.ts";
 import { type NodeRoom, type PodFacts } from "./facts.ts";

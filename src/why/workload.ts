@@ -1,10 +1,10 @@
 import { type Deployment } from "#api/apps/deployment.ts";
-import { isReady } from "#api/core/pod-state.ts";
+import { isReady } from "#api/core/pod/pod-state.ts";
 import { findCondition } from "#api/meta/condition.ts";
-import { explainPod } from "./explain-pod.ts";
 import { counted, type Explanation } from "./explanation.ts";
 import { type SeenEvent, type WorkloadFacts } from "./facts.ts";
-import { tellEvent } from "./pod-parts.ts";
+import { explainPod } from "./pod/explain-pod.ts";
+import { tellEvent } from "./pod/pod-parts.ts";
 import { ago, lasting, msOf } from "./times.ts";
 
 const titleOf = ({ kind, object }: WorkloadFacts): string => `${kind} ${object.metadata.name}`;

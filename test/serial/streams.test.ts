@@ -10,9 +10,9 @@ import { setTimeout as pause } from "node:timers/promises";
 import { WebSocket } from "ws";
 import { ClusterRole } from "#api/rbac/cluster-role.ts";
 import { ClusterRoleBinding } from "#api/rbac/cluster-role-binding.ts";
-import { systemClock } from "#lib/clock.ts";
-import { WebSocketConnection } from "#lib/websocket.ts";
-import { issueClientCertificate } from "#server/tls.ts";
+import { systemClock } from "#lib/async/clock.ts";
+import { WebSocketConnection } from "#lib/net/websocket.ts";
+import { issueClientCertificate } from "#server/http/tls.ts";
 import { findKubectls, Kubectl } from "../support/kubectl.ts";
 import { type StreamNode, startStreamNode } from "../support/stream-node.ts";
 

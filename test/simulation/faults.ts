@@ -2,8 +2,8 @@ import { Event } from "#api/core/event.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { expired, forbidden, serviceUnavailable, staleObject } from "#api/status.ts";
 import { type CallOptions, type Client, refOf, type WatchEvent } from "#client/client.ts";
-import { type Clock } from "#lib/clock.ts";
-import { type Random } from "#lib/random.ts";
+import { type Clock } from "#lib/async/clock.ts";
+import { type Random } from "#lib/data/random.ts";
 
 /** How often what goes wrong: shares of all calls, or of all watches. */
 export interface FaultRates {

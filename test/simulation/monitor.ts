@@ -1,9 +1,9 @@
 import { type Deployment } from "#api/apps/deployment.ts";
-import { Pod } from "#api/core/pod.ts";
+import { Pod } from "#api/core/pod/pod.ts";
 import { isConditionTrue } from "#api/meta/condition.ts";
 import { scaledValue } from "#api/meta/int-or-string.ts";
 import { type ApiObject } from "#api/resource.ts";
-import { type Log, silentLog } from "#lib/log.ts";
+import { type Log, silentLog } from "#lib/process/log.ts";
 import { type StoreEvent } from "#store/store.ts";
 import { type World } from "./world.ts";
 

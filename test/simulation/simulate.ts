@@ -1,6 +1,6 @@
 /** Runs the stories of some seeds, one after the other, in a thread of its own: the test runner watches every promise. */
 import { parentPort, workerData } from "node:worker_threads";
-import { jsonLog, type LogLevel, silentLog } from "#lib/log.ts";
+import { jsonLog, type LogLevel, silentLog } from "#lib/process/log.ts";
 import { Story } from "./story.ts";
 import { startWorld } from "./world.ts";
 

@@ -3,13 +3,13 @@ import { Deployment } from "#api/apps/deployment.ts";
 import { ReplicaSet } from "#api/apps/replica-set.ts";
 import { ConfigMap } from "#api/core/config-map.ts";
 import { Namespace } from "#api/core/namespace.ts";
-import { Pod } from "#api/core/pod.ts";
+import { Pod } from "#api/core/pod/pod.ts";
 import { isConditionTrue } from "#api/meta/condition.ts";
 import { controllerOf } from "#api/meta/owner.ts";
 import { type InputOf } from "#api/resource.ts";
 import { isNotFound } from "#api/status.ts";
-import { type Log } from "#lib/log.ts";
-import { type Random } from "#lib/random.ts";
+import { type Random } from "#lib/data/random.ts";
+import { type Log } from "#lib/process/log.ts";
 import { limitsOf, Monitor } from "./monitor.ts";
 import { isAboutEvents, type World } from "./world.ts";
 

@@ -1,7 +1,7 @@
 import { apiVersionOf, type Resource } from "#api/resource.ts";
-import { formatYaml } from "#lib/yaml.ts";
-import { encodeProtobuf } from "#schema/protobuf.ts";
-import { encodeEnvelope } from "#schema/protobuf-envelope.ts";
+import { formatYaml } from "#lib/text/yaml.ts";
+import { encodeProtobuf } from "#schema/protobuf/protobuf.ts";
+import { encodeEnvelope } from "#schema/protobuf/protobuf-envelope.ts";
 import { type ObjectSchema } from "#schema/schema.ts";
 import { arbitrary, type Random } from "#testing/arbitrary.ts";
 import { everyKind } from "#testing/every-kind.ts";

@@ -6,18 +6,18 @@ import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { Namespace } from "#api/core/namespace.ts";
-import { Pod } from "#api/core/pod.ts";
+import { Pod } from "#api/core/pod/pod.ts";
 import type { InputOf } from "#api/resource.ts";
 import { isNotFound } from "#api/status.ts";
 import type { Client } from "#client/client.ts";
-import { httpClient } from "#client/http.ts";
-import { loadKubeconfig, resolveContext } from "#client/kubeconfig.ts";
+import { loadKubeconfig, resolveContext } from "#client/kubeconfig/kubeconfig.ts";
+import { httpClient } from "#client/transport/http.ts";
 import { containerdPaths } from "#kubelet/containerd/paths.ts";
 import { ContainerdRuntime } from "#kubelet/runtime/containerd.ts";
-import { systemClock } from "#lib/clock.ts";
-import { silentLog } from "#lib/log.ts";
-import { mountsUnder } from "#lib/mounts.ts";
-import { type Random, seededRandom } from "#lib/random.ts";
+import { systemClock } from "#lib/async/clock.ts";
+import { type Random, seededRandom } from "#lib/data/random.ts";
+import { mountsUnder } from "#lib/fs/mounts.ts";
+import { silentLog } from "#lib/process/log.ts";
 import { freePort, makeTempDir, runOrlop } from "./server.ts";
 
 export interface ChurnOptions {

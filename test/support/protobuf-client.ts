@@ -1,8 +1,8 @@
 import http2 from "node:http2";
 import { Status } from "#api/meta/status-kind.ts";
 import { apiVersionOf, type Resource } from "#api/resource.ts";
-import { encodeProtobuf } from "#schema/protobuf.ts";
-import { decodeProtobuf } from "#schema/protobuf-decode.ts";
+import { encodeProtobuf } from "#schema/protobuf/protobuf.ts";
+import { decodeProtobuf } from "#schema/protobuf/protobuf-decode.ts";
 import { type ObjectSchema } from "#schema/schema.ts";
 import { credentialsOf, type RunningServer } from "./server.ts";
 

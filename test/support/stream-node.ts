@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { Node } from "#api/core/node.ts";
-import { Pod } from "#api/core/pod.ts";
+import { Node } from "#api/core/node/node.ts";
+import { Pod } from "#api/core/pod/pod.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import { badRequest, notFound } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
@@ -17,19 +17,18 @@ import { readLog } from "#kubelet/logs/read-log.ts";
 import { writeCniConfig } from "#kubelet/network/cni.ts";
 import { ContainerdRuntime } from "#kubelet/runtime/containerd.ts";
 import { type ContainerConfig, type SandboxConfig } from "#kubelet/runtime/runtime.ts";
-import { labels } from "#kubelet/runtime-labels.ts";
+import { labels } from "#kubelet/runtime/runtime-labels.ts";
 import { apiServerName, nodeAccess } from "#kubelet/server/access.ts";
 import { type KubeletHandle } from "#kubelet/server/handle.ts";
 import { startKubeletServer } from "#kubelet/server/server.ts";
 import { collectStats } from "#kubelet/server/stats.ts";
-import { systemClock } from "#lib/clock.ts";
-import { signingKey } from "#lib/jwt.ts";
-import { silentLog } from "#lib/log.ts";
-import { runCommand } from "#lib/processes.ts";
-import { systemRandom } from "#lib/random.ts";
-import { neverAborted } from "#lib/tasks.ts";
-import { listen } from "#server/serve.ts";
-import { streamEndpoints } from "#server/streams/all.ts";
+import { systemClock } from "#lib/async/clock.ts";
+import { neverAborted } from "#lib/async/tasks.ts";
+import { signingKey } from "#lib/crypto/jwt.ts";
+import { systemRandom } from "#lib/data/random.ts";
+import { silentLog } from "#lib/process/log.ts";
+import { runCommand } from "#lib/process/processes.ts";
+import { listen } from "#server/http/serve.ts";
 import {
   adminKubeconfig,
   issueClientCertificate,
@@ -37,7 +36,8 @@ import {
   loadOrCreatePki,
   type Pki,
   peerOf,
-} from "#server/tls.ts";
+} from "#server/http/tls.ts";
+import { streamEndpoints } from "#server/streams/all.ts";
 import { openMemoryStore } from "#store/memory.ts";
 
 const image = "orlop.test/busybox:1";

@@ -1,8 +1,8 @@
-import { equal } from "#lib/equal.ts";
+import { PodTemplateSpec } from "#api/core/pod/pod-template.ts";
+import { equal } from "#lib/data/equal.ts";
 import { defaulted, embedded, immutable, inGo, nullable, optional, patched, present } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { boolean, int32, int64, intOrString, listByKey, oneOf, time } from "#schema/types.ts";
-import { PodTemplateSpec } from "../core/pod-template.ts";
 import { type Cursor } from "../cursor.ts";
 import { ageColumn, column, wide } from "../meta/columns.ts";
 import { conditionOf } from "../meta/condition.ts";

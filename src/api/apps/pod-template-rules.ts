@@ -1,5 +1,5 @@
-import { containerImages, containerNames, type PodTemplateSpec } from "../core/pod-template.ts";
-import { validatePodTemplate } from "../core/validate-pod.ts";
+import { containerImages, containerNames, type PodTemplateSpec } from "#api/core/pod/pod-template.ts";
+import { validatePodTemplate } from "#api/core/pod/validate/validate-pod.ts";
 import { type Cursor } from "../cursor.ts";
 import { column, numberColumn, wide } from "../meta/columns.ts";
 import { isEmptySelector, type LabelSelector, matches, validateLabelSelector } from "../meta/label-selector.ts";

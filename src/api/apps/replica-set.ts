@@ -1,7 +1,7 @@
+import { PodTemplateSpec } from "#api/core/pod/pod-template.ts";
 import { defaulted, embedded, immutable, inGo, nullable, optional, present } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { int32, int64, listByKey } from "#schema/types.ts";
-import { PodTemplateSpec } from "../core/pod-template.ts";
 import { ageColumn, column, wide } from "../meta/columns.ts";
 import { conditionOf } from "../meta/condition.ts";
 import { formatLabelSelector, LabelSelector } from "../meta/label-selector.ts";

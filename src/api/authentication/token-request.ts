@@ -1,7 +1,7 @@
+import { validateTokenLife } from "#api/core/volume/validate-projected.ts";
 import { defaulted, embedded, nullable, optional, present } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { atomicList, int64, string, time } from "#schema/types.ts";
-import { validateTokenLife } from "../core/validate-projected.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
 
 const object = inPackage("authentication/v1");

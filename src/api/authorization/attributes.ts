@@ -1,4 +1,4 @@
-import { equal } from "#lib/equal.ts";
+import { equal } from "#lib/data/equal.ts";
 import { nullable, optional, present } from "#schema/fields.ts";
 import { type Infer, object } from "#schema/schema.ts";
 import { atomicList, boolean, string } from "#schema/types.ts";

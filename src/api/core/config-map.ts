@@ -1,4 +1,4 @@
-import { equal } from "#lib/equal.ts";
+import { equal } from "#lib/data/equal.ts";
 import { nullable, optional } from "#schema/fields.ts";
 import { boolean, bytes, map, string } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";

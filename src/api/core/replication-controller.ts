@@ -13,7 +13,7 @@ import { conditionOf } from "../meta/condition.ts";
 import { formatLabels, matchesLabels } from "../meta/label-selector.ts";
 import { orphanIndex } from "../meta/owner.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
-import { PodTemplateSpec } from "./pod-template.ts";
+import { PodTemplateSpec } from "./pod/pod-template.ts";
 
 const object = inPackage("core/v1");
 

@@ -1,4 +1,4 @@
-import { equal } from "#lib/equal.ts";
+import { equal } from "#lib/data/equal.ts";
 import { defaulted, embedded, immutable, inGo, nullable, optional, present, required } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { atomicList, boolean, int32, map, oneOf, setOf, string } from "#schema/types.ts";

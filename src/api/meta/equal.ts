@@ -1,5 +1,5 @@
-import { equal } from "#lib/equal.ts";
-import { isObject } from "#lib/json-object.ts";
+import { equal } from "#lib/data/equal.ts";
+import { isObject } from "#lib/data/json-object.ts";
 import { type Field, resolve, type Schema } from "#schema/schema.ts";
 import { compareQuantities } from "./quantity.ts";
 

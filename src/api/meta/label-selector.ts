@@ -1,5 +1,5 @@
 import { badRequest } from "#api/status.ts";
-import { maxKeyChars } from "#lib/long-text.ts";
+import { maxKeyChars } from "#lib/text/long-text.ts";
 import { optional, present } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { atomicList, map, string } from "#schema/types.ts";

@@ -1,4 +1,4 @@
-import { equal } from "#lib/equal.ts";
+import { equal } from "#lib/data/equal.ts";
 import { defaulted, optional, present, required } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { string } from "#schema/types.ts";

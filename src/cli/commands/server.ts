@@ -1,11 +1,11 @@
 import path from "node:path";
 import { startControlPlane } from "#cluster/control-plane.ts";
-import { systemClock } from "#lib/clock.ts";
-import { limitedLog } from "#lib/limited-log.ts";
-import { writeStandardError } from "#lib/log.ts";
-import { openLogFile } from "#lib/log-file.ts";
-import { systemRandom } from "#lib/random.ts";
-import { isAbort, shutdownSignal } from "#lib/tasks.ts";
+import { systemClock } from "#lib/async/clock.ts";
+import { isAbort, shutdownSignal } from "#lib/async/tasks.ts";
+import { systemRandom } from "#lib/data/random.ts";
+import { limitedLog } from "#lib/process/limited-log.ts";
+import { writeStandardError } from "#lib/process/log.ts";
+import { openLogFile } from "#lib/process/log-file.ts";
 import { parseFlags, refuseArguments, UserError, wholeNumber } from "../command.ts";
 import { explainStart } from "../start-faults.ts";
 

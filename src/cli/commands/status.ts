@@ -1,12 +1,12 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
-import { Node } from "#api/core/node.ts";
-import { Pod } from "#api/core/pod.ts";
+import { Node } from "#api/core/node/node.ts";
+import { Pod } from "#api/core/pod/pod.ts";
 import { isConditionTrue } from "#api/meta/condition.ts";
-import { httpClient } from "#client/http.ts";
-import { loadKubeconfig, resolveContext } from "#client/kubeconfig.ts";
-import { systemClock } from "#lib/clock.ts";
-import { silentLog } from "#lib/log.ts";
+import { loadKubeconfig, resolveContext } from "#client/kubeconfig/kubeconfig.ts";
+import { httpClient } from "#client/transport/http.ts";
+import { systemClock } from "#lib/async/clock.ts";
+import { silentLog } from "#lib/process/log.ts";
 import { parseFlags, refuseArguments } from "../command.ts";
 import { program } from "../program.ts";
 import { defaultDataDir, runningCluster } from "../running.ts";

@@ -1,4 +1,4 @@
-import { systemClock } from "#lib/clock.ts";
+import { systemClock } from "#lib/async/clock.ts";
 import { explain } from "#why/explain.ts";
 import { gather } from "#why/gather.ts";
 import { parseFlags } from "../command.ts";

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
-import { type PodTemplateSpec } from "#api/core/pod-template.ts";
-import { equal } from "#lib/equal.ts";
-import { nameLetters } from "#lib/random.ts";
+import { type PodTemplateSpec } from "#api/core/pod/pod-template.ts";
+import { equal } from "#lib/data/equal.ts";
+import { nameLetters } from "#lib/data/random.ts";
 
 export const hashLabel = "pod-template-hash";
 

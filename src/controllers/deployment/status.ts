@@ -1,7 +1,7 @@
 import { type Deployment, type DeploymentCondition, type DeploymentStatus } from "#api/apps/deployment.ts";
 import { type ReplicaSet } from "#api/apps/replica-set.ts";
 import { findCondition } from "#api/meta/condition.ts";
-import { timestamp } from "#lib/clock.ts";
+import { timestamp } from "#lib/async/clock.ts";
 import { hasProgressDeadline, maxUnavailable } from "./limits.ts";
 
 export interface Outcome {

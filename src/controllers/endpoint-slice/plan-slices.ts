@@ -1,9 +1,9 @@
-import { Service } from "#api/core/service.ts";
+import { Service } from "#api/core/service/service.ts";
 import { type Endpoint, type EndpointPort, type EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { ownerRefTo } from "#api/meta/owner.ts";
 import { type InputOf } from "#api/resource.ts";
 import { headlessLabel, managedByLabel, serviceNameLabel } from "#api/well-known.ts";
-import { equal } from "#lib/equal.ts";
+import { equal } from "#lib/data/equal.ts";
 import { type AddressType, endpointKey, isHeadless, type PortGroup, portsKey } from "./endpoints-of.ts";
 
 export const manager = "endpointslice-controller.k8s.io";

@@ -1,8 +1,8 @@
 import { type OwnerReference } from "#api/meta/object-meta.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { isConflict, isNotFound } from "#api/status.ts";
-import { LruMap } from "#lib/lru-map.ts";
-import { isAbort, runTogether } from "#lib/tasks.ts";
+import { isAbort, runTogether } from "#lib/async/tasks.ts";
+import { LruMap } from "#lib/data/lru-map.ts";
 import { type Cause, type RunDeps } from "#runtime/run-reconciler.ts";
 import { WorkQueue } from "#runtime/work-queue.ts";
 import { currentTrace, parseTraceparent } from "#trace/trace.ts";

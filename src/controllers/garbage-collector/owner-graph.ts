@@ -1,6 +1,6 @@
 import { type OwnerReference } from "#api/meta/object-meta.ts";
 import { type ApiObject, groupOf, type Resource } from "#api/resource.ts";
-import { equal } from "#lib/equal.ts";
+import { equal } from "#lib/data/equal.ts";
 import { type Change, type Informer, type Informers } from "#runtime/informer.ts";
 
 /** Where an object is. */

@@ -1,11 +1,11 @@
-import type { Pod } from "#api/core/pod.ts";
-import type { AnyContainer } from "#api/core/pod-containers.ts";
-import { isSidecar } from "#api/core/pod-resources.ts";
-import type { ContainerState, ContainerStatus, PodStatus, VolumeMountStatus } from "#api/core/pod-status.ts";
-import { timestamp } from "#lib/clock.ts";
-import { shouldStart } from "../pod/plan-containers.ts";
-import { type ContainerRecord, isHookOpen, type PodState } from "../pod/pod-state.ts";
-import type { ResizeState } from "../pod/resize.ts";
+import type { Pod } from "#api/core/pod/pod.ts";
+import type { AnyContainer } from "#api/core/pod/pod-containers.ts";
+import { isSidecar } from "#api/core/pod/pod-resources.ts";
+import type { ContainerState, ContainerStatus, PodStatus, VolumeMountStatus } from "#api/core/pod/pod-status.ts";
+import { shouldStart } from "#kubelet/pod/plan/plan-containers.ts";
+import { type ContainerRecord, isHookOpen, type PodState } from "#kubelet/pod/plan/pod-state.ts";
+import type { ResizeState } from "#kubelet/pod/plan/resize.ts";
+import { timestamp } from "#lib/async/clock.ts";
 
 export interface StatusInput extends PodState {
   /** As the API has it now. */

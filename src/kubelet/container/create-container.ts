@@ -1,15 +1,15 @@
-import type { Pod } from "#api/core/pod.ts";
-import type { AnyContainer } from "#api/core/pod-containers.ts";
-import { messageOf } from "#lib/message-of.ts";
-import { deviceRequest, hasExtendedResources } from "../admit-devices.ts";
-import { containerConfig, imageNames } from "../container-config.ts";
-import { readEnvFiles } from "../env-file.ts";
-import { containerEnvironment, type Environment, referencesOf } from "../environment.ts";
-import type { MountedVolumes } from "../host.ts";
+import type { Pod } from "#api/core/pod/pod.ts";
+import type { AnyContainer } from "#api/core/pod/pod-containers.ts";
+import type { MountedVolumes } from "#kubelet/host/host.ts";
+import { deviceRequest, hasExtendedResources } from "#kubelet/node/admit-devices.ts";
+import type { ContainerRecord, SandboxRecord } from "#kubelet/pod/plan/pod-state.ts";
+import { containerHash } from "#kubelet/runtime/runtime-labels.ts";
+import { messageOf } from "#lib/text/message-of.ts";
 import { containerEvent, type PodDeps } from "../pod/pod-deps.ts";
-import type { ContainerRecord, SandboxRecord } from "../pod/pod-state.ts";
 import type { Image, SandboxConfig } from "../runtime/runtime.ts";
-import { containerHash } from "../runtime-labels.ts";
+import { containerConfig, imageNames } from "./container-config.ts";
+import { readEnvFiles } from "./env-file.ts";
+import { containerEnvironment, type Environment, referencesOf } from "./environment.ts";
 
 /** What could not be done about a container, by the reason that its status shows. */
 export class StartFailure extends Error {

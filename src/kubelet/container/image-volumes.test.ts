@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Event } from "#api/core/event.ts";
+import { type PodHost, simulatedHost } from "#kubelet/host/host.ts";
 import { startSimulatedNode } from "#testing/simulated-node.ts";
-import { type PodHost, simulatedHost } from "../host.ts";
 
 const volumeMounts = [{ name: "model", mountPath: "/model" }];
 const volumes = [{ name: "model", image: { reference: "model:1" } }];

@@ -1,7 +1,7 @@
-import type { Pod } from "#api/core/pod.ts";
-import type { AnyContainer } from "#api/core/pod-containers.ts";
-import type { Volume } from "#api/core/volume.ts";
-import { messageOf } from "#lib/message-of.ts";
+import type { Pod } from "#api/core/pod/pod.ts";
+import type { AnyContainer } from "#api/core/pod/pod-containers.ts";
+import type { Volume } from "#api/core/volume/volume.ts";
+import { messageOf } from "#lib/text/message-of.ts";
 import type { ImageOutcome } from "../images/puller.ts";
 import { containerEvent, type PodDeps, podEvent } from "../pod/pod-deps.ts";
 import { StartFailure } from "./create-container.ts";

@@ -1,5 +1,5 @@
-import { withDeadline } from "#lib/deadline.ts";
-import { neverAborted } from "#lib/tasks.ts";
+import { withDeadline } from "#lib/async/deadline.ts";
+import { neverAborted } from "#lib/async/tasks.ts";
 import { containerEvent, type PodDeps } from "../pod/pod-deps.ts";
 import type { CheckTarget } from "../probes/run-probe.ts";
 import { runHook } from "./lifecycle-hooks.ts";

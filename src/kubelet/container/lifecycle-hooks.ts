@@ -1,8 +1,8 @@
-import type { LifecycleHandler } from "#api/core/probe.ts";
-import type { Clock } from "#lib/clock.ts";
-import { messageOf } from "#lib/message-of.ts";
+import type { LifecycleHandler } from "#api/core/container/probe.ts";
+import { podFullName } from "#kubelet/pod/plan/pod-state.ts";
+import type { Clock } from "#lib/async/clock.ts";
+import { messageOf } from "#lib/text/message-of.ts";
 import { containerEvent, type PodDeps } from "../pod/pod-deps.ts";
-import { podFullName } from "../pod/pod-state.ts";
 import type { HttpCheck } from "../probes/network.ts";
 import { type CheckDeps, type CheckTarget, httpCheck } from "../probes/run-probe.ts";
 

@@ -1,6 +1,6 @@
-import type { PullPolicy } from "#api/core/image-name.ts";
-import type { Pod } from "#api/core/pod.ts";
-import type { AnyContainer } from "#api/core/pod-containers.ts";
+import type { PullPolicy } from "#api/core/container/image-name.ts";
+import type { Pod } from "#api/core/pod/pod.ts";
+import type { AnyContainer } from "#api/core/pod/pod-containers.ts";
 import type { Secret } from "#api/core/secret.ts";
 import type { ImageOutcome } from "../images/puller.ts";
 import { containerEvent, type EventType, type PodDeps, podEvent } from "../pod/pod-deps.ts";

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, statfs } from "node:fs/promises";
-import { runCommand } from "#lib/processes.ts";
+import { runCommand } from "#lib/process/processes.ts";
 import type { CgroupMode } from "../resources/cgroups.ts";
 
 /** What this machine allows, as far as it decides how containerd is set up. */

@@ -1,7 +1,7 @@
 import { rm } from "node:fs/promises";
-import type { Log } from "#lib/log.ts";
-import { unmountUnder } from "#lib/mounts.ts";
-import { listProcesses, signalProcess } from "#lib/processes.ts";
+import { unmountUnder } from "#lib/fs/mounts.ts";
+import type { Log } from "#lib/process/log.ts";
+import { listProcesses, signalProcess } from "#lib/process/processes.ts";
 import { openCgroups } from "../resources/cgroups.ts";
 import { detectCgroups } from "./host.ts";
 import type { ContainerdPaths } from "./paths.ts";

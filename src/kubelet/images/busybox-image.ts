@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { goArchitecture, runCommand } from "#lib/processes.ts";
+import { goArchitecture, runCommand } from "#lib/process/processes.ts";
 import { buildImageArchive, type ImageArchive } from "./image-archive.ts";
 
 /** A small image out of the machine's own static BusyBox, with each of its commands in `/bin`. */

@@ -1,5 +1,5 @@
 import type { Secret } from "#api/core/secret.ts";
-import { trimEndOf } from "#lib/trim-end.ts";
+import { trimEndOf } from "#lib/text/trim-end.ts";
 import type { RegistryAuth } from "../runtime/runtime.ts";
 
 /** A registry, or a part of one, and how to log in there. */

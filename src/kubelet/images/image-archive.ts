@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type TarEntry, tar } from "#lib/tar.ts";
+import { type TarEntry, tar } from "#lib/fs/tar.ts";
 
 /** How a container of the image starts, in the words of the OCI image format. */
 export interface ImageConfig {

@@ -1,4 +1,4 @@
-import type { Clock } from "#lib/clock.ts";
+import type { Clock } from "#lib/async/clock.ts";
 import type { ContainerRuntime, Image } from "../runtime/runtime.ts";
 
 export interface ImageGcPolicy {

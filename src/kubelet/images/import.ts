@@ -1,5 +1,5 @@
-import type { Clock } from "#lib/clock.ts";
-import { goArchitecture, runCommand } from "#lib/processes.ts";
+import type { Clock } from "#lib/async/clock.ts";
+import { goArchitecture, runCommand } from "#lib/process/processes.ts";
 import type { ContainerRuntime } from "../runtime/runtime.ts";
 import { buildImageArchive, type ImageArchive } from "./image-archive.ts";
 import { pauseProgram } from "./pause-program.ts";

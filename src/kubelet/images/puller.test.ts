@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Secret } from "#api/core/secret.ts";
-import { seededRandom } from "#lib/random.ts";
+import { seededRandom } from "#lib/data/random.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { SimulatedRuntime } from "../runtime/simulated.ts";
 import { credentialsFor } from "./credentials.ts";

@@ -1,9 +1,9 @@
-import { type PullPolicy, parseImageName } from "#api/core/image-name.ts";
+import { type PullPolicy, parseImageName } from "#api/core/container/image-name.ts";
 import type { Secret } from "#api/core/secret.ts";
-import { backoffMs } from "#lib/backoff.ts";
-import type { Clock } from "#lib/clock.ts";
-import { messageOf } from "#lib/message-of.ts";
-import { orAborted } from "#lib/tasks.ts";
+import { backoffMs } from "#lib/async/backoff.ts";
+import type { Clock } from "#lib/async/clock.ts";
+import { orAborted } from "#lib/async/tasks.ts";
+import { messageOf } from "#lib/text/message-of.ts";
 import type { ContainerRuntime, Image, RegistryAuth, SandboxConfig } from "../runtime/runtime.ts";
 import { credentialsFor } from "./credentials.ts";
 

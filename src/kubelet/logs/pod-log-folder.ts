@@ -1,4 +1,4 @@
-import type { PodName } from "../host.ts";
+import type { PodName } from "#kubelet/host/host.ts";
 
 /** The longest name that file systems take, in bytes. */
 const maxNameBytes = 255;

@@ -1,7 +1,7 @@
 import { watch } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
 import { dirname } from "node:path";
-import { Nudge } from "#lib/nudge.ts";
+import { Nudge } from "#lib/async/nudge.ts";
 import { type LogLine, parseLogLine } from "./log-line.ts";
 
 export interface LogOptions {

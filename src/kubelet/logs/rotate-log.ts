@@ -3,9 +3,9 @@ import { readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
-import { timestamp } from "#lib/clock.ts";
-import { compareText } from "#lib/compare-text.ts";
-import { isGone } from "#lib/error-code.ts";
+import { timestamp } from "#lib/async/clock.ts";
+import { compareText } from "#lib/data/compare-text.ts";
+import { isGone } from "#lib/text/error-code.ts";
 
 export interface Rotation {
   readonly path: string;

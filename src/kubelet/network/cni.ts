@@ -1,5 +1,5 @@
 import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
-import { runCommand } from "#lib/processes.ts";
+import { runCommand } from "#lib/process/processes.ts";
 
 export interface PodNetwork {
   /** Unique on the machine: address leases are kept by it. */

@@ -1,4 +1,4 @@
-import type { HostAlias } from "#api/core/pod-spec.ts";
+import type { HostAlias } from "#api/core/pod/pod-spec.ts";
 
 export interface HostsFile {
   readonly ips: readonly string[];

@@ -1,5 +1,5 @@
-import type { Pod } from "#api/core/pod.ts";
-import { trimEndOf } from "#lib/trim-end.ts";
+import type { Pod } from "#api/core/pod/pod.ts";
+import { trimEndOf } from "#lib/text/trim-end.ts";
 
 export interface ResolverConfig {
   readonly servers: readonly string[];

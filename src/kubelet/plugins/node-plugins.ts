@@ -1,9 +1,9 @@
-import type { Clock } from "#lib/clock.ts";
-import type { Log } from "#lib/log.ts";
-import { aborted, runTogether } from "#lib/tasks.ts";
+import { csiPersistent, csiVolume } from "#kubelet/volumes/csi/csi.ts";
+import { CsiDrivers } from "#kubelet/volumes/csi/csi-drivers.ts";
+import type { Clock } from "#lib/async/clock.ts";
+import { aborted, runTogether } from "#lib/async/tasks.ts";
+import type { Log } from "#lib/process/log.ts";
 import { DeviceManager, deviceApiVersion } from "../resources/devices.ts";
-import { csiPersistent, csiVolume } from "../volumes/csi.ts";
-import { CsiDrivers } from "../volumes/csi-drivers.ts";
 import type { FurtherPlugins } from "../volumes/volumes.ts";
 import { type PluginHandler, watchPlugins } from "./registration.ts";
 

@@ -1,11 +1,11 @@
 import { mkdir, readdir, stat } from "node:fs/promises";
-import { backoffMs } from "#lib/backoff.ts";
-import type { Clock } from "#lib/clock.ts";
-import { GrpcClient, rpc } from "#lib/grpc/client.ts";
-import { field, message, repeated } from "#lib/grpc/message.ts";
-import type { Log } from "#lib/log.ts";
-import { messageOf } from "#lib/message-of.ts";
-import { watchDirectory } from "#lib/watch-directory.ts";
+import { backoffMs } from "#lib/async/backoff.ts";
+import type { Clock } from "#lib/async/clock.ts";
+import { watchDirectory } from "#lib/fs/watch-directory.ts";
+import type { Log } from "#lib/process/log.ts";
+import { GrpcClient, rpc } from "#lib/proto/grpc/client.ts";
+import { field, message, repeated } from "#lib/proto/grpc/message.ts";
+import { messageOf } from "#lib/text/message-of.ts";
 
 /** A program that offers itself to the node: a driver for volumes or devices. */
 export interface PluginInfo {

@@ -1,8 +1,8 @@
-import { isGrpcError } from "#lib/grpc/status.ts";
+import { labels } from "#kubelet/runtime/runtime-labels.ts";
+import { isGrpcError } from "#lib/proto/grpc/status.ts";
 import type { Container, ContainerRuntime, PodIdentity, Sandbox } from "../runtime/runtime.ts";
-import { labels } from "../runtime-labels.ts";
+import { type ContainerRecord, recordOf, sandboxRecord } from "./plan/pod-state.ts";
 import type { FoundPod } from "./pod-records.ts";
-import { type ContainerRecord, recordOf, sandboxRecord } from "./pod-state.ts";
 
 /** Everything that the runtime has, by the uid of the pod it belongs to. */
 export interface Listing {

@@ -1,18 +1,18 @@
-import { Pod } from "#api/core/pod.ts";
-import type { Service } from "#api/core/service.ts";
+import { Pod } from "#api/core/pod/pod.ts";
+import type { Service } from "#api/core/service/service.ts";
 import { type EventRecorder, referenceTo } from "#client/events.ts";
-import type { Clock } from "#lib/clock.ts";
-import type { Log } from "#lib/log.ts";
+import type { PodHost } from "#kubelet/host/host.ts";
+import type { Rejection } from "#kubelet/node/admit.ts";
+import type { Devices } from "#kubelet/node/admit-devices.ts";
+import type { Clock } from "#lib/async/clock.ts";
+import type { Log } from "#lib/process/log.ts";
 import type { TraceRecorder } from "#trace/recorder.ts";
-import type { Rejection } from "../admit.ts";
-import type { Devices } from "../admit-devices.ts";
-import type { PodHost } from "../host.ts";
 import type { ImagePuller } from "../images/puller.ts";
 import type { ClusterDns } from "../network/pod-dns.ts";
-import type { ReferencedObjects } from "../referenced-objects.ts";
 import type { ContainerRuntime } from "../runtime/runtime.ts";
 import type { VolumeSources } from "../volumes/plugin.ts";
 import type { PodObjects } from "./pod-objects.ts";
+import type { ReferencedObjects } from "./referenced-objects.ts";
 
 /** What running pods takes; the same for all pods of a node. */
 export interface PodDeps {

@@ -1,7 +1,6 @@
-import type { Pod } from "#api/core/pod.ts";
+import type { Pod } from "#api/core/pod/pod.ts";
+import { labels } from "#kubelet/runtime/runtime-labels.ts";
 import type { Container, ContainerStatus } from "../runtime/runtime.ts";
-import { labels } from "../runtime-labels.ts";
-import type { PodDeps } from "./pod-deps.ts";
 import {
   type ContainerRecord,
   containerNamed,
@@ -14,7 +13,8 @@ import {
   updatedRecord,
   withContainer,
   withoutContainer,
-} from "./pod-state.ts";
+} from "./plan/pod-state.ts";
+import type { PodDeps } from "./pod-deps.ts";
 
 /** What a restarted kubelet finds of a pod in the runtime. */
 export interface FoundPod extends PodState {

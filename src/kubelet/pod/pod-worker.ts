@@ -1,29 +1,37 @@
-import type { Pod } from "#api/core/pod.ts";
-import { isFinished } from "#api/core/pod-state.ts";
-import { withDeadline } from "#lib/deadline.ts";
-import { equal } from "#lib/equal.ts";
-import { isAbort, neverAborted } from "#lib/tasks.ts";
+import type { Pod } from "#api/core/pod/pod.ts";
+import { isFinished } from "#api/core/pod/pod-state.ts";
+import type { Rejection } from "#kubelet/node/admit.ts";
+import { withDeadline } from "#lib/async/deadline.ts";
+import { isAbort, neverAborted } from "#lib/async/tasks.ts";
+import { equal } from "#lib/data/equal.ts";
 import type { Trace } from "#trace/trace.ts";
-import type { Rejection } from "../admit.ts";
 import { ImageVolumes } from "../container/image-volumes.ts";
 import type { PodProbes } from "../probes/pod-probes.ts";
 import type { Container } from "../runtime/runtime.ts";
-import { createPodProbes, probeFound } from "./create-probes.ts";
-import { createStatusWriter } from "./create-status-writer.ts";
-import { type Eviction, evictionVerdict, hasStopped, isOver, type Life, lifeAfter, type PodVerdict } from "./life.ts";
-import { planPod } from "./plan-pod.ts";
+import { createPodProbes, probeFound } from "./effects/create-probes.ts";
+import { PodEffects } from "./effects/pod-effects.ts";
+import { PodTrace } from "./effects/pod-hops.ts";
+import { tellBackOff } from "./effects/tell-back-off.ts";
+import {
+  type Eviction,
+  evictionVerdict,
+  hasStopped,
+  isOver,
+  type Life,
+  lifeAfter,
+  type PodVerdict,
+} from "./plan/life.ts";
+import { planPod } from "./plan/plan-pod.ts";
+import { PodFacts } from "./plan/pod-facts.ts";
+import { type PodState, podFullName } from "./plan/pod-state.ts";
+import type { PodPlan, PodView } from "./plan/pod-view.ts";
+import { Allocation } from "./plan/resize.ts";
+import type { Step } from "./plan/step.ts";
+import { Steps } from "./plan/steps.ts";
 import { type PodDeps, podEvent } from "./pod-deps.ts";
-import { PodEffects } from "./pod-effects.ts";
-import { PodFacts } from "./pod-facts.ts";
-import { PodTrace } from "./pod-hops.ts";
 import { type FoundPod, PodRecords } from "./pod-records.ts";
-import { type PodState, podFullName } from "./pod-state.ts";
-import type { PodPlan, PodView } from "./pod-view.ts";
-import { Allocation } from "./resize.ts";
-import type { StatusWriter } from "./status-writer.ts";
-import type { Step } from "./step.ts";
-import { Steps } from "./steps.ts";
-import { tellBackOff } from "./tell-back-off.ts";
+import { createStatusWriter } from "./status/create-status-writer.ts";
+import type { StatusWriter } from "./status/status-writer.ts";
 
 export interface WorkerOptions {
   readonly pod: Pod;

@@ -1,8 +1,8 @@
-import { GrpcClient, rpc } from "#lib/grpc/client.ts";
-import { field, message } from "#lib/grpc/message.ts";
-import { isGrpcError } from "#lib/grpc/status.ts";
-import { messageOf } from "#lib/message-of.ts";
-import { originUrl } from "#lib/origin-url.ts";
+import { originUrl } from "#lib/net/origin-url.ts";
+import { GrpcClient, rpc } from "#lib/proto/grpc/client.ts";
+import { field, message } from "#lib/proto/grpc/message.ts";
+import { isGrpcError } from "#lib/proto/grpc/status.ts";
+import { messageOf } from "#lib/text/message-of.ts";
 import type { CheckLimits, GrpcCheck, ProbeOutcome } from "./network.ts";
 import { joinHostPort } from "./tcp.ts";
 

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import net, { type AddressInfo } from "node:net";
 import { suite, test } from "node:test";
-import { systemClock } from "#lib/clock.ts";
-import { neverAborted } from "#lib/tasks.ts";
+import { systemClock } from "#lib/async/clock.ts";
+import { neverAborted } from "#lib/async/tasks.ts";
 import { realNetwork } from "./network.ts";
 
 const host = "127.0.0.1";

@@ -3,11 +3,11 @@ import https from "node:https";
 import net from "node:net";
 import type { Duplex } from "node:stream";
 import tls from "node:tls";
-import { outOfTime, withDeadline } from "#lib/deadline.ts";
-import { limitReads } from "#lib/limit-reads.ts";
-import { messageOf } from "#lib/message-of.ts";
-import { originUrl } from "#lib/origin-url.ts";
-import { limitInterim } from "#lib/upgrade.ts";
+import { outOfTime, withDeadline } from "#lib/async/deadline.ts";
+import { limitReads } from "#lib/net/limit-reads.ts";
+import { originUrl } from "#lib/net/origin-url.ts";
+import { limitInterim } from "#lib/net/upgrade.ts";
+import { messageOf } from "#lib/text/message-of.ts";
 import type { CheckLimits, HttpCheck, ProbeOutcome } from "./network.ts";
 import { describeDial, joinHostPort } from "./tcp.ts";
 

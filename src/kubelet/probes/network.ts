@@ -1,4 +1,4 @@
-import type { Clock } from "#lib/clock.ts";
+import type { Clock } from "#lib/async/clock.ts";
 import { probeGrpc } from "./grpc.ts";
 import { probeHttp } from "./http.ts";
 import { probeTcp } from "./tcp.ts";

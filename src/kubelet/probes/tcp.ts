@@ -1,6 +1,6 @@
 import net from "node:net";
-import { outOfTime, withDeadline } from "#lib/deadline.ts";
-import { hostInUrl } from "#lib/ip.ts";
+import { outOfTime, withDeadline } from "#lib/async/deadline.ts";
+import { hostInUrl } from "#lib/net/ip.ts";
 import type { CheckLimits, ProbeAddress, ProbeOutcome } from "./network.ts";
 
 /** Succeeds if a connection can be opened. */

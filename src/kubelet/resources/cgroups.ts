@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
-import { errorCode } from "#lib/error-code.ts";
-import { signalProcess } from "#lib/processes.ts";
-import { nextTurn } from "#lib/turns.ts";
+import { nextTurn } from "#lib/async/turns.ts";
+import { signalProcess } from "#lib/process/processes.ts";
+import { errorCode } from "#lib/text/error-code.ts";
 
 /** `hybrid`: the controllers are in v1, beside an empty v2 tree. */
 export type CgroupMode = "v1" | "v2" | "hybrid";

@@ -1,5 +1,5 @@
-import { rpc } from "#lib/grpc/client.ts";
-import { type Decoded, field, message, nested, repeated, stringMap } from "#lib/grpc/message.ts";
+import { rpc } from "#lib/proto/grpc/client.ts";
+import { type Decoded, field, message, nested, repeated, stringMap } from "#lib/proto/grpc/message.ts";
 
 /** The messages between a kubelet and device plugins, `v1beta1`. */
 

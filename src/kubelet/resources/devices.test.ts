@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { type TestContext, test } from "node:test";
-import { systemClock } from "#lib/clock.ts";
-import { GrpcClient, rpc } from "#lib/grpc/client.ts";
-import { silentLog } from "#lib/log.ts";
-import { Nudge } from "#lib/nudge.ts";
-import { type FakeDevice, startDevicePlugin, widgets } from "#testing/device-plugin.ts";
+import { systemClock } from "#lib/async/clock.ts";
+import { Nudge } from "#lib/async/nudge.ts";
+import { silentLog } from "#lib/process/log.ts";
+import { GrpcClient, rpc } from "#lib/proto/grpc/client.ts";
+import { type FakeDevice, startDevicePlugin, widgets } from "#testing/peers/device-plugin.ts";
 import { Empty, RegisterRequest, registerPath } from "./device-calls.ts";
 import { DeviceManager } from "./devices.ts";
 

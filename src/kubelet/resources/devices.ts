@@ -1,12 +1,12 @@
 import { mkdir, readdir, rm } from "node:fs/promises";
-import { isExtendedResource } from "#api/core/resource-list.ts";
-import type { Clock } from "#lib/clock.ts";
-import { GrpcClient } from "#lib/grpc/client.ts";
-import { serveGrpc, serveUnary } from "#lib/grpc/server.ts";
-import { GrpcError, isGrpcError } from "#lib/grpc/status.ts";
-import type { Log } from "#lib/log.ts";
-import { messageOf } from "#lib/message-of.ts";
-import { aborted } from "#lib/tasks.ts";
+import { isExtendedResource } from "#api/core/container/resource-list.ts";
+import type { Clock } from "#lib/async/clock.ts";
+import { aborted } from "#lib/async/tasks.ts";
+import type { Log } from "#lib/process/log.ts";
+import { GrpcClient } from "#lib/proto/grpc/client.ts";
+import { serveGrpc, serveUnary } from "#lib/proto/grpc/server.ts";
+import { GrpcError, isGrpcError } from "#lib/proto/grpc/status.ts";
+import { messageOf } from "#lib/text/message-of.ts";
 import { type ContainerAllocation, deviceCalls, Empty, RegisterRequest, registerPath } from "./device-calls.ts";
 import { DeviceLedger } from "./device-ledger.ts";
 

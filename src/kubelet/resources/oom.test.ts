@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { test } from "node:test";
-import { type Log, silentLog } from "#lib/log.ts";
+import { type Log, silentLog } from "#lib/process/log.ts";
 import { protectFromOom } from "./oom.ts";
 
 test("protectFromOom() protects each process, and says once where it may not", async (t) => {

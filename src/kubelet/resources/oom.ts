@@ -1,5 +1,5 @@
 import { writeFile } from "node:fs/promises";
-import type { Log } from "#lib/log.ts";
+import type { Log } from "#lib/process/log.ts";
 
 /** As upstream has it for the kubelet and the runtime: all but the last to go when the machine is out of memory. */
 const score = -999;

@@ -1,5 +1,5 @@
-import { type GrpcClient, rpc } from "#lib/grpc/client.ts";
-import { field, message, nested, repeated } from "#lib/grpc/message.ts";
+import { type GrpcClient, rpc } from "#lib/proto/grpc/client.ts";
+import { field, message, nested, repeated } from "#lib/proto/grpc/message.ts";
 
 /** What happened to the task of a container: its main process, not commands run in it. */
 export interface TaskEvent {

@@ -1,7 +1,7 @@
-import type { Clock } from "#lib/clock.ts";
-import { type CallOptions, GrpcClient, type Rpc } from "#lib/grpc/client.ts";
-import { isGrpcError } from "#lib/grpc/status.ts";
-import type { Log } from "#lib/log.ts";
+import type { Clock } from "#lib/async/clock.ts";
+import type { Log } from "#lib/process/log.ts";
+import { type CallOptions, GrpcClient, type Rpc } from "#lib/proto/grpc/client.ts";
+import { isGrpcError } from "#lib/proto/grpc/status.ts";
 import { taskEvents } from "./containerd-events.ts";
 import { criCalls } from "./cri.ts";
 import * as forms from "./cri-forms.ts";

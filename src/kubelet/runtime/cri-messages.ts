@@ -1,4 +1,4 @@
-import { type Decoded, type Encodable, field, message, nested, repeated, stringMap } from "#lib/grpc/message.ts";
+import { type Decoded, type Encodable, field, message, nested, repeated, stringMap } from "#lib/proto/grpc/message.ts";
 
 /** The messages of CRI v1 (`runtime.v1`) that a kubelet on Linux sends and reads. Times are nanoseconds. */
 

@@ -1,4 +1,4 @@
-import { type Decoded, field, message, nested, repeated, stringMap } from "#lib/grpc/message.ts";
+import { type Decoded, field, message, nested, repeated, stringMap } from "#lib/proto/grpc/message.ts";
 import { ImageSpec, Int64Value, PodSandboxConfig, UInt64Value } from "./cri-messages.ts";
 
 /** The messages of CRI v1 about images and about what containers use. */

@@ -1,5 +1,5 @@
-import { type Rpc, rpc } from "#lib/grpc/client.ts";
-import type { Message } from "#lib/grpc/message.ts";
+import { type Rpc, rpc } from "#lib/proto/grpc/client.ts";
+import type { Message } from "#lib/proto/grpc/message.ts";
 import * as cri from "./cri-messages.ts";
 import * as stats from "./cri-stats-messages.ts";
 

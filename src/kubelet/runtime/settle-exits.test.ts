@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
-import { systemClock } from "#lib/clock.ts";
-import { field, message, nested, repeated } from "#lib/grpc/message.ts";
-import { serveGrpc, serveStream, serveUnary } from "#lib/grpc/server.ts";
-import { silentLog } from "#lib/log.ts";
+import { systemClock } from "#lib/async/clock.ts";
+import { silentLog } from "#lib/process/log.ts";
+import { field, message, nested, repeated } from "#lib/proto/grpc/message.ts";
+import { serveGrpc, serveStream, serveUnary } from "#lib/proto/grpc/server.ts";
 import { ContainerdRuntime } from "./containerd.ts";
 import { ContainerStatusRequest, ContainerStatusResponse } from "./cri-messages.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { seededRandom } from "#lib/random.ts";
+import { seededRandom } from "#lib/data/random.ts";
 import { containerConfig, sandboxConfig } from "#testing/runtime-config.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import type { RuntimeEvent } from "./runtime.ts";

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { Channel } from "#lib/channel.ts";
-import type { Clock } from "#lib/clock.ts";
-import { GrpcError } from "#lib/grpc/status.ts";
-import { type Random, randomHex } from "#lib/random.ts";
+import { Channel } from "#lib/async/channel.ts";
+import type { Clock } from "#lib/async/clock.ts";
+import { type Random, randomHex } from "#lib/data/random.ts";
+import { GrpcError } from "#lib/proto/grpc/status.ts";
 import { AddressPool } from "./address-pool.ts";
 import type {
   Container,

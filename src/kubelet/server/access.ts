@@ -5,8 +5,8 @@ import { SubjectAccessReview } from "#api/authorization/subject-access-review.ts
 import { StatusError, unauthorized } from "#api/status.ts";
 import { verbOfMethod } from "#api/verb.ts";
 import type { Client } from "#client/client.ts";
-import type { Clock } from "#lib/clock.ts";
-import { notAfterMs, readSubject } from "#lib/x509.ts";
+import type { Clock } from "#lib/async/clock.ts";
+import { notAfterMs, readSubject } from "#lib/crypto/x509.ts";
 
 /** Throws a StatusError if the one who asks may not have what is asked for. */
 export type Access = (request: IncomingMessage, route: string) => void | Promise<void>;

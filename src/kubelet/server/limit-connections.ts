@@ -1,8 +1,8 @@
 import type { Server } from "node:https";
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import { connectionKey, ignore } from "#lib/sockets.ts";
-import { type Stranger, Strangers } from "#lib/strangers.ts";
+import { connectionKey, ignore } from "#lib/net/sockets.ts";
+import { type Stranger, Strangers } from "#lib/net/strangers.ts";
 
 /** Connections that have not shown a certificate of the cluster, or not yet. */
 const strangerLimits = { all: 1024, perAddress: 256 };

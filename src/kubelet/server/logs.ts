@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { badRequest } from "#api/status.ts";
-import { isSet } from "#lib/query-flag.ts";
-import { drained } from "#lib/sockets.ts";
+import { isSet } from "#lib/net/query-flag.ts";
+import { drained } from "#lib/net/sockets.ts";
 import type { ContainerLogOptions } from "./handle.ts";
 import { containerOf, type NodeRequest, numberIn, refuse } from "./requests.ts";
 

@@ -1,5 +1,5 @@
-import { timestamp } from "#lib/clock.ts";
-import { escapeLabel } from "#lib/metrics.ts";
+import { timestamp } from "#lib/async/clock.ts";
+import { escapeLabel } from "#lib/process/metrics.ts";
 import type { ContainerUsage, Filesystem, NodeStats, PodUsage, Usage } from "./handle.ts";
 
 /** How much of the CPU was used between the last two looks; the kernel only counts what was used in all. */

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { badRequest, StatusError } from "#api/status.ts";
-import type { Clock } from "#lib/clock.ts";
-import type { Log } from "#lib/log.ts";
-import { messageOf } from "#lib/message-of.ts";
+import type { Clock } from "#lib/async/clock.ts";
+import type { Log } from "#lib/process/log.ts";
+import { messageOf } from "#lib/text/message-of.ts";
 import type { KubeletHandle, PodRef } from "./handle.ts";
 
 /** What every route is given. */

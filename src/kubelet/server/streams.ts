@@ -1,8 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import { badRequest, StatusError } from "#api/status.ts";
-import { isSet } from "#lib/query-flag.ts";
-import { endSoon, splice } from "#lib/sockets.ts";
-import { dialUpgrade, renderUpgrade, upgradeHeaders } from "#lib/upgrade.ts";
+import { isSet } from "#lib/net/query-flag.ts";
+import { endSoon, splice } from "#lib/net/sockets.ts";
+import { dialUpgrade, renderUpgrade, upgradeHeaders } from "#lib/net/upgrade.ts";
 import type { StreamRequest } from "../runtime/runtime.ts";
 import { containerOf, type NodeRequest, podOf, refusal, type UpgradeRoute, type Upgrading } from "./requests.ts";
 

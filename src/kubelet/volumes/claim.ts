@@ -1,7 +1,7 @@
 import { mkdir, stat } from "node:fs/promises";
-import type { Volume } from "#api/core/volume.ts";
-import { filesystemType, hasOwnFilesystem, mount } from "#lib/mounts.ts";
-import { CommandError, runCommand } from "#lib/processes.ts";
+import type { Volume } from "#api/core/volume/volume.ts";
+import { filesystemType, hasOwnFilesystem, mount } from "#lib/fs/mounts.ts";
+import { CommandError, runCommand } from "#lib/process/processes.ts";
 import { ensureHostPath } from "./host-path.ts";
 import { mountNfs } from "./nfs.ts";
 import { giveToGroup } from "./ownership.ts";

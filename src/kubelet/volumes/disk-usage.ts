@@ -1,4 +1,4 @@
-import { runCommand } from "#lib/processes.ts";
+import { runCommand } from "#lib/process/processes.ts";
 
 /** As many paths at a time as fit into a command with ease. */
 const pathsAtATime = 500;

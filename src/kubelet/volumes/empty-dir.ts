@@ -1,8 +1,8 @@
 import { chmod, chown, mkdir } from "node:fs/promises";
-import type { Pod } from "#api/core/pod.ts";
-import type { EmptyDirVolumeSource } from "#api/core/volume.ts";
+import type { Pod } from "#api/core/pod/pod.ts";
+import type { EmptyDirVolumeSource } from "#api/core/volume/volume.ts";
 import { quantityValue } from "#api/meta/quantity.ts";
-import { hasOwnFilesystem, type MountRequest, mount } from "#lib/mounts.ts";
+import { hasOwnFilesystem, type MountRequest, mount } from "#lib/fs/mounts.ts";
 import { type VolumeContext, type VolumePlugin, volumePath } from "./plugin.ts";
 
 /** An empty directory that lives as long as the pod: on the node's disk, in memory, or in huge pages. */

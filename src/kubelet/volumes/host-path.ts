@@ -1,8 +1,8 @@
 import { type Stats } from "node:fs";
 import { open, stat } from "node:fs/promises";
-import type { HostPathVolumeSource } from "#api/core/volume.ts";
-import { errorCode } from "#lib/error-code.ts";
-import { makeDirectory } from "#lib/make-directory.ts";
+import type { HostPathVolumeSource } from "#api/core/volume/volume.ts";
+import { makeDirectory } from "#lib/fs/make-directory.ts";
+import { errorCode } from "#lib/text/error-code.ts";
 import type { VolumePlugin } from "./plugin.ts";
 
 /** A file or directory of the node itself, checked or made as its type says. */

@@ -1,6 +1,6 @@
 import { mkdir } from "node:fs/promises";
-import { isMountPoint } from "#lib/mounts.ts";
-import { runCommand } from "#lib/processes.ts";
+import { isMountPoint } from "#lib/fs/mounts.ts";
+import { runCommand } from "#lib/process/processes.ts";
 import type { Image } from "../runtime/runtime.ts";
 import { type VolumePlugin, volumePath } from "./plugin.ts";
 

@@ -1,5 +1,5 @@
 import { chmod, mkdir } from "node:fs/promises";
-import { isInMemory, mount } from "#lib/mounts.ts";
+import { isInMemory, mount } from "#lib/fs/mounts.ts";
 
 /**
  * A directory whose content never reaches a disk, for secrets and tokens. One file system in memory serves all pods

@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { isIP } from "node:net";
-import type { NFSVolumeSource } from "#api/core/volume.ts";
-import { hasOwnFilesystem, mount } from "#lib/mounts.ts";
+import type { NFSVolumeSource } from "#api/core/volume/volume.ts";
+import { hasOwnFilesystem, mount } from "#lib/fs/mounts.ts";
 import { type MountedVolume, type VolumePlugin, volumePath } from "./plugin.ts";
 
 /** A directory of an NFS server. The node needs the `mount.nfs` program. */

@@ -4,8 +4,8 @@ import { once } from "node:events";
 import { mkdir, mkdtemp, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { afterEach, beforeEach, suite, test } from "node:test";
-import { Place } from "#lib/place.ts";
-import { walkBelow } from "#lib/walk.ts";
+import { Place } from "#lib/fs/place.ts";
+import { walkBelow } from "#lib/fs/walk.ts";
 import { giveToGroup } from "./ownership.ts";
 
 suite("walkBelow()", { timeout: 60_000 }, () => {

@@ -1,9 +1,9 @@
 import type { Stats } from "node:fs";
 import { chmod, chown } from "node:fs/promises";
-import type { Pod } from "#api/core/pod.ts";
-import { allContainers } from "#api/core/pod-containers.ts";
-import { Place } from "#lib/place.ts";
-import { walkBelow } from "#lib/walk.ts";
+import type { Pod } from "#api/core/pod/pod.ts";
+import { allContainers } from "#api/core/pod/pod-containers.ts";
+import { Place } from "#lib/fs/place.ts";
+import { walkBelow } from "#lib/fs/walk.ts";
 
 export interface Ownership {
   readonly group: number;

@@ -1,5 +1,5 @@
 import type { ConfigMap } from "#api/core/config-map.ts";
-import type { Pod } from "#api/core/pod.ts";
+import type { Pod } from "#api/core/pod/pod.ts";
 import type { Secret } from "#api/core/secret.ts";
 import type {
   ClusterTrustBundleProjection,
@@ -8,9 +8,9 @@ import type {
   PodCertificateProjection,
   ServiceAccountTokenProjection,
   Volume,
-} from "#api/core/volume.ts";
-import type { Clock } from "#lib/clock.ts";
-import type { WriteBudgets } from "./write-budget.ts";
+} from "#api/core/volume/volume.ts";
+import type { Clock } from "#lib/async/clock.ts";
+import type { WriteBudgets } from "./written/write-budget.ts";
 
 /** One kind of volume. */
 export interface VolumePlugin {

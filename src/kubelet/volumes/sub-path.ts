@@ -1,12 +1,12 @@
 import { existsSync, type Stats } from "node:fs";
 import { mkdir, rm, rmdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { errorCode, isGone } from "#lib/error-code.ts";
-import { messageOf } from "#lib/message-of.ts";
-import { mount, unmountUnder } from "#lib/mounts.ts";
-import { LeadsOut, openBelow } from "#lib/open-below.ts";
-import type { Place } from "#lib/place.ts";
-import { ownPid } from "#lib/processes.ts";
+import { mount, unmountUnder } from "#lib/fs/mounts.ts";
+import { LeadsOut, openBelow } from "#lib/fs/open-below.ts";
+import type { Place } from "#lib/fs/place.ts";
+import { ownPid } from "#lib/process/processes.ts";
+import { errorCode, isGone } from "#lib/text/error-code.ts";
+import { messageOf } from "#lib/text/message-of.ts";
 
 export interface SubPathRequest {
   /** The directory that the volume is mounted at. */

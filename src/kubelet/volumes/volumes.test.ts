@@ -15,18 +15,18 @@ import {
 import { tmpdir } from "node:os";
 import { afterEach, beforeEach, suite, test } from "node:test";
 import type { ConfigMap } from "#api/core/config-map.ts";
-import type { Pod } from "#api/core/pod.ts";
+import type { Pod } from "#api/core/pod/pod.ts";
 import type { Secret } from "#api/core/secret.ts";
-import type { Volume } from "#api/core/volume.ts";
-import { systemClock } from "#lib/clock.ts";
-import { mountsUnder } from "#lib/mounts.ts";
-import { writeAtomically } from "./atomic-writer.ts";
+import type { Volume } from "#api/core/volume/volume.ts";
+import { systemClock } from "#lib/async/clock.ts";
+import { mountsUnder } from "#lib/fs/mounts.ts";
 import { volumeExcess } from "./mount-count.ts";
 import { nfsSource } from "./nfs.ts";
 import type { ClaimedVolume } from "./plugin.ts";
 import { bindSubPath } from "./sub-path.ts";
 import { createVolumePlugins, type PodContext, refreshVolume, removePodDirs, setUpVolume } from "./volumes.ts";
-import { writeBudgets } from "./write-budget.ts";
+import { writeAtomically } from "./written/atomic-writer.ts";
+import { writeBudgets } from "./written/write-budget.ts";
 
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 const file = (text: string, mode = 0o644) => ({ content: { text, encoding: "utf8" as const }, mode });

@@ -1,17 +1,17 @@
 import { existsSync } from "node:fs";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { Volume } from "#api/core/volume.ts";
-import { messageOf } from "#lib/message-of.ts";
-import { mountsUnder, unmountUnder } from "#lib/mounts.ts";
-import { removeTree } from "#lib/remove-tree.ts";
+import type { Volume } from "#api/core/volume/volume.ts";
+import { mountsUnder, unmountUnder } from "#lib/fs/mounts.ts";
+import { removeTree } from "#lib/fs/remove-tree.ts";
+import { messageOf } from "#lib/text/message-of.ts";
 import { claimVolume, type PersistentPlugin } from "./claim.ts";
 import { emptyDirVolume } from "./empty-dir.ts";
 import { hostPathVolume } from "./host-path.ts";
 import { nfsVolume } from "./nfs.ts";
 import type { MountedVolume, VolumeContext, VolumePlugin } from "./plugin.ts";
 import { volumePath } from "./plugin.ts";
-import { configMapVolume, downwardApiVolume, projectedVolume, secretVolume } from "./written-volumes.ts";
+import { configMapVolume, downwardApiVolume, projectedVolume, secretVolume } from "./written/written-volumes.ts";
 
 /** Kinds of volumes that need more than the node. */
 export interface FurtherPlugins {

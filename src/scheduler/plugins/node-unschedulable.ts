@@ -1,5 +1,5 @@
-import { type Node } from "#api/core/node.ts";
-import { tolerates } from "#api/core/tolerations.ts";
+import { type Node } from "#api/core/node/node.ts";
+import { tolerates } from "#api/core/pod/tolerations.ts";
 import { unschedulableTaint } from "#api/well-known.ts";
 import { fits, rejectFinally, type SchedulerPlugin } from "../framework.ts";
 

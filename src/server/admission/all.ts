@@ -1,6 +1,6 @@
 import { type Client } from "#client/client.ts";
-import { type Clock } from "#lib/clock.ts";
-import { type Random } from "#lib/random.ts";
+import { type Clock } from "#lib/async/clock.ts";
+import { type Random } from "#lib/data/random.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type EscalationDeps, rbacEscalation } from "../authorize/escalation.ts";
 import { defaultTolerations } from "./default-tolerations.ts";

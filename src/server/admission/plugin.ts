@@ -1,5 +1,5 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
-import { type UserInfo } from "../pipeline.ts";
+import { type UserInfo } from "#server/request/pipeline.ts";
 
 /** Changes or refuses what is about to be written. Refusing means throwing a StatusError. */
 export interface AdmissionPlugin {

@@ -1,11 +1,11 @@
-import { Pod } from "#api/core/pod.ts";
-import { referencesOf } from "#api/core/pod-references.ts";
+import { Pod } from "#api/core/pod/pod.ts";
+import { referencesOf } from "#api/core/pod/pod-references.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import { isNotFound } from "#api/status.ts";
 import { mirrorAnnotation } from "#api/well-known.ts";
 import { type Client } from "#client/client.ts";
-import { type Clock } from "#lib/clock.ts";
-import { type Random } from "#lib/random.ts";
+import { type Clock } from "#lib/async/clock.ts";
+import { type Random } from "#lib/data/random.ts";
 import { type Informer, type Informers } from "#runtime/informer.ts";
 import { checkMountable } from "./mountable-secrets.ts";
 import { isAbout, objectOf } from "./object-of.ts";

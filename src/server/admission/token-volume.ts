@@ -1,8 +1,8 @@
-import { type Container } from "#api/core/container.ts";
-import { type PodSpec } from "#api/core/pod-spec.ts";
-import { type Volume } from "#api/core/volume.ts";
+import { type Container } from "#api/core/container/container.ts";
+import { type PodSpec } from "#api/core/pod/pod-spec.ts";
+import { type Volume } from "#api/core/volume/volume.ts";
 import { serviceAccountDir } from "#api/well-known.ts";
-import { type Random, randomSuffix } from "#lib/random.ts";
+import { type Random, randomSuffix } from "#lib/data/random.ts";
 
 const prefix = "kube-api-access-";
 /** An hour and a bit: by this number the server knows that nobody chose it. */

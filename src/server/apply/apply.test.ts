@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Deployment } from "#api/apps/deployment.ts";
-import { Pod } from "#api/core/pod.ts";
+import { Pod } from "#api/core/pod/pod.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { StatusError } from "#api/status.ts";
-import { decode } from "#schema/decode.ts";
 import { optional } from "#schema/fields.ts";
+import { decode } from "#schema/json/decode.ts";
 import { object } from "#schema/schema.ts";
 import { any, listByKey, string } from "#schema/types.ts";
 import { applyPatch } from "./apply.ts";

@@ -1,13 +1,16 @@
 import { type ManagedFieldsEntry } from "#api/meta/object-meta.ts";
 import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
 import { badRequest, StatusError } from "#api/status.ts";
-import { timestamp } from "#lib/clock.ts";
-import { equal } from "#lib/equal.ts";
-import { isObject } from "#lib/json-object.ts";
+import { timestamp } from "#lib/async/clock.ts";
+import { equal } from "#lib/data/equal.ts";
+import { isObject } from "#lib/data/json-object.ts";
 import { faultsIn } from "./check-applied.ts";
-import { type Conflict, conflictError, without } from "./conflicts.ts";
-import { type Entries, faultIn, isSameManager, sortEntries } from "./entries.ts";
-import { fieldsOf, intersection, isBare, noFields } from "./field-set.ts";
+import { type Conflict, conflictError, without } from "./fields/conflicts.ts";
+import { type Entries, faultIn, isSameManager, sortEntries } from "./fields/entries.ts";
+import { fieldsOf, intersection, isBare, noFields } from "./fields/field-set.ts";
+import { prune } from "./fields/prune.ts";
+import { same } from "./fields/same.ts";
+import { shapeOf } from "./fields/shape.ts";
 import { lastAppliedFields, withLastApplied } from "./last-applied.ts";
 import {
   compareObjects,
@@ -19,11 +22,8 @@ import {
 } from "./managed-fields.ts";
 import { mergeValues } from "./merge-values.ts";
 import { ownFields } from "./own-fields.ts";
-import { prune } from "./prune.ts";
 import { reconcileFields } from "./reconcile-fields.ts";
 import { ownableShape } from "./reset-fields.ts";
-import { same } from "./same.ts";
-import { shapeOf } from "./shape.ts";
 
 export interface ApplyFacts {
   readonly resource: Resource;

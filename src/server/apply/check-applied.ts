@@ -1,8 +1,8 @@
-import { isObject } from "#lib/json-object.ts";
+import { isObject } from "#lib/data/json-object.ts";
+import { showGo } from "#schema/json/show-go.ts";
 import { type ListSchema, resolve, type Schema } from "#schema/schema.ts";
-import { showGo } from "#schema/show-go.ts";
-import { showElement } from "./path-element.ts";
-import { findElement, shapeOf } from "./shape.ts";
+import { showElement } from "./fields/path-element.ts";
+import { findElement, shapeOf } from "./fields/shape.ts";
 
 /** What is wrong with an applied configuration, in the form in which upstream lists it; undefined if all is well. */
 export function faultsIn(schema: Schema, value: unknown): string | undefined {

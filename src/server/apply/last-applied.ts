@@ -1,12 +1,12 @@
 import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
 import { lastAppliedAnnotation } from "#api/well-known.ts";
-import { isObject } from "#lib/json-object.ts";
+import { isObject } from "#lib/data/json-object.ts";
 import { faultsIn } from "./check-applied.ts";
-import { compare } from "./compare.ts";
-import { difference, type FieldSet, noFields } from "./field-set.ts";
+import { compare } from "./fields/compare.ts";
+import { difference, type FieldSet, noFields } from "./fields/field-set.ts";
+import { encode } from "./fields/path-element.ts";
+import { shapeOf } from "./fields/shape.ts";
 import { ownFields } from "./own-fields.ts";
-import { encode } from "./path-element.ts";
-import { shapeOf } from "./shape.ts";
 
 const maxAnnotationBytes = 256 * 1024;
 

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Deployment } from "#api/apps/deployment.ts";
-import { Pod } from "#api/core/pod.ts";
+import { Pod } from "#api/core/pod/pod.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
-import { decode } from "#schema/decode.ts";
-import { type Entries } from "./entries.ts";
+import { decode } from "#schema/json/decode.ts";
+import { type Entries } from "./fields/entries.ts";
 import { managerOf, settledEntries, updateManagedFields } from "./managed-fields.ts";
 
 const time = (second: number): string => `2026-01-01T00:00:0${second}Z`;

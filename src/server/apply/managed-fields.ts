@@ -1,14 +1,14 @@
 import { type ManagedFieldsEntry } from "#api/meta/object-meta.ts";
 import { isPlainManager } from "#api/meta/validate-meta.ts";
 import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
-import { timestamp } from "#lib/clock.ts";
-import { equal } from "#lib/equal.ts";
-import { compare, type Delta, type Reading, UnnamedItemError } from "./compare.ts";
-import { capUpdates, type Entries, isSameManager, readEntries, sortEntries } from "./entries.ts";
-import { difference, type FieldSet, fieldsOf, isBare, noFields, union } from "./field-set.ts";
+import { timestamp } from "#lib/async/clock.ts";
+import { equal } from "#lib/data/equal.ts";
+import { compare, type Delta, type Reading, UnnamedItemError } from "./fields/compare.ts";
+import { capUpdates, type Entries, isSameManager, readEntries, sortEntries } from "./fields/entries.ts";
+import { difference, type FieldSet, fieldsOf, isBare, noFields, union } from "./fields/field-set.ts";
+import { shapeOf } from "./fields/shape.ts";
 import { markReconciled, reconcileFields } from "./reconcile-fields.ts";
 import { ownableShape } from "./reset-fields.ts";
-import { shapeOf } from "./shape.ts";
 
 export interface UpdateFacts {
   readonly resource: Resource;

@@ -1,8 +1,8 @@
-import { equal } from "#lib/equal.ts";
-import { isObject, setOwn } from "#lib/json-object.ts";
-import { elementIn } from "./compare.ts";
-import { type PathElement } from "./path-element.ts";
-import { type KeyedShape, type SetShape, type Shape } from "./shape.ts";
+import { equal } from "#lib/data/equal.ts";
+import { isObject, setOwn } from "#lib/data/json-object.ts";
+import { elementIn } from "./fields/compare.ts";
+import { type PathElement } from "./fields/path-element.ts";
+import { type KeyedShape, type SetShape, type Shape } from "./fields/shape.ts";
 
 /** What an applied configuration makes of the live object. Shares with `live` what does not change. */
 export function mergeValues(shape: Shape, live: unknown, config: unknown): unknown {

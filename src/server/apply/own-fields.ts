@@ -1,7 +1,7 @@
-import { isObject } from "#lib/json-object.ts";
-import { type FieldSet, leaf, noFields, sorted } from "./field-set.ts";
-import { fieldElement, type PathElement } from "./path-element.ts";
-import { findElement, type KeyedShape, type ObjectShape, type SetShape, type Shape } from "./shape.ts";
+import { isObject } from "#lib/data/json-object.ts";
+import { type FieldSet, leaf, noFields, sorted } from "./fields/field-set.ts";
+import { fieldElement, type PathElement } from "./fields/path-element.ts";
+import { findElement, type KeyedShape, type ObjectShape, type SetShape, type Shape } from "./fields/shape.ts";
 
 /**
  * The fields that an applied configuration names: its leaves, the items of its lists and the entries of its maps. What

@@ -1,5 +1,5 @@
 import { badRequest, StatusError, tooLarge } from "#api/status.ts";
-import { type PatchError } from "#lib/patch-error.ts";
+import { type PatchError } from "#lib/text/patch-error.ts";
 
 /** The answer to a patch that cannot be applied. Upstream hides why a patch does not fit; here the message goes on. */
 export function patchStatus(error: PatchError): StatusError {

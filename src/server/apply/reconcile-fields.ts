@@ -1,6 +1,6 @@
-import { type FieldSet, isBare, leaf } from "./field-set.ts";
-import { type PathElement } from "./path-element.ts";
-import { memberShape, type Shape } from "./shape.ts";
+import { type FieldSet, isBare, leaf } from "./fields/field-set.ts";
+import { type PathElement } from "./fields/path-element.ts";
+import { memberShape, type Shape } from "./fields/shape.ts";
 
 /** Sets that are known to be in line with a shape. Sets never change, so they stay so as long as the shape does. */
 const known = new WeakMap<FieldSet, Shape>();

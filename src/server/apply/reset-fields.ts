@@ -1,5 +1,5 @@
 import { type FieldTree, type Resource } from "#api/resource.ts";
-import { type Filter, filteredShape, type ObjectShape } from "./shape.ts";
+import { type Filter, filteredShape, type ObjectShape } from "./fields/shape.ts";
 
 /** What no manager can own: the server gives it, or it names the object. */
 const ofTheServer: FieldTree = {

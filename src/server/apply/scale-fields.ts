@@ -1,7 +1,7 @@
 import { type ManagedFieldsEntry } from "#api/meta/object-meta.ts";
-import { type Entries, isSameManager, sortEntries } from "./entries.ts";
-import { difference, type FieldSet, fieldsOf, intersection, isBare, leaf } from "./field-set.ts";
-import { fieldElement } from "./path-element.ts";
+import { type Entries, isSameManager, sortEntries } from "./fields/entries.ts";
+import { difference, type FieldSet, fieldsOf, intersection, isBare, leaf } from "./fields/field-set.ts";
+import { fieldElement } from "./fields/path-element.ts";
 
 /** Where each version of a kind has the number of replicas: `apps/v1` to `.spec.replicas`. */
 export type ReplicasPaths = ReadonlyMap<string, string>;

@@ -1,4 +1,4 @@
-import { type ApiRequest, type UserInfo } from "../pipeline.ts";
+import { type ApiRequest, type UserInfo } from "#server/request/pipeline.ts";
 
 /** One way of telling who asks. The chain takes the first identity; none at all is anonymous. */
 export interface Authenticator {

@@ -1,5 +1,5 @@
 import { type ApiRequest, type UserInfo } from "#api/exchange.ts";
-import { tokenProtocolPrefix } from "#lib/upgrade.ts";
+import { tokenProtocolPrefix } from "#lib/net/upgrade.ts";
 import { type Authenticator } from "./authenticator.ts";
 
 /** Knows a kind of token; asked for bearer tokens of requests and for those in TokenReviews. */

@@ -1,6 +1,6 @@
 import { type ApiRequest, type UserInfo } from "#api/exchange.ts";
 import { isStatus, unauthorized } from "#api/status.ts";
-import { type Context, type Stage } from "../pipeline.ts";
+import { type Context, type Stage } from "#server/request/pipeline.ts";
 import { anonymousUser } from "./anonymous.ts";
 import { type Authenticator } from "./authenticator.ts";
 import { bearerToken } from "./bearer.ts";

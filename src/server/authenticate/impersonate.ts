@@ -1,10 +1,10 @@
 import { type ApiRequest, type UserInfo } from "#api/exchange.ts";
 import { badRequest } from "#api/status.ts";
+import { type RequestInfo, type Stage } from "#server/request/pipeline.ts";
+import { blankRequestInfo } from "#server/request/request-info.ts";
 import { type Authorizer } from "../authorize/authorizer.ts";
 import { decide } from "../authorize/chain.ts";
 import { forbiddenRequest } from "../authorize/forbidden.ts";
-import { type RequestInfo, type Stage } from "../pipeline.ts";
-import { blankRequestInfo } from "../request-info.ts";
 import { anonymousUser } from "./anonymous.ts";
 import { serviceAccountGroups, splitServiceAccountName } from "./service-account-claims.ts";
 

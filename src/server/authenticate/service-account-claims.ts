@@ -1,5 +1,5 @@
 import { type UserInfo } from "#api/exchange.ts";
-import { type JwtPart } from "#lib/jwt.ts";
+import { type JwtPart } from "#lib/crypto/jwt.ts";
 
 /** What a service account token says about its bearer. */
 export interface ServiceAccountClaims {

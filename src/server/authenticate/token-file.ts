@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { type UserInfo } from "#api/exchange.ts";
-import { maxKeyChars } from "#lib/long-text.ts";
-import { messageOf } from "#lib/message-of.ts";
+import { maxKeyChars } from "#lib/text/long-text.ts";
+import { messageOf } from "#lib/text/message-of.ts";
 import { type TokenAuthenticator } from "./bearer.ts";
 
 /** Static tokens from a file of lines `token,user,uid,"group1,group2"`. */

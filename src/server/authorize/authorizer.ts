@@ -1,4 +1,4 @@
-import { type RequestInfo, type UserInfo } from "../pipeline.ts";
+import { type RequestInfo, type UserInfo } from "#server/request/pipeline.ts";
 
 /** One opinion about a request. The chain takes the first that has one. */
 export interface Authorizer {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Context, type RequestInfo } from "../pipeline.ts";
-import { blankRequestInfo } from "../request-info.ts";
+import { type Context, type RequestInfo } from "#server/request/pipeline.ts";
+import { blankRequestInfo } from "#server/request/request-info.ts";
 import { type Authorizer } from "./authorizer.ts";
 import { authorize, decide } from "./chain.ts";
 

@@ -1,6 +1,6 @@
 import { type UserInfo } from "#api/exchange.ts";
 import { parseFieldSelector, requiredField } from "#api/meta/field-selector.ts";
-import { type Context, type RequestInfo, type Stage } from "../pipeline.ts";
+import { type Context, type RequestInfo, type Stage } from "#server/request/pipeline.ts";
 import { type Authorizer, type Decision } from "./authorizer.ts";
 import { forbiddenRequest } from "./forbidden.ts";
 

@@ -1,7 +1,7 @@
 import { type UserInfo } from "#api/exchange.ts";
 import { groupResource } from "#api/resource.ts";
 import { StatusError } from "#api/status.ts";
-import { type RequestInfo } from "../pipeline.ts";
+import { type RequestInfo } from "#server/request/pipeline.ts";
 
 /** 403 in upstream's words. The rule that would have allowed it stands in the details. */
 export function forbiddenRequest(user: UserInfo, info: RequestInfo, reason: string): StatusError {

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ClusterRole } from "#api/rbac/cluster-role.ts";
 import { ClusterRoleBinding } from "#api/rbac/cluster-role-binding.ts";
 import { type PolicyRule } from "#api/rbac/policy-rule.ts";
-import { ask } from "#testing/ask.ts";
+import { ask } from "#testing/peers/ask.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
 
 const mallory = { name: "mallory", groups: ["system:authenticated"] };

@@ -1,4 +1,4 @@
-import { type Context } from "../pipeline.ts";
+import { type Context } from "#server/request/pipeline.ts";
 import { type Authorizer } from "./authorizer.ts";
 import { decide } from "./chain.ts";
 import { forbiddenRequest } from "./forbidden.ts";

@@ -1,13 +1,13 @@
-import { Pod } from "#api/core/pod.ts";
-import { type PodReferences, referencesOf } from "#api/core/pod-references.ts";
+import { Pod } from "#api/core/pod/pod.ts";
+import { type PodReferences, referencesOf } from "#api/core/pod/pod-references.ts";
 import { type UserInfo } from "#api/exchange.ts";
 import { parseFieldSelector, requiredField } from "#api/meta/field-selector.ts";
 import { type PolicyRule } from "#api/rbac/policy-rule.ts";
 import { mirrorAnnotation, nodeLeaseNamespace } from "#api/well-known.ts";
 import { type Informers } from "#runtime/informer.ts";
-import { type RequestInfo } from "../pipeline.ts";
+import { type RequestInfo } from "#server/request/pipeline.ts";
 import { type Authorizer, type Decision, noOpinion } from "./authorizer.ts";
-import { nodeRules } from "./bootstrap-roles.ts";
+import { nodeRules } from "./bootstrap/bootstrap-roles.ts";
 import { ruleAllows } from "./rules.ts";
 
 export interface NodeAuthorizerDeps {

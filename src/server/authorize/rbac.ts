@@ -1,7 +1,7 @@
 import { type UserInfo } from "#api/exchange.ts";
 import { type PolicyRule } from "#api/rbac/policy-rule.ts";
 import { type Informers } from "#runtime/informer.ts";
-import { type RequestInfo } from "../pipeline.ts";
+import { type RequestInfo } from "#server/request/pipeline.ts";
 import { type Authorizer, type Decision, noOpinion } from "./authorizer.ts";
 import { type AppliedRules, createRoleIndex, type RoleIndex, type SourcedRule } from "./role-index.ts";
 import { nameMatches, ruleMatches } from "./rules.ts";

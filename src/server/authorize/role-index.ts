@@ -5,7 +5,7 @@ import { type PolicyRule } from "#api/rbac/policy-rule.ts";
 import { Role } from "#api/rbac/role.ts";
 import { RoleBinding } from "#api/rbac/role-binding.ts";
 import { type Binding, type Subject } from "#api/rbac/subject.ts";
-import { maxKeyChars } from "#lib/long-text.ts";
+import { maxKeyChars } from "#lib/text/long-text.ts";
 import { type Informer, type Informers } from "#runtime/informer.ts";
 import { serviceAccountName } from "../authenticate/service-account-claims.ts";
 

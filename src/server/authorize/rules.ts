@@ -1,6 +1,6 @@
 import { type PolicyRule } from "#api/rbac/policy-rule.ts";
-import { trimEndOf } from "#lib/trim-end.ts";
-import { type RequestInfo } from "../pipeline.ts";
+import { trimEndOf } from "#lib/text/trim-end.ts";
+import { type RequestInfo } from "#server/request/pipeline.ts";
 
 /** Whether the rule speaks of what the request does, leaving names of objects aside. */
 export function ruleMatches(rule: PolicyRule, info: RequestInfo): boolean {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { allResources } from "#api/all.ts";
-import { ask, type Loose, type Said } from "#testing/ask.ts";
+import { ask, type Loose, type Said } from "#testing/peers/ask.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
 import { renderHealth } from "./health.ts";
 

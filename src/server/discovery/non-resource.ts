@@ -1,7 +1,7 @@
 import { methodNotAllowed } from "#api/status.ts";
-import { type Metrics } from "#lib/metrics.ts";
-import { negotiate } from "../negotiate.ts";
-import { type Answer, type Context } from "../pipeline.ts";
+import { type Metrics } from "#lib/process/metrics.ts";
+import { negotiate } from "#server/http/negotiate.ts";
+import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { type Discovery } from "./groups.ts";
 import { type HealthCheck, renderHealth } from "./health.ts";
 import { type OpenApi } from "./openapi.ts";

@@ -1,16 +1,16 @@
 import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
 import { badRequest, tooLarge, tooManyRequests, unsupportedMediaType } from "#api/status.ts";
-import { nextTurn } from "#lib/turns.ts";
-import { YamlError, yamlToJson } from "#lib/yaml.ts";
-import { YamlBusyError } from "#lib/yaml-pool.ts";
-import { decode } from "#schema/decode.ts";
-import { DecodeError, TooManyValues } from "#schema/decode-error.ts";
-import { duplicateKeys, parseJson } from "#schema/json.ts";
-import { decodeProtobuf } from "#schema/protobuf-decode.ts";
-import { decodeEnvelope } from "#schema/protobuf-envelope.ts";
+import { nextTurn } from "#lib/async/turns.ts";
+import { YamlError, yamlToJson } from "#lib/text/yaml.ts";
+import { YamlBusyError } from "#lib/text/yaml-pool.ts";
+import { decode } from "#schema/json/decode.ts";
+import { DecodeError, TooManyValues } from "#schema/json/decode-error.ts";
+import { duplicateKeys, parseJson } from "#schema/json/json.ts";
+import { decodeProtobuf } from "#schema/protobuf/protobuf-decode.ts";
+import { decodeEnvelope } from "#schema/protobuf/protobuf-envelope.ts";
 import { type ObjectSchema } from "#schema/schema.ts";
-import { ownerOf } from "../callers.ts";
-import { type Context } from "../pipeline.ts";
+import { ownerOf } from "#server/http/callers.ts";
+import { type Context } from "#server/request/pipeline.ts";
 
 /** What a body is to be read as. */
 export interface Expected {

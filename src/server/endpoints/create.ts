@@ -1,6 +1,6 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { StatusError } from "#api/status.ts";
-import { type Answer, type Context } from "../pipeline.ts";
+import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { readObject } from "./body.ts";
 import { writeOptions } from "./options.ts";
 import { createObject, type WriteDeps } from "./write.ts";

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ConfigMap } from "#api/core/config-map.ts";
-import { Pod } from "#api/core/pod.ts";
+import { Pod } from "#api/core/pod/pod.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import { isConflict, isNotFound } from "#api/status.ts";
-import { ask } from "#testing/ask.ts";
+import { ask } from "#testing/peers/ask.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
 
 const path = "/api/v1/namespaces/default/configmaps";

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ConfigMap } from "#api/core/config-map.ts";
 import { Namespace } from "#api/core/namespace.ts";
 import { eventsV1 } from "#api/events/event.ts";
-import { ask, type Said } from "#testing/ask.ts";
+import { ask, type Said } from "#testing/peers/ask.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
 
 async function clusterWith(...keys: string[]): Promise<TestCluster> {

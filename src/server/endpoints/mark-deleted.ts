@@ -1,6 +1,6 @@
 import { type DeleteOptions } from "#api/meta/delete-options.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
-import { timestamp } from "#lib/clock.ts";
+import { timestamp } from "#lib/async/clock.ts";
 
 /**
  * The object as it looks once its deletion has begun; the same object if there is nothing to change. While a grace

@@ -9,20 +9,20 @@ import {
   tooLarge,
   unsupportedMediaType,
 } from "#api/status.ts";
-import { isObject } from "#lib/json-object.ts";
-import { applyJsonPatch } from "#lib/json-patch.ts";
-import { applyMergePatch } from "#lib/merge-patch.ts";
-import { PatchError } from "#lib/patch-error.ts";
-import { DecodeError, TooManyValues } from "#schema/decode-error.ts";
+import { isObject } from "#lib/data/json-object.ts";
+import { applyJsonPatch } from "#lib/text/json-patch.ts";
+import { applyMergePatch } from "#lib/text/merge-patch.ts";
+import { PatchError } from "#lib/text/patch-error.ts";
 import { forbiddenValue, invalidValue, requiredValue, root } from "#schema/field-error.ts";
-import { parseJson } from "#schema/json.ts";
+import { DecodeError, TooManyValues } from "#schema/json/decode-error.ts";
+import { parseJson } from "#schema/json/json.ts";
 import { strategicMerge } from "#schema/merge.ts";
+import { ownerOf } from "#server/http/callers.ts";
+import { type Answer, type Context } from "#server/request/pipeline.ts";
+import { checkName } from "#server/subresources/identity.ts";
 import { applyPatch } from "../apply/apply.ts";
 import { patchStatus } from "../apply/patch-status.ts";
-import { ownerOf } from "../callers.ts";
-import { type Answer, type Context } from "../pipeline.ts";
 import { decodeRaw, type Expected, mediaType, type RawBody, type ReadOptions, yamlValue } from "./body.ts";
-import { checkName } from "./identity.ts";
 import { optionsFault, writeOptions } from "./options.ts";
 import { createObject, type Updated, updateObject, type Write, type WriteDeps } from "./write.ts";
 

@@ -1,8 +1,8 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { isNotFound } from "#api/status.ts";
-import { type Answer, type Context } from "../pipeline.ts";
+import { type Answer, type Context } from "#server/request/pipeline.ts";
+import { checkName, uidConflict } from "#server/subresources/identity.ts";
 import { readObject } from "./body.ts";
-import { checkName, uidConflict } from "./identity.ts";
 import { writeOptions } from "./options.ts";
 import { createObject, updateObject, type Write, type WriteDeps } from "./write.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ConfigMap } from "#api/core/config-map.ts";
-import { ask, type Followed, follow } from "#testing/ask.ts";
+import { ask, type Followed, follow } from "#testing/peers/ask.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
 
 const path = "/api/v1/namespaces/default/configmaps";

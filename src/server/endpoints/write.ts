@@ -3,18 +3,18 @@ import { type OwnerReference } from "#api/meta/object-meta.ts";
 import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
 import { createFaults, prepareUpdate, updateFaults, warningsOf } from "#api/rules.ts";
 import { alreadyExists, badRequest, invalid, isAlreadyExists, StatusError, staleObject } from "#api/status.ts";
-import { type Clock, timestamp } from "#lib/clock.ts";
-import { equal } from "#lib/equal.ts";
-import { maxKeyChars } from "#lib/long-text.ts";
-import { type Random, randomSuffix } from "#lib/random.ts";
+import { type Clock, timestamp } from "#lib/async/clock.ts";
+import { equal } from "#lib/data/equal.ts";
+import { type Random, randomSuffix } from "#lib/data/random.ts";
+import { maxKeyChars } from "#lib/text/long-text.ts";
 import { type FieldError, invalidValue, root } from "#schema/field-error.ts";
+import { type Context } from "#server/request/pipeline.ts";
+import { checkName, uidConflict } from "#server/subresources/identity.ts";
 import { type Admission } from "../admission/chain.ts";
 import { type AdmissionRequest } from "../admission/plugin.ts";
 import { settledEntries, updateManagedFields } from "../apply/managed-fields.ts";
 import { codecOf, EncodedObject } from "../objects/encode-once.ts";
 import { type Objects } from "../objects/objects.ts";
-import { type Context } from "../pipeline.ts";
-import { checkName, uidConflict } from "./identity.ts";
 import { type WriteOptions } from "./options.ts";
 
 export interface WriteDeps {

@@ -1,8 +1,8 @@
 import { controllerOf } from "#api/meta/owner.ts";
 import { type ApiObject, type IndexGetter, type Resource } from "#api/resource.ts";
-import { compareText } from "#lib/compare-text.ts";
-import { maxKeyChars } from "#lib/long-text.ts";
-import { withoutAll } from "#lib/without-all.ts";
+import { compareText } from "#lib/data/compare-text.ts";
+import { withoutAll } from "#lib/data/without-all.ts";
+import { maxKeyChars } from "#lib/text/long-text.ts";
 import { keyOf } from "#runtime/object-cache.ts";
 import { type EncodedObject } from "./encode-once.ts";
 import { getterOf, type Selection } from "./selection.ts";

@@ -1,8 +1,8 @@
 import { type Encoded } from "#api/exchange.ts";
 import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
-import { deepFreeze } from "#lib/freeze.ts";
-import { lastingBytes, lastingConcat } from "#lib/lasting-bytes.ts";
-import { encodeProtobuf } from "#schema/protobuf.ts";
+import { deepFreeze } from "#lib/data/freeze.ts";
+import { lastingBytes, lastingConcat } from "#lib/data/lasting-bytes.ts";
+import { encodeProtobuf } from "#schema/protobuf/protobuf.ts";
 
 /**
  * How one Resource's objects become stored bytes and come back. Every object starts with the same head, and the

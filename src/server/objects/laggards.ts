@@ -1,5 +1,5 @@
 import { type ApiObject } from "#api/resource.ts";
-import { type Clock } from "#lib/clock.ts";
+import { type Clock } from "#lib/async/clock.ts";
 import { type WatchFeed } from "./watch-feed.ts";
 
 const checkMs = 5000;

@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { alreadyExists, notFound, serviceUnavailable } from "#api/status.ts";
-import { type Clock } from "#lib/clock.ts";
-import { type Log } from "#lib/log.ts";
-import { Turns } from "#lib/turns.ts";
+import { type Clock } from "#lib/async/clock.ts";
+import { Turns } from "#lib/async/turns.ts";
+import { type Log } from "#lib/process/log.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { localInformers } from "#runtime/local-informers.ts";
+import { bodyTooLarge, maxBodyBytes } from "#server/http/limits.ts";
 import {
   type Change,
   type Committed,
@@ -16,7 +17,6 @@ import {
 } from "#store/store.ts";
 import { type RevisionTraces } from "#trace/revision-traces.ts";
 import { currentTrace, type Trace, traceparent } from "#trace/trace.ts";
-import { bodyTooLarge, maxBodyBytes } from "../limits.ts";
 import { codecOf, EncodedObject, toStoredBytes, toStoredText } from "./encode-once.ts";
 import { WatchCache, type WatchCacheDeps } from "./watch-cache.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isExpired, StatusError } from "#api/status.ts";
-import { type Log, silentLog } from "#lib/log.ts";
+import { type Log, silentLog } from "#lib/process/log.ts";
 import { type Change } from "#runtime/informer.ts";
 import { openMemoryStore } from "#store/memory.ts";
 import { type Store, type StoreWatcher } from "#store/store.ts";

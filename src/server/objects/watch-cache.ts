@@ -1,8 +1,8 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { expired, StatusError } from "#api/status.ts";
-import { type Clock } from "#lib/clock.ts";
-import { type Log } from "#lib/log.ts";
-import { Turns } from "#lib/turns.ts";
+import { type Clock } from "#lib/async/clock.ts";
+import { Turns } from "#lib/async/turns.ts";
+import { type Log } from "#lib/process/log.ts";
 import { type Change, type Informer } from "#runtime/informer.ts";
 import { keyOf } from "#runtime/object-cache.ts";
 import { type Entry, type Store, type StoreEvent } from "#store/store.ts";

@@ -3,7 +3,7 @@ import { suite, test } from "node:test";
 import fc from "fast-check";
 import { type WatchLoad } from "#api/exchange.ts";
 import { isExpired } from "#api/status.ts";
-import { silentLog } from "#lib/log.ts";
+import { silentLog } from "#lib/process/log.ts";
 import { openMemoryStore } from "#store/memory.ts";
 import { type Store } from "#store/store.ts";
 import { createVirtualClock, type VirtualClock } from "#testing/virtual-clock.ts";

@@ -1,7 +1,7 @@
 import { type WatchLoad } from "#api/exchange.ts";
 import { type ApiObject } from "#api/resource.ts";
 import { isExpired } from "#api/status.ts";
-import { type Turns } from "#lib/turns.ts";
+import { type Turns } from "#lib/async/turns.ts";
 import { type EncodedObject } from "./encode-once.ts";
 import { type Laggards } from "./laggards.ts";
 import { type Selection } from "./selection.ts";

@@ -1,6 +1,6 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
-import { type Clock } from "#lib/clock.ts";
-import { maxKeyChars } from "#lib/long-text.ts";
+import { type Clock } from "#lib/async/clock.ts";
+import { maxKeyChars } from "#lib/text/long-text.ts";
 import { type EncodedObject, type FrameType } from "./encode-once.ts";
 import { getterOf, type Selection } from "./selection.ts";
 

@@ -1,8 +1,8 @@
 import { StatusError } from "#api/status.ts";
-import { type Clock } from "#lib/clock.ts";
-import { IdleTimer } from "#lib/sockets.ts";
-import { type SpdySession, type SpdyStream, type StreamEnd } from "#lib/spdy/session.ts";
-import { type WebSocketConnection } from "#lib/websocket.ts";
+import { type Clock } from "#lib/async/clock.ts";
+import { IdleTimer } from "#lib/net/sockets.ts";
+import { type WebSocketConnection } from "#lib/net/websocket.ts";
+import { type SpdySession, type SpdyStream, type StreamEnd } from "#lib/proto/spdy/session.ts";
 
 /** The numbers that messages of a command's WebSocket begin with. */
 export const channel = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 } as const;

@@ -1,11 +1,11 @@
 import { badRequest, methodNotAllowed } from "#api/status.ts";
-import { isSet } from "#lib/query-flag.ts";
-import { SpdySession } from "#lib/spdy/session.ts";
-import { type UpgradeResult, upgradeHeaders } from "#lib/upgrade.ts";
-import { acceptWebSocket, type WebSocketRequest } from "#lib/websocket.ts";
+import { isSet } from "#lib/net/query-flag.ts";
+import { type UpgradeResult, upgradeHeaders } from "#lib/net/upgrade.ts";
+import { acceptWebSocket, type WebSocketRequest } from "#lib/net/websocket.ts";
+import { SpdySession } from "#lib/proto/spdy/session.ts";
+import { type Endpoint } from "#server/request/dispatch.ts";
+import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { mayCreate } from "../authorize/may-create.ts";
-import { type Endpoint } from "../dispatch.ts";
-import { type Answer, type Context } from "../pipeline.ts";
 import { bridgeChannels, channelProtocols, type WantedStreams } from "./channels.ts";
 import { type StreamDeps } from "./deps.ts";
 import { dialNode, type NodeLink, type NodeLinks, nodeUrl } from "./node-link.ts";

@@ -1,5 +1,5 @@
-import { type Clock } from "#lib/clock.ts";
-import { type Log } from "#lib/log.ts";
+import { type Clock } from "#lib/async/clock.ts";
+import { type Log } from "#lib/process/log.ts";
 import { type Admission } from "../admission/chain.ts";
 import { type Authorizer } from "../authorize/authorizer.ts";
 import { type Objects } from "../objects/objects.ts";

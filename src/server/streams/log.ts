@@ -1,12 +1,12 @@
 import type { IncomingMessage } from "node:http";
 import { badRequest, internalError, invalid, methodNotAllowed, StatusError } from "#api/status.ts";
-import { type Log } from "#lib/log.ts";
-import { isSet } from "#lib/query-flag.ts";
-import { isUpgrade } from "#lib/upgrade.ts";
-import { acceptWebSocket, type WebSocketConnection, type WebSocketRequest } from "#lib/websocket.ts";
+import { isSet } from "#lib/net/query-flag.ts";
+import { isUpgrade } from "#lib/net/upgrade.ts";
+import { acceptWebSocket, type WebSocketConnection, type WebSocketRequest } from "#lib/net/websocket.ts";
+import { type Log } from "#lib/process/log.ts";
 import { type FieldError, forbiddenValue, invalidValue, root, unsupportedValue } from "#schema/field-error.ts";
-import { type Endpoint } from "../dispatch.ts";
-import { type Answer, type Context } from "../pipeline.ts";
+import { type Endpoint } from "#server/request/dispatch.ts";
+import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { type StreamDeps } from "./deps.ts";
 import { type NodeLinks, nodeUrl, readText, send, unreachable } from "./node-link.ts";
 import { containerOf, integerIn, podOf } from "./pod-target.ts";

@@ -1,12 +1,12 @@
 import type { IncomingMessage } from "node:http";
 import type { Agent as TlsAgent } from "node:https";
-import { Node } from "#api/core/node.ts";
+import { Node } from "#api/core/node/node.ts";
 import { StatusError } from "#api/status.ts";
-import { LruMap } from "#lib/lru-map.ts";
-import { messageOf } from "#lib/message-of.ts";
-import { https } from "#lib/node-http.ts";
-import { originUrl } from "#lib/origin-url.ts";
-import { dialUpgrade, openRequest, type UpgradeRequest, type UpgradeResult } from "#lib/upgrade.ts";
+import { LruMap } from "#lib/data/lru-map.ts";
+import { https } from "#lib/net/node-http.ts";
+import { originUrl } from "#lib/net/origin-url.ts";
+import { dialUpgrade, openRequest, type UpgradeRequest, type UpgradeResult } from "#lib/net/upgrade.ts";
+import { messageOf } from "#lib/text/message-of.ts";
 import { type Objects } from "../objects/objects.ts";
 
 /** How the API server shows itself to the nodes, and whose word it takes for who they are. */

@@ -1,11 +1,11 @@
-import { Pod } from "#api/core/pod.ts";
-import { allContainers } from "#api/core/pod-containers.ts";
+import { Pod } from "#api/core/pod/pod.ts";
+import { allContainers } from "#api/core/pod/pod-containers.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { badRequest } from "#api/status.ts";
+import { type Context } from "#server/request/pipeline.ts";
 import { type Admission } from "../admission/chain.ts";
 import { type AdmissionRequest } from "../admission/plugin.ts";
 import { type Objects } from "../objects/objects.ts";
-import { type Context } from "../pipeline.ts";
 
 /** The container that is meant: the one named, or the only one there is. */
 export function containerOf(pod: Pod, wanted: string): string {

@@ -1,12 +1,12 @@
 import { type Duplex } from "node:stream";
 import { methodNotAllowed, StatusError } from "#api/status.ts";
-import { type Clock } from "#lib/clock.ts";
-import { chunksOf, endSoon, IdleTimer, writeAll } from "#lib/sockets.ts";
-import { type UpgradeResult, upgradeHeaders } from "#lib/upgrade.ts";
-import { acceptWebSocket, type WebSocketConnection, type WebSocketRequest } from "#lib/websocket.ts";
+import { type Clock } from "#lib/async/clock.ts";
+import { chunksOf, endSoon, IdleTimer, writeAll } from "#lib/net/sockets.ts";
+import { type UpgradeResult, upgradeHeaders } from "#lib/net/upgrade.ts";
+import { acceptWebSocket, type WebSocketConnection, type WebSocketRequest } from "#lib/net/websocket.ts";
+import { type Endpoint } from "#server/request/dispatch.ts";
+import { type Answer } from "#server/request/pipeline.ts";
 import { mayCreate } from "../authorize/may-create.ts";
-import { type Endpoint } from "../dispatch.ts";
-import { type Answer } from "../pipeline.ts";
 import { idleMs } from "./channels.ts";
 import { type StreamDeps } from "./deps.ts";
 import { dialNode, type NodeLinks, nodeUrl } from "./node-link.ts";

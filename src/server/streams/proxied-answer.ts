@@ -1,8 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
-import { nextTurn } from "#lib/turns.ts";
-import { type Answer } from "../pipeline.ts";
+import { nextTurn } from "#lib/async/turns.ts";
+import { type Answer } from "#server/request/pipeline.ts";
 import { type LinkRewrite, rewriteLink, rewritePieces } from "./rewrite-links.ts";
 
 /** Headers that are about one connection, and not passed on. */

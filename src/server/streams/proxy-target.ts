@@ -1,11 +1,11 @@
 import { BlockList, isIP } from "node:net";
-import { Pod } from "#api/core/pod.ts";
-import { Service } from "#api/core/service.ts";
+import { Pod } from "#api/core/pod/pod.ts";
+import { Service } from "#api/core/service/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { badRequest, serviceUnavailable } from "#api/status.ts";
 import { serviceNameLabel } from "#api/well-known.ts";
+import { type Context } from "#server/request/pipeline.ts";
 import { type Objects } from "../objects/objects.ts";
-import { type Context } from "../pipeline.ts";
 
 /** `NAME`, `NAME:PORT` or `SCHEME:NAME:PORT`, as names of what is proxied are written. */
 export interface ProxyName {

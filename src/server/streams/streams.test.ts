@@ -2,13 +2,21 @@ import assert from "node:assert/strict";
 import { duplexPair } from "node:stream";
 import { suite, test } from "node:test";
 import { setImmediate } from "node:timers/promises";
-import { Pod } from "#api/core/pod.ts";
-import { systemClock } from "#lib/clock.ts";
-import { control, dataHead, goAway, rstStream, type SpdyFrame, SpdyFrameReader, synReply } from "#lib/spdy/frames.ts";
-import { SpdySession } from "#lib/spdy/session.ts";
-import { type WebSocketConnection } from "#lib/websocket.ts";
+import { Pod } from "#api/core/pod/pod.ts";
+import { systemClock } from "#lib/async/clock.ts";
+import { type WebSocketConnection } from "#lib/net/websocket.ts";
+import {
+  control,
+  dataHead,
+  goAway,
+  rstStream,
+  type SpdyFrame,
+  SpdyFrameReader,
+  synReply,
+} from "#lib/proto/spdy/frames.ts";
+import { SpdySession } from "#lib/proto/spdy/session.ts";
 import { build } from "#testing/build.ts";
-import { webSocketPair } from "#testing/web-socket-pair.ts";
+import { webSocketPair } from "#testing/peers/web-socket-pair.ts";
 import { bridgeChannels, channelProtocols, type WantedStreams } from "./channels.ts";
 import { logQuery } from "./log.ts";
 import { containerOf } from "./pod-target.ts";

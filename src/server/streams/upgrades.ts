@@ -1,11 +1,11 @@
 import type { IncomingMessage } from "node:http";
 import { type Answer } from "#api/exchange.ts";
 import { badRequest, StatusError } from "#api/status.ts";
-import { type Clock } from "#lib/clock.ts";
-import { splice } from "#lib/sockets.ts";
-import { isUpgrade, renderUpgrade, type UpgradeResult } from "#lib/upgrade.ts";
-import { readWebSocketRequest, WebSocketError, type WebSocketRequest } from "#lib/websocket.ts";
-import { type Context } from "../pipeline.ts";
+import { type Clock } from "#lib/async/clock.ts";
+import { splice } from "#lib/net/sockets.ts";
+import { isUpgrade, renderUpgrade, type UpgradeResult } from "#lib/net/upgrade.ts";
+import { readWebSocketRequest, WebSocketError, type WebSocketRequest } from "#lib/net/websocket.ts";
+import { type Context } from "#server/request/pipeline.ts";
 import { idleMs } from "./channels.ts";
 
 type Upgraded = Extract<UpgradeResult, { type: "upgraded" }>;

@@ -1,0 +1,107 @@
+import { type Volume } from "#api/core/volume/volume.ts";
+import { type Pod } from "./pod.ts";
+import { type AnyContainer, allContainers } from "./pod-containers.ts";
+
+/** Names of the objects in its namespace that a pod needs to run. */
+export interface PodReferences {
+  readonly secrets: ReadonlySet<string>;
+  readonly configMaps: ReadonlySet<string>;
+  readonly claims: ReadonlySet<string>;
+  readonly resourceClaims: ReadonlySet<string>;
+}
+
+/** Worked out once for each version of a pod. */
+export function referencesOf(pod: Pod): PodReferences {
+  let known = memory.get(pod);
+  if (!known) {
+    known = findReferences(pod);
+    memory.set(pod, known);
+  }
+  return known;
+}
+const memory = new WeakMap<Pod, PodReferences>();
+
+interface Found {
+  readonly secrets: Set<string>;
+  readonly configMaps: Set<string>;
+  readonly claims: Set<string>;
+  readonly resourceClaims: Set<string>;
+}
+
+function findReferences(pod: Pod): PodReferences {
+  const { spec } = pod;
+  const found: Found = { secrets: new Set(), configMaps: new Set(), claims: new Set(), resourceClaims: new Set() };
+  for (const { name } of spec.imagePullSecrets ?? []) add(found.secrets, name);
+  for (const container of allContainers(spec)) addEnvironment(found, container);
+  for (const volume of spec.volumes ?? []) {
+    addVolume(found, volume);
+    if (volume.ephemeral) add(found.claims, `${pod.metadata.name}-${volume.name}`);
+  }
+  addResourceClaims(found.resourceClaims, pod);
+  return found;
+}
+
+function addEnvironment({ secrets, configMaps }: Found, container: AnyContainer): void {
+  for (const { valueFrom } of container.env ?? []) {
+    add(secrets, valueFrom?.secretKeyRef?.name);
+    add(configMaps, valueFrom?.configMapKeyRef?.name);
+  }
+  for (const { secretRef, configMapRef } of container.envFrom ?? []) {
+    add(secrets, secretRef?.name);
+    add(configMaps, configMapRef?.name);
+  }
+}
+
+function addVolume({ secrets, configMaps, claims }: Found, volume: Volume): void {
+  add(claims, volume.persistentVolumeClaim?.claimName);
+  add(configMaps, volume.configMap?.name);
+  add(secrets, volume.secret?.secretName);
+  for (const { secret, configMap } of volume.projected?.sources ?? []) {
+    add(secrets, secret?.name);
+    add(configMaps, configMap?.name);
+  }
+  add(secrets, volume.csi?.nodePublishSecretRef?.name);
+  add(secrets, volume.azureFile?.secretName);
+  const { cephfs, cinder, flexVolume, rbd, scaleIO, iscsi, storageos } = volume;
+  for (const source of [cephfs, cinder, flexVolume, rbd, scaleIO, iscsi, storageos]) {
+    add(secrets, source?.secretRef?.name);
+  }
+}
+
+/** A claim that is made from a template has its name in the status. */
+function addResourceClaims(claims: Set<string>, { spec, status }: Pod): void {
+  for (const { name, resourceClaimName } of spec.resourceClaims ?? []) {
+    const made = status?.resourceClaimStatuses?.find((one) => one.name === name)?.resourceClaimName;
+    add(claims, resourceClaimName ?? made);
+  }
+  add(claims, status?.extendedResourceClaimStatus?.resourceClaimName);
+}
+
+function add(names: Set<string>, name: string | undefined): void {
+  if (name) names.add(name);
+}
+
+/** What a pod needs from the API, in words; a pod that a node makes by itself may need nothing. */
+export function apiReferenceOf(pod: Pod): string | undefined {
+  if (pod.spec.serviceAccountName) return "serviceaccounts";
+  const { secrets, configMaps } = referencesOf(pod);
+  if (secrets.size > 0) return "secrets";
+  if (configMaps.size > 0) return "configmaps";
+  if (pod.spec.resourceClaims?.length) return "resourceclaims";
+  for (const volume of pod.spec.volumes ?? []) {
+    const reference = volumeReference(volume);
+    if (reference) return reference;
+  }
+  return undefined;
+}
+
+function volumeReference({ csi, glusterfs, persistentVolumeClaim, ephemeral, projected }: Volume): string | undefined {
+  if (csi) return "csidrivers (via CSI volumes)";
+  if (glusterfs) return "endpoints (via glusterFS volumes)";
+  if (persistentVolumeClaim) return "persistentvolumeclaims";
+  if (ephemeral) return "persistentvolumeclaims (via ephemeral volumes)";
+  const sources = projected?.sources ?? [];
+  if (sources.some((source) => source.serviceAccountToken)) return "serviceaccounts (via projected volumes)";
+  if (sources.some((source) => source.clusterTrustBundle)) return "clustertrustbundles";
+  return sources.some((source) => source.podCertificate) ? "podcertificates" : undefined;
+}

@@ -1,0 +1,33 @@
+import { findCondition, isConditionTrue } from "#api/meta/condition.ts";
+import type { PodObject } from "./pod-fields.ts";
+import type { PodStatus } from "./pod-status.ts";
+
+/** A pod never leaves these. */
+export const isFinalPhase = (phase: PodStatus["phase"]): boolean => phase === "Succeeded" || phase === "Failed";
+
+/** Its containers have ended for good. */
+export const isFinished = ({ status }: Pick<PodObject, "status">): boolean => isFinalPhase(status.phase);
+
+/** Neither done nor on its way out. */
+export const isActive = (pod: PodObject): boolean => !isFinished(pod) && !pod.metadata.deletionTimestamp;
+
+/** On its way out, and not there yet. */
+export const isTerminating = (pod: PodObject): boolean =>
+  !isFinished(pod) && pod.metadata.deletionTimestamp !== undefined;
+
+export const isReady = ({ status }: PodObject): boolean => isConditionTrue(status.conditions, "Ready");
+
+/** When the pod became ready, in milliseconds; undefined if it is not ready or does not say. */
+export function readySince({ status }: PodObject): number | undefined {
+  const ready = findCondition(status.conditions, "Ready");
+  if (ready?.status !== "True" || !ready.lastTransitionTime) return undefined;
+  return Date.parse(ready.lastTransitionTime);
+}
+
+/** When a ready pod counts as available; undefined if it is not ready, or never will count because it has no time. */
+export function availableAt(pod: PodObject, minReadySeconds: number): number | undefined {
+  if (!isReady(pod)) return undefined;
+  if (minReadySeconds === 0) return 0;
+  const since = readySince(pod);
+  return since === undefined ? undefined : since + minReadySeconds * 1000;
+}

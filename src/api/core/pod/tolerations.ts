@@ -1,0 +1,27 @@
+import { type Taint } from "#api/core/node/node.ts";
+import { type Toleration } from "./affinity.ts";
+
+/** Whether one of the tolerations puts up with the taint. */
+export const tolerates = (tolerations: readonly Toleration[] | undefined, taint: Taint): boolean =>
+  tolerations?.some((toleration) => toleratesTaint(toleration, taint)) ?? false;
+
+/** Whether the toleration puts up with the taint. */
+export function toleratesTaint({ key, operator, value, effect }: Toleration, taint: Taint): boolean {
+  if (effect && effect !== taint.effect) return false;
+  if (key && key !== taint.key) return false;
+  const given = taint.value ?? "";
+  switch (operator || "Equal") {
+    case "Exists":
+      return true;
+    case "Equal":
+      return (value ?? "") === given;
+    case "Gt":
+      return isInteger(value) && isInteger(given) && Number(given) > Number(value);
+    case "Lt":
+      return isInteger(value) && isInteger(given) && Number(given) < Number(value);
+    default:
+      return false;
+  }
+}
+
+const isInteger = (text: string | undefined): boolean => text !== undefined && /^[-+]?\d+$/.test(text);

@@ -1,0 +1,146 @@
+import { type Cursor } from "#api/cursor.ts";
+import { type LabelSelector, validateLabelSelector } from "#api/meta/label-selector.ts";
+import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName } from "#api/meta/names.ts";
+import {
+  type Affinity,
+  type NodeAffinity,
+  type NodeSelectorRequirement,
+  type PodAffinity,
+  type PodAffinityTerm,
+  type TopologySpreadConstraint,
+} from "../affinity.ts";
+
+const requiredTerms = "requiredDuringSchedulingIgnoredDuringExecution";
+const preferredTerms = "preferredDuringSchedulingIgnoredDuringExecution";
+
+export function validateAffinity(at: Cursor<Affinity>): void {
+  at.on("nodeAffinity", validateNodeAffinity);
+  at.on("podAffinity", validatePodAffinity);
+  at.on("podAntiAffinity", validatePodAffinity);
+}
+
+function validateNodeAffinity(at: Cursor<NodeAffinity>): void {
+  at.on(requiredTerms, (at) => {
+    at.field("nodeSelectorTerms").required("must have at least one node selector term");
+    at.each("nodeSelectorTerms", (at) => {
+      at.each("matchExpressions", (at) => {
+        validateNodeLabel(at);
+        at.each("values", (at) => at.rule(labelValue));
+      });
+      at.each("matchFields", validateNodeField);
+    });
+  });
+  at.each(preferredTerms, (at) => {
+    validateWeight(at);
+    at.on("preference", (at) => {
+      at.each("matchExpressions", validateNodeLabel);
+      at.each("matchFields", validateNodeField);
+    });
+  });
+}
+
+function validateWeight(at: Cursor<{ weight: number }>): void {
+  const { weight } = at.value;
+  if (weight <= 0 || weight > 100) at.field("weight").invalid("must be in the range 1-100");
+}
+
+function validateNodeLabel(at: Cursor<NodeSelectorRequirement>): void {
+  const { operator, values = [] } = at.value;
+  switch (operator) {
+    case "In":
+    case "NotIn":
+      at.field("values").required("must be specified when `operator` is 'In' or 'NotIn'");
+      break;
+    case "Exists":
+    case "DoesNotExist":
+      if (values.length > 0) {
+        at.field("values").forbidden("may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
+      }
+      break;
+    case "Gt":
+    case "Lt":
+      if (values.length !== 1) {
+        at.field("values").missing("must be specified single value when `operator` is 'Lt' or 'Gt'");
+      }
+      break;
+    default:
+      at.field("operator").invalid("not a valid selector operator");
+  }
+  at.field("key").rule(qualifiedName);
+}
+
+function validateNodeField(at: Cursor<NodeSelectorRequirement>): void {
+  const { key, operator, values = [] } = at.value;
+  if (operator !== "In" && operator !== "NotIn") at.field("operator").invalid("not a valid selector operator");
+  else if (values.length !== 1) {
+    at.field("values").missing("must be only one value when `operator` is 'In' or 'NotIn' for node field selector");
+  }
+  if (key !== "metadata.name") at.field("key").invalid("not a valid field selector key");
+  else at.each("values", (at) => at.rule(dns1123Subdomain));
+}
+
+/** The same for affinity and anti-affinity. */
+function validatePodAffinity(at: Cursor<PodAffinity>): void {
+  at.each(requiredTerms, validatePodTerm);
+  at.each(preferredTerms, (at) => {
+    validateWeight(at);
+    at.on("podAffinityTerm", validatePodTerm);
+  });
+}
+
+function validatePodTerm(at: Cursor<PodAffinityTerm>): void {
+  at.on("labelSelector", validateLabelSelector);
+  at.on("namespaceSelector", validateLabelSelector);
+  for (const name of at.value.namespaces ?? []) at.under("namespace").rule(dns1123Label, name);
+  validateLabelKeys(at);
+  at.field("topologyKey").required("can not be empty");
+  at.field("topologyKey").rule(qualifiedName);
+}
+
+interface LabelKeys {
+  readonly labelSelector?: LabelSelector;
+  readonly matchLabelKeys?: readonly string[];
+  readonly mismatchLabelKeys?: readonly string[];
+}
+
+/** Label keys stand for conditions that are added to the selector when the pod is made. */
+function validateLabelKeys(at: Cursor<LabelKeys>): void {
+  const { labelSelector, matchLabelKeys = [], mismatchLabelKeys = [] } = at.value;
+  for (const name of ["matchLabelKeys", "mismatchLabelKeys"] as const) {
+    if (labelSelector) at.each(name, (at) => at.rule(qualifiedName));
+    else if (at.value[name]?.length) at.field(name).forbidden("must not be specified when labelSelector is not set");
+  }
+  // Once is what the key itself has added; a second time is the client's.
+  const selected = new Set(Object.keys(labelSelector?.matchLabels ?? {}));
+  for (const { key } of labelSelector?.matchExpressions ?? []) {
+    const index = matchLabelKeys.indexOf(key);
+    if (index >= 0 && selected.has(key)) {
+      at.key(index, key).invalid("exists in both matchLabelKeys and labelSelector");
+    }
+    selected.add(key);
+  }
+  at.each("matchLabelKeys", (at) => {
+    if (mismatchLabelKeys.includes(at.value)) at.invalid("exists in both matchLabelKeys and mismatchLabelKeys");
+  });
+}
+
+export function validateTopologySpread(at: Cursor<{ topologySpreadConstraints?: TopologySpreadConstraint[] }>): void {
+  const { topologySpreadConstraints: all = [] } = at.value;
+  at.each("topologySpreadConstraints", (at, index) => {
+    const { topologyKey, whenUnsatisfiable, maxSkew, minDomains } = at.value;
+    if (maxSkew <= 0) at.field("maxSkew").invalid("must be greater than zero");
+    at.field("topologyKey").required("can not be empty");
+    if (!whenUnsatisfiable) at.field("whenUnsatisfiable").unsupported(["DoNotSchedule", "ScheduleAnyway"], "");
+    const repeats = all
+      .slice(index + 1)
+      .some((other) => other.topologyKey === topologyKey && other.whenUnsatisfiable === whenUnsatisfiable);
+    if (repeats) at.under("{topologyKey, whenUnsatisfiable}").duplicate(`{${topologyKey}, ${whenUnsatisfiable}}`);
+    if (minDomains !== undefined && minDomains <= 0) at.field("minDomains").invalid("must be greater than zero");
+    if (minDomains !== undefined && whenUnsatisfiable !== "DoNotSchedule") {
+      const detail = `can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ${whenUnsatisfiable}`;
+      at.field("minDomains").invalid(detail);
+    }
+    validateLabelKeys(at);
+    at.on("labelSelector", validateLabelSelector);
+  });
+}

@@ -1,0 +1,97 @@
+import { type ResourceList } from "#api/core/container/resource-list.ts";
+import { type Cursor } from "#api/cursor.ts";
+import { quantityMilliValue } from "#api/meta/quantity.ts";
+import { trimEndOf } from "#lib/text/trim-end.ts";
+import { type Volume, type VolumeProjection } from "./volume.ts";
+
+const retiredSources = [
+  ["photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"],
+  ["gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"],
+  ["scaleIO", "deprecated in v1.16, non-functional in v1.22+"],
+  ["flocker", "deprecated in v1.22, non-functional in v1.25+"],
+  ["storageos", "deprecated in v1.22, non-functional in v1.25+"],
+  ["quobyte", "deprecated in v1.22, non-functional in v1.25+"],
+  ["glusterfs", "deprecated in v1.25, non-functional in v1.26+"],
+  ["cephfs", "deprecated in v1.28, non-functional in v1.31+"],
+  ["rbd", "deprecated in v1.28, non-functional in v1.31+"],
+] as const;
+
+export function warnOfVolumes(pod: Cursor<{ volumes?: Volume[] }>): void {
+  pod.each("volumes", (at) => {
+    for (const [name, text] of retiredSources) {
+      if (at.value[name]) at.under(name === "storageos" ? "storageOS" : name).warn(text);
+    }
+    const claim = at.value.ephemeral?.volumeClaimTemplate?.spec;
+    if (!claim) return;
+    for (const part of ["requests", "limits"] as const) {
+      const place = at.under("ephemeral", "volumeClaimTemplate", "spec", "resources", part);
+      warnOfFraction(place.as(claim.resources[part]), "storage");
+    }
+  });
+  for (const volume of pod.value.volumes ?? []) for (const text of overlapWarnings(volume)) pod.note(text);
+}
+
+/** An amount of bytes is a whole number. */
+export function warnOfFraction(at: Cursor<ResourceList | undefined>, name: string): void {
+  const amount = at.value?.[name];
+  if (amount === undefined || quantityMilliValue(amount) % 1000 === 0) return;
+  at.key(name, amount).warn(`fractional byte value ${JSON.stringify(amount)} is invalid, must be an integer`);
+}
+
+interface SourcedPath {
+  readonly path: string;
+  readonly source: string;
+}
+
+/** Files of one volume that lie at, or below, one another. */
+function overlapWarnings({ name, configMap, secret, downwardAPI, projected }: Volume): string[] {
+  const found: string[] = [];
+  const report = (kind: string, paths: readonly SourcedPath[]): void => {
+    for (const text of overlapsOf(paths)) {
+      found.push(`volume ${JSON.stringify(name)} (${kind}): overlapping paths: ${text}`);
+    }
+  };
+  if (configMap) report(`ConfigMap ${JSON.stringify(configMap.name ?? "")}`, pathsOf(configMap.items, ""));
+  if (secret) report(`Secret ${JSON.stringify(secret.secretName ?? "")}`, pathsOf(secret.items, ""));
+  if (downwardAPI) report("DownwardAPI", pathsOf(downwardAPI.items, ""));
+  for (const source of projected?.sources ?? []) {
+    if (Object.keys(source).length === 0) {
+      found.push(`volume ${JSON.stringify(name)} (Projected) has no sources provided`);
+    }
+  }
+  if (projected) report("Projected", (projected.sources ?? []).flatMap(projectedPaths));
+  return found;
+}
+
+const pathsOf = (items: readonly { readonly path: string }[] | undefined, source: string): SourcedPath[] =>
+  (items ?? []).map(({ path }) => ({ path, source }));
+
+function projectedPaths(source: VolumeProjection): SourcedPath[] {
+  const { configMap, secret, downwardAPI, serviceAccountToken } = source;
+  if (configMap) return pathsOf(configMap.items, `ConfigMap ${JSON.stringify(configMap.name ?? "")}`);
+  if (secret) return pathsOf(secret.items, `Secret ${JSON.stringify(secret.name ?? "")}`);
+  if (downwardAPI) return pathsOf(downwardAPI.items, "DownwardAPI");
+  return serviceAccountToken ? pathsOf([serviceAccountToken], "ServiceAccountToken") : [];
+}
+
+/** Each is compared with each, so of a very long list only the beginning is; what is told is a courtesy. */
+const maxCompared = 200;
+
+function overlapsOf(paths: readonly SourcedPath[]): string[] {
+  const seen: (SourcedPath & { readonly folder: string })[] = [];
+  const found: string[] = [];
+  for (const { path, source } of paths.slice(0, maxCompared)) {
+    const trimmed = trimEndOf(path, "/");
+    const now = { path: trimmed, source, folder: `${trimmed}/` };
+    if (now.path === "") continue;
+    for (const other of seen) {
+      const touches = other.folder.startsWith(now.folder) || now.folder.startsWith(other.folder);
+      if (touches) found.push(`${show(now)} with ${show(other)}`);
+    }
+    seen.push(now);
+  }
+  return found;
+}
+
+const show = ({ path, source }: SourcedPath): string =>
+  source ? `${JSON.stringify(path)} (${source})` : JSON.stringify(path);

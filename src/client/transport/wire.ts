@@ -1,0 +1,45 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { type Readable } from "node:stream";
+import { messageOf } from "#lib/text/message-of.ts";
+
+export interface WireRequest {
+  readonly method: string;
+  /** With the query. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string | string[]>>;
+  readonly body: Uint8Array | undefined;
+  readonly signal: AbortSignal;
+}
+export interface WireResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly body: Readable;
+}
+
+/** Carries requests to one server; connects when needed, again when lost. */
+export interface Transport {
+  /** Resolves when the head of the answer is there. Fails with a WireError, or the signal's reason. */
+  send(request: WireRequest): Promise<WireResponse>;
+  close(): void;
+}
+
+/** No answer came. */
+export class WireError extends Error {
+  override readonly name = "WireError";
+  /** `connect`: no connection. `refused`: the server did not look at the request. `lost`: it may have. */
+  readonly kind: "connect" | "refused" | "lost";
+
+  constructor(kind: "connect" | "refused" | "lost", cause: unknown) {
+    super(messageOf(cause), { cause });
+    this.kind = kind;
+  }
+}
+
+/** One value a name, without HTTP/2's own. */
+export function flat(headers: IncomingHttpHeaders): Record<string, string | undefined> {
+  const to: Record<string, string | undefined> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (!name.startsWith(":")) to[name] = Array.isArray(value) ? value.join(", ") : value;
+  }
+  return to;
+}

@@ -1,0 +1,211 @@
+import { Namespace, type NamespaceCondition } from "#api/core/namespace.ts";
+import { Pod } from "#api/core/pod/pod.ts";
+import { isFinished } from "#api/core/pod/pod-state.ts";
+import { findCondition } from "#api/meta/condition.ts";
+import { apiVersionOf, type Resource } from "#api/resource.ts";
+import { isNotFound } from "#api/status.ts";
+import { timestamp } from "#lib/async/clock.ts";
+import { type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
+
+const finalizer = "kubernetes";
+
+/** Empties a namespace that is being deleted, then lets it go. */
+export const namespaceController =
+  (resources: () => readonly Resource[]) =>
+  (deps: ReconcilerDeps): Reconciler<Namespace> => {
+    const namespaces = deps.informers.of(Namespace);
+    return {
+      name: "namespace",
+      reconciles: Namespace,
+      watches: [
+        {
+          resource: Pod,
+          // The last of its pods to go is what most namespaces wait for.
+          wakes: ({ type, object: { metadata } }) => {
+            const name = metadata.namespace ?? "";
+            return type === "delete" && namespaces.get({ name })?.metadata.deletionTimestamp ? [{ name }] : [];
+          },
+        },
+      ],
+
+      async reconcile(namespace, signal) {
+        if (!namespace.metadata.deletionTimestamp || !namespace.spec.finalizers?.includes(finalizer)) return;
+        const content = await deleteContent(deps, { namespace, resources: deletable(resources()) }, signal);
+        const updated = await writeConditions(deps, { namespace, content }, signal);
+        if (content.failures.length > 0) throw content.failures[0];
+        if (content.estimateSeconds > 0) return { afterMs: (Math.floor(content.estimateSeconds / 2) + 1) * 1000 };
+        await finalize(deps, updated, signal);
+        return undefined;
+      },
+    };
+  };
+
+/** Pods first, so that what they use outlives them. */
+function deletable(resources: readonly Resource[]): Resource[] {
+  const namespaced = resources.filter(
+    ({ scope, verbs, storedAs }) => scope === "Namespaced" && verbs.includes("delete") && !storedAs,
+  );
+  const pods = namespaced.filter(({ group, plural }) => group === "" && plural === "pods");
+  return [...pods, ...namespaced.filter((resource) => !pods.includes(resource))];
+}
+
+/** What is left, and what went wrong. */
+export interface Content {
+  readonly remaining: Map<string, number>;
+  readonly finalizers: Map<string, number>;
+  readonly failures: Error[];
+  estimateSeconds: number;
+}
+
+async function deleteContent(
+  deps: ReconcilerDeps,
+  { namespace, resources }: { readonly namespace: Namespace; readonly resources: readonly Resource[] },
+  signal: AbortSignal,
+): Promise<Content> {
+  const content: Content = { remaining: new Map(), finalizers: new Map(), failures: [], estimateSeconds: 0 };
+  for (const resource of resources) {
+    try {
+      await deleteAll(deps, { namespace, resource, content }, signal);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      content.failures.push(error instanceof Error ? error : new Error(String(error)));
+    }
+    if (isPods(resource) && content.remaining.size > 0) break;
+  }
+  return content;
+}
+
+const isPods = ({ group, plural }: Resource): boolean => group === "" && plural === "pods";
+
+/** A little longer than most finalizers take. */
+const finalizerSeconds = 15;
+
+async function deleteAll(
+  { client, clock, informers }: ReconcilerDeps,
+  { namespace, resource, content }: { namespace: Namespace; resource: Resource; content: Content },
+  signal: AbortSignal,
+): Promise<void> {
+  const name = namespace.metadata.name ?? "";
+  const deletedForMs = clock.now() - Date.parse(namespace.metadata.deletionTimestamp ?? "");
+  const graceSeconds = isPods(resource) ? longestGrace(informers.of(Pod).list(name)) : 0;
+  const estimate = deletedForMs >= graceSeconds * 1000 ? 0 : graceSeconds;
+  await deleteItems(client, { resource, namespace: name }, signal);
+  const { items } = await client.list(resource, { namespace: name, signal });
+  if (items.length === 0) return;
+  content.remaining.set(`${resource.plural}.${resource.group}`, items.length);
+  const finalizers = items.flatMap(({ metadata }) => metadata.finalizers ?? []);
+  for (const found of finalizers) content.finalizers.set(found, (content.finalizers.get(found) ?? 0) + 1);
+  content.estimateSeconds = Math.max(content.estimateSeconds, estimate || (finalizers.length ? finalizerSeconds : 0));
+  if (estimate === 0 && finalizers.length === 0) {
+    const kind = `${apiVersionOf(resource)}, Resource=${resource.plural}`;
+    throw new Error(`unexpected items still remain in namespace: ${name} for gvr: ${kind}`);
+  }
+}
+
+const longestGrace = (pods: readonly Pod[]): number =>
+  pods
+    .filter((pod) => !isFinished(pod))
+    .reduce((longest, { spec }) => Math.max(longest, spec.terminationGracePeriodSeconds), 0);
+
+async function deleteItems(
+  client: ReconcilerDeps["client"],
+  { resource, namespace }: { readonly resource: Resource; readonly namespace: string },
+  signal: AbortSignal,
+): Promise<void> {
+  const propagationPolicy = "Background";
+  if (resource.verbs.includes("deletecollection")) {
+    await client.deleteCollection(resource, { namespace, propagationPolicy, signal });
+    return;
+  }
+  const { items } = await client.list(resource, { namespace, signal });
+  for (const item of items) {
+    await client.delete(resource, item, { propagationPolicy, signal }).catch((error: unknown) => {
+      if (!isNotFound(error)) throw error;
+    });
+  }
+}
+
+const allIsWell = [
+  ["NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered", "All resources successfully discovered"],
+  ["NamespaceDeletionGroupVersionParsingFailure", "ParsedGroupVersions", "All legacy kube types successfully parsed"],
+  [
+    "NamespaceDeletionContentFailure",
+    "ContentDeleted",
+    "All content successfully deleted, may be waiting on finalization",
+  ],
+  ["NamespaceContentRemaining", "ContentRemoved", "All content successfully removed"],
+  ["NamespaceFinalizersRemaining", "ContentHasNoFinalizers", "All content-preserving finalizers finished"],
+] as const;
+
+/** What the namespace's conditions should say about what is left. */
+export function namespaceConditions(
+  current: readonly NamespaceCondition[],
+  content: Content,
+  nowMs: number,
+): NamespaceCondition[] {
+  const { remaining, finalizers, failures } = content;
+  const troubles: Record<string, { reason: string; message: string }> = {};
+  if (failures.length > 0) {
+    const texts = failures.map(({ message }) => message).sort();
+    const message = `Failed to delete all resource types, ${failures.length} remaining: ${texts.join(", ")}`;
+    troubles.NamespaceDeletionContentFailure = { reason: "ContentDeletionFailed", message };
+  }
+  if (remaining.size > 0) {
+    const texts = Array.from(remaining, ([resource, count]) => `${resource} has ${count} resource instances`).sort();
+    const message = `Some resources are remaining: ${texts.join(", ")}`;
+    troubles.NamespaceContentRemaining = { reason: "SomeResourcesRemain", message };
+  }
+  if (finalizers.size > 0) {
+    const texts = Array.from(finalizers, ([name, count]) => `${name} in ${count} resource instances`).sort();
+    const message = `Some content in the namespace has finalizers remaining: ${texts.join(", ")}`;
+    troubles.NamespaceFinalizersRemaining = { reason: "SomeFinalizersRemain", message };
+  }
+  const news = allIsWell.map(([type, reason, message]) => {
+    const trouble = troubles[type];
+    return { type, status: trouble ? "True" : "False", ...(trouble ?? { reason, message }) };
+  });
+  return withNews(current, news, nowMs);
+}
+
+function withNews(
+  current: readonly NamespaceCondition[],
+  news: readonly NamespaceCondition[],
+  nowMs: number,
+): NamespaceCondition[] {
+  const conditions = [...current];
+  for (const condition of news) {
+    const old = findCondition(conditions, condition.type);
+    const since = old?.status === condition.status ? old.lastTransitionTime : undefined;
+    const next = { ...condition, lastTransitionTime: since ?? timestamp(nowMs) };
+    if (!old) conditions.push(next);
+    else if (old.status !== next.status || old.reason !== next.reason || old.message !== next.message) {
+      conditions[conditions.indexOf(old)] = next;
+    }
+  }
+  return conditions;
+}
+
+async function writeConditions(
+  { client, clock }: ReconcilerDeps,
+  { namespace, content }: { readonly namespace: Namespace; readonly content: Content },
+  signal: AbortSignal,
+): Promise<Namespace> {
+  const { conditions: current = [] } = namespace.status;
+  const isClean = content.remaining.size === 0 && content.failures.length === 0;
+  // A namespace that goes at once has nothing to tell.
+  if (isClean && current.length === 0) return namespace;
+  const conditions = namespaceConditions(current, content, clock.now());
+  if (conditions.every((condition, index) => condition === current[index])) return namespace;
+  const status = { ...namespace.status, conditions };
+  return await client.updateStatus(Namespace, { ...namespace, status }, { signal });
+}
+
+async function finalize({ client }: ReconcilerDeps, namespace: Namespace, signal: AbortSignal): Promise<void> {
+  const finalizers = (namespace.spec.finalizers ?? []).filter((name) => name !== finalizer);
+  const spec = { ...namespace.spec, finalizers };
+  try {
+    await client.update(Namespace, { ...namespace, spec }, { subresource: "finalize", signal });
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
+}

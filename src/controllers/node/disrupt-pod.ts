@@ -1,0 +1,56 @@
+import { Pod } from "#api/core/pod/pod.ts";
+import { isFinished } from "#api/core/pod/pod-state.ts";
+import { type PodCondition } from "#api/core/pod/pod-status.ts";
+import { findCondition } from "#api/meta/condition.ts";
+import { isNotFound } from "#api/status.ts";
+import { timestamp } from "#lib/async/clock.ts";
+import { type ReconcilerDeps } from "#runtime/reconciler.ts";
+
+export interface Disruption {
+  /** Written to the pod's condition DisruptionTarget, for those who must know why it went. */
+  readonly reason?: string;
+  readonly message?: string;
+  /** Nobody is there to end it: it counts as failed and goes at once. */
+  readonly isForced?: boolean;
+}
+
+/** Notes in the pod why it goes, then deletes it. */
+export async function disruptPod(
+  { client, clock }: ReconcilerDeps,
+  { pod, ...disruption }: Disruption & { readonly pod: Pod },
+  signal: AbortSignal,
+): Promise<void> {
+  const { uid = "", resourceVersion } = pod.metadata;
+  const status = planNote(pod, disruption, clock.now());
+  // A patch, because upstream's role for the collector of pods allows no update.
+  const patch = { type: "strategic", body: { metadata: { uid, resourceVersion }, status } } as const;
+  try {
+    if (status) await client.patch(Pod, pod, patch, { subresource: "status", signal });
+    const grace = disruption.isForced ? { gracePeriodSeconds: 0 } : {};
+    await client.delete(Pod, pod, { preconditions: { uid }, ...grace, signal });
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
+}
+
+/** What the note changes of the status; undefined if it is there, or the pod has ended anyway. */
+function planNote(
+  pod: Pod,
+  { reason, message, isForced }: Disruption,
+  nowMs: number,
+): Pick<Pod["status"], "phase" | "conditions"> | undefined {
+  if (isForced && isFinished(pod)) return undefined;
+  const current = findCondition(pod.status.conditions, "DisruptionTarget");
+  const isNoted = !reason || (current?.status === "True" && current.reason === reason);
+  if (isNoted && !isForced) return undefined;
+  const phase = isForced ? { phase: "Failed" as const } : {};
+  if (isNoted) return phase;
+  const condition: PodCondition = {
+    type: "DisruptionTarget",
+    status: "True",
+    reason,
+    ...(message ? { message } : {}),
+    lastTransitionTime: timestamp(nowMs),
+  };
+  return { ...phase, conditions: [condition] };
+}

@@ -1,0 +1,267 @@
+import { Lease } from "#api/coordination/lease.ts";
+import { Node } from "#api/core/node/node.ts";
+import { Pod } from "#api/core/pod/pod.ts";
+import { isReady } from "#api/core/pod/pod-state.ts";
+import { findCondition, withCondition } from "#api/meta/condition.ts";
+import { isNotFound } from "#api/status.ts";
+import { nodeLeaseNamespace } from "#api/well-known.ts";
+import { createEventRecorder, type EventRecorder, referenceTo } from "#client/events.ts";
+import { type Clock, timestamp } from "#lib/async/clock.ts";
+import { equal } from "#lib/data/equal.ts";
+import { type Change, type Informer } from "#runtime/informer.ts";
+import { type Again, type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
+import {
+  type Eviction,
+  evictionRate,
+  isEvicting,
+  isNodeReady,
+  planTaints,
+  readyOf,
+  silentConditions,
+  zoneOf,
+} from "./plan-node-health.ts";
+
+const graceMs = 50_000;
+const startupGraceMs = 60_000;
+const monitorMs = 5_000;
+
+/** Notices nodes that are silent or not well, and keeps pods away from them. */
+export function nodeLifecycleController(deps: ReconcilerDeps): Reconciler<Node> {
+  const { client, informers } = deps;
+  const nodes = informers.of(Node);
+  const events = createEventRecorder(client, { ...deps, component: "node-controller" });
+  const lifecycle = new NodeLifecycle({ ...deps, events }, nodes, informers.of(Pod));
+  const heartbeats = lifecycle.heartbeats;
+  return {
+    name: "node-lifecycle",
+    reconciles: Node,
+    watches: [
+      {
+        resource: Lease,
+        wakes: (change: Change<Lease>) => {
+          const { namespace, name = "" } = change.object.metadata;
+          if (namespace !== nodeLeaseNamespace || change.type === "delete") return [];
+          heartbeats.lease(name, change.object.spec.renewTime ?? "");
+          // A healthy node has its own time to look at this; one that was given up is looked at now.
+          const node = nodes.get({ name });
+          return node && readyOf(node) === "Unknown" ? [{ name }] : [];
+        },
+      },
+    ],
+    reconcile: (node, signal) => lifecycle.reconcile(node, signal),
+    async gone({ name }) {
+      lifecycle.forget(name);
+      const about = { apiVersion: "v1", kind: "Node", name };
+      events.event(about, "Normal", "RemovingNode", `Node ${name} event: Removing Node ${name} from Controller`);
+    },
+  };
+}
+
+class NodeLifecycle {
+  readonly heartbeats: Heartbeats;
+  readonly #deps: ReconcilerDeps & { readonly events: EventRecorder };
+  readonly #nodes: Informer<Node>;
+  readonly #pods: Informer<Pod>;
+  readonly #limits: EvictionLimits;
+  /** The transition of a node to not ready for which its pods were marked. */
+  readonly #marked = new Map<string, string>();
+  /** Nodes that were ready when they were last looked at. */
+  readonly #wasReady = new Set<string>();
+  readonly #known = new Set<string>();
+  #allDown = false;
+
+  constructor(deps: ReconcilerDeps & { readonly events: EventRecorder }, nodes: Informer<Node>, pods: Informer<Pod>) {
+    this.#deps = deps;
+    this.#nodes = nodes;
+    this.#pods = pods;
+    this.heartbeats = new Heartbeats(deps.clock);
+    this.#limits = new EvictionLimits(deps.clock);
+  }
+
+  async reconcile(seen: Node, signal: AbortSignal): Promise<Again | undefined> {
+    this.#register(seen);
+    const lastMs = this.heartbeats.last(seen);
+    const dueMs = lastMs + (readyOf(seen) === undefined ? startupGraceMs : graceMs);
+    const { clock } = this.#deps;
+    const isSilent = clock.now() > dueMs;
+    const node = isSilent ? await this.#giveUp(seen, signal) : seen;
+    const labeled = await this.#label(node, signal);
+    const waitMs = await this.#taint(labeled, signal);
+    await this.#markPods(labeled, signal);
+    const nextMs = isSilent ? Infinity : dueMs - clock.now() + 1;
+    // What becomes of a node that is not ready depends on how the others are.
+    const lookMs = isNodeReady(labeled) ? Infinity : monitorMs;
+    return { afterMs: Math.min(nextMs, lookMs, waitMs ?? Infinity) };
+  }
+
+  forget(name: string): void {
+    this.#wasReady.delete(name);
+    this.heartbeats.forget(name);
+    this.#marked.delete(name);
+    this.#known.delete(name);
+  }
+
+  #register({ metadata: { name = "", uid = "" } }: Node): void {
+    if (this.#known.has(name)) return;
+    this.#known.add(name);
+    const about = { apiVersion: "v1", kind: "Node", name, uid };
+    const message = `Node ${name} event: Registered Node ${name} in Controller`;
+    this.#deps.events.event(about, "Normal", "RegisteredNode", message);
+  }
+
+  /** Nothing was heard of it for too long. */
+  async #giveUp(node: Node, signal: AbortSignal): Promise<Node> {
+    const { client, clock } = this.#deps;
+    const conditions = silentConditions(node, clock.now());
+    if (equal(findCondition(conditions, "Ready"), findCondition(node.status.conditions, "Ready"))) return node;
+    return await client.updateStatus(Node, { ...node, status: { ...node.status, conditions } }, { signal });
+  }
+
+  /** Keeps the older names of two labels. */
+  async #label(node: Node, signal: AbortSignal): Promise<Node> {
+    const { labels = {}, resourceVersion } = node.metadata;
+    const wanted: Record<string, string> = {};
+    for (const label of ["os", "arch"]) {
+      const value = labels[`kubernetes.io/${label}`];
+      if (value !== undefined && labels[`beta.kubernetes.io/${label}`] !== value) {
+        wanted[`beta.kubernetes.io/${label}`] = value;
+      }
+    }
+    if (Object.keys(wanted).length === 0) return node;
+    const body = { metadata: { resourceVersion, labels: wanted } };
+    return await this.#deps.client.patch(Node, node, { type: "merge", body }, { signal });
+  }
+
+  /** Returns how long to wait if pods could not be driven away yet. */
+  async #taint(node: Node, signal: AbortSignal): Promise<number | undefined> {
+    const { client, clock } = this.#deps;
+    const { eviction, waitMs } = this.#eviction(node);
+    const taints = planTaints(node, eviction, clock.now());
+    if (taints !== node.spec.taints && taints.length + (node.spec.taints?.length ?? 0) > 0) {
+      const { resourceVersion } = node.metadata;
+      const body = { metadata: { resourceVersion }, spec: { taints: taints.length > 0 ? taints : null } };
+      await client.patch(Node, node, { type: "merge", body }, { signal });
+    }
+    return waitMs;
+  }
+
+  #eviction(node: Node): { readonly eviction: Eviction; readonly waitMs?: number } {
+    const all = isNodeReady(node) ? [node] : this.#nodes.list();
+    const allDown = !all.some(isNodeReady);
+    // After a fault of our own, everyone gets a new chance to be heard.
+    if (this.#allDown && !allDown) this.heartbeats.renewAll();
+    this.#allDown = allDown;
+    if (allDown) return { eviction: "never" };
+    if (isNodeReady(node) || readyOf(node) === undefined || isEvicting(node)) return { eviction: "evict" };
+    const rate = evictionRate(all, zoneOf(node));
+    if (rate === 0) return { eviction: "wait" };
+    const waitMs = this.#limits.take(zoneOf(node), rate);
+    return waitMs > 0 ? { eviction: "wait", waitMs } : { eviction: "evict" };
+  }
+
+  /** Pods of a node that is not ready are not ready either, whatever they last said. */
+  async #markPods(node: Node, signal: AbortSignal): Promise<void> {
+    const { name = "" } = node.metadata;
+    const ready = findCondition(node.status.conditions, "Ready");
+    if (!ready || ready.status === "True") {
+      this.#marked.delete(name);
+      if (ready) this.#wasReady.add(name);
+      return;
+    }
+    const since = ready.lastTransitionTime ?? "";
+    if (this.#marked.get(name) === since) return;
+    const about = { apiVersion: "v1", kind: "Node", name, uid: node.metadata.uid ?? "" };
+    // One that is new has not ceased to be ready.
+    if (this.#wasReady.delete(name))
+      this.#deps.events.event(about, "Normal", "NodeNotReady", `Node ${name} status is now: NodeNotReady`);
+    await Promise.all(
+      this.#pods
+        .by("node", name)
+        .filter(isReady)
+        .map((pod) => this.#markPod(pod, signal)),
+    );
+    this.#marked.set(name, since);
+  }
+
+  async #markPod(pod: Pod, signal: AbortSignal): Promise<void> {
+    const { client, clock, events } = this.#deps;
+    const ready = findCondition(pod.status.conditions, "Ready");
+    if (!ready) return;
+    const condition = { ...ready, status: "False" as const, lastTransitionTime: timestamp(clock.now()) };
+    const status = { ...pod.status, conditions: withCondition(pod.status.conditions, condition) };
+    try {
+      await client.updateStatus(Pod, { ...pod, status }, { signal });
+      events.event(referenceTo(Pod, pod), "Warning", "NodeNotReady", "Node is not ready");
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+  }
+}
+
+interface Heartbeat {
+  readonly renewTime: string;
+  readonly heartbeatTime: string | undefined;
+  readonly atMs: number;
+}
+
+/** When each node was last heard of, by our own clock: theirs may be wrong. */
+class Heartbeats {
+  readonly #clock: Clock;
+  readonly #last = new Map<string, Heartbeat>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  lease(name: string, renewTime: string): void {
+    const last = this.#last.get(name);
+    if (last?.renewTime === renewTime) return;
+    this.#last.set(name, { renewTime, heartbeatTime: last?.heartbeatTime, atMs: this.#clock.now() });
+  }
+
+  last({ metadata, status }: Node): number {
+    const { name = "" } = metadata;
+    const last = this.#last.get(name);
+    const ready = findCondition(status.conditions, "Ready");
+    const heartbeatTime = ready?.lastHeartbeatTime;
+    const renewTime = last?.renewTime ?? "";
+    if (!ready && !last) {
+      const atMs = Date.parse(metadata.creationTimestamp ?? "") || this.#clock.now();
+      this.#last.set(name, { renewTime, heartbeatTime, atMs });
+      return atMs;
+    }
+    // A status that we wrote ourselves is no sign of life: it leaves the time of the heartbeat as it was.
+    if (last && last.heartbeatTime === heartbeatTime) return last.atMs;
+    const atMs = this.#clock.now();
+    this.#last.set(name, { renewTime, heartbeatTime, atMs });
+    return atMs;
+  }
+
+  renewAll(): void {
+    const atMs = this.#clock.now();
+    for (const [name, last] of this.#last) this.#last.set(name, { ...last, atMs });
+  }
+
+  forget(name: string): void {
+    this.#last.delete(name);
+  }
+}
+
+/** One node of a zone at a time. */
+class EvictionLimits {
+  readonly #clock: Clock;
+  readonly #nextMs = new Map<string, number>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** 0 if it is this one's turn now, else how long to wait. */
+  take(zone: string, perSecond: number): number {
+    const now = this.#clock.now();
+    const next = this.#nextMs.get(zone) ?? 0;
+    if (next > now) return next - now;
+    this.#nextMs.set(zone, now + 1000 / perSecond);
+    return 0;
+  }
+}

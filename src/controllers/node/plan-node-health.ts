@@ -1,0 +1,108 @@
+import { type Node, type NodeCondition, type Taint } from "#api/core/node/node.ts";
+import { findCondition, isConditionTrue } from "#api/meta/condition.ts";
+import { notReadyTaint, regionLabel, unreachableTaint, unschedulableTaint, zoneLabel } from "#api/well-known.ts";
+import { timestamp } from "#lib/async/clock.ts";
+
+/** Which taint a condition with a status stands for. */
+const taintKeys: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  Ready: { False: notReadyTaint, Unknown: unreachableTaint },
+  MemoryPressure: { True: "node.kubernetes.io/memory-pressure" },
+  DiskPressure: { True: "node.kubernetes.io/disk-pressure" },
+  NetworkUnavailable: { True: "node.kubernetes.io/network-unavailable" },
+  PIDPressure: { True: "node.kubernetes.io/pid-pressure" },
+};
+const ownKeys = new Set([unschedulableTaint, ...Object.values(taintKeys).flatMap((keys) => Object.values(keys))]);
+const evictingKeys = new Set([notReadyTaint, unreachableTaint]);
+
+export const readyOf = ({ status }: Node): string | undefined => findCondition(status.conditions, "Ready")?.status;
+export const isNodeReady = ({ status }: Node): boolean => isConditionTrue(status.conditions, "Ready");
+
+/** Conditions that only the kubelet knows: if it is silent, so are they. */
+const kubeletConditions = ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"];
+
+/** The conditions of a node whose kubelet was not heard of for too long. */
+export function silentConditions({ metadata, status }: Node, nowMs: number): NodeCondition[] {
+  const conditions = [...(status.conditions ?? [])];
+  const now = timestamp(nowMs);
+  for (const type of kubeletConditions) {
+    const index = conditions.findIndex((condition) => condition.type === type);
+    const current = conditions[index];
+    if (!current) {
+      conditions.push({
+        type,
+        status: "Unknown",
+        reason: "NodeStatusNeverUpdated",
+        message: "Kubelet never posted node status.",
+        lastHeartbeatTime: metadata.creationTimestamp ?? now,
+        lastTransitionTime: now,
+      });
+    } else if (current.status !== "Unknown") {
+      conditions[index] = {
+        ...current,
+        status: "Unknown",
+        reason: "NodeStatusUnknown",
+        message: "Kubelet stopped posting node status.",
+        lastTransitionTime: now,
+      };
+    }
+  }
+  return conditions;
+}
+
+/** Whether pods are driven from a node that is not ready: if they already are, they stay so. */
+export type Eviction = "evict" | "wait" | "never";
+
+/** The taints that the node should have; the same list if it has them. */
+export function planTaints(node: Node, eviction: Eviction, nowMs: number): readonly Taint[] {
+  const { taints: current = [], unschedulable } = node.spec;
+  const wanted = (node.status.conditions ?? []).flatMap(({ type, status }) => taintKeys[type]?.[status] ?? []);
+  if (unschedulable) wanted.push(unschedulableTaint);
+  const evicting = evictingTaint(node, eviction);
+  const isKept = ({ key, effect }: Taint): boolean => {
+    if (effect === "NoSchedule" && ownKeys.has(key)) return wanted.includes(key);
+    return effect === "NoExecute" && evictingKeys.has(key) ? key === evicting : true;
+  };
+  const kept = current.filter(isKept);
+  const has = (key: string, effect: string) => kept.some((taint) => taint.key === key && taint.effect === effect);
+  const timeAdded = timestamp(nowMs);
+  const added: Taint[] = wanted
+    .filter((key) => !has(key, "NoSchedule"))
+    .map((key) => ({ key, effect: "NoSchedule", timeAdded }));
+  if (evicting && !has(evicting, "NoExecute")) added.push({ key: evicting, effect: "NoExecute", timeAdded });
+  return added.length === 0 && kept.length === current.length ? current : [...kept, ...added];
+}
+
+function evictingTaint(node: Node, eviction: Eviction): string | undefined {
+  const key = taintKeys.Ready?.[readyOf(node) ?? ""];
+  if (!key || eviction === "never") return undefined;
+  return eviction === "evict" || isEvicting(node) ? key : undefined;
+}
+
+/** Pods are being driven from it. */
+export const isEvicting = ({ spec }: Node): boolean =>
+  spec.taints?.some(({ key, effect }) => effect === "NoExecute" && evictingKeys.has(key)) ?? false;
+
+/** Region and zone. */
+export const zoneOf = ({ metadata: { labels = {} } }: Node): string =>
+  `${labels[regionLabel] ?? ""}:${labels[zoneLabel] ?? ""}`;
+
+const normalRate = 0.1;
+const slowRate = 0.01;
+const largeZone = 50;
+const unhealthyShare = 0.55;
+
+/**
+ * How many nodes of the zone may begin to lose their pods in a second. If many fail at once the fault is likely not
+ * theirs; if all do, in all zones, it is likely ours, and no pod is taken away.
+ */
+export function evictionRate(nodes: readonly Node[], zone: string): number {
+  const counted = nodes.filter(
+    ({ metadata }) => metadata.labels?.["node.kubernetes.io/exclude-disruption"] === undefined,
+  );
+  if (counted.length > 0 && !counted.some(isNodeReady)) return 0;
+  const inZone = counted.filter((node) => zoneOf(node) === zone);
+  const failed = inZone.filter((node) => !isNodeReady(node)).length;
+  const isPartial = failed > 2 && failed < inZone.length && failed / inZone.length >= unhealthyShare;
+  if (!isPartial) return normalRate;
+  return inZone.length > largeZone ? slowRate : 0;
+}

@@ -1,0 +1,90 @@
+import { Node, type Taint } from "#api/core/node/node.ts";
+import { Pod } from "#api/core/pod/pod.ts";
+import { toleratesTaint } from "#api/core/pod/tolerations.ts";
+import { createEventRecorder, referenceTo } from "#client/events.ts";
+import { equal } from "#lib/data/equal.ts";
+import { type Change } from "#runtime/informer.ts";
+import { objectKey } from "#runtime/object-cache.ts";
+import { type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
+import { disruptPod } from "./disrupt-pod.ts";
+
+/** Deletes pods from nodes with NoExecute taints once they no longer tolerate them. */
+export function taintEvictionController(deps: ReconcilerDeps): Reconciler<Pod> {
+  const { client, informers, clock } = deps;
+  const pods = informers.of(Pod);
+  const nodes = informers.of(Node);
+  const events = createEventRecorder(client, { ...deps, component: "taint-eviction-controller" });
+  /** Pods that are to go at some time, and since when: to say so if they need not, and for taints that tell no time. */
+  const planned = new Map<string, number>();
+  return {
+    name: "taint-eviction",
+    reconciles: Pod,
+    watches: [
+      {
+        resource: Node,
+        wakes: (change: Change<Node>) => {
+          const before = change.type === "put" ? change.previous : undefined;
+          if (equal(noExecute(change.object), before ? noExecute(before) : [])) return [];
+          const onNode = pods.by("node", change.object.metadata.name ?? "");
+          return onNode.map(({ metadata: { namespace = "", name = "" } }) => ({ namespace, name }));
+        },
+      },
+    ],
+
+    async reconcile(pod, signal) {
+      const { nodeName } = pod.spec;
+      const node = nodeName && !pod.metadata.deletionTimestamp ? nodes.get({ name: nodeName }) : undefined;
+      const { namespace, name } = pod.metadata;
+      const key = objectKey(namespace, name);
+      const about = referenceTo(Pod, pod);
+      const sinceMs = planned.get(key) ?? clock.now();
+      const dueMs = node ? planEviction(pod, noExecute(node), { nowMs: clock.now(), sinceMs }) : undefined;
+      if (dueMs === undefined) {
+        if (planned.delete(key) && !pod.metadata.deletionTimestamp) {
+          events.event(about, "Normal", "TaintManagerEviction", `Cancelling deletion of Pod ${namespace}/${name}`);
+        }
+        return undefined;
+      }
+      if (dueMs > clock.now()) {
+        planned.set(key, sinceMs);
+        return { afterMs: dueMs - clock.now() };
+      }
+      planned.delete(key);
+      events.event(about, "Normal", "TaintManagerEviction", `Marking for deletion Pod ${namespace}/${name}`);
+      const reason = "DeletionByTaintManager";
+      await disruptPod(deps, { pod, reason, message: "Taint manager: deleting due to NoExecute taint" }, signal);
+      return undefined;
+    },
+    async gone({ namespace, name }) {
+      planned.delete(objectKey(namespace, name));
+    },
+  };
+}
+
+const noExecute = ({ spec }: Node): Taint[] => (spec.taints ?? []).filter(({ effect }) => effect === "NoExecute");
+
+export interface EvictionTimes {
+  readonly nowMs: number;
+  /** When the pod was first seen beside its node's taints: kubectl's tell no time of their own. */
+  readonly sinceMs: number;
+}
+
+/** When the pod must go because of these taints; undefined if it may stay. */
+export function planEviction(
+  { metadata, spec, status }: Pod,
+  taints: readonly Taint[],
+  { nowMs, sinceMs }: EvictionTimes,
+): number | undefined {
+  const startMs = Date.parse(status.startTime ?? metadata.creationTimestamp ?? "") || 0;
+  let due: number | undefined;
+  for (const taint of taints) {
+    const matching = (spec.tolerations ?? []).filter((toleration) => toleratesTaint(toleration, taint));
+    if (matching.length === 0) return nowMs;
+    const limits = matching.flatMap(({ tolerationSeconds }) => tolerationSeconds ?? []);
+    if (limits.length === 0) continue;
+    const fromMs = taint.timeAdded ? Math.max(Date.parse(taint.timeAdded), startMs) : sinceMs;
+    const at = fromMs + Math.max(0, Math.min(...limits)) * 1000;
+    due = Math.min(due ?? at, at);
+  }
+  return due;
+}

@@ -1,0 +1,214 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ReplicaSet } from "#api/apps/replica-set.ts";
+import { Pod } from "#api/core/pod/pod.ts";
+import { type InputOf } from "#api/resource.ts";
+import { build } from "#testing/build.ts";
+import { planClaim } from "./claim.ts";
+import { planReplicas } from "./plan-replicas.ts";
+import { podFor, replicaSetStatus } from "./replica-set.ts";
+
+const nowMs = Date.UTC(2026, 0, 1, 8);
+const at = (secondsAgo: number) => new Date(nowMs - secondsAgo * 1000).toISOString().replace(".000", "");
+
+interface PodFacts {
+  readonly name: string;
+  readonly node?: string;
+  readonly phase?: "Pending" | "Running" | "Unknown";
+  readonly readyFor?: number;
+  readonly age?: number;
+  readonly cost?: string;
+  readonly restarts?: number;
+  readonly labels?: Record<string, string>;
+}
+
+function pod({ name, node, phase = "Running", readyFor, age = 100, cost, restarts, labels }: PodFacts): Pod {
+  const input: InputOf<Pod> = {
+    metadata: {
+      name,
+      namespace: "default",
+      labels: labels ?? { app: "web" },
+      creationTimestamp: at(age),
+      ...(cost ? { annotations: { "controller.kubernetes.io/pod-deletion-cost": cost } } : {}),
+    },
+    spec: { containers: [{ name: "c", image: "i" }], ...(node ? { nodeName: node } : {}) },
+    status: {
+      phase,
+      ...(readyFor === undefined
+        ? {}
+        : { conditions: [{ type: "Ready", status: "True", lastTransitionTime: at(readyFor) }] }),
+      ...(restarts === undefined
+        ? {}
+        : { containerStatuses: [{ name: "c", ready: true, restartCount: restarts, image: "i", imageID: "" }] }),
+    },
+  };
+  return build(Pod, input);
+}
+
+const waiting = pod({ name: "waiting", phase: "Pending" });
+const placed = pod({ name: "placed", node: "a", phase: "Pending" });
+const unready = pod({ name: "unready", node: "a" });
+const running = pod({ name: "running", node: "a", readyFor: 50 });
+
+const cases = [
+  { name: "creates what is missing", desired: 3, active: [running], create: 2, remove: [] },
+  { name: "does nothing when the count is right", desired: 1, active: [running], create: 0, remove: [] },
+  {
+    name: "removes the pods that have done the least first",
+    desired: 1,
+    active: [running, unready, placed, waiting],
+    create: 0,
+    remove: ["waiting", "placed", "unready"],
+  },
+  { name: "limits one round to 500 pods", desired: 10_000, active: [], create: 500, remove: [] },
+  {
+    name: "removes the cheaper pod before the younger one",
+    desired: 1,
+    active: [
+      pod({ name: "young", node: "a", readyFor: 1, age: 1 }),
+      pod({ name: "cheap", node: "b", readyFor: 500, age: 500, cost: "-5" }),
+    ],
+    create: 0,
+    remove: ["cheap"],
+  },
+  {
+    name: "reads a cost that is no number as none",
+    desired: 1,
+    active: [
+      pod({ name: "odd", node: "a", readyFor: 500, age: 500, cost: "-05" }),
+      pod({ name: "young", node: "a", readyFor: 1, age: 500 }),
+    ],
+    create: 0,
+    remove: ["young"],
+  },
+  {
+    name: "removes the pod that restarted more often",
+    desired: 1,
+    active: [
+      pod({ name: "calm", node: "a", readyFor: 9, restarts: 1 }),
+      pod({ name: "wild", node: "a", readyFor: 9, restarts: 3 }),
+    ],
+    create: 0,
+    remove: ["wild"],
+  },
+  {
+    name: "removes the younger pod if the ages differ by magnitude",
+    desired: 1,
+    active: [pod({ name: "old", node: "a", age: 1000 }), pod({ name: "young", node: "a", age: 10 })],
+    create: 0,
+    remove: ["young"],
+  },
+];
+for (const { name, desired, active, create, remove } of cases) {
+  test(`planReplicas() ${name}`, () => {
+    const plan = planReplicas(desired, { active, nowMs });
+
+    assert.equal(plan.create, create);
+    assert.deepEqual(
+      plan.remove.map(({ metadata }) => metadata.name),
+      remove,
+    );
+  });
+}
+
+test("planReplicas() takes a pod from the node that has the most of the owner's pods", () => {
+  const a = pod({ name: "a", node: "crowded", readyFor: 9 });
+  const b = pod({ name: "b", node: "empty", readyFor: 9 });
+  const sister = pod({ name: "sister", node: "crowded", readyFor: 9 });
+
+  const plan = planReplicas(1, { active: [a, b], related: [a, b, sister], nowMs });
+
+  assert.deepEqual(plan.remove, [a]);
+});
+
+const set = build(ReplicaSet, {
+  metadata: { name: "web", namespace: "default", generation: 2 },
+  spec: {
+    replicas: 2,
+    minReadySeconds: 10,
+    selector: { matchLabels: { app: "web" } },
+    template: {
+      metadata: { labels: { app: "web", color: "red" } },
+      spec: { containers: [{ name: "c", image: "i" }] },
+    },
+  },
+});
+
+test("planClaim() keeps, adopts and releases by the labels", () => {
+  const mine = pod({ name: "mine" });
+  const strayed = pod({ name: "strayed", labels: { app: "other" } });
+  const lost = pod({ name: "lost" });
+  const foreign = pod({ name: "foreign", labels: { app: "other" } });
+  const claim = {
+    owner: set,
+    ownerResource: ReplicaSet,
+    resource: Pod,
+    selector: set.spec.selector,
+    owned: [mine, strayed],
+    orphans: [lost, foreign],
+  };
+
+  const plan = planClaim(claim);
+  const ending = planClaim({ ...claim, owner: { ...set, metadata: { ...set.metadata, deletionTimestamp: at(0) } } });
+
+  assert.deepEqual(plan, { keep: [mine], adopt: [lost], release: [strayed] });
+  assert.deepEqual(ending, { keep: [mine], adopt: [], release: [] });
+});
+
+test("replicaSetStatus() counts labels, readiness and availability", () => {
+  const labels = { app: "web", color: "red" };
+  const active = [
+    pod({ name: "a", readyFor: 60, labels }),
+    pod({ name: "b", readyFor: 3, labels }),
+    pod({ name: "c", phase: "Pending" }),
+  ];
+
+  const status = replicaSetStatus(set, { active, terminating: 1 }, nowMs);
+
+  assert.deepEqual(status, {
+    replicas: 3,
+    fullyLabeledReplicas: 2,
+    readyReplicas: 2,
+    availableReplicas: 1,
+    terminatingReplicas: 1,
+    observedGeneration: 2,
+  });
+});
+
+test("replicaSetStatus() notes a failure once and forgets it when all is well", () => {
+  const failure = { error: new Error("exceeded quota"), reason: "FailedCreate" } as const;
+  const failed = replicaSetStatus(set, { active: [], terminating: 0, failure }, nowMs);
+  const next = { ...set, status: failed };
+
+  const again = replicaSetStatus(next, { active: [], terminating: 0, failure }, nowMs + 60_000);
+  const well = replicaSetStatus(next, { active: [], terminating: 0 }, nowMs + 60_000);
+
+  assert.deepEqual(failed.conditions, [
+    {
+      type: "ReplicaFailure",
+      status: "True",
+      lastTransitionTime: at(0),
+      reason: "FailedCreate",
+      message: "exceeded quota",
+    },
+  ]);
+  assert.deepEqual(again, failed);
+  assert.equal(well.conditions, undefined);
+});
+
+test("podFor() takes labels and spec from the template and names the set as controller", () => {
+  const made = podFor(ReplicaSet, set);
+
+  assert.equal(made.metadata?.generateName, "web-");
+  assert.deepEqual(made.metadata?.labels, { app: "web", color: "red" });
+  assert.deepEqual(made.metadata?.ownerReferences, [
+    {
+      apiVersion: "apps/v1",
+      kind: "ReplicaSet",
+      name: "web",
+      uid: "uid-web",
+      controller: true,
+      blockOwnerDeletion: true,
+    },
+  ]);
+});

@@ -1,0 +1,260 @@
+import { ReplicaSet, type ReplicaSetStatus } from "#api/apps/replica-set.ts";
+import { Pod } from "#api/core/pod/pod.ts";
+import { availableAt, isActive, isReady, isTerminating } from "#api/core/pod/pod-state.ts";
+import { type PodTemplateSpec } from "#api/core/pod/pod-template.ts";
+import { findCondition } from "#api/meta/condition.ts";
+import { type LabelSelector, matches, matchesLabels } from "#api/meta/label-selector.ts";
+import { controllerOf, ownerRefTo } from "#api/meta/owner.ts";
+import { type ApiObject, type InputOf, type Resource } from "#api/resource.ts";
+import { isNotFound } from "#api/status.ts";
+import { createEventRecorder, type EventRecorder, referenceTo } from "#client/events.ts";
+import { isNamespaceEnding } from "#controllers/namespace/namespace-ending.ts";
+import { timestamp } from "#lib/async/clock.ts";
+import { slowStart } from "#lib/async/slow-start.ts";
+import { equal } from "#lib/data/equal.ts";
+import { messageOf } from "#lib/text/message-of.ts";
+import { type Change, type Informer } from "#runtime/informer.ts";
+import { type Again, type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
+import { Pace } from "../pace.ts";
+import { claim } from "./claim.ts";
+import { planReplicas, type ReplicaPlan } from "./plan-replicas.ts";
+
+/** What a kind must have for this controller to keep its pods. */
+export interface ReplicaOwner extends ApiObject {
+  spec: { replicas: number; minReadySeconds?: number; template?: PodTemplateSpec };
+  status: ReplicaSetStatus;
+}
+
+/** What differs from kind to kind. */
+export interface ReplicaKind<T extends ReplicaOwner> {
+  readonly name: string;
+  readonly resource: Resource<T>;
+  /** Who is named in its events. */
+  readonly component: string;
+  readonly countsTerminating: boolean;
+  selectorOf(owner: T): LabelSelector;
+  withStatus(owner: T, status: ReplicaSetStatus): InputOf<T>;
+}
+
+/** Keeps as many pods as a ReplicaSet asks for. */
+export const replicaSetController = replicaController<ReplicaSet>({
+  name: "replicaset",
+  resource: ReplicaSet,
+  component: "replicaset-controller",
+  countsTerminating: true,
+  selectorOf: ({ spec }) => spec.selector,
+  withStatus: (set, status) => ({ ...set, status }),
+});
+
+/** Keeps as many pods as each object of a kind asks for. */
+export function replicaController<T extends ReplicaOwner>(
+  kind: ReplicaKind<T>,
+): (deps: ReconcilerDeps) => Reconciler<T> {
+  const { resource, selectorOf } = kind;
+  return (deps) => {
+    const { client, informers, clock } = deps;
+    const pods = informers.of(Pod);
+    const owners = informers.of(resource);
+    const events = createEventRecorder(client, { ...deps, component: kind.component });
+    const pace = new Pace(clock);
+    return {
+      name: kind.name,
+      reconciles: resource,
+      owns: [Pod],
+      watches: [{ resource: Pod, wakes: (change: Change<Pod>) => adopters(kind, change, owners) }],
+
+      async reconcile(owner, signal) {
+        const waitMs = pace.waitMs(owner);
+        if (waitMs > 0) return { afterMs: waitMs };
+        const owned = pods.by("controller", owner.metadata.uid ?? "");
+        const active = await claim(client, claimOf(kind, owner, pods), signal);
+        const isEnding = (pod: Pod) => isTerminating(pod) && matches(selectorOf(owner), pod.metadata.labels);
+        const terminating = kind.countsTerminating ? owned.filter(isEnding).length : undefined;
+
+        const related = () => relatedPods(owner, { owners, pods });
+        const isDeleted = owner.metadata.deletionTimestamp !== undefined;
+        const plan = isDeleted ? nothing : planFor(owner, { active, related, nowMs: clock.now() });
+        const failure = await carryOut({ ...deps, events }, { resource, owner, plan }, signal);
+        const status = replicaSetStatus(owner, { active, terminating, failure }, clock.now());
+        if (!equal(status, owner.status))
+          await client.updateStatus(resource, kind.withStatus(owner, status), { signal });
+        if (failure) throw failure.error;
+        if (plan === nothing) pace.settled(owner, active.length);
+        else pace.forget(owner.metadata);
+        return nextCheck(owner, active, clock.now());
+      },
+      async gone(ref) {
+        pace.forget(ref);
+      },
+    };
+  };
+}
+
+/** The active pods that it has, and those that it could have. */
+const claimOf = <T extends ReplicaOwner>({ resource, selectorOf }: ReplicaKind<T>, owner: T, pods: Informer<Pod>) => ({
+  owner,
+  ownerResource: resource,
+  resource: Pod,
+  selector: selectorOf(owner),
+  owned: pods.by("controller", owner.metadata.uid ?? "").filter(isActive),
+  orphans: pods.by("orphan", owner.metadata.namespace ?? "").filter(isActive),
+});
+
+const nothing: ReplicaPlan = { create: 0, remove: [] };
+
+function planFor(
+  { spec }: ReplicaOwner,
+  { active, related, nowMs }: { active: readonly Pod[]; related: () => Pod[]; nowMs: number },
+): ReplicaPlan {
+  if (active.length === spec.replicas) return nothing;
+  const others = active.length > spec.replicas ? related() : [];
+  return planReplicas(spec.replicas, { active, related: others, nowMs });
+}
+
+/** A new pod without a controller, or one whose labels changed, may be what an owner of its namespace is waiting for. */
+function* adopters<T extends ReplicaOwner>(
+  { selectorOf }: ReplicaKind<T>,
+  change: Change<Pod>,
+  owners: Informer<T>,
+): Iterable<{ namespace: string; name: string }> {
+  const { metadata } = change.object;
+  if (change.type === "delete" || controllerOf(change.object) || metadata.deletionTimestamp) return;
+  const { previous } = change;
+  if (previous && !controllerOf(previous) && equal(previous.metadata.labels, metadata.labels)) return;
+  for (const owner of owners.list(metadata.namespace)) {
+    if (!matches(selectorOf(owner), metadata.labels)) continue;
+    yield { namespace: metadata.namespace ?? "", name: owner.metadata.name ?? "" };
+  }
+}
+
+/** The pods of all sets that the same deployment owns. */
+function relatedPods<T extends ReplicaOwner>(
+  set: T,
+  { owners, pods }: { owners: Informer<T>; pods: Informer<Pod> },
+): Pod[] {
+  const owner = controllerOf(set);
+  if (!owner) return [];
+  return owners.by("controller", owner.uid).flatMap(({ metadata }) => pods.by("controller", metadata.uid ?? ""));
+}
+
+interface Failure {
+  readonly error: unknown;
+  readonly reason: "FailedCreate" | "FailedDelete";
+}
+
+/** Does what was planned, tells of it, and says what went wrong. */
+async function carryOut<T extends ReplicaOwner>(
+  { client, events }: ReconcilerDeps & { readonly events: EventRecorder },
+  { resource, owner, plan }: { readonly resource: Resource<T>; readonly owner: T; readonly plan: ReplicaPlan },
+  signal: AbortSignal,
+): Promise<Failure | undefined> {
+  const about = referenceTo(resource, owner);
+  const create = async (): Promise<void> => {
+    try {
+      const pod = await client.create(Pod, podFor(resource, owner), { signal });
+      events.event(about, "Normal", "SuccessfulCreate", `Created pod: ${pod.metadata.name}`);
+    } catch (error) {
+      // Whatever is tried in this namespace will fail: there is nothing to tell and nothing to wait for.
+      if (isNamespaceEnding(error)) return;
+      if (!signal.aborted) events.event(about, "Warning", "FailedCreate", `Error creating: ${messageOf(error)}`);
+      throw error;
+    }
+  };
+  const remove = async (pod: Pod): Promise<void> => {
+    const { uid = "", name } = pod.metadata;
+    try {
+      await client.delete(Pod, pod, { preconditions: { uid }, signal });
+      events.event(about, "Normal", "SuccessfulDelete", `Deleted pod: ${name}`);
+    } catch (error) {
+      if (isNotFound(error)) return;
+      if (!signal.aborted) events.event(about, "Warning", "FailedDelete", `Error deleting: ${messageOf(error)}`);
+      throw error;
+    }
+  };
+  try {
+    // Doubling batches: a full quota then costs one refused request, not five hundred.
+    await slowStart(plan.create, create);
+    const removed = await Promise.allSettled(plan.remove.map(remove));
+    for (const result of removed) if (result.status === "rejected") throw result.reason;
+    return undefined;
+  } catch (error) {
+    if (signal.aborted) throw error;
+    return { error, reason: plan.create > 0 ? "FailedCreate" : "FailedDelete" };
+  }
+}
+
+/** The pod that a set makes: its template, owned by it. */
+export function podFor<T extends ReplicaOwner>(resource: Resource<T>, owner: T): InputOf<Pod> {
+  const { metadata = {}, spec = {} } = owner.spec.template ?? {};
+  const { labels, annotations, finalizers } = metadata;
+  return {
+    metadata: {
+      namespace: owner.metadata.namespace ?? "",
+      generateName: `${owner.metadata.name}-`,
+      ...(labels ? { labels } : {}),
+      ...(annotations ? { annotations } : {}),
+      ...(finalizers ? { finalizers } : {}),
+      ownerReferences: [ownerRefTo(resource, owner)],
+    },
+    spec,
+  };
+}
+
+export interface ReplicaCounts {
+  readonly active: readonly Pod[];
+  /** Where the kind counts them. */
+  readonly terminating?: number | undefined;
+  readonly failure?: Failure | undefined;
+}
+
+/** What the set's status should say. */
+export function replicaSetStatus(
+  owner: ReplicaOwner,
+  { active, terminating, failure }: ReplicaCounts,
+  nowMs: number,
+): ReplicaSetStatus {
+  const { template, minReadySeconds = 0 } = owner.spec;
+  const labels = template?.metadata.labels ?? {};
+  let labeled = 0;
+  let ready = 0;
+  let available = 0;
+  for (const pod of active) {
+    if (matchesLabels(labels, pod.metadata.labels)) labeled++;
+    if (!isReady(pod)) continue;
+    ready++;
+    if ((availableAt(pod, minReadySeconds) ?? Infinity) <= nowMs) available++;
+  }
+  const conditions = failureConditions(owner, failure, nowMs);
+  return {
+    replicas: active.length,
+    ...(labeled ? { fullyLabeledReplicas: labeled } : {}),
+    ...(ready ? { readyReplicas: ready } : {}),
+    ...(available ? { availableReplicas: available } : {}),
+    ...(terminating === undefined ? {} : { terminatingReplicas: terminating }),
+    ...(owner.metadata.generation ? { observedGeneration: owner.metadata.generation } : {}),
+    ...(conditions.length > 0 ? { conditions } : {}),
+  };
+}
+
+/** A failure is noted once, and forgotten with the first round that goes well. */
+function failureConditions({ status }: ReplicaOwner, failure: Failure | undefined, nowMs: number) {
+  const { conditions = [] } = status;
+  const known = findCondition(conditions, "ReplicaFailure");
+  if (!failure) return known ? conditions.filter((condition) => condition !== known) : conditions;
+  if (known) return conditions;
+  const { reason, error } = failure;
+  const lastTransitionTime = timestamp(nowMs);
+  const message = messageOf(error);
+  return [...conditions, { type: "ReplicaFailure", status: "True", lastTransitionTime, reason, message }];
+}
+
+/** When the next ready pod becomes available, which no event will tell. */
+function nextCheck({ spec }: ReplicaOwner, active: readonly Pod[], nowMs: number): Again | undefined {
+  if (!spec.minReadySeconds) return undefined;
+  let next = Infinity;
+  for (const pod of active) {
+    const at = availableAt(pod, spec.minReadySeconds);
+    if (at !== undefined && at > nowMs) next = Math.min(next, at);
+  }
+  return next === Infinity ? undefined : { afterMs: next - nowMs };
+}

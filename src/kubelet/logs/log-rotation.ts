@@ -1,0 +1,62 @@
+import type { ContainerRecord } from "#kubelet/pod/plan/pod-state.ts";
+import type { ContainerRuntime } from "#kubelet/runtime/runtime.ts";
+import type { Clock } from "#lib/async/clock.ts";
+import { isAbort } from "#lib/async/tasks.ts";
+import type { Log } from "#lib/process/log.ts";
+import { errorCode } from "#lib/text/error-code.ts";
+import { rotateLog } from "./rotate-log.ts";
+
+export interface LogRotationDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly runtime: ContainerRuntime;
+  /** The containers that may write. */
+  running(): Iterable<ContainerRecord>;
+}
+
+/** A container that writes as fast as it can must not fill the disk between two looks. */
+const checkMs = 1000;
+/** Compressing costs the node, not the pod: each log has its turn so often. */
+const compressMs = 10_000;
+const maxBytes = 10 << 20;
+const maxFiles = 5;
+
+/** Keeps the logs of running containers from growing without end, until the signal. */
+export async function runLogRotation(deps: LogRotationDeps, signal: AbortSignal): Promise<void> {
+  const compressedAt = new Map<string, number>();
+  while (!signal.aborted) {
+    await deps.clock.sleep(checkMs, signal).catch((error: unknown) => {
+      if (!isAbort(error, signal)) throw error;
+    });
+    const now = deps.clock.now();
+    for (const record of deps.running()) {
+      if (signal.aborted) return;
+      const mayCompress = now - (compressedAt.get(record.id) ?? Number.NEGATIVE_INFINITY) >= compressMs;
+      if ((await rotate(deps, { record, mayCompress }, signal)) && mayCompress) compressedAt.set(record.id, now);
+    }
+    for (const [id, at] of compressedAt) if (now - at >= compressMs) compressedAt.delete(id);
+  }
+}
+
+interface Turn {
+  readonly record: ContainerRecord;
+  readonly mayCompress: boolean;
+}
+
+/** Whether the log was moved. */
+async function rotate(
+  { clock, runtime, log }: LogRotationDeps,
+  { record, mayCompress }: Turn,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { id, name, logPath: path } = record;
+  const reopen = () => runtime.reopenLog(id, signal);
+  try {
+    return await rotateLog({ path, maxBytes, maxFiles, nowMs: clock.now(), mayCompress, reopen });
+  } catch (error) {
+    // A container that has just ended, or has not written yet, has nothing to rotate.
+    if (errorCode(error) === "ENOENT") return false;
+    if (!isAbort(error, signal)) log.warn("container log not rotated", { container: name, path, error });
+    return false;
+  }
+}

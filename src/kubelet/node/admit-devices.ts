@@ -1,0 +1,43 @@
+import { isExtendedResource } from "#api/core/container/resource-list.ts";
+import type { Pod } from "#api/core/pod/pod.ts";
+import type { AnyContainer } from "#api/core/pod/pod-containers.ts";
+import { quantityValue } from "#api/meta/quantity.ts";
+import type { DeviceManager, DeviceRequest } from "#kubelet/resources/devices.ts";
+import { messageOf } from "#lib/text/message-of.ts";
+import type { Rejection } from "./admit.ts";
+
+/** The part of the device manager that running pods takes. */
+export type Devices = Pick<DeviceManager, "allocate" | "preStart" | "keepOnly" | "release" | "counts">;
+
+/** Gives all containers of a pod their devices before anything of it is begun; or none, and says why. */
+export async function admitDevices(devices: Devices, pod: Pod): Promise<Rejection | undefined> {
+  const { containers, initContainers = [] } = pod.spec;
+  try {
+    for (const container of [...initContainers, ...containers]) await devices.allocate(deviceRequest(pod, container));
+    return undefined;
+  } catch (error) {
+    await devices.release(pod.metadata.uid ?? "");
+    return {
+      reason: "UnexpectedAdmissionError",
+      message: `Allocate failed due to ${messageOf(error)}, which is unexpected`,
+    };
+  }
+}
+
+/** Whether devices could be meant: other extended resources may belong to nobody on the node. */
+export const mayWantDevices = ({ spec }: Pod): boolean =>
+  [...spec.containers, ...(spec.initContainers ?? [])].some(hasExtendedResources);
+
+export const hasExtendedResources = ({ resources }: AnyContainer): boolean =>
+  Object.keys(resources.limits ?? {}).some(isExtendedResource);
+
+export function deviceRequest({ metadata, spec }: Pod, { name, resources }: AnyContainer): DeviceRequest {
+  const init = spec.initContainers?.find((one) => one.name === name);
+  const extended = Object.entries(resources.limits ?? {}).filter(([resource]) => isExtendedResource(resource));
+  return {
+    podUid: metadata.uid ?? "",
+    container: name,
+    isPassedOn: init !== undefined && init.restartPolicy !== "Always",
+    resources: Object.fromEntries(extended.map(([resource, amount]) => [resource, quantityValue(amount)])),
+  };
+}

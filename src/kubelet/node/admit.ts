@@ -1,0 +1,100 @@
+import { hostPorts, isPortTaken } from "#api/core/container/host-ports.ts";
+import { isExtendedResource } from "#api/core/container/resource-list.ts";
+import type { Pod } from "#api/core/pod/pod.ts";
+import { podRequests } from "#api/core/pod/pod-resources.ts";
+import { quantityMilliValue, quantityValue } from "#api/meta/quantity.ts";
+import type { Amounts } from "./machine.ts";
+
+export interface Rejection {
+  readonly reason: string;
+  readonly message: string;
+}
+export interface NodeRoom {
+  readonly allocatable: Amounts;
+  /** The other pods of the node, as far as they have not ended. */
+  readonly others: readonly Pod[];
+}
+
+/** Whether a node can have a pod that was bound to it; the one who bound it may not have known all. */
+export function admitPod(pod: Pod, room: NodeRoom): Rejection | undefined {
+  const { spec } = pod;
+  if (spec.os && spec.os.name !== "linux") {
+    return { reason: "PodOSNotSupported", message: "Failed to admit pod as the OS field doesn't match node OS" };
+  }
+  for (const { name } of spec.securityContext.sysctls ?? []) {
+    if (!isSafeSysctl(name))
+      return { reason: "SysctlForbidden", message: `forbidden sysctl: "${name}" not allowlisted` };
+  }
+  if (hasPortConflict(pod, room.others)) {
+    return {
+      reason: "NodePorts",
+      message: "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports",
+    };
+  }
+  return findShortage(pod, room);
+}
+
+/** Those that concern the pod alone, and cannot harm the node. */
+const safeSysctls = new Set([
+  "kernel.shm_rmid_forced",
+  "net.ipv4.ip_local_port_range",
+  "net.ipv4.tcp_syncookies",
+  "net.ipv4.ping_group_range",
+  "net.ipv4.ip_unprivileged_port_start",
+  "net.ipv4.ip_local_reserved_ports",
+  "net.ipv4.tcp_keepalive_time",
+  "net.ipv4.tcp_fin_timeout",
+  "net.ipv4.tcp_keepalive_intvl",
+  "net.ipv4.tcp_keepalive_probes",
+  "net.ipv4.tcp_rmem",
+  "net.ipv4.tcp_wmem",
+]);
+const isSafeSysctl = (name: string): boolean => safeSysctls.has(name.replaceAll("/", "."));
+
+function hasPortConflict(pod: Pod, others: readonly Pod[]): boolean {
+  const wanted = hostPorts(pod);
+  if (wanted.length === 0) return false;
+  const taken = new Set(others.flatMap(hostPorts));
+  return wanted.some((port) => isPortTaken(port, taken));
+}
+
+const measure = (name: string) => (name === "cpu" ? quantityMilliValue : quantityValue);
+
+function findShortage(pod: Pod, { allocatable, others }: NodeRoom): Rejection | undefined {
+  const capacity = quantityValue(allocatable.pods ?? "0");
+  if (others.length + 1 > capacity) return shortage("pods", { requested: 1, used: others.length, capacity });
+  const requests = podRequests(pod.spec);
+  for (const [name, amount] of Object.entries(requests)) {
+    const requested = measure(name)(amount);
+    // A resource that nobody offers here is not the node's to give.
+    if (requested === 0 || (isExtendedResource(name) && allocatable[name] === undefined)) continue;
+    const used = others.reduce((sum, other) => sum + measure(name)(podRequests(other.spec)[name] ?? "0"), 0);
+    const there = measure(name)(allocatable[name] ?? "0");
+    if (requested + used > there) return shortage(name, { requested, used, capacity: there });
+  }
+  return undefined;
+}
+
+interface Counts {
+  readonly requested: number;
+  readonly used: number;
+  readonly capacity: number;
+}
+const shortage = (name: string, { requested, used, capacity }: Counts): Rejection => ({
+  reason: `OutOf${name}`,
+  message: `Node didn't have enough resource: ${name}, requested: ${requested}, used: ${used}, capacity: ${capacity}`,
+});
+
+/** Whether a pod that runs can be given other resources: never, not now, or yes. */
+export function admitResize(pod: Pod, room: NodeRoom): Rejection | undefined {
+  for (const [name, amount] of Object.entries(podRequests(pod.spec))) {
+    const requested = measure(name)(amount);
+    const capacity = measure(name)(room.allocatable[name] ?? "0");
+    if ((name === "cpu" || name === "memory") && requested > capacity) {
+      const message = `Node didn't have enough capacity: ${name}, requested: ${requested}, capacity: ${capacity}`;
+      return { reason: "Infeasible", message };
+    }
+  }
+  const fault = findShortage(pod, room);
+  return fault && { reason: "Deferred", message: fault.message };
+}

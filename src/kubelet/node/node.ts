@@ -1,0 +1,192 @@
+import { Node, type NodeStatus, type Taint } from "#api/core/node/node.ts";
+import { isConditionTrue } from "#api/meta/condition.ts";
+import { isAlreadyExists, isConflict, isNotFound } from "#api/status.ts";
+import type { Client } from "#client/client.ts";
+import type { EventRecorder } from "#client/events.ts";
+import type { ContainerRuntime, RuntimeVersion } from "#kubelet/runtime/runtime.ts";
+import type { Clock } from "#lib/async/clock.ts";
+import { withDeadline } from "#lib/async/deadline.ts";
+import { isAbort, orAborted } from "#lib/async/tasks.ts";
+import { equal } from "#lib/data/equal.ts";
+import type { Log } from "#lib/process/log.ts";
+import { insist } from "../insist.ts";
+import type { Machine } from "./machine.ts";
+import { conditionEvents, extendedOf, type NodePressure, type NodeStatusInput, nodeStatus } from "./node-status.ts";
+
+export interface NodeDeps {
+  readonly nodeName: string;
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly events: EventRecorder;
+  readonly runtime: ContainerRuntime;
+  readonly version: RuntimeVersion;
+  readonly machine: Machine;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly taints: readonly Taint[];
+  readonly kubeletPort: number;
+  /** The node's range of pod addresses, if nobody else assigns one. */
+  readonly podCidrs: readonly string[];
+  /** How often it is looked whether something changed. */
+  readonly checkMs: number;
+  pressure(): NodePressure;
+  devices(): NodeStatusInput["devices"];
+  /** Resolves when it should be looked before that. */
+  changed?(): Promise<void>;
+  /** Called with the node as the API has it, once it is there. */
+  registered(node: Node): void;
+}
+
+export const kubeletVersion = "v1.36.4";
+const fieldManager = "kubelet";
+/** What has not changed is said again so often. */
+const reportMs = 300_000;
+const unreadyCheckMs = 200;
+
+/** Registers the node and keeps its status true, until the signal. */
+export async function runNode(deps: NodeDeps, signal: AbortSignal): Promise<void> {
+  const limits = { clock: deps.clock, log: deps.log, signal };
+  const first = await insist(limits, "node not registered", () => register(deps, signal));
+  deps.registered(first);
+  const about = { kind: "Node", name: deps.nodeName, uid: deps.nodeName };
+  deps.events.event(about, "Normal", "Starting", "Starting kubelet.");
+  let node = first;
+  let reportedAt = deps.clock.now();
+  while (!signal.aborted) {
+    const isReady = isConditionTrue(node.status.conditions, "Ready");
+    const pauseMs = isReady ? deps.checkMs : unreadyCheckMs;
+    if (deps.changed) await withDeadline(pauseMs, { clock: deps.clock, signal }, deps.changed);
+    else await deps.clock.sleep(pauseMs, signal);
+    node = await insist(limits, "node not reported", async () => {
+      const status = await observe(deps, node.status, signal);
+      const now = deps.clock.now();
+      const isSame = equal(withoutHeartbeat(status), withoutHeartbeat(node.status));
+      if (isSame && now - reportedAt < reportMs) return node;
+      reportedAt = now;
+      return await report(deps, node, status, signal);
+    });
+  }
+}
+
+async function observe(deps: NodeDeps, previous: Partial<NodeStatus>, signal: AbortSignal): Promise<NodeStatus> {
+  const [runtimeConditions, images] = await Promise.all([
+    answerOf(deps, signal, (limit) => deps.runtime.conditions(limit)),
+    answerOf(deps, signal, (limit) => deps.runtime.listImages(limit)),
+  ]);
+  const { machine, kubeletPort, clock } = deps;
+  return nodeStatus({
+    machine,
+    kubeletVersion,
+    kubeletPort,
+    runtime: deps.version,
+    runtimeConditions,
+    images,
+    pressure: deps.pressure(),
+    devices: deps.devices(),
+    previous,
+    now: clock.now(),
+  });
+}
+
+/** How long the runtime may be silent before it counts as down: upstream's patience. */
+const runtimePatienceMs = 30_000;
+
+/** What the runtime says; nothing if it fails, or hangs. */
+async function answerOf<T>(
+  { clock }: NodeDeps,
+  signal: AbortSignal,
+  ask: (signal: AbortSignal) => Promise<readonly T[]>,
+): Promise<readonly T[]> {
+  const over = new AbortController();
+  const limit = AbortSignal.any([signal, over.signal]);
+  clock.sleep(runtimePatienceMs, limit).then(
+    () => over.abort(new Error("the runtime does not answer")),
+    () => undefined,
+  );
+  try {
+    return await orAborted(ask(limit), limit);
+  } catch (error) {
+    if (isAbort(error, signal)) throw error;
+    return [];
+  } finally {
+    over.abort();
+  }
+}
+
+/** Creates the Node, or takes over the one that is there: it may have been ours before a restart. */
+async function register(deps: NodeDeps, signal: AbortSignal): Promise<Node> {
+  const { client, nodeName, machine, taints, podCidrs } = deps;
+  const labels = {
+    "beta.kubernetes.io/arch": machine.architecture,
+    "beta.kubernetes.io/os": machine.operatingSystem,
+    "kubernetes.io/arch": machine.architecture,
+    "kubernetes.io/hostname": machine.hostname,
+    "kubernetes.io/os": machine.operatingSystem,
+    ...deps.labels,
+  };
+  const annotations = { "volumes.kubernetes.io/controller-managed-attach-detach": "true" };
+  const spec = {
+    ...(taints.length > 0 ? { taints: [...taints] } : {}),
+    ...(podCidrs[0] ? { podCIDR: podCidrs[0], podCIDRs: [...podCidrs] } : {}),
+  };
+  const status = await observe(deps, {}, signal);
+  try {
+    const created = await client.create(
+      Node,
+      { metadata: { name: nodeName, labels, annotations }, spec, status },
+      { signal, fieldManager },
+    );
+    tellConditions(deps, [], created);
+    deps.log.info("node registered", { node: nodeName });
+    return created;
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+  }
+  const old = await client.get(Node, { name: nodeName }, { signal });
+  const wanted = { ...old.metadata.labels, ...labels };
+  let node = old;
+  if (!equal(wanted, old.metadata.labels ?? {})) {
+    const body = { metadata: { labels: wanted, annotations } };
+    node = await client.patch(Node, { name: nodeName }, { type: "merge", body }, { signal, fieldManager });
+  }
+  return await report(deps, node, await observe(deps, node.status, signal), signal);
+}
+
+async function report(deps: NodeDeps, node: Node, status: NodeStatus, signal: AbortSignal): Promise<Node> {
+  const { client, nodeName } = deps;
+  try {
+    const written = await client.updateStatus(Node, { ...node, status }, { signal, fieldManager });
+    tellConditions(deps, node.status.conditions ?? [], written);
+    return written;
+  } catch (error) {
+    if (isConflict(error)) {
+      const fresh = await client.get(Node, { name: nodeName }, { signal });
+      return await report(deps, fresh, { ...status, ...keptFrom(fresh, status) }, signal);
+    }
+    if (isNotFound(error)) return await register(deps, signal);
+    throw error;
+  }
+}
+
+/** What others write into a node's status. */
+const keptFrom = ({ status }: Node, own: NodeStatus): Partial<NodeStatus> => ({
+  capacity: { ...extendedOf(status.capacity), ...own.capacity },
+  allocatable: { ...extendedOf(status.allocatable), ...own.allocatable },
+  ...(status.volumesAttached ? { volumesAttached: status.volumesAttached } : {}),
+});
+
+function tellConditions(
+  { events, nodeName }: NodeDeps,
+  before: NonNullable<NodeStatus["conditions"]>,
+  node: Node,
+): void {
+  const about = { kind: "Node", name: nodeName, uid: nodeName };
+  for (const reason of conditionEvents(before, node.status.conditions ?? [])) {
+    events.event(about, "Normal", reason, `Node ${nodeName} status is now: ${reason}`);
+  }
+}
+
+const withoutHeartbeat = (status: NodeStatus): NodeStatus => ({
+  ...status,
+  conditions: (status.conditions ?? []).map(({ lastHeartbeatTime: _, ...condition }) => condition),
+});

@@ -1,0 +1,43 @@
+import type { Pod } from "#api/core/pod/pod.ts";
+import type { PodFacts } from "#kubelet/pod/plan/pod-facts.ts";
+import { type ContainerRecord, containerNamed, statusNamed } from "#kubelet/pod/plan/pod-state.ts";
+import { PodProbes } from "#kubelet/probes/pod-probes.ts";
+import { runProbe } from "#kubelet/probes/run-probe.ts";
+import { containerEvent, type PodDeps } from "../pod-deps.ts";
+import { targetOf } from "./effect-context.ts";
+
+export interface ProbesContext {
+  readonly deps: PodDeps;
+  pod(): Pod;
+  facts(): PodFacts;
+  /** What the probes say of a container has changed. */
+  changed(): void;
+}
+
+/** The probes of one pod's containers, as they are now. */
+export function createPodProbes({ deps, pod, facts, changed }: ProbesContext): PodProbes {
+  const { runtime, host, clock } = deps;
+  return new PodProbes({
+    clock,
+    async check(id, probe, signal) {
+      const record = facts().records.get(id);
+      const container = record && containerNamed(pod(), record.name);
+      if (!container) throw new Error("the container is gone");
+      const target = targetOf({ deps, facts: facts(), pod }, container, id);
+      const limits = { clock, signal, timeoutMs: probe.timeoutSeconds * 1000 };
+      return await runProbe({ runtime, network: host.network }, target, probe, limits);
+    },
+    changed,
+    tell: (container, reason, message) => containerEvent(deps, pod(), container, { type: "Warning", reason, message }),
+  });
+}
+
+/** Checks on containers that an earlier kubelet started; what the API knows of them stands until a check says otherwise. */
+export function probeFound(probes: PodProbes, pod: Pod, running: readonly ContainerRecord[]): void {
+  for (const { id, name, startedAt } of running) {
+    const container = containerNamed(pod, name);
+    const status = statusNamed(pod, name);
+    const known = status ? { known: { started: status.started ?? false, ready: status.ready } } : {};
+    if (container) probes.start({ id, container, startedAt, ...known });
+  }
+}

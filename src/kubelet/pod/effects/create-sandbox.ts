@@ -1,0 +1,32 @@
+import type { Pod } from "#api/core/pod/pod.ts";
+import { planPodDns } from "#kubelet/network/pod-dns.ts";
+import type { SandboxRecord } from "#kubelet/pod/plan/pod-state.ts";
+import type { SandboxConfig } from "#kubelet/runtime/runtime.ts";
+import { messageOf } from "#lib/text/message-of.ts";
+import { type PodDeps, podEvent } from "../pod-deps.ts";
+import { sandboxConfig } from "../sandbox-config.ts";
+
+/** Prepares the machine for a sandbox, and says what the runtime is to be told. */
+export async function prepareSandbox(deps: PodDeps, pod: Pod, attempt: number): Promise<SandboxConfig> {
+  const { host, clusterDns } = deps;
+  const { logDirectory, cgroupParent } = await host.prepare(pod);
+  const { config: dns, warnings } = planPodDns(pod, host.resolver, clusterDns);
+  for (const warning of warnings) podEvent(deps, pod, "Warning", "DNSConfigForming", warning);
+  return sandboxConfig({ pod, attempt, dns, clusterDomain: clusterDns.domain, logDirectory, cgroupParent });
+}
+
+/** Makes a sandbox; resolves when its network stands. */
+export async function createSandbox(deps: PodDeps, pod: Pod, config: SandboxConfig): Promise<SandboxRecord> {
+  const { runtime } = deps;
+  const { runtimeClassName } = pod.spec;
+  try {
+    const handler = runtimeClassName ? await deps.runtimeHandler(runtimeClassName) : "";
+    const id = await runtime.runSandbox(config, { handler });
+    deps.claimContainer(id, pod.metadata.uid ?? "");
+    const ips = pod.spec.hostNetwork ? [] : ((await runtime.sandboxStatus(id))?.ips ?? []);
+    return { id, attempt: config.attempt, isReady: true, ips };
+  } catch (error) {
+    podEvent(deps, pod, "Warning", "FailedCreatePodSandBox", `Failed to create pod sandbox: ${messageOf(error)}`);
+    throw error;
+  }
+}

@@ -1,0 +1,43 @@
+import type { Pod } from "#api/core/pod/pod.ts";
+import { podNameOf } from "#kubelet/host/host.ts";
+import { currentTrace, type Trace } from "#trace/trace.ts";
+import type { PodDeps } from "../pod-deps.ts";
+
+export interface Removal {
+  readonly pod: Pod;
+  readonly trace: Trace | undefined;
+  /** Resolves when the API shows how the pod ended, or refuses to. */
+  statusWritten(): Promise<void>;
+}
+
+/** Tells the API how a pod ended of which nothing runs any more, and removes the object. */
+export async function removePodObject({ host, pods }: PodDeps, removal: Removal): Promise<void> {
+  const { pod, trace, statusWritten } = removal;
+  await statusWritten();
+  // Another node may want such a volume as soon as the pod is gone. Nobody waits for the rest.
+  if (hasLastingVolumes(pod)) await host.release(pod.metadata.uid ?? "");
+  const remove = () => pods.remove(pod);
+  await (trace ? currentTrace.run(trace, remove) : remove());
+}
+
+const hasLastingVolumes = ({ spec }: Pod): boolean =>
+  (spec.volumes ?? []).some((volume) => volume.persistentVolumeClaim ?? volume.csi ?? volume.ephemeral ?? volume.nfs);
+
+/** Removes what a pod left on the node; the logs go last, because a kubelet that starts again finds the pod by them. */
+export async function cleanUpPod(deps: PodDeps, pod: Pod, sandboxIds: readonly string[]): Promise<void> {
+  const { host, runtime, puller, objects } = deps;
+  const { uid = "" } = pod.metadata;
+  // Also sandboxes that we were told could not be made.
+  const listed = (await runtime.listSandboxes()).filter((sandbox) => sandbox.pod.uid === uid);
+  const ids = new Set([...sandboxIds, ...listed.map(({ id }) => id)]);
+  await Promise.all(Array.from(ids, (id) => removeSandbox(deps, id)));
+  await host.release(uid);
+  await host.removeLogs(podNameOf(pod));
+  puller.forgetPod(uid);
+  objects.release(uid);
+}
+
+async function removeSandbox({ runtime }: PodDeps, id: string): Promise<void> {
+  await runtime.stopSandbox(id);
+  await runtime.removeSandbox(id);
+}

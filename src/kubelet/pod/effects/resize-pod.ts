@@ -1,0 +1,59 @@
+import type { Pod } from "#api/core/pod/pod.ts";
+import { quantityValue } from "#api/meta/quantity.ts";
+import type { ContainerResize } from "#kubelet/pod/plan/plan-containers.ts";
+import { type ContainerRecord, containerNamed } from "#kubelet/pod/plan/pod-state.ts";
+import { type Allocation, resizeNeed } from "#kubelet/pod/plan/resize.ts";
+import { containerResources } from "#kubelet/resources/linux-resources.ts";
+import { messageOf } from "#lib/text/message-of.ts";
+import { type PodDeps } from "../pod-deps.ts";
+import type { PodRecords } from "../pod-records.ts";
+
+export interface ResizeRequest {
+  readonly resizes: readonly ContainerResize[];
+  readonly records: PodRecords;
+  readonly allocation: Allocation;
+}
+
+/** Brings a pod nearer to the resources that it was granted; those that must be restarted for it have theirs then. */
+export async function resizePod(deps: PodDeps, pod: Pod, request: ResizeRequest): Promise<void> {
+  const { records, allocation } = request;
+  try {
+    await resizeContainers(deps, pod, request);
+    const waits = records.running.some(({ name, applied }) => needsResize(pod, name, applied));
+    if (waits) return;
+    await deps.host.setLimits(pod, "own");
+    allocation.completed();
+  } catch (error) {
+    allocation.failed(messageOf(error));
+    throw error;
+  }
+}
+
+/** Gives containers that run their new resources: those that shrink first, within a pod that limits none meanwhile. */
+async function resizeContainers(deps: PodDeps, pod: Pod, { resizes, records }: ResizeRequest): Promise<void> {
+  const { host, runtime } = deps;
+  // The kernel lets no group have more than the one above it.
+  await host.setLimits(pod, "none");
+  const due = resizes.flatMap(({ id, name }) => {
+    const record = records.get(id);
+    const container = containerNamed(pod, name);
+    return record && container ? [{ record, container, growth: growthOf(pod, record) }] : [];
+  });
+  for (const { record, container } of due.toSorted((a, b) => a.growth - b.growth)) {
+    const { oomScoreAdj: _, ...resources } = containerResources(pod, container, host.memoryCapacity);
+    // Where there is no limit any more, that must be said.
+    await runtime.updateResources(record.id, { cpuQuotaUs: -1, ...resources });
+    const now = records.get(record.id);
+    if (now) records.put({ ...now, applied: container.resources });
+  }
+}
+
+function growthOf(pod: Pod, { name, applied }: ContainerRecord): number {
+  const memory = (limits: Readonly<Record<string, string>> = {}) => quantityValue(limits.memory ?? "0");
+  return memory(containerNamed(pod, name)?.resources.limits) - memory(applied?.limits);
+}
+
+function needsResize(pod: Pod, name: string, applied: ContainerRecord["applied"]): boolean {
+  const container = containerNamed(pod, name);
+  return container !== undefined && resizeNeed(container, applied) !== "none";
+}

@@ -1,0 +1,76 @@
+import type { Pod } from "#api/core/pod/pod.ts";
+import { isSidecar } from "#api/core/pod/pod-resources.ts";
+import type { Life } from "./life.ts";
+import { type ContainerRecord, containerNamed, isUp } from "./pod-state.ts";
+import { graceOf, isLeaving, type PodPlan, type PodView } from "./pod-view.ts";
+import type { Step, StepName } from "./step.ts";
+
+type Stopping = Extract<Life, { phase: "stopping" }>;
+
+/** Ends all containers at once, but sidecars after the others and the last started of them first; then the sandbox. */
+export function planStopping(view: PodView, life: Stopping): Pick<PodPlan, "life" | "steps" | "wakeAt"> {
+  const now = hurried(view, life);
+  const up = view.containers.filter(isUp);
+  if (up.length > 0) {
+    const deadline = now.sinceMs + now.graceMs;
+    const steps = up.flatMap((record) => planEnd(view, { life: now, up, record }));
+    return { life: now, steps, wakeAt: deadline > view.now ? deadline : undefined };
+  }
+  if (beginnings.some((name) => view.steps.isUnderWay(name))) return { life: now, steps: [], wakeAt: undefined };
+  if (view.sandbox?.isReady || view.mayHaveLostSandbox) {
+    return { life: now, steps: [{ do: "stopSandboxes" }], wakeAt: undefined };
+  }
+  return { life: { phase: "stopped", isReleased: false }, steps: [], wakeAt: undefined };
+}
+
+/** While one of these is under way, something may still come to run, or use what is about to be taken away. */
+const beginnings: readonly StepName[] = [
+  "sandbox",
+  "volumes",
+  "refresh",
+  "image",
+  "create",
+  "start",
+  "postStart",
+  "resize",
+  "preStop",
+  "kill",
+  "hurry",
+  "stopSandboxes",
+];
+
+/** Someone may want the pod to end sooner than it was promised. */
+function hurried(view: PodView, life: Stopping): Stopping {
+  const graceMs = graceOf(view);
+  if (!isLeaving(view) || graceMs >= life.graceMs) return life;
+  return { phase: "stopping", sinceMs: view.now, graceMs };
+}
+
+interface Ending {
+  readonly life: Stopping;
+  readonly up: readonly ContainerRecord[];
+  readonly record: ContainerRecord;
+}
+
+function planEnd({ pod, steps, now }: PodView, { life, up, record }: Ending): Step[] {
+  const { id, name: container, askedGraceMs = Number.POSITIVE_INFINITY } = record;
+  const leftMs = Math.max(0, life.sinceMs + life.graceMs - now);
+  if (steps.isUnderWay("kill", id)) {
+    return life.graceMs < askedGraceMs ? [{ do: "hurry", id, graceMs: leftMs }] : [];
+  }
+  const order = sidecarOrder(pod, container);
+  if (order < 0) return [{ do: "kill", container, id, graceMs: leftMs, hook: "run" }];
+  const hasHook = containerNamed(pod, container)?.lifecycle?.preStop !== undefined;
+  if (hasHook && record.preStop === undefined && leftMs > 0) {
+    return [{ do: "preStop", container, id, graceMs: leftMs }];
+  }
+  const isTurn = !up.some(({ name }) => name !== container && isBefore(sidecarOrder(pod, name), order));
+  if (!isTurn && leftMs > 0) return [];
+  return [{ do: "kill", container, id, graceMs: leftMs, hook: "skip" }];
+}
+
+/** -1 for a container that is no sidecar. */
+const sidecarOrder = ({ spec }: Pod, name: string): number =>
+  (spec.initContainers ?? []).filter(isSidecar).findIndex((sidecar) => sidecar.name === name);
+
+const isBefore = (other: number, own: number): boolean => other < 0 || other > own;

@@ -1,0 +1,95 @@
+import type { Pod } from "#api/core/pod/pod.ts";
+import type { Waiting } from "#kubelet/container/container-status.ts";
+import type { MountedVolumes } from "#kubelet/host/host.ts";
+import type { Image, SandboxConfig } from "#kubelet/runtime/runtime.ts";
+import type { PodRecords } from "../pod-records.ts";
+import { statusNamed } from "./pod-state.ts";
+import type { VolumesView } from "./pod-view.ts";
+import { Restarts } from "./restart-backoff.ts";
+
+/** `refreshAt` is when their content must be brought up to date; 0 for now. */
+type Volumes =
+  | { readonly is: "unmounted" }
+  | { readonly is: "mounted"; readonly at: MountedVolumes; readonly refreshAt: number | undefined };
+
+/** What is known of one pod on its node. Steps change it; plans and statuses are made from it. */
+export class PodFacts {
+  readonly records: PodRecords;
+  readonly restarts = new Restarts();
+  /** Why containers do not run though they should, by name. */
+  readonly waiting = new Map<string, Waiting>();
+  /** The images of containers that are about to be created, by name. */
+  readonly images = new Map<string, Image>();
+  /** Containers and sandboxes to which something has happened. */
+  readonly toLookAt = new Set<string>();
+  /** How often something could not be made. It may exist all the same, and its number is taken then. */
+  readonly #failures = new Map<string, number>();
+  #volumes: Volumes = { is: "unmounted" };
+  #sandboxConfig: SandboxConfig | undefined;
+  #mayHaveLostSandbox = false;
+
+  constructor(records: PodRecords) {
+    this.records = records;
+  }
+
+  get volumes(): VolumesView {
+    return this.#volumes;
+  }
+  get mounted(): MountedVolumes | undefined {
+    return this.#volumes.is === "mounted" ? this.#volumes.at : undefined;
+  }
+  get sandboxConfig(): SandboxConfig | undefined {
+    return this.#sandboxConfig;
+  }
+  get mayHaveLostSandbox(): boolean {
+    return this.#mayHaveLostSandbox;
+  }
+
+  volumesMounted(at: MountedVolumes, refreshAt: number | undefined): void {
+    this.#volumes = { is: "mounted", at, refreshAt };
+  }
+  /** Something that volumes show has changed. */
+  volumesOutdated(): void {
+    if (this.#volumes.is === "mounted") this.#volumes = { ...this.#volumes, refreshAt: 0 };
+  }
+  /** A change from now on is a reason for another refresh. */
+  refreshBegins(): void {
+    if (this.#volumes.is === "mounted") this.#volumes = { ...this.#volumes, refreshAt: undefined };
+  }
+  /** Everything is up to date, unless something has changed since the refresh began. */
+  refreshed(refreshAt: number | undefined): void {
+    if (this.#volumes.is === "mounted" && this.#volumes.refreshAt === undefined) {
+      this.#volumes = { ...this.#volumes, refreshAt };
+    }
+  }
+  volumesReleased(): void {
+    this.#volumes = { is: "unmounted" };
+  }
+
+  useSandboxConfig(config: SandboxConfig): void {
+    this.#sandboxConfig = config;
+  }
+  sandboxesStopped(): void {
+    this.#mayHaveLostSandbox = false;
+  }
+
+  /** Makes something under a number that is not taken, even if we were told that it could not be made. */
+  async numbered<T>(what: "sandbox" | `container ${string}`, make: (failures: number) => Promise<T>): Promise<T> {
+    const failures = this.#failures.get(what) ?? 0;
+    try {
+      return await make(failures);
+    } catch (error) {
+      this.#failures.set(what, failures + 1);
+      if (what === "sandbox") this.#mayHaveLostSandbox = true;
+      throw error;
+    }
+  }
+
+  /** Counts on from the runtime's record, or from the API's if the runtime has lost it. */
+  nextRestartCount(pod: Pod, name: string): number {
+    const last = this.records.newest(name);
+    if (last) return last.restartCount + 1;
+    const reported = statusNamed(pod, name);
+    return reported?.containerID ? reported.restartCount + 1 : 0;
+  }
+}

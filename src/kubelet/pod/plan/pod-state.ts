@@ -1,0 +1,151 @@
+import type { ResourceRequirements } from "#api/core/container/container.ts";
+import type { Pod } from "#api/core/pod/pod.ts";
+import { type AnyContainer, allContainers } from "#api/core/pod/pod-containers.ts";
+import type { ContainerStatus as ApiStatus } from "#api/core/pod/pod-status.ts";
+import type { Container, ContainerState, ContainerStatus, Labels, Sandbox } from "#kubelet/runtime/runtime.ts";
+import { labels } from "#kubelet/runtime/runtime-labels.ts";
+
+/** What we know of one container of the runtime. */
+export interface ContainerRecord {
+  readonly id: string;
+  readonly sandboxId: string;
+  readonly name: string;
+  readonly restartCount: number;
+  /** Tells whether the pod's own declaration changed since. */
+  readonly hash: string;
+  readonly state: ContainerState;
+  readonly createdAt: number;
+  readonly startedAt: number;
+  readonly finishedAt: number;
+  readonly exitCode: number;
+  readonly reason: string;
+  readonly message: string;
+  /** The image by name, and what it was exactly. */
+  readonly image: string;
+  readonly imageId: string;
+  readonly logPath: string;
+  readonly user?: ContainerStatus["user"];
+  /** The resources that it was last given. */
+  readonly applied?: ResourceRequirements;
+  /** What became of the hook that follows its start; absent if it has none, or an earlier kubelet started it. */
+  readonly postStart?: "open" | "done" | "failed";
+  /** Its preStop hook has run, ahead of its turn to end. */
+  readonly preStop?: "done";
+  /** The shortest grace period with which it was told to end. */
+  readonly askedGraceMs?: number;
+}
+
+export interface SandboxRecord {
+  readonly id: string;
+  readonly attempt: number;
+  readonly isReady: boolean;
+  /** The main one first; none with the node's network. */
+  readonly ips: readonly string[];
+}
+
+/** What runs of a pod, and what has run. */
+export interface PodState {
+  /** The newest. */
+  readonly sandbox: SandboxRecord | undefined;
+  /** The newest first. */
+  readonly containers: readonly ContainerRecord[];
+}
+
+export const newestOf = (containers: readonly ContainerRecord[], name: string): ContainerRecord | undefined =>
+  containers.find((record) => record.name === name);
+
+/** May be running. */
+export const isUp = ({ state }: ContainerRecord): boolean => state === "running" || state === "unknown";
+
+/** A container has not started as long as its postStart hook has not succeeded. */
+export const isHookOpen = ({ postStart }: ContainerRecord): boolean => postStart === "open" || postStart === "failed";
+
+export const isEnded = ({ state }: ContainerRecord): boolean => state === "exited" || state === "unknown";
+
+export function withContainer(state: PodState, record: ContainerRecord): PodState {
+  const at = state.containers.findIndex(({ id }) => id === record.id);
+  if (at < 0) return { ...state, containers: [record, ...state.containers] };
+  return { ...state, containers: state.containers.with(at, record) };
+}
+
+export const withoutContainer = (state: PodState, id: string): PodState => ({
+  ...state,
+  containers: state.containers.filter((record) => record.id !== id),
+});
+
+/** Reads back what was written on a container when it was made. */
+export function recordOf(container: Container, status: ContainerStatus | undefined): ContainerRecord {
+  const { annotations } = container;
+  return {
+    id: container.id,
+    sandboxId: container.sandboxId,
+    name: container.labels[labels.containerName] ?? container.name,
+    restartCount: Number(annotations[labels.restartCount] ?? container.attempt) || 0,
+    hash: annotations[labels.hash] ?? "",
+    state: status?.state ?? container.state,
+    createdAt: container.createdAt,
+    startedAt: status?.startedAt ?? 0,
+    finishedAt: status?.finishedAt ?? 0,
+    exitCode: status?.exitCode ?? 0,
+    reason: status?.reason ?? "",
+    message: status?.message ?? "",
+    image: annotations[labels.image] ?? container.image,
+    imageId: annotations[labels.imageId] ?? container.imageRef,
+    logPath: status?.logPath ?? "",
+    ...(status?.user ? { user: status.user } : {}),
+    ...appliedIn(annotations),
+  };
+}
+
+/** Written by ourselves; of another form only if somebody else meddled, and then it is as good as none. */
+function appliedIn(annotations: Labels): Pick<ContainerRecord, "applied"> {
+  const text = annotations[labels.resources];
+  if (text === undefined) return {};
+  try {
+    const applied: ResourceRequirements = JSON.parse(text);
+    return { applied };
+  } catch (error) {
+    if (error instanceof SyntaxError) return {};
+    throw error;
+  }
+}
+
+/** The record with what the runtime now says of it. */
+export const updatedRecord = (record: ContainerRecord, status: ContainerStatus): ContainerRecord => ({
+  ...record,
+  state: status.state,
+  startedAt: status.startedAt || record.startedAt,
+  finishedAt: status.finishedAt,
+  exitCode: status.exitCode,
+  reason: status.reason,
+  message: status.message,
+  logPath: status.logPath || record.logPath,
+  ...(status.user ? { user: status.user } : {}),
+});
+
+/** The runtime has lost it: nobody knows how it ended. */
+export const lostRecord = (record: ContainerRecord, now: number): ContainerRecord => ({
+  ...record,
+  state: "exited",
+  finishedAt: record.finishedAt || now,
+  exitCode: 137,
+  reason: "ContainerStatusUnknown",
+  message: "The container could not be located when the pod was terminated",
+});
+
+export const sandboxRecord = (sandbox: Sandbox, ips: readonly string[]): SandboxRecord => ({
+  id: sandbox.id,
+  attempt: sandbox.attempt,
+  isReady: sandbox.state === "ready",
+  ips,
+});
+
+export const containerNamed = ({ spec }: Pod, name: string): AnyContainer | undefined =>
+  allContainers(spec).find((container) => container.name === name);
+
+/** What the API last heard of a container. */
+export const statusNamed = ({ status }: Pod, name: string): ApiStatus | undefined =>
+  [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])].find((one) => one.name === name);
+
+/** As messages and log lines of upstream name a pod: `web_default(6b5c…)`. */
+export const podFullName = ({ metadata }: Pod): string => `${metadata.name}_${metadata.namespace}(${metadata.uid})`;

@@ -1,0 +1,124 @@
+import { backoffMs } from "#lib/async/backoff.ts";
+import type { Clock } from "#lib/async/clock.ts";
+import { keyOf, type Step, type StepKey, type StepName } from "./step.ts";
+
+export interface StepDeps {
+  readonly clock: Clock;
+  carryOut(step: Step): Promise<void>;
+  /** A step has succeeded. */
+  succeeded(step: Step): void;
+  /** A step has failed; it is tried again after a while. */
+  failed(step: Step, error: unknown): void;
+  /** A step has ended, or the time of another has come. */
+  wake(): void;
+}
+
+/** What a plan may know of steps. */
+export interface StepsView {
+  /** Whether such a step runs, for one subject or for any. */
+  isUnderWay(name: StepName, subject?: string): boolean;
+  /** Whether the step failed and has to wait. */
+  isWaiting(step: Step): boolean;
+}
+
+/** A failure that knows when to try again. */
+export class RetryLater extends Error {
+  override readonly name = "RetryLater";
+  readonly afterMs: number;
+
+  constructor(message: string, afterMs: number) {
+    super(message);
+    this.afterMs = afterMs;
+  }
+}
+
+const retry = { baseMs: 500, maxMs: 10_000 };
+
+interface Running {
+  readonly step: Step;
+  readonly done: Promise<void>;
+}
+interface Wait {
+  readonly step: Step;
+  readonly at: number;
+  readonly failures: number;
+}
+
+/** Runs steps beside each other, at most one under each key. A step that fails waits before it may run again. */
+export class Steps implements StepsView {
+  readonly #deps: StepDeps;
+  readonly #running = new Map<StepKey, Running>();
+  readonly #waits = new Map<StepKey, Wait>();
+  /** The time for everything that is decided in one turn: no step may come due between two looks at the clock. */
+  #now: number;
+  #cancelTimer: (() => void) | undefined;
+
+  constructor(deps: StepDeps) {
+    this.#deps = deps;
+    this.#now = deps.clock.now();
+  }
+
+  /** Begins a turn, in which every step that is due is tried; `endTurn` ends it. */
+  beginTurn(): number {
+    this.#now = this.#deps.clock.now();
+    return this.#now;
+  }
+
+  isUnderWay(name: StepName, subject?: string): boolean {
+    if (subject !== undefined) return this.#running.has(`${name} ${subject}`);
+    return this.#running.values().some(({ step }) => step.do === name);
+  }
+
+  isWaiting(step: Step): boolean {
+    return (this.#waits.get(keyOf(step))?.at ?? 0) > this.#now;
+  }
+
+  async allDone(): Promise<void> {
+    await Promise.all(Array.from(this.#running.values(), ({ done }) => done));
+  }
+
+  /** Runs the step unless it runs already or has to wait. */
+  try(step: Step): void {
+    const key = keyOf(step);
+    if (this.#running.has(key) || this.isWaiting(step)) return;
+    this.#running.set(key, { step, done: this.#run(key, step) });
+  }
+
+  async #run(key: StepKey, step: Step): Promise<void> {
+    const { clock, carryOut, succeeded, failed, wake } = this.#deps;
+    try {
+      await carryOut(step);
+      this.#waits.delete(key);
+      succeeded(step);
+    } catch (error) {
+      const failures = (this.#waits.get(key)?.failures ?? 0) + 1;
+      const delayMs = error instanceof RetryLater ? error.afterMs : backoffMs(failures, retry);
+      this.#waits.set(key, { step, at: clock.now() + delayMs, failures });
+      failed(step, error);
+    } finally {
+      this.#running.delete(key);
+      wake();
+    }
+  }
+
+  /** Lets steps that failed run again now. */
+  retryNow(concerns: (step: Step) => boolean): void {
+    for (const [key, wait] of this.#waits) if (concerns(wait.step)) this.#waits.set(key, { ...wait, at: 0 });
+  }
+
+  /** Wakes when the first step comes due that was not due in this turn, or at the time that the plan asks for. */
+  endTurn(wakeAt: number | undefined): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+    let next = wakeAt ?? Number.POSITIVE_INFINITY;
+    for (const { at } of this.#waits.values()) if (at > this.#now) next = Math.min(next, at);
+    if (next === Number.POSITIVE_INFINITY) return;
+    const { clock, wake } = this.#deps;
+    this.#cancelTimer = clock.after(Math.max(next - clock.now(), 0), wake);
+  }
+
+  close(): void {
+    this.#cancelTimer?.();
+    this.#waits.clear();
+  }
+}

@@ -1,0 +1,168 @@
+import type { Pod } from "#api/core/pod/pod.ts";
+import type { PodStatus } from "#api/core/pod/pod-status.ts";
+import { isConflict, isForbidden, isNotFound, StatusError } from "#api/status.ts";
+import { backoffMs } from "#lib/async/backoff.ts";
+import type { Clock } from "#lib/async/clock.ts";
+import { equal } from "#lib/data/equal.ts";
+import type { Log } from "#lib/process/log.ts";
+import { messageOf } from "#lib/text/message-of.ts";
+import { currentTrace, type Trace } from "#trace/trace.ts";
+import type { PodObjects } from "../pod-objects.ts";
+
+export interface StatusWriterDeps {
+  readonly objects: PodObjects;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The newest that is known of the pod. */
+  pod(): Pod;
+  /** What its status should be, given that. */
+  render(pod: Pod): PodStatus;
+  /** The API has a newer one. */
+  seen(pod: Pod): void;
+  /** The API refuses the status, and will refuse it again. Called once for each reason. */
+  refused(message: string): void;
+  /** The cause of what is written now. */
+  trace(): Trace | undefined;
+}
+
+/**
+ * Keeps a pod's status in the API what it should be, beside all other work: nobody waits for it, and what changes
+ * while one write is under way goes into the next.
+ */
+export class StatusWriter {
+  readonly #deps: StatusWriterDeps;
+  readonly #stop = new AbortController();
+  #writing: Promise<void> | undefined;
+  #isDirty = false;
+  /** What was last sent, and what the server made of it. */
+  #sent: { readonly status: PodStatus; readonly stored: PodStatus } | undefined;
+  /** What was last refused, and why. */
+  #refusal: Refusal | undefined;
+  readonly #flushes = new Set<() => void>();
+
+  constructor(deps: StatusWriterDeps) {
+    this.#deps = deps;
+  }
+
+  /** Something may have changed. */
+  update(): void {
+    if (this.#stop.signal.aborted) return;
+    this.#isDirty = true;
+    this.#writing ??= this.#writeAll();
+  }
+
+  /** Resolves when what is known now is written, or is refused. */
+  async flush(): Promise<void> {
+    this.update();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#flushes.add(resolve);
+    if (!this.#writing) this.#flushed();
+    await promise;
+  }
+
+  #flushed(): void {
+    for (const resolve of this.#flushes) resolve();
+    this.#flushes.clear();
+  }
+
+  /** Nothing is written from now on. */
+  close(): void {
+    this.#stop.abort(new Error("the pod's status is not written any more"));
+  }
+
+  async #writeAll(): Promise<void> {
+    const { signal } = this.#stop;
+    try {
+      for (let failures = 0; this.#isDirty && !signal.aborted; ) {
+        this.#isDirty = false;
+        failures = await this.#writeOrWait(failures);
+      }
+    } finally {
+      // Nothing may come between the last look at what is dirty and this: an update would be lost.
+      this.#writing = undefined;
+      this.#flushed();
+    }
+  }
+
+  /** Returns how many times in a row it failed. */
+  async #writeOrWait(failures: number): Promise<number> {
+    const { signal } = this.#stop;
+    try {
+      await this.#writeOnce();
+      return 0;
+    } catch (error) {
+      if (signal.aborted || isNotFound(error)) return 0;
+      if (isRefusal(error)) return 0;
+      this.#isDirty = true;
+      // Who may write can change, so it is tried again; but nobody waits for it.
+      if (isForbidden(error)) this.#flushed();
+      if (isConflict(error) && (await this.#refresh())) return failures;
+      const pod = this.#deps.pod().metadata.name;
+      this.#deps.log.warn("pod status not written", { pod, error, failures: failures + 1 });
+      await this.#deps.clock.sleep(backoffMs(failures + 1, retry), signal).catch(() => {});
+      return failures + 1;
+    }
+  }
+
+  async #writeOnce(): Promise<void> {
+    const { objects, pod, render, seen, trace } = this.#deps;
+    const base = pod();
+    const status = render(base);
+    if (equal(status, base.status)) return;
+    const { signal } = this.#stop;
+    // The server may keep it in another form than we sent it; then sending it again would not change a thing.
+    if (this.#sent && equal(status, this.#sent.status) && equal(base.status, this.#sent.stored)) return;
+    if (this.#refusal && equal(status, this.#refusal.status) && equal(base.status, this.#refusal.base)) return;
+    const write = () => objects.writeStatus(base, status, signal);
+    const cause = trace();
+    try {
+      const stored = await (cause ? currentTrace.run(cause, write) : write());
+      this.#sent = { status, stored: stored.status };
+      seen(stored);
+    } catch (error) {
+      if (isRefusal(error)) this.#noteRefusal({ status, base: base.status, message: messageOf(error) });
+      throw error;
+    }
+  }
+
+  /** A status that is refused is a bug of ours: it is told of once, and only another status is sent after it. */
+  #noteRefusal(refusal: Refusal): void {
+    const isNews = refusal.message !== this.#refusal?.message;
+    this.#refusal = refusal;
+    if (!isNews) return;
+    this.#deps.log.error("pod status refused", { pod: this.#deps.pod().metadata.name, message: refusal.message });
+    this.#deps.refused(`The API refused the status of the pod: ${refusal.message}`);
+  }
+
+  /** Gets the pod as it is now; false if it is not ours any more. */
+  async #refresh(): Promise<boolean> {
+    const { objects, pod, seen } = this.#deps;
+    const before = pod();
+    try {
+      const now = await objects.read(before, this.#stop.signal);
+      if (now.metadata.uid !== before.metadata.uid) {
+        this.close();
+        return false;
+      }
+      if (now.metadata.resourceVersion === before.metadata.resourceVersion) return false;
+      seen(now);
+      return true;
+    } catch (error) {
+      if (isNotFound(error)) this.close();
+      return false;
+    }
+  }
+}
+
+const retry = { baseMs: 200, maxMs: 10_000 };
+
+interface Refusal {
+  readonly status: PodStatus;
+  /** The status in the API that it was to follow. */
+  readonly base: PodStatus;
+  readonly message: string;
+}
+
+/** Whether the API would give the same answer again. */
+const isRefusal = (error: unknown): boolean => error instanceof StatusError && refusals.has(error.code);
+const refusals = new Set([400, 413, 422]);

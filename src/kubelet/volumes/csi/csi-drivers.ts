@@ -1,0 +1,88 @@
+import type { Clock } from "#lib/async/clock.ts";
+import { GrpcClient } from "#lib/proto/grpc/client.ts";
+import { csiCalls } from "./csi-calls.ts";
+
+/** A driver that runs on this node. */
+export interface CsiDriver {
+  readonly name: string;
+  readonly client: GrpcClient;
+  readonly capabilities: ReadonlySet<number>;
+  readonly node: CsiNodeInfo;
+}
+/** How the driver calls this node; it goes into the CSINode object. */
+export interface CsiNodeInfo {
+  readonly nodeId: string;
+  /** 0: no limit. */
+  readonly maxVolumes: number;
+  readonly topology: Readonly<Record<string, string>>;
+}
+
+/** The CSI drivers that have registered on this node. */
+export class CsiDrivers implements Disposable {
+  readonly #clock: Clock;
+  readonly #drivers = new Map<string, CsiDriver>();
+  readonly #busy = new Map<string, Promise<void>>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Asks the driver who it is. One that registers again, as after an update, takes the place of the old. */
+  async register(name: string, socket: string): Promise<CsiDriver> {
+    const client = new GrpcClient({ address: `unix://${socket}`, clock: this.#clock });
+    try {
+      const info = await client.call(csiCalls.info, {}, { timeoutMs });
+      const { capabilities } = await client.call(csiCalls.capabilities, {}, { timeoutMs });
+      if (info.nodeId === "") throw new Error(`CSI driver ${name} gives this node no id`);
+      const types = new Set(capabilities.map(({ rpc }) => rpc?.type ?? 0));
+      const topology = info.accessibleTopology?.segments ?? {};
+      const node = { nodeId: info.nodeId, maxVolumes: info.maxVolumesPerNode, topology };
+      this.unregister(name);
+      const driver = { name, client, capabilities: types, node };
+      this.#drivers.set(name, driver);
+      return driver;
+    } catch (error) {
+      client.close();
+      throw error;
+    }
+  }
+
+  unregister(name: string): void {
+    this.#drivers.get(name)?.client.close();
+    this.#drivers.delete(name);
+  }
+
+  get(name: string): CsiDriver {
+    const driver = this.#drivers.get(name);
+    if (!driver) throw new Error(`driver name ${name} not found in the list of registered CSI drivers`);
+    return driver;
+  }
+
+  /** Runs what is done to one volume of a driver one after another. */
+  async oneAtATime<T>(driver: string, volumeId: string, work: () => Promise<T>): Promise<T> {
+    const key = JSON.stringify([driver, volumeId]);
+    const before = this.#busy.get(key) ?? Promise.resolve();
+    const mine = before.then(work);
+    const done = mine.then(
+      () => {},
+      () => {},
+    );
+    this.#busy.set(key, done);
+    try {
+      return await mine;
+    } finally {
+      if (this.#busy.get(key) === done) this.#busy.delete(key);
+    }
+  }
+
+  list(): CsiDriver[] {
+    return [...this.#drivers.values()];
+  }
+
+  [Symbol.dispose](): void {
+    for (const { client } of this.#drivers.values()) client.close();
+    this.#drivers.clear();
+  }
+}
+
+const timeoutMs = 15_000;

@@ -1,0 +1,84 @@
+import { TokenRequest } from "#api/authentication/token-request.ts";
+import type { Pod } from "#api/core/pod/pod.ts";
+import { ServiceAccount } from "#api/core/service-account.ts";
+import type { ServiceAccountTokenProjection } from "#api/core/volume/volume.ts";
+import { apiVersionOf } from "#api/resource.ts";
+import type { Client } from "#client/client.ts";
+import { type Clock, timestamp } from "#lib/async/clock.ts";
+import type { Random } from "#lib/data/random.ts";
+
+interface HeldToken {
+  readonly token: string;
+  readonly refreshAt: number;
+  readonly expiresAt: number;
+}
+
+export interface TokenDeps {
+  readonly client: Pick<Client, "createSubresource">;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** Tokens for pods, asked for once and again when a fifth of their life, or a day, is left. */
+export class ServiceAccountTokens {
+  readonly #client: Pick<Client, "createSubresource">;
+  readonly #clock: Clock;
+  readonly #random: Random;
+  /** By pod, then by what was asked for. */
+  readonly #held = new Map<string, Map<string, HeldToken>>();
+
+  constructor({ client, clock, random }: TokenDeps) {
+    this.#client = client;
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  /** A token that cannot be renewed is used for as long as it is good. */
+  async get(pod: Pod, projection: ServiceAccountTokenProjection): Promise<string> {
+    const { audience = "", expirationSeconds } = projection;
+    const ofPod = this.#ofPod(pod.metadata.uid ?? "");
+    const key = JSON.stringify([pod.spec.serviceAccountName, audience, expirationSeconds]);
+    const held = ofPod.get(key);
+    if (held && this.#clock.now() < held.refreshAt) return held.token;
+    try {
+      const fresh = await this.#request(pod, audience, expirationSeconds);
+      ofPod.set(key, fresh);
+      return fresh.token;
+    } catch (error) {
+      if (held && this.#clock.now() < held.expiresAt) return held.token;
+      throw error;
+    }
+  }
+
+  forgetPod(uid: string): void {
+    this.#held.delete(uid);
+  }
+
+  #ofPod(uid: string): Map<string, HeldToken> {
+    const held = this.#held.get(uid) ?? new Map<string, HeldToken>();
+    this.#held.set(uid, held);
+    return held;
+  }
+
+  async #request({ metadata, spec }: Pod, audience: string, expirationSeconds: number): Promise<HeldToken> {
+    const ref = { namespace: metadata.namespace ?? "", name: spec.serviceAccountName ?? "default" };
+    const boundObjectRef = { apiVersion: "v1", kind: "Pod", name: metadata.name ?? "", uid: metadata.uid ?? "" };
+    const { status } = await this.#client.createSubresource(ServiceAccount, ref, "token", {
+      apiVersion: apiVersionOf(TokenRequest),
+      kind: TokenRequest.kind,
+      metadata: {},
+      spec: { audiences: audience === "" ? [] : [audience], expirationSeconds, boundObjectRef },
+      // The server fills it in, but reads it first: an empty text is no time.
+      status: { token: "", expirationTimestamp: timestamp(this.#clock.now()) },
+    });
+    const now = this.#clock.now();
+    const expiresAt = Date.parse(status.expirationTimestamp);
+    const spread = this.#random() * maxSpreadMs;
+    const refreshAt = Math.min(now + dayMs - spread, expiresAt - expirationSeconds * 200 - spread);
+    return { token: status.token, refreshAt, expiresAt };
+  }
+}
+
+const dayMs = 24 * 60 * 60 * 1000;
+/** So that the pods of a node do not all ask at once. */
+const maxSpreadMs = 10_000;

@@ -1,0 +1,162 @@
+import { spawn } from "node:child_process";
+import { closeSync, openSync, readFileSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { createInterface } from "node:readline";
+import { errorCode } from "#lib/text/error-code.ts";
+
+export interface CommandResult {
+  readonly stdout: string;
+  readonly stderr: string;
+}
+export interface CommandOptions {
+  readonly input?: Uint8Array | string | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  /** What the command works on. It stands behind `--`, and must not look like an option for programs that ignore that. */
+  readonly operands?: readonly string[];
+  /** Exit codes that are no failure; default 0 alone. */
+  readonly okCodes?: readonly number[];
+}
+
+/** Characters of what a command says that go into an error, and from there into events. */
+const maxDetail = 2000;
+
+/** A command that could not be run or did not end with 0; the message has what it wrote to stderr. */
+export class CommandError extends Error {
+  override readonly name = "CommandError";
+  readonly exitCode: number | undefined;
+
+  constructor(command: string, exitCode: number | undefined, stderr: string, options?: ErrorOptions) {
+    const detail = stderr.trim().slice(0, maxDetail);
+    super(`${command}: ${detail || (exitCode === undefined ? "could not run" : `exit code ${exitCode}`)}`, options);
+    this.exitCode = exitCode;
+  }
+}
+
+/** Runs a command to its end, without a shell. Text that comes from users is passed as `operands`, never as `args`. */
+export function runCommand(
+  command: string,
+  args: readonly string[],
+  options: CommandOptions = {},
+): Promise<CommandResult> {
+  const { operands } = options;
+  return operands ? run(command, [...args, "--", ...operands.map(checkOperand)], options) : run(command, args, options);
+}
+
+function checkOperand(text: string): string {
+  if (text === "" || text.startsWith("-") || text.includes("\0")) {
+    throw new Error(`not an operand of a program: ${JSON.stringify(text.slice(0, 100))}`);
+  }
+  return text;
+}
+
+function run(command: string, args: readonly string[], options: CommandOptions): Promise<CommandResult> {
+  const { input, signal, env, okCodes = [0] } = options;
+  const { promise, resolve, reject } = Promise.withResolvers<CommandResult>();
+  const child = spawn(command, args, {
+    stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
+    ...(signal ? { signal } : {}),
+    ...(env ? { env: { ...process.env, ...env } } : {}),
+  });
+  const stdout: Buffer[] = [];
+  const stderr: Buffer[] = [];
+  child.stdout?.on("data", (chunk: Buffer) => stdout.push(chunk));
+  child.stderr?.on("data", (chunk: Buffer) => stderr.push(chunk));
+  // A command that ends before it has read its input says so by its exit code.
+  child.stdin?.on("error", () => {});
+  child.stdin?.end(input);
+  child.on("error", (error) => reject(new CommandError(command, undefined, error.message, { cause: error })));
+  child.on("close", (code) => {
+    const said = Buffer.concat(stderr).toString();
+    if (code !== null && okCodes.includes(code)) resolve({ stdout: Buffer.concat(stdout).toString(), stderr: said });
+    else reject(new CommandError(`${command} ${args.join(" ")}`, code ?? undefined, said));
+  });
+  return promise;
+}
+
+/** Runs a command to its end and hands over each line that it writes, so that they are never all in memory. */
+export function eachLine(command: string, args: readonly string[], line: (text: string) => void): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"] });
+  createInterface({ input: child.stdout }).on("line", line);
+  let said = "";
+  child.stderr.on("data", (chunk: Buffer) => {
+    said = `${said}${chunk}`.slice(0, maxComplaint);
+  });
+  child.on("error", (error) => reject(new CommandError(command, undefined, error.message, { cause: error })));
+  child.on("close", (code) => {
+    if (code === 0) resolve();
+    else reject(new CommandError(`${command} ${args.join(" ")}`, code ?? undefined, said));
+  });
+  return promise;
+}
+const maxComplaint = 4096;
+
+export interface Daemon {
+  readonly pid: number;
+  /** Resolves with the reason when it has ended. */
+  readonly ended: Promise<string>;
+}
+
+/** Starts a program in a session of its own that outlives this process; its output is added to the log file. */
+export function startDaemon(command: string, args: readonly string[], logFile: string): Promise<Daemon> {
+  const { promise, resolve, reject } = Promise.withResolvers<Daemon>();
+  const log = openSync(logFile, "a", 0o600);
+  const child = spawn(command, args, { detached: true, stdio: ["ignore", log, log] });
+  closeSync(log);
+  child.unref();
+  const ended = new Promise<string>((tell) => {
+    child.on("exit", (code, signal) => tell(signal ? `signal ${signal}` : `exit code ${code}`));
+  });
+  child.on("error", (error) => reject(new CommandError(command, undefined, error.message, { cause: error })));
+  child.on("spawn", () => {
+    if (child.pid !== undefined) resolve({ pid: child.pid, ended });
+  });
+  return promise;
+}
+
+/** Whether the process is there and not a zombie. */
+export function isRunning(pid: number): boolean {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return stat.slice(stat.lastIndexOf(")") + 2, stat.lastIndexOf(")") + 3) !== "Z";
+  } catch {
+    return false; // No such process.
+  }
+}
+
+/** Sends a signal; false if the process is gone. */
+export function signalProcess(pid: number, signal: NodeJS.Signals): boolean {
+  try {
+    return process.kill(pid, signal);
+  } catch (error) {
+    if (errorCode(error) === "ESRCH") return false;
+    throw error;
+  }
+}
+
+export interface RunningProcess {
+  readonly pid: number;
+  readonly args: readonly string[];
+}
+
+/** Every process of the machine that shows its command line. */
+export async function listProcesses(): Promise<RunningProcess[]> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const found = await Promise.all(pids.map((pid) => commandLine(Number(pid))));
+  return found.filter((one) => one !== undefined);
+}
+
+async function commandLine(pid: number): Promise<RunningProcess | undefined> {
+  try {
+    const text = await readFile(`/proc/${pid}/cmdline`, "utf8");
+    return { pid, args: text.split("\0").slice(0, -1) };
+  } catch {
+    return undefined; // It ended while we looked.
+  }
+}
+
+/** The machine's processor, by Go's name, as images and nodes write it. */
+export const goArchitecture = (): string => (process.arch === "x64" ? "amd64" : process.arch);
+
+export const ownPid = (): number => process.pid;

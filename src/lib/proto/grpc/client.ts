@@ -1,0 +1,272 @@
+import http2 from "node:http2";
+import net from "node:net";
+import { type Clock, systemClock } from "#lib/async/clock.ts";
+import { limitReads, type ReadLimits } from "#lib/net/limit-reads.ts";
+import { drained } from "#lib/net/sockets.ts";
+import { FrameReader, frame } from "./frames.ts";
+import type { Message } from "./message.ts";
+import { GrpcError, statusOf } from "./status.ts";
+
+/** One method of a service, with the messages it takes and gives. */
+export interface Rpc<In, Out> {
+  readonly path: string;
+  readonly request: { encode(value: In): Uint8Array };
+  readonly response: { decode(bytes: Uint8Array): Out };
+}
+export const rpc = <In, Out>(
+  path: string,
+  request: Message<unknown, In>,
+  response: Message<Out, never>,
+): Rpc<In, Out> => ({ path, request, response });
+
+export interface GrpcOptions {
+  /** `unix:///run/x.sock`, `http://host:port` or `https://host:port`. */
+  readonly address: string;
+  readonly clock?: Clock;
+  /** For `https`. */
+  readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string };
+  /** A larger message fails its call with `RESOURCE_EXHAUSTED`; default 16 MiB. */
+  readonly maxMessageBytes?: number;
+  /** How much may come in all while the client lives: for servers that nobody trusts, and `http` only. */
+  readonly readLimits?: ReadLimits;
+}
+
+/** As much as containerd sends. */
+const defaultMaxMessageBytes = 16 << 20;
+/** For headers and trailers; the texts of errors are among them. */
+const maxHeaderListBytes = 64 << 10;
+/** gRPC has eight digits for it. */
+const maxTimeoutMs = 99_999_999;
+
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly timeoutMs?: number | undefined;
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
+}
+
+/**
+ * Calls methods of one server. It connects when it is first asked to and again when the connection was lost; a call
+ * that was under way then fails with `UNAVAILABLE`, and is not repeated, since the server may have carried it out.
+ */
+export class GrpcClient implements Disposable {
+  readonly #options: GrpcOptions;
+  readonly #clock: Clock;
+  #session: http2.ClientHttp2Session | undefined;
+
+  constructor(options: GrpcOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  /** One message there, one message back. */
+  async call<In, Out>(method: Rpc<In, Out>, request: In, options: CallOptions = {}): Promise<Out> {
+    const call = this.#open(method.path, options);
+    const replies: Uint8Array[] = [];
+    const frames = this.#reader();
+    call.stream.on("data", (chunk: Buffer) => {
+      try {
+        for (const reply of frames.push(chunk)) replies.push(reply);
+        if (replies.length > 1) throw new GrpcError("INTERNAL", "the server sent more than one message");
+      } catch (error) {
+        call.fail(error);
+      }
+    });
+    call.stream.end(frame(method.request.encode(request)));
+    await call.done;
+    const [reply] = replies;
+    if (reply === undefined) throw new GrpcError("INTERNAL", "the server closed the call without a message");
+    return method.response.decode(reply);
+  }
+
+  /** One message there, any number back. Leaving the loop cancels the call. */
+  async *stream<In, Out>(method: Rpc<In, Out>, request: In, options: CallOptions = {}): AsyncGenerator<Out, void> {
+    const call = this.#open(method.path, options);
+    call.stream.end(frame(method.request.encode(request)));
+    yield* received(call, method.response, this.#reader());
+  }
+
+  /** Messages both ways at once. Leaving the loop, or a failure of `requests`, cancels the call. */
+  async *duplex<In, Out>(
+    method: Rpc<In, Out>,
+    requests: AsyncIterable<In>,
+    options: CallOptions = {},
+  ): AsyncGenerator<Out, void> {
+    const call = this.#open(method.path, options);
+    const sending = send(call.stream, requests, method);
+    try {
+      yield* received(call, method.response, this.#reader());
+    } finally {
+      call.cancel();
+      await sending;
+    }
+  }
+
+  /** Ends the connection and every call on it. */
+  close(): void {
+    this.#session?.destroy();
+    this.#session = undefined;
+  }
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  #reader(): FrameReader {
+    return new FrameReader(this.#options.maxMessageBytes ?? defaultMaxMessageBytes);
+  }
+
+  #open(path: string, { signal, metadata, ...options }: CallOptions): OpenCall {
+    signal?.throwIfAborted();
+    const timeoutMs = options.timeoutMs === undefined ? undefined : Math.min(options.timeoutMs, maxTimeoutMs);
+    const headers: http2.OutgoingHttpHeaders = {
+      ":method": "POST",
+      ":path": path,
+      te: "trailers",
+      "content-type": "application/grpc",
+      ...metadata,
+    };
+    if (timeoutMs !== undefined) headers["grpc-timeout"] = `${Math.max(1, Math.ceil(timeoutMs))}m`;
+    const stream = this.#connect().request(headers, { endStream: false });
+    return trackCall(stream, { signal, timeoutMs, clock: this.#clock });
+  }
+
+  #connect(): http2.ClientHttp2Session {
+    const held = this.#session;
+    if (held && !held.closed && !held.destroyed) return held;
+    const session = connect(this.#options);
+    const forget = () => {
+      if (this.#session === session) this.#session = undefined;
+    };
+    // Each call on the session learns of the failure itself.
+    session.on("error", forget);
+    session.on("close", forget);
+    session.on("goaway", forget);
+    this.#session = session;
+    return session;
+  }
+}
+
+function connect({ address, tls, readLimits }: GrpcOptions): http2.ClientHttp2Session {
+  const settings = { enablePush: false, initialWindowSize: 1 << 20, maxHeaderListSize: maxHeaderListBytes };
+  const options = { settings, maxSessionMemory: 256 };
+  if (readLimits) {
+    const createConnection = ({ hostname, port }: URL) =>
+      limitReads(net.connect({ host: hostname.replace(/^\[|\]$/g, ""), port: Number(port) || 80 }), readLimits);
+    return http2.connect(address, { ...options, createConnection });
+  }
+  if (!address.startsWith("unix://")) return http2.connect(address, { ...options, ...tls });
+  const path = address.slice("unix://".length);
+  return http2.connect("http://localhost", { ...options, createConnection: () => net.connect({ path }) });
+}
+
+interface OpenCall {
+  readonly stream: http2.ClientHttp2Stream;
+  /** Resolves when the server said OK, else rejects. */
+  readonly done: Promise<void>;
+  cancel(): void;
+  /** Cancels it, for a reason that counts for more than what the server says. */
+  fail(reason: unknown): void;
+}
+
+interface Limits {
+  readonly signal: AbortSignal | undefined;
+  readonly timeoutMs: number | undefined;
+  readonly clock: Clock;
+}
+
+function trackCall(stream: http2.ClientHttp2Stream, { signal, timeoutMs, clock }: Limits): OpenCall {
+  let head: http2.IncomingHttpHeaders = {};
+  let trailers: http2.IncomingHttpHeaders | undefined;
+  let failure: unknown;
+  const cancel = () => stream.close(http2.constants.NGHTTP2_CANCEL);
+  let ourReason: unknown;
+  const fail = (reason: unknown) => {
+    ourReason ??= reason;
+    cancel();
+  };
+  const abort = () => {
+    failure = signal?.reason;
+    cancel();
+  };
+  signal?.addEventListener("abort", abort, { once: true });
+  const stopTimer =
+    timeoutMs === undefined
+      ? undefined
+      : clock.after(timeoutMs, () => {
+          failure = new GrpcError("DEADLINE_EXCEEDED", `no answer within ${timeoutMs} ms`);
+          cancel();
+        });
+  const { promise: done, resolve, reject } = Promise.withResolvers<void>();
+  done.catch(() => {}); // Whoever reads the call awaits it; one that was left early is nobody's business.
+  stream.on("response", (headers) => {
+    head = headers;
+  });
+  stream.on("trailers", (headers) => {
+    trailers = headers;
+  });
+  stream.on("error", (error) => {
+    failure ??= error;
+  });
+  stream.on("close", () => {
+    stopTimer?.();
+    signal?.removeEventListener("abort", abort);
+    const error = ourReason ?? outcome(trailers ?? head, failure);
+    if (error === undefined) resolve();
+    else reject(error);
+  });
+  return { stream, done, cancel, fail };
+}
+
+/** What went wrong, if anything: the server's own word counts for more than the connection's. */
+function outcome(headers: http2.IncomingHttpHeaders, failure: unknown): unknown {
+  const status = statusOf(headers);
+  if (status === "OK") return undefined;
+  if (status !== undefined) return status;
+  if (failure instanceof GrpcError || (failure instanceof Error && failure.name === "AbortError")) return failure;
+  if (failure !== undefined && !isConnectionError(failure)) return failure;
+  const http = Number(headers[":status"] ?? 200);
+  if (http !== 200) return new GrpcError("UNKNOWN", `the server answered HTTP ${http}`);
+  const why = failure instanceof Error ? failure.message : "the connection was closed";
+  return new GrpcError("UNAVAILABLE", why, { cause: failure });
+}
+
+const isConnectionError = (failure: unknown): boolean => failure instanceof Error && "code" in failure;
+
+async function* received<Out>(
+  call: OpenCall,
+  response: { decode(bytes: Uint8Array): Out },
+  frames: FrameReader,
+): AsyncGenerator<Out, void> {
+  try {
+    for await (const chunk of chunksOf(call.stream)) {
+      for (const reply of frames.push(chunk)) yield response.decode(reply);
+    }
+    await call.done;
+  } finally {
+    call.cancel();
+  }
+}
+
+/** The stream's data; its errors are told by `done`, together with the server's status. */
+async function* chunksOf(stream: http2.ClientHttp2Stream): AsyncGenerator<Buffer, void> {
+  try {
+    yield* stream;
+  } catch (error) {
+    if (!stream.destroyed) throw error;
+  }
+}
+
+async function send<In>(
+  stream: http2.ClientHttp2Stream,
+  requests: AsyncIterable<In>,
+  method: Rpc<In, unknown>,
+): Promise<void> {
+  try {
+    for await (const request of requests) {
+      if (stream.destroyed) return;
+      if (!stream.write(frame(method.request.encode(request)))) await drained(stream);
+    }
+    stream.end();
+  } catch (error) {
+    stream.destroy(error instanceof Error ? error : new Error(String(error)));
+  }
+}

@@ -1,0 +1,256 @@
+import { readScalar, zeroScalars } from "../scalars.ts";
+import { type Either, type Field, type ObjectSchema, resolve, type Schema } from "../schema.ts";
+import { DecodeError, jsonKind, Mismatch, maxDepth, maxRecursion } from "./decode-error.ts";
+import { explainFault } from "./decode-faults.ts";
+
+export interface DecodeOptions {
+  /** Fill what is absent with its default. */
+  readonly defaults: boolean;
+  /** In normal form already: members that the raw value shares with it are taken over as they are. */
+  readonly settled?: object | undefined;
+}
+export interface Decoded<T> {
+  readonly value: T;
+  /** Dotted paths of the fields that the schema does not know: `spec.containers[0].foo`. They are dropped. */
+  readonly unknown: string[];
+  /** How many object keys there are in the raw value; a text with more of them has duplicates. */
+  readonly keys: number;
+}
+
+/**
+ * Reads a JSON value as what the schema describes. The result is a new object in normal form: nulls, unknown fields and
+ * the zero values of `optional` fields are gone, times and quantities are canonical. Throws DecodeError.
+ *
+ * The walk that every write pays for keeps no paths; if it meets anything wrong, a second walk finds out where.
+ */
+export function decode<T>(schema: Schema<T>, raw: unknown, options: DecodeOptions): Decoded<T> {
+  const settled = options.settled as Raw | undefined;
+  const state: State = { defaults: options.defaults, settled, unknown: 0, keys: 0, depth: 0 };
+  let value: unknown;
+  try {
+    value = decoderOf(schema)(raw, state);
+  } catch (error) {
+    if (error instanceof Mismatch || error instanceof DecodeError) explainFault(schema, raw);
+    throw error;
+  }
+  const unknown = state.unknown > 0 ? explainFault(schema, raw) : [];
+  return { value: value as T, unknown, keys: state.keys };
+}
+
+interface State {
+  readonly defaults: boolean;
+  /** Only the outermost object has it. */
+  settled: Raw | undefined;
+  unknown: number;
+  keys: number;
+  depth: number;
+}
+type Decoder = (raw: unknown, state: State) => unknown;
+type Raw = Record<string, unknown>;
+
+const decoders = new WeakMap<object, Decoder>();
+
+function decoderOf(schema: Schema): Decoder {
+  let decoder = decoders.get(schema);
+  if (!decoder) {
+    decoder = compile(schema);
+    decoders.set(schema, decoder);
+  }
+  return decoder;
+}
+
+function compile(schema: Schema): Decoder {
+  switch (schema.type) {
+    case "object":
+      return compileObject(schema);
+    case "list":
+      return compileList(schema.item);
+    case "map":
+      return compileMap(schema.value);
+    case "any":
+      return schema.options.either ? compileEither(schema.options.either) : decodeAny;
+    case "lazy":
+      return compileLazy(schema.get);
+    default:
+      return readScalar[schema.type];
+  }
+}
+
+/** Only a lazy schema can contain itself, so only here the depth has to be watched. */
+function compileLazy(get: () => Schema): Decoder {
+  let inner: Decoder | undefined;
+  return (raw, state) => {
+    inner ??= decoderOf(get());
+    if (++state.depth > maxRecursion) throw new DecodeError("exceeded max depth");
+    const value = inner(raw, state);
+    state.depth--;
+    return value;
+  };
+}
+
+function compileList(item: Schema): Decoder {
+  let decodeItem: Decoder | undefined;
+  return (raw, state) => {
+    if (!Array.isArray(raw)) throw new Mismatch(jsonKind(raw), "[]");
+    decodeItem ??= decoderOf(item);
+    const out: unknown[] = [];
+    for (const value of raw) out.push(isAbsent(value) ? zeroOf(item, state) : decodeItem(value, state));
+    return out;
+  };
+}
+
+function compileMap(schema: Schema): Decoder {
+  let decodeValue: Decoder | undefined;
+  return (raw, state) => {
+    if (!isObject(raw)) throw new Mismatch(jsonKind(raw), "map[string]");
+    decodeValue ??= decoderOf(schema);
+    const out: Raw = {};
+    for (const key in raw) {
+      state.keys++;
+      const value = raw[key];
+      put(out, key, isAbsent(value) ? zeroOf(schema, state) : decodeValue(value, state));
+    }
+    return out;
+  };
+}
+
+function compileEither({ object, other }: Either): Decoder {
+  return (raw, state) => decoderOf(isObject(raw) ? object : other)(raw, state);
+}
+
+/** Any JSON is kept as it is; the walk only counts its keys and bounds its depth. */
+function decodeAny(raw: unknown, state: State): unknown {
+  countKeys(raw, state, 0);
+  return raw;
+}
+
+function countKeys(raw: unknown, state: State, depth: number): void {
+  if (typeof raw !== "object" || raw === null) return;
+  if (depth > maxDepth) throw new DecodeError("exceeded max depth");
+  if (Array.isArray(raw)) {
+    for (const item of raw) countKeys(item, state, depth + 1);
+    return;
+  }
+  for (const key in raw) {
+    state.keys++;
+    countKeys((raw as Raw)[key], state, depth + 1);
+  }
+}
+
+interface CompiledField {
+  readonly name: string;
+  readonly decode: Decoder;
+  readonly drops: Drops;
+  /** What stands in for an absent value; returns undefined if nothing does. */
+  readonly fill: ((state: State) => unknown) | undefined;
+}
+/** Which decoded values are the same as absent. */
+type Drops = "nothing" | "zero" | "emptyList" | "emptyMap";
+
+interface ObjectPlan {
+  readonly fields: ReadonlyMap<string, CompiledField>;
+  /** Those that are there even if the client did not send them. */
+  readonly filled: readonly CompiledField[];
+}
+
+function compileObject(schema: ObjectSchema<unknown>): Decoder {
+  const { defaults } = schema.options;
+  let plan: ObjectPlan | undefined;
+  return (raw, state) => {
+    if (!isObject(raw)) throw new Mismatch(jsonKind(raw), schema.name);
+    plan ??= planObject(schema);
+    const { fields, filled } = plan;
+    const { settled } = state;
+    state.settled = undefined;
+    const out: Raw = {};
+    for (const key in raw) {
+      state.keys++;
+      const value = raw[key];
+      if (settled !== undefined && value !== undefined && settled[key] === value) {
+        out[key] = value;
+        continue;
+      }
+      const field = fields.get(key);
+      if (field === undefined) skipUnknown(value, state);
+      else if (!isAbsent(value)) {
+        const decoded = field.decode(value, state);
+        if (field.drops === "nothing" || !isDropped(decoded, field.drops)) out[key] = decoded;
+      }
+    }
+    for (const field of filled) fillAbsent(out, field, state);
+    if (defaults !== undefined && state.defaults) defaults(out as never);
+    return out;
+  };
+}
+
+function skipUnknown(value: unknown, state: State): void {
+  state.unknown++;
+  countKeys(value, state, 0);
+}
+
+function fillAbsent(out: Raw, field: CompiledField, state: State): void {
+  if (out[field.name] !== undefined) return;
+  const value = field.fill?.(state);
+  if (value !== undefined) out[field.name] = value;
+}
+
+function isDropped(value: unknown, drops: Drops): boolean {
+  if (drops === "zero") return value === "" || value === 0 || value === false;
+  if (drops === "emptyList") return (value as unknown[]).length === 0;
+  for (const _key in value as Raw) return false;
+  return true;
+}
+
+function planObject(schema: ObjectSchema<unknown>): ObjectPlan {
+  const fields = new Map<string, CompiledField>();
+  for (const [name, field] of Object.entries(schema.fields)) {
+    const compiled = { name, decode: decoderOf(field.schema), drops: dropsOf(field), fill: fillOf(field) };
+    fields.set(name, compiled);
+  }
+  return { fields, filled: [...fields.values()].filter((field) => field.fill !== undefined) };
+}
+
+function dropsOf(field: Field): Drops {
+  if (field.mode === "required" || field.mode === "nullable") return "nothing";
+  const schema = resolve(field.schema);
+  if (schema.type === "list") return "emptyList";
+  if (schema.type === "map") return "emptyMap";
+  if (schema.type === "string") return "zero";
+  if (field.mode === "optional") return isPlainScalar(schema) ? "zero" : "nothing";
+  // A defaulted number that cannot be 0 takes its default for 0, as Go's do that are not pointers.
+  return (schema.type === "int32" || schema.type === "int64") && (schema.options.min ?? 0) > 0 ? "zero" : "nothing";
+}
+
+const isPlainScalar = ({ type }: Schema): boolean =>
+  type === "int32" || type === "int64" || type === "double" || type === "boolean" || type === "bytes";
+
+function fillOf(field: Field): CompiledField["fill"] {
+  if (field.mode === "required") return (state) => zeroOf(field.schema, state);
+  if (field.mode !== "defaulted") return undefined;
+  const value = field.default;
+  if (typeof value !== "object" || value === null) return (state) => (state.defaults ? value : undefined);
+  const decodeValue = decoderOf(field.schema);
+  return (state) => (state.defaults ? decodeValue(value, { ...state }) : undefined);
+}
+
+/** What Go has where JSON has nothing. */
+function zeroOf(schema: Schema, state: State): unknown {
+  const { type } = schema;
+  if (type === "list") return [];
+  if (type === "map") return {};
+  if (type === "any") return undefined;
+  if (type === "lazy") return zeroOf(schema.get(), state);
+  // The keys and unknown fields of a made-up value are not the client's.
+  if (type === "object") return decoderOf(schema)({}, state);
+  return zeroScalars[type];
+}
+
+const isAbsent = (value: unknown): value is null | undefined => value === null || value === undefined;
+const isObject = (value: unknown): value is Raw => typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Plain assignment of `__proto__` would change the object's prototype. */
+function put(out: Raw, key: string, value: unknown): void {
+  if (key === "__proto__") {
+    Object.defineProperty(out, key, { value, writable: true, enumerable: true, configurable: true });
+  } else out[key] = value;
+}

@@ -1,0 +1,177 @@
+import { type Field, type ListOptions, type ObjectSchema, type Schema } from "../schema.ts";
+
+export type Json = Record<string, unknown>;
+/** The two forms of the document differ in how they refer, in defaults, and in values of several types. */
+export type Flavor = "v2" | "v3";
+export interface GroupVersionKind {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+}
+
+const meta = "io.k8s.apimachinery.pkg";
+const packages: Readonly<Record<string, string>> = {
+  apimachinery: meta,
+  meta: `${meta}.apis.meta`,
+  runtime: `${meta}.runtime`,
+  apiextensions: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions",
+  apiregistration: "io.k8s.kube-aggregator.pkg.apis.apiregistration",
+};
+
+/** `core/v1.PodSpec` is `io.k8s.api.core.v1.PodSpec`; a group of one's own, `example.com/v1.Foo`, is turned round. */
+export function definitionName(name: string): string {
+  const slash = name.indexOf("/");
+  const group = slash < 0 ? name.slice(0, name.indexOf(".")) : name.slice(0, slash);
+  const rest = name.slice(group.length + 1);
+  const known = packages[group];
+  if (known) return `${known}.${rest}`;
+  return group.includes(".") ? `${group.split(".").reverse().join(".")}.${rest}` : `io.k8s.api.${group}.${rest}`;
+}
+
+/** Collects the definitions that a document refers to, each once. */
+export class Definitions {
+  readonly flavor: Flavor;
+  readonly #byName = new Map<string, Json>();
+
+  constructor(flavor: Flavor) {
+    this.flavor = flavor;
+  }
+
+  /** All of them, in order of their names. */
+  toJson(): Json {
+    const names = [...this.#byName.keys()].sort();
+    return Object.fromEntries(names.map((name) => [name, this.#byName.get(name)]));
+  }
+
+  has(name: string): boolean {
+    return this.#byName.has(definitionName(name));
+  }
+
+  /** A reference by name; the definition is made or given elsewhere. */
+  refer(name: string): Json {
+    return { $ref: `#/${this.flavor === "v2" ? "definitions" : "components/schemas"}/${definitionName(name)}` };
+  }
+
+  add(name: string, definition: Json): void {
+    this.#byName.set(definitionName(name), definition);
+  }
+
+  addObject(schema: ObjectSchema<unknown>, kinds: readonly GroupVersionKind[] = []): void {
+    const name = definitionName(schema.name);
+    const known = this.#byName.get(name);
+    if (known && kinds.length === 0) return;
+    const definition: Json = known ?? {};
+    // Registered before it is filled, for schemas that contain themselves.
+    this.#byName.set(name, definition);
+    if (!known) Object.assign(definition, this.#objectDefinition(schema));
+    if (kinds.length > 0) definition["x-kubernetes-group-version-kind"] = kinds;
+  }
+
+  #objectDefinition(schema: ObjectSchema<unknown>): Json {
+    const fields = Object.entries(schema.fields).sort(([a], [b]) => (a < b ? -1 : 1));
+    const required = fields.filter(([, field]) => field.mode === "required").map(([name]) => name);
+    return {
+      ...(schema.options.doc ? { description: schema.options.doc } : {}),
+      type: "object",
+      ...(fields.length > 0
+        ? { properties: Object.fromEntries(fields.map(([name, field]) => [name, this.#property(field)])) }
+        : {}),
+      ...(required.length > 0 ? { required } : {}),
+      ...(schema.options.atomic ? { "x-kubernetes-map-type": "atomic" } : {}),
+    };
+  }
+
+  #property(field: Field): Json {
+    const value = this.value(field.schema);
+    const isReference = "$ref" in value;
+    const hasDefault = this.flavor === "v3" && field.mode === "defaulted" && field.default !== undefined;
+    return {
+      ...(isReference && this.flavor === "v3" ? { allOf: [value] } : value),
+      ...(field.doc ? { description: field.doc } : {}),
+      ...(hasDefault ? { default: field.default } : {}),
+      ...(field.patch ? { "x-kubernetes-patch-strategy": field.patch } : {}),
+    };
+  }
+
+  /** What a property, an item or a map's value says about its type. */
+  value(schema: Schema): Json {
+    switch (schema.type) {
+      case "lazy":
+        return this.value(schema.get());
+      case "object":
+        this.addObject(schema);
+        return this.refer(schema.name);
+      case "list":
+        return { type: "array", items: this.value(schema.item), ...listExtensions(schema.options) };
+      case "map":
+        return {
+          type: "object",
+          additionalProperties: this.value(schema.value),
+          ...(schema.options.atomic ? { "x-kubernetes-map-type": "atomic" } : {}),
+        };
+      case "any":
+        return this.#any(schema.options.name);
+      case "string":
+        return { type: "string", ...(schema.options.values ? { enum: schema.options.values.toSorted() } : {}) };
+      case "time":
+      case "microTime":
+      case "quantity":
+      case "intOrString":
+        return this.#named(schema.type);
+      default:
+        return scalars[schema.type];
+    }
+  }
+
+  #any(name: string | undefined): Json {
+    if (!name) return { type: "object", "x-kubernetes-preserve-unknown-fields": true };
+    if (!this.has(name))
+      this.add(name, { description: "JSON of any form.", ...(isObjectName(name) ? { type: "object" } : {}) });
+    return this.refer(name);
+  }
+
+  #named(type: "time" | "microTime" | "quantity" | "intOrString"): Json {
+    const { name, v2, v3 } = formats[type];
+    if (!this.has(name)) this.add(name, this.flavor === "v2" ? v2 : v3);
+    return this.refer(name);
+  }
+}
+
+/** FieldsV1 and RawExtension are objects; what stands in schemas may be anything. */
+const isObjectName = (name: string): boolean => !name.startsWith("apiextensions/");
+
+const scalars = {
+  boolean: { type: "boolean" },
+  int32: { type: "integer", format: "int32" },
+  int64: { type: "integer", format: "int64" },
+  double: { type: "number", format: "double" },
+  bytes: { type: "string", format: "byte" },
+  duration: { type: "string" },
+} as const;
+
+const instant = { type: "string", format: "date-time" };
+const amount = { description: "An exact number with a suffix such as m, k, Mi or Gi." };
+const either = { description: "A number or a text.", format: "int-or-string" };
+const formats = {
+  time: { name: "meta/v1.Time", v2: instant, v3: instant },
+  microTime: { name: "meta/v1.MicroTime", v2: instant, v3: instant },
+  quantity: {
+    name: "apimachinery/api.resource.Quantity",
+    v2: { ...amount, type: "string" },
+    v3: { ...amount, oneOf: [{ type: "string" }, { type: "number" }] },
+  },
+  intOrString: {
+    name: "apimachinery/util.intstr.IntOrString",
+    v2: { ...either, type: "string" },
+    v3: { ...either, oneOf: [{ type: "integer" }, { type: "string" }] },
+  },
+} as const;
+
+function listExtensions({ list, keys, patch, mergeKey }: ListOptions): Json {
+  return {
+    ...(list ? { "x-kubernetes-list-type": list } : {}),
+    ...(keys ? { "x-kubernetes-list-map-keys": keys } : {}),
+    ...(patch ? { "x-kubernetes-patch-strategy": patch } : {}),
+    ...(mergeKey ? { "x-kubernetes-patch-merge-key": mergeKey } : {}),
+  };
+}

@@ -1,0 +1,157 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Reader } from "#lib/proto/protobuf-wire.ts";
+import { defaulted, nullable, optional, required } from "../fields.ts";
+import { object, type Schema } from "../schema.ts";
+import { any, bytes, int32, intOrString, lazy, listByKey, map, oneOf, quantity, string, time } from "../types.ts";
+import { openApiV2, openApiV3 } from "./openapi.ts";
+import { definitionName, type Json } from "./openapi-definitions.ts";
+import { type OpenApiResource } from "./openapi-paths.ts";
+import { openApiV2Protobuf } from "./openapi-v2-protobuf.ts";
+
+interface Tree {
+  child?: Tree;
+}
+const Tree: Schema<Tree> = object("core/v1.Tree", "", {
+  child: nullable(
+    1,
+    lazy(() => Tree),
+    "More of it.",
+  ),
+});
+const Port = object("core/v1.ServicePort", "", {
+  port: required(1, int32(), "The port."),
+  protocol: defaulted(2, oneOf("UDP", "TCP"), "TCP", "The protocol."),
+  targetPort: optional(3, intOrString(), "Where it leads."),
+});
+const Meta = object("meta/v1.ObjectMeta", "", { creationTimestamp: optional(8, time(), "When.") });
+const ListMeta = object("meta/v1.ListMeta", "", { continue: optional(3, string(), "Token.") });
+const Service = object("core/v1.Service", "A service.", {
+  kind: optional(0, string(), "Kind."),
+  metadata: defaulted(1, Meta, {}, "Metadata."),
+  ports: optional(2, listByKey("port", Port), "The ports."),
+  limits: optional(3, map(quantity()), "Limits."),
+  data: optional(4, map(bytes()), "Data."),
+  tree: optional(5, Tree, "A tree."),
+  fields: optional(6, any({ name: "meta/v1.FieldsV1" }), "Fields."),
+});
+const resource: OpenApiResource = {
+  group: "",
+  version: "v1",
+  kind: "Service",
+  plural: "services",
+  listKind: "ServiceList",
+  scope: "Namespaced",
+  verbs: ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"],
+  schema: Service,
+  subresources: [
+    { name: "status", verbs: ["get", "patch", "update"] },
+    { name: "proxy", verbs: ["get", "create"] },
+  ],
+};
+const options = { common: [ListMeta], version: "v1.2.3" };
+
+/** Follows keys into a document. */
+const at = (document: unknown, ...keys: string[]): unknown =>
+  keys.reduce<unknown>((value, key) => (value as Json | undefined)?.[key], document);
+
+test("definitionName() makes upstream's names", () => {
+  assert.equal(definitionName("core/v1.Pod"), "io.k8s.api.core.v1.Pod");
+  assert.equal(definitionName("meta/v1.ObjectMeta"), "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
+  assert.equal(definitionName("runtime.RawExtension"), "io.k8s.apimachinery.pkg.runtime.RawExtension");
+  assert.equal(definitionName("stable.example.com/v1.CronTab"), "com.example.stable.v1.CronTab");
+});
+
+test("openApiV3() describes the types", () => {
+  const document = openApiV3([resource], "v1", options);
+
+  const schemas = at(document, "components", "schemas");
+  assert.deepEqual(Object.keys(schemas as Json), [
+    "io.k8s.api.core.v1.Service",
+    "io.k8s.api.core.v1.ServiceList",
+    "io.k8s.api.core.v1.ServicePort",
+    "io.k8s.api.core.v1.Tree",
+    "io.k8s.apimachinery.pkg.api.resource.Quantity",
+    "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1",
+    "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta",
+    "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta",
+    "io.k8s.apimachinery.pkg.apis.meta.v1.Patch",
+    "io.k8s.apimachinery.pkg.apis.meta.v1.Time",
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString",
+  ]);
+  assert.deepEqual(at(schemas, "io.k8s.api.core.v1.ServicePort"), {
+    type: "object",
+    properties: {
+      port: { type: "integer", format: "int32", description: "The port." },
+      protocol: { type: "string", enum: ["TCP", "UDP"], description: "The protocol.", default: "TCP" },
+      targetPort: {
+        allOf: [{ $ref: "#/components/schemas/io.k8s.apimachinery.pkg.util.intstr.IntOrString" }],
+        description: "Where it leads.",
+      },
+    },
+    required: ["port"],
+  });
+  assert.deepEqual(at(schemas, "io.k8s.api.core.v1.Service", "properties", "ports"), {
+    type: "array",
+    items: { $ref: "#/components/schemas/io.k8s.api.core.v1.ServicePort" },
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["port"],
+    "x-kubernetes-patch-strategy": "merge",
+    "x-kubernetes-patch-merge-key": "port",
+    description: "The ports.",
+  });
+  assert.deepEqual(at(schemas, "io.k8s.api.core.v1.Service", "x-kubernetes-group-version-kind"), [
+    { group: "", kind: "Service", version: "v1" },
+  ]);
+});
+
+test("openApiV3() describes the operations that clients look for", () => {
+  const { paths } = openApiV3([resource], "v1", options);
+
+  assert.deepEqual(Object.keys(paths as Json), [
+    "/api/v1/namespaces/{namespace}/services",
+    "/api/v1/namespaces/{namespace}/services/{name}",
+    "/api/v1/namespaces/{namespace}/services/{name}/proxy",
+    "/api/v1/namespaces/{namespace}/services/{name}/status",
+    "/api/v1/services",
+  ]);
+  const patch = at(paths, "/api/v1/namespaces/{namespace}/services/{name}", "patch") as Json;
+  const { parameters, operationId } = patch as { parameters: { name: string }[]; operationId: string };
+  assert.deepEqual(
+    parameters.map(({ name }) => name),
+    ["dryRun", "fieldManager", "fieldValidation", "force"],
+  );
+  assert.equal(operationId, "patchCoreV1NamespacedService");
+  const all = at(paths, "/api/v1/namespaces/{namespace}/services", "delete") as Json;
+  assert.equal(all.operationId, "deleteCoreV1CollectionNamespacedService");
+  assert.equal(patch["x-kubernetes-action"], "patch");
+  assert.deepEqual(patch["x-kubernetes-group-version-kind"], { group: "", version: "v1", kind: "Service" });
+});
+
+test("openApiV2() refers only to what it defines", () => {
+  const document = openApiV2([resource], options);
+
+  const references = JSON.stringify(document).matchAll(/"\$ref":"#\/(definitions|parameters)\/([^"]+)"/g);
+  for (const [, section = "", name = ""] of references) assert(at(document, section, name), name);
+});
+
+test("a kind that brings its own schema is described by it", () => {
+  const definition = { type: "object", properties: { oneOf: { oneOf: [{ type: "string" }], type: "object" } } };
+
+  const v2 = openApiV2([{ ...resource, definition }], options);
+
+  assert.deepEqual(at(v2, "definitions", "io.k8s.api.core.v1.Service", "properties"), { oneOf: { type: "object" } });
+});
+
+test("openApiV2Protobuf() writes the messages that kubectl reads", () => {
+  const bytes = openApiV2Protobuf(openApiV2([resource], options));
+
+  const fields = new Map<number, Uint8Array>();
+  const reader = new Reader(bytes);
+  while (!reader.done) fields.set(reader.key() >>> 3, reader.bytes());
+  assert.deepEqual(
+    [...fields.keys()].sort((a, b) => a - b),
+    [1, 2, 8, 9, 10, 12, 13],
+  );
+  assert.match(Buffer.from(fields.get(9) ?? []).toString(), /io\.k8s\.api\.core\.v1\.ServicePort/);
+});

@@ -1,0 +1,79 @@
+import { type Service } from "#api/core/service/service.ts";
+import { type FieldError, invalidValue, root } from "#schema/field-error.ts";
+
+/**
+ * Says which address families a Service has, for a cluster that has IPv4 only: what the client left open is settled
+ * from what was there before, from the addresses given, or by the default. Yields what such a cluster cannot give.
+ */
+export function* settleFamilies(service: Service, old: Service | undefined): Iterable<FieldError> {
+  const { spec } = service;
+  if (spec.type === "ExternalName" || isSameAsBefore(service, old)) return;
+  const isFree = spec.clusterIP === "None" && Object.keys(spec.selector ?? {}).length === 0;
+  spec.ipFamilyPolicy ??= old?.spec.ipFamilyPolicy ?? (isFree ? "RequireDualStack" : "SingleStack");
+  if (old && spec.ipFamilyPolicy === "SingleStack") dropSecond(service, old);
+  const faults = [...policyFaults(service, old), ...inferFamilies(service)];
+  if (faults.length > 0) return yield* faults;
+  if (isFree) return listFreely(service);
+  if (spec.ipFamilyPolicy === "RequireDualStack") {
+    yield invalidValue(policyPath, spec.ipFamilyPolicy, "this cluster is not configured for dual-stack services");
+  }
+  for (const [index, family] of (spec.ipFamilies ?? []).entries()) {
+    if (family === "IPv4") continue;
+    yield invalidValue(root.child("spec", "ipFamilies").index(index), family, "not configured on this cluster");
+  }
+  if (!spec.ipFamilies?.length) spec.ipFamilies = ["IPv4"];
+}
+
+const policyPath = root.child("spec", "ipFamilyPolicy");
+
+/** A preference is settled once: it does not follow the cluster when that gains or loses a family. */
+function isSameAsBefore({ spec }: Service, old: Service | undefined): boolean {
+  if (!old || spec.ipFamilyPolicy !== "PreferDualStack" || old.spec.ipFamilyPolicy !== "PreferDualStack") return false;
+  const same = (mine: readonly string[] = [], theirs: readonly string[] = []): boolean =>
+    mine.length === theirs.length && mine.every((item, index) => item === theirs[index]);
+  return same(spec.clusterIPs, old.spec.clusterIPs) && same(spec.ipFamilies, old.spec.ipFamilies);
+}
+
+/** Asking for one family while leaving the lists as they are means the first of each. */
+function dropSecond({ spec }: Service, { spec: old }: Service): void {
+  if (spec.clusterIPs && spec.clusterIPs.join() === (old.clusterIPs ?? []).join())
+    spec.clusterIPs = spec.clusterIPs.slice(0, 1);
+  if (spec.ipFamilies && spec.ipFamilies.join() === (old.ipFamilies ?? []).join())
+    spec.ipFamilies = spec.ipFamilies.slice(0, 1);
+}
+
+function* policyFaults({ spec }: Service, old: Service | undefined): Iterable<FieldError> {
+  const addresses = spec.clusterIPs?.length ?? 0;
+  const families = spec.ipFamilies?.length ?? 0;
+  const fault = (detail: string): FieldError => invalidValue(policyPath, spec.ipFamilyPolicy, detail);
+  if (spec.ipFamilyPolicy === "SingleStack") {
+    const needed = "must be 'RequireDualStack' or 'PreferDualStack' when multiple";
+    if (addresses === 2) yield fault(`${needed} cluster IPs are specified`);
+    if (families === 2) yield fault(`${needed} IP families are specified`);
+    return;
+  }
+  if (addresses === 1 && old?.spec.clusterIPs?.length === 2)
+    yield fault("must be 'SingleStack' to release the secondary cluster IP");
+  if (families === 1 && old?.spec.ipFamilies?.length === 2)
+    yield fault("must be 'SingleStack' to release the secondary IP family");
+}
+
+function* inferFamilies({ spec }: Service): Iterable<FieldError> {
+  for (const [index, address] of (spec.clusterIPs ?? []).entries()) {
+    if (address === "None") return;
+    if (index < (spec.ipFamilies?.length ?? 0)) continue;
+    if (address.includes(":")) {
+      const path = root.child("spec", "clusterIPs").index(index);
+      yield invalidValue(path, spec.clusterIPs, "IPv6 is not configured on this cluster");
+    } else spec.ipFamilies = [...(spec.ipFamilies ?? []), "IPv4"];
+  }
+}
+
+/** Nothing is allocated and nobody is selected: whoever writes the endpoints decides, so both families are open. */
+function listFreely({ spec }: Service): void {
+  if (!spec.ipFamilies?.length) spec.ipFamilies = ["IPv4"];
+  const [first] = spec.ipFamilies;
+  if (spec.ipFamilies.length === 1 && spec.ipFamilyPolicy !== "SingleStack") {
+    spec.ipFamilies = first === "IPv4" ? ["IPv4", "IPv6"] : ["IPv6", "IPv4"];
+  }
+}

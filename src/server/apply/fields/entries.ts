@@ -1,0 +1,118 @@
+import { type ManagedFieldsEntry } from "#api/meta/object-meta.ts";
+import { compareText } from "#lib/data/compare-text.ts";
+import { equal } from "#lib/data/equal.ts";
+import { messageOf } from "#lib/text/message-of.ts";
+import { fieldsOf, readFieldSet, union } from "./field-set.ts";
+
+/** The managedFields of an object. Entries are values: shared, never changed. */
+export type Entries = readonly ManagedFieldsEntry[];
+
+type Id = Pick<ManagedFieldsEntry, "manager" | "operation" | "apiVersion" | "subresource">;
+
+/** An applier is one manager in all versions; an updater is another one in every version and subresource. */
+export function isSameManager(a: Id, b: Id): boolean {
+  return (
+    (a.manager ?? "") === (b.manager ?? "") &&
+    a.operation === b.operation &&
+    (a.subresource ?? "") === (b.subresource ?? "") &&
+    (a.operation === "Apply" || a.apiVersion === b.apiVersion)
+  );
+}
+
+/** What tells managers apart, as one text; messages and ties in an order use it. */
+export function idText({ manager, operation, apiVersion, subresource }: Id): string {
+  return JSON.stringify({
+    ...(manager ? { manager } : {}),
+    ...(operation ? { operation } : {}),
+    ...(apiVersion && operation !== "Apply" ? { apiVersion } : {}),
+    ...(subresource ? { subresource } : {}),
+  });
+}
+
+/** Reads entries that a client sent; undefined if one of them is not valid, or there is none. */
+export function readEntries(sent: Entries, live: Entries | undefined): Entries | undefined {
+  if (faultIn(sent)) return undefined;
+  const read: ManagedFieldsEntry[] = [];
+  for (const entry of sent) {
+    const known = live?.find((other) => equal(other, entry));
+    const twin = read.findIndex((other) => isSameManager(other, entry));
+    if (twin >= 0) read.splice(twin, 1);
+    read.push(known ?? { ...entry, fieldsV1: readFieldSet(entry.fieldsV1) });
+  }
+  return read.length > 0 ? read : undefined;
+}
+
+/** What is wrong with managedFields that came from outside. */
+export function faultIn(entries: Entries): string | undefined {
+  for (const [index, { operation, apiVersion, fieldsType, fieldsV1 }] of entries.entries()) {
+    if (operation !== "Apply" && operation !== "Update") return "operation must be `Apply` or `Update`";
+    if (!apiVersion) return "apiVersion must not be empty";
+    if (!fieldsType) return `missing fieldsType in managed fields entry ${index}`;
+    if (fieldsType !== "FieldsV1") {
+      return `invalid fieldsType ${JSON.stringify(fieldsType)} in managed fields entry ${index}`;
+    }
+    try {
+      readFieldSet(fieldsV1);
+    } catch (error) {
+      return `error decoding set: ${messageOf(error)}`;
+    }
+  }
+  return undefined;
+}
+
+/** Appliers first, then by time; returns the list itself if it is in order. */
+export function sortEntries(entries: Entries): Entries {
+  for (let index = 1; index < entries.length; index++) {
+    if (compareEntries(entries[index - 1] ?? {}, entries[index] ?? {}) > 0) return entries.toSorted(compareEntries);
+  }
+  return entries;
+}
+function compareEntries(a: ManagedFieldsEntry, b: ManagedFieldsEntry): number {
+  return (
+    compareText(a.operation, b.operation) ||
+    compareText(a.time, b.time) ||
+    compareText(a.manager, b.manager) ||
+    compareText(a.apiVersion, b.apiVersion) ||
+    compareText(a.subresource, b.subresource)
+  );
+}
+
+const maxUpdaters = 10;
+const bucketName = "ancient-changes";
+
+/** Keeps the list short: when more than ten updaters are in it, the oldest of each version become one. */
+export function capUpdates(entries: Entries): Entries {
+  const updaters = entries.filter(({ operation }) => operation !== "Apply");
+  if (updaters.length <= maxUpdaters) return entries;
+  const oldestFirst = updaters.toSorted((a, b) => compareText(a.time, b.time) || compareText(idText(a), idText(b)));
+  let result = entries;
+  let count = updaters.length;
+  const firsts = new Map<string, ManagedFieldsEntry>();
+  for (const entry of oldestFirst) {
+    if (count <= maxUpdaters) break;
+    const version = entry.apiVersion ?? "";
+    const first = firsts.get(version);
+    if (!first) {
+      firsts.set(version, entry);
+      continue;
+    }
+    result = pour(result, first, entry);
+    count--;
+  }
+  return result;
+}
+
+/** Puts the fields of an entry into the bucket of its version, which the first of them becomes if there is none. */
+function pour(entries: Entries, first: ManagedFieldsEntry, entry: ManagedFieldsEntry): Entries {
+  const { manager: _manager, subresource: _subresource, ...rest } = entry;
+  const id = {
+    manager: bucketName,
+    operation: "Update",
+    ...(entry.apiVersion ? { apiVersion: entry.apiVersion } : {}),
+  };
+  const existing = entries.find((other) => isSameManager(other, id));
+  const source = existing ?? first;
+  const fields = union(fieldsOf(entry), fieldsOf(source));
+  const bucket: ManagedFieldsEntry = { manager: bucketName, ...rest, fieldsV1: fields };
+  return [...entries.filter((other) => other !== entry && other !== source), bucket];
+}

@@ -1,0 +1,240 @@
+import { type UserInfo } from "#api/exchange.ts";
+import { type StatusError, tooManyRequests } from "#api/status.ts";
+import { anonymousUser } from "#server/authenticate/anonymous.ts";
+import { type Limits } from "./limits.ts";
+
+/** What one user, the accounts of one namespace, or one address without a user holds of the server right now. */
+export interface Caller {
+  readonly isKnown: boolean;
+  connections: number;
+  requests: number;
+  watches: number;
+  bodyBytes: number;
+  unsentBytes: number;
+  /** Of events of watches. */
+  unreadBytes: number;
+  largeBodies: number;
+  /** An answer that had to wait for room is being made: the next waits until it counts. */
+  isAnswering: boolean;
+}
+
+/** Waits for a place for a large body. */
+interface Place {
+  readonly caller: Caller;
+  readonly go: () => void;
+}
+
+const accountPrefix = "system:serviceaccount:";
+
+/**
+ * Whose limits a user counts for. The service accounts of a namespace have theirs together: whoever may make accounts
+ * there has as many names as they like.
+ */
+export function ownerOf(userName: string): string {
+  if (!userName.startsWith(accountPrefix)) return userName;
+  return userName.slice(0, userName.indexOf(":", accountPrefix.length) + 1) || userName;
+}
+
+/** Something that waits until there is room; asked again whenever somebody gives some back. */
+interface Waiter {
+  readonly isFree: () => boolean;
+  readonly go: () => void;
+}
+
+/** Counts what callers hold, and refuses what would be too much or makes it wait. */
+export class Callers {
+  readonly limits: Limits;
+  readonly #users = new Map<string, Caller>();
+  readonly #addresses = new Map<string, Caller>();
+  readonly #waiting = new Set<Waiter>();
+  /** Oldest first. */
+  readonly #waitingBodies = new Set<Place>();
+  #watches = 0;
+  #bodyBytes = 0;
+  #unsentBytes = 0;
+  #unreadBytes = 0;
+  #largeBodies = 0;
+  #peakBytes = 0;
+
+  constructor(limits: Limits) {
+    this.limits = limits;
+  }
+
+  /** Two maps, so that no user's name can be taken for an address. */
+  of(user: UserInfo, address: string): Caller {
+    const isKnown = user.name !== anonymousUser.name;
+    const [map, key] = isKnown ? [this.#users, ownerOf(user.name)] : [this.#addresses, address];
+    let caller = map.get(key);
+    if (!caller) {
+      caller = { isKnown, ...nothing };
+      map.set(key, caller);
+    }
+    return caller;
+  }
+
+  /** Forgets those who hold nothing. */
+  prune(): void {
+    for (const map of [this.#users, this.#addresses]) {
+      for (const [key, caller] of map) if (isIdle(caller)) map.delete(key);
+    }
+  }
+
+  /** Bytes of bodies and answers that are held now, and the most since `forgetPeak`. */
+  get heldBytes(): number {
+    return this.#bodyBytes + this.#unsentBytes + this.#unreadBytes;
+  }
+  get peakBytes(): number {
+    return this.#peakBytes;
+  }
+  forgetPeak(): void {
+    this.#peakBytes = this.heldBytes;
+  }
+
+  beginRequest(caller: Caller): void {
+    if (caller.requests >= this.limits.requestsPerUser) throw tooMuch("requests under way");
+    caller.requests++;
+  }
+  endRequest(caller: Caller): void {
+    caller.requests--;
+  }
+
+  /** Returns what ends it. One that takes more memory than others counts as several. */
+  beginWatch(caller: Caller, count = 1): () => void {
+    const { watches, watchesPerUser, watchesPerAddress, watchesAlways } = this.limits;
+    const most = caller.isKnown ? watchesPerUser : watchesPerAddress;
+    const isFull = this.#watches >= watches && caller.watches >= watchesAlways;
+    if (caller.watches >= most || isFull) throw tooMuch("watches open");
+    caller.watches += count;
+    this.#watches += count;
+    return () => {
+      caller.watches -= count;
+      this.#watches -= count;
+    };
+  }
+
+  /** Some more bytes of a body are here. */
+  addBody(caller: Caller, bytes: number): void {
+    const { bodyBytes, bodyBytesPerUser, bodyBytesAlways } = this.limits;
+    const own = caller.bodyBytes + bytes;
+    const isFull = this.#bodyBytes + bytes > bodyBytes && own > bodyBytesAlways;
+    if (own > bodyBytesPerUser || isFull) throw tooMuch("bytes of request bodies under way");
+    caller.bodyBytes = own;
+    this.#bodyBytes += bytes;
+    this.#notePeak();
+  }
+  removeBody(caller: Caller, bytes: number): void {
+    caller.bodyBytes -= bytes;
+    this.#bodyBytes -= bytes;
+  }
+
+  /** Resolves once a place for a large body is free; it is taken then. */
+  async takeLargePlace(caller: Caller, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const place = { caller, go: resolve };
+    const leave = () => {
+      if (this.#waitingBodies.delete(place)) reject(signal.reason);
+    };
+    signal.addEventListener("abort", leave, { once: true });
+    this.#waitingBodies.add(place);
+    this.#fillLargePlaces();
+    await promise;
+    signal.removeEventListener("abort", leave);
+  }
+  giveLargePlace(caller: Caller): void {
+    caller.largeBodies--;
+    this.#largeBodies--;
+    this.#fillLargePlaces();
+  }
+
+  /** A free place goes to the caller who has the fewest, and among equals to the one who waits for longest. */
+  #fillLargePlaces(): void {
+    const { largeBodies, largeBodiesPerUser } = this.limits;
+    while (this.#largeBodies < largeBodies) {
+      let next: Place | undefined;
+      for (const place of this.#waitingBodies) {
+        if (place.caller.largeBodies < (next?.caller.largeBodies ?? largeBodiesPerUser)) next = place;
+      }
+      if (!next) return;
+      this.#waitingBodies.delete(next);
+      next.caller.largeBodies++;
+      this.#largeBodies++;
+      next.go();
+    }
+  }
+
+  /** Whether the caller may get another answer before it has taken the former ones. */
+  hasRoom(caller: Caller): boolean {
+    const { unsentBytes, unsentBytesPerUser, unsentBytesAlways } = this.limits;
+    if (caller.unsentBytes <= unsentBytesAlways) return true;
+    return caller.unsentBytes <= unsentBytesPerUser && this.#unsentBytes <= unsentBytes;
+  }
+  /** Once it counts, or never will: the next of those that wait may look whether there is room. */
+  endAnswering(caller: Caller): void {
+    caller.isAnswering = false;
+    if (this.#waiting.size > 0) this.#wake();
+  }
+  addUnsent(caller: Caller, bytes: number): void {
+    caller.unsentBytes += bytes;
+    this.#unsentBytes += bytes;
+    this.#notePeak();
+  }
+  removeUnsent(caller: Caller, bytes: number): void {
+    caller.unsentBytes -= bytes;
+    this.#unsentBytes -= bytes;
+    if (this.#waiting.size > 0) this.#wake();
+  }
+
+  /** Whether the caller may get more events of watches before it has taken the former ones. */
+  hasRoomForEvents({ unreadBytes }: Caller): boolean {
+    const { unsentBytes, unsentBytesPerUser, unsentBytesAlways } = this.limits;
+    if (unreadBytes <= unsentBytesAlways) return true;
+    return unreadBytes <= unsentBytesPerUser && this.#unreadBytes <= unsentBytes;
+  }
+  changeUnread(caller: Caller, bytes: number): void {
+    caller.unreadBytes += bytes;
+    this.#unreadBytes += bytes;
+    this.#notePeak();
+    if (bytes < 0 && this.#waiting.size > 0) this.#wake();
+  }
+
+  /** Until the condition holds; rejects with the signal. */
+  wait(isFree: () => boolean, signal: AbortSignal): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    if (signal.aborted) return Promise.reject(signal.reason);
+    const waiter = { isFree, go: resolve };
+    const leave = () => reject(signal.reason);
+    this.#waiting.add(waiter);
+    signal.addEventListener("abort", leave, { once: true });
+    return promise.finally(() => {
+      this.#waiting.delete(waiter);
+      signal.removeEventListener("abort", leave);
+    });
+  }
+
+  #notePeak(): void {
+    if (this.heldBytes > this.#peakBytes) this.#peakBytes = this.heldBytes;
+  }
+
+  #wake(): void {
+    for (const { isFree, go } of this.#waiting) if (isFree()) go();
+  }
+}
+
+const nothing = {
+  connections: 0,
+  requests: 0,
+  watches: 0,
+  bodyBytes: 0,
+  unsentBytes: 0,
+  unreadBytes: 0,
+  largeBodies: 0,
+  isAnswering: false,
+};
+
+const isIdle = (caller: Caller): boolean =>
+  caller.connections + caller.requests + caller.watches + caller.bodyBytes + caller.unsentBytes + caller.largeBodies ===
+  0;
+
+const tooMuch = (what: string): StatusError =>
+  tooManyRequests(`too many ${what} for this user, please try again later`);

@@ -1,0 +1,298 @@
+import {
+  type Answer,
+  type Encoded,
+  type EventBatch,
+  type ListFacts,
+  type WatchLoad,
+  type WatchSink,
+} from "#api/exchange.ts";
+import { ListMeta, MetadataField } from "#api/meta/object-meta.ts";
+import { Status } from "#api/meta/status-kind.ts";
+import { apiVersionOf, type Resource } from "#api/resource.ts";
+import { internalError, notAcceptable, StatusError, tooManyRequests } from "#api/status.ts";
+import { initialEventsEndAnnotation } from "#api/well-known.ts";
+import { formatYaml, YamlError } from "#lib/text/yaml.ts";
+import { YamlBusyError } from "#lib/text/yaml-pool.ts";
+import { encodeProtobuf } from "#schema/protobuf/protobuf.ts";
+import { encodeEnvelope, encodeListEnvelope, encodeWatchFrame } from "#schema/protobuf/protobuf-envelope.ts";
+import { type ObjectSchema, object } from "#schema/schema.ts";
+import { type IncludeObject, partialMetadata, renderTable } from "#server/request/table.ts";
+import { type Trace, traceparent } from "#trace/trace.ts";
+import { joinedItems } from "./list-bodies.ts";
+import { type Negotiated } from "./negotiate.ts";
+
+/** An answer on its way out: bytes, or something that goes on producing them. */
+export type Wire =
+  | {
+      readonly type: "body";
+      readonly status: number;
+      readonly contentType: string;
+      readonly chunks: readonly Uint8Array[];
+      readonly headers?: Record<string, string | string[]>;
+    }
+  | { readonly type: "watch"; readonly contentType: string; start(writer: WatchWriter): () => void }
+  | Extract<Answer, { type: "stream" | "upgrade" }>;
+
+export interface WatchWriter {
+  write(bytes: Uint8Array): void;
+  /** By what was written and not yet taken by the peer. */
+  readonly load: WatchLoad;
+  /** Calls back, once, when the peer has taken what was written. */
+  onIdle(wake: () => void): void;
+  /** Ends it after what was written. */
+  end(): void;
+}
+
+export interface RenderOptions {
+  readonly negotiated: Negotiated;
+  readonly include: IncludeObject;
+  readonly now: () => number;
+  /** Whose answer it is: long YAML of one user does not keep that of others waiting. */
+  readonly owner: string;
+  /** For watchers that ask which trace made each event. */
+  traceOf?(revision: number): Trace | undefined;
+}
+
+const contentTypes = {
+  json: "application/json",
+  yaml: "application/yaml",
+  protobuf: "application/vnd.kubernetes.protobuf",
+} as const;
+
+export function render(answer: Answer, options: RenderOptions): Wire | Promise<Wire> {
+  switch (answer.type) {
+    case "object":
+      return renderObject(answer, options);
+    case "list":
+      return renderList(answer, options);
+    case "watch":
+      return renderWatch(answer, options);
+    case "value":
+      if (options.negotiated.as && !options.negotiated.plainToo) throw notTransformable();
+      return renderValue(answer, options);
+    case "bytes":
+      return { ...answer, type: "body", chunks: [answer.body] };
+    default:
+      return answer;
+  }
+}
+
+const notTransformable = (): StatusError =>
+  notAcceptable(
+    "this answer has no metadata, so there is no table or partial object of it: accept application/json too",
+  );
+
+type ObjectAnswer = Extract<Answer, { type: "object" }>;
+
+function renderObject({ status, resource, encoded }: ObjectAnswer, options: RenderOptions): Wire | Promise<Wire> {
+  const { encoding, as } = options.negotiated;
+  if (!as && encoding === "json") return body(status, "json", encoded.json());
+  if (!as && encoding === "protobuf") return body(status, "protobuf", envelope(resource, encoded.protobuf()));
+  if (as === "PartialObjectMetadataList") {
+    throw notAcceptable(`you requested PartialObjectMetadataList, but the requested object is not a list`);
+  }
+  if (as === "Table") {
+    const metadata = { resourceVersion: encoded.object.metadata.resourceVersion };
+    const value = renderTable(resource, [encoded.object], { metadata, include: options.include, now: options.now() });
+    return renderValue({ type: "value", status, value }, options);
+  }
+  const value = as ? partialMetadata(encoded.object) : encoded.object;
+  return renderValue({ type: "value", status, value, schema: as ? PartialObjectMetadata : resource.schema }, options);
+}
+
+type ListAnswer = Extract<Answer, { type: "list" }>;
+
+function renderList(answer: ListAnswer, options: RenderOptions): Wire | Promise<Wire> {
+  const { resource, items, list } = answer;
+  const { encoding, as } = options.negotiated;
+  const metadata = listMetadata(list);
+  if (as === "Table") {
+    const objects = items.map(({ object: each }) => each);
+    const value = renderTable(resource, objects, { metadata, include: options.include, now: options.now() });
+    return renderValue({ type: "value", status: 200, value }, options);
+  }
+  if (encoding === "protobuf") return body(200, "protobuf", listMessage(answer, options));
+  if (as) {
+    const value = {
+      kind: "PartialObjectMetadataList",
+      apiVersion: "meta.k8s.io/v1",
+      metadata,
+      items: items.map((e) => partialMetadata(e.object)),
+    };
+    return renderValue({ type: "value", status: 200, value }, options);
+  }
+  const head = { kind: resource.listKind, apiVersion: apiVersionOf(resource), metadata };
+  if (encoding === "yaml") {
+    return renderValue({ type: "value", status: 200, value: { ...head, items: items.map((e) => e.object) } }, options);
+  }
+  const start = `${JSON.stringify(head).slice(0, -1)},"items":[`;
+  const chunks = [Buffer.from(start), joinedItems(items, answer.shared), Buffer.from("]}\n")];
+  return { type: "body", status: 200, contentType: contentTypes.json, chunks };
+}
+
+function listMessage({ resource, items, list }: ListAnswer, { negotiated }: RenderOptions): Uint8Array {
+  const meta = encodeProtobuf(ListMeta, listMetadata(list));
+  if (!negotiated.as) {
+    return encodeListEnvelope(
+      apiVersionOf(resource),
+      resource.listKind,
+      meta,
+      items.map((e) => e.protobuf()),
+    );
+  }
+  const partial = items.map((e) => encodeProtobuf(PartialObjectMetadata, partialMetadata(e.object)));
+  return encodeListEnvelope("meta.k8s.io/v1", "PartialObjectMetadataList", meta, partial);
+}
+
+const listMetadata = ({ resourceVersion, continue: token, remainingItemCount }: ListFacts) => ({
+  resourceVersion,
+  ...(token ? { continue: token } : {}),
+  ...(remainingItemCount === undefined ? {} : { remainingItemCount }),
+});
+
+type ValueAnswer = Extract<Answer, { type: "value" }>;
+
+async function renderValue({ status, value, schema }: ValueAnswer, options: RenderOptions): Promise<Wire> {
+  const { negotiated, owner } = options;
+  if (negotiated.encoding === "yaml") return body(status, "yaml", Buffer.from(await yamlOf(plainValue(value), owner)));
+  if (negotiated.encoding === "protobuf") {
+    const plain = plainValue(value) as { kind?: string; apiVersion?: string };
+    const known = schema ?? (plain.kind === "Status" ? Status : undefined);
+    if (known)
+      return body(
+        status,
+        "protobuf",
+        encodeEnvelope(plain.apiVersion ?? "", plain.kind ?? "", encodeProtobuf(known, plain)),
+      );
+    if (status >= 300) throw notAcceptable("this answer has no protobuf form");
+  }
+  return body(status, "json", Buffer.from(JSON.stringify(value)));
+}
+
+async function yamlOf(value: unknown, owner: string): Promise<string> {
+  try {
+    return await formatYaml(value, owner);
+  } catch (error) {
+    if (error instanceof YamlBusyError) throw tooManyRequests(error.message);
+    if (error instanceof YamlError) throw notAcceptable("this answer is too long for YAML: ask for JSON");
+    throw error;
+  }
+}
+
+/** Errors say themselves what they are on the wire. */
+const plainValue = (value: unknown): unknown => (value instanceof StatusError ? value.toJSON() : value);
+
+const body = (status: number, encoding: keyof typeof contentTypes, bytes: Uint8Array): Wire => ({
+  type: "body",
+  status,
+  contentType: contentTypes[encoding],
+  chunks: [bytes],
+});
+
+const envelope = (resource: Pick<Resource, "group" | "version" | "kind">, message: Uint8Array): Uint8Array =>
+  encodeEnvelope(apiVersionOf(resource), resource.kind, message);
+
+export const PartialObjectMetadata: ObjectSchema = object("meta/v1.PartialObjectMetadata", "", {
+  metadata: MetadataField,
+});
+
+type WatchAnswer = Extract<Answer, { type: "watch" }>;
+
+function renderWatch({ resource, start }: WatchAnswer, options: RenderOptions): Wire {
+  const { encoding, as } = options.negotiated;
+  if (encoding === "yaml") {
+    throw notAcceptable(
+      "only the following media types are accepted: application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch",
+    );
+  }
+  const frames = frameEncoder(resource, options);
+  const name = `${encoding};${as ?? ""};${options.include}${options.traceOf ? ";traces" : ""}`;
+  const contentType = encoding === "protobuf" ? "application/vnd.kubernetes.protobuf;stream=watch" : contentTypes.json;
+  const begin = (writer: WatchWriter): (() => void) => {
+    const sink: WatchSink = {
+      get load() {
+        return writer.load;
+      },
+      onIdle: (wake) => writer.onIdle(wake),
+      event: (type, encoded) => writer.write(frames.event(type, encoded)),
+      batch: (batch) => writer.write(batch.bytes(name, () => joinFrames(batch, frames))),
+      bookmark: (revision, isInitialEnd) => writer.write(frames.bookmark(bookmarkMeta(revision, isInitialEnd))),
+      end(error) {
+        if (error) writer.write(frames.error(error instanceof StatusError ? error : internalError(error)));
+        writer.end();
+      },
+    };
+    return start(sink);
+  };
+  return { type: "watch", contentType, start: begin };
+}
+
+interface FrameEncoder {
+  event(type: "ADDED" | "MODIFIED" | "DELETED", encoded: Encoded): Uint8Array;
+  bookmark(metadata: BookmarkMeta): Uint8Array;
+  error(error: StatusError): Uint8Array;
+}
+
+function joinFrames(batch: EventBatch, frames: FrameEncoder): Uint8Array {
+  const [first] = batch.events;
+  if (first && batch.events.length === 1) return frames.event(first.type, first.encoded);
+  return Buffer.concat(batch.events.map(({ type, encoded }) => frames.event(type, encoded)));
+}
+
+function frameEncoder(resource: Resource, { negotiated, include, now, traceOf }: RenderOptions): FrameEncoder {
+  const { encoding, as } = negotiated;
+  if (encoding === "protobuf") return protobufFrames(resource, as !== undefined);
+  const line = (type: string, value: unknown): Uint8Array =>
+    Buffer.from(`${JSON.stringify({ type, object: value })}\n`);
+  return {
+    event(type, encoded) {
+      if (!as) return jsonFrame(type, encoded.json(), traceOf?.(encoded.revision));
+      if (as !== "Table") return line(type, partialMetadata(encoded.object));
+      const metadata = { resourceVersion: encoded.object.metadata.resourceVersion };
+      return line(type, renderTable(resource, [encoded.object], { metadata, include, now: now() }));
+    },
+    bookmark(metadata) {
+      if (as === "Table") return line("BOOKMARK", renderTable(resource, [], { metadata, include, now: now() }));
+      return line("BOOKMARK", { ...(as ? partialKind : kindOf(resource)), metadata });
+    },
+    error: (error) => line("ERROR", error),
+  };
+}
+
+const frameHeads = {
+  ADDED: Buffer.from('{"type":"ADDED","object":'),
+  MODIFIED: Buffer.from('{"type":"MODIFIED","object":'),
+  DELETED: Buffer.from('{"type":"DELETED","object":'),
+};
+const frameTail = Buffer.from("}\n");
+
+const jsonFrame = (type: keyof typeof frameHeads, json: Uint8Array, trace: Trace | undefined): Uint8Array =>
+  Buffer.concat([frameHeads[type], json, trace ? Buffer.from(`,"trace":"${traceparent(trace)}"}\n`) : frameTail]);
+
+function protobufFrames(resource: Resource, partial: boolean): FrameEncoder {
+  return {
+    event(type, encoded) {
+      if (!partial) return encodeWatchFrame(type, envelope(resource, encoded.protobuf()));
+      const message = encodeProtobuf(PartialObjectMetadata, partialMetadata(encoded.object));
+      return encodeWatchFrame(type, encodeEnvelope(partialKind.apiVersion, partialKind.kind, message));
+    },
+    bookmark(metadata) {
+      const { kind, apiVersion } = partial ? partialKind : kindOf(resource);
+      const message = encodeProtobuf(partial ? PartialObjectMetadata : resource.schema, { metadata });
+      return encodeWatchFrame("BOOKMARK", encodeEnvelope(apiVersion, kind, message));
+    },
+    error(error) {
+      const status = error.toJSON();
+      return encodeWatchFrame("ERROR", encodeEnvelope("v1", "Status", encodeProtobuf(Status, status)));
+    },
+  };
+}
+
+type BookmarkMeta = ReturnType<typeof bookmarkMeta>;
+const bookmarkMeta = (revision: number, isInitialEnd: boolean) => ({
+  resourceVersion: String(revision),
+  ...(isInitialEnd ? { annotations: { [initialEventsEndAnnotation]: "true" } } : {}),
+});
+
+const kindOf = (resource: Resource) => ({ kind: resource.kind, apiVersion: apiVersionOf(resource) });
+const partialKind = { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1" } as const;

@@ -1,0 +1,394 @@
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
+import http2 from "node:http2";
+import net from "node:net";
+import { type Duplex } from "node:stream";
+import { type TLSSocket } from "node:tls";
+import { type Peer } from "#api/exchange.ts";
+import { type Clock } from "#lib/async/clock.ts";
+import { http } from "#lib/net/node-http.ts";
+import { drained, ignore } from "#lib/net/sockets.ts";
+import { type Log } from "#lib/process/log.ts";
+import { type Served } from "../server.ts";
+import { Callers } from "./callers.ts";
+import { compressed } from "./compress.ts";
+import { type Connection, Connections } from "./connections.ts";
+import { defaultLimits, type Limits, strangerSettings } from "./limits.ts";
+import { type Wire } from "./respond.ts";
+import { type Entry, WireRequest } from "./wire-request.ts";
+
+export interface ListenOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly key: string;
+  readonly cert: string;
+  /** Client certificates are verified against it. */
+  readonly ca: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Default: `defaultLimits`. */
+  readonly limits?: Limits;
+  peerOf(socket: TLSSocket): Peer;
+  /** Called some time after a flood of bytes has ended: what it took can be given back. */
+  onRelief?(): void;
+}
+
+export interface Listening extends AsyncDisposable {
+  readonly port: number;
+  /** New connections see this certificate, and are verified against this authority; open ones go on. */
+  renew(pair: Pick<ListenOptions, "key" | "cert" | "ca">): void;
+}
+
+/** Sockets in, gauntlet in the middle, bytes out: HTTP/2 and HTTP/1.1 over TLS. */
+export async function listen(
+  serve: (request: WireRequest) => Promise<Served>,
+  options: ListenOptions,
+): Promise<Listening> {
+  const { key, cert, ca, clock, log } = options;
+  const server = http2.createSecureServer({
+    key,
+    cert,
+    ca,
+    requestCert: true,
+    rejectUnauthorized: false,
+    allowHTTP1: true,
+    settings: strangerSettings,
+    // One large list may be more than Node's default; how many wait for a slow reader is limited by `room`.
+    maxSessionMemory: 1000,
+    // Node would close an idle connection after 6 s. `connections` has the deadlines.
+    http1Options: { keepAliveTimeout: 0 },
+  });
+  const callers = new Callers(options.limits ?? defaultLimits);
+  const connections = new Connections({ callers, clock, log, onRelief: () => options.onRelief?.() });
+  const edge: Edge = { serve, options, callers, connections, watches: new Set(), isClosing: false };
+  takeRequests(edge, server);
+  // TCP is accepted here and not by the TLS server, so that connections count from their first moment.
+  const front = net.createServer({ noDelay: true }, (raw) => {
+    raw.on("error", ignore);
+    if (edge.isClosing) return void raw.destroy();
+    connections.accept(raw);
+    server.emit("connection", raw);
+  });
+  await listening(front, options);
+  front.on("error", (error) => log.warn("a connection could not be accepted", { error: String(error) }));
+  const address = front.address();
+  const port = typeof address === "object" && address ? address.port : options.port;
+  return {
+    port,
+    renew: (pair) => server.setSecureContext({ ...pair }),
+    [Symbol.asyncDispose]: () => close(edge, front),
+  };
+}
+
+function takeRequests(edge: Edge, server: http2.Http2SecureServer): void {
+  const take = (request: http2.Http2ServerRequest, response: http2.Http2ServerResponse): void => {
+    // HTTP/2 requests are taken as streams below, without the compatibility layer.
+    if (request.httpVersionMajor !== 1) return;
+    const handled = onRequest(edge, request as unknown as IncomingMessage, response as unknown as ServerResponse);
+    handled.catch((error: unknown) => giveUp(edge, request.socket, error));
+  };
+  server.on("request", take);
+  server.on("checkContinue", take);
+  server.removeAllListeners("stream");
+  server.on("stream", (stream, headers) => {
+    onStream(edge, stream as http2.ServerHttp2Stream, headers).catch((error: unknown) => giveUp(edge, stream, error));
+  });
+  server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    onUpgrade(edge, { request, socket, head }).catch((error: unknown) => giveUp(edge, socket, error));
+  });
+  server.on("session", (session) => onSession(edge, session));
+  server.prependListener("secureConnection", (socket) => onSecured(edge, socket));
+  server.on("tlsClientError", (error) => edge.options.log.debug("tls handshake failed", { error: error.message }));
+}
+
+interface Edge {
+  readonly serve: (request: WireRequest) => Promise<Served>;
+  readonly options: ListenOptions;
+  readonly callers: Callers;
+  readonly connections: Connections;
+  /** Ends each watch that is open. */
+  readonly watches: Set<() => void>;
+  isClosing: boolean;
+}
+
+/** Nothing could be sent, not even an error: one request ends, and nothing else. */
+function giveUp({ options }: Edge, stream: Duplex, error: unknown): void {
+  options.log.error("an answer could not be sent", { error });
+  stream.destroy();
+}
+
+function listening(server: net.Server, { host, port }: ListenOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, 1024, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+}
+
+/** By session for HTTP/2, by socket for HTTP/1.1. */
+const entries = new WeakMap<object, Entry>();
+
+function onSecured({ options, callers, connections }: Edge, socket: TLSSocket): void {
+  const connection = connections.find(socket);
+  if (!connection) return void socket.destroy();
+  connection.phase = socket.alpnProtocol === "h2" ? "http2" : "http1";
+  entries.set(socket, { connection, connections, callers, clock: options.clock });
+  connections.secured(connection, options.peerOf(socket));
+}
+
+function onSession({ options, callers, connections }: Edge, session: http2.ServerHttp2Session): void {
+  session.on("error", (error) => options.log.debug("http2 session failed", { error: String(error) }));
+  const connection = session.socket && connections.find(session.socket);
+  if (!connection) return session.destroy();
+  connection.session = session;
+  entries.set(session, { connection, connections, callers, clock: options.clock });
+}
+
+async function onStream(
+  edge: Edge,
+  stream: http2.ServerHttp2Stream,
+  headers: http2.IncomingHttpHeaders,
+): Promise<void> {
+  stream.on("error", ignore); // The peer reset it: `close` follows.
+  const entry = stream.session && entries.get(stream.session);
+  if (!entry || !edge.connections.openStream(entry.connection)) {
+    return stream.close(http2.constants.NGHTTP2_REFUSED_STREAM);
+  }
+  const { ":method": method = "GET", ":path": path = "/" } = headers;
+  const request = new WireRequest(method, path, headers as WireRequest["headers"], entry);
+  stream.once("close", () => request.gone());
+  if (!stream.endAfterHeaders && hasBody(method)) request.source = stream;
+  const served = await edge.serve(request);
+  request.served();
+  // What is left of the body is not read, and a stream that the client leaves half open is not kept.
+  if (!stream.endAfterHeaders && !stream.readableEnded) {
+    stream.once("finish", () => {
+      stream.close(http2.constants.NGHTTP2_NO_ERROR);
+      stream.resume();
+    });
+  }
+  await respondHttp2(edge, { stream, request }, served);
+}
+
+const hasBody = (method: string): boolean => method !== "GET" && method !== "HEAD";
+
+interface Exchange2 {
+  readonly stream: http2.ServerHttp2Stream;
+  readonly request: WireRequest;
+}
+
+async function respondHttp2(edge: Edge, { stream, request }: Exchange2, served: Served): Promise<void> {
+  if (stream.destroyed || stream.headersSent) return;
+  const { wire } = served;
+  if (wire.type === "upgrade") {
+    stream.respond({ ":status": 400 });
+    stream.end("this needs an HTTP/1.1 upgrade\n");
+    return;
+  }
+  if (wire.type === "body") {
+    request.answered(sizeOf(wire.chunks));
+    const { chunks, encoding } = await compressed(wire, served.acceptEncoding);
+    stream.respond(headersOf(served, encoding));
+    writeChunks(stream, chunks);
+    return;
+  }
+  request.goesOn();
+  stream.respond(headersOf(served));
+  if (wire.type === "watch") return startWatch(edge, { stream, request }, wire);
+  await pump(wire.body, stream);
+}
+
+const nothing = new Uint8Array();
+const sizeOf = (chunks: readonly Uint8Array[]): number => chunks.reduce((sum, { length }) => sum + length, 0);
+
+function writeChunks(stream: NodeJS.WritableStream, chunks: readonly Uint8Array[]): void {
+  const last = chunks.length - 1;
+  for (let i = 0; i < last; i++) stream.write(chunks[i] ?? nothing);
+  stream.end(chunks[last] ?? nothing);
+}
+
+function headersOf({ wire, headers, warnings }: Served, encoding?: string): http2.OutgoingHttpHeaders {
+  const result: http2.OutgoingHttpHeaders = {
+    ":status": wire.type === "watch" || wire.type === "upgrade" ? 200 : wire.status,
+    "content-type": wire.type === "upgrade" ? "" : wire.contentType,
+    "cache-control": "no-cache, private",
+    ...headers,
+  };
+  if (encoding) Object.assign(result, { "content-encoding": encoding, vary: "Accept-Encoding" });
+  if (wire.type !== "watch" && wire.type !== "upgrade" && wire.headers) Object.assign(result, wire.headers);
+  if (warnings.length > 0) Object.assign(result, { warning: warnings });
+  return result;
+}
+
+/** With more than this unread, a watcher gets no further events until it has read them. */
+const fullWatchBytes = 256 << 10;
+
+/** How long a watch that was ended may take to read the rest. */
+const lingerMs = 30_000;
+
+interface Watching {
+  readonly stream: http2.ServerHttp2Stream | ServerResponse;
+  readonly request: WireRequest;
+}
+
+/** Events are written at the pace at which they are read; the watch ends when either side says so. */
+function startWatch(edge: Edge, { stream, request }: Watching, wire: Extract<Wire, { type: "watch" }>): void {
+  let isOver = false;
+  let stop = () => {};
+  const leave = () => {
+    isOver = true;
+    edge.watches.delete(end);
+    stop();
+  };
+  const end = () => {
+    if (isOver) return;
+    leave();
+    stream.end();
+    const cancel = edge.options.clock.after(lingerMs, () => stream.destroy());
+    stream.once("close", cancel);
+  };
+  edge.watches.add(end);
+  stream.once("close", leave);
+  stream.on("drain", () => request.setUnread(0));
+  stop = wire.start({
+    write(bytes) {
+      if (!isOver && !stream.write(bytes)) request.setUnread(stream.writableLength);
+    },
+    get load() {
+      if (!request.hasRoom || stream.writableLength > fullWatchBytes) return "full";
+      return stream.writableNeedDrain ? "busy" : "idle";
+    },
+    onIdle(wake) {
+      if (stream.writableNeedDrain) stream.once("drain", wake);
+      else if (request.hasRoom) wake();
+      else request.onRoom(wake);
+    },
+    end,
+  });
+  if (isOver) stop();
+}
+
+async function pump(body: AsyncIterable<Uint8Array>, stream: http2.ServerHttp2Stream | ServerResponse): Promise<void> {
+  try {
+    for await (const chunk of body) {
+      if (stream.destroyed) return;
+      if (!stream.write(chunk)) await drained(stream);
+    }
+    stream.end();
+  } catch (error) {
+    stream.destroy(error instanceof Error ? error : undefined);
+  }
+}
+
+/** Nobody sends many requests ahead of their answers, except to fill the memory. */
+const maxPipelined = 16;
+const maxDroppedBytes = 256 << 10;
+
+async function onRequest(edge: Edge, message: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { socket } = message;
+  const entry = entries.get(socket);
+  if (!entry || entry.connection.streams >= maxPipelined || !edge.connections.openStream(entry.connection)) {
+    return void socket.destroy();
+  }
+  const request = http1Request(message, entry);
+  const closed = Promise.withResolvers<void>();
+  const end = () => {
+    request.gone();
+    closed.resolve();
+    if (edge.isClosing) socket.destroy();
+  };
+  response.once("close", end);
+  response.on("error", ignore);
+  // One after the other: an answer is not made before the one ahead of it is sent.
+  const ahead = lastAnswers.get(entry.connection);
+  lastAnswers.set(entry.connection, closed.promise);
+  if (entry.connection.streams > 1) await ahead;
+  // Node closes only the answer whose turn it is when the connection ends, not those behind it.
+  if (socket.destroyed) return end();
+  if (hasBody(request.method)) request.source = message;
+  const served = await edge.serve(request);
+  request.served();
+  if (!message.complete) leaveBody(message, response);
+  await respondHttp1(edge, { response, request }, served);
+}
+const lastAnswers = new WeakMap<Connection, Promise<void>>();
+
+/** What is left of a body that was refused: a little is read and dropped, as Go does, to keep the connection. */
+function leaveBody(message: IncomingMessage, response: ServerResponse): void {
+  const isShort = Number(message.headers["content-length"]) <= maxDroppedBytes;
+  if (isShort) response.once("finish", () => message.resume());
+  else response.setHeader("connection", "close");
+}
+
+const http1Request = ({ method = "GET", url = "/", headers }: IncomingMessage, entry: Entry): WireRequest =>
+  new WireRequest(method, url, headers as WireRequest["headers"], entry);
+
+interface Exchange1 {
+  readonly response: ServerResponse;
+  readonly request: WireRequest;
+}
+
+async function respondHttp1(edge: Edge, { response, request }: Exchange1, served: Served): Promise<void> {
+  const { wire } = served;
+  if (wire.type === "upgrade") {
+    response.writeHead(400).end("this needs an upgrade\n");
+    return;
+  }
+  if (wire.type === "body") request.answered(sizeOf(wire.chunks));
+  else request.goesOn();
+  const body = wire.type === "body" ? await compressed(wire, served.acceptEncoding) : undefined;
+  const { ":status": status, ...headers } = headersOf(served, body?.encoding);
+  if (body) headers["content-length"] = sizeOf(body.chunks);
+  response.writeHead(Number(status), headers as OutgoingHttpHeaders);
+  if (body) return writeChunks(response, body.chunks);
+  response.flushHeaders();
+  if (wire.type === "watch") return startWatch(edge, { stream: response, request }, wire);
+  if (wire.type === "stream") await pump(wire.body, response);
+}
+
+async function onUpgrade(
+  edge: Edge,
+  { request: message, socket, head }: { request: IncomingMessage; socket: Duplex; head: Buffer },
+): Promise<void> {
+  socket.on("error", ignore);
+  const entry = entries.get(message.socket);
+  if (!entry || !edge.connections.openStream(entry.connection)) return void socket.destroy();
+  const request = http1Request(message, entry);
+  socket.once("close", () => request.gone());
+  const served = await edge.serve(request);
+  request.served();
+  if (served.wire.type === "upgrade") {
+    entry.connection.phase = "upgraded";
+    request.goesOn();
+    return served.wire.accept({ socket, head });
+  }
+  // Refused: an ordinary answer on the raw socket.
+  const response = new http.ServerResponse(message);
+  response.assignSocket(socket as never);
+  response.setHeader("connection", "close");
+  response.once("finish", () => socket.end());
+  await respondHttp1(edge, { response, request }, served);
+}
+
+/** How long what is under way may take once the server is to end. */
+const patienceMs = 2000;
+
+/** No new work, watches ended, what is under way finished, then the sockets. */
+async function close(edge: Edge, front: net.Server): Promise<void> {
+  const { connections, options, watches } = edge;
+  edge.isClosing = true;
+  const closed = new Promise<void>((resolve) => front.close(() => resolve()));
+  for (const end of watches) end();
+  for (const connection of connections) {
+    if (connection.session) connection.session.close();
+    else if (connection.streams === 0) connection.cut();
+  }
+  const cancel = options.clock.after(patienceMs, () => {
+    options.log.warn("cutting off what did not end in time", { connections: connections.size });
+    for (const connection of connections) connection.cut();
+  });
+  await closed;
+  cancel();
+  connections.close();
+}

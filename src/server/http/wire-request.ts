@@ -1,0 +1,223 @@
+import { type AdmitOptions, type ApiRequest, type Peer, type UserInfo } from "#api/exchange.ts";
+import { badRequest, requestTimeout, type StatusError } from "#api/status.ts";
+import { type Clock } from "#lib/async/clock.ts";
+import { ignore } from "#lib/net/sockets.ts";
+import { type Caller, type Callers } from "./callers.ts";
+import { type Connection, type Connections } from "./connections.ts";
+import { bodyTooLarge, maxBodyBytes } from "./limits.ts";
+import { type BodySource, decompressed, readBody } from "./read-body.ts";
+
+/** Where a request came in. */
+export interface Entry {
+  readonly connection: Connection;
+  readonly connections: Connections;
+  readonly callers: Callers;
+  readonly clock: Clock;
+}
+
+/** A watch keeps its selectors, parsed: one with a query of so many characters counts as two. */
+const longQuery = 512;
+
+/** How long an answer waits for the client to take the former ones. */
+const roomMs = 30_000;
+
+/** A request that came over a socket. The signal is made only if somebody asks for it. */
+export class WireRequest implements ApiRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly headers: ApiRequest["headers"];
+  readonly peer: Peer;
+  body: Uint8Array | undefined;
+  /** Where the body comes from, as long as it has not been read. */
+  source: BodySource | undefined;
+  readonly #entry: Entry | undefined;
+  #caller: Caller | undefined;
+  #bodyBytes = 0;
+  #unsentBytes = 0;
+  #unreadBytes = 0;
+  #hasLargePlace = false;
+  #isAnswering = false;
+  #endWatch: (() => void) | undefined;
+  #abort: AbortController | undefined;
+  #left: AbortController | undefined;
+  #isGone = false;
+
+  constructor(method: string, url: string, headers: ApiRequest["headers"], from: Entry | Peer) {
+    const question = url.indexOf("?");
+    this.method = method;
+    this.path = question < 0 ? url : url.slice(0, question);
+    this.query = question < 0 ? "" : url.slice(question + 1);
+    this.headers = headers;
+    this.#entry = "connection" in from ? from : undefined;
+    this.peer = "connection" in from ? from.connection.peer : from;
+  }
+
+  get signal(): AbortSignal {
+    this.#abort ??= new AbortController();
+    if (this.#isGone) this.#abort.abort();
+    return this.#abort.signal;
+  }
+
+  admit(user: UserInfo, options: AdmitOptions): Promise<void> | undefined {
+    const entry = this.#entry;
+    if (!entry || this.#caller) return undefined;
+    this.#checkPresent();
+    const { callers, connections, connection } = entry;
+    const caller = callers.of(user, this.peer.address);
+    callers.beginRequest(caller);
+    this.#caller = caller;
+    if (connection.isStranger) connections.welcome(connection, caller);
+    return this.source ? this.#receive(this.source, caller, options) : undefined;
+  }
+
+  room(): Promise<void> | undefined {
+    const entry = this.#entry;
+    const caller = this.#caller;
+    if (!entry || !caller) return undefined;
+    const { callers, connection } = entry;
+    const most = callers.limits.unsentBytesPerConnection;
+    const hasRoom = () => connection.unsentBytes <= most && callers.hasRoom(caller);
+    return hasRoom() ? undefined : this.#waitForRoom(() => !caller.isAnswering && hasRoom(), entry, caller);
+  }
+
+  countWatch(): void {
+    if (!this.#entry || !this.#caller) return;
+    this.#checkPresent();
+    const count = 1 + Math.floor(this.query.length / longQuery);
+    this.#endWatch = this.#entry.callers.beginWatch(this.#caller, count);
+  }
+
+  /** Whether the caller may get more events of a watch before it has taken the former ones. */
+  get hasRoom(): boolean {
+    return !this.#entry || !this.#caller || this.#entry.callers.hasRoomForEvents(this.#caller);
+  }
+
+  /** Calls back, once, when there is room for more events; never after the client has hung up. */
+  onRoom(wake: () => void): void {
+    this.#entry?.callers.wait(() => this.hasRoom, this.#hangUp()).then(wake, ignore);
+  }
+
+  /** How much a watch has written that the client has not taken. It counts for the caller. */
+  setUnread(bytes: number): void {
+    if (!this.#entry || !this.#caller || this.#isGone) return;
+    this.#entry.callers.changeUnread(this.#caller, bytes - this.#unreadBytes);
+    this.#unreadBytes = bytes;
+  }
+
+  /** The answer is made: the body and all that came of it are done with. */
+  served(): void {
+    const entry = this.#entry;
+    const caller = this.#caller;
+    if (!entry || !caller) return;
+    if (this.#bodyBytes > 0) entry.callers.removeBody(caller, this.#bodyBytes);
+    this.#bodyBytes = 0;
+    this.body = undefined;
+    this.#giveLargePlace(caller);
+  }
+
+  /** The answer is on its way, whole: nobody waits for anything any more. */
+  answered(bytes: number): void {
+    this.#abort = undefined;
+    if (!this.#entry || this.#isGone) return;
+    this.#unsentBytes += bytes;
+    this.#entry.connection.unsentBytes += bytes;
+    if (this.#caller) this.#entry.callers.addUnsent(this.#caller, bytes);
+    this.#endAnswering();
+  }
+
+  /** The answer is a stream without a known end: others that wait for room need not wait for it. */
+  goesOn(): void {
+    this.#endAnswering();
+  }
+
+  /** The client has its answer, or hung up. */
+  gone(): void {
+    if (this.#isGone) return;
+    this.#isGone = true;
+    this.#abort?.abort();
+    const entry = this.#entry;
+    if (!entry) return;
+    entry.connection.unsentBytes -= this.#unsentBytes;
+    entry.connections.closeStream(entry.connection);
+    this.#endWatch?.();
+    if (!this.#caller) return;
+    this.#endAnswering();
+    entry.callers.endRequest(this.#caller);
+    if (this.#unsentBytes > 0) entry.callers.removeUnsent(this.#caller, this.#unsentBytes);
+    if (this.#unreadBytes > 0) entry.callers.changeUnread(this.#caller, -this.#unreadBytes);
+  }
+
+  /** What is counted after `gone` would count for ever. */
+  #checkPresent(): void {
+    if (this.#isGone) throw hungUp();
+  }
+
+  async #receive(source: BodySource, caller: Caller, { passesOn }: AdmitOptions): Promise<void> {
+    const { callers, connection, clock } = this.#entry as Entry;
+    const { headers } = this;
+    if (Number(headers["content-length"] ?? "0") > maxBodyBytes) throw bodyTooLarge();
+    if (headers.expect === "100-continue") sayContinue(source);
+    const count = (bytes: number): void => {
+      callers.addBody(caller, bytes);
+      this.#bodyBytes += bytes;
+    };
+    const body = await readBody(source, { connection, startedMs: clock.now(), count });
+    this.source = undefined;
+    const encoding = headers["content-encoding"];
+    const isPlain = !encoding || encoding === "identity";
+    const isLarge = !isPlain || body.length >= callers.limits.largeBodyBytes;
+    if (isLarge && !(passesOn && isPlain)) await this.#takeLargePlace(caller);
+    this.body = isPlain ? body : await decompressed(body, encoding);
+    if (this.body.length > body.length) count(this.body.length - body.length);
+    if (passesOn) this.#giveLargePlace(caller);
+  }
+
+  /** Large bodies become many times their size when they are decoded: only a few at a time. */
+  async #takeLargePlace(caller: Caller): Promise<void> {
+    const { callers } = this.#entry as Entry;
+    await callers.takeLargePlace(caller, this.#hangUp());
+    this.#hasLargePlace = true;
+  }
+  #giveLargePlace(caller: Caller): void {
+    if (this.#hasLargePlace) this.#entry?.callers.giveLargePlace(caller);
+    this.#hasLargePlace = false;
+  }
+
+  async #waitForRoom(isFree: () => boolean, { callers, clock, connection }: Entry, caller: Caller): Promise<void> {
+    const late = new AbortController();
+    const cancel = clock.after(roomMs, () => late.abort(requestTimeout()));
+    const signal = AbortSignal.any([this.#hangUp(), late.signal]);
+    try {
+      while (!isFree()) await callers.wait(isFree, signal);
+    } finally {
+      cancel();
+    }
+    if (this.#isGone || connection.raw.destroyed || connection.session?.destroyed) throw hungUp();
+    caller.isAnswering = true;
+    this.#isAnswering = true;
+  }
+  #endAnswering(): void {
+    if (this.#isAnswering && this.#caller) this.#entry?.callers.endAnswering(this.#caller);
+    this.#isAnswering = false;
+  }
+
+  /** The signal, with a reason that is an answer. */
+  #hangUp(): AbortSignal {
+    if (this.#left) return this.#left.signal;
+    const left = new AbortController();
+    const abort = () => left.abort(hungUp());
+    if (this.#isGone) abort();
+    else this.signal.addEventListener("abort", abort, { once: true });
+    this.#left = left;
+    return left.signal;
+  }
+}
+
+const hungUp = (): StatusError => badRequest("the client hung up");
+
+/** Only those who may send a body are asked for it. */
+function sayContinue(source: BodySource): void {
+  if ("additionalHeaders" in source) source.additionalHeaders({ ":status": 100 });
+  else source.socket.write("HTTP/1.1 100 Continue\r\n\r\n");
+}

@@ -1,0 +1,123 @@
+import { type NonResourceAttributes, type ResourceAttributes } from "#api/authorization/attributes.ts";
+import { type LocalSubjectAccessReview } from "#api/authorization/local-subject-access-review.ts";
+import { type SelfSubjectAccessReview } from "#api/authorization/self-subject-access-review.ts";
+import { type SelfSubjectRulesReview } from "#api/authorization/self-subject-rules-review.ts";
+import { type SubjectAccessReview, type SubjectAccessReviewSpec } from "#api/authorization/subject-access-review.ts";
+import { type UserInfo } from "#api/exchange.ts";
+import { escapeFieldValue } from "#api/meta/field-selector.ts";
+import { badRequest } from "#api/status.ts";
+import { type RequestInfo } from "#server/request/pipeline.ts";
+import { blankRequestInfo } from "#server/request/request-info.ts";
+import { type Authorizer } from "../authorize/authorizer.ts";
+import { decide } from "../authorize/chain.ts";
+import { nodeOf } from "../authorize/node.ts";
+import { type RuleResolver } from "../authorize/rbac.ts";
+
+export interface AccessReviewDeps {
+  readonly authorizers: readonly Authorizer[];
+  readonly rbac: RuleResolver;
+}
+
+/** May somebody do something? The review has been validated. */
+export async function reviewSubjectAccess(
+  deps: AccessReviewDeps,
+  review: SubjectAccessReview,
+): Promise<SubjectAccessReview> {
+  return { ...review, status: await answer(deps, userOf(review.spec), review.spec) };
+}
+
+/** The same within the namespace of the request. */
+export async function reviewLocalSubjectAccess(
+  deps: AccessReviewDeps,
+  review: LocalSubjectAccessReview,
+  namespace: string,
+): Promise<LocalSubjectAccessReview> {
+  if (review.metadata.namespace !== namespace) {
+    throw badRequest(`spec.resourceAttributes.namespace must match namespace: ${namespace}`);
+  }
+  return { ...review, status: await answer(deps, userOf(review.spec), review.spec) };
+}
+
+/** `kubectl auth can-i` */
+export async function reviewSelfSubjectAccess(
+  deps: AccessReviewDeps,
+  review: SelfSubjectAccessReview,
+  user: UserInfo,
+): Promise<SelfSubjectAccessReview> {
+  return { ...review, status: await answer(deps, user, review.spec) };
+}
+
+/** `kubectl auth can-i --list`. What the node authoriser would allow cannot be listed. */
+export function reviewSelfSubjectRules(
+  { rbac }: AccessReviewDeps,
+  review: SelfSubjectRulesReview,
+  user: UserInfo,
+): SelfSubjectRulesReview {
+  const { namespace } = review.spec;
+  if (!namespace) throw badRequest("no namespace on request");
+  const { rules, faults } = rbac.rulesFor(user, namespace);
+  const isNode = nodeOf(user) !== undefined;
+  const errors = [...(isNode ? ["node authorizer does not support user rule resolution"] : []), ...new Set(faults)];
+  return {
+    ...review,
+    spec: {},
+    status: {
+      resourceRules: rules.filter(({ resources }) => resources && resources.length > 0).map(copied),
+      nonResourceRules: rules
+        .filter(({ nonResourceURLs }) => nonResourceURLs && nonResourceURLs.length > 0)
+        .map(({ verbs, nonResourceURLs }) => copied({ verbs, ...(nonResourceURLs ? { nonResourceURLs } : {}) })),
+      incomplete: isNode,
+      ...(errors.length > 0
+        ? { evaluationError: errors.length === 1 ? (errors[0] ?? "") : `[${errors.join(", ")}]` }
+        : {}),
+    },
+  };
+}
+
+/** Roles are shared with everybody: what goes out is a copy. */
+const copied = <T extends object>(rule: T): T => structuredClone(rule);
+
+async function answer(
+  { authorizers }: AccessReviewDeps,
+  user: UserInfo,
+  spec: { resourceAttributes?: ResourceAttributes; nonResourceAttributes?: NonResourceAttributes },
+) {
+  const { verdict, reason } = await decide(authorizers, user, requestFor(spec));
+  return {
+    allowed: verdict === "allow",
+    ...(verdict === "deny" ? { denied: true } : {}),
+    ...(reason ? { reason } : {}),
+  };
+}
+
+function userOf({ user = "", uid, groups = [], extra }: SubjectAccessReviewSpec): UserInfo {
+  return { name: user, groups, ...(uid ? { uid } : {}), ...(extra ? { extra } : {}) };
+}
+
+function requestFor(spec: {
+  resourceAttributes?: ResourceAttributes;
+  nonResourceAttributes?: NonResourceAttributes;
+}): RequestInfo {
+  const { resourceAttributes: asked, nonResourceAttributes } = spec;
+  if (!asked) {
+    const { verb = "", path = "" } = nonResourceAttributes ?? {};
+    return { ...blankRequestInfo, verb, path };
+  }
+  const { verb = "", group = "", version = "", resource = "", subresource = "", namespace = "", name = "" } = asked;
+  const fieldSelector = fieldSelectorOf(asked);
+  const info = { ...blankRequestInfo, isResource: true, verb, group, version, resource, subresource, namespace, name };
+  return fieldSelector ? { ...info, fieldSelector } : info;
+}
+
+/** Conditions that a selector cannot express are left out, which asks for more and so never allows too much. */
+function fieldSelectorOf({ fieldSelector }: ResourceAttributes): string {
+  if (!fieldSelector) return "";
+  if (fieldSelector.rawSelector) return fieldSelector.rawSelector;
+  const terms = (fieldSelector.requirements ?? []).flatMap(({ key, operator, values = [] }) => {
+    const [value] = values;
+    if (value === undefined || values.length > 1) return [];
+    if (operator === "In") return [`${key}=${escapeFieldValue(value)}`];
+    return operator === "NotIn" ? [`${key}!=${escapeFieldValue(value)}`] : [];
+  });
+  return terms.join(",");
+}

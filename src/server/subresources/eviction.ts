@@ -1,0 +1,28 @@
+import { Pod } from "#api/core/pod/pod.ts";
+import { Eviction } from "#api/policy/eviction.ts";
+import { type Resource } from "#api/resource.ts";
+import { badRequest } from "#api/status.ts";
+import { readObject } from "#server/endpoints/body.ts";
+import { deleteObject } from "#server/endpoints/delete.ts";
+import { writeOptions } from "#server/endpoints/options.ts";
+import { type Write, type WriteDeps } from "#server/endpoints/write.ts";
+import { type Answer, type Context } from "#server/request/pipeline.ts";
+
+/** POST pods/NAME/eviction: deletes the pod if nothing forbids its disruption. */
+export const evictionEndpoint =
+  (deps: WriteDeps) =>
+  async (context: Context, _resource: Resource): Promise<Answer> => {
+    const options = writeOptions(context, "CreateOptions");
+    const eviction = await readObject(context, Eviction, { fieldValidation: options.fieldValidation, defaults: true });
+    const { namespace, name } = context.info;
+    if (eviction.metadata.name && eviction.metadata.name !== name) {
+      throw badRequest(`name in URL does not match name in Eviction object`);
+    }
+    const write: Write = { context, resource: Pod as unknown as Resource, subresource: "", namespace, name, options };
+    await deleteObject(deps, write, eviction.deleteOptions ?? {});
+    return {
+      type: "value",
+      status: 201,
+      value: { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", code: 201 },
+    };
+  };

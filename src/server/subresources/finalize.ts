@@ -1,0 +1,33 @@
+import { Namespace } from "#api/core/namespace.ts";
+import { type Resource } from "#api/resource.ts";
+import { readObject } from "#server/endpoints/body.ts";
+import { writeOptions } from "#server/endpoints/options.ts";
+import { updateObject, type Write, type WriteDeps } from "#server/endpoints/write.ts";
+import { type Answer, type Context } from "#server/request/pipeline.ts";
+
+/** PUT namespaces/NAME/finalize: only spec.finalizers changes, and the last one to go takes the namespace with it. */
+export const finalizeEndpoint =
+  (deps: WriteDeps) =>
+  async (context: Context, resource: Resource): Promise<Answer> => {
+    const options = writeOptions(context, "UpdateOptions");
+    const sent = await readObject(context, Namespace, { fieldValidation: options.fieldValidation, defaults: true });
+    const { name } = context.info;
+    const write: Write<Namespace> = {
+      context,
+      resource: Namespace,
+      subresource: "finalize",
+      namespace: "",
+      name,
+      options,
+      trusted: true,
+    };
+    const { encoded } = await updateObject(deps, write, (current) => ({
+      ...current,
+      metadata: {
+        ...current.metadata,
+        ...(sent.metadata.resourceVersion ? { resourceVersion: sent.metadata.resourceVersion } : {}),
+      },
+      spec: { ...current.spec, finalizers: sent.spec.finalizers ?? [] },
+    }));
+    return { type: "object", status: 200, resource, encoded };
+  };

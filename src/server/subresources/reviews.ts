@@ -1,0 +1,86 @@
+import { SelfSubjectReview } from "#api/authentication/self-subject-review.ts";
+import { TokenRequest } from "#api/authentication/token-request.ts";
+import { TokenReview } from "#api/authentication/token-review.ts";
+import { LocalSubjectAccessReview } from "#api/authorization/local-subject-access-review.ts";
+import { SelfSubjectAccessReview } from "#api/authorization/self-subject-access-review.ts";
+import { SelfSubjectRulesReview } from "#api/authorization/self-subject-rules-review.ts";
+import { SubjectAccessReview } from "#api/authorization/subject-access-review.ts";
+import { ServiceAccount } from "#api/core/service-account.ts";
+import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
+import { reviewFaults } from "#api/rules.ts";
+import { invalid } from "#api/status.ts";
+import { type Clock } from "#lib/async/clock.ts";
+import { readObject } from "#server/endpoints/body.ts";
+import { writeOptions } from "#server/endpoints/options.ts";
+import { admissionRequest, type Write } from "#server/endpoints/write.ts";
+import { type Endpoint } from "#server/request/dispatch.ts";
+import { type Context } from "#server/request/pipeline.ts";
+import { type Admission } from "../admission/chain.ts";
+import {
+  type AccessReviewDeps,
+  reviewLocalSubjectAccess,
+  reviewSelfSubjectAccess,
+  reviewSelfSubjectRules,
+  reviewSubjectAccess,
+} from "./access-review.ts";
+import { requestToken, type TokenIssuer } from "./token-request.ts";
+import { reviewSelf, reviewToken, type TokenReviewDeps } from "./token-review.ts";
+
+export interface ReviewDeps extends AccessReviewDeps, TokenReviewDeps {
+  readonly clock: Clock;
+}
+
+/** The kinds that are questions: what is posted comes back with its status filled in, and is not kept. */
+export function reviewEndpoints(deps: ReviewDeps): ReadonlyMap<string, Endpoint> {
+  return new Map([
+    [
+      "subjectaccessreviews.authorization.k8s.io",
+      reviewed(SubjectAccessReview, (review) => reviewSubjectAccess(deps, review)),
+    ],
+    [
+      "localsubjectaccessreviews.authorization.k8s.io",
+      reviewed(LocalSubjectAccessReview, (review, { info }) => reviewLocalSubjectAccess(deps, review, info.namespace)),
+    ],
+    [
+      "selfsubjectaccessreviews.authorization.k8s.io",
+      reviewed(SelfSubjectAccessReview, (review, { user }) => reviewSelfSubjectAccess(deps, review, user)),
+    ],
+    [
+      "selfsubjectrulesreviews.authorization.k8s.io",
+      reviewed(SelfSubjectRulesReview, (review, { user }) => reviewSelfSubjectRules(deps, review, user)),
+    ],
+    ["tokenreviews.authentication.k8s.io", reviewed(TokenReview, (review) => reviewToken(deps, review))],
+    [
+      "selfsubjectreviews.authentication.k8s.io",
+      reviewed(SelfSubjectReview, (review, { user }) => reviewSelf(review, user, deps.clock)),
+    ],
+  ]);
+}
+
+/** POST serviceaccounts/NAME/token: admitted like a write, because nodes may only ask for tokens of their pods. */
+export const tokenEndpoint = (issuer: TokenIssuer, admission: Admission): Endpoint =>
+  reviewed(TokenRequest, async (request, context) => {
+    const { info, warnings } = context;
+    const { namespace, name } = info;
+    const options = writeOptions(context, "CreateOptions");
+    const write: Write = { context, resource: ServiceAccount, subresource: "token", namespace, name, options };
+    const object = { ...request, kind: TokenRequest.kind, apiVersion: apiVersionOf(TokenRequest) };
+    const admitted = admissionRequest(write, "CREATE", { object, oldObject: undefined });
+    await admission.mutate(admitted);
+    await admission.validate(admitted);
+    return requestToken(issuer, { namespace, name, request, warn: (message) => warnings.push(message) });
+  });
+
+function reviewed<T extends ApiObject>(
+  resource: Resource<T>,
+  answer: (object: T, context: Context) => T | Promise<T>,
+): Endpoint {
+  return async (context) => {
+    const { fieldValidation } = writeOptions(context, "CreateOptions");
+    const object = await readObject(context, resource, { fieldValidation, defaults: true });
+    const faults = reviewFaults(resource, object);
+    if (faults.length > 0) throw invalid(resource, object.metadata.name ?? "", faults);
+    const value = { ...(await answer(object, context)), kind: resource.kind, apiVersion: apiVersionOf(resource) };
+    return { type: "value", status: 201, value, schema: resource.schema };
+  };
+}

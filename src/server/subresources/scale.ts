@@ -1,0 +1,162 @@
+import { Scale } from "#api/autoscaling/scale.ts";
+import { formatLabelSelector, type LabelSelector } from "#api/meta/label-selector.ts";
+import { type ApiObject, apiVersionOf, type Resource, type ScalePaths } from "#api/resource.ts";
+import { badRequest, invalid, staleObject } from "#api/status.ts";
+import { cloneJson } from "#lib/text/json.ts";
+import { check } from "#schema/check.ts";
+import { type Entries } from "#server/apply/fields/entries.ts";
+import { decodeRaw, type Expected, readObject } from "#server/endpoints/body.ts";
+import { type WriteOptions, writeOptions } from "#server/endpoints/options.ts";
+import { checkApplied, lenient, mergeInto, patchBody, patchTypeOf, requireManager } from "#server/endpoints/patch.ts";
+import { updateObject, type Write, type WriteDeps } from "#server/endpoints/write.ts";
+import { type Answer, type Context } from "#server/request/pipeline.ts";
+import { applyPatch } from "../apply/apply.ts";
+import { parentEntries, scaleEntries } from "../apply/scale-fields.ts";
+import { codecOf, EncodedObject } from "../objects/encode-once.ts";
+import { type Objects } from "../objects/objects.ts";
+import { checkName, uidConflict } from "./identity.ts";
+
+const expected = Scale as unknown as Expected;
+
+export async function readScale(deps: { objects: Objects }, context: Context, resource: Resource): Promise<Answer> {
+  const { namespace, name } = context.info;
+  return answer(resource, await deps.objects.get(resource, namespace, name));
+}
+
+/** PUT and PATCH of the number of replicas; the object itself is what is written. */
+export async function writeScale(deps: WriteDeps, context: Context, resource: Resource): Promise<Answer> {
+  const { namespace, name, verb } = context.info;
+  const options = writeOptions(context, verb === "patch" ? "PatchOptions" : "UpdateOptions");
+  const write: Write = { context, resource, subresource: "scale", namespace, name, options };
+  const wanted = verb === "patch" ? await patchedScale(deps, write) : await sentScale(context, options);
+  const written = wanted.isApplied ? { ...write, applied: true } : write;
+  const { encoded } = await updateObject(deps, written, (current) => {
+    const { scale, managedFields } = wanted.from(current);
+    checkScale(resource, scale, current);
+    const changed = cloneJson(current);
+    setPath(changed, pathsOf(resource).specReplicas, scale.spec.replicas ?? 0);
+    if (managedFields) changed.metadata.managedFields = [...managedFields];
+    return changed;
+  });
+  return answer(resource, encoded);
+}
+
+/** How the new Scale comes from the object as it is now. */
+interface Wanted {
+  /** Who owns what is settled with it. */
+  readonly isApplied?: boolean;
+  from(current: ApiObject): { readonly scale: Scale; readonly managedFields?: Entries };
+}
+
+async function sentScale(context: Context, { fieldValidation }: WriteOptions): Promise<Wanted> {
+  const scale = await readObject(context, Scale, { fieldValidation, defaults: true });
+  return { from: () => ({ scale }) };
+}
+
+async function patchedScale(deps: WriteDeps, write: Write): Promise<Wanted> {
+  const { context, resource, options } = write;
+  const type = patchTypeOf(context);
+  const patch = await patchBody(context, type);
+  if (type === "application/apply-patch+yaml") return appliedScale(deps, write, patch);
+  const { fieldValidation } = options;
+  return {
+    from(current) {
+      const value = mergeInto(Scale, { type, patch, current: scaleOf(resource, current) });
+      return {
+        scale: decodeRaw(context, expected, { value, text: undefined }, { fieldValidation, defaults: true }) as Scale,
+      };
+    },
+  };
+}
+
+/** A Scale has its own view of who owns the number, and what comes of the apply is carried back to the object. */
+function appliedScale(deps: WriteDeps, write: Write, configuration: unknown): Wanted {
+  const { context, resource, options } = write;
+  requireManager(context);
+  const applied = checkApplied({ ...write, resource: Scale as unknown as Resource }, configuration);
+  const apiVersion = apiVersionOf(resource);
+  const paths = new Map([[apiVersion, pathsOf(resource).specReplicas]]);
+  const { manager, force } = options;
+  const facts = { resource: Scale as unknown as Resource, applied, manager, force, subresource: "scale" };
+  return {
+    isApplied: true,
+    from(current) {
+      const owners = current.metadata.managedFields ?? [];
+      const live = scaleOf(resource, current);
+      live.metadata.managedFields = [...scaleEntries(owners, paths)];
+      const merged = applyPatch({ ...facts, liveObject: live, now: deps.clock.now() });
+      const scale = decodeRaw(context, expected, { value: merged.object, text: undefined }, lenient) as Scale;
+      return { scale, managedFields: parentEntries(owners, merged.managedFields ?? [], { apiVersion, paths }) };
+    },
+  };
+}
+
+/** A Scale is checked as what it is, and must be about the object as it is. */
+function checkScale(resource: Resource, scale: Scale, { metadata: current }: ApiObject): void {
+  const { name = "", namespace, uid, resourceVersion } = scale.metadata;
+  checkName(name, current.name ?? "");
+  if (namespace && namespace !== current.namespace) {
+    throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
+  }
+  if (uid && uid !== current.uid) throw uidConflict(resource, { metadata: { ...current, uid } }, current);
+  if (resourceVersion && resourceVersion !== current.resourceVersion) throw staleObject(resource, name);
+  const faults = check(Scale.schema, scale);
+  if (faults.length > 0) throw invalid(Scale, name, faults);
+}
+
+function answer(resource: Resource, { object, revision }: EncodedObject): Answer {
+  const encoded = new EncodedObject(codecOf(Scale as unknown as Resource), revision, {
+    object: scaleOf(resource, object),
+  });
+  return { type: "object", status: 200, resource: Scale as unknown as Resource, encoded };
+}
+
+function scaleOf(resource: Resource, object: ApiObject): Scale {
+  const paths = pathsOf(resource);
+  const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
+  const selector = selectorOf(object, paths);
+  return {
+    kind: "Scale",
+    apiVersion: "autoscaling/v1",
+    metadata: { name, namespace, uid, resourceVersion, creationTimestamp } as ApiObject["metadata"],
+    spec: { replicas: Number(getPath(object, paths.specReplicas) ?? 0) },
+    status: {
+      replicas: Number(getPath(object, paths.statusReplicas) ?? 0),
+      ...(selector === undefined ? {} : { selector }),
+    },
+  };
+}
+
+/** The selector as text. */
+function selectorOf(object: ApiObject, { labelSelector, labels }: ScalePaths): string | undefined {
+  const selector = getPath(object, labelSelector ?? labels ?? "");
+  if (selector === undefined || typeof selector === "string" || (!labelSelector && !labels)) return undefined;
+  return formatLabelSelector((labels ? { matchLabels: selector } : selector) as LabelSelector);
+}
+
+function pathsOf(resource: Resource): ScalePaths {
+  const paths = resource.subresources.find(({ scale }) => scale)?.scale;
+  if (!paths) throw new Error(`${resource.plural} declares no scale paths`);
+  return paths;
+}
+
+/** `.spec.replicas` and the like, as custom resource definitions write them. */
+const steps = (path: string): string[] => path.split(".").filter(Boolean);
+
+function getPath(object: unknown, path: string): unknown {
+  let at: unknown = object;
+  for (const step of steps(path))
+    at = typeof at === "object" && at !== null ? (at as Record<string, unknown>)[step] : undefined;
+  return at;
+}
+
+function setPath(object: unknown, path: string, value: unknown): void {
+  const names = steps(path);
+  const last = names.pop() ?? "";
+  let at = object as Record<string, unknown>;
+  for (const name of names) {
+    at[name] ??= {};
+    at = at[name] as Record<string, unknown>;
+  }
+  at[last] = value;
+}

@@ -1,0 +1,66 @@
+import { type SelfSubjectReview } from "#api/authentication/self-subject-review.ts";
+import { type TokenReview } from "#api/authentication/token-review.ts";
+import { type UserInfo as WireUser } from "#api/authentication/user-info.ts";
+import { type UserInfo } from "#api/exchange.ts";
+import { badRequest, StatusError } from "#api/status.ts";
+import { type Clock, timestamp } from "#lib/async/clock.ts";
+import { type TokenAuthenticator, type TokenIdentity } from "../authenticate/bearer.ts";
+import { withAuthenticatedGroup } from "../authenticate/chain.ts";
+
+export interface TokenReviewDeps {
+  readonly tokens: readonly TokenAuthenticator[];
+  /** Who the API server is: tokens that know no audiences are for it. */
+  readonly audiences: readonly string[];
+}
+
+/** Says whose token it is, for servers that are given tokens and cannot check them themselves. */
+export async function reviewToken(deps: TokenReviewDeps, review: TokenReview): Promise<TokenReview> {
+  const { token, audiences: asked = [] } = review.spec;
+  if (!token) throw badRequest("token is required for TokenReview in authentication");
+  const audiences = asked.length > 0 ? asked : deps.audiences;
+  const { identity, fault } = await identify(deps, token, audiences);
+  if (!identity) {
+    const error = fault ? `[invalid bearer token, ${fault}]` : "invalid bearer token";
+    return { ...review, status: { user: {}, error } };
+  }
+  const shared = identity.audiences ?? deps.audiences.filter((name) => audiences.includes(name));
+  if (shared.length === 0) return { ...review, status: { user: {} } };
+  const user = wireUser(withAuthenticatedGroup(identity.user));
+  return { ...review, status: { authenticated: true, user, audiences: [...shared] } };
+}
+
+/** The first who knows the token; else what the first who refused it said. */
+async function identify(
+  { tokens }: TokenReviewDeps,
+  token: string,
+  audiences: readonly string[],
+): Promise<{ identity?: TokenIdentity; fault?: string }> {
+  let fault: string | undefined;
+  for (const authenticator of tokens) {
+    try {
+      const identity = await authenticator.authenticateToken(token, audiences);
+      if (identity) return { identity };
+    } catch (error) {
+      if (!(error instanceof StatusError) || error.code !== 401) throw error;
+      fault ??= error.cause instanceof Error ? error.cause.message : error.message;
+    }
+  }
+  return fault === undefined ? {} : { fault };
+}
+
+/** Says who the asker is. */
+export const reviewSelf = (review: SelfSubjectReview, user: UserInfo, clock: Clock): SelfSubjectReview => ({
+  ...review,
+  metadata: { ...review.metadata, creationTimestamp: timestamp(clock.now()) },
+  status: { userInfo: wireUser(user) },
+});
+
+function wireUser({ name, uid, groups, extra }: UserInfo): WireUser {
+  const copies = Object.entries(extra ?? {}).map(([key, values]) => [key, [...values]]);
+  return {
+    username: name,
+    ...(uid ? { uid } : {}),
+    ...(groups.length > 0 ? { groups: [...groups] } : {}),
+    ...(copies.length > 0 ? { extra: Object.fromEntries(copies) } : {}),
+  };
+}

@@ -1,0 +1,34 @@
+/**
+ * Runs the cluster's DNS inside a network namespace for a test: argument 1 is the address to listen on, argument 2 the
+ * services, as a JSON object of name and cluster address in the namespace `default`, argument 3 the pods' range. Writes its port, ends with stdin.
+ */
+import { Namespace } from "#api/core/namespace.ts";
+import { Service } from "#api/core/service/service.ts";
+import { runDns } from "#dns/dns.ts";
+import { systemClock } from "#lib/async/clock.ts";
+import { silentLog } from "#lib/process/log.ts";
+import { createFakeInformers } from "../fake-informers.ts";
+
+const [, , address = "", services = "{}", podCidr = "127.0.0.0/8"] = process.argv;
+const informers = createFakeInformers();
+informers.put(Namespace, { metadata: { name: "default" }, spec: {}, status: {} });
+for (const [name, clusterIP] of Object.entries(JSON.parse(services) as Record<string, string>)) {
+  informers.put(Service, {
+    metadata: { namespace: "default", name },
+    spec: { type: "ClusterIP", sessionAffinity: "None", clusterIP, clusterIPs: [clusterIP] },
+    status: { loadBalancer: {} },
+  });
+}
+const stop = new AbortController();
+process.stdin.on("end", () => stop.abort()).resume();
+await runDns(
+  {
+    ...{ informers, clock: systemClock, log: silentLog, clusterDomain: "cluster.local", upstreams: [] },
+    listen: { address, port: 0 },
+    podCidrs: [podCidr],
+    onListening: ({ port }) => {
+      process.stdout.write(`${port}\n`);
+    },
+  },
+  stop.signal,
+);

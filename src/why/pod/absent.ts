@@ -1,0 +1,44 @@
+import { hopNumber } from "#trace/hop.ts";
+import { type Explanation } from "../explanation.ts";
+import { type AbsentFacts } from "../facts.ts";
+import { ago } from "../times.ts";
+
+/** There is no such object: perhaps it was never let in. */
+export function explainAbsent({ resource, namespace, name, refusal, removal, nowMs }: AbsentFacts): Explanation {
+  const title = `${resource.kind} ${name}`;
+  const place = resource.scope === "Namespaced" ? ` in namespace ${namespace}` : "";
+  if (removal && removal.atMs > (refusal?.atMs ?? 0)) {
+    return {
+      hop: undefined,
+      state: "NotFound",
+      headline: `There is no ${title}${place} any more: ${removal.user} deleted it ${ago(removal.atMs, nowMs)}.`,
+      evidence: [],
+      advice: [],
+    };
+  }
+  if (!refusal) {
+    return {
+      hop: undefined,
+      state: "NotFound",
+      headline: `There is no ${title}${place}, and nobody has tried to make it lately.`,
+      evidence: [],
+      advice: [place ? "Check the name and the namespace: `-n NAMESPACE`." : "Check the name."],
+    };
+  }
+  return {
+    hop: refusal.hop,
+    state: "Refused",
+    headline: `There is no ${title}${place} because the API server refused it: ${refusal.message}`,
+    evidence: [
+      `${refusal.verb} by ${refusal.user} ${ago(refusal.atMs, nowMs)} got ${refusal.status} at hop ${hopNumber(refusal.hop)} (${refusal.hop})`,
+    ],
+    advice: [advice[refusal.hop] ?? "Correct what the message names and apply it again."],
+  };
+}
+
+const advice: Readonly<Partial<Record<string, string>>> = {
+  authenticate: "Check the credentials in the kubeconfig.",
+  authorize: "Give the user a Role that allows it, or use another user.",
+  admit: "An admission rule refused it: change the object or the rule.",
+  persist: "Somebody else changed it at the same time, or it already exists: read it again and repeat.",
+};
