@@ -1,9 +1,9 @@
 /** What the tracking of field ownership costs a pod create and a status patch, and what a strategic merge costs. */
-import { Pod } from "#api/core/pod/pod.ts";
+import { Pod } from "#api/core/pod.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { decode } from "#schema/json/decode.ts";
 import { strategicMerge } from "#schema/merge.ts";
-import { updateManagedFields } from "#server/apply/managed-fields.ts";
+import { updateManagedFields } from "#server/apply/fields/managed-fields.ts";
 
 const resource: Resource = { ...Pod, subresources: [{ name: "status", verbs: ["get", "patch", "update"] }] };
 const raw = {

@@ -1,6 +1,6 @@
 /** How fast a large Deployment becomes pods, follows their status, and goes, in one process without a disk. */
 import { Deployment } from "#api/apps/deployment.ts";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Pod } from "#api/core/pod.ts";
 import { assembleApiServer } from "#cluster/api-server.ts";
 import { bootstrapCluster } from "#cluster/bootstrap.ts";
 import { controllerUser } from "#cluster/identities.ts";

@@ -1,8 +1,8 @@
 /** How long a bound pod takes to be ready and a deleted one to be gone, on a real node. Needs root. */
 
 import { parseArgs } from "node:util";
-import { Pod } from "#api/core/pod/pod.ts";
 import { isReady } from "#api/core/pod/pod-state.ts";
+import { Pod } from "#api/core/pod.ts";
 import { jsonLog, silentLog } from "#lib/process/log.ts";
 import { busyboxImage, realNodeName, startRealNode } from "#testing/real-node.ts";
 

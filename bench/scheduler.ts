@@ -2,8 +2,8 @@
  * Decisions a second, without the writes: `./orlop run bench/scheduler.ts`. Alike: all pods from one template. Unlike:
  * every pod asks for something of its own. Full: alike, and no node has room.
  */
-import { type Node } from "#api/core/node/node.ts";
-import { type Pod } from "#api/core/pod/pod.ts";
+import { type Node } from "#api/core/node.ts";
+import { type Pod } from "#api/core/pod.ts";
 import { type Client } from "#client/client.ts";
 import { seededRandom } from "#lib/data/random.ts";
 import { Decider } from "#scheduler/decide.ts";

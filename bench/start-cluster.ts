@@ -4,8 +4,8 @@
  */
 import { parseArgs } from "node:util";
 import { Deployment } from "#api/apps/deployment.ts";
-import { Node } from "#api/core/node/node.ts";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Node } from "#api/core/node.ts";
+import { Pod } from "#api/core/pod.ts";
 import { isConditionTrue } from "#api/meta/condition.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
 

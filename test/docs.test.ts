@@ -1,6 +1,6 @@
 /** The documents name files and functions; these tests fail when a document names one that is not there. */
 import assert from "node:assert/strict";
-import { existsSync, globSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 
@@ -57,3 +57,12 @@ function declares(source: string, name: string): boolean {
   const member = new RegExp(`^ +(async |readonly |static |get )*#?${name}\\??[(<:]`, "m");
   return declaration.test(source) || member.test(source);
 }
+
+test("every folder of src/ has its line in docs/rooms.md, and every line its folder", () => {
+  const folders = readdirSync(path.join(root, "src"), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => path.relative(path.join(root, "src"), path.join(entry.parentPath, entry.name)));
+  const page = readFileSync(path.join(root, "docs/rooms.md"), "utf8");
+  const lines = [...page.matchAll(/^\| `([a-z/-]+)` \| \S.* \| \S.* \|$/gm)].map(([, room]) => room);
+  assert.deepEqual(lines.sort(), folders.sort());
+});

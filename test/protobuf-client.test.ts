@@ -3,7 +3,7 @@ import { after, before, test } from "node:test";
 import { Deployment } from "#api/apps/deployment.ts";
 import { ConfigMap } from "#api/core/config-map.ts";
 import { Namespace } from "#api/core/namespace.ts";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Pod } from "#api/core/pod.ts";
 import { ListMeta } from "#api/meta/object-meta.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { type ObjectSchema } from "#schema/schema.ts";

@@ -60,6 +60,53 @@ test("every import goes down the layers", () => {
   assert.deepEqual(wrong, []);
 });
 
+/** The rooms of the files of an import, where it leaves one room of a folder for another: `src/server` has `http`, `apply` … */
+function roomsOf(file: string, target: string): { folder: string; from: string; to: string } | undefined {
+  const from = path.dirname(file).split(path.sep);
+  const to = path.dirname(target).split(path.sep);
+  const depth = from.findIndex((part, index) => part !== to[index]);
+  const [here, there] = [from[depth], to[depth]];
+  if (depth <= 0 || !here || !there) return;
+  return { folder: from.slice(0, depth).join("/"), from: here, to: there };
+}
+
+test("rooms of a folder do not import each other in a circle", () => {
+  const imports = new Map<string, Map<string, string>>();
+  for (const { file, text } of sources) {
+    if (isTest(file)) continue;
+    for (const [, target = ""] of text.matchAll(/(?:from|import\() ?"((?:\.|#)[^"]+\.ts)"/g)) {
+      const resolved = target.startsWith("#") ? target.slice(1) : path.join(path.dirname(file), target);
+      const rooms = roomsOf(file, resolved);
+      if (!rooms) continue;
+      const from = `${rooms.folder}/${rooms.from}`;
+      const seen = imports.get(from) ?? new Map<string, string>();
+      imports.set(from, seen.set(`${rooms.folder}/${rooms.to}`, `${file} imports ${resolved}`));
+    }
+  }
+
+  const circles: string[] = [];
+  const done = new Set<string>();
+  const visit = (room: string, way: readonly string[]): void => {
+    if (way.includes(room)) circles.push([...way.slice(way.indexOf(room)), room].join(" > "));
+    if (done.has(room)) return;
+    done.add(room);
+    for (const next of imports.get(room)?.keys() ?? []) visit(next, [...way, room]);
+  };
+  for (const room of imports.keys()) visit(room, []);
+  assert.deepEqual(circles, [], "see docs/rooms.md for what may import what");
+});
+
+test("no folder holds more than 17 sources", () => {
+  const counts = new Map<string, number>();
+  for (const { file } of sources) {
+    if (!isTest(file)) counts.set(path.dirname(file), (counts.get(path.dirname(file)) ?? 0) + 1);
+  }
+  assert.deepEqual(
+    [...counts].filter(([, count]) => count > 17),
+    [],
+  );
+});
+
 const banned: readonly { readonly pattern: RegExp; readonly why: string }[] = [
   { pattern: /\bDate\.now\(|new Date\(\)/, why: "time comes from the Clock" },
   { pattern: /\bset(Timeout|Interval)\(/, why: "timers come from the Clock" },
@@ -111,7 +158,8 @@ test("nothing is exported that is used nowhere", () => {
 });
 
 /** Code that works for every kind: what it must know of one is said in the kind's declaration. */
-const generic = /^(schema|server\/(apply|dispatch|registry|respond|table)|controllers\/garbage-collector)/;
+const generic =
+  /^(schema|server\/(apply|dispatch|registry|http\/respond|request\/table)|controllers\/garbage-collector)/;
 
 test("code for all kinds names none of them", () => {
   const plurals = new Set(allResources.map(({ plural }) => plural));

@@ -1,4 +1,4 @@
-import { Node } from "#api/core/node/node.ts";
+import { Node } from "#api/core/node.ts";
 import { type ControlPlane, serviceAddress, startControlPlane } from "#cluster/control-plane.ts";
 import { dnsUser, nodeUser } from "#cluster/identities.ts";
 import { runNode } from "#cluster/node.ts";

@@ -1,5 +1,5 @@
 import { allResources } from "#api/all.ts";
-import { Service } from "#api/core/service/service.ts";
+import { Service } from "#api/core/service.ts";
 import { type UserInfo } from "#api/exchange.ts";
 import { type Resource } from "#api/resource.ts";
 import { type Client } from "#client/client.ts";
@@ -30,10 +30,10 @@ import { createRbac } from "#server/authorize/rbac.ts";
 import { createDiscovery } from "#server/discovery/groups.ts";
 import { answerNonResource, type NonResourceDeps } from "#server/discovery/non-resource.ts";
 import { createOpenApi } from "#server/discovery/openapi.ts";
+import { type Endpoint } from "#server/dispatch.ts";
 import { type WriteDeps } from "#server/endpoints/write.ts";
 import { Objects } from "#server/objects/objects.ts";
 import { ResourceRegistry } from "#server/registry.ts";
-import { type Endpoint } from "#server/request/dispatch.ts";
 import { type Context } from "#server/request/pipeline.ts";
 import { answerSeeing } from "#server/request/seeing.ts";
 import { type ApiServer, createApiServer } from "#server/server.ts";

@@ -1,4 +1,4 @@
-import { type Taint } from "#api/core/node/node.ts";
+import { type Taint } from "#api/core/node.ts";
 import { type UserInfo } from "#api/exchange.ts";
 import { type Client } from "#client/client.ts";
 import { Kubelet } from "#kubelet/kubelet.ts";

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ReplicaSet } from "#api/apps/replica-set.ts";
 import { ConfigMap } from "#api/core/config-map.ts";
 import { Namespace } from "#api/core/namespace.ts";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Pod } from "#api/core/pod.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import { type OwnerReference } from "#api/meta/object-meta.ts";
 import { type ApiObject } from "#api/resource.ts";

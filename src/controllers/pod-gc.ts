@@ -1,6 +1,6 @@
-import { Node } from "#api/core/node/node.ts";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Node } from "#api/core/node.ts";
 import { isFinished } from "#api/core/pod/pod-state.ts";
+import { Pod } from "#api/core/pod.ts";
 import { isConditionTrue } from "#api/meta/condition.ts";
 import { isNotFound } from "#api/status.ts";
 import { type Change } from "#runtime/informer.ts";

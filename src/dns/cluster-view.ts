@@ -1,5 +1,5 @@
 import { Namespace } from "#api/core/namespace.ts";
-import { Service } from "#api/core/service/service.ts";
+import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { canonicalAddress } from "#api/meta/ip-address.ts";
 import { type ApiObject } from "#api/resource.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Service } from "#api/core/service/service.ts";
+import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { openFaultyApi } from "#testing/faulty-api.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";

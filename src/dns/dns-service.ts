@@ -1,4 +1,4 @@
-import { Service } from "#api/core/service/service.ts";
+import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { managedByLabel, serviceNameLabel } from "#api/well-known.ts";
 import { type Client } from "#client/client.ts";

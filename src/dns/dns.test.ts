@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { test } from "node:test";
 import { Namespace } from "#api/core/namespace.ts";
-import { Service } from "#api/core/service/service.ts";
+import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { systemClock } from "#lib/async/clock.ts";
 import { type Log, silentLog } from "#lib/process/log.ts";

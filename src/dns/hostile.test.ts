@@ -3,7 +3,7 @@ import { createSocket, type Socket as DatagramSocket } from "node:dgram";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { test } from "node:test";
-import { type Service } from "#api/core/service/service.ts";
+import { type Service } from "#api/core/service.ts";
 import { nextTurn } from "#lib/async/turns.ts";
 import { seededRandom } from "#lib/data/random.ts";
 import { type Log, silentLog } from "#lib/process/log.ts";

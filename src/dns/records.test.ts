@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Namespace } from "#api/core/namespace.ts";
-import { Service } from "#api/core/service/service.ts";
+import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { createFakeInformers } from "#testing/fake-informers.ts";
 import { openClusterView } from "./cluster-view.ts";

@@ -1,4 +1,4 @@
-import { type Service, type ServicePort } from "#api/core/service/service.ts";
+import { type Service, type ServicePort } from "#api/core/service.ts";
 import { type EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { canonicalAddress } from "#api/meta/ip-address.ts";
 import { serviceNameLabel } from "#api/well-known.ts";

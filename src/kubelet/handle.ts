@@ -1,4 +1,4 @@
-import { Pod } from "#api/core/pod/pod.ts";
+import { Pod } from "#api/core/pod.ts";
 import { badRequest, notFound } from "#api/status.ts";
 import { readLog } from "./logs/read-log.ts";
 import { type ContainerRecord, containerNamed, statusNamed } from "./pod/plan/pod-state.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Pod } from "#api/core/pod/pod.ts";
 import { isReady } from "#api/core/pod/pod-state.ts";
+import { Pod } from "#api/core/pod.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import { seededRandom } from "#lib/data/random.ts";
 import { silentLog } from "#lib/process/log.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
-import { Node } from "#api/core/node/node.ts";
-import { Pod } from "#api/core/pod/pod.ts";
-import { Service } from "#api/core/service/service.ts";
+import { Node } from "#api/core/node.ts";
+import { Pod } from "#api/core/pod.ts";
+import { Service } from "#api/core/service.ts";
 import { CommandError } from "#lib/process/processes.ts";
 import { hostOf, putPod, putService, RunningProxy, tableName } from "#testing/running-proxy.ts";
 import { canMakeNetworks, createTestNetwork, type TestNetwork } from "#testing/test-network.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { type Pod } from "#api/core/pod/pod.ts";
-import { type Service } from "#api/core/service/service.ts";
+import { type Pod } from "#api/core/pod.ts";
+import { type Service } from "#api/core/service.ts";
 import { type EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { canMakeNetworks, createTestNetwork } from "#testing/test-network.ts";
 import { planHostPorts, renderHostPorts } from "./host-ports.ts";

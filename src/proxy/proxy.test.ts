@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { after, before, suite, test } from "node:test";
-import { Pod } from "#api/core/pod/pod.ts";
-import { Service } from "#api/core/service/service.ts";
+import { Pod } from "#api/core/pod.ts";
+import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { jsonLog } from "#lib/process/log.ts";
 import { hostOf, putService as put, putPod, RunningProxy as Running, tableName } from "#testing/running-proxy.ts";
@@ -225,7 +225,11 @@ suite("services in a network of their own", { skip }, () => {
       "ip",
       [
         ...["netns", "exec", node.namespace, process.execPath],
-        ...[`${import.meta.dirname}/../testing/peers/dns-process.ts`, node.address, JSON.stringify({ web: "10.92.0.1" })],
+        ...[
+          `${import.meta.dirname}/../testing/peers/dns-process.ts`,
+          node.address,
+          JSON.stringify({ web: "10.92.0.1" }),
+        ],
         network.podCidr,
       ],
       { stdio: ["pipe", "pipe", "inherit"] },

@@ -1,6 +1,6 @@
-import { Node } from "#api/core/node/node.ts";
-import { Pod } from "#api/core/pod/pod.ts";
-import { Service } from "#api/core/service/service.ts";
+import { Node } from "#api/core/node.ts";
+import { Pod } from "#api/core/pod.ts";
+import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { serviceNameLabel, zoneLabel } from "#api/well-known.ts";
 import { type EventRecorder } from "#client/events.ts";

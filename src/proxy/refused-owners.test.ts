@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Node } from "#api/core/node/node.ts";
+import { Node } from "#api/core/node.ts";
 import { silentLog } from "#lib/process/log.ts";
 import { CommandError } from "#lib/process/processes.ts";
 import { createFakeInformers } from "#testing/fake-informers.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Service } from "#api/core/service/service.ts";
+import { type Service } from "#api/core/service.ts";
 import { type Endpoint, type EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { planService } from "./service-map.ts";
 

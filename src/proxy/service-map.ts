@@ -1,4 +1,4 @@
-import { type Service, type ServicePort } from "#api/core/service/service.ts";
+import { type Service, type ServicePort } from "#api/core/service.ts";
 import { type Endpoint, type EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { type IpFamily } from "#api/meta/ip-address.ts";
 import { headlessLabel } from "#api/well-known.ts";

@@ -1,4 +1,4 @@
-import { type Pod } from "#api/core/pod/pod.ts";
+import { type Pod } from "#api/core/pod.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { type SchedulerPlugin } from "./framework.ts";
 

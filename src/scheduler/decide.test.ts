@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Pod } from "#api/core/pod/pod.ts";
+import { type Pod } from "#api/core/pod.ts";
 import { type Client } from "#client/client.ts";
 import { seededRandom } from "#lib/data/random.ts";
 import { Random } from "#testing/arbitrary.ts";

@@ -1,4 +1,4 @@
-import { type Pod } from "#api/core/pod/pod.ts";
+import { type Pod } from "#api/core/pod.ts";
 import { LruMap } from "#lib/data/lru-map.ts";
 import { type Random } from "#lib/data/random.ts";
 import { explainRefusal, explainRejections, type LeftOut, noNodes, type Rejections } from "./explain.ts";

@@ -1,5 +1,5 @@
-import { type Node } from "#api/core/node/node.ts";
-import { type Pod } from "#api/core/pod/pod.ts";
+import { type Node } from "#api/core/node.ts";
+import { type Pod } from "#api/core/pod.ts";
 import { type NodeInfo, type Snapshot } from "./snapshot.ts";
 
 /** Why a node was refused. A value, not an error: it is kept and shown. */

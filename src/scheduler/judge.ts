@@ -1,4 +1,4 @@
-import { type Pod } from "#api/core/pod/pod.ts";
+import { type Pod } from "#api/core/pod.ts";
 import { type Random } from "#lib/data/random.ts";
 import { type PluginRejection, type Rejections } from "./explain.ts";
 import { type PodState, type Rejection, type SchedulerPlugin } from "./framework.ts";

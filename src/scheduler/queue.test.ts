@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Pod } from "#api/core/pod/pod.ts";
+import { type Pod } from "#api/core/pod.ts";
 import { makeNode, makePod } from "#testing/scheduling.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { type ClusterChange, type QueuedPod, type SchedulerPlugin } from "./framework.ts";

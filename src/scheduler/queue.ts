@@ -1,4 +1,4 @@
-import { type Pod } from "#api/core/pod/pod.ts";
+import { type Pod } from "#api/core/pod.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { equal } from "#lib/data/equal.ts";
 import { Heap } from "#lib/data/heap.ts";

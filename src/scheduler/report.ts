@@ -1,4 +1,4 @@
-import { Pod } from "#api/core/pod/pod.ts";
+import { Pod } from "#api/core/pod.ts";
 import { isConflict, isNotFound } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
 import { type EventRecorder } from "#client/events.ts";

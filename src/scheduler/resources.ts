@@ -1,9 +1,9 @@
 import { type Container } from "#api/core/container/container.ts";
 import { type ResourceList, raiseTo } from "#api/core/container/resource-list.ts";
-import { type Pod } from "#api/core/pod/pod.ts";
 import { podRequests } from "#api/core/pod/pod-resources.ts";
 import { type PodSpec } from "#api/core/pod/pod-spec.ts";
 import { type ContainerStatus } from "#api/core/pod/pod-status.ts";
+import { type Pod } from "#api/core/pod.ts";
 import { quantityMilliValue, quantityValue } from "#api/meta/quantity.ts";
 import { equal } from "#lib/data/equal.ts";
 

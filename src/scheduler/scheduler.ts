@@ -1,6 +1,6 @@
-import { Node } from "#api/core/node/node.ts";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Node } from "#api/core/node.ts";
 import { isFinished } from "#api/core/pod/pod-state.ts";
+import { Pod } from "#api/core/pod.ts";
 import { isConflict, isNotFound } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
 import { type EventRecorder } from "#client/events.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Node } from "#api/core/node/node.ts";
-import { type Pod } from "#api/core/pod/pod.ts";
+import { type Node } from "#api/core/node.ts";
+import { type Pod } from "#api/core/pod.ts";
 import { Random } from "#testing/arbitrary.ts";
 import { asking, infoOf, makeNode, makePod, podKey, roomy, snapshotOf } from "#testing/scheduling.ts";
 import { Snapshot } from "./snapshot.ts";

@@ -1,7 +1,7 @@
-import { hostPorts } from "#api/core/container/host-ports.ts";
-import { type Node } from "#api/core/node/node.ts";
-import { type Pod } from "#api/core/pod/pod.ts";
+import { type Node } from "#api/core/node.ts";
+import { hostPorts } from "#api/core/pod/host-ports.ts";
 import { isFinished } from "#api/core/pod/pod-state.ts";
+import { type Pod } from "#api/core/pod.ts";
 import { quantityValue } from "#api/meta/quantity.ts";
 import {
   addResources,

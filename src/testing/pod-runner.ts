@@ -1,5 +1,5 @@
 import { Lease } from "#api/coordination/lease.ts";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Pod } from "#api/core/pod.ts";
 import { isNotFound } from "#api/status.ts";
 import { microTimestamp, timestamp } from "#lib/async/clock.ts";
 import { type ReconcilerDeps } from "#runtime/reconciler.ts";

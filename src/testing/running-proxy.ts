@@ -1,5 +1,5 @@
-import { Pod } from "#api/core/pod/pod.ts";
-import { Service } from "#api/core/service/service.ts";
+import { Pod } from "#api/core/pod.ts";
+import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { type InputOf } from "#api/resource.ts";
 import { type EventRecorder } from "#client/events.ts";

@@ -1,5 +1,5 @@
-import { Node } from "#api/core/node/node.ts";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Node } from "#api/core/node.ts";
+import { Pod } from "#api/core/pod.ts";
 import { type InputOf } from "#api/resource.ts";
 import { type SchedulerPlugin, type Verdict } from "#scheduler/framework.ts";
 import { type NodeInfo, Snapshot } from "#scheduler/snapshot.ts";

@@ -1,5 +1,5 @@
 import { Event } from "#api/core/event.ts";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Pod } from "#api/core/pod.ts";
 import type { InputOf } from "#api/resource.ts";
 import { Kubelet, type KubeletOptions } from "#kubelet/kubelet.ts";
 import { simulatedMachine } from "#kubelet/node/machine.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Namespace } from "#api/core/namespace.ts";
-import { Node } from "#api/core/node/node.ts";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Node } from "#api/core/node.ts";
+import { Pod } from "#api/core/pod.ts";
 import { type InputOf, type Resource } from "#api/resource.ts";
 import { timestamp } from "#lib/async/clock.ts";
 import { build } from "#testing/build.ts";

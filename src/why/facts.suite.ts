@@ -1,4 +1,4 @@
-import { Pod } from "#api/core/pod/pod.ts";
+import { Pod } from "#api/core/pod.ts";
 import { type InputOf } from "#api/resource.ts";
 import { timestamp } from "#lib/async/clock.ts";
 import { build } from "#testing/build.ts";

@@ -1,8 +1,8 @@
 import { type Deployment } from "#api/apps/deployment.ts";
 import { type ReplicaSet } from "#api/apps/replica-set.ts";
-import { type Node } from "#api/core/node/node.ts";
-import { type Pod } from "#api/core/pod/pod.ts";
-import { type Service } from "#api/core/service/service.ts";
+import { type Node } from "#api/core/node.ts";
+import { type Pod } from "#api/core/pod.ts";
+import { type Service } from "#api/core/service.ts";
 import { type EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { type AttemptAnswer } from "#trace/answers.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Deployment } from "#api/apps/deployment.ts";
-import { Pod } from "#api/core/pod/pod.ts";
-import { Service } from "#api/core/service/service.ts";
+import { Pod } from "#api/core/pod.ts";
+import { Service } from "#api/core/service.ts";
 import { type Resource } from "#api/resource.ts";
 import { startCluster } from "#testing/start-cluster.ts";
 import { explain } from "./explain.ts";

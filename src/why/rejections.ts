@@ -1,4 +1,4 @@
-import { type Node, type Taint } from "#api/core/node/node.ts";
+import { type Node, type Taint } from "#api/core/node.ts";
 import { podRequests } from "#api/core/pod/pod-resources.ts";
 import { tolerates } from "#api/core/pod/tolerations.ts";
 import { compareQuantities, quantityValue } from "#api/meta/quantity.ts";

@@ -1,8 +1,8 @@
-import { hostPorts } from "#api/core/container/host-ports.ts";
-import { Node } from "#api/core/node/node.ts";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Node } from "#api/core/node.ts";
+import { hostPorts } from "#api/core/pod/host-ports.ts";
 import { podRequests } from "#api/core/pod/pod-resources.ts";
 import { isFinished } from "#api/core/pod/pod-state.ts";
+import { Pod } from "#api/core/pod.ts";
 import { addQuantities, subtractQuantities } from "#api/meta/quantity.ts";
 import { type Client } from "#client/client.ts";
 import { type NodeRoom } from "./facts.ts";

@@ -1,6 +1,6 @@
-import { type Pod } from "#api/core/pod/pod.ts";
 import { isReady } from "#api/core/pod/pod-state.ts";
-import { type Service, type ServicePort } from "#api/core/service/service.ts";
+import { type Pod } from "#api/core/pod.ts";
+import { type Service, type ServicePort } from "#api/core/service.ts";
 import { formatLabels } from "#api/meta/label-selector.ts";
 import { counted, type Explain, type Explanation } from "./explanation.ts";
 import { type PodFacts, type ServiceFacts } from "./facts.ts";

@@ -1,5 +1,5 @@
 import { type Deployment } from "#api/apps/deployment.ts";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Pod } from "#api/core/pod.ts";
 import { isConditionTrue } from "#api/meta/condition.ts";
 import { scaledValue } from "#api/meta/int-or-string.ts";
 import { type ApiObject } from "#api/resource.ts";

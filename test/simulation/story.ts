@@ -3,7 +3,7 @@ import { Deployment } from "#api/apps/deployment.ts";
 import { ReplicaSet } from "#api/apps/replica-set.ts";
 import { ConfigMap } from "#api/core/config-map.ts";
 import { Namespace } from "#api/core/namespace.ts";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Pod } from "#api/core/pod.ts";
 import { isConditionTrue } from "#api/meta/condition.ts";
 import { controllerOf } from "#api/meta/owner.ts";
 import { type InputOf } from "#api/resource.ts";

@@ -6,7 +6,7 @@ import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { Namespace } from "#api/core/namespace.ts";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Pod } from "#api/core/pod.ts";
 import type { InputOf } from "#api/resource.ts";
 import { isNotFound } from "#api/status.ts";
 import type { Client } from "#client/client.ts";

@@ -1,4 +1,10 @@
-import { PodTemplateSpec } from "#api/core/pod/pod-template.ts";
+import {
+  containerColumns,
+  validateCounts,
+  validateSelectorAndTemplate,
+  warnOfName,
+} from "#api/core/pod/pod-template-rules.ts";
+import { PodTemplateSpec } from "#api/core/pod-template.ts";
 import { equal } from "#lib/data/equal.ts";
 import { defaulted, embedded, immutable, inGo, nullable, optional, patched, present } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
@@ -9,7 +15,6 @@ import { conditionOf } from "../meta/condition.ts";
 import { percentOf, validateAtMost100Percent, validateIntOrPercent } from "../meta/int-or-string.ts";
 import { formatLabelSelector, LabelSelector } from "../meta/label-selector.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
-import { containerColumns, validateCounts, validateSelectorAndTemplate, warnOfName } from "./pod-template-rules.ts";
 
 const object = inPackage("apps/v1");
 

@@ -1,4 +1,11 @@
-import { PodTemplateSpec } from "#api/core/pod/pod-template.ts";
+import {
+  containerColumns,
+  replicaColumns,
+  validateCounts,
+  validateSelectorAndTemplate,
+  warnOfName,
+} from "#api/core/pod/pod-template-rules.ts";
+import { PodTemplateSpec } from "#api/core/pod-template.ts";
 import { defaulted, embedded, immutable, inGo, nullable, optional, present } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { int32, int64, listByKey } from "#schema/types.ts";
@@ -7,13 +14,6 @@ import { conditionOf } from "../meta/condition.ts";
 import { formatLabelSelector, LabelSelector } from "../meta/label-selector.ts";
 import { orphanIndex } from "../meta/owner.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
-import {
-  containerColumns,
-  replicaColumns,
-  validateCounts,
-  validateSelectorAndTemplate,
-  warnOfName,
-} from "./pod-template-rules.ts";
 
 const object = inPackage("apps/v1");
 

@@ -1,4 +1,4 @@
-import { validateTokenLife } from "#api/core/volume/validate-projected.ts";
+import { validateTokenLife } from "#api/core/pod/validate/volumes/validate-projected.ts";
 import { defaulted, embedded, nullable, optional, present } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { atomicList, int64, string, time } from "#schema/types.ts";

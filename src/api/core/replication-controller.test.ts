@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { faultsOf, read, statusFaultsOf, warningsOfNew } from "../faults.suite.ts";
-import { PodTemplate } from "./pod/pod-template.ts";
+import { PodTemplate } from "./pod-template.ts";
 import { ReplicationController } from "./replication-controller.ts";
 
 const metadata = { name: "web", namespace: "default" };

@@ -1,19 +1,19 @@
 import { defaulted, embedded, nullable, optional, present } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { int32, int64, listByKey, map, string } from "#schema/types.ts";
+import { ageColumn, column, wide } from "../meta/columns.ts";
+import { conditionOf } from "../meta/condition.ts";
+import { formatLabels, matchesLabels } from "../meta/label-selector.ts";
+import { orphanIndex } from "../meta/owner.ts";
+import { defineResource, type ObjectOf } from "../resource.ts";
 import {
   containerColumns,
   replicaColumns,
   validateCounts,
   validateLastingTemplate,
   warnOfName,
-} from "../apps/pod-template-rules.ts";
-import { ageColumn, column, wide } from "../meta/columns.ts";
-import { conditionOf } from "../meta/condition.ts";
-import { formatLabels, matchesLabels } from "../meta/label-selector.ts";
-import { orphanIndex } from "../meta/owner.ts";
-import { defineResource, type ObjectOf } from "../resource.ts";
-import { PodTemplateSpec } from "./pod/pod-template.ts";
+} from "./pod/pod-template-rules.ts";
+import { PodTemplateSpec } from "./pod-template.ts";
 
 const object = inPackage("core/v1");
 

@@ -1,7 +1,7 @@
 import { Deployment, type DeploymentStatus } from "#api/apps/deployment.ts";
 import { ReplicaSet } from "#api/apps/replica-set.ts";
-import { Pod } from "#api/core/pod/pod.ts";
 import { isFinished } from "#api/core/pod/pod-state.ts";
+import { Pod } from "#api/core/pod.ts";
 import { isEmptySelector, matches } from "#api/meta/label-selector.ts";
 import { controllerOf, isControlledBy, ownerRefTo } from "#api/meta/owner.ts";
 import { type InputOf } from "#api/resource.ts";

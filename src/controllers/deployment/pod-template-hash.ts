@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { type PodTemplateSpec } from "#api/core/pod/pod-template.ts";
+import { type PodTemplateSpec } from "#api/core/pod-template.ts";
 import { equal } from "#lib/data/equal.ts";
 import { nameLetters } from "#lib/data/random.ts";
 

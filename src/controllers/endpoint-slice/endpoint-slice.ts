@@ -1,7 +1,7 @@
-import { Node } from "#api/core/node/node.ts";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Node } from "#api/core/node.ts";
 import { isFinished, isReady } from "#api/core/pod/pod-state.ts";
-import { Service } from "#api/core/service/service.ts";
+import { Pod } from "#api/core/pod.ts";
+import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { matchesLabels } from "#api/meta/label-selector.ts";
 import { isNotFound } from "#api/status.ts";

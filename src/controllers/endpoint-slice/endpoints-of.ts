@@ -1,7 +1,7 @@
-import { type Node } from "#api/core/node/node.ts";
-import { type Pod } from "#api/core/pod/pod.ts";
+import { type Node } from "#api/core/node.ts";
 import { isFinished, isReady } from "#api/core/pod/pod-state.ts";
-import { type Service, type ServicePort } from "#api/core/service/service.ts";
+import { type Pod } from "#api/core/pod.ts";
+import { type Service, type ServicePort } from "#api/core/service.ts";
 import { type Endpoint, type EndpointPort } from "#api/discovery/endpoint-slice.ts";
 import { zoneLabel } from "#api/well-known.ts";
 

@@ -1,4 +1,4 @@
-import { Service } from "#api/core/service/service.ts";
+import { Service } from "#api/core/service.ts";
 import { type Endpoint, type EndpointPort, type EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { ownerRefTo } from "#api/meta/owner.ts";
 import { type InputOf } from "#api/resource.ts";

@@ -1,5 +1,5 @@
-import { type Pod } from "#api/core/pod/pod.ts";
-import { type Service } from "#api/core/service/service.ts";
+import { type Pod } from "#api/core/pod.ts";
+import { type Service } from "#api/core/service.ts";
 import { findCondition } from "#api/meta/condition.ts";
 import { objectKey } from "#runtime/object-cache.ts";
 

@@ -1,6 +1,6 @@
 import { Namespace, type NamespaceCondition } from "#api/core/namespace.ts";
-import { Pod } from "#api/core/pod/pod.ts";
 import { isFinished } from "#api/core/pod/pod-state.ts";
+import { Pod } from "#api/core/pod.ts";
 import { findCondition } from "#api/meta/condition.ts";
 import { apiVersionOf, type Resource } from "#api/resource.ts";
 import { isNotFound } from "#api/status.ts";

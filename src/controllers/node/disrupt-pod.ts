@@ -1,6 +1,6 @@
-import { Pod } from "#api/core/pod/pod.ts";
 import { isFinished } from "#api/core/pod/pod-state.ts";
 import { type PodCondition } from "#api/core/pod/pod-status.ts";
+import { Pod } from "#api/core/pod.ts";
 import { findCondition } from "#api/meta/condition.ts";
 import { isNotFound } from "#api/status.ts";
 import { timestamp } from "#lib/async/clock.ts";

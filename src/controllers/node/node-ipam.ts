@@ -1,4 +1,4 @@
-import { Node } from "#api/core/node/node.ts";
+import { Node } from "#api/core/node.ts";
 import { createEventRecorder } from "#client/events.ts";
 import { type Cidr, formatIPv4, parseCidr } from "#lib/net/ip.ts";
 import { type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";

@@ -1,7 +1,7 @@
 import { Lease } from "#api/coordination/lease.ts";
-import { Node } from "#api/core/node/node.ts";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Node } from "#api/core/node.ts";
 import { isReady } from "#api/core/pod/pod-state.ts";
+import { Pod } from "#api/core/pod.ts";
 import { findCondition, withCondition } from "#api/meta/condition.ts";
 import { isNotFound } from "#api/status.ts";
 import { nodeLeaseNamespace } from "#api/well-known.ts";

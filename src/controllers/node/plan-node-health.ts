@@ -1,4 +1,4 @@
-import { type Node, type NodeCondition, type Taint } from "#api/core/node/node.ts";
+import { type Node, type NodeCondition, type Taint } from "#api/core/node.ts";
 import { findCondition, isConditionTrue } from "#api/meta/condition.ts";
 import { notReadyTaint, regionLabel, unreachableTaint, unschedulableTaint, zoneLabel } from "#api/well-known.ts";
 import { timestamp } from "#lib/async/clock.ts";

@@ -1,6 +1,6 @@
-import { Node, type Taint } from "#api/core/node/node.ts";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Node, type Taint } from "#api/core/node.ts";
 import { toleratesTaint } from "#api/core/pod/tolerations.ts";
+import { Pod } from "#api/core/pod.ts";
 import { createEventRecorder, referenceTo } from "#client/events.ts";
 import { equal } from "#lib/data/equal.ts";
 import { type Change } from "#runtime/informer.ts";

@@ -1,5 +1,5 @@
-import { type Pod } from "#api/core/pod/pod.ts";
 import { isActive, isReady, readySince } from "#api/core/pod/pod-state.ts";
+import { type Pod } from "#api/core/pod.ts";
 import { deletionCostAnnotation } from "#api/well-known.ts";
 
 /** So many pods are made or deleted in one round. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ReplicaSet } from "#api/apps/replica-set.ts";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Pod } from "#api/core/pod.ts";
 import { type InputOf } from "#api/resource.ts";
 import { build } from "#testing/build.ts";
 import { planClaim } from "./claim.ts";

@@ -1,7 +1,7 @@
 import { ReplicaSet, type ReplicaSetStatus } from "#api/apps/replica-set.ts";
-import { Pod } from "#api/core/pod/pod.ts";
 import { availableAt, isActive, isReady, isTerminating } from "#api/core/pod/pod-state.ts";
-import { type PodTemplateSpec } from "#api/core/pod/pod-template.ts";
+import { Pod } from "#api/core/pod.ts";
+import { type PodTemplateSpec } from "#api/core/pod-template.ts";
 import { findCondition } from "#api/meta/condition.ts";
 import { type LabelSelector, matches, matchesLabels } from "#api/meta/label-selector.ts";
 import { controllerOf, ownerRefTo } from "#api/meta/owner.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Scale } from "#api/autoscaling/scale.ts";
 import { Event } from "#api/core/event.ts";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Pod } from "#api/core/pod.ts";
 import { ReplicationController } from "#api/core/replication-controller.ts";
 import { controllerOf } from "#api/meta/owner.ts";
 import { ask } from "#testing/peers/ask.ts";

@@ -1,6 +1,6 @@
-import type { Pod } from "#api/core/pod/pod.ts";
 import type { AnyContainer } from "#api/core/pod/pod-containers.ts";
-import type { Environment } from "#kubelet/container/environment.ts";
+import type { Pod } from "#api/core/pod.ts";
+import type { Environment } from "#kubelet/config/environment.ts";
 import type { ResolverConfig } from "#kubelet/network/pod-dns.ts";
 import { type ProbeNetwork, simulatedNetwork } from "#kubelet/probes/network.ts";
 import type { PodStorage } from "#kubelet/resources/storage-limits.ts";

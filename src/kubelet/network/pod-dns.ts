@@ -1,4 +1,4 @@
-import type { Pod } from "#api/core/pod/pod.ts";
+import type { Pod } from "#api/core/pod.ts";
 import { trimEndOf } from "#lib/text/trim-end.ts";
 
 export interface ResolverConfig {

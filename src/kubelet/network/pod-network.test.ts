@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Pod } from "#api/core/pod/pod.ts";
+import type { Pod } from "#api/core/pod.ts";
 import { renderHostsFile, renderNodeHostsFile } from "./hosts-file.ts";
 import { parseResolvConf, planPodDns, podHostname } from "./pod-dns.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Node } from "#api/core/node/node.ts";
+import { Node } from "#api/core/node.ts";
 import type { ContainerAllocation } from "#kubelet/resources/device-calls.ts";
 import { startSimulatedNode } from "#testing/simulated-node.ts";
 import type { Devices } from "./admit-devices.ts";

@@ -1,6 +1,6 @@
 import { isExtendedResource } from "#api/core/container/resource-list.ts";
-import type { Pod } from "#api/core/pod/pod.ts";
 import type { AnyContainer } from "#api/core/pod/pod-containers.ts";
+import type { Pod } from "#api/core/pod.ts";
 import { quantityValue } from "#api/meta/quantity.ts";
 import type { DeviceManager, DeviceRequest } from "#kubelet/resources/devices.ts";
 import { messageOf } from "#lib/text/message-of.ts";

@@ -1,7 +1,7 @@
-import { hostPorts, isPortTaken } from "#api/core/container/host-ports.ts";
 import { isExtendedResource } from "#api/core/container/resource-list.ts";
-import type { Pod } from "#api/core/pod/pod.ts";
+import { hostPorts, isPortTaken } from "#api/core/pod/host-ports.ts";
 import { podRequests } from "#api/core/pod/pod-resources.ts";
+import type { Pod } from "#api/core/pod.ts";
 import { quantityMilliValue, quantityValue } from "#api/meta/quantity.ts";
 import type { Amounts } from "./machine.ts";
 

@@ -1,5 +1,5 @@
 import { isExtendedResource } from "#api/core/container/resource-list.ts";
-import type { ContainerImage, NodeCondition, NodeStatus } from "#api/core/node/node.ts";
+import type { ContainerImage, NodeCondition, NodeStatus } from "#api/core/node.ts";
 import type { DeviceCount } from "#kubelet/resources/devices.ts";
 import type { Image, RuntimeCondition, RuntimeVersion } from "#kubelet/runtime/runtime.ts";
 import { timestamp } from "#lib/async/clock.ts";

@@ -1,4 +1,4 @@
-import { Node, type NodeStatus, type Taint } from "#api/core/node/node.ts";
+import { Node, type NodeStatus, type Taint } from "#api/core/node.ts";
 import { isConditionTrue } from "#api/meta/condition.ts";
 import { isAlreadyExists, isConflict, isNotFound } from "#api/status.ts";
 import type { Client } from "#client/client.ts";

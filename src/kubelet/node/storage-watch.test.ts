@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { test } from "node:test";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Pod } from "#api/core/pod.ts";
 import type { PodStorage } from "#kubelet/resources/storage-limits.ts";
 import { diskUsage } from "#kubelet/volumes/disk-usage.ts";
 import { neverAborted } from "#lib/async/tasks.ts";

@@ -1,4 +1,5 @@
-import type { Pod } from "#api/core/pod/pod.ts";
+import type { Pod } from "#api/core/pod.ts";
+import { labels } from "#kubelet/config/runtime-labels.ts";
 import {
   hasStorageLimit,
   type PodStorage,
@@ -6,7 +7,6 @@ import {
   type StorageEviction,
 } from "#kubelet/resources/storage-limits.ts";
 import type { ContainerStats } from "#kubelet/runtime/runtime.ts";
-import { labels } from "#kubelet/runtime/runtime-labels.ts";
 import type { Clock } from "#lib/async/clock.ts";
 import { outOfTime, withDeadline } from "#lib/async/deadline.ts";
 import { isAbort, runTogether } from "#lib/async/tasks.ts";

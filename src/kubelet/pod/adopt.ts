@@ -1,8 +1,8 @@
-import { labels } from "#kubelet/runtime/runtime-labels.ts";
+import { labels } from "#kubelet/config/runtime-labels.ts";
 import { isGrpcError } from "#lib/proto/grpc/status.ts";
 import type { Container, ContainerRuntime, PodIdentity, Sandbox } from "../runtime/runtime.ts";
+import type { FoundPod } from "./plan/pod-records.ts";
 import { type ContainerRecord, recordOf, sandboxRecord } from "./plan/pod-state.ts";
-import type { FoundPod } from "./pod-records.ts";
 
 /** Everything that the runtime has, by the uid of the pod it belongs to. */
 export interface Listing {

@@ -1,5 +1,5 @@
-import type { Pod } from "#api/core/pod/pod.ts";
 import { isFinished } from "#api/core/pod/pod-state.ts";
+import type { Pod } from "#api/core/pod.ts";
 import { admitPod, type NodeRoom, type Rejection } from "#kubelet/node/admit.ts";
 import { admitDevices, type Devices, mayWantDevices } from "#kubelet/node/admit-devices.ts";
 import type { Log } from "#lib/process/log.ts";
@@ -7,8 +7,8 @@ import type { Change } from "#runtime/informer.ts";
 import { parseTraceparent } from "#trace/trace.ts";
 import { adoptPod, endOrphan, type ListedPod, type Listing, listRuntime } from "./adopt.ts";
 import type { Eviction } from "./plan/life.ts";
+import type { FoundPod } from "./plan/pod-records.ts";
 import type { PodDeps } from "./pod-deps.ts";
-import type { FoundPod } from "./pod-records.ts";
 import { PodWorker } from "./pod-worker.ts";
 
 export interface NodePodsOptions {

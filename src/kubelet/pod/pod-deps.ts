@@ -1,6 +1,7 @@
-import { Pod } from "#api/core/pod/pod.ts";
-import type { Service } from "#api/core/service/service.ts";
+import { Pod } from "#api/core/pod.ts";
+import type { Service } from "#api/core/service.ts";
 import { type EventRecorder, referenceTo } from "#client/events.ts";
+import type { ReferencedObjects } from "#kubelet/config/referenced-objects.ts";
 import type { PodHost } from "#kubelet/host/host.ts";
 import type { Rejection } from "#kubelet/node/admit.ts";
 import type { Devices } from "#kubelet/node/admit-devices.ts";
@@ -12,7 +13,6 @@ import type { ClusterDns } from "../network/pod-dns.ts";
 import type { ContainerRuntime } from "../runtime/runtime.ts";
 import type { VolumeSources } from "../volumes/plugin.ts";
 import type { PodObjects } from "./pod-objects.ts";
-import type { ReferencedObjects } from "./referenced-objects.ts";
 
 /** What running pods takes; the same for all pods of a node. */
 export interface PodDeps {

@@ -1,13 +1,14 @@
-import type { Pod } from "#api/core/pod/pod.ts";
 import { isFinished } from "#api/core/pod/pod-state.ts";
+import type { Pod } from "#api/core/pod.ts";
+import { podFullName } from "#kubelet/config/runtime-labels.ts";
 import type { Rejection } from "#kubelet/node/admit.ts";
 import { withDeadline } from "#lib/async/deadline.ts";
 import { isAbort, neverAborted } from "#lib/async/tasks.ts";
 import { equal } from "#lib/data/equal.ts";
 import type { Trace } from "#trace/trace.ts";
-import { ImageVolumes } from "../container/image-volumes.ts";
 import type { PodProbes } from "../probes/pod-probes.ts";
 import type { Container } from "../runtime/runtime.ts";
+import { ImageVolumes } from "./containers/image-volumes.ts";
 import { createPodProbes, probeFound } from "./effects/create-probes.ts";
 import { PodEffects } from "./effects/pod-effects.ts";
 import { PodTrace } from "./effects/pod-hops.ts";
@@ -23,13 +24,13 @@ import {
 } from "./plan/life.ts";
 import { planPod } from "./plan/plan-pod.ts";
 import { PodFacts } from "./plan/pod-facts.ts";
-import { type PodState, podFullName } from "./plan/pod-state.ts";
+import { type FoundPod, PodRecords } from "./plan/pod-records.ts";
+import { type PodState } from "./plan/pod-state.ts";
 import type { PodPlan, PodView } from "./plan/pod-view.ts";
 import { Allocation } from "./plan/resize.ts";
 import type { Step } from "./plan/step.ts";
 import { Steps } from "./plan/steps.ts";
 import { type PodDeps, podEvent } from "./pod-deps.ts";
-import { type FoundPod, PodRecords } from "./pod-records.ts";
 import { createStatusWriter } from "./status/create-status-writer.ts";
 import type { StatusWriter } from "./status/status-writer.ts";
 

@@ -1,5 +1,5 @@
 import type { Probe } from "#api/core/container/probe.ts";
-import type { ProbeResult } from "#kubelet/pod/plan/plan-containers.ts";
+import type { ProbeResult } from "./results.ts";
 
 export type ProbeKind = "startup" | "liveness" | "readiness";
 

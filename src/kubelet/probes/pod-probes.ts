@@ -1,11 +1,10 @@
 import type { Probe } from "#api/core/container/probe.ts";
 import type { AnyContainer } from "#api/core/pod/pod-containers.ts";
-import type { ProbeResult, ProbeResults } from "#kubelet/pod/plan/plan-containers.ts";
 import type { Clock } from "#lib/async/clock.ts";
 import { messageOf } from "#lib/text/message-of.ts";
-import type { ReadinessView } from "../container/container-status.ts";
 import { firstVerdict, judge, type ProbeKind, type Verdict } from "./judge.ts";
 import type { ProbeOutcome } from "./network.ts";
+import type { ProbeResult, ProbeResults, ReadinessView } from "./results.ts";
 
 export interface PodProbeDeps {
   readonly clock: Clock;

@@ -4,7 +4,7 @@ import http from "node:http";
 import http2 from "node:http2";
 import net, { type AddressInfo } from "node:net";
 import { after, before, suite, test } from "node:test";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Pod } from "#api/core/pod.ts";
 import { systemClock } from "#lib/async/clock.ts";
 import { neverAborted } from "#lib/async/tasks.ts";
 import { build } from "#testing/build.ts";

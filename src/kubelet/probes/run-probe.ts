@@ -1,6 +1,6 @@
 import type { LifecycleHandler, Probe } from "#api/core/container/probe.ts";
-import type { Pod } from "#api/core/pod/pod.ts";
 import type { AnyContainer } from "#api/core/pod/pod-containers.ts";
+import type { Pod } from "#api/core/pod.ts";
 import type { IntOrString } from "#api/meta/int-or-string.ts";
 import { isGrpcError } from "#lib/proto/grpc/status.ts";
 import type { ContainerRuntime } from "../runtime/runtime.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Pod } from "#api/core/pod.ts";
 import { build } from "#testing/build.ts";
 import { hasStorageLimit, planStorageEvictions } from "./storage-limits.ts";
 

@@ -1,5 +1,5 @@
-import type { Pod } from "#api/core/pod/pod.ts";
 import { podLimits } from "#api/core/pod/pod-resources.ts";
+import type { Pod } from "#api/core/pod.ts";
 import { isZeroQuantity, quantityValue } from "#api/meta/quantity.ts";
 
 /** Bytes of the node's disk that a pod uses. */

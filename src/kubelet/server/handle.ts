@@ -1,4 +1,4 @@
-import type { Pod } from "#api/core/pod/pod.ts";
+import type { Pod } from "#api/core/pod.ts";
 import type { ExecRequest, ExecResult, StreamRequest } from "../runtime/runtime.ts";
 
 export interface PodRef {

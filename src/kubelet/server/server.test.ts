@@ -6,7 +6,7 @@ import net from "node:net";
 import { after, before, suite, test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { type TLSSocket } from "node:tls";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Pod } from "#api/core/pod.ts";
 import { badRequest, notFound } from "#api/status.ts";
 import { createAuthority, createCertificate, type KeyPair } from "#lib/crypto/x509.ts";
 import { silentLog } from "#lib/process/log.ts";

@@ -1,6 +1,6 @@
 import { readFile, statfs } from "node:fs/promises";
-import type { Pod } from "#api/core/pod/pod.ts";
-import { labels } from "#kubelet/runtime/runtime-labels.ts";
+import type { Pod } from "#api/core/pod.ts";
+import { labels } from "#kubelet/config/runtime-labels.ts";
 import type { Clock } from "#lib/async/clock.ts";
 import { type Cgroups, podCgroup, qosClasses } from "../resources/cgroups.ts";
 import type { ContainerRuntime, ContainerStats } from "../runtime/runtime.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { Pod } from "#api/core/pod/pod.ts";
 import { apiReferenceOf } from "#api/core/pod/pod-references.ts";
+import { Pod } from "#api/core/pod.ts";
 import { createFaults } from "#api/rules.ts";
 import { parseYaml } from "#lib/text/yaml.ts";
 import { decode } from "#schema/json/decode.ts";

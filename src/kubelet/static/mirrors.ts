@@ -1,5 +1,5 @@
-import { Pod } from "#api/core/pod/pod.ts";
 import type { PodStatus } from "#api/core/pod/pod-status.ts";
+import { Pod } from "#api/core/pod.ts";
 import { isConflict } from "#api/status.ts";
 import { mirrorAnnotation } from "#api/well-known.ts";
 import type { Client } from "#client/client.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { type TestContext, test } from "node:test";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Pod } from "#api/core/pod.ts";
 import { systemClock } from "#lib/async/clock.ts";
 import { nextTurn } from "#lib/async/turns.ts";
 import { silentLog } from "#lib/process/log.ts";

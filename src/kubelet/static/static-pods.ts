@@ -1,6 +1,6 @@
 import { mkdir, readdir } from "node:fs/promises";
-import { Pod } from "#api/core/pod/pod.ts";
 import type { PodStatus } from "#api/core/pod/pod-status.ts";
+import { Pod } from "#api/core/pod.ts";
 import { notFound } from "#api/status.ts";
 import { mirrorAnnotation } from "#api/well-known.ts";
 import { type Clock, timestamp } from "#lib/async/clock.ts";

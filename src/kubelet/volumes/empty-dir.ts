@@ -1,5 +1,5 @@
 import { chmod, chown, mkdir } from "node:fs/promises";
-import type { Pod } from "#api/core/pod/pod.ts";
+import type { Pod } from "#api/core/pod.ts";
 import type { EmptyDirVolumeSource } from "#api/core/volume/volume.ts";
 import { quantityValue } from "#api/meta/quantity.ts";
 import { hasOwnFilesystem, type MountRequest, mount } from "#lib/fs/mounts.ts";

@@ -1,5 +1,5 @@
-import type { Pod } from "#api/core/pod/pod.ts";
 import { allContainers } from "#api/core/pod/pod-containers.ts";
+import type { Pod } from "#api/core/pod.ts";
 
 /** The kernel has 100,000 mounts for all of the node; so many pods as a node has cannot use them up. */
 const maxMounts = 512;

@@ -1,7 +1,7 @@
 import type { Stats } from "node:fs";
 import { chmod, chown } from "node:fs/promises";
-import type { Pod } from "#api/core/pod/pod.ts";
 import { allContainers } from "#api/core/pod/pod-containers.ts";
+import type { Pod } from "#api/core/pod.ts";
 import { Place } from "#lib/fs/place.ts";
 import { walkBelow } from "#lib/fs/walk.ts";
 

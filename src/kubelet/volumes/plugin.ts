@@ -1,5 +1,5 @@
 import type { ConfigMap } from "#api/core/config-map.ts";
-import type { Pod } from "#api/core/pod/pod.ts";
+import type { Pod } from "#api/core/pod.ts";
 import type { Secret } from "#api/core/secret.ts";
 import type {
   ClusterTrustBundleProjection,

@@ -15,7 +15,7 @@ import {
 import { tmpdir } from "node:os";
 import { afterEach, beforeEach, suite, test } from "node:test";
 import type { ConfigMap } from "#api/core/config-map.ts";
-import type { Pod } from "#api/core/pod/pod.ts";
+import type { Pod } from "#api/core/pod.ts";
 import type { Secret } from "#api/core/secret.ts";
 import type { Volume } from "#api/core/volume/volume.ts";
 import { systemClock } from "#lib/async/clock.ts";

@@ -1,5 +1,5 @@
-import { type Binding } from "#api/core/pod/binding.ts";
-import { Pod } from "#api/core/pod/pod.ts";
+import { type Binding } from "#api/core/binding.ts";
+import { Pod } from "#api/core/pod.ts";
 import { type InputOf, type Resource } from "#api/resource.ts";
 import { type Client } from "#client/client.ts";
 import { type SchedulerPlugin } from "../framework.ts";

@@ -1,4 +1,4 @@
-import { type Pod } from "#api/core/pod/pod.ts";
+import { type Pod } from "#api/core/pod.ts";
 import { type SchedulerPlugin } from "../framework.ts";
 import { maxScore } from "../normalize.ts";
 import { type Snapshot } from "../snapshot.ts";

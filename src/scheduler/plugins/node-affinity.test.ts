@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Pod } from "#api/core/pod/pod.ts";
+import { type Pod } from "#api/core/pod.ts";
 import { type InputOf } from "#api/resource.ts";
 import { judge, makeNode, makePod, scoresOf, snapshotOf } from "#testing/scheduling.ts";
 import { nodeAffinity } from "./node-affinity.ts";

@@ -1,6 +1,6 @@
-import { type Node } from "#api/core/node/node.ts";
+import { type Node } from "#api/core/node.ts";
 import { type NodeSelectorTerm } from "#api/core/pod/affinity.ts";
-import { type Pod } from "#api/core/pod/pod.ts";
+import { type Pod } from "#api/core/pod.ts";
 import { own } from "#lib/data/own.ts";
 import { fits, rejectFinally, type SchedulerPlugin } from "../framework.ts";
 import { normalize } from "../normalize.ts";

@@ -1,4 +1,4 @@
-import { hostPorts, isPortTaken } from "#api/core/container/host-ports.ts";
+import { hostPorts, isPortTaken } from "#api/core/pod/host-ports.ts";
 import { fits, reject, type SchedulerPlugin } from "../framework.ts";
 
 const taken = reject("node(s) didn't have free ports for the requested pod ports");

@@ -1,4 +1,4 @@
-import { type Node } from "#api/core/node/node.ts";
+import { type Node } from "#api/core/node.ts";
 import { quantityValue } from "#api/meta/quantity.ts";
 import { fits, type SchedulerPlugin } from "../framework.ts";
 import { maxScore } from "../normalize.ts";

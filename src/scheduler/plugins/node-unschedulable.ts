@@ -1,4 +1,4 @@
-import { type Node } from "#api/core/node/node.ts";
+import { type Node } from "#api/core/node.ts";
 import { tolerates } from "#api/core/pod/tolerations.ts";
 import { unschedulableTaint } from "#api/well-known.ts";
 import { fits, rejectFinally, type SchedulerPlugin } from "../framework.ts";

@@ -1,6 +1,6 @@
-import { type Node, type Taint } from "#api/core/node/node.ts";
-import { type Pod } from "#api/core/pod/pod.ts";
+import { type Node, type Taint } from "#api/core/node.ts";
 import { tolerates } from "#api/core/pod/tolerations.ts";
+import { type Pod } from "#api/core/pod.ts";
 import { fits, rejectFinally, type SchedulerPlugin } from "../framework.ts";
 import { normalizeReversed } from "../normalize.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Namespace } from "#api/core/namespace.ts";
-import { Node } from "#api/core/node/node.ts";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Node } from "#api/core/node.ts";
+import { Pod } from "#api/core/pod.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import { type ApiObject, type InputOf, type Resource } from "#api/resource.ts";
 import { type Client } from "#client/client.ts";

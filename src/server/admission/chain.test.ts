@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Pod } from "#api/core/pod.ts";
 import { podWith, requestFor } from "./admission.suite.ts";
 import { createAdmission } from "./chain.ts";
 import { type AdmissionPlugin } from "./plugin.ts";

@@ -1,4 +1,4 @@
-import { Pod } from "#api/core/pod/pod.ts";
+import { Pod } from "#api/core/pod.ts";
 import { notReadyTaint, unreachableTaint } from "#api/well-known.ts";
 import { isWriteOf, objectOf } from "./object-of.ts";
 import { type AdmissionPlugin } from "./plugin.ts";

@@ -1,5 +1,5 @@
-import { type Pod } from "#api/core/pod/pod.ts";
 import { type AnyContainer } from "#api/core/pod/pod-containers.ts";
+import { type Pod } from "#api/core/pod.ts";
 import { type ServiceAccount } from "#api/core/service-account.ts";
 import { enforceMountableAnnotation } from "#api/well-known.ts";
 import { type AdmissionRequest } from "./plugin.ts";

@@ -1,7 +1,7 @@
 import { TokenRequest } from "#api/authentication/token-request.ts";
-import { Node } from "#api/core/node/node.ts";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Node } from "#api/core/node.ts";
 import { apiReferenceOf } from "#api/core/pod/pod-references.ts";
+import { Pod } from "#api/core/pod.ts";
 import { type ApiObject } from "#api/resource.ts";
 import { notFound, type StatusError } from "#api/status.ts";
 import { mirrorAnnotation, nodeLeaseNamespace } from "#api/well-known.ts";

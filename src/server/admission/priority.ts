@@ -1,4 +1,4 @@
-import { Pod } from "#api/core/pod/pod.ts";
+import { Pod } from "#api/core/pod.ts";
 import { PriorityClass, systemPriorityClasses } from "#api/scheduling/priority-class.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { isAbout, isWriteOf, objectOf, oldObjectOf } from "./object-of.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Namespace } from "#api/core/namespace.ts";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Pod } from "#api/core/pod.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import { type InputOf } from "#api/resource.ts";
 import { admitPod, podWith, requestFor, setUp } from "./admission.suite.ts";

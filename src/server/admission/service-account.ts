@@ -1,5 +1,5 @@
-import { Pod } from "#api/core/pod/pod.ts";
 import { referencesOf } from "#api/core/pod/pod-references.ts";
+import { Pod } from "#api/core/pod.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import { isNotFound } from "#api/status.ts";
 import { mirrorAnnotation } from "#api/well-known.ts";

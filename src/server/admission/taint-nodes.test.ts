@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Node } from "#api/core/node/node.ts";
+import { Node } from "#api/core/node.ts";
 import { type InputOf } from "#api/resource.ts";
 import { requestFor, setUp } from "./admission.suite.ts";
 

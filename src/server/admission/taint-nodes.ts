@@ -1,4 +1,4 @@
-import { Node } from "#api/core/node/node.ts";
+import { Node } from "#api/core/node.ts";
 import { notReadyTaint } from "#api/well-known.ts";
 import { isAbout, objectOf } from "./object-of.ts";
 import { type AdmissionPlugin } from "./plugin.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Service } from "#api/core/service/service.ts";
+import { Service } from "#api/core/service.ts";
 import { type InputOf } from "#api/resource.ts";
 import { assembleApiServer } from "#cluster/api-server.ts";
 import { bootstrapCluster } from "#cluster/bootstrap.ts";

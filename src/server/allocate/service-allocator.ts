@@ -1,4 +1,4 @@
-import { Service } from "#api/core/service/service.ts";
+import { Service } from "#api/core/service.ts";
 import { type ApiObject } from "#api/resource.ts";
 import { internalError, invalid } from "#api/status.ts";
 import { type Random } from "#lib/data/random.ts";

@@ -1,4 +1,4 @@
-import { type Service } from "#api/core/service/service.ts";
+import { type Service } from "#api/core/service.ts";
 import { type FieldError, invalidValue, root } from "#schema/field-error.ts";
 
 /**

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Deployment } from "#api/apps/deployment.ts";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Pod } from "#api/core/pod.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { StatusError } from "#api/status.ts";
 import { optional } from "#schema/fields.ts";
@@ -9,7 +9,7 @@ import { decode } from "#schema/json/decode.ts";
 import { object } from "#schema/schema.ts";
 import { any, listByKey, string } from "#schema/types.ts";
 import { applyPatch } from "./apply.ts";
-import { updateManagedFields } from "./managed-fields.ts";
+import { updateManagedFields } from "./fields/managed-fields.ts";
 
 type Json = Record<string, unknown>;
 const at = (second: number): number => Date.UTC(2026, 0, 1, 0, 0, second);

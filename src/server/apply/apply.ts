@@ -8,10 +8,6 @@ import { faultsIn } from "./check-applied.ts";
 import { type Conflict, conflictError, without } from "./fields/conflicts.ts";
 import { type Entries, faultIn, isSameManager, sortEntries } from "./fields/entries.ts";
 import { fieldsOf, intersection, isBare, noFields } from "./fields/field-set.ts";
-import { prune } from "./fields/prune.ts";
-import { same } from "./fields/same.ts";
-import { shapeOf } from "./fields/shape.ts";
-import { lastAppliedFields, withLastApplied } from "./last-applied.ts";
 import {
   compareObjects,
   DeltasByVersion,
@@ -19,11 +15,15 @@ import {
   updateManagedFields,
   type Versions,
   withoutMoved,
-} from "./managed-fields.ts";
+} from "./fields/managed-fields.ts";
+import { ownFields } from "./fields/own-fields.ts";
+import { prune } from "./fields/prune.ts";
+import { reconcileFields } from "./fields/reconcile-fields.ts";
+import { ownableShape } from "./fields/reset-fields.ts";
+import { same } from "./fields/same.ts";
+import { shapeOf } from "./fields/shape.ts";
+import { lastAppliedFields, withLastApplied } from "./last-applied.ts";
 import { mergeValues } from "./merge-values.ts";
-import { ownFields } from "./own-fields.ts";
-import { reconcileFields } from "./reconcile-fields.ts";
-import { ownableShape } from "./reset-fields.ts";
 
 export interface ApplyFacts {
   readonly resource: Resource;

@@ -4,9 +4,9 @@ import { isObject } from "#lib/data/json-object.ts";
 import { faultsIn } from "./check-applied.ts";
 import { compare } from "./fields/compare.ts";
 import { difference, type FieldSet, noFields } from "./fields/field-set.ts";
+import { ownFields } from "./fields/own-fields.ts";
 import { encode } from "./fields/path-element.ts";
 import { shapeOf } from "./fields/shape.ts";
-import { ownFields } from "./own-fields.ts";
 
 const maxAnnotationBytes = 256 * 1024;
 

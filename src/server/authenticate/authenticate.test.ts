@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type ApiRequest, type UserInfo } from "#api/exchange.ts";
 import { unauthorized } from "#api/status.ts";
+import { impersonate } from "#server/authorize/impersonate.ts";
 import { type Context } from "#server/request/pipeline.ts";
 import { blankRequestInfo } from "#server/request/request-info.ts";
 import { type Authorizer } from "../authorize/authorizer.ts";
@@ -10,7 +11,6 @@ import { type Authenticator } from "./authenticator.ts";
 import { bearer, bearerToken } from "./bearer.ts";
 import { authenticate, identify, withAuthenticatedGroup } from "./chain.ts";
 import { clientCertificate } from "./client-certificate.ts";
-import { impersonate } from "./impersonate.ts";
 import { inProcess } from "./in-process.ts";
 import { loadTokenFile, parseTokenFile, tokenFile } from "./token-file.ts";
 

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import { Node } from "#api/core/node/node.ts";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Node } from "#api/core/node.ts";
+import { Pod } from "#api/core/pod.ts";
 import { Secret } from "#api/core/secret.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import { type UserInfo } from "#api/exchange.ts";
@@ -9,8 +9,8 @@ import { StatusError } from "#api/status.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { isSignedBy, parseJwt, type VerifyingKey } from "#lib/crypto/jwt.ts";
 import { BoundedCache } from "#lib/data/bounded-cache.ts";
+import { quotedList } from "#lib/text/quoted-list.ts";
 import { type Informer, type Informers } from "#runtime/informer.ts";
-import { quotedList } from "../authorize/rules.ts";
 import { type TokenAuthenticator, type TokenIdentity } from "./bearer.ts";
 import { legacyIssuer, readClaims, type ServiceAccountClaims, serviceAccountUser } from "./service-account-claims.ts";
 

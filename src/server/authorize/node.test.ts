@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Pod } from "#api/core/pod.ts";
 import { type InputOf } from "#api/resource.ts";
 import { type RequestInfo } from "#server/request/pipeline.ts";
 import { createFakeInformers } from "#testing/fake-informers.ts";

@@ -1,5 +1,5 @@
-import { Pod } from "#api/core/pod/pod.ts";
 import { type PodReferences, referencesOf } from "#api/core/pod/pod-references.ts";
+import { Pod } from "#api/core/pod.ts";
 import { type UserInfo } from "#api/exchange.ts";
 import { parseFieldSelector, requiredField } from "#api/meta/field-selector.ts";
 import { type PolicyRule } from "#api/rbac/policy-rule.ts";

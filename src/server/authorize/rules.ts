@@ -1,4 +1,5 @@
 import { type PolicyRule } from "#api/rbac/policy-rule.ts";
+import { quotedList } from "#lib/text/quoted-list.ts";
 import { trimEndOf } from "#lib/text/trim-end.ts";
 import { type RequestInfo } from "#server/request/pipeline.ts";
 
@@ -31,9 +32,6 @@ export function describeRule(rule: PolicyRule): string {
   const filled = parts.filter(([, list]) => list && list.length > 0);
   return `{${filled.map(([name, list]) => `${name}:${quotedList(list ?? [])}`).join(", ")}}`;
 }
-
-export const quotedList = (list: readonly string[]): string =>
-  `[${list.map((item) => JSON.stringify(item)).join(" ")}]`;
 
 const hasOrAll = (list: readonly string[], value: string): boolean => list.includes(value) || list.includes("*");
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ConfigMap } from "#api/core/config-map.ts";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Pod } from "#api/core/pod.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import { isConflict, isNotFound } from "#api/status.ts";
 import { ask } from "#testing/peers/ask.ts";

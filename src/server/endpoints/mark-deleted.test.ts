@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Pod } from "#api/core/pod.ts";
 import { type DeleteOptions } from "#api/meta/delete-options.ts";
 import { type ObjectMeta } from "#api/meta/object-meta.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";

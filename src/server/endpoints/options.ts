@@ -3,8 +3,8 @@ import { validateFieldManager } from "#api/meta/validate-meta.ts";
 import { badRequest, invalid, type StatusError } from "#api/status.ts";
 import { isSet } from "#lib/net/query-flag.ts";
 import { type FieldError, root, unsupportedValue } from "#schema/field-error.ts";
+import { managerOf } from "#server/apply/fields/managed-fields.ts";
 import { type Context } from "#server/request/pipeline.ts";
-import { managerOf } from "../apply/managed-fields.ts";
 
 /** What the query of a write says besides the object. */
 export interface WriteOptions {

@@ -17,9 +17,9 @@ import { forbiddenValue, invalidValue, requiredValue, root } from "#schema/field
 import { DecodeError, TooManyValues } from "#schema/json/decode-error.ts";
 import { parseJson } from "#schema/json/json.ts";
 import { strategicMerge } from "#schema/merge.ts";
+import { checkName } from "#server/endpoints/identity.ts";
 import { ownerOf } from "#server/http/callers.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
-import { checkName } from "#server/subresources/identity.ts";
 import { applyPatch } from "../apply/apply.ts";
 import { patchStatus } from "../apply/patch-status.ts";
 import { decodeRaw, type Expected, mediaType, type RawBody, type ReadOptions, yamlValue } from "./body.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
-import { Binding } from "#api/core/pod/binding.ts";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Binding } from "#api/core/binding.ts";
+import { Pod } from "#api/core/pod.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import { isConflict, isNotFound } from "#api/status.ts";
 import { ask, type Said } from "#testing/peers/ask.ts";

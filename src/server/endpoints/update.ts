@@ -1,7 +1,7 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { isNotFound } from "#api/status.ts";
+import { checkName, uidConflict } from "#server/endpoints/identity.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
-import { checkName, uidConflict } from "#server/subresources/identity.ts";
 import { readObject } from "./body.ts";
 import { writeOptions } from "./options.ts";
 import { createObject, updateObject, type Write, type WriteDeps } from "./write.ts";

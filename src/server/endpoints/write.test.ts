@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Deployment } from "#api/apps/deployment.ts";
 import { ConfigMap } from "#api/core/config-map.ts";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Pod } from "#api/core/pod.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import { isAlreadyExists } from "#api/status.ts";
 import { assembleApiServer } from "#cluster/api-server.ts";

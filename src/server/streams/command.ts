@@ -3,7 +3,7 @@ import { isSet } from "#lib/net/query-flag.ts";
 import { type UpgradeResult, upgradeHeaders } from "#lib/net/upgrade.ts";
 import { acceptWebSocket, type WebSocketRequest } from "#lib/net/websocket.ts";
 import { SpdySession } from "#lib/proto/spdy/session.ts";
-import { type Endpoint } from "#server/request/dispatch.ts";
+import { type Endpoint } from "#server/dispatch.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { mayCreate } from "../authorize/may-create.ts";
 import { bridgeChannels, channelProtocols, type WantedStreams } from "./channels.ts";

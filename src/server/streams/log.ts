@@ -5,7 +5,7 @@ import { isUpgrade } from "#lib/net/upgrade.ts";
 import { acceptWebSocket, type WebSocketConnection, type WebSocketRequest } from "#lib/net/websocket.ts";
 import { type Log } from "#lib/process/log.ts";
 import { type FieldError, forbiddenValue, invalidValue, root, unsupportedValue } from "#schema/field-error.ts";
-import { type Endpoint } from "#server/request/dispatch.ts";
+import { type Endpoint } from "#server/dispatch.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { type StreamDeps } from "./deps.ts";
 import { type NodeLinks, nodeUrl, readText, send, unreachable } from "./node-link.ts";

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Agent as TlsAgent } from "node:https";
-import { Node } from "#api/core/node/node.ts";
+import { Node } from "#api/core/node.ts";
 import { StatusError } from "#api/status.ts";
 import { LruMap } from "#lib/data/lru-map.ts";
 import { https } from "#lib/net/node-http.ts";

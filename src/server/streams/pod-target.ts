@@ -1,5 +1,5 @@
-import { Pod } from "#api/core/pod/pod.ts";
 import { allContainers } from "#api/core/pod/pod-containers.ts";
+import { Pod } from "#api/core/pod.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { badRequest } from "#api/status.ts";
 import { type Context } from "#server/request/pipeline.ts";

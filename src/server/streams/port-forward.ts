@@ -4,7 +4,7 @@ import { type Clock } from "#lib/async/clock.ts";
 import { chunksOf, endSoon, IdleTimer, writeAll } from "#lib/net/sockets.ts";
 import { type UpgradeResult, upgradeHeaders } from "#lib/net/upgrade.ts";
 import { acceptWebSocket, type WebSocketConnection, type WebSocketRequest } from "#lib/net/websocket.ts";
-import { type Endpoint } from "#server/request/dispatch.ts";
+import { type Endpoint } from "#server/dispatch.ts";
 import { type Answer } from "#server/request/pipeline.ts";
 import { mayCreate } from "../authorize/may-create.ts";
 import { idleMs } from "./channels.ts";

@@ -1,6 +1,6 @@
 import { BlockList, isIP } from "node:net";
-import { Pod } from "#api/core/pod/pod.ts";
-import { Service } from "#api/core/service/service.ts";
+import { Pod } from "#api/core/pod.ts";
+import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { badRequest, serviceUnavailable } from "#api/status.ts";
 import { serviceNameLabel } from "#api/well-known.ts";

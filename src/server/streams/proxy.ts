@@ -6,7 +6,7 @@ import { limitReads } from "#lib/net/limit-reads.ts";
 import { originUrl } from "#lib/net/origin-url.ts";
 import { isUpgrade, type UntrustedConnection, withoutTokens } from "#lib/net/upgrade.ts";
 import { messageOf } from "#lib/text/message-of.ts";
-import { type Endpoint } from "#server/request/dispatch.ts";
+import { type Endpoint } from "#server/dispatch.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { type StreamDeps } from "./deps.ts";
 import { dialNode, type NodeLinks, nodeUrl, type Outgoing, send } from "./node-link.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { duplexPair } from "node:stream";
 import { suite, test } from "node:test";
 import { setImmediate } from "node:timers/promises";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Pod } from "#api/core/pod.ts";
 import { systemClock } from "#lib/async/clock.ts";
 import { type WebSocketConnection } from "#lib/net/websocket.ts";
 import {

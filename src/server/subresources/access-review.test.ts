@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Pod } from "#api/core/pod.ts";
 import { ClusterRole } from "#api/rbac/cluster-role.ts";
 import { ClusterRoleBinding } from "#api/rbac/cluster-role-binding.ts";
 import { bootstrapClusterRoleBindings, bootstrapClusterRoles } from "#server/authorize/bootstrap/bootstrap-roles.ts";

@@ -1,5 +1,5 @@
-import { Binding } from "#api/core/pod/binding.ts";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Binding } from "#api/core/binding.ts";
+import { Pod } from "#api/core/pod.ts";
 import { withCondition } from "#api/meta/condition.ts";
 import { type Resource } from "#api/resource.ts";
 import { badRequest, conflict, invalid } from "#api/status.ts";

@@ -1,4 +1,4 @@
-import { Pod } from "#api/core/pod/pod.ts";
+import { Pod } from "#api/core/pod.ts";
 import { Eviction } from "#api/policy/eviction.ts";
 import { type Resource } from "#api/resource.ts";
 import { badRequest } from "#api/status.ts";

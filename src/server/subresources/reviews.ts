@@ -10,10 +10,10 @@ import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
 import { reviewFaults } from "#api/rules.ts";
 import { invalid } from "#api/status.ts";
 import { type Clock } from "#lib/async/clock.ts";
+import { type Endpoint } from "#server/dispatch.ts";
 import { readObject } from "#server/endpoints/body.ts";
 import { writeOptions } from "#server/endpoints/options.ts";
 import { admissionRequest, type Write } from "#server/endpoints/write.ts";
-import { type Endpoint } from "#server/request/dispatch.ts";
 import { type Context } from "#server/request/pipeline.ts";
 import { type Admission } from "../admission/chain.ts";
 import {

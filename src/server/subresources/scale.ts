@@ -6,6 +6,7 @@ import { cloneJson } from "#lib/text/json.ts";
 import { check } from "#schema/check.ts";
 import { type Entries } from "#server/apply/fields/entries.ts";
 import { decodeRaw, type Expected, readObject } from "#server/endpoints/body.ts";
+import { checkName, uidConflict } from "#server/endpoints/identity.ts";
 import { type WriteOptions, writeOptions } from "#server/endpoints/options.ts";
 import { checkApplied, lenient, mergeInto, patchBody, patchTypeOf, requireManager } from "#server/endpoints/patch.ts";
 import { updateObject, type Write, type WriteDeps } from "#server/endpoints/write.ts";
@@ -14,7 +15,6 @@ import { applyPatch } from "../apply/apply.ts";
 import { parentEntries, scaleEntries } from "../apply/scale-fields.ts";
 import { codecOf, EncodedObject } from "../objects/encode-once.ts";
 import { type Objects } from "../objects/objects.ts";
-import { checkName, uidConflict } from "./identity.ts";
 
 const expected = Scale as unknown as Expected;
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { type BoundObjectReference, TokenRequest } from "#api/authentication/token-request.ts";
-import { Node } from "#api/core/node/node.ts";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Node } from "#api/core/node.ts";
+import { Pod } from "#api/core/pod.ts";
 import { Secret } from "#api/core/secret.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import { type ApiObject } from "#api/resource.ts";

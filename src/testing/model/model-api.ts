@@ -1,6 +1,6 @@
-import { Pod } from "#api/core/pod/pod.ts";
 import { isFinished } from "#api/core/pod/pod-state.ts";
 import type { PodStatus } from "#api/core/pod/pod-status.ts";
+import { Pod } from "#api/core/pod.ts";
 import { faultsIn } from "#api/cursor.ts";
 import type { InputOf } from "#api/resource.ts";
 import { conflict, invalid, notFound } from "#api/status.ts";

@@ -1,4 +1,4 @@
-import type { Pod } from "#api/core/pod/pod.ts";
+import type { Pod } from "#api/core/pod.ts";
 import type { PodHost, PodName } from "#kubelet/host/host.ts";
 import { podNameOf, simulatedHost } from "#kubelet/host/host.ts";
 

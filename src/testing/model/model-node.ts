@@ -1,6 +1,6 @@
-import type { Pod } from "#api/core/pod/pod.ts";
 import { isFinished } from "#api/core/pod/pod-state.ts";
 import { hasEndedForGood } from "#api/core/pod/validate/validate-pod-status.ts";
+import type { Pod } from "#api/core/pod.ts";
 import type { InputOf } from "#api/resource.ts";
 import { SimulatedRuntime } from "#kubelet/runtime/simulated.ts";
 import { nextTurn } from "#lib/async/turns.ts";

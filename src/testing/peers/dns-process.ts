@@ -3,7 +3,7 @@
  * services, as a JSON object of name and cluster address in the namespace `default`, argument 3 the pods' range. Writes its port, ends with stdin.
  */
 import { Namespace } from "#api/core/namespace.ts";
-import { Service } from "#api/core/service/service.ts";
+import { Service } from "#api/core/service.ts";
 import { runDns } from "#dns/dns.ts";
 import { systemClock } from "#lib/async/clock.ts";
 import { silentLog } from "#lib/process/log.ts";

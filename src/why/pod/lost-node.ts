@@ -1,4 +1,4 @@
-import { type Node } from "#api/core/node/node.ts";
+import { type Node } from "#api/core/node.ts";
 import { type Explanation } from "../explanation.ts";
 import { type NodeFacts, type PodFacts } from "../facts.ts";
 import { ago, lasting, msOf } from "../times.ts";

@@ -1,6 +1,6 @@
 import { type Container } from "#api/core/container/container.ts";
-import { type Pod } from "#api/core/pod/pod.ts";
 import { type ContainerStatus } from "#api/core/pod/pod-status.ts";
+import { type Pod } from "#api/core/pod.ts";
 import { type PodFacts, type SeenEvent } from "../facts.ts";
 import { ago, msOf } from "../times.ts";
 

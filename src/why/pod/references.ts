@@ -1,5 +1,5 @@
 import { ConfigMap } from "#api/core/config-map.ts";
-import { type Pod } from "#api/core/pod/pod.ts";
+import { type Pod } from "#api/core/pod.ts";
 import { Secret } from "#api/core/secret.ts";
 import { isNotFound } from "#api/status.ts";
 import { type Client } from "#client/client.ts";

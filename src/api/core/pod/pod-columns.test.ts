@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { decode } from "#schema/json/decode.ts";
-import { Pod } from "./pod.ts";
+import { Pod } from "../pod.ts";
 import { summarizePod } from "./pod-columns.ts";
 import { PodStatus } from "./pod-status.ts";
 import { aPod } from "./testing-pod.ts";

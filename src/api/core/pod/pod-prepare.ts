@@ -1,6 +1,6 @@
 import { type Container } from "#api/core/container/container.ts";
 import { type AppArmorProfile } from "#api/core/container/security-context.ts";
-import { validateAppArmor } from "#api/core/container/validate-security-context.ts";
+import { validateAppArmor } from "#api/core/pod/validate/validate-security-context.ts";
 import { faultsIn } from "#api/cursor.ts";
 import { type LabelSelector } from "#api/meta/label-selector.ts";
 import { type ObjectMeta } from "#api/meta/object-meta.ts";

@@ -1,5 +1,5 @@
 import { type Volume } from "#api/core/volume/volume.ts";
-import { type Pod } from "./pod.ts";
+import { type Pod } from "../pod.ts";
 import { type AnyContainer, allContainers } from "./pod-containers.ts";
 
 /** Names of the objects in its namespace that a pod needs to run. */

@@ -2,7 +2,7 @@ import { type InputOf } from "#api/resource.ts";
 import { reviewFaults } from "#api/rules.ts";
 import { type FieldError } from "#schema/field-error.ts";
 import { decode } from "#schema/json/decode.ts";
-import { Pod } from "./pod.ts";
+import { Pod } from "../pod.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 

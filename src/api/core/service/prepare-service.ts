@@ -1,5 +1,5 @@
 import { equal } from "#lib/data/equal.ts";
-import type { Service, ServiceSpec } from "./service.ts";
+import type { Service, ServiceSpec } from "../service.ts";
 
 export function prepareServiceForCreate({ spec }: Service): void {
   if (spec.clusterIP && !spec.clusterIPs?.length) spec.clusterIPs = [spec.clusterIP];

@@ -1,6 +1,6 @@
 import { type Cursor } from "#api/cursor.ts";
 import { ipFamily, validateIp } from "#api/meta/ip-address.ts";
-import type { ServiceSpec } from "./service.ts";
+import type { ServiceSpec } from "../service.ts";
 
 /** That clusterIP, clusterIPs and ipFamilies agree with each other. */
 export function validateClusterIps(at: Cursor<ServiceSpec>): void {

@@ -1,10 +1,10 @@
-import { validatePort } from "#api/core/container/validate-probe.ts";
+import { validatePort } from "#api/core/pod/validate/validate-probe.ts";
 import { type Cursor } from "#api/cursor.ts";
 import { ipFamily, validateCidr, validateEndpointIp, validateIp, warnOfIp } from "#api/meta/ip-address.ts";
 import { validateLabels } from "#api/meta/label-selector.ts";
 import { dns1123Label, dns1123Subdomain, portNumber, qualifiedName } from "#api/meta/names.ts";
+import type { Service, ServiceSpec } from "../service.ts";
 import { isExternallyReachable, needsHealthCheckPort } from "./prepare-service.ts";
-import type { Service, ServiceSpec } from "./service.ts";
 import { validateClusterIpChange, validateClusterIps, validateFamilyChange } from "./validate-cluster-ips.ts";
 
 const onlyLoadBalancer = "may only be used when `type` is 'LoadBalancer'";

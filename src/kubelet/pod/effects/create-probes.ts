@@ -1,4 +1,4 @@
-import type { Pod } from "#api/core/pod/pod.ts";
+import type { Pod } from "#api/core/pod.ts";
 import type { PodFacts } from "#kubelet/pod/plan/pod-facts.ts";
 import { type ContainerRecord, containerNamed, statusNamed } from "#kubelet/pod/plan/pod-state.ts";
 import { PodProbes } from "#kubelet/probes/pod-probes.ts";

@@ -1,10 +1,10 @@
-import type { Pod } from "#api/core/pod/pod.ts";
+import type { Pod } from "#api/core/pod.ts";
+import { sandboxConfig } from "#kubelet/config/sandbox-config.ts";
 import { planPodDns } from "#kubelet/network/pod-dns.ts";
 import type { SandboxRecord } from "#kubelet/pod/plan/pod-state.ts";
 import type { SandboxConfig } from "#kubelet/runtime/runtime.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { type PodDeps, podEvent } from "../pod-deps.ts";
-import { sandboxConfig } from "../sandbox-config.ts";
 
 /** Prepares the machine for a sandbox, and says what the runtime is to be told. */
 export async function prepareSandbox(deps: PodDeps, pod: Pod, attempt: number): Promise<SandboxConfig> {

@@ -1,6 +1,6 @@
-import type { Pod } from "#api/core/pod/pod.ts";
 import type { AnyContainer } from "#api/core/pod/pod-containers.ts";
-import type { ImageVolumes } from "#kubelet/container/image-volumes.ts";
+import type { Pod } from "#api/core/pod.ts";
+import type { ImageVolumes } from "#kubelet/pod/containers/image-volumes.ts";
 import type { PodFacts } from "#kubelet/pod/plan/pod-facts.ts";
 import type { Allocation } from "#kubelet/pod/plan/resize.ts";
 import type { PodProbes } from "#kubelet/probes/pod-probes.ts";

@@ -1,4 +1,4 @@
-import { killContainer, runPreStop } from "#kubelet/container/kill-container.ts";
+import { killContainer, runPreStop } from "#kubelet/pod/containers/kill-container.ts";
 import { type ContainerRecord, containerNamed } from "#kubelet/pod/plan/pod-state.ts";
 import type { KillStep, StepOf } from "#kubelet/pod/plan/step.ts";
 import { type EffectContext, targetOf } from "./effect-context.ts";

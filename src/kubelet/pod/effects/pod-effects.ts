@@ -1,7 +1,7 @@
 import type { AnyContainer } from "#api/core/pod/pod-containers.ts";
-import { createContainer, StartFailure, startContainer } from "#kubelet/container/create-container.ts";
-import { runPostStart } from "#kubelet/container/lifecycle-hooks.ts";
-import { ensureImage, imageRetryMs } from "#kubelet/container/obtain-image.ts";
+import { createContainer, StartFailure, startContainer } from "#kubelet/pod/containers/create-container.ts";
+import { runPostStart } from "#kubelet/pod/containers/lifecycle-hooks.ts";
+import { ensureImage, imageRetryMs } from "#kubelet/pod/containers/obtain-image.ts";
 import { containerNamed } from "#kubelet/pod/plan/pod-state.ts";
 import type { Step, StepOf } from "#kubelet/pod/plan/step.ts";
 import { RetryLater } from "#kubelet/pod/plan/steps.ts";

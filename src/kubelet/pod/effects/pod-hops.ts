@@ -1,4 +1,4 @@
-import type { Pod } from "#api/core/pod/pod.ts";
+import type { Pod } from "#api/core/pod.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { currentTrace, type Trace } from "#trace/trace.ts";
 import { type PodDeps } from "../pod-deps.ts";

@@ -1,12 +1,12 @@
-import type { Pod } from "#api/core/pod/pod.ts";
+import type { Pod } from "#api/core/pod.ts";
 import { quantityValue } from "#api/meta/quantity.ts";
 import type { ContainerResize } from "#kubelet/pod/plan/plan-containers.ts";
+import type { PodRecords } from "#kubelet/pod/plan/pod-records.ts";
 import { type ContainerRecord, containerNamed } from "#kubelet/pod/plan/pod-state.ts";
 import { type Allocation, resizeNeed } from "#kubelet/pod/plan/resize.ts";
 import { containerResources } from "#kubelet/resources/linux-resources.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { type PodDeps } from "../pod-deps.ts";
-import type { PodRecords } from "../pod-records.ts";
 
 export interface ResizeRequest {
   readonly resizes: readonly ContainerResize[];

@@ -1,6 +1,6 @@
-import type { Pod } from "#api/core/pod/pod.ts";
+import type { Pod } from "#api/core/pod.ts";
+import { podFullName } from "#kubelet/config/runtime-labels.ts";
 import type { PodFacts } from "#kubelet/pod/plan/pod-facts.ts";
-import { podFullName } from "#kubelet/pod/plan/pod-state.ts";
 import type { BackOff } from "#kubelet/pod/plan/pod-view.ts";
 import { formatDuration } from "#schema/duration.ts";
 import { containerEvent, type PodDeps } from "../pod-deps.ts";

@@ -1,4 +1,4 @@
-import type { Pod } from "#api/core/pod/pod.ts";
+import type { Pod } from "#api/core/pod.ts";
 import { VolumeError } from "#kubelet/volumes/volumes.ts";
 import { podEvent } from "../pod-deps.ts";
 import type { EffectContext } from "./effect-context.ts";

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Pod } from "#api/core/pod.ts";
 import type { InputOf } from "#api/resource.ts";
-import { containerHash } from "#kubelet/runtime/runtime-labels.ts";
+import { containerHash } from "#kubelet/config/runtime-labels.ts";
+import type { ProbeResult } from "#kubelet/probes/results.ts";
 import { build } from "#testing/build.ts";
-import { type ContainersPlan, type ProbeResult, planContainers } from "./plan-containers.ts";
+import { type ContainersPlan, planContainers } from "./plan-containers.ts";
 import type { ContainerRecord, SandboxRecord } from "./pod-state.ts";
 
 const sandbox: SandboxRecord = { id: "s0", attempt: 0, isReady: true, ips: ["10.0.0.2"] };

@@ -1,18 +1,11 @@
 import type { Container } from "#api/core/container/container.ts";
-import type { Pod } from "#api/core/pod/pod.ts";
 import { isSidecar } from "#api/core/pod/pod-resources.ts";
 import { hasEndedForGood, mayRestart } from "#api/core/pod/validate/validate-pod-status.ts";
-import { containerHash } from "#kubelet/runtime/runtime-labels.ts";
+import type { Pod } from "#api/core/pod.ts";
+import { containerHash } from "#kubelet/config/runtime-labels.ts";
+import type { ProbeResults } from "#kubelet/probes/results.ts";
 import { type ContainerRecord, isHookOpen, newestOf, type PodState, type SandboxRecord } from "./pod-state.ts";
 import { resizeNeed } from "./resize.ts";
-
-export type ProbeResult = "success" | "failure" | "unknown";
-
-/** The last word of a container's probes; undefined while they have said nothing. */
-export interface ProbeResults {
-  startup(containerId: string): ProbeResult | undefined;
-  liveness(containerId: string): ProbeResult | undefined;
-}
 
 export interface ContainersInput extends PodState {
   readonly pod: Pod;

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Pod } from "#api/core/pod/pod.ts";
+import { Pod } from "#api/core/pod.ts";
 import type { InputOf } from "#api/resource.ts";
-import { containerHash } from "#kubelet/runtime/runtime-labels.ts";
+import { containerHash } from "#kubelet/config/runtime-labels.ts";
 import { build } from "#testing/build.ts";
 import type { Life } from "./life.ts";
 import { planPod } from "./plan-pod.ts";

@@ -1,5 +1,5 @@
-import type { Pod } from "#api/core/pod/pod.ts";
 import { isFinished } from "#api/core/pod/pod-state.ts";
+import type { Pod } from "#api/core/pod.ts";
 import { isOver, type Life, type PodVerdict } from "./life.ts";
 import { type ContainersPlan, planContainers } from "./plan-containers.ts";
 import { planStopping } from "./plan-stopping.ts";

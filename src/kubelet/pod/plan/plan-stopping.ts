@@ -1,5 +1,5 @@
-import type { Pod } from "#api/core/pod/pod.ts";
 import { isSidecar } from "#api/core/pod/pod-resources.ts";
+import type { Pod } from "#api/core/pod.ts";
 import type { Life } from "./life.ts";
 import { type ContainerRecord, containerNamed, isUp } from "./pod-state.ts";
 import { graceOf, isLeaving, type PodPlan, type PodView } from "./pod-view.ts";

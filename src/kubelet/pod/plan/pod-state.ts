@@ -1,9 +1,9 @@
 import type { ResourceRequirements } from "#api/core/container/container.ts";
-import type { Pod } from "#api/core/pod/pod.ts";
 import { type AnyContainer, allContainers } from "#api/core/pod/pod-containers.ts";
 import type { ContainerStatus as ApiStatus } from "#api/core/pod/pod-status.ts";
+import type { Pod } from "#api/core/pod.ts";
+import { labels } from "#kubelet/config/runtime-labels.ts";
 import type { Container, ContainerState, ContainerStatus, Labels, Sandbox } from "#kubelet/runtime/runtime.ts";
-import { labels } from "#kubelet/runtime/runtime-labels.ts";
 
 /** What we know of one container of the runtime. */
 export interface ContainerRecord {
@@ -146,6 +146,3 @@ export const containerNamed = ({ spec }: Pod, name: string): AnyContainer | unde
 /** What the API last heard of a container. */
 export const statusNamed = ({ status }: Pod, name: string): ApiStatus | undefined =>
   [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])].find((one) => one.name === name);
-
-/** As messages and log lines of upstream name a pod: `web_default(6b5c…)`. */
-export const podFullName = ({ metadata }: Pod): string => `${metadata.name}_${metadata.namespace}(${metadata.uid})`;

@@ -1,6 +1,6 @@
-import type { Pod } from "#api/core/pod/pod.ts";
+import type { Pod } from "#api/core/pod.ts";
+import type { ProbeResults } from "#kubelet/probes/results.ts";
 import { hasStopped, type Life, type PodVerdict } from "./life.ts";
-import type { ProbeResults } from "./plan-containers.ts";
 import type { PodState } from "./pod-state.ts";
 import type { RestartsView } from "./restart-backoff.ts";
 import type { Step } from "./step.ts";

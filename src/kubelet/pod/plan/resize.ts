@@ -1,6 +1,6 @@
 import type { Container, ResourceRequirements } from "#api/core/container/container.ts";
-import type { Pod } from "#api/core/pod/pod.ts";
 import type { AnyContainer } from "#api/core/pod/pod-containers.ts";
+import type { Pod } from "#api/core/pod.ts";
 import { quantityMilliValue, quantityValue } from "#api/meta/quantity.ts";
 import type { Rejection } from "#kubelet/node/admit.ts";
 

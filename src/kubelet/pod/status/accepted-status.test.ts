@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Pod } from "#api/core/pod/pod.ts";
 import type { ContainerState, ContainerStatus, PodStatus } from "#api/core/pod/pod-status.ts";
+import { Pod } from "#api/core/pod.ts";
 import { faultsIn } from "#api/cursor.ts";
 import type { InputOf } from "#api/resource.ts";
 import { build } from "#testing/build.ts";

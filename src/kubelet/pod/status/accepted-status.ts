@@ -1,7 +1,7 @@
-import type { Pod } from "#api/core/pod/pod.ts";
 import { isFinalPhase } from "#api/core/pod/pod-state.ts";
 import type { ContainerState, ContainerStatus, PodCondition, PodStatus } from "#api/core/pod/pod-status.ts";
 import { hasEndedForGood, type StatusList } from "#api/core/pod/validate/validate-pod-status.ts";
+import type { Pod } from "#api/core/pod.ts";
 import { ipFault, ipVersion } from "#api/meta/ip.ts";
 import { truncateBytes } from "#lib/text/truncate.ts";
 

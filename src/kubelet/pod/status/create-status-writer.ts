@@ -1,6 +1,6 @@
-import type { Pod } from "#api/core/pod/pod.ts";
-import type { StatusInput } from "#kubelet/container/container-status.ts";
+import type { Pod } from "#api/core/pod.ts";
 import type { PodTrace } from "#kubelet/pod/effects/pod-hops.ts";
+import type { StatusInput } from "#kubelet/pod/plan/container-status.ts";
 import type { PodFacts } from "#kubelet/pod/plan/pod-facts.ts";
 import { mayRun, type PodView } from "#kubelet/pod/plan/pod-view.ts";
 import type { Allocation } from "#kubelet/pod/plan/resize.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Pod } from "#api/core/pod/pod.ts";
 import type { PodStatus } from "#api/core/pod/pod-status.ts";
+import { Pod } from "#api/core/pod.ts";
 import type { InputOf } from "#api/resource.ts";
-import type { StatusInput } from "#kubelet/container/container-status.ts";
+import type { StatusInput } from "#kubelet/pod/plan/container-status.ts";
 import type { ContainerRecord, SandboxRecord } from "#kubelet/pod/plan/pod-state.ts";
 import { build } from "#testing/build.ts";
 import { podStatus } from "./pod-status.ts";

@@ -1,10 +1,10 @@
 import type { Container } from "#api/core/container/container.ts";
-import type { Pod } from "#api/core/pod/pod.ts";
 import { isSidecar, podRequests } from "#api/core/pod/pod-resources.ts";
 import { isFinalPhase } from "#api/core/pod/pod-state.ts";
 import type { ContainerStatus, PodCondition, PodStatus } from "#api/core/pod/pod-status.ts";
 import { mayRestart } from "#api/core/pod/validate/validate-pod-status.ts";
-import { containerStatuses, type StatusInput } from "#kubelet/container/container-status.ts";
+import type { Pod } from "#api/core/pod.ts";
+import { containerStatuses, type StatusInput } from "#kubelet/pod/plan/container-status.ts";
 import { isUsable } from "#kubelet/pod/plan/plan-containers.ts";
 import { timestamp } from "#lib/async/clock.ts";
 

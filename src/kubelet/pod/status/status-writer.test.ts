@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Pod } from "#api/core/pod/pod.ts";
-import { Pod as PodResource } from "#api/core/pod/pod.ts";
 import type { PodStatus } from "#api/core/pod/pod-status.ts";
+import type { Pod } from "#api/core/pod.ts";
+import { Pod as PodResource } from "#api/core/pod.ts";
 import { forbidden, invalid } from "#api/status.ts";
 import { systemClock } from "#lib/async/clock.ts";
 import { silentLog } from "#lib/process/log.ts";

@@ -1,5 +1,5 @@
-import type { Pod } from "#api/core/pod/pod.ts";
 import type { PodStatus } from "#api/core/pod/pod-status.ts";
+import type { Pod } from "#api/core/pod.ts";
 import { isConflict, isForbidden, isNotFound, StatusError } from "#api/status.ts";
 import { backoffMs } from "#lib/async/backoff.ts";
 import type { Clock } from "#lib/async/clock.ts";

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { test } from "node:test";
-import type { Pod } from "#api/core/pod/pod.ts";
+import type { Pod } from "#api/core/pod.ts";
 import type { Secret } from "#api/core/secret.ts";
 import type { Volume } from "#api/core/volume/volume.ts";
 import { watchPlugins } from "#kubelet/plugins/registration.ts";

@@ -6,7 +6,7 @@ import type {
   ProjectedVolumeSource,
   VolumeProjection,
 } from "#api/core/volume/volume.ts";
-import { containerResource, podField } from "#kubelet/pod/pod-fields.ts";
+import { containerResource, podField } from "#kubelet/config/pod-fields.ts";
 import { fewAtATime } from "#lib/async/tasks.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { commonUser } from "../ownership.ts";

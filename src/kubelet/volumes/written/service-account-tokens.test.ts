@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Pod } from "#api/core/pod/pod.ts";
+import type { Pod } from "#api/core/pod.ts";
 import { timestamp } from "#lib/async/clock.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { ServiceAccountTokens } from "./service-account-tokens.ts";

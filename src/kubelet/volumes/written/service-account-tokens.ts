@@ -1,5 +1,5 @@
 import { TokenRequest } from "#api/authentication/token-request.ts";
-import type { Pod } from "#api/core/pod/pod.ts";
+import type { Pod } from "#api/core/pod.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import type { ServiceAccountTokenProjection } from "#api/core/volume/volume.ts";
 import { apiVersionOf } from "#api/resource.ts";

@@ -1,8 +1,8 @@
 import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
 import { isObject, setOwn } from "#lib/data/json-object.ts";
-import { type Versions } from "../managed-fields.ts";
-import { ownFields } from "../own-fields.ts";
 import { difference, type FieldSet, intersection, isBare, leaf, noFields, union } from "./field-set.ts";
+import { type Versions } from "./managed-fields.ts";
+import { ownFields } from "./own-fields.ts";
 import { fieldElement, type PathElement } from "./path-element.ts";
 import { findElement, type KeyedShape, memberShape, type SetShape, type Shape, shapeOf } from "./shape.ts";
 

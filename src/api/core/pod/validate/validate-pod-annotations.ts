@@ -1,5 +1,5 @@
 import { type AppArmorProfile, type SeccompProfile } from "#api/core/container/security-context.ts";
-import { validateDescendingPath } from "#api/core/volume/validate-path.ts";
+import { validateDescendingPath } from "#api/core/pod/validate/volumes/validate-path.ts";
 import { type Cursor } from "#api/cursor.ts";
 import { type ObjectMeta } from "#api/meta/object-meta.ts";
 import { deletionCostAnnotation, mirrorAnnotation } from "#api/well-known.ts";

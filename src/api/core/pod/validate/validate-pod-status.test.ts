@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Pod, type Pod as PodType } from "#api/core/pod.ts";
 import { faultsIn } from "#api/cursor.ts";
 import { decode } from "#schema/json/decode.ts";
-import { Pod, type Pod as PodType } from "../pod.ts";
 import { PodStatus } from "../pod-status.ts";
 import { aPod, lines } from "../testing-pod.ts";
 

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { type Container, type ContainerRestartRule } from "#api/core/container/container.ts";
-import { validateId } from "#api/core/container/validate-security-context.ts";
+import { validateId } from "#api/core/pod/validate/validate-security-context.ts";
 import { type Cursor } from "#api/cursor.ts";
 import { ipFault, ipVersion } from "#api/meta/ip.ts";
 import { dns1123Label, dns1123Subdomain, qualifiedName } from "#api/meta/names.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
+import { Pod, type Pod as PodType } from "#api/core/pod.ts";
 import { faultsIn } from "#api/cursor.ts";
 import { type ApiObject } from "#api/resource.ts";
-import { Pod, type Pod as PodType } from "../pod.ts";
 import { aPod, lines } from "../testing-pod.ts";
 
 type Change = (pod: PodType) => void;

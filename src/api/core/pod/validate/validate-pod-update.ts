@@ -1,5 +1,5 @@
 import { type Container, EphemeralContainer } from "#api/core/container/container.ts";
-import { validateImage } from "#api/core/container/validate-container.ts";
+import { validateImage } from "#api/core/pod/validate/validate-container.ts";
 import { type Cursor } from "#api/cursor.ts";
 import { semanticEqual } from "#api/meta/equal.ts";
 import { inclusiveRange } from "#api/meta/names.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
+import { Pod } from "#api/core/pod.ts";
 import { faultsIn } from "#api/cursor.ts";
-import { Pod } from "../pod.ts";
 import { aPod, type PodCase as Case, dnsLabelFault as dnsLabel, faultsOf, lines } from "../testing-pod.ts";
 import { validatePodTemplate } from "./validate-pod.ts";
 

@@ -1,0 +1,42 @@
+import { column } from "#api/meta/columns.ts";
+import { formatLabels } from "#api/meta/label-selector.ts";
+import { ObjectMeta } from "#api/meta/object-meta.ts";
+import { defineResource, type ObjectOf } from "#api/resource.ts";
+import { embedded } from "#schema/fields.ts";
+import { type Infer, inPackage } from "#schema/schema.ts";
+import { PodSpec } from "./pod/pod-spec.ts";
+import { validatePodTemplate } from "./pod/validate/validate-pod.ts";
+
+const object = inPackage("core/v1");
+
+export const PodTemplateSpec = object("PodTemplateSpec", "The pod that a controller creates.", {
+  metadata: embedded(1, ObjectMeta, "Labels, annotations and finalizers of the pod."),
+  spec: embedded(2, PodSpec),
+});
+export interface PodTemplateSpec extends Infer<typeof PodTemplateSpec> {}
+
+/** Names of the containers that a template runs. */
+export const containerNames = (template: PodTemplateSpec | undefined): string =>
+  (template?.spec.containers ?? []).map(({ name }) => name).join(",");
+/** Images of the containers that a template runs. */
+export const containerImages = (template: PodTemplateSpec | undefined): string =>
+  (template?.spec.containers ?? []).map(({ image = "" }) => image).join(",");
+
+const fields = { template: embedded(2, PodTemplateSpec, "The pod that is described.") };
+export interface PodTemplate extends ObjectOf<typeof fields> {}
+
+export const PodTemplate = defineResource("v1.PodTemplate", fields, {
+  doc: "A description of a pod, kept under a name.",
+  hasGeneration: true,
+  columns: [
+    column("Containers", "Names of the containers in the template.", ({ template }) => containerNames(template)),
+    column("Images", "Images of the containers in the template.", ({ template }) => containerImages(template)),
+    column(
+      "Pod Labels",
+      "Labels of the pod.",
+      ({ template }) => formatLabels(template.metadata.labels ?? {}) || "<none>",
+    ),
+  ],
+
+  validate: (at) => validatePodTemplate(at.field("template")),
+});

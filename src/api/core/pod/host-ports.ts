@@ -1,0 +1,35 @@
+import type { Container } from "#api/core/container/container.ts";
+import type { PodObject } from "#api/core/pod/pod-fields.ts";
+import { isSidecar } from "#api/core/pod/pod-resources.ts";
+
+/** `TCP 0.0.0.0 80` for every host port that the pod takes for as long as it runs. */
+export function hostPorts({ spec }: Pick<PodObject, "spec">): readonly string[] {
+  let ports = noPorts;
+  for (const container of spec.containers) ports = withPortsOf(container, ports);
+  for (const container of spec.initContainers ?? []) if (isSidecar(container)) ports = withPortsOf(container, ports);
+  return ports;
+}
+
+const noPorts: readonly string[] = [];
+
+function withPortsOf({ ports = [] }: Container, before: readonly string[]): readonly string[] {
+  let all = before;
+  for (const { hostPort, hostIP, protocol } of ports) {
+    if (hostPort) all = [...all, `${protocol ?? "TCP"} ${hostIP || "0.0.0.0"} ${hostPort}`];
+  }
+  return all;
+}
+
+/** Whether somebody has a port already. All addresses of the host collide with each of them. */
+export function isPortTaken(
+  wanted: string,
+  used: Pick<ReadonlyMap<string, unknown>, "has"> & { keys(): Iterable<string> },
+): boolean {
+  if (used.has(wanted)) return true;
+  const [protocol, address, port] = wanted.split(" ");
+  if (address !== "0.0.0.0") return used.has(`${protocol} 0.0.0.0 ${port}`);
+  for (const other of used.keys()) {
+    if (other.startsWith(`${protocol} `) && other.endsWith(` ${port}`)) return true;
+  }
+  return false;
+}

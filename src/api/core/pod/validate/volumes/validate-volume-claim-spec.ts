@@ -1,0 +1,61 @@
+import { type TypedObjectReference } from "#api/core/references.ts";
+import {
+  type PersistentVolumeClaimSpec,
+  type PersistentVolumeClaimTemplate,
+} from "#api/core/volume/volume-claim-spec.ts";
+import { type Cursor } from "#api/cursor.ts";
+import { validateLabelSelector, validateLabels } from "#api/meta/label-selector.ts";
+import { dns1123Label, dns1123Subdomain } from "#api/meta/names.ts";
+import { compareQuantities } from "#api/meta/quantity.ts";
+import { validateAnnotations } from "#api/meta/validate-meta.ts";
+
+export function validateClaimTemplate(at: Cursor<PersistentVolumeClaimTemplate>): void {
+  at.on("metadata", (at) => {
+    at.on("annotations", validateAnnotations);
+    at.on("labels", validateLabels);
+    for (const name of Object.keys(at.value)) {
+      if (name !== "annotations" && name !== "labels") at.under(name).forbidden("cannot be set");
+    }
+  });
+  validateClaimSpec(at.field("spec"));
+}
+
+function validateClaimSpec(at: Cursor<PersistentVolumeClaimSpec>): void {
+  const { accessModes = [], resources } = at.value;
+  at.field("accessModes").required("at least 1 access mode is required");
+  at.on("selector", validateLabelSelector);
+  if (accessModes.includes("ReadWriteOncePod") && new Set(accessModes).size > 1) {
+    at.field("accessModes").forbidden("may not use ReadWriteOncePod with other access modes");
+  }
+  const size = at.field("resources").key("storage", resources.requests?.storage);
+  if (size.value === undefined) size.missing();
+  else if (compareQuantities(size.value, "0") <= 0) size.invalid("must be greater than zero");
+  at.set("storageClassName")?.rule(dns1123Subdomain);
+  validateDataSources(at);
+  at.set("volumeAttributesClassName")?.rule(dns1123Subdomain);
+}
+
+function validateDataSources(at: Cursor<PersistentVolumeClaimSpec>): void {
+  const { dataSource, dataSourceRef } = at.value;
+  at.on("dataSource", validateDataSource);
+  at.on("dataSourceRef", (at) => {
+    validateDataSource(at);
+    at.set("namespace")?.rule(dns1123Label);
+  });
+  if (!dataSource || !dataSourceRef) return;
+  const shown = at.field("dataSource").toString();
+  const { apiGroup, kind, name, namespace } = dataSourceRef;
+  const same = dataSource.apiGroup === apiGroup && dataSource.kind === kind && dataSource.name === name;
+  if (namespace) at.invalid("may not be specified when dataSourceRef.namespace is specified", shown);
+  else if (!same) at.invalid("must match dataSourceRef", shown);
+}
+
+function validateDataSource(at: Cursor<Omit<TypedObjectReference, "namespace">>): void {
+  const { kind, apiGroup } = at.value;
+  at.field("name").required();
+  at.field("kind").required();
+  if (apiGroup) at.field("apiGroup").rule(dns1123Subdomain);
+  else if (kind !== "PersistentVolumeClaim") {
+    at.invalid("must be 'PersistentVolumeClaim' when referencing the default apiGroup", kind);
+  }
+}

@@ -1,0 +1,151 @@
+import { type PodSpec } from "#api/core/pod/pod-spec.ts";
+import { type Volume, type VolumeSource } from "#api/core/volume/volume.ts";
+import { type Cursor } from "#api/cursor.ts";
+import { dns1123Label, dns1123Subdomain } from "#api/meta/names.ts";
+import { type ObjectMeta } from "#api/meta/object-meta.ts";
+import { isNegativeQuantity } from "#api/meta/quantity.ts";
+import { validateNoBacksteps } from "./validate-path.ts";
+import { validateProjected } from "./validate-projected.ts";
+import { validateClaimTemplate } from "./validate-volume-claim-spec.ts";
+import { validateDownwardFile, validateItem, validateMode } from "./validate-volume-items.ts";
+import { networkSourceChecks, validateCsiDriver } from "./validate-volume-sources.ts";
+
+type SourceName = keyof VolumeSource;
+export type SourceChecks = { readonly [K in SourceName]?: (at: Cursor<NonNullable<VolumeSource[K]>>) => void };
+
+/** Returns the volumes without fault by name: those that containers can mount. A template has no metadata of its own. */
+export function validateVolumes(
+  spec: Cursor<Pick<PodSpec, "volumes">>,
+  metadata: ObjectMeta | undefined,
+): ReadonlyMap<string, Volume> {
+  const sound = new Map<string, Volume>();
+  const madeClaims = claimsMadeFor(spec.value.volumes ?? [], metadata);
+  spec.each("volumes", (at) => {
+    const { faultCount, value: volume } = at;
+    validateSources(at, metadata);
+    if (at.field("name").required()) at.field("name").rule(dns1123Label);
+    if (sound.has(volume.name)) at.field("name").duplicate();
+    if (at.faultCount === faultCount) sound.set(volume.name, volume);
+    at.on("persistentVolumeClaim", (at) => {
+      if (!madeClaims.has(at.value.claimName)) return;
+      at.field("claimName").invalid("must not reference a PVC that gets created for an ephemeral volume");
+    });
+  });
+  return sound;
+}
+
+function claimsMadeFor(volumes: readonly Volume[], metadata: ObjectMeta | undefined): ReadonlySet<string> {
+  if (!metadata?.name) return new Set();
+  return new Set(volumes.filter((volume) => volume.ephemeral).map((volume) => `${metadata.name}-${volume.name}`));
+}
+
+/** In upstream's order: of several sources the first counts. */
+const sourceNames = [
+  "emptyDir",
+  "hostPath",
+  "gitRepo",
+  "gcePersistentDisk",
+  "awsElasticBlockStore",
+  "secret",
+  "nfs",
+  "iscsi",
+  "glusterfs",
+  "flocker",
+  "persistentVolumeClaim",
+  "rbd",
+  "cinder",
+  "cephfs",
+  "quobyte",
+  "downwardAPI",
+  "fc",
+  "flexVolume",
+  "configMap",
+  "azureFile",
+  "vsphereVolume",
+  "photonPersistentDisk",
+  "portworxVolume",
+  "azureDisk",
+  "storageos",
+  "projected",
+  "scaleIO",
+  "csi",
+  "ephemeral",
+  "image",
+] as const satisfies readonly SourceName[];
+
+function validateSources(at: Cursor<Volume>, metadata: ObjectMeta | undefined): void {
+  const { name, image, iscsi } = at.value;
+  const [first, ...others] = sourcesOf(at.value);
+  if (first === undefined) {
+    at.missing("must specify a volume type");
+    return;
+  }
+  validateSource(at, first);
+  for (const other of others) at.field(other).forbidden("may not specify more than 1 volume type");
+  if (first === "ephemeral") validateClaimName(at.field("name"), metadata?.name);
+  if (first === "image" && metadata && !image?.reference) at.under("image", "reference").missing();
+  if (iscsi?.initiatorName !== undefined && `${name}:${iscsi.targetPortal}`.length > 64) {
+    const detail =
+      "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.";
+    at.field("name").invalid(detail);
+  }
+}
+
+const order = new Map<string, number>(sourceNames.map((name, index) => [name, index]));
+const isSource = (key: string): key is (typeof sourceNames)[number] => order.has(key);
+
+function sourcesOf(volume: Volume): SourceName[] {
+  const names = Object.keys(volume).filter(isSource);
+  return names.length < 2 ? names : names.sort((a, b) => (order.get(a) ?? 0) - (order.get(b) ?? 0));
+}
+
+function validateSource<K extends SourceName>(at: Cursor<Volume>, name: K): void {
+  const check = sourceChecks[name];
+  const source = at.value[name];
+  // Upstream reports faults of this one under another name.
+  if (source) check?.(at.under(name === "gcePersistentDisk" ? "persistentDisk" : name).as(source));
+}
+
+function validateClaimName(at: Cursor<string>, pod: string | undefined): void {
+  if (!pod || !at.value) return;
+  const claim = `${pod}-${at.value}`;
+  for (const fault of dns1123Subdomain.all(claim)) at.invalid(`PVC name ${JSON.stringify(claim)}: ${fault}`);
+}
+
+const sourceChecks: SourceChecks = {
+  ...networkSourceChecks,
+  emptyDir(at) {
+    at.on("sizeLimit", (at) => {
+      if (isNegativeQuantity(at.value)) at.forbidden("SizeLimit field must be a valid resource quantity");
+    });
+  },
+  hostPath: (at) => validateNoBacksteps(at.field("path")),
+  secret(at) {
+    at.field("secretName").required();
+    at.on("defaultMode", validateMode);
+    at.each("items", validateItem);
+  },
+  configMap(at) {
+    at.field("name").required();
+    at.on("defaultMode", validateMode);
+    at.each("items", validateItem);
+  },
+  downwardAPI(at) {
+    at.on("defaultMode", validateMode);
+    for (const file of at.value.items ?? []) validateDownwardFile(at.as(file));
+  },
+  projected(at) {
+    at.on("defaultMode", validateMode);
+    validateProjected(at);
+  },
+  csi(at) {
+    validateCsiDriver(at.field("driver"));
+    const { nodePublishSecretRef: secret } = at.value;
+    if (secret?.name) at.under("name").rule(dns1123Subdomain, secret.name);
+    else if (secret) at.under("nodePublishSecretRef", "name").missing();
+  },
+  ephemeral(at) {
+    at.field("volumeClaimTemplate").required();
+    at.on("volumeClaimTemplate", validateClaimTemplate);
+  },
+};

@@ -1,0 +1,75 @@
+import { createHash } from "node:crypto";
+import type { AnyContainer } from "#api/core/pod/pod-containers.ts";
+import type { Pod } from "#api/core/pod.ts";
+import type { Labels } from "#kubelet/runtime/runtime.ts";
+
+/** What is written on sandboxes and containers, so that a kubelet that starts again knows whose they are. */
+export const labels = {
+  podName: "io.kubernetes.pod.name",
+  podNamespace: "io.kubernetes.pod.namespace",
+  podUid: "io.kubernetes.pod.uid",
+  containerName: "io.kubernetes.container.name",
+  hash: "io.kubernetes.container.hash",
+  restartCount: "io.kubernetes.container.restartCount",
+  terminationMessagePath: "io.kubernetes.container.terminationMessagePath",
+  terminationMessagePolicy: "io.kubernetes.container.terminationMessagePolicy",
+  terminationMessageFile: "orlop.dev/termination-message-file",
+  image: "orlop.dev/image",
+  imageId: "orlop.dev/image-id",
+  resources: "orlop.dev/resources",
+  gracePeriod: "io.kubernetes.pod.terminationGracePeriod",
+  configSource: "kubernetes.io/config.source",
+  configSeen: "kubernetes.io/config.seen",
+} as const;
+
+const podIdentity = ({ metadata }: Pod): Labels => ({
+  [labels.podName]: metadata.name ?? "",
+  [labels.podNamespace]: metadata.namespace ?? "",
+  [labels.podUid]: metadata.uid ?? "",
+});
+
+export const sandboxLabels = (pod: Pod): Labels => ({ ...pod.metadata.labels, ...podIdentity(pod) });
+export const sandboxAnnotations = (pod: Pod): Labels => ({
+  ...pod.metadata.annotations,
+  [labels.gracePeriod]: String(pod.spec.terminationGracePeriodSeconds),
+  [labels.configSource]: pod.metadata.annotations?.[labels.configSource] ?? "api",
+});
+
+export const containerLabels = (pod: Pod, container: AnyContainer): Labels => ({
+  ...podIdentity(pod),
+  [labels.containerName]: container.name,
+});
+
+export interface ContainerNotes {
+  readonly restartCount: number;
+  /** The image's names as the status shows them: the runtime may call it otherwise later. */
+  readonly image: string;
+  readonly imageId: string;
+  readonly messageFile: string | undefined;
+}
+export const containerAnnotations = (
+  pod: Pod,
+  container: AnyContainer,
+  { restartCount, image, imageId, messageFile }: ContainerNotes,
+): Labels => ({
+  [labels.hash]: containerHash(container),
+  [labels.restartCount]: String(restartCount),
+  [labels.terminationMessagePath]: container.terminationMessagePath,
+  [labels.terminationMessagePolicy]: container.terminationMessagePolicy,
+  [labels.gracePeriod]: String(pod.spec.terminationGracePeriodSeconds),
+  [labels.image]: image,
+  [labels.imageId]: imageId,
+  [labels.resources]: JSON.stringify(container.resources),
+  ...(messageFile === undefined ? {} : { [labels.terminationMessageFile]: messageFile }),
+});
+
+/** Of what a container must be made anew for when it changes. */
+export function containerHash({ name, image = "" }: Pick<AnyContainer, "name" | "image">): string {
+  return createHash("sha256")
+    .update(JSON.stringify([name, image]))
+    .digest("hex")
+    .slice(0, 8);
+}
+
+/** As messages and log lines of upstream name a pod: `web_default(6b5c…)`. */
+export const podFullName = ({ metadata }: Pod): string => `${metadata.name}_${metadata.namespace}(${metadata.uid})`;

@@ -1,0 +1,94 @@
+import { allContainers, lastingContainers } from "#api/core/pod/pod-containers.ts";
+import type { Pod } from "#api/core/pod.ts";
+import { sandboxAnnotations, sandboxLabels } from "#kubelet/config/runtime-labels.ts";
+import { podHostname, type ResolverConfig } from "#kubelet/network/pod-dns.ts";
+import { overheadResources, sandboxResources } from "#kubelet/resources/linux-resources.ts";
+import type { Namespaces, PortMapping, SandboxConfig, SecurityContext } from "#kubelet/runtime/runtime.ts";
+
+export interface SandboxInput {
+  readonly pod: Pod;
+  readonly attempt: number;
+  readonly dns: ResolverConfig;
+  readonly clusterDomain: string;
+  readonly logDirectory: string;
+  readonly cgroupParent: string;
+}
+
+/** What the runtime is told about a pod as a whole. */
+export function sandboxConfig(input: SandboxInput): SandboxConfig {
+  const { pod, attempt, dns, logDirectory, cgroupParent } = input;
+  const { metadata, spec } = pod;
+  if (spec.hostUsers === false) throw new Error("the container runtime does not support user namespaces");
+  const overhead = overheadResources(pod);
+  return {
+    pod: { name: metadata.name ?? "", namespace: metadata.namespace ?? "", uid: metadata.uid ?? "" },
+    attempt,
+    hostname: spec.hostNetwork ? "" : kernelHostname(pod, input.clusterDomain),
+    logDirectory,
+    dns,
+    ports: spec.hostNetwork ? [] : portMappings(pod),
+    labels: sandboxLabels(pod),
+    annotations: sandboxAnnotations(pod),
+    cgroupParent,
+    sysctls: Object.fromEntries((spec.securityContext.sysctls ?? []).map(({ name, value }) => [name, value])),
+    security: sandboxSecurity(pod),
+    resources: sandboxResources(pod),
+    ...(overhead ? { overhead } : {}),
+  };
+}
+
+const maxKernelName = 64;
+
+/** The name that the kernel is told: the whole one, if the pod wants that. */
+function kernelHostname(pod: Pod, clusterDomain: string): string {
+  const { hostname, domain } = podHostname(pod, clusterDomain);
+  if (!pod.spec.setHostnameAsFQDN || domain === "") return hostname;
+  const name = `${hostname}.${domain}`;
+  if (name.length > maxKernelName) {
+    throw new Error(
+      `failed to construct FQDN from pod hostname and cluster domain, FQDN ${name} is too long (${maxKernelName} characters is the max, ${name.length} characters requested)`,
+    );
+  }
+  return name;
+}
+
+function portMappings({ spec }: Pod): PortMapping[] {
+  return lastingContainers(spec).flatMap(({ ports = [] }) =>
+    ports.flatMap(({ hostPort, containerPort, protocol, hostIP = "" }) =>
+      hostPort ? [{ hostPort, containerPort, protocol, hostIp: hostIP }] : [],
+    ),
+  );
+}
+
+/** Which of the node's namespaces a pod shares, and whether its containers share their processes. */
+export function podNamespaces({ spec }: Pod): Namespaces {
+  return {
+    network: spec.hostNetwork ? "node" : "pod",
+    ipc: spec.hostIPC ? "node" : "pod",
+    pid: spec.hostPID ? "node" : spec.shareProcessNamespace ? "pod" : "container",
+  };
+}
+
+function sandboxSecurity(pod: Pod): SecurityContext {
+  const { runAsUser, runAsGroup, seLinuxOptions } = pod.spec.securityContext;
+  return {
+    namespaces: podNamespaces(pod),
+    privileged: allContainers(pod.spec).some(({ securityContext }) => securityContext?.privileged),
+    ...(runAsUser === undefined ? {} : { runAsUser }),
+    ...(runAsGroup === undefined ? {} : { runAsGroup }),
+    ...supplementalGroups(pod),
+    ...(seLinuxOptions ? { seLinux: seLinuxOptions } : {}),
+    // Whatever its containers are allowed, the program that only waits needs nothing more.
+    seccomp: { type: "RuntimeDefault" },
+  };
+}
+
+export function supplementalGroups({
+  spec,
+}: Pod): Pick<SecurityContext, "supplementalGroups" | "supplementalGroupsPolicy"> {
+  const { fsGroup, supplementalGroups: own = [], supplementalGroupsPolicy } = spec.securityContext;
+  return {
+    supplementalGroups: fsGroup === undefined ? own : [fsGroup, ...own],
+    ...(supplementalGroupsPolicy ? { supplementalGroupsPolicy } : {}),
+  };
+}

@@ -1,0 +1,163 @@
+import type { AnyContainer } from "#api/core/pod/pod-containers.ts";
+import type { Pod } from "#api/core/pod.ts";
+import { containerConfig, imageNames } from "#kubelet/config/container-config.ts";
+import { containerEnvironment, type Environment, referencesOf } from "#kubelet/config/environment.ts";
+import { containerHash } from "#kubelet/config/runtime-labels.ts";
+import type { MountedVolumes } from "#kubelet/host/host.ts";
+import { deviceRequest, hasExtendedResources } from "#kubelet/node/admit-devices.ts";
+import { readEnvFiles } from "#kubelet/pod/containers/env-file.ts";
+import type { ContainerRecord, SandboxRecord } from "#kubelet/pod/plan/pod-state.ts";
+import type { Image, SandboxConfig } from "#kubelet/runtime/runtime.ts";
+import { messageOf } from "#lib/text/message-of.ts";
+import { containerEvent, type PodDeps } from "../pod-deps.ts";
+
+/** What could not be done about a container, by the reason that its status shows. */
+export class StartFailure extends Error {
+  override readonly name = "StartFailure";
+  readonly reason: StartReason;
+
+  constructor(reason: StartReason, cause: unknown) {
+    super(messageOf(cause), { cause });
+    this.reason = reason;
+  }
+}
+export type StartReason =
+  | "CreateContainerConfigError"
+  | "CreateContainerError"
+  | "RunContainerError"
+  | "PostStartHookError";
+
+export interface ContainerRun {
+  readonly pod: Pod;
+  readonly container: AnyContainer;
+  readonly image: Image;
+  readonly sandbox: SandboxRecord;
+  readonly config: SandboxConfig;
+  readonly volumes: MountedVolumes;
+  readonly restartCount: number;
+  /** A number that no container of this name has had; more than the restarts if some could not be made. */
+  readonly attempt: number;
+  readonly targetId: string | undefined;
+}
+
+/** Makes a container, without starting it. */
+export async function createContainer(deps: PodDeps, run: ContainerRun): Promise<ContainerRecord> {
+  const { pod, container, image, sandbox, restartCount } = run;
+  const attempt = async <T>(reason: StartReason, step: () => Promise<T>): Promise<T> => {
+    try {
+      return await step();
+    } catch (error) {
+      const message = `Error: ${messageOf(error)}`;
+      containerEvent(deps, pod, container.name, { type: "Warning", reason: "Failed", message });
+      throw new StartFailure(reason, error);
+    }
+  };
+  const config = await attempt("CreateContainerConfigError", () => prepareContainer(deps, run));
+  const request = { sandboxId: sandbox.id, config, sandbox: run.config };
+  const id = await attempt("CreateContainerError", () => deps.runtime.createContainer(request));
+  deps.claimContainer(id, pod.metadata.uid ?? "");
+  const created = { type: "Normal", reason: "Created", message: "Container created" } as const;
+  containerEvent(deps, pod, container.name, created);
+  return {
+    id,
+    sandboxId: sandbox.id,
+    name: container.name,
+    restartCount,
+    hash: containerHash(container),
+    state: "created",
+    createdAt: deps.clock.now(),
+    ...notStarted,
+    ...imageNames(image, container.image ?? ""),
+    logPath: `${run.config.logDirectory}/${config.logPath}`,
+    applied: container.resources,
+  };
+}
+
+const notStarted = { startedAt: 0, finishedAt: 0, exitCode: 0, reason: "", message: "" } as const;
+
+/** Prepares the machine for a container, and says what the runtime is to be told. */
+async function prepareContainer(deps: PodDeps, run: ContainerRun) {
+  const { host } = deps;
+  const { pod, container, image, restartCount, attempt, volumes, targetId } = run;
+  const ips = pod.spec.hostNetwork ? deps.hostIps : run.sandbox.ips;
+  const withAddress = withAddresses(pod, ips, deps.hostIps);
+  const environment = await resolveEnvironment(deps, withAddress, run);
+  const [mounts, messageFile, devices] = await Promise.all([
+    host.containerMounts({ pod, container, volumes, environment, ips }),
+    host.prepareContainer(pod, container, restartCount),
+    allocateDevices(deps, pod, container),
+  ]);
+  const { memoryCapacity, seccompDir } = host;
+  return containerConfig({
+    pod: withAddress,
+    container,
+    image,
+    restartCount,
+    attempt,
+    environment,
+    mounts,
+    messageFile,
+    targetId,
+    devices,
+    memoryCapacity,
+    seccompDir,
+  });
+}
+
+/** Those that it was given when the pod was admitted; chosen now if that is not known any more. */
+async function allocateDevices({ devices }: PodDeps, pod: Pod, container: AnyContainer) {
+  if (!devices || !hasExtendedResources(container)) return [];
+  const given = await devices.allocate(deviceRequest(pod, container));
+  await devices.preStart(pod.metadata.uid ?? "", container.name);
+  return given;
+}
+
+/** The API may not have heard of the pod's addresses yet; its containers must. */
+function withAddresses(pod: Pod, ips: readonly string[], hostIps: readonly string[]): Pod {
+  const [podIP] = ips;
+  const [hostIP] = hostIps;
+  return {
+    ...pod,
+    status: {
+      ...pod.status,
+      ...(podIP ? { podIP, podIPs: ips.map((ip) => ({ ip })) } : {}),
+      ...(hostIP ? { hostIP, hostIPs: hostIps.map((ip) => ({ ip })) } : {}),
+    },
+  };
+}
+
+/** Gets everything that the variables refer to, then works them out. */
+async function resolveEnvironment(deps: PodDeps, pod: Pod, { container, volumes }: ContainerRun): Promise<Environment> {
+  const { namespace = "", uid = "" } = pod.metadata;
+  const { objects, host } = deps;
+  const wanted = referencesOf(container);
+  const fetched = async <T>(names: Iterable<string>, get: (ns: string, name: string, uid: string) => Promise<T>) =>
+    new Map(await Promise.all(Array.from(names, async (name) => [name, await get(namespace, name, uid)] as const)));
+  const files = (container.env ?? []).flatMap(({ valueFrom }) => valueFrom?.fileKeyRef ?? []);
+  const [configMaps, secrets, envFiles] = await Promise.all([
+    fetched(wanted.configMaps, objects.configMap),
+    fetched(wanted.secrets, objects.secret),
+    readEnvFiles(files, volumes, (volume, path) => host.readVolumeFile(volume, path)),
+  ]);
+  return containerEnvironment({
+    pod,
+    container,
+    services: deps.services(namespace),
+    allocatable: deps.allocatable,
+    configMap: (name) => configMaps.get(name),
+    secret: (name) => secrets.get(name),
+    fileVariable: (volume, path, key) => envFiles.get(volume)?.get(path)?.(key),
+  });
+}
+
+/** Starts a container that was made. */
+export async function startContainer(deps: PodDeps, pod: Pod, record: ContainerRecord): Promise<void> {
+  try {
+    await deps.runtime.startContainer(record.id);
+  } catch (error) {
+    const message = `Error: ${messageOf(error)}`;
+    containerEvent(deps, pod, record.name, { type: "Warning", reason: "Failed", message });
+    throw new StartFailure("RunContainerError", error);
+  }
+  containerEvent(deps, pod, record.name, { type: "Normal", reason: "Started", message: "Container started" });
+}

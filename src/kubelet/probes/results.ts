@@ -1,0 +1,15 @@
+import type { AnyContainer } from "#api/core/pod/pod-containers.ts";
+
+export type ProbeResult = "success" | "failure" | "unknown";
+
+/** The last word of a container's probes; undefined while they have said nothing. */
+export interface ProbeResults {
+  startup(containerId: string): ProbeResult | undefined;
+  liveness(containerId: string): ProbeResult | undefined;
+}
+
+/** What the probes of a running container allow. */
+export interface ReadinessView {
+  isStarted(containerId: string, container: AnyContainer): boolean;
+  isReady(containerId: string, container: AnyContainer): boolean;
+}

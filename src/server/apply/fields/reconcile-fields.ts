@@ -1,0 +1,35 @@
+import { type FieldSet, isBare, leaf } from "./field-set.ts";
+import { type PathElement } from "./path-element.ts";
+import { memberShape, type Shape } from "./shape.ts";
+
+/** Sets that are known to be in line with a shape. Sets never change, so they stay so as long as the shape does. */
+const known = new WeakMap<FieldSet, Shape>();
+
+/**
+ * A schema may have changed since a set was written: what became one value since then is owned as a whole. Returns the
+ * set itself if nothing of that kind is in it.
+ */
+export function reconcileFields(shape: Shape, set: FieldSet): FieldSet {
+  if (known.get(set) === shape || isBare(set)) return set;
+  const fields = reconcileMembers(shape, set);
+  markReconciled(shape, fields);
+  return fields;
+}
+/** For sets that were just made from an object of this shape. */
+export function markReconciled(shape: Shape, set: FieldSet): void {
+  if (!isBare(set)) known.set(set, shape);
+}
+
+function reconcileMembers(shape: Shape, set: FieldSet): FieldSet {
+  let changed: Record<PathElement, FieldSet> | undefined;
+  for (const element in set) {
+    const node = set[element] as FieldSet;
+    const child = isBare(node) ? undefined : memberShape(shape, element);
+    if (!child || child.kind === "deduced") continue;
+    const fields = child.kind === "leaf" ? leaf : reconcileMembers(child, node);
+    if (fields === node) continue;
+    changed ??= { ...set };
+    changed[element] = fields;
+  }
+  return changed ?? set;
+}

@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { type Resource } from "#api/resource.ts";
+import { ask } from "#testing/peers/ask.ts";
+import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
+import { Part } from "#testing/widget.ts";
+import { type DispatchDeps, dispatch } from "./dispatch.ts";
+import { ResourceRegistry } from "./registry.ts";
+
+let cluster: TestCluster;
+before(async () => {
+  cluster = await startCluster({ controllers: false });
+});
+after(() => cluster[Symbol.asyncDispose]());
+
+const body = { kind: "ConfigMap", apiVersion: "v1", metadata: { name: "a" } };
+
+const answers: Readonly<Record<string, number>> = {
+  "GET /api/v1/namespaces/default/configmaps/": 200,
+  "GET /api/v1/namespaces/default/": 200,
+  "HEAD /api/v1/configmaps": 200,
+  "OPTIONS /api/v1/configmaps": 405,
+  "BREW /api/v1/configmaps": 405,
+  "POST /api/v1/configmaps": 405,
+  "DELETE /api/v1/configmaps": 405,
+  "PUT /api/v1/namespaces/default/configmaps": 405,
+  "PATCH /api/v1/namespaces/default/configmaps": 405,
+  "POST /api/v1/namespaces/default/configmaps/a": 405,
+  "DELETE /api/v1/namespaces": 405,
+  "GET /api/v1/namespaces/default/pods/web/binding": 405,
+  "GET /api/v1/namespaces/default/pods/web/eviction": 405,
+  "POST /api/v1/bindings": 405,
+  "GET /api/v1/configmaps/a": 404,
+  "GET /api/v1/namespaces//configmaps": 404,
+  "GET /api/v1/namespaces/default/nodes": 404,
+  "GET /api/v1/namespaces/default/configmaps/a/b": 404,
+  "GET /api/v1/namespaces/default/pods/web/status/more": 404,
+  "GET /api/v1/pods/web/status": 404,
+  "GET /api/v1/nothing": 404,
+  "GET /apis//v1/configmaps": 404,
+  "GET /apis/nothing/v1/configmaps": 404,
+  "GET /nothing": 404,
+  "POST /version": 405,
+};
+
+for (const [line, status] of Object.entries(answers)) {
+  test(`${line} is answered with ${status}`, async () => {
+    const said = await ask(cluster.api.server, line, /^P(OST|UT|ATCH)/.test(line) ? { body } : {});
+
+    assert.equal(said.status, status, JSON.stringify(said.json));
+  });
+}
+
+test("what needs a node is not there in a server without any, and is never the object itself", async () => {
+  const pod = { metadata: { name: "web" }, spec: { containers: [{ name: "web", image: "web:1" }] } };
+  const account = { metadata: { name: "default" } };
+  await ask(cluster.api.server, "POST /api/v1/namespaces/default/serviceaccounts", { body: account });
+  await ask(cluster.api.server, "POST /api/v1/namespaces/default/pods", { body: pod });
+
+  for (const part of ["log", "exec", "attach", "portforward", "proxy"]) {
+    const said = await ask(cluster.api.server, `GET /api/v1/namespaces/default/pods/web/${part}`);
+
+    assert.equal(said.status, 404);
+    assert.match(JSON.stringify(said.json), /the server could not find the requested resource/);
+  }
+});
+
+test("a server does not start with a subresource that nobody answers", () => {
+  const resource = { ...Part, subresources: [{ name: "polish", verbs: ["create"] }] };
+  const resources = new ResourceRegistry([resource as unknown as Resource]);
+  const deps = { resources, subresources: new Map() } as unknown as DispatchDeps;
+
+  assert.throws(() => dispatch(deps), /no endpoint for parts\/polish/);
+});

@@ -1,0 +1,130 @@
+import { type ApiObject, groupResource, type Resource, type Subresource } from "#api/resource.ts";
+import { methodNotAllowed, StatusError } from "#api/status.ts";
+import { createEndpoint } from "#server/endpoints/create.ts";
+import { deleteCollection, deleteEndpoint } from "#server/endpoints/delete.ts";
+import { listObjects, seen } from "#server/endpoints/list.ts";
+import { revisionOf } from "#server/endpoints/list-options.ts";
+import { patchEndpoint } from "#server/endpoints/patch.ts";
+import { updateEndpoint } from "#server/endpoints/update.ts";
+import { watchObjects } from "#server/endpoints/watch.ts";
+import { type WriteDeps } from "#server/endpoints/write.ts";
+import { readScale, writeScale } from "#server/subresources/scale.ts";
+import { type ResourceRegistry } from "./registry.ts";
+import { type Answer, type Context, type Next, type RequestInfo } from "./request/pipeline.ts";
+
+/** A subresource, or a kind that is answered and not stored. */
+export type Endpoint = (context: Context, resource: Resource) => Answer | Promise<Answer>;
+
+export interface DispatchDeps extends WriteDeps {
+  readonly resources: ResourceRegistry;
+  /** By `plural/subresource`, as in `pods/binding`. `status` and `scale` work for every Resource that has them. */
+  readonly subresources: ReadonlyMap<string, Endpoint>;
+  /** By `plural.group`: reviews and the like, which are answered and not stored. */
+  readonly reviews: ReadonlyMap<string, Endpoint>;
+  /** Paths that are not about a resource. undefined: nothing is there. */
+  nonResource(context: Context): Answer | undefined | Promise<Answer | undefined>;
+}
+
+/** From what a request asks for to the code that does it. */
+export function dispatch(deps: DispatchDeps): Next {
+  for (const resource of deps.resources.all()) checkEndpoints(deps, resource);
+  return async (context) => {
+    const { info } = context;
+    if (!info.isResource) return (await deps.nonResource(context)) ?? noSuchPath();
+    const resource = deps.resources.find(info.group, info.version, info.resource);
+    if (!resource) return noSuchPath();
+    return await toResource(deps, placed(context, resource), resource);
+  };
+}
+
+/** Nothing is declared that nobody answers, except what needs a node: a server may be without any. */
+function checkEndpoints(deps: DispatchDeps, { plural, subresources }: Resource): void {
+  for (const part of subresources) {
+    const isAnswered = isOfObject(part) || part.scale || deps.subresources.has(`${plural}/${part.name}`);
+    if (!isAnswered && !part.connects) throw new Error(`no endpoint for ${plural}/${part.name}`);
+  }
+}
+
+/** Reads and writes the object itself, or a part of it. */
+const isOfObject = ({ name, update }: Subresource): boolean => name === "status" || update !== undefined;
+
+/** A namespace is in no namespace itself, though authorisation counts it as in its own. */
+function placed(context: Context, resource: Resource): Context {
+  const { info } = context;
+  if (resource.scope === "Namespaced" || !info.namespace) return context;
+  if (!resource.isNamespace) return noSuchPath();
+  return { ...context, info: { ...info, namespace: "" } };
+}
+
+async function toResource(deps: DispatchDeps, context: Context, resource: Resource): Promise<Answer> {
+  const { info } = context;
+  checkPlace(info, resource);
+  if (info.subresource) return await toSubresource(deps, context, resource);
+  const review = deps.reviews.get(groupResource(resource, resource.plural));
+  if (review && info.verb === "create") return await review(context, resource);
+  checkVerb(context, resource.verbs);
+  return await toVerb(deps, context, resource);
+}
+
+/** One object has a name and, if its kind does, a namespace; only reading goes over all namespaces at once. */
+function checkPlace({ verb, namespace, name, subresource, rest }: RequestInfo, { scope }: Resource): void {
+  if (rest.length > 1 && subresource !== "proxy") noSuchPath();
+  const isEverywhere = scope === "Namespaced" && !namespace;
+  if (isEverywhere && name) noSuchPath();
+  if (isEverywhere && (verb === "create" || verb === "deletecollection")) throw methodNotAllowed();
+  if (subresource) return;
+  if (verb === "create" ? name : (verb === "update" || verb === "patch") && !name) throw methodNotAllowed();
+}
+
+function toVerb(deps: DispatchDeps, context: Context, resource: Resource): Answer | Promise<Answer> {
+  switch (context.info.verb) {
+    case "get":
+      return getEndpoint(deps, context, resource);
+    case "list":
+      return listObjects(deps.objects, context, resource);
+    case "watch":
+      return watchObjects(deps, context, resource);
+    case "create":
+      return createEndpoint(deps, context, resource);
+    case "update":
+      return updateEndpoint(deps, context, resource);
+    case "patch":
+      return patchEndpoint(deps, context, resource);
+    case "delete":
+      return deleteEndpoint(deps, context, resource);
+    case "deletecollection":
+      return deleteCollection(deps, context, resource);
+    default:
+      throw methodNotAllowed();
+  }
+}
+
+async function toSubresource(deps: DispatchDeps, context: Context, resource: Resource): Promise<Answer> {
+  const { subresource, verb } = context.info;
+  const declared = resource.subresources.find(({ name }) => name === subresource);
+  if (!declared) return noSuchPath();
+  // What a proxy allows is for its target to say.
+  if (subresource !== "proxy") checkVerb(context, declared.verbs);
+  const own = deps.subresources.get(`${resource.plural}/${subresource}`);
+  if (own) return await own(context, resource);
+  if (declared.scale) {
+    return verb === "get" ? await readScale(deps, context, resource) : await writeScale(deps, context, resource);
+  }
+  return isOfObject(declared) ? await toVerb(deps, context, resource) : noSuchPath();
+}
+
+async function getEndpoint(deps: DispatchDeps, context: Context, resource: Resource): Promise<Answer> {
+  const { namespace, name } = context.info;
+  const asked = revisionOf(context.query.get("resourceVersion") ?? "");
+  if (asked > 0) await seen(await deps.objects.cache(resource), asked);
+  const encoded = await deps.objects.get<ApiObject>(resource, namespace, name);
+  return { type: "object", status: 200, resource, encoded };
+}
+
+function checkVerb({ info }: Context, verbs: readonly string[]): void {
+  if (!verbs.includes(info.verb)) throw methodNotAllowed();
+}
+
+export function noSuchPath(): never {
+  throw new StatusError("NotFound", "the server could not find the requested resource", {});
+}

@@ -1,0 +1,201 @@
+import { type Answer } from "#api/exchange.ts";
+import { groupResource } from "#api/resource.ts";
+import { StatusError } from "#api/status.ts";
+import { BoundedCache, ownText } from "#lib/data/bounded-cache.ts";
+import { messageOf } from "#lib/text/message-of.ts";
+import { anonymousUser } from "#server/authenticate/anonymous.ts";
+import { type Facts, type HopName, type HopObject, type Steps } from "#trace/hop.ts";
+import { maxSteps } from "#trace/ids.ts";
+import { type TraceRecorder } from "#trace/recorder.ts";
+import { type WriteSteps } from "#trace/trace.ts";
+import { type ResourceRegistry } from "./registry.ts";
+import { type Context, type Next, type RequestInfo, type RequestSteps, type Stage } from "./request/pipeline.ts";
+
+const writes = new Set(["create", "update", "patch", "delete", "deletecollection"]);
+
+/** Writes are hops of an apply, but for the kinds that are written all the time; the others pay nothing. */
+export const isRecorded = ({ verb, group, version, resource }: RequestInfo, resources: ResourceRegistry): boolean =>
+  resource !== "" && writes.has(verb) && !resources.find(group, version, resource)?.isUntraced;
+
+/** For requests that are not recorded. */
+export const unmeasured: RequestSteps = { mark() {} };
+
+/** Where the time of one write went, step by step. */
+export class RequestTimes implements RequestSteps, WriteSteps, Steps {
+  readonly parentId: string;
+  readonly startMs: number;
+  readonly hops: HopName[] = [];
+  readonly endsMs: number[] = [];
+  name = "";
+  /** What the write became; 0 if nothing. */
+  revision = 0;
+  readonly #recorder: TraceRecorder;
+  #isOver = false;
+
+  constructor(recorder: TraceRecorder, parentId: string) {
+    this.#recorder = recorder;
+    this.parentId = parentId;
+    this.startMs = recorder.now();
+  }
+
+  mark(hop: HopName): void {
+    if (this.#isOver) return;
+    // However often a write is tried again, its last steps are those that count.
+    if (this.hops.length >= maxSteps - 2) {
+      this.hops.pop();
+      this.endsMs.pop();
+    }
+    this.hops.push(hop);
+    this.endsMs.push(this.#recorder.now());
+  }
+  about(name: string): void {
+    this.name = name;
+  }
+  committed(revision: number): void {
+    if (this.revision === revision || this.#isOver) return;
+    this.revision = revision;
+    this.mark("persist");
+  }
+  delivered(): void {
+    this.mark("broadcast");
+  }
+  /** What is still noted after the answer belongs to nobody. */
+  end(): void {
+    this.#isOver = true;
+  }
+}
+
+/** A stage that only notes that the one before it is done. */
+export const endOf =
+  (hop: HopName): Stage =>
+  (context, next) => {
+    context.steps.mark(hop);
+    return next(context);
+  };
+
+/** Keeps the hops of every write, with what caused it and what it wrote. */
+export function recordHops({ recorder }: { readonly recorder: TraceRecorder }): Stage {
+  const facts = new RequestFacts();
+  return (context, next) => {
+    const { steps } = context;
+    return steps instanceof RequestTimes ? recorded({ recorder, facts, steps }, context, next) : next(context);
+  };
+}
+
+interface Recording {
+  readonly recorder: TraceRecorder;
+  readonly facts: RequestFacts;
+  readonly steps: RequestTimes;
+}
+
+/** Requests of nobody in particular that were refused: anyone could fill the memory with them. */
+const isNobodys = ({ user }: Context, error: unknown): boolean =>
+  (user.name === "" || user === anonymousUser) && error instanceof StatusError && error.code < 500;
+
+async function recorded(recording: Recording, context: Context, next: Next): Promise<Answer> {
+  try {
+    const answer = await next(context);
+    record(recording, context, {
+      status: "status" in answer ? answer.status : 200,
+      object: objectOf(context.info, answer.type === "object" ? answer.encoded.object.metadata : undefined),
+      message: "",
+    });
+    return answer;
+  } catch (error) {
+    if (isNobodys(context, error)) throw error;
+    const details = error instanceof StatusError ? error.details : undefined;
+    recording.steps.mark(stepAfter(recording.steps.hops));
+    record(recording, context, {
+      status: error instanceof StatusError ? error.code : 500,
+      object: objectOf(context.info, details?.name ? details : { name: recording.steps.name }),
+      message: shortened(messageOf(error), maxMessageChars),
+      refusedAt: recording.steps.hops.at(-1),
+    });
+    throw error;
+  }
+}
+
+/** The step that refused is the one that was not noted. */
+function stepAfter(hops: readonly HopName[]): HopName {
+  const last = hops.at(-1);
+  switch (last) {
+    case undefined:
+      return "authenticate";
+    case "authenticate":
+      return "authorize";
+    case "authorize":
+    case "mutate":
+      return "schema";
+    case "schema":
+      return hops.includes("mutate") ? "admit" : "mutate";
+    default:
+      return "persist";
+  }
+}
+
+/** A new object's name is not in the path. */
+function objectOf(info: RequestInfo, known: { name?: string; namespace?: string } | undefined): HopObject {
+  // Most paths are short and stay; of a long one only the names are worth keeping.
+  const own = info.path.length > maxPathChars ? (text: string) => ownText(text, maxTextChars) : inFull;
+  return {
+    resource: own(groupResource(info, info.resource)),
+    namespace: own(info.resource === "namespaces" ? "" : (known?.namespace ?? info.namespace)),
+    name: own(info.name || shortened(known?.name ?? "")),
+  };
+}
+
+/** A hop is kept for long, so what a client wrote is kept only as far as people read it. */
+const maxPathChars = 512;
+const maxTextChars = 253;
+const maxMessageChars = 512;
+const inFull = (text: string): string => text;
+const shortened = (text: string, maxChars = maxTextChars): string =>
+  text.length > maxChars ? ownText(text, maxChars) : text;
+
+interface Outcome {
+  readonly status: number;
+  readonly object: HopObject;
+  readonly message: string;
+  readonly refusedAt?: HopName | undefined;
+}
+
+function record({ recorder, facts, steps }: Recording, context: Context, outcome: Outcome): void {
+  const { startMs, parentId, revision } = steps;
+  steps.end();
+  const { traceId, spanId } = context.trace;
+  recorder.record(
+    {
+      traceId,
+      spanId,
+      parentId,
+      hop: "client",
+      component: "apiserver",
+      object: outcome.object,
+      revision,
+      startMs,
+      durationMs: recorder.now() - startMs,
+      facts: facts.of(context, outcome),
+    },
+    steps,
+  );
+}
+
+/** Most requests are one of a few: who, with what, does what. Their facts are kept once. */
+class RequestFacts {
+  readonly #known = new BoundedCache<Facts>({ entries: 2000, chars: 512 * 1024, keyChars: 1024 });
+
+  of({ info, user, request }: Context, { status, message, refusedAt }: Outcome): Facts {
+    const { verb } = info;
+    const name = shortened(user.name);
+    const client = shortened(request.headers["user-agent"] ?? "");
+    const subresource = info.path.length > maxPathChars ? ownText(info.subresource, maxTextChars) : info.subresource;
+    if (message) return { verb, subresource, user: name, client, status, refusedAt, message };
+    const key = `${subresource.length} ${name.length} ${status} ${verb} ${subresource}${name}${client}`;
+    let facts = this.#known.get(key);
+    if (!facts) {
+      facts = { verb, subresource, user: name, client, status };
+      this.#known.set(key, facts);
+    }
+    return facts;
+  }
+}
