@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { after, before, suite, test } from "node:test";
-import { findKubectls, Kubectl } from "../support/kubectl.ts";
-import { deadline, freePort, makeTempDir, runOrlop } from "../support/server.ts";
+import { findKubectls, Kubectl } from "./support/kubectl.ts";
+import { deadline, freePort, makeTempDir, runOrlop } from "./support/server.ts";
 
 const root = path.resolve(import.meta.dirname, "../..");
 /** Another run on this machine, at the same time, has other ranges and another port. */
