@@ -1,5 +1,5 @@
 /**
- * `npm test`: checks, then every test file, a few at a time. Files under test/serial run alone afterwards, because they
+ * `npm test`: checks, then every test file, a few at a time. Files test/*.machine.test.ts run alone afterwards, because they
  * need the machine (a node's network, a full disk) for themselves.
  */
 import { spawnSync } from "node:child_process";
@@ -19,11 +19,12 @@ function step(title: string, command: string, args: readonly string[]): void {
 
 const only = process.argv.slice(2);
 const find = (pattern: string): string[] => globSync(pattern, { cwd: root }).sort();
+const machine = find("test/*.machine.test.ts");
 const parallel =
   only.length > 0
     ? only
-    : [...find("src/**/*.test.ts"), ...find("test/*.test.ts"), ...find("test/simulation/*.test.ts")];
-const serial = only.length > 0 ? [] : find("test/serial/*.test.ts");
+    : [...find("src/**/*.test.ts"), ...find("test/**/*.test.ts")].filter((file) => !machine.includes(file));
+const serial = only.length > 0 ? [] : machine;
 const testArgs = (files: readonly string[], concurrency: number): string[] => [
   "--disable-warning=ExperimentalWarning",
   "--test",

@@ -13,8 +13,8 @@ import { ClusterRoleBinding } from "#api/rbac/cluster-role-binding.ts";
 import { systemClock } from "#lib/clock.ts";
 import { WebSocketConnection } from "#lib/websocket.ts";
 import { issueClientCertificate } from "#server/tls.ts";
-import { findKubectls, Kubectl } from "../support/kubectl.ts";
-import { type StreamNode, startStreamNode } from "../support/stream-node.ts";
+import { findKubectls, Kubectl } from "./support/kubectl.ts";
+import { type StreamNode, startStreamNode } from "./support/stream-node.ts";
 
 const script = `
   echo started; sleep 0.1; echo oops >&2
