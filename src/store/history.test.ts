@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { nextTurn } from "#lib/async/turns.ts";
+import { heldBufferBytes } from "#testing/held-buffers.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { History, type Row } from "./history.ts";
 import { openMemoryStore } from "./memory.ts";
@@ -24,7 +25,7 @@ function rowOf(n: number, key: string, value: string | undefined): Row {
 suite("History", () => {
   const cases = [
     { limit: "count", limits: { ...generous, maxEvents: 10 }, forgotten: 90 },
-    { limit: "size", limits: { ...generous, maxBytes: 10 * (256 + 5) }, forgotten: 90 },
+    { limit: "size", limits: { ...generous, maxBytes: 10 * (640 + 2 + 5) }, forgotten: 90 },
     { limit: "age", limits: { ...generous, maxAgeMs: 10_000 }, forgotten: 90 },
   ];
   for (const { limit, limits, forgotten } of cases) {
@@ -43,6 +44,21 @@ suite("History", () => {
       assert.equal(history.changesAfter(forgotten + 1, 1000).length, 100 - forgotten);
     });
   }
+
+  test("holds no value that it has forgotten", () => {
+    const size = 100_000;
+    const history = new History({ ...generous, maxBytes: 10 * size });
+    const before = heldBufferBytes();
+
+    for (let n = 2; n <= 900; n++) {
+      history.append({ ...rowOf(n, "/a", undefined), value: Buffer.allocUnsafeSlow(size) });
+      history.trim(n * 1000, 2);
+    }
+
+    const held = heldBufferBytes() - before;
+    assert(history.changesAfter(history.compactedRevision, 100).length >= 9);
+    assert(held < 20 * size, `${held} bytes are held`);
+  });
 
   test("drops every row that nobody can ask for, once, and no other", () => {
     const dropped: number[] = [];

@@ -49,7 +49,8 @@ export class History {
   readonly #sorted = new SortedMap<Versions>();
   /** Keys whose newest version is a deletion: they are in `#sorted` for the sake of older revisions only. */
   readonly #deleted = new SortedMap<true>();
-  #log: Logged[] = [];
+  /** What is before `#head` was forgotten. */
+  #log: (Logged | undefined)[] = [];
   #head = 0;
   #bytes = 0;
   #revision = firstRevision;
@@ -137,7 +138,7 @@ export class History {
     this.#revision = revision;
 
     const event: StoreEvent = { key, value, revision, previous: older?.entry, created };
-    const bytes = eventBytes + (older?.entry?.value.length ?? 0);
+    const bytes = eventBytes + key.length + (older?.entry?.value.length ?? 0);
     this.#log.push({ event, version, at: row.at, bytes });
     this.#bytes += bytes;
     return event;
@@ -218,7 +219,8 @@ export class History {
     let oldest = this.#log[this.#head];
     for (let left = steps; left > 0 && oldest && isDue(oldest); left--) {
       this.#forget(oldest);
-      this.#head++;
+      // At once: a thousand forgotten changes can be gigabytes.
+      this.#log[this.#head++] = undefined;
       oldest = this.#log[this.#head];
     }
     // The array is shortened now and then, not at every step: each time moves all that stay.
@@ -294,8 +296,8 @@ interface Logged {
 /** How many changes a page looks at for each that it may hold. */
 const looksPerChange = 8;
 
-/** What a remembered change costs in memory besides the value it replaced. */
-const eventBytes = 256;
+/** What a remembered change costs in memory besides its key and the value it replaced: objects, and the buffer's own. */
+const eventBytes = 640;
 
 function versionAt(newest: Version | undefined, revision: number): Version | undefined {
   let version = newest;

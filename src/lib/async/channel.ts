@@ -3,7 +3,7 @@
  * silently: `push` says when the channel is full or closed.
  */
 export class Channel<T> implements AsyncIterable<T> {
-  #items: T[] = [];
+  #items: (T | undefined)[] = [];
   /** Items before this one were taken. */
   #head = 0;
   readonly #limit: number;
@@ -57,9 +57,9 @@ export class Channel<T> implements AsyncIterable<T> {
       this.#wake = undefined;
     }
   }
-  /** Moves past the first item; gives the taken ones back to memory when they are half of the array. */
+  /** Moves past the first item, and lets go of it; shortens the array when half of it was taken. */
   #forget(): void {
-    this.#head++;
+    this.#items[this.#head++] = undefined;
     if (this.#head === this.#items.length) {
       this.#items = [];
       this.#head = 0;

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { Backoff } from "#lib/async/backoff.ts";
 import { Channel } from "#lib/async/channel.ts";
 import { cloneJson } from "#lib/text/json.ts";
+import { heldBufferBytes } from "#testing/held-buffers.ts";
 import { Heap } from "./heap.ts";
 import { LruMap } from "./lru-map.ts";
 import { randomHex, seededRandom } from "./random.ts";
@@ -95,4 +96,18 @@ test("cloneJson() shares nothing, leaves out undefined, and keeps odd keys as ke
   assert.notEqual(copy.list[0], value.list[0]);
   assert.deepEqual(Object.keys(copy.odd), ["__proto__"]);
   assert.equal(Object.getPrototypeOf(copy.odd), Object.prototype);
+});
+
+test("Channel lets go of what was taken while more waits behind it", async () => {
+  const size = 100_000;
+  const channel = new Channel<Uint8Array>();
+  const before = heldBufferBytes();
+  for (let n = 0; n < 500; n++) channel.push(Buffer.allocUnsafeSlow(size));
+
+  const items = channel[Symbol.asyncIterator]();
+  for (let n = 0; n < 490; n++) await items.next();
+
+  const held = heldBufferBytes() - before;
+  assert.equal(channel.size, 10);
+  assert(held < 20 * size, `${held} bytes are held`);
 });
