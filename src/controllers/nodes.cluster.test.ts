@@ -8,13 +8,11 @@ import { findCondition } from "#api/meta/condition.ts";
 import { ClusterRole } from "#api/rbac/cluster-role.ts";
 import { type InputOf } from "#api/resource.ts";
 import { isNotFound } from "#api/status.ts";
-import { parseCidr } from "#lib/net/ip.ts";
 import { runReconcilers } from "#runtime/run-reconciler.ts";
 import { build } from "#testing/build.ts";
 import { heartbeats, podRunner } from "#testing/pod-runner.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
 import { aggregateRules } from "./cluster-role-aggregation.ts";
-import { firstFree } from "./node/node-ipam.ts";
 import { evictionRate, planTaints, silentConditions } from "./node/plan-node-health.ts";
 import { planEviction } from "./node/taint-eviction.ts";
 import { surplus } from "./pod-gc.ts";
@@ -148,14 +146,6 @@ for (const { name, taints, tolerations = [], due } of evictions) {
     assert.equal(planEviction(pod("p", { tolerations }), taints, { nowMs, sinceMs: nowMs - 10_000 }), due);
   });
 }
-
-test("firstFree() gives out each part once and stays clear of other sizes", () => {
-  const range = parseCidr("10.244.0.0/22");
-
-  assert.equal(firstFree(range, 24, new Set(["10.244.0.0/24"])), "10.244.1.0/24");
-  assert.equal(firstFree(range, 24, new Set(["10.244.0.0/23"])), "10.244.2.0/24");
-  assert.equal(firstFree(range, 24, new Set(["10.244.0.0/22"])), undefined);
-});
 
 test("surplus() takes evicted pods first, then the oldest", () => {
   const old = pod("a", {}, { phase: "Succeeded" });

@@ -1,7 +1,9 @@
 import { Node } from "#api/core/node.ts";
 import { createEventRecorder } from "#client/events.ts";
-import { type Cidr, formatIPv4, parseCidr } from "#lib/net/ip.ts";
+import { parseCidr } from "#lib/net/ip.ts";
+import { type Change } from "#runtime/informer.ts";
 import { type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
+import { NodeRanges } from "../node-ranges.ts";
 
 export interface NodeIpamOptions {
   /** The range of all pods; default 10.244.0.0/16. */
@@ -16,51 +18,36 @@ const retryMs = 60_000;
 export const nodeIpamController =
   ({ clusterCidr = "10.244.0.0/16", nodeCidrBits = 24 }: NodeIpamOptions = {}) =>
   (deps: ReconcilerDeps): Reconciler<Node> => {
-    const { client, informers } = deps;
-    const nodes = informers.of(Node);
+    const { client } = deps;
     const events = createEventRecorder(client, { ...deps, component: "cidrAllocator" });
-    const range = parseCidr(clusterCidr);
-    /** What was given out and may not be seen on the node yet. */
-    const given = new Map<string, string>();
+    const ranges = new NodeRanges(parseCidr(clusterCidr), nodeCidrBits);
     return {
       name: "node-ipam",
       reconciles: Node,
       // One at a time: two nodes must not choose the same.
       workers: 1,
+      watches: [{ resource: Node, wakes: (change: Change<Node>) => note(ranges, change) }],
 
       async reconcile({ metadata, spec }, signal) {
         const { name = "", uid = "", resourceVersion = "" } = metadata;
-        if (metadata.deletionTimestamp) return;
-        if (spec.podCIDR) {
-          given.delete(name);
-          return;
-        }
-        const taken = [...given.values(), ...nodes.list().flatMap(({ spec: { podCIDR } }) => podCIDR ?? [])];
-        const cidr = given.get(name) ?? firstFree(range, nodeCidrBits, new Set(taken));
+        if (metadata.deletionTimestamp || spec.podCIDR) return;
+        const cidr = ranges.take(name);
         if (!cidr) {
           const about = { apiVersion: "v1", kind: "Node", name, uid };
           events.event(about, "Normal", "CIDRNotAvailable", `Node ${name} status is now: CIDRNotAvailable`);
           return { afterMs: retryMs };
         }
-        given.set(name, cidr);
         const body = { metadata: { resourceVersion }, spec: { podCIDR: cidr, podCIDRs: [cidr] } };
         await client.patch(Node, { name }, { type: "merge", body }, { signal });
         return undefined;
       },
-      async gone({ name }) {
-        given.delete(name);
-      },
     };
   };
 
-/** The first part of the range that nobody has; parts that lie in a taken range of another size are not free either. */
-export function firstFree(range: Cidr, bits: number, taken: ReadonlySet<string>): string | undefined {
-  const size = 2 ** (32 - bits);
-  const others = [...taken].filter((cidr) => !cidr.includes(":") && !cidr.endsWith(`/${bits}`)).map(parseCidr);
-  for (let base = range.base; base + size <= range.base + range.size; base += size) {
-    const cidr = `${formatIPv4(base)}/${bits}`;
-    if (taken.has(cidr)) continue;
-    if (!others.some((other) => other.base < base + size && base < other.base + other.size)) return cidr;
-  }
-  return undefined;
+/** Wakes nobody: a node with a range needs none, and one without has its own turn. */
+function note(ranges: NodeRanges, { type, object: { metadata, spec } }: Change<Node>): [] {
+  const { name = "" } = metadata;
+  if (type === "delete") ranges.release(name);
+  else if (spec.podCIDR) ranges.hold(name, spec.podCIDR);
+  return [];
 }

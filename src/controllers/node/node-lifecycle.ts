@@ -69,6 +69,8 @@ class NodeLifecycle {
   readonly #wasReady = new Set<string>();
   readonly #known = new Set<string>();
   #allDown = false;
+  /** The name of one that was ready. */
+  #readyNode = "";
 
   constructor(deps: ReconcilerDeps & { readonly events: EventRecorder }, nodes: Informer<Node>, pods: Informer<Pod>) {
     this.#deps = deps;
@@ -146,17 +148,25 @@ class NodeLifecycle {
   }
 
   #eviction(node: Node): { readonly eviction: Eviction; readonly waitMs?: number } {
-    const all = isNodeReady(node) ? [node] : this.#nodes.list();
-    const allDown = !all.some(isNodeReady);
+    const allDown = !isNodeReady(node) && !this.#isAnyReady();
     // After a fault of our own, everyone gets a new chance to be heard.
     if (this.#allDown && !allDown) this.heartbeats.renewAll();
     this.#allDown = allDown;
     if (allDown) return { eviction: "never" };
     if (isNodeReady(node) || readyOf(node) === undefined || isEvicting(node)) return { eviction: "evict" };
-    const rate = evictionRate(all, zoneOf(node));
+    const rate = evictionRate(this.#nodes.list(), zoneOf(node));
     if (rate === 0) return { eviction: "wait" };
     const waitMs = this.#limits.take(zoneOf(node), rate);
     return waitMs > 0 ? { eviction: "wait", waitMs } : { eviction: "evict" };
+  }
+
+  /** One that was ready a moment ago mostly still is: then the others need no look. */
+  #isAnyReady(): boolean {
+    const known = this.#nodes.get({ name: this.#readyNode });
+    if (known && isNodeReady(known)) return true;
+    const found = this.#nodes.list().find(isNodeReady);
+    this.#readyNode = found?.metadata.name ?? "";
+    return found !== undefined;
   }
 
   /** Pods of a node that is not ready are not ready either, whatever they last said. */
