@@ -1,16 +1,16 @@
 import { type ApiObject, groupResource, type Resource, type Subresource } from "#api/resource.ts";
 import { methodNotAllowed, StatusError } from "#api/status.ts";
-import { createEndpoint } from "#server/endpoints/create.ts";
-import { deleteCollection, deleteEndpoint } from "#server/endpoints/delete.ts";
-import { listObjects, seen } from "#server/endpoints/list.ts";
-import { revisionOf } from "#server/endpoints/list-options.ts";
-import { patchEndpoint } from "#server/endpoints/patch.ts";
-import { updateEndpoint } from "#server/endpoints/update.ts";
-import { watchObjects } from "#server/endpoints/watch.ts";
-import { type WriteDeps } from "#server/endpoints/write.ts";
-import { readScale, writeScale } from "#server/subresources/scale.ts";
+import { listObjects, seen } from "./endpoints/list.ts";
+import { revisionOf } from "./endpoints/list-options.ts";
+import { watchObjects } from "./endpoints/watch.ts";
 import { type ResourceRegistry } from "./registry.ts";
 import { type Answer, type Context, type Next, type RequestInfo } from "./request/pipeline.ts";
+import { readScale, writeScale } from "./subresources/scale.ts";
+import { createEndpoint } from "./write/create.ts";
+import { deleteCollection, deleteEndpoint } from "./write/delete.ts";
+import { patchEndpoint } from "./write/patch.ts";
+import { updateEndpoint } from "./write/update.ts";
+import { type WriteDeps } from "./write/write.ts";
 
 /** A subresource, or a kind that is answered and not stored. */
 export type Endpoint = (context: Context, resource: Resource) => Answer | Promise<Answer>;

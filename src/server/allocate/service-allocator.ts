@@ -5,7 +5,7 @@ import { type Random } from "#lib/data/random.ts";
 import { formatIPv4, parseCidr } from "#lib/net/ip.ts";
 import { type Informer } from "#runtime/informer.ts";
 import { type FieldError, type FieldPath, internalFault, invalidValue, root } from "#schema/field-error.ts";
-import { type WriteHook } from "../endpoints/write.ts";
+import { type WriteHook } from "#server/write/write.ts";
 import { settleFamilies } from "./service-families.ts";
 
 export interface ServiceRanges {

@@ -4,7 +4,7 @@ import { isSet, isTrue } from "#lib/net/query-flag.ts";
 import { type FieldError, forbiddenValue, root, unsupportedValue } from "#schema/field-error.ts";
 import { type Context } from "#server/request/pipeline.ts";
 import { type Selection, select } from "../objects/selection.ts";
-import { notANumber, optionsFault } from "./options.ts";
+import { notANumber, optionsFault } from "../write/options.ts";
 
 /** What a list is to answer. */
 export interface ListRequest {

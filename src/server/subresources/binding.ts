@@ -5,10 +5,10 @@ import { type Resource } from "#api/resource.ts";
 import { badRequest, conflict, invalid } from "#api/status.ts";
 import { timestamp } from "#lib/async/clock.ts";
 import { type FieldError, invalidValue, requiredValue, root, unsupportedValue } from "#schema/field-error.ts";
-import { readObject } from "#server/endpoints/body.ts";
-import { writeOptions } from "#server/endpoints/options.ts";
-import { updateObject, type Write, type WriteDeps } from "#server/endpoints/write.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
+import { readObject } from "#server/write/body.ts";
+import { writeOptions } from "#server/write/options.ts";
+import { updateObject, type Write, type WriteDeps } from "#server/write/write.ts";
 
 /** POST pods/NAME/binding, and the older POST bindings: the scheduler's word on where a pod runs. */
 export const bindingEndpoint =

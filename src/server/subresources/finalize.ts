@@ -1,9 +1,9 @@
 import { Namespace } from "#api/core/namespace.ts";
 import { type Resource } from "#api/resource.ts";
-import { readObject } from "#server/endpoints/body.ts";
-import { writeOptions } from "#server/endpoints/options.ts";
-import { updateObject, type Write, type WriteDeps } from "#server/endpoints/write.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
+import { readObject } from "#server/write/body.ts";
+import { writeOptions } from "#server/write/options.ts";
+import { updateObject, type Write, type WriteDeps } from "#server/write/write.ts";
 
 /** PUT namespaces/NAME/finalize: only spec.finalizers changes, and the last one to go takes the namespace with it. */
 export const finalizeEndpoint =

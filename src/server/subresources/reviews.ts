@@ -10,12 +10,12 @@ import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
 import { reviewFaults } from "#api/rules.ts";
 import { invalid } from "#api/status.ts";
 import { type Clock } from "#lib/async/clock.ts";
-import { type Endpoint } from "#server/dispatch.ts";
-import { readObject } from "#server/endpoints/body.ts";
-import { writeOptions } from "#server/endpoints/options.ts";
-import { admissionRequest, type Write } from "#server/endpoints/write.ts";
+import { type Admission } from "#server/admission/chain.ts";
 import { type Context } from "#server/request/pipeline.ts";
-import { type Admission } from "../admission/chain.ts";
+import { readObject } from "#server/write/body.ts";
+import { writeOptions } from "#server/write/options.ts";
+import { admissionRequest, type Write } from "#server/write/write.ts";
+import { type Endpoint } from "../dispatch.ts";
 import {
   type AccessReviewDeps,
   reviewLocalSubjectAccess,

@@ -5,16 +5,16 @@ import { badRequest, invalid, staleObject } from "#api/status.ts";
 import { cloneJson } from "#lib/text/json.ts";
 import { check } from "#schema/check.ts";
 import { type Entries } from "#server/apply/fields/entries.ts";
-import { decodeRaw, type Expected, readObject } from "#server/endpoints/body.ts";
-import { checkName, uidConflict } from "#server/endpoints/identity.ts";
-import { type WriteOptions, writeOptions } from "#server/endpoints/options.ts";
-import { checkApplied, lenient, mergeInto, patchBody, patchTypeOf, requireManager } from "#server/endpoints/patch.ts";
-import { updateObject, type Write, type WriteDeps } from "#server/endpoints/write.ts";
+import { parentEntries, scaleEntries } from "#server/apply/scale-fields.ts";
+import { codecOf, EncodedObject } from "#server/objects/encode-once.ts";
+import { type Objects } from "#server/objects/objects.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
+import { decodeRaw, type Expected, readObject } from "#server/write/body.ts";
+import { checkName, uidConflict } from "#server/write/identity.ts";
+import { type WriteOptions, writeOptions } from "#server/write/options.ts";
+import { checkApplied, lenient, mergeInto, patchBody, patchTypeOf, requireManager } from "#server/write/patch.ts";
+import { updateObject, type Write, type WriteDeps } from "#server/write/write.ts";
 import { applyPatch } from "../apply/apply.ts";
-import { parentEntries, scaleEntries } from "../apply/scale-fields.ts";
-import { codecOf, EncodedObject } from "../objects/encode-once.ts";
-import { type Objects } from "../objects/objects.ts";
 
 const expected = Scale as unknown as Expected;
 
