@@ -4,7 +4,7 @@ import { badRequest, StatusError } from "#api/status.ts";
 import { timestamp } from "#lib/async/clock.ts";
 import { equal } from "#lib/data/equal.ts";
 import { isObject } from "#lib/data/json-object.ts";
-import { faultsIn } from "./check-applied.ts";
+import { checkAppliedKind, faultsIn, kindText } from "./check-applied.ts";
 import { type Conflict, conflictError, without } from "./fields/conflicts.ts";
 import { type Entries, faultIn, isSameManager, sortEntries } from "./fields/entries.ts";
 import { fieldsOf, intersection, isBare, noFields } from "./fields/field-set.ts";
@@ -52,7 +52,7 @@ export interface Applied {
  * longer does, and notes what it owns now. Throws a Conflict if it would change what another manager owns.
  */
 export function applyPatch(facts: ApplyFacts): Applied {
-  const config = checkApplied(facts);
+  const config = checkConfiguration(facts);
   const live = facts.liveObject;
   const task: Task = { ...facts, config, before: entriesOf(facts) };
   let done = attempt(task);
@@ -69,25 +69,16 @@ export function applyPatch(facts: ApplyFacts): Applied {
 type Json = Readonly<Record<string, unknown>>;
 
 /** The configuration must be whole enough to be read by the schema. */
-function checkApplied({ resource, applied }: ApplyFacts): Json {
+function checkConfiguration({ resource, applied }: ApplyFacts): Json {
   const config: Json = isObject(applied) ? applied : {};
-  const expected = { apiVersion: apiVersionOf(resource), kind: resource.kind };
-  if (config.apiVersion !== expected.apiVersion || config.kind !== expected.kind) {
-    throw badRequest(`invalid object type: ${kindText(config.apiVersion, config.kind)}`);
-  }
+  checkAppliedKind(resource, config);
   const metadata: Json = isObject(config.metadata) ? config.metadata : {};
   if (Array.isArray(metadata.managedFields)) throw badRequest("metadata.managedFields must be nil");
   const faults = faultsIn(resource.schema, config);
   if (!faults) return config;
-  const id = `${metadata.namespace ?? ""}/${metadata.name ?? ""}; ${kindText(expected.apiVersion, expected.kind)}`;
+  const id = `${metadata.namespace ?? ""}/${metadata.name ?? ""}; ${kindText(config.apiVersion, config.kind)}`;
   throw badRequest(`failed to create typed patch object (${id}): ${faults}`);
 }
-
-/** `apps/v1, Kind=Deployment`; the core group has no name before its slash. */
-const kindText = (apiVersion: unknown, kind: unknown): string => {
-  const version = typeof apiVersion === "string" ? apiVersion : "";
-  return `${version.includes("/") ? version : `/${version}`}, Kind=${typeof kind === "string" ? kind : ""}`;
-};
 
 interface Task extends ApplyFacts {
   readonly config: Json;

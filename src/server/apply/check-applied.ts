@@ -1,8 +1,22 @@
+import { apiVersionOf, type Resource } from "#api/resource.ts";
+import { badRequest } from "#api/status.ts";
 import { isObject } from "#lib/data/json-object.ts";
 import { showGo } from "#schema/json/show-go.ts";
 import { type ListSchema, resolve, type Schema } from "#schema/schema.ts";
 import { showElement } from "./fields/path-element.ts";
 import { findElement, shapeOf } from "./fields/shape.ts";
+
+/** A configuration must say which kind it is, and be of the kind that it is applied to. */
+export function checkAppliedKind(resource: Resource, { apiVersion, kind }: Readonly<Record<string, unknown>>): void {
+  if (apiVersion === apiVersionOf(resource) && kind === resource.kind) return;
+  throw badRequest(`invalid object type: ${kindText(apiVersion, kind)}`);
+}
+
+/** `apps/v1, Kind=Deployment`; the core group has no name before its slash. */
+export const kindText = (apiVersion: unknown, kind: unknown): string => {
+  const version = typeof apiVersion === "string" ? apiVersion : "";
+  return `${version.includes("/") ? version : `/${version}`}, Kind=${typeof kind === "string" ? kind : ""}`;
+};
 
 /** What is wrong with an applied configuration, in the form in which upstream lists it; undefined if all is well. */
 export function faultsIn(schema: Schema, value: unknown): string | undefined {

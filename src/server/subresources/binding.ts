@@ -8,14 +8,15 @@ import { type FieldError, invalidValue, requiredValue, root, unsupportedValue } 
 import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { readObject } from "#server/write/body.ts";
 import { writeOptions } from "#server/write/options.ts";
-import { updateObject, type Write, type WriteDeps } from "#server/write/write.ts";
+import { updateObject } from "#server/write/update.ts";
+import { type Write, type WriteDeps } from "#server/write/write.ts";
 
 /** POST pods/NAME/binding, and the older POST bindings: the scheduler's word on where a pod runs. */
 export const bindingEndpoint =
   (deps: WriteDeps) =>
   async (context: Context, _resource: Resource): Promise<Answer> => {
     const options = writeOptions(context, "CreateOptions");
-    const binding = await readObject(context, Binding, { fieldValidation: options.fieldValidation, defaults: true });
+    const binding = await readObject(context, Binding, options);
     const { name = "" } = binding.metadata;
     if (context.info.resource === "pods" && name !== context.info.name) {
       throw badRequest("name in URL does not match name in Binding object");

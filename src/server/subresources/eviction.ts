@@ -13,7 +13,7 @@ export const evictionEndpoint =
   (deps: WriteDeps) =>
   async (context: Context, _resource: Resource): Promise<Answer> => {
     const options = writeOptions(context, "CreateOptions");
-    const eviction = await readObject(context, Eviction, { fieldValidation: options.fieldValidation, defaults: true });
+    const eviction = await readObject(context, Eviction, options);
     const { namespace, name } = context.info;
     if (eviction.metadata.name && eviction.metadata.name !== name) {
       throw badRequest(`name in URL does not match name in Eviction object`);

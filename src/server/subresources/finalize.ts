@@ -3,14 +3,15 @@ import { type Resource } from "#api/resource.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { readObject } from "#server/write/body.ts";
 import { writeOptions } from "#server/write/options.ts";
-import { updateObject, type Write, type WriteDeps } from "#server/write/write.ts";
+import { updateObject } from "#server/write/update.ts";
+import { type Write, type WriteDeps } from "#server/write/write.ts";
 
 /** PUT namespaces/NAME/finalize: only spec.finalizers changes, and the last one to go takes the namespace with it. */
 export const finalizeEndpoint =
   (deps: WriteDeps) =>
   async (context: Context, resource: Resource): Promise<Answer> => {
     const options = writeOptions(context, "UpdateOptions");
-    const sent = await readObject(context, Namespace, { fieldValidation: options.fieldValidation, defaults: true });
+    const sent = await readObject(context, Namespace, options);
     const { name } = context.info;
     const write: Write<Namespace> = {
       context,
@@ -21,7 +22,7 @@ export const finalizeEndpoint =
       options,
       trusted: true,
     };
-    const { encoded } = await updateObject(deps, write, (current) => ({
+    const encoded = await updateObject(deps, write, (current) => ({
       ...current,
       metadata: {
         ...current.metadata,

@@ -12,9 +12,10 @@ import { invalid } from "#api/status.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { type Admission } from "#server/admission/chain.ts";
 import { type Context } from "#server/request/pipeline.ts";
+import { admissionRequest } from "#server/write/admit.ts";
 import { readObject } from "#server/write/body.ts";
 import { writeOptions } from "#server/write/options.ts";
-import { admissionRequest, type Write } from "#server/write/write.ts";
+import { type Write } from "#server/write/write.ts";
 import { type Endpoint } from "../dispatch.ts";
 import {
   type AccessReviewDeps,
@@ -65,7 +66,7 @@ export const tokenEndpoint = (issuer: TokenIssuer, admission: Admission): Endpoi
     const options = writeOptions(context, "CreateOptions");
     const write: Write = { context, resource: ServiceAccount, subresource: "token", namespace, name, options };
     const object = { ...request, kind: TokenRequest.kind, apiVersion: apiVersionOf(TokenRequest) };
-    const admitted = admissionRequest(write, "CREATE", { object, oldObject: undefined });
+    const admitted = admissionRequest(write, "CREATE", { object });
     await admission.mutate(admitted);
     await admission.validate(admitted);
     return requestToken(issuer, { namespace, name, request, warn: (message) => warnings.push(message) });
@@ -76,8 +77,8 @@ function reviewed<T extends ApiObject>(
   answer: (object: T, context: Context) => T | Promise<T>,
 ): Endpoint {
   return async (context) => {
-    const { fieldValidation } = writeOptions(context, "CreateOptions");
-    const object = await readObject(context, resource, { fieldValidation, defaults: true });
+    const options = writeOptions(context, "CreateOptions");
+    const object = await readObject(context, resource, options);
     const faults = reviewFaults(resource, object);
     if (faults.length > 0) throw invalid(resource, object.metadata.name ?? "", faults);
     const value = { ...(await answer(object, context)), kind: resource.kind, apiVersion: apiVersionOf(resource) };

@@ -1,20 +1,22 @@
 import { Scale } from "#api/autoscaling/scale.ts";
 import { formatLabelSelector, type LabelSelector } from "#api/meta/label-selector.ts";
 import { type ApiObject, apiVersionOf, type Resource, type ScalePaths } from "#api/resource.ts";
-import { badRequest, invalid, staleObject } from "#api/status.ts";
+import { invalid, staleObject } from "#api/status.ts";
 import { cloneJson } from "#lib/text/json.ts";
 import { check } from "#schema/check.ts";
+import { applyPatch } from "#server/apply/apply.ts";
 import { type Entries } from "#server/apply/fields/entries.ts";
 import { parentEntries, scaleEntries } from "#server/apply/scale-fields.ts";
 import { codecOf, EncodedObject } from "#server/objects/encode-once.ts";
 import { type Objects } from "#server/objects/objects.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
+import { checkApplied, lenient, requireManager } from "#server/write/apply.ts";
 import { decodeRaw, type Expected, readObject } from "#server/write/body.ts";
-import { checkName, uidConflict } from "#server/write/identity.ts";
-import { type WriteOptions, writeOptions } from "#server/write/options.ts";
-import { checkApplied, lenient, mergeInto, patchBody, patchTypeOf, requireManager } from "#server/write/patch.ts";
-import { updateObject, type Write, type WriteDeps } from "#server/write/write.ts";
-import { applyPatch } from "../apply/apply.ts";
+import { checkName, checkNamespace, uidConflict } from "#server/write/identity.ts";
+import { type WriteOptions } from "#server/write/options.ts";
+import { applyType, mergeInto, patchBody, patchTypeOf } from "#server/write/patch-body.ts";
+import { updateObject } from "#server/write/update.ts";
+import { type Write, type WriteDeps, writeOf } from "#server/write/write.ts";
 
 const expected = Scale as unknown as Expected;
 
@@ -25,12 +27,11 @@ export async function readScale(deps: { objects: Objects }, context: Context, re
 
 /** PUT and PATCH of the number of replicas; the object itself is what is written. */
 export async function writeScale(deps: WriteDeps, context: Context, resource: Resource): Promise<Answer> {
-  const { namespace, name, verb } = context.info;
-  const options = writeOptions(context, verb === "patch" ? "PatchOptions" : "UpdateOptions");
-  const write: Write = { context, resource, subresource: "scale", namespace, name, options };
-  const wanted = verb === "patch" ? await patchedScale(deps, write) : await sentScale(context, options);
+  const isPatch = context.info.verb === "patch";
+  const write = writeOf(context, resource, isPatch ? "PatchOptions" : "UpdateOptions");
+  const wanted = isPatch ? await patchedScale(deps, write) : await sentScale(context, write.options);
   const written = wanted.isApplied ? { ...write, applied: true } : write;
-  const { encoded } = await updateObject(deps, written, (current) => {
+  const encoded = await updateObject(deps, written, (current) => {
     const { scale, managedFields } = wanted.from(current);
     checkScale(resource, scale, current);
     const changed = cloneJson(current);
@@ -48,8 +49,8 @@ interface Wanted {
   from(current: ApiObject): { readonly scale: Scale; readonly managedFields?: Entries };
 }
 
-async function sentScale(context: Context, { fieldValidation }: WriteOptions): Promise<Wanted> {
-  const scale = await readObject(context, Scale, { fieldValidation, defaults: true });
+async function sentScale(context: Context, options: WriteOptions): Promise<Wanted> {
+  const scale = await readObject(context, Scale, options);
   return { from: () => ({ scale }) };
 }
 
@@ -57,7 +58,7 @@ async function patchedScale(deps: WriteDeps, write: Write): Promise<Wanted> {
   const { context, resource, options } = write;
   const type = patchTypeOf(context);
   const patch = await patchBody(context, type);
-  if (type === "application/apply-patch+yaml") return appliedScale(deps, write, patch);
+  if (type === applyType) return appliedScale(deps, write, patch);
   const { fieldValidation } = options;
   return {
     from(current) {
@@ -95,9 +96,7 @@ function appliedScale(deps: WriteDeps, write: Write, configuration: unknown): Wa
 function checkScale(resource: Resource, scale: Scale, { metadata: current }: ApiObject): void {
   const { name = "", namespace, uid, resourceVersion } = scale.metadata;
   checkName(name, current.name ?? "");
-  if (namespace && namespace !== current.namespace) {
-    throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
-  }
+  checkNamespace(namespace, current.namespace);
   if (uid && uid !== current.uid) throw uidConflict(resource, { metadata: { ...current, uid } }, current);
   if (resourceVersion && resourceVersion !== current.resourceVersion) throw staleObject(resource, name);
   const faults = check(Scale.schema, scale);

@@ -11,7 +11,8 @@ import { type Clock, timestamp } from "#lib/async/clock.ts";
 import { type JwtPart, jsonWebKeys, type SigningKey, signJwt, type VerifyingKey } from "#lib/crypto/jwt.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { invalidValue, root } from "#schema/field-error.ts";
-import { serviceAccountName } from "../authenticate/service-account-claims.ts";
+import { serviceAccountName } from "#server/authenticate/service-account-claims.ts";
+import { checkNamespace } from "#server/write/identity.ts";
 
 export interface TokenIssuer {
   readonly informers: Informers;
@@ -59,9 +60,7 @@ function checkMetadata({ namespace, name, request: { metadata } }: TokenCall): v
     const detail = "must match the service account name if specified";
     throw invalid(TokenRequest, name, [invalidValue(root.child("metadata", "name"), metadata.name, detail)]);
   }
-  if (metadata.namespace && metadata.namespace !== namespace) {
-    throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
-  }
+  checkNamespace(metadata.namespace, namespace);
 }
 
 function fillIn({ audiences, clock }: TokenIssuer, request: TokenRequest, account: ServiceAccount): TokenRequest {

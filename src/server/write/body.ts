@@ -38,9 +38,9 @@ export interface RawBody {
 export async function readObject<T extends ApiObject>(
   context: Context,
   resource: Resource<T>,
-  options: ReadOptions,
+  { fieldValidation }: Pick<ReadOptions, "fieldValidation">,
 ): Promise<T> {
-  return (await readAs(context, resource as unknown as Expected, options)) as T;
+  return (await readAs(context, resource as unknown as Expected, { fieldValidation, defaults: true })) as T;
 }
 
 export async function readAs(context: Context, expected: Expected, options: ReadOptions): Promise<unknown> {

@@ -1,19 +1,48 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { StatusError } from "#api/status.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
+import { type EncodedObject } from "../objects/encode-once.ts";
+import { admissionRequest, admit, mutate } from "./admit.ts";
 import { readObject } from "./body.ts";
-import { writeOptions } from "./options.ts";
-import { createObject, type WriteDeps } from "./write.ts";
+import { commitNew } from "./commit.ts";
+import { generateName, retryName } from "./generate-name.ts";
+import { withHooks } from "./hooks.ts";
+import { placeInNamespace } from "./identity.ts";
+import { recordManagedFields } from "./managed-fields.ts";
+import { stampNew } from "./metadata.ts";
+import { dropDuplicateOwners } from "./owners.ts";
+import { prepareNew, validateNew } from "./validate.ts";
+import { type Write, type WriteDeps, writeOf } from "./write.ts";
 
+/** POST: a new object. */
 export async function createEndpoint(deps: WriteDeps, context: Context, resource: Resource): Promise<Answer> {
-  const options = writeOptions(context, "CreateOptions");
-  const object = await readObject(context, resource, { fieldValidation: options.fieldValidation, defaults: true });
+  const write = writeOf(context, resource, "CreateOptions");
+  const object = await readObject(context, resource, write.options);
   context.steps.about?.(object.metadata.name ?? "");
   refuseVersion(object);
-  const { namespace } = context.info;
-  const write = { context, resource, subresource: "", namespace, name: object.metadata.name ?? "", options };
   const encoded = await createObject(deps, write, object);
   return { type: "object", status: 201, resource, encoded };
+}
+
+/** The steps of a create, in order. The object is not shared yet, so each step may change it. */
+export async function createObject(deps: WriteDeps, write: Write, object: ApiObject): Promise<EncodedObject> {
+  placeInNamespace(write, object);
+  const prefix = generateName(object, deps.random);
+  stampNew(write.resource, object, deps.clock.now());
+  dropDuplicateOwners(write, object);
+  recordManagedFields(deps, write, { object, old: undefined });
+  const create = () => admitAndCommit(deps, write, object);
+  return await (prefix ? retryName(object, { prefix, random: deps.random }, create) : create());
+}
+
+async function admitAndCommit(deps: WriteDeps, write: Write, object: ApiObject): Promise<EncodedObject> {
+  const version = { object, old: undefined };
+  const request = admissionRequest(write, "CREATE", version);
+  await mutate(deps, write, request);
+  prepareNew(write.resource, object);
+  validateNew(write, object);
+  await admit(deps, write, request);
+  return await withHooks(deps.hooks, { write, version }, () => commitNew(deps, write, object));
 }
 
 /** Upstream's words, and no reason: only its store finds out. */

@@ -1,6 +1,23 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
-import { badRequest, conflict, type StatusError } from "#api/status.ts";
+import { badRequest, conflict, invalid, type StatusError, staleObject } from "#api/status.ts";
+import { invalidValue, root } from "#schema/field-error.ts";
 import { keyOf } from "../objects/objects.ts";
+import { type Change, type Write } from "./write.ts";
+
+/** Refuses a change that is about another object or, where the client said which version it means, another version. */
+export function matchIdentity(write: Write, { object, old: { metadata: old } }: Change): void {
+  const { resource, name } = write;
+  const { metadata } = object;
+  checkName(metadata.name, name);
+  placeInNamespace(write, object);
+  const isPatch = write.context.info.verb === "patch";
+  // What a patch makes of the object is checked with all else; what an update sends is a condition.
+  if (!isPatch && metadata.uid && metadata.uid !== old.uid) throw uidConflict(resource, { metadata }, old);
+  const { resourceVersion } = metadata;
+  const isConditional = resourceVersion !== undefined && resourceVersion !== "" && resourceVersion !== "0";
+  if (isConditional && resourceVersion !== old.resourceVersion) throw staleObject(resource, name);
+  if (resource.conditionalUpdate && !isConditional && !isPatch) throw unconditional(resource, name);
+}
 
 /** An object that is sent to a URL must have the name that is in it. */
 export function checkName(name: string | undefined, inUrl: string): void {
@@ -10,6 +27,22 @@ export function checkName(name: string | undefined, inUrl: string): void {
   if (name !== inUrl) {
     throw badRequest(`the name of the object (${name}) does not match the name on the URL (${inUrl})`);
   }
+}
+
+/** It need not say its namespace, but must not say another one. */
+export function checkNamespace(namespace: string | undefined, inUrl: string | undefined): void {
+  if (!namespace || namespace === inUrl) return;
+  throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
+}
+
+/** An object is where the URL says. */
+export function placeInNamespace({ resource, namespace }: Write, { metadata }: ApiObject): void {
+  if (resource.scope === "Cluster") {
+    delete metadata.namespace;
+    return;
+  }
+  checkNamespace(metadata.namespace, namespace);
+  metadata.namespace = namespace;
 }
 
 /** The object of that name is another one than is meant; `current` is undefined if there is none. */
@@ -23,3 +56,9 @@ export function uidConflict(
   const facts = `Code: 4, Key: ${keyOf(resource, { metadata })}, ResourceVersion: 0`;
   return conflict(resource, name, `StorageError: invalid object, ${facts}, AdditionalErrorMsg: ${why}`);
 }
+
+/** Upstream names the resource here where it otherwise names the kind. */
+const unconditional = ({ group, plural }: Resource, name: string): StatusError =>
+  invalid({ group, kind: plural }, name, [
+    invalidValue(root.child("metadata", "resourceVersion"), 0, "must be specified for an update"),
+  ]);

@@ -17,7 +17,10 @@ export interface WriteOptions {
 
 const fieldValidations = ["Ignore", "Strict", "Warn"] as const;
 
-export function writeOptions({ query, request }: Context, kind: string): WriteOptions {
+/** What upstream calls the options of a verb, in its errors. */
+export type OptionsKind = `${"Create" | "Update" | "Patch" | "Delete" | "List"}Options`;
+
+export function writeOptions({ query, request }: Context, kind: OptionsKind): WriteOptions {
   const agent = request.headers["user-agent"] ?? "";
   if (query.size === 0) return { dryRun: false, manager: managerOf("", agent), fieldValidation: "Warn", force: false };
   const faults: FieldError[] = [];
@@ -41,5 +44,5 @@ export function writeOptions({ query, request }: Context, kind: string): WriteOp
 export const notANumber = (text: string): StatusError =>
   badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
 
-export const optionsFault = (kind: string, faults: readonly FieldError[]): StatusError =>
+export const optionsFault = (kind: OptionsKind, faults: readonly FieldError[]): StatusError =>
   invalid({ group: "meta.k8s.io", kind }, "", faults);

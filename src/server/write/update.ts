@@ -1,33 +1,90 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
-import { isNotFound } from "#api/status.ts";
-import { checkName, uidConflict } from "#server/endpoints/identity.ts";
+import { isNotFound, staleObject } from "#api/status.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
+import { type EncodedObject } from "../objects/encode-once.ts";
+import { admissionRequest, admit, mutate } from "./admit.ts";
 import { readObject } from "./body.ts";
-import { writeOptions } from "./options.ts";
-import { createObject, updateObject, type Write, type WriteDeps } from "./write.ts";
+import { commitChange, isFinished, type NextVersion, removeFinished } from "./commit.ts";
+import { createObject } from "./create.ts";
+import { withHooks } from "./hooks.ts";
+import { checkName, matchIdentity, uidConflict } from "./identity.ts";
+import { recordManagedFields } from "./managed-fields.ts";
+import { keepIdentity } from "./metadata.ts";
+import { dropDuplicateOwners } from "./owners.ts";
+import { prepareChange, validateChange } from "./validate.ts";
+import { type Write, type WriteDeps, writeOf } from "./write.ts";
 
+/** PUT: the whole object anew. */
 export async function updateEndpoint(deps: WriteDeps, context: Context, resource: Resource): Promise<Answer> {
-  const options = writeOptions(context, "UpdateOptions");
-  const { namespace, name, subresource } = context.info;
-  const write: Write = { context, resource, subresource, namespace, name, options };
-  const read = (): Promise<ApiObject> =>
-    readObject(context, resource, { fieldValidation: options.fieldValidation, defaults: true });
-  // Decoded once for the usual case; a retry after a lost race needs a fresh one.
-  let decoded: ApiObject | undefined = await read();
-  checkName(decoded.metadata.name, name);
+  const write = writeOf(context, resource, "UpdateOptions");
+  const read = () => readObject(context, resource, write.options);
+  const sent = await read();
+  checkName(sent.metadata.name, write.name);
   try {
-    const { encoded } = await updateObject(deps, write, async () => {
-      const object = decoded ?? (await read());
-      decoded = undefined;
-      return object;
-    });
+    const encoded = await updateObject(deps, write, freshEachTime(sent, read));
     return { type: "object", status: 200, resource, encoded };
   } catch (error) {
-    if (!isNotFound(error) || !resource.createOnUpdate || subresource !== "") throw error;
+    if (!isNotFound(error) || !resource.createOnUpdate || write.subresource !== "") throw error;
   }
+  return await createInstead(deps, write, read);
+}
+
+/** Decoded once for the usual case; a retry after a lost race needs an object that no step has changed. */
+function freshEachTime<T>(first: T, read: () => Promise<T>): () => T | Promise<T> {
+  let unused: T | undefined = first;
+  return () => {
+    const object = unused ?? read();
+    unused = undefined;
+    return object;
+  };
+}
+
+async function createInstead(deps: WriteDeps, write: Write, read: () => Promise<ApiObject>): Promise<Answer> {
+  const { context, resource, namespace } = write;
   await deps.authorizeCreate(context);
   const object = await read();
   if (object.metadata.uid) throw uidConflict(resource, { metadata: { ...object.metadata, namespace } }, undefined);
   const encoded = await createObject(deps, write, object);
   return { type: "object", status: 201, resource, encoded };
+}
+
+/** How a new version is made from the one that is there now; called again when somebody else was faster. */
+export type Produce<T> = (current: T) => T | Promise<T>;
+
+const maxAttempts = 20;
+
+/** Reads, changes and writes, and starts again if the object changed meanwhile. Returns the version that is there now. */
+export async function updateObject<T extends ApiObject>(
+  deps: WriteDeps,
+  write: Write<T>,
+  produce: Produce<T>,
+): Promise<EncodedObject> {
+  const { resource, namespace, name } = write;
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
+    const current = await deps.objects.get(resource, namespace, name);
+    const object = await produce(current.object);
+    const written = await updateOnce(deps, write as unknown as Write, { object, current });
+    if (written) return written;
+  }
+  throw staleObject(resource, name);
+}
+
+/** The steps of an update, in order. undefined: somebody else was faster. */
+async function updateOnce(
+  deps: WriteDeps,
+  write: Write,
+  { object, current }: NextVersion,
+): Promise<EncodedObject | undefined> {
+  const version = { object, old: current.object };
+  matchIdentity(write, version);
+  keepIdentity(write.resource, version);
+  dropDuplicateOwners(write, object);
+  recordManagedFields(deps, write, version);
+  const request = admissionRequest(write, "UPDATE", version);
+  await mutate(deps, write, request);
+  prepareChange(write, version);
+  validateChange(write, version);
+  await admit(deps, write, request);
+  if (isFinished(write.resource, object)) return await removeFinished(deps, write, { object, current });
+  return await withHooks(deps.hooks, { write, version }, () => commitChange(deps, write, { object, current }));
 }

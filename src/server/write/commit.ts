@@ -1,0 +1,57 @@
+import { randomUUID } from "node:crypto";
+import { type ApiObject, type Resource } from "#api/resource.ts";
+import { alreadyExists } from "#api/status.ts";
+import { equal } from "#lib/data/equal.ts";
+import { codecOf, EncodedObject } from "../objects/encode-once.ts";
+import { settleManagedFields } from "./managed-fields.ts";
+import { type Write, type WriteDeps } from "./write.ts";
+
+/** A version that is to follow the current one, and the current one as it was read. */
+export interface NextVersion {
+  readonly object: ApiObject;
+  readonly current: EncodedObject;
+}
+
+export function commitNew(deps: WriteDeps, { resource, options }: Write, object: ApiObject): Promise<EncodedObject> {
+  return options.dryRun ? dryCreate(deps, resource, object) : deps.objects.create(resource, object);
+}
+
+async function dryCreate(deps: WriteDeps, resource: Resource, object: ApiObject): Promise<EncodedObject> {
+  const { namespace = "", name = "" } = object.metadata;
+  const cache = await deps.objects.cache(resource);
+  if (cache.encoded(namespace, name)) throw alreadyExists(resource, name);
+  object.metadata.uid = randomUUID();
+  return new EncodedObject(codecOf(resource), 0, { object });
+}
+
+/** A version that changes nothing is not written: the current one is the answer. undefined: somebody else was faster. */
+export function commitChange(
+  deps: WriteDeps,
+  { resource, options }: Write,
+  { object, current }: NextVersion,
+): EncodedObject | Promise<EncodedObject | undefined> {
+  settleManagedFields(object, current.object);
+  if (equal(object, current.object)) return current;
+  if (options.dryRun) return notWritten(resource, { object, current });
+  return deps.objects.replace(resource, object, current.revision);
+}
+
+/** A deleted object whose last finalizer went is removed by the write that took it away. undefined: as above. */
+export async function removeFinished(
+  deps: WriteDeps,
+  { resource, options }: Write,
+  { object, current }: NextVersion,
+): Promise<EncodedObject | undefined> {
+  const isGone = options.dryRun || (await deps.objects.remove(resource, object, current.revision)) !== undefined;
+  return isGone ? notWritten(resource, { object, current }) : undefined;
+}
+
+const notWritten = (resource: Resource, { object, current }: NextVersion): EncodedObject =>
+  new EncodedObject(codecOf(resource), current.revision, { object });
+
+/** Deletion was asked for and nothing holds the object any more. */
+export const isFinished = (resource: Resource, object: ApiObject): boolean =>
+  object.metadata.deletionTimestamp !== undefined &&
+  (object.metadata.finalizers?.length ?? 0) === 0 &&
+  (object.metadata.deletionGracePeriodSeconds ?? 0) === 0 &&
+  !resource.holdsDeletion?.(object);

@@ -1,0 +1,20 @@
+import { type Version, type Write, type WriteHook } from "./write.ts";
+
+/** Runs the hooks and then the commit. What a hook returned is called when all of it has ended, well or not. */
+export async function withHooks<R>(
+  hooks: readonly WriteHook[],
+  { write, version: { object, old } }: { readonly write: Write; readonly version: Version },
+  commit: () => R | Promise<R>,
+): Promise<R> {
+  const ends: (() => void)[] = [];
+  try {
+    for (const hook of hooks) {
+      const running = hook(write, object, old);
+      const end = running && (await running);
+      if (end) ends.push(end);
+    }
+    return await commit();
+  } finally {
+    for (const end of ends) end();
+  }
+}

@@ -1,0 +1,42 @@
+import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
+import { timestamp } from "#lib/async/clock.ts";
+import { equal } from "#lib/data/equal.ts";
+import { type Change } from "./write.ts";
+
+/** What only the server may say about a new object. */
+export function stampNew(resource: Resource, object: ApiObject, now: number): void {
+  object.kind = resource.kind;
+  object.apiVersion = apiVersionOf(resource);
+  const { metadata } = object;
+  delete metadata.uid;
+  delete metadata.resourceVersion;
+  delete metadata.selfLink;
+  delete metadata.deletionTimestamp;
+  delete metadata.deletionGracePeriodSeconds;
+  if (resource.hasGeneration) delete metadata.generation;
+  metadata.creationTimestamp = timestamp(now);
+}
+
+/** What a client cannot change is taken from what is there, so that leaving it out is no fault. */
+export function keepIdentity(resource: Resource, { object, old: { metadata: old } }: Change): void {
+  object.kind = resource.kind;
+  object.apiVersion = apiVersionOf(resource);
+  const { metadata } = object;
+  metadata.resourceVersion = old.resourceVersion ?? "";
+  if (old.generation === undefined) delete metadata.generation;
+  else metadata.generation = old.generation;
+  for (const name of identity) {
+    if (metadata[name] === undefined && old[name] !== undefined) metadata[name] = old[name] as never;
+  }
+  delete metadata.selfLink;
+}
+const identity = ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] as const;
+
+/** Any change outside metadata and status is a new generation. */
+export function countGeneration(resource: Resource, { object, old }: Change): void {
+  if (!resource.hasGeneration) return;
+  const { metadata: _a, ...mine } = object as ApiObject & { status?: unknown };
+  const { metadata: _b, ...theirs } = old as ApiObject & { status?: unknown };
+  if (equal({ ...mine, status: undefined }, { ...theirs, status: undefined })) return;
+  object.metadata.generation = (old.metadata.generation ?? 0) + 1;
+}

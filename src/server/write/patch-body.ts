@@ -1,0 +1,60 @@
+import { type ApiObject, type Resource } from "#api/resource.ts";
+import { badRequest, tooLarge, unsupportedMediaType } from "#api/status.ts";
+import { isObject } from "#lib/data/json-object.ts";
+import { applyJsonPatch } from "#lib/text/json-patch.ts";
+import { applyMergePatch } from "#lib/text/merge-patch.ts";
+import { PatchError } from "#lib/text/patch-error.ts";
+import { DecodeError, TooManyValues } from "#schema/json/decode-error.ts";
+import { parseJson } from "#schema/json/json.ts";
+import { strategicMerge } from "#schema/merge.ts";
+import { ownerOf } from "#server/http/callers.ts";
+import { type Context } from "#server/request/pipeline.ts";
+import { patchStatus } from "../apply/patch-status.ts";
+import { mediaType, yamlValue } from "./body.ts";
+
+export const applyType = "application/apply-patch+yaml";
+const patchTypes = [
+  "application/json-patch+json",
+  "application/merge-patch+json",
+  "application/strategic-merge-patch+json",
+  applyType,
+] as const;
+export type PatchType = (typeof patchTypes)[number];
+
+export function patchTypeOf({ request }: Context): PatchType {
+  const asked = mediaType(request.headers["content-type"]);
+  const type = asked === "application/apply-patch+json" ? applyType : patchTypes.find((known) => known === asked);
+  if (!type) {
+    throw unsupportedMediaType(
+      `the body of the request was in an unknown format - accepted media types include: ${patchTypes.join(", ")}`,
+    );
+  }
+  return type;
+}
+
+export async function patchBody({ request, user }: Context, type: PatchType): Promise<unknown> {
+  if (request.object !== undefined) return request.object;
+  const bytes = request.body ?? new Uint8Array();
+  try {
+    return type === applyType ? await yamlValue(bytes, ownerOf(user.name)) : parseJson(bytes).value;
+  } catch (error) {
+    if (error instanceof TooManyValues) throw tooLarge(error.message);
+    if (error instanceof DecodeError) throw badRequest(`error decoding patch: ${error.message}`);
+    throw error;
+  }
+}
+
+/** The patched plain value; neither input is changed. */
+export function mergeInto(
+  resource: Pick<Resource, "group" | "kind" | "schema">,
+  { type, patch, current }: { type: PatchType; patch: unknown; current: ApiObject },
+): unknown {
+  try {
+    if (type === "application/json-patch+json") return applyJsonPatch(current, patch);
+    if (!isObject(patch)) throw badRequest("error decoding patch: an object was expected");
+    if (type === "application/merge-patch+json") return applyMergePatch(current, patch);
+    return strategicMerge(resource.schema, current as unknown as Record<string, unknown>, patch);
+  } catch (error) {
+    throw error instanceof PatchError ? patchStatus(error) : error;
+  }
+}
