@@ -32,6 +32,7 @@ import { answerNonResource, type NonResourceDeps } from "#server/discovery/non-r
 import { createOpenApi } from "#server/discovery/openapi.ts";
 import { type Endpoint } from "#server/dispatch.ts";
 import { Objects } from "#server/objects/objects.ts";
+import { pluginWaits } from "#server/plugin-waits.ts";
 import { ResourceRegistry } from "#server/registry.ts";
 import { type Context } from "#server/request/pipeline.ts";
 import { answerSeeing } from "#server/request/seeing.ts";
@@ -107,7 +108,10 @@ export async function assembleApiServer(options: AssembleOptions): Promise<Assem
   const resources = new ResourceRegistry(options.resources ?? allResources);
   const security = assembleSecurity(options, informers);
   const { authorizers, rbac } = security;
-  const admission = createAdmission(builtInAdmission({ informers, rbac, authorizers, clock, random }));
+  const admission = createAdmission(
+    builtInAdmission({ informers, rbac, authorizers, clock, random }),
+    pluginWaits({ metrics, clock }, "admission"),
+  );
   const ranges = options.serviceRanges ?? defaultServiceRanges;
   const hooks = [serviceAllocator(informers.of(Service), ranges, random)];
   const authorizeCreate = (context: Context) => mayCreate(authorizers, context);

@@ -1,5 +1,5 @@
 import { type Pod } from "#api/core/pod.ts";
-import { messageOf } from "#lib/text/message-of.ts";
+import { type Chain, runChain } from "#lib/async/chain.ts";
 import { type SchedulerPlugin } from "./framework.ts";
 
 interface Binding {
@@ -7,38 +7,24 @@ interface Binding {
   readonly node: string;
   readonly signal: AbortSignal;
 }
+type Phase = Chain<SchedulerPlugin, Binding, true>;
 
-/** Runs all that stands between the decision and the pod's having its node. What went wrong, after taking back what was claimed. */
+/** All that stands between the decision and the pod's having its node, in order. The first plugin that binds is the last. */
+const phases: readonly Phase[] = [
+  { what: "Reserve plugin", ask: (plugin, { pod, node }) => plugin.reserve?.(pod, node) },
+  { what: "Permit plugin", ask: (plugin, { pod, node, signal }) => plugin.permit?.(pod, node, signal) },
+  { what: "PreBind plugin", ask: (plugin, { pod, node, signal }) => plugin.preBind?.(pod, node, signal) },
+  { what: "Bind plugin", ask: (plugin, { pod, node, signal }) => plugin.bind?.(pod, node, signal) },
+];
+
+/** Runs the phases. Returns what went wrong, after taking back what was claimed. */
 export async function bindPod(plugins: readonly SchedulerPlugin[], binding: Binding): Promise<Error | undefined> {
-  const { pod, node, signal } = binding;
-  let at = "";
-  const running = (hook: string, { name }: SchedulerPlugin): void => {
-    at = `${hook} plugin "${name}"`;
-  };
+  const { pod, node } = binding;
   try {
-    for (const plugin of plugins) {
-      if (!plugin.reserve) continue;
-      running("Reserve", plugin);
-      plugin.reserve(pod, node);
-    }
-    for (const plugin of plugins) {
-      if (!plugin.permit) continue;
-      running("Permit", plugin);
-      await plugin.permit(pod, node, signal);
-    }
-    for (const plugin of plugins) {
-      if (!plugin.preBind) continue;
-      running("PreBind", plugin);
-      await plugin.preBind(pod, node, signal);
-    }
-    for (const plugin of plugins) {
-      if (!plugin.bind) continue;
-      running("Bind", plugin);
-      if (await plugin.bind(pod, node, signal)) break;
-    }
+    for (const phase of phases) await runChain(phase, plugins, binding);
   } catch (error) {
     for (const plugin of plugins.toReversed()) plugin.unreserve?.(pod, node);
-    return new Error(`running ${at}: ${messageOf(error)}`, { cause: error });
+    return error as Error;
   }
   for (const plugin of plugins) plugin.postBind?.(pod, node);
   return undefined;

@@ -15,6 +15,7 @@ import { impersonate } from "./authorize/impersonate.ts";
 import { type DispatchDeps, dispatch } from "./dispatch.ts";
 import { negotiate } from "./http/negotiate.ts";
 import { render, type Wire } from "./http/respond.ts";
+import { pluginWaits } from "./plugin-waits.ts";
 import { endOf, isRecorded, RequestTimes, recordHops, unmeasured } from "./record-hops.ts";
 import { type ResourceRegistry } from "./registry.ts";
 import { type Context, type Next, pipeline, type RequestInfo, type Stage } from "./request/pipeline.ts";
@@ -56,10 +57,10 @@ const gauntlet = (deps: ServerDeps): Next =>
     [
       countRequests(deps),
       recordHops(deps),
-      authenticate(deps.authenticators),
+      authenticate(deps.authenticators, pluginWaits(deps, "authentication")),
       endOf("authenticate"),
       impersonate(deps.authorizers),
-      authorize(deps.authorizers),
+      authorize(deps.authorizers, pluginWaits(deps, "authorization")),
       endOf("authorize"),
       admitRequest,
     ],

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Pod } from "#api/core/pod.ts";
+import { badRequest } from "#api/status.ts";
 import { podWith, requestFor } from "./admission.suite.ts";
 import { createAdmission } from "./chain.ts";
 import { type AdmissionPlugin } from "./plugin.ts";
@@ -25,4 +26,21 @@ test("createAdmission() asks in order, only those who apply, and waits for those
   await admission.mutate(requestFor(Pod, podWith()));
   assert.deepEqual(asked, ["a", "b", "d"]);
   assert.equal(admission.validate(requestFor(Pod, podWith())), undefined);
+});
+
+test("createAdmission() passes a refusal on as it is, and names a plugin that breaks", () => {
+  const refusing = (error: Error): AdmissionPlugin => ({
+    name: "Strict",
+    appliesTo: () => true,
+    validate() {
+      throw error;
+    },
+  });
+  const run = (error: Error) => createAdmission([refusing(error)]).validate(requestFor(Pod, podWith()));
+
+  assert.throws(() => run(badRequest("no")), { message: "no", code: 400 });
+  assert.throws(() => run(new TypeError("boom")), {
+    name: "StepError",
+    message: 'running admission plugin "Strict": boom',
+  });
 });

@@ -1,3 +1,5 @@
+import { type Chain, runChain, type Waits } from "#lib/async/chain.ts";
+import { refusalOrFault } from "../refusal.ts";
 import { type AdmissionPlugin, type AdmissionRequest } from "./plugin.ts";
 
 /** What stands between a decoded object and the store. */
@@ -8,25 +10,23 @@ export interface Admission {
   validate(request: AdmissionRequest): void | Promise<void>;
 }
 
-/** Asks the plugins in order; the first refusal ends it. No promise is made unless a plugin makes one. */
-export function createAdmission(plugins: readonly AdmissionPlugin[]): Admission {
+type AdmissionChain = Chain<AdmissionPlugin, AdmissionRequest, never>;
+
+/** Asks the plugins in order; the first refusal ends it. */
+export function createAdmission(plugins: readonly AdmissionPlugin[], waits?: Waits): Admission {
   const mutating = plugins.filter((plugin) => plugin.mutate);
   const validating = plugins.filter((plugin) => plugin.validate);
-  return {
-    mutate: (request) => runFrom(mutating, request, { phase: "mutate", start: 0 }),
-    validate: (request) => runFrom(validating, request, { phase: "validate", start: 0 }),
+  const base = { what: "admission plugin", meaning: refusalOrFault, waits };
+  const mutate: AdmissionChain = {
+    ...base,
+    ask: (plugin, request) => (plugin.appliesTo(request) ? plugin.mutate?.(request) : undefined),
   };
-}
-
-function runFrom(
-  plugins: readonly AdmissionPlugin[],
-  request: AdmissionRequest,
-  { phase, start }: { phase: "mutate" | "validate"; start: number },
-): void | Promise<void> {
-  for (let index = start; index < plugins.length; index++) {
-    const plugin = plugins[index];
-    if (!plugin?.appliesTo(request)) continue;
-    const pending = plugin[phase]?.(request);
-    if (pending) return pending.then(() => runFrom(plugins, request, { phase, start: index + 1 }));
-  }
+  const validate: AdmissionChain = {
+    ...base,
+    ask: (plugin, request) => (plugin.appliesTo(request) ? plugin.validate?.(request) : undefined),
+  };
+  return {
+    mutate: (request) => runChain(mutate, mutating, request),
+    validate: (request) => runChain(validate, validating, request),
+  };
 }

@@ -1,6 +1,8 @@
 import { type ApiRequest, type UserInfo } from "#api/exchange.ts";
 import { isStatus, unauthorized } from "#api/status.ts";
+import { type Chain, runChain, type Waits } from "#lib/async/chain.ts";
 import { type Context, type Stage } from "#server/request/pipeline.ts";
+import { refusalOrFault } from "../refusal.ts";
 import { anonymousUser } from "./anonymous.ts";
 import { type Authenticator } from "./authenticator.ts";
 import { bearerToken } from "./bearer.ts";
@@ -9,9 +11,10 @@ import { bearerToken } from "./bearer.ts";
  * Asks the authenticators in order and takes the first identity. A bad credential does not stop the search, for another
  * may know it; but if nobody does, the answer is 401 and never anonymous.
  */
-export function authenticate(authenticators: readonly Authenticator[]): Stage {
+export function authenticate(authenticators: readonly Authenticator[], waits?: Waits): Stage {
+  const chain = { ...identities, waits };
   return (context, next) => {
-    const user = identify(authenticators, context.request);
+    const user = identify(authenticators, context.request, chain);
     if (user instanceof Promise) return user.then((known) => next(as(context, known)));
     return next(as(context, user));
   };
@@ -22,54 +25,39 @@ function as(context: Context, user: UserInfo): Context {
   return context;
 }
 
-/** Stays off promises for as long as the authenticators do: most of them answer at once. */
-export function identify(authenticators: readonly Authenticator[], request: ApiRequest): UserInfo | Promise<UserInfo> {
-  const search: Search = { authenticators, request, fault: undefined };
-  return searchFrom(search, 0);
-}
-
 interface Search {
-  readonly authenticators: readonly Authenticator[];
   readonly request: ApiRequest;
   /** The first credential that was refused. */
   fault: unknown;
 }
 
-function searchFrom(search: Search, start: number): UserInfo | Promise<UserInfo> {
-  const { authenticators, request } = search;
-  for (let index = start; index < authenticators.length; index++) {
-    try {
-      const user = authenticators[index]?.authenticate(request);
-      if (user instanceof Promise) return settle(search, index, user);
-      if (user) return accept(search, user);
-    } catch (error) {
-      remember(search, error);
-    }
-  }
-  throw search.fault ?? unauthorized();
-}
+const identities: Chain<Authenticator, Search, UserInfo> = {
+  what: "authenticator",
+  ask: (authenticator, { request }) => authenticator.authenticate(request),
+  meaning(error, search) {
+    if (!isStatus(error, "Unauthorized")) return refusalOrFault(error);
+    search.fault ??= error;
+    return "next";
+  },
+};
 
-async function settle(search: Search, index: number, pending: Promise<UserInfo | undefined>): Promise<UserInfo> {
-  let user: UserInfo | undefined;
-  try {
-    user = await pending;
-  } catch (error) {
-    remember(search, error);
-  }
-  return user ? accept(search, user) : searchFrom(search, index + 1);
+/** Stays off promises for as long as the authenticators do: most of them answer at once. */
+export function identify(
+  authenticators: readonly Authenticator[],
+  request: ApiRequest,
+  chain = identities,
+): UserInfo | Promise<UserInfo> {
+  const search: Search = { request, fault: undefined };
+  const user = runChain(chain, authenticators, search);
+  return user instanceof Promise ? user.then((known) => accept(search, known)) : accept(search, user);
 }
 
 /** Somebody who showed a credential that nobody knows must hear so, and not be served as a stranger. */
-function accept(search: Search, user: UserInfo): UserInfo {
-  if (user !== anonymousUser) return user;
-  if (search.fault) throw search.fault;
-  if (bearerToken(search.request)) throw unauthorized();
+function accept({ request, fault }: Search, user: UserInfo | undefined): UserInfo {
+  if (user && user !== anonymousUser) return user;
+  if (fault) throw fault;
+  if (!user || bearerToken(request)) throw unauthorized();
   return user;
-}
-
-function remember(search: Search, error: unknown): void {
-  if (!isStatus(error, "Unauthorized")) throw error;
-  search.fault ??= error;
 }
 
 const authenticatedGroup = "system:authenticated";

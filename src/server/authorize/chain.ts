@@ -1,11 +1,14 @@
 import { type UserInfo } from "#api/exchange.ts";
 import { parseFieldSelector, requiredField } from "#api/meta/field-selector.ts";
+import { type Chain, runChain, type Waits } from "#lib/async/chain.ts";
 import { type Context, type RequestInfo, type Stage } from "#server/request/pipeline.ts";
+import { refusalOrFault } from "../refusal.ts";
 import { type Authorizer, type Decision } from "./authorizer.ts";
 import { forbiddenRequest } from "./forbidden.ts";
 
-/** Lets a request through if an authoriser allows it before another denies it; nobody's opinion is a no. */
-export function authorize(authorizers: readonly Authorizer[]): Stage {
+/** Lets a request through if an authoriser allows it before another denies it. If none has an opinion, it is refused. */
+export function authorize(authorizers: readonly Authorizer[], waits?: Waits): Stage {
+  const chain = { ...opinions, waits };
   return (context, next) => {
     const info = withSelector(context);
     const settle = (decision: Decision) => {
@@ -15,7 +18,7 @@ export function authorize(authorizers: readonly Authorizer[]): Stage {
       if (!isAllowed) throw forbiddenRequest(context.user, info, decision.reason);
       return next(context);
     };
-    const decision = decide(authorizers, context.user, info);
+    const decision = decideBy(chain, authorizers, { user: context.user, info, reasons: [] });
     return decision instanceof Promise ? decision.then(settle) : settle(decision);
   };
 }
@@ -38,36 +41,43 @@ function withSelector({ info, query }: Context): RequestInfo {
 }
 
 /** The verdict of the whole chain; without one, everybody's reasons. Stays off promises for as long as the chain does. */
-export function decide(
+export const decide = (
   authorizers: readonly Authorizer[],
   user: UserInfo,
   info: RequestInfo,
-): Decision | Promise<Decision> {
-  return decideFrom({ authorizers, user, info, reasons: [] }, 0);
-}
+): Decision | Promise<Decision> => decideBy(opinions, authorizers, { user, info, reasons: [] });
 
 interface Question {
-  readonly authorizers: readonly Authorizer[];
   readonly user: UserInfo;
   readonly info: RequestInfo;
+  /** Of those who had no opinion. */
   readonly reasons: string[];
 }
 
-function decideFrom(question: Question, start: number): Decision | Promise<Decision> {
-  const { authorizers, user, info, reasons } = question;
-  for (let index = start; index < authorizers.length; index++) {
-    const decision = authorizers[index]?.authorize(user, info);
-    if (!decision) continue;
-    if (decision instanceof Promise)
-      return decision.then((late) => opinion(question, late) ?? decideFrom(question, index + 1));
-    const final = opinion(question, decision);
-    if (final) return final;
-  }
-  return { verdict: "no opinion", reason: reasons.join("\n") };
-}
+const opinions: Chain<Authorizer, Question, Decision> = {
+  what: "authorizer",
+  ask(authorizer, question) {
+    const decision = authorizer.authorize(question.user, question.info);
+    return decision instanceof Promise ? decision.then((late) => opinion(question, late)) : opinion(question, decision);
+  },
+  meaning: refusalOrFault,
+};
 
 function opinion({ reasons }: Question, decision: Decision): Decision | undefined {
   if (decision.verdict !== "no opinion") return decision;
   if (decision.reason) reasons.push(decision.reason);
   return undefined;
 }
+
+function decideBy(
+  chain: typeof opinions,
+  authorizers: readonly Authorizer[],
+  question: Question,
+): Decision | Promise<Decision> {
+  const decision = runChain(chain, authorizers, question);
+  return decision instanceof Promise
+    ? decision.then((late) => late ?? nobody(question))
+    : (decision ?? nobody(question));
+}
+
+const nobody = ({ reasons }: Question): Decision => ({ verdict: "no opinion", reason: reasons.join("\n") });
