@@ -5,24 +5,33 @@ import { qosClassOf } from "#api/core/pod/pod-resources.ts";
 import type { Pod } from "#api/core/pod.ts";
 import type { Volume } from "#api/core/volume/volume.ts";
 import { quantityValue } from "#api/meta/quantity.ts";
-import { propagationOf, subPathOf } from "#kubelet/config/container-config.ts";
-import { podLogFolder } from "#kubelet/logs/pod-log-folder.ts";
-import { readLog } from "#kubelet/logs/read-log.ts";
-import { removeLogFiles } from "#kubelet/logs/rotate-log.ts";
-import { renderHostsFile, renderNodeHostsFile } from "#kubelet/network/hosts-file.ts";
-import { parseResolvConf, podHostname, type ResolverConfig } from "#kubelet/network/pod-dns.ts";
-import { type ProbeNetwork, realNetwork } from "#kubelet/probes/network.ts";
-import { type Cgroups, podCgroup, qosClasses } from "#kubelet/resources/cgroups.ts";
-import { podCgroupLimits } from "#kubelet/resources/linux-resources.ts";
-import type { PodStorage } from "#kubelet/resources/storage-limits.ts";
-import type { Image, Mount } from "#kubelet/runtime/runtime.ts";
-import { diskUsage } from "#kubelet/volumes/disk-usage.ts";
-import { emptyDirVolume } from "#kubelet/volumes/empty-dir.ts";
-import { type ImageMounts, imageVolume, imageVolumePath } from "#kubelet/volumes/image-volume.ts";
-import { ensureMemoryDir } from "#kubelet/volumes/memory-dir.ts";
-import { volumeExcess } from "#kubelet/volumes/mount-count.ts";
-import { type MountedVolume, type VolumePlugin, type VolumeSources, volumePath } from "#kubelet/volumes/plugin.ts";
-import { bindSubPath } from "#kubelet/volumes/sub-path.ts";
+import type { Clock } from "#lib/async/clock.ts";
+import { Semaphore } from "#lib/async/semaphore.ts";
+import { fewAtATime } from "#lib/async/tasks.ts";
+import { openBelow, readOwnFile, readRegularFile } from "#lib/fs/open-below.ts";
+import { removeTree } from "#lib/fs/remove-tree.ts";
+import type { Log } from "#lib/process/log.ts";
+import { isGone } from "#lib/text/error-code.ts";
+import { messageOf } from "#lib/text/message-of.ts";
+import { propagationOf, subPathOf } from "./config/container-config.ts";
+import type { LastWordsRequest, MountedVolumes, MountsRequest, PodHost, PodName, PodPlaces } from "./host/host.ts";
+import { podLogFolder } from "./logs/pod-log-folder.ts";
+import { readLog } from "./logs/read-log.ts";
+import { removeLogFiles } from "./logs/rotate-log.ts";
+import { renderHostsFile, renderNodeHostsFile } from "./network/hosts-file.ts";
+import { parseResolvConf, podHostname, type ResolverConfig } from "./network/pod-dns.ts";
+import { type ProbeNetwork, realNetwork } from "./probes/network.ts";
+import { type Cgroups, podCgroup, qosClasses } from "./resources/cgroups.ts";
+import { podCgroupLimits } from "./resources/linux-resources.ts";
+import type { PodStorage } from "./resources/storage-limits.ts";
+import type { Image, Mount } from "./runtime/runtime.ts";
+import { diskUsage } from "./volumes/disk-usage.ts";
+import { emptyDirVolume } from "./volumes/empty-dir.ts";
+import { type ImageMounts, imageVolume, imageVolumePath } from "./volumes/image-volume.ts";
+import { ensureMemoryDir } from "./volumes/memory-dir.ts";
+import { volumeExcess } from "./volumes/mount-count.ts";
+import { type MountedVolume, type VolumePlugin, type VolumeSources, volumePath } from "./volumes/plugin.ts";
+import { bindSubPath } from "./volumes/sub-path.ts";
 import {
   createVolumePlugins,
   type FurtherPlugins,
@@ -32,18 +41,9 @@ import {
   setUpVolume,
   unmountVolumes,
   VolumeError,
-} from "#kubelet/volumes/volumes.ts";
-import { type WriteBudgets, writeBudgets } from "#kubelet/volumes/written/write-budget.ts";
-import { configMapVolume, downwardApiVolume } from "#kubelet/volumes/written/written-volumes.ts";
-import type { Clock } from "#lib/async/clock.ts";
-import { Semaphore } from "#lib/async/semaphore.ts";
-import { fewAtATime } from "#lib/async/tasks.ts";
-import { openBelow, readOwnFile, readRegularFile } from "#lib/fs/open-below.ts";
-import { removeTree } from "#lib/fs/remove-tree.ts";
-import type { Log } from "#lib/process/log.ts";
-import { isGone } from "#lib/text/error-code.ts";
-import { messageOf } from "#lib/text/message-of.ts";
-import type { LastWordsRequest, MountedVolumes, MountsRequest, PodHost, PodName, PodPlaces } from "./host/host.ts";
+} from "./volumes/volumes.ts";
+import { type WriteBudgets, writeBudgets } from "./volumes/written/write-budget.ts";
+import { configMapVolume, downwardApiVolume } from "./volumes/written/written-volumes.ts";
 
 export interface LinuxHostOptions {
   readonly dataDir: string;

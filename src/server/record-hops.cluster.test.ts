@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { anonymousUser } from "#server/authenticate/anonymous.ts";
 import { ask } from "#testing/peers/ask.ts";
 import { startCluster } from "#testing/start-cluster.ts";
+import { anonymousUser } from "./authenticate/anonymous.ts";
 
 test("a refused write of nobody in particular leaves no hop", async () => {
   await using cluster = await startCluster({ controllers: false });

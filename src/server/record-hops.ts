@@ -3,11 +3,11 @@ import { groupResource } from "#api/resource.ts";
 import { StatusError } from "#api/status.ts";
 import { BoundedCache, ownText } from "#lib/data/bounded-cache.ts";
 import { messageOf } from "#lib/text/message-of.ts";
-import { anonymousUser } from "#server/authenticate/anonymous.ts";
 import { type Facts, type HopName, type HopObject, type Steps } from "#trace/hop.ts";
 import { maxSteps } from "#trace/ids.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
 import { type WriteSteps } from "#trace/trace.ts";
+import { anonymousUser } from "./authenticate/anonymous.ts";
 import { type ResourceRegistry } from "./registry.ts";
 import { type Context, type Next, type RequestInfo, type RequestSteps, type Stage } from "./request/pipeline.ts";
 

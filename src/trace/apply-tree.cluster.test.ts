@@ -8,10 +8,10 @@ import { Service } from "#api/core/service.ts";
 import { runReconcilers } from "#runtime/run-reconciler.ts";
 import { podRunner } from "#testing/pod-runner.ts";
 import { startCluster } from "#testing/start-cluster.ts";
-import { type TraceAnswer, type VerdictsAnswer } from "#trace/answers.ts";
-import { type Hop } from "#trace/hop.ts";
-import { milestonesOf } from "#trace/milestones.ts";
-import { buildTree, descendants, type HopNode } from "#trace/tree.ts";
+import { type TraceAnswer, type VerdictsAnswer } from "./answers.ts";
+import { type Hop } from "./hop.ts";
+import { milestonesOf } from "./milestones.ts";
+import { buildTree, descendants, type HopNode } from "./tree.ts";
 
 const labels = { app: "web" };
 const place = { namespace: "default", name: "web" };

@@ -1,7 +1,7 @@
+import { ageColumn, column, numberColumn } from "#api/meta/columns.ts";
+import { controllerOf } from "#api/meta/owner.ts";
 import { immutable, nullable, present } from "#schema/fields.ts";
 import { any, int64 } from "#schema/types.ts";
-import { ageColumn, column, numberColumn } from "../meta/columns.ts";
-import { controllerOf } from "../meta/owner.ts";
 import { defineResource, groupOf, groupResource, type ObjectOf } from "../resource.ts";
 
 const fields = {

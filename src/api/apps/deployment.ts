@@ -5,15 +5,15 @@ import {
   warnOfName,
 } from "#api/core/pod/pod-template-rules.ts";
 import { PodTemplateSpec } from "#api/core/pod-template.ts";
+import { ageColumn, column, wide } from "#api/meta/columns.ts";
+import { conditionOf } from "#api/meta/condition.ts";
+import { percentOf, validateAtMost100Percent, validateIntOrPercent } from "#api/meta/int-or-string.ts";
+import { formatLabelSelector, LabelSelector } from "#api/meta/label-selector.ts";
 import { equal } from "#lib/data/equal.ts";
 import { defaulted, embedded, immutable, inGo, nullable, optional, patched, present } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { boolean, int32, int64, intOrString, listByKey, oneOf, time } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
-import { ageColumn, column, wide } from "../meta/columns.ts";
-import { conditionOf } from "../meta/condition.ts";
-import { percentOf, validateAtMost100Percent, validateIntOrPercent } from "../meta/int-or-string.ts";
-import { formatLabelSelector, LabelSelector } from "../meta/label-selector.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
 
 const object = inPackage("apps/v1");

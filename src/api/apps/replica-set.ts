@@ -6,13 +6,13 @@ import {
   warnOfName,
 } from "#api/core/pod/pod-template-rules.ts";
 import { PodTemplateSpec } from "#api/core/pod-template.ts";
+import { ageColumn, column, wide } from "#api/meta/columns.ts";
+import { conditionOf } from "#api/meta/condition.ts";
+import { formatLabelSelector, LabelSelector } from "#api/meta/label-selector.ts";
+import { orphanIndex } from "#api/meta/owner.ts";
 import { defaulted, embedded, immutable, inGo, nullable, optional, present } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { int32, int64, listByKey } from "#schema/types.ts";
-import { ageColumn, column, wide } from "../meta/columns.ts";
-import { conditionOf } from "../meta/condition.ts";
-import { formatLabelSelector, LabelSelector } from "../meta/label-selector.ts";
-import { orphanIndex } from "../meta/owner.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
 
 const object = inPackage("apps/v1");

@@ -1,9 +1,9 @@
+import { LabelSelectorRequirement, validateSelectorRequirement } from "#api/meta/label-selector.ts";
 import { equal } from "#lib/data/equal.ts";
 import { nullable, optional, present } from "#schema/fields.ts";
 import { type Infer, object } from "#schema/schema.ts";
 import { atomicList, boolean, string } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
-import { LabelSelectorRequirement, validateSelectorRequirement } from "../meta/label-selector.ts";
 import { type ApiObject } from "../resource.ts";
 
 export const FieldSelectorRequirement = object("meta/v1.FieldSelectorRequirement", "One condition on one field.", {

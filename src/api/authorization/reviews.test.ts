@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { TokenRequest } from "../authentication/token-request.ts";
+import { TokenRequest } from "#api/authentication/token-request.ts";
 import { read } from "../faults.suite.ts";
 import { type ApiObject, type Resource } from "../resource.ts";
 import { reviewFaults } from "../rules.ts";

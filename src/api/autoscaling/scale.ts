@@ -1,7 +1,7 @@
+import { ageColumn, numberColumn } from "#api/meta/columns.ts";
 import { embedded, optional, present } from "#schema/fields.ts";
 import { inPackage } from "#schema/schema.ts";
 import { int32, string } from "#schema/types.ts";
-import { ageColumn, numberColumn } from "../meta/columns.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
 
 const object = inPackage("autoscaling/v1");

@@ -1,9 +1,9 @@
+import { ageColumn, column } from "#api/meta/columns.ts";
+import { qualifiedName } from "#api/meta/names.ts";
 import { embedded, nullable } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { int32, microTime, string } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
-import { ageColumn, column } from "../meta/columns.ts";
-import { qualifiedName } from "../meta/names.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
 
 const object = inPackage("coordination/v1");

@@ -1,5 +1,5 @@
-import { defineResource, type ObjectTypeOf } from "#api/resource.ts";
 import { required } from "#schema/fields.ts";
+import { defineResource, type ObjectTypeOf } from "../resource.ts";
 import { ObjectReference } from "./references.ts";
 
 /** Places a pod on a node; posted to pods/binding, never stored. */

@@ -1,10 +1,10 @@
+import { age } from "#api/meta/age.ts";
+import { column, wide } from "#api/meta/columns.ts";
+import { dns1123Subdomain, pathSegmentName, qualifiedName } from "#api/meta/names.ts";
 import { defaulted, embedded, inGo, nullable, optional, present } from "#schema/fields.ts";
 import { inPackage } from "#schema/schema.ts";
 import { int32, microTime, string, time } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
-import { age } from "../meta/age.ts";
-import { column, wide } from "../meta/columns.ts";
-import { dns1123Subdomain, pathSegmentName, qualifiedName } from "../meta/names.ts";
 import { type Column, defineResource, type ObjectOf } from "../resource.ts";
 import { ObjectReference } from "./references.ts";
 

@@ -1,10 +1,10 @@
+import { qualifiedName } from "#api/meta/names.ts";
+import { compareQuantities, quantityMilliValue } from "#api/meta/quantity.ts";
 import { own } from "#lib/data/own.ts";
 import { optional, present } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { atomicList, map, quantity, string } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
-import { qualifiedName } from "../meta/names.ts";
-import { compareQuantities, quantityMilliValue } from "../meta/quantity.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
 import { isOvercommitAllowed, type ResourceList } from "./container/resource-list.ts";
 import { validateResourceName } from "./container/validate-resources.ts";

@@ -1,10 +1,10 @@
+import { ageColumn, column } from "#api/meta/columns.ts";
+import { conditionOf } from "#api/meta/condition.ts";
+import { dns1123Label, qualifiedName } from "#api/meta/names.ts";
+import { validateFinalizerDomain } from "#api/meta/validate-meta.ts";
 import { defaulted, embedded, optional } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { atomicList, listByKey, string } from "#schema/types.ts";
-import { ageColumn, column } from "../meta/columns.ts";
-import { conditionOf } from "../meta/condition.ts";
-import { dns1123Label, qualifiedName } from "../meta/names.ts";
-import { validateFinalizerDomain } from "../meta/validate-meta.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
 
 const object = inPackage("core/v1");

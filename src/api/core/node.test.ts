@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { faultsOf, read, statusFaultsOf, updateFaultsOf } from "#api/faults.suite.ts";
+import { faultsOf, read, statusFaultsOf, updateFaultsOf } from "../faults.suite.ts";
 import { Node } from "./node.ts";
 
 const metadata = { name: "one", labels: { "node-role.kubernetes.io/control-plane": "" } };

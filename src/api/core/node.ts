@@ -1,9 +1,9 @@
 import { ageColumn, column, wide } from "#api/meta/columns.ts";
 import { conditionOf } from "#api/meta/condition.ts";
-import { type Column, defineResource, type ObjectOf, proxied } from "#api/resource.ts";
 import { defaulted, embedded, nullable, optional, present } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { atomicList, boolean, int32, int64, listByKey, map, quantity, setOf, string, time } from "#schema/types.ts";
+import { type Column, defineResource, type ObjectOf, proxied } from "../resource.ts";
 import { nodeWarnings, validateNode, validateNodeUpdate } from "./validate-node.ts";
 
 const object = inPackage("core/v1");

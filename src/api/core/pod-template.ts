@@ -1,9 +1,9 @@
 import { column } from "#api/meta/columns.ts";
 import { formatLabels } from "#api/meta/label-selector.ts";
 import { ObjectMeta } from "#api/meta/object-meta.ts";
-import { defineResource, type ObjectOf } from "#api/resource.ts";
 import { embedded } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
+import { defineResource, type ObjectOf } from "../resource.ts";
 import { PodSpec } from "./pod/pod-spec.ts";
 import { validatePodTemplate } from "./pod/validate/validate-pod.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { warningsOf } from "#api/rules.ts";
 import { decode } from "#schema/json/decode.ts";
+import { warningsOf } from "../rules.ts";
 import { podLimits, podRequests, qosClassOf } from "./pod/pod-resources.ts";
 import { PodStatus } from "./pod/pod-status.ts";
 import { aPod } from "./pod/testing-pod.ts";

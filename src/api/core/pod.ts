@@ -7,7 +7,7 @@ import {
   proxied,
   type RowCondition,
   type Subresource,
-} from "#api/resource.ts";
+} from "../resource.ts";
 import { podColumns } from "./pod/pod-columns.ts";
 import { podDefaults } from "./pod/pod-defaults.ts";
 import { type PodObject, podFields } from "./pod/pod-fields.ts";

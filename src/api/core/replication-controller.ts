@@ -1,10 +1,10 @@
+import { ageColumn, column, wide } from "#api/meta/columns.ts";
+import { conditionOf } from "#api/meta/condition.ts";
+import { formatLabels, matchesLabels } from "#api/meta/label-selector.ts";
+import { orphanIndex } from "#api/meta/owner.ts";
 import { defaulted, embedded, nullable, optional, present } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { int32, int64, listByKey, map, string } from "#schema/types.ts";
-import { ageColumn, column, wide } from "../meta/columns.ts";
-import { conditionOf } from "../meta/condition.ts";
-import { formatLabels, matchesLabels } from "../meta/label-selector.ts";
-import { orphanIndex } from "../meta/owner.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
 import {
   containerColumns,

@@ -1,9 +1,9 @@
+import { ageColumn, column } from "#api/meta/columns.ts";
+import { configMapKey } from "#api/meta/names.ts";
 import { equal } from "#lib/data/equal.ts";
 import { defaulted, immutable, nullable, optional } from "#schema/fields.ts";
 import { boolean, bytes, map, string } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
-import { ageColumn, column } from "../meta/columns.ts";
-import { configMapKey } from "../meta/names.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
 import { decodedLength, maxDataBytes } from "./config-map.ts";
 

@@ -1,6 +1,6 @@
+import { ageColumn } from "#api/meta/columns.ts";
 import { nullable, optional } from "#schema/fields.ts";
 import { atomicList, boolean, listByKey } from "#schema/types.ts";
-import { ageColumn } from "../meta/columns.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
 import { enforceMountableAnnotation } from "../well-known.ts";
 import { LocalObjectReference, ObjectReference } from "./references.ts";

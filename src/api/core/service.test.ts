@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { faultsOf, read, statusFaultsOf, updateFaultsOf } from "#api/faults.suite.ts";
+import { faultsOf, read, statusFaultsOf, updateFaultsOf } from "../faults.suite.ts";
 import { Service } from "./service.ts";
 
 const metadata = { name: "web", namespace: "default" };

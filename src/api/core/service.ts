@@ -2,10 +2,10 @@ import { ageColumn, column, wide } from "#api/meta/columns.ts";
 import { Condition } from "#api/meta/condition.ts";
 import { formatLabels } from "#api/meta/label-selector.ts";
 import { dns1123Label } from "#api/meta/names.ts";
-import { type Column, defineResource, type ObjectOf, proxied } from "#api/resource.ts";
 import { defaulted, embedded, nullable, optional, present } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { atomicList, boolean, int32, intOrString, list, listByKey, map, oneOf, string } from "#schema/types.ts";
+import { type Column, defineResource, type ObjectOf, proxied } from "../resource.ts";
 import { prepareServiceForCreate, prepareServiceForUpdate } from "./service/prepare-service.ts";
 import {
   serviceWarnings,

@@ -1,7 +1,7 @@
-import { validateAmount } from "#api/core/container/validate-resources.ts";
-import { type Cursor } from "#api/cursor.ts";
 import { cidrFamily, validateCidr } from "#api/meta/ip-address.ts";
 import { configMapKey, dns1123Label, dns1123Subdomain, labelValue, qualifiedName } from "#api/meta/names.ts";
+import { type Cursor } from "../cursor.ts";
+import { validateAmount } from "./container/validate-resources.ts";
 import type { ConfigMapNodeConfigSource, Node, NodeConfigSource, NodeStatus, Taint } from "./node.ts";
 
 export function validateNode(node: Cursor<Node>): void {

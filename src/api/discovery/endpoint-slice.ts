@@ -1,13 +1,13 @@
+import { ObjectReference } from "#api/core/references.ts";
+import { ageColumn, column, fewOf } from "#api/meta/columns.ts";
+import { ipFamily, validateCanonicalIp, validateEndpointIp, validateIp, warnOfIp } from "#api/meta/ip-address.ts";
+import { validateLabels } from "#api/meta/label-selector.ts";
+import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName, type Rule } from "#api/meta/names.ts";
 import { equal } from "#lib/data/equal.ts";
 import { defaulted, embedded, immutable, inGo, nullable, optional, present, required } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { atomicList, boolean, int32, map, oneOf, setOf, string } from "#schema/types.ts";
-import { ObjectReference } from "../core/references.ts";
 import { type Cursor } from "../cursor.ts";
-import { ageColumn, column, fewOf } from "../meta/columns.ts";
-import { ipFamily, validateCanonicalIp, validateEndpointIp, validateIp, warnOfIp } from "../meta/ip-address.ts";
-import { validateLabels } from "../meta/label-selector.ts";
-import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName, type Rule } from "../meta/names.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
 import { managedByLabel, serviceNameLabel, zoneLabel } from "../well-known.ts";
 

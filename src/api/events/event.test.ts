@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Event } from "../core/event.ts";
+import { Event } from "#api/core/event.ts";
 import { faultsOf, read, updateFaultsOf } from "../faults.suite.ts";
 import { eventsV1, fromStored, toStored } from "./event.ts";
 

@@ -1,10 +1,10 @@
+import { Event, EventSource, validateEvent } from "#api/core/event.ts";
+import { ObjectReference } from "#api/core/references.ts";
+import { semanticEqual } from "#api/meta/equal.ts";
 import { embedded, nullable, optional } from "#schema/fields.ts";
 import { inPackage } from "#schema/schema.ts";
 import { int32, microTime, string, time } from "#schema/types.ts";
-import { Event, EventSource, validateEvent } from "../core/event.ts";
-import { ObjectReference } from "../core/references.ts";
 import { type Cursor } from "../cursor.ts";
-import { semanticEqual } from "../meta/equal.ts";
 import { type Column, defineResource, type ObjectOf } from "../resource.ts";
 
 const object = inPackage("events/v1");

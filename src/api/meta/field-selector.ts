@@ -1,5 +1,5 @@
-import { badRequest } from "#api/status.ts";
 import { maxKeyChars } from "#lib/text/long-text.ts";
+import { badRequest } from "../status.ts";
 
 /** One condition on one field; an absent field counts as empty. */
 export interface FieldTerm {

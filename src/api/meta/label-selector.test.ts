@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isStatus } from "#api/status.ts";
 import { faultsIn } from "../cursor.ts";
+import { isStatus } from "../status.ts";
 import {
   formatLabelSelector,
   matches,

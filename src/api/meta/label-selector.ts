@@ -1,9 +1,9 @@
-import { badRequest } from "#api/status.ts";
 import { maxKeyChars } from "#lib/text/long-text.ts";
 import { optional, present } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { atomicList, map, string } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
+import { badRequest } from "../status.ts";
 import { labelValue, qualifiedName } from "./names.ts";
 
 const object = inPackage("meta/v1");

@@ -1,4 +1,4 @@
-import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
+import { type ApiObject, apiVersionOf, type Resource } from "../resource.ts";
 import { type OwnerReference } from "./object-meta.ts";
 
 /** The reference to the one owner that manages the object. */

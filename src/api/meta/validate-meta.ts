@@ -1,5 +1,5 @@
-import { type ApiObject, type Resource } from "#api/resource.ts";
 import { type Cursor } from "../cursor.ts";
+import { type ApiObject, type Resource } from "../resource.ts";
 import { validateLabels } from "./label-selector.ts";
 import { dns1123Label, maskTrailingDash, qualifiedName } from "./names.ts";
 import { type ManagedFieldsEntry, type ObjectMeta, type OwnerReference } from "./object-meta.ts";

@@ -1,5 +1,5 @@
+import { DeleteOptions } from "#api/meta/delete-options.ts";
 import { nullable } from "#schema/fields.ts";
-import { DeleteOptions } from "../meta/delete-options.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
 
 const fields = {

@@ -1,8 +1,8 @@
+import { LabelSelector, validateLabelSelector } from "#api/meta/label-selector.ts";
+import { pathSegmentName } from "#api/meta/names.ts";
 import { defaulted, inGo, nullable, optional } from "#schema/fields.ts";
 import { inPackage } from "#schema/schema.ts";
 import { atomicList } from "#schema/types.ts";
-import { LabelSelector, validateLabelSelector } from "../meta/label-selector.ts";
-import { pathSegmentName } from "../meta/names.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
 import { PolicyRule, validatePolicyRule } from "./policy-rule.ts";
 

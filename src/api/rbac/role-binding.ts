@@ -1,6 +1,6 @@
+import { pathSegmentName } from "#api/meta/names.ts";
 import { optional, present } from "#schema/fields.ts";
 import { atomicList } from "#schema/types.ts";
-import { pathSegmentName } from "../meta/names.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
 import { bindingColumns, RoleRef, Subject, validateBinding, validateBindingUpdate } from "./subject.ts";
 

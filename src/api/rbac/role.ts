@@ -1,6 +1,6 @@
+import { pathSegmentName } from "#api/meta/names.ts";
 import { defaulted, inGo } from "#schema/fields.ts";
 import { atomicList } from "#schema/types.ts";
-import { pathSegmentName } from "../meta/names.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
 import { PolicyRule, validatePolicyRule } from "./policy-rule.ts";
 

@@ -1,10 +1,10 @@
+import { ageColumn, column, wide } from "#api/meta/columns.ts";
+import { dns1123Subdomain, pathSegmentName } from "#api/meta/names.ts";
 import { equal } from "#lib/data/equal.ts";
 import { defaulted, optional, present, required } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { string } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
-import { ageColumn, column, wide } from "../meta/columns.ts";
-import { dns1123Subdomain, pathSegmentName } from "../meta/names.ts";
 import { type ApiObject, type Column, type Scope } from "../resource.ts";
 
 const object = inPackage("rbac/v1");

@@ -1,6 +1,6 @@
+import { ageColumn, column, numberColumn } from "#api/meta/columns.ts";
 import { defaulted, immutable, inGo, optional, present } from "#schema/fields.ts";
 import { boolean, int32, listedOneOf, string } from "#schema/types.ts";
-import { ageColumn, column, numberColumn } from "../meta/columns.ts";
 import { defineResource, type InputOf, type ObjectOf } from "../resource.ts";
 
 const PreemptionPolicy = listedOneOf("PreemptLowerPriority", "Never");

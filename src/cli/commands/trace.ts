@@ -1,9 +1,9 @@
 import { groupResource, type Resource } from "#api/resource.ts";
+import { renderWaterfall } from "#cli/print/waterfall.ts";
 import { type Client } from "#client/client.ts";
 import { type TraceAnswer } from "#trace/answers.ts";
 import { parseFlags, UserError } from "../command.ts";
 import { connect, connectFlags } from "../connect.ts";
-import { renderWaterfall } from "../print/waterfall.ts";
 import { readAnswer } from "../read-answer.ts";
 import { parseTarget } from "../target.ts";
 

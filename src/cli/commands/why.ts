@@ -1,9 +1,9 @@
+import { renderExplanation } from "#cli/print/explanation.ts";
 import { systemClock } from "#lib/async/clock.ts";
 import { explain } from "#why/explain.ts";
 import { gather } from "#why/gather.ts";
 import { parseFlags } from "../command.ts";
 import { connect, connectFlags } from "../connect.ts";
-import { renderExplanation } from "../print/explanation.ts";
 import { parseTarget } from "../target.ts";
 
 export const flags = {

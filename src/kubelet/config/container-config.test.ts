@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Pod } from "#api/core/pod.ts";
-import { sandboxConfig } from "#kubelet/config/sandbox-config.ts";
 import { containerResources, oomScoreAdjust, podCgroupLimits } from "#kubelet/resources/linux-resources.ts";
 import type { Image } from "#kubelet/runtime/runtime.ts";
 import { build } from "#testing/build.ts";
 import { containerConfig, imageNames, subPathOf } from "./container-config.ts";
+import { sandboxConfig } from "./sandbox-config.ts";
 
 const image: Image = {
   id: "sha256:1",

@@ -2,13 +2,12 @@ import type { VolumeMount } from "#api/core/container/container.ts";
 import type { AppArmorProfile, SeccompProfile } from "#api/core/container/security-context.ts";
 import type { AnyContainer } from "#api/core/pod/pod-containers.ts";
 import type { Pod } from "#api/core/pod.ts";
-import { containerAnnotations, containerLabels } from "#kubelet/config/runtime-labels.ts";
-import { podNamespaces, supplementalGroups } from "#kubelet/config/sandbox-config.ts";
 import type { ContainerAllocation } from "#kubelet/resources/device-calls.ts";
 import { containerResources } from "#kubelet/resources/linux-resources.ts";
 import type { ContainerConfig, ContainerSecurity, Image, Mount, SecurityProfile } from "#kubelet/runtime/runtime.ts";
 import { type Environment, expand, expandAll } from "./environment.ts";
-import { podFullName } from "./runtime-labels.ts";
+import { containerAnnotations, containerLabels, podFullName } from "./runtime-labels.ts";
+import { podNamespaces, supplementalGroups } from "./sandbox-config.ts";
 
 export interface ContainerInput {
   readonly pod: Pod;

@@ -4,8 +4,8 @@ import type { AnyContainer } from "#api/core/pod/pod-containers.ts";
 import type { Pod } from "#api/core/pod.ts";
 import type { Secret } from "#api/core/secret.ts";
 import type { Service } from "#api/core/service.ts";
-import { containerResource, podField } from "#kubelet/config/pod-fields.ts";
 import { hostInUrl } from "#lib/net/ip.ts";
+import { containerResource, podField } from "./pod-fields.ts";
 
 export interface EnvironmentInput {
   /** With the addresses that it has by now in its status. */

@@ -1,9 +1,9 @@
 import { allContainers, lastingContainers } from "#api/core/pod/pod-containers.ts";
 import type { Pod } from "#api/core/pod.ts";
-import { sandboxAnnotations, sandboxLabels } from "#kubelet/config/runtime-labels.ts";
 import { podHostname, type ResolverConfig } from "#kubelet/network/pod-dns.ts";
 import { overheadResources, sandboxResources } from "#kubelet/resources/linux-resources.ts";
 import type { Namespaces, PortMapping, SandboxConfig, SecurityContext } from "#kubelet/runtime/runtime.ts";
+import { sandboxAnnotations, sandboxLabels } from "./runtime-labels.ts";
 
 export interface SandboxInput {
   readonly pod: Pod;

@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import net from "node:net";
+import { ContainerdRuntime } from "#kubelet/runtime/containerd.ts";
 import type { Clock } from "#lib/async/clock.ts";
 import { neverAborted } from "#lib/async/tasks.ts";
 import type { Log } from "#lib/process/log.ts";
 import { isRunning, listProcesses, signalProcess, startDaemon } from "#lib/process/processes.ts";
 import { isGrpcError } from "#lib/proto/grpc/status.ts";
-import { ContainerdRuntime } from "../runtime/containerd.ts";
 import { renderContainerdConfig } from "./config.ts";
 import { type HostFacts, missingPrograms, probeHost } from "./host.ts";
 import { type ContainerdPaths, containerdPaths } from "./paths.ts";

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, statfs } from "node:fs/promises";
+import type { CgroupMode } from "#kubelet/resources/cgroups.ts";
 import { runCommand } from "#lib/process/processes.ts";
-import type { CgroupMode } from "../resources/cgroups.ts";
 
 /** What this machine allows, as far as it decides how containerd is set up. */
 export interface HostFacts {

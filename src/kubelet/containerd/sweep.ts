@@ -1,8 +1,8 @@
 import { rm } from "node:fs/promises";
+import { openCgroups } from "#kubelet/resources/cgroups.ts";
 import { unmountUnder } from "#lib/fs/mounts.ts";
 import type { Log } from "#lib/process/log.ts";
 import { listProcesses, signalProcess } from "#lib/process/processes.ts";
-import { openCgroups } from "../resources/cgroups.ts";
 import { detectCgroups } from "./host.ts";
 import type { ContainerdPaths } from "./paths.ts";
 

@@ -1,6 +1,6 @@
 import type { Secret } from "#api/core/secret.ts";
+import type { RegistryAuth } from "#kubelet/runtime/runtime.ts";
 import { trimEndOf } from "#lib/text/trim-end.ts";
-import type { RegistryAuth } from "../runtime/runtime.ts";
 
 /** A registry, or a part of one, and how to log in there. */
 interface Entry {

@@ -1,5 +1,5 @@
+import type { ContainerRuntime, Image } from "#kubelet/runtime/runtime.ts";
 import type { Clock } from "#lib/async/clock.ts";
-import type { ContainerRuntime, Image } from "../runtime/runtime.ts";
 
 export interface ImageGcPolicy {
   /** Share of the disk, in percent, above which images are removed, until it is below the second. */

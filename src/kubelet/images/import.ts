@@ -1,6 +1,6 @@
+import type { ContainerRuntime } from "#kubelet/runtime/runtime.ts";
 import type { Clock } from "#lib/async/clock.ts";
 import { goArchitecture, runCommand } from "#lib/process/processes.ts";
-import type { ContainerRuntime } from "../runtime/runtime.ts";
 import { buildImageArchive, type ImageArchive } from "./image-archive.ts";
 import { pauseProgram } from "./pause-program.ts";
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Secret } from "#api/core/secret.ts";
+import { SimulatedRuntime } from "#kubelet/runtime/simulated.ts";
 import { seededRandom } from "#lib/data/random.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
-import { SimulatedRuntime } from "../runtime/simulated.ts";
 import { credentialsFor } from "./credentials.ts";
 import { ImagePuller, type ImageRequest } from "./puller.ts";
 

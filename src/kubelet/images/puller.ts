@@ -1,10 +1,10 @@
 import { type PullPolicy, parseImageName } from "#api/core/container/image-name.ts";
 import type { Secret } from "#api/core/secret.ts";
+import type { ContainerRuntime, Image, RegistryAuth, SandboxConfig } from "#kubelet/runtime/runtime.ts";
 import { backoffMs } from "#lib/async/backoff.ts";
 import type { Clock } from "#lib/async/clock.ts";
 import { orAborted } from "#lib/async/tasks.ts";
 import { messageOf } from "#lib/text/message-of.ts";
-import type { ContainerRuntime, Image, RegistryAuth, SandboxConfig } from "../runtime/runtime.ts";
 import { credentialsFor } from "./credentials.ts";
 
 export interface ImageRequest {

@@ -1,10 +1,10 @@
+import { DeviceManager, deviceApiVersion } from "#kubelet/resources/devices.ts";
 import { csiPersistent, csiVolume } from "#kubelet/volumes/csi/csi.ts";
 import { CsiDrivers } from "#kubelet/volumes/csi/csi-drivers.ts";
+import type { FurtherPlugins } from "#kubelet/volumes/volumes.ts";
 import type { Clock } from "#lib/async/clock.ts";
 import { aborted, runTogether } from "#lib/async/tasks.ts";
 import type { Log } from "#lib/process/log.ts";
-import { DeviceManager, deviceApiVersion } from "../resources/devices.ts";
-import type { FurtherPlugins } from "../volumes/volumes.ts";
 import { type PluginHandler, watchPlugins } from "./registration.ts";
 
 export interface NodePluginsOptions {

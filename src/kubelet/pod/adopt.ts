@@ -1,6 +1,6 @@
 import { labels } from "#kubelet/config/runtime-labels.ts";
+import type { Container, ContainerRuntime, PodIdentity, Sandbox } from "#kubelet/runtime/runtime.ts";
 import { isGrpcError } from "#lib/proto/grpc/status.ts";
-import type { Container, ContainerRuntime, PodIdentity, Sandbox } from "../runtime/runtime.ts";
 import type { FoundPod } from "./plan/pod-records.ts";
 import { type ContainerRecord, recordOf, sandboxRecord } from "./plan/pod-state.ts";
 

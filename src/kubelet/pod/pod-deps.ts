@@ -3,15 +3,15 @@ import type { Service } from "#api/core/service.ts";
 import { type EventRecorder, referenceTo } from "#client/events.ts";
 import type { ReferencedObjects } from "#kubelet/config/referenced-objects.ts";
 import type { PodHost } from "#kubelet/host/host.ts";
+import type { ImagePuller } from "#kubelet/images/puller.ts";
+import type { ClusterDns } from "#kubelet/network/pod-dns.ts";
 import type { Rejection } from "#kubelet/node/admit.ts";
 import type { Devices } from "#kubelet/node/admit-devices.ts";
+import type { ContainerRuntime } from "#kubelet/runtime/runtime.ts";
+import type { VolumeSources } from "#kubelet/volumes/plugin.ts";
 import type { Clock } from "#lib/async/clock.ts";
 import type { Log } from "#lib/process/log.ts";
 import type { TraceRecorder } from "#trace/recorder.ts";
-import type { ImagePuller } from "../images/puller.ts";
-import type { ClusterDns } from "../network/pod-dns.ts";
-import type { ContainerRuntime } from "../runtime/runtime.ts";
-import type { VolumeSources } from "../volumes/plugin.ts";
 import type { PodObjects } from "./pod-objects.ts";
 
 /** What running pods takes; the same for all pods of a node. */

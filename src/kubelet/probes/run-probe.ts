@@ -2,8 +2,8 @@ import type { LifecycleHandler, Probe } from "#api/core/container/probe.ts";
 import type { AnyContainer } from "#api/core/pod/pod-containers.ts";
 import type { Pod } from "#api/core/pod.ts";
 import type { IntOrString } from "#api/meta/int-or-string.ts";
+import type { ContainerRuntime } from "#kubelet/runtime/runtime.ts";
 import { isGrpcError } from "#lib/proto/grpc/status.ts";
-import type { ContainerRuntime } from "../runtime/runtime.ts";
 import type { CheckLimits, HttpCheck, ProbeNetwork, ProbeOutcome } from "./network.ts";
 
 export interface CheckDeps {

@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { test } from "node:test";
-import { detectCgroups } from "../containerd/host.ts";
+import { detectCgroups } from "#kubelet/containerd/host.ts";
 import { cpuWeight, openCgroups, podCgroup } from "./cgroups.ts";
 
 test("podCgroup() puts pods under their class", () => {

@@ -2,7 +2,7 @@ import type { AnyContainer } from "#api/core/pod/pod-containers.ts";
 import { isSidecar, podLimits, podRequests, qosClassOf } from "#api/core/pod/pod-resources.ts";
 import type { Pod } from "#api/core/pod.ts";
 import { quantityMilliValue, quantityValue } from "#api/meta/quantity.ts";
-import type { LinuxResources } from "../runtime/runtime.ts";
+import type { LinuxResources } from "#kubelet/runtime/runtime.ts";
 import type { CgroupLimits } from "./cgroups.ts";
 
 const sharesPerCpu = 1024;

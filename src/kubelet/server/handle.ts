@@ -1,5 +1,5 @@
 import type { Pod } from "#api/core/pod.ts";
-import type { ExecRequest, ExecResult, StreamRequest } from "../runtime/runtime.ts";
+import type { ExecRequest, ExecResult, StreamRequest } from "#kubelet/runtime/runtime.ts";
 
 export interface PodRef {
   readonly namespace: string;

@@ -1,9 +1,9 @@
 import { readFile, statfs } from "node:fs/promises";
 import type { Pod } from "#api/core/pod.ts";
 import { labels } from "#kubelet/config/runtime-labels.ts";
+import { type Cgroups, podCgroup, qosClasses } from "#kubelet/resources/cgroups.ts";
+import type { ContainerRuntime, ContainerStats } from "#kubelet/runtime/runtime.ts";
 import type { Clock } from "#lib/async/clock.ts";
-import { type Cgroups, podCgroup, qosClasses } from "../resources/cgroups.ts";
-import type { ContainerRuntime, ContainerStats } from "../runtime/runtime.ts";
 import type { ContainerUsage, Filesystem, NodeStats, PodUsage, Usage } from "./handle.ts";
 
 export interface StatsDeps {

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from "node:http";
 import { badRequest, StatusError } from "#api/status.ts";
+import type { StreamRequest } from "#kubelet/runtime/runtime.ts";
 import { isSet } from "#lib/net/query-flag.ts";
 import { endSoon, splice } from "#lib/net/sockets.ts";
 import { dialUpgrade, renderUpgrade, upgradeHeaders } from "#lib/net/upgrade.ts";
-import type { StreamRequest } from "../runtime/runtime.ts";
 import { containerOf, type NodeRequest, podOf, refusal, type UpgradeRoute, type Upgrading } from "./requests.ts";
 
 /** A stream on which nothing happens for so long is cut. */

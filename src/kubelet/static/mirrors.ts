@@ -3,13 +3,13 @@ import { Pod } from "#api/core/pod.ts";
 import { isConflict } from "#api/status.ts";
 import { mirrorAnnotation } from "#api/well-known.ts";
 import type { Client } from "#client/client.ts";
+import { apiPods, fieldManager } from "#kubelet/pod/pod-objects.ts";
 import { backoffMs } from "#lib/async/backoff.ts";
 import type { Clock } from "#lib/async/clock.ts";
 import { Nudge } from "#lib/async/nudge.ts";
 import { equal } from "#lib/data/equal.ts";
 import type { Log } from "#lib/process/log.ts";
 import type { Change } from "#runtime/informer.ts";
-import { apiPods, fieldManager } from "../pod/pod-objects.ts";
 import { mirrorOf, podKey } from "./static-pods.ts";
 
 export interface MirrorDeps {

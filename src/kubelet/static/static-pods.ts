@@ -3,13 +3,13 @@ import type { PodStatus } from "#api/core/pod/pod-status.ts";
 import { Pod } from "#api/core/pod.ts";
 import { notFound } from "#api/status.ts";
 import { mirrorAnnotation } from "#api/well-known.ts";
+import type { PodObjects } from "#kubelet/pod/pod-objects.ts";
 import { type Clock, timestamp } from "#lib/async/clock.ts";
 import { readOwnFile } from "#lib/fs/open-below.ts";
 import { watchDirectory } from "#lib/fs/watch-directory.ts";
 import type { Log } from "#lib/process/log.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import type { Change } from "#runtime/informer.ts";
-import type { PodObjects } from "../pod/pod-objects.ts";
 import { readManifest } from "./manifest.ts";
 
 export interface StaticPodsOptions {

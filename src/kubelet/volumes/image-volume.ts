@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises";
+import type { Image } from "#kubelet/runtime/runtime.ts";
 import { isMountPoint } from "#lib/fs/mounts.ts";
 import { runCommand } from "#lib/process/processes.ts";
-import type { Image } from "../runtime/runtime.ts";
 import { type VolumePlugin, volumePath } from "./plugin.ts";
 
 export interface ImageMountDeps {

@@ -16,8 +16,8 @@ import { type RuleResolver } from "#server/authorize/rbac.ts";
 import { describeMissing, uncoveredRules } from "#server/authorize/rule-coverage.ts";
 import { type RequestInfo } from "#server/request/pipeline.ts";
 import { blankRequestInfo } from "#server/request/request-info.ts";
-import { objectOf, oldObjectOf } from "../admission/object-of.ts";
-import { type AdmissionPlugin, type AdmissionRequest } from "../admission/plugin.ts";
+import { objectOf, oldObjectOf } from "./object-of.ts";
+import { type AdmissionPlugin, type AdmissionRequest } from "./plugin.ts";
 
 export interface EscalationDeps {
   readonly rbac: RuleResolver;

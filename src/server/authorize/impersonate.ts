@@ -4,9 +4,9 @@ import { anonymousUser } from "#server/authenticate/anonymous.ts";
 import { serviceAccountGroups, splitServiceAccountName } from "#server/authenticate/service-account-claims.ts";
 import { type RequestInfo, type Stage } from "#server/request/pipeline.ts";
 import { blankRequestInfo } from "#server/request/request-info.ts";
-import { type Authorizer } from "../authorize/authorizer.ts";
-import { decide } from "../authorize/chain.ts";
-import { forbiddenRequest } from "../authorize/forbidden.ts";
+import { type Authorizer } from "./authorizer.ts";
+import { decide } from "./chain.ts";
+import { forbiddenRequest } from "./forbidden.ts";
 
 /** Lets those who may `impersonate` act as somebody else for one request. */
 export function impersonate(authorizers: readonly Authorizer[]): Stage {

@@ -7,7 +7,7 @@ import { RoleBinding } from "#api/rbac/role-binding.ts";
 import { type Binding, type Subject } from "#api/rbac/subject.ts";
 import { maxKeyChars } from "#lib/text/long-text.ts";
 import { type Informer, type Informers } from "#runtime/informer.ts";
-import { serviceAccountName } from "../authenticate/service-account-claims.ts";
+import { serviceAccountName } from "#server/authenticate/service-account-claims.ts";
 
 /** A rule and through whom it came to the user. */
 export interface SourcedRule {

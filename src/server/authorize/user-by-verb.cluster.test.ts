@@ -23,10 +23,10 @@ import { signingKey } from "#lib/crypto/jwt.ts";
 import { createKey, keyToPem } from "#lib/crypto/x509.ts";
 import { seededRandom } from "#lib/data/random.ts";
 import { silentLog } from "#lib/process/log.ts";
+import { anonymousUser } from "#server/authenticate/anonymous.ts";
 import { streamEndpoints } from "#server/streams/all.ts";
 import { openMemoryStore } from "#store/memory.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
-import { anonymousUser } from "../authenticate/anonymous.ts";
 import { groups, type Row, requestOf } from "./user-by-verb.suite.ts";
 
 /**

@@ -1,12 +1,12 @@
 import { type Resource } from "#api/resource.ts";
 import { badRequest, StatusError } from "#api/status.ts";
+import { decodeContinue, encodeContinue } from "#server/objects/continue-token.ts";
+import { decodeStored, type EncodedObject } from "#server/objects/encode-once.ts";
+import { type Objects } from "#server/objects/objects.ts";
+import { type Selection } from "#server/objects/selection.ts";
+import { type WatchCache } from "#server/objects/watch-cache.ts";
 import { type Answer, type Context, type ListFacts } from "#server/request/pipeline.ts";
 import { CompactedError, FutureRevisionError, type ListResult } from "#store/store.ts";
-import { decodeContinue, encodeContinue } from "../objects/continue-token.ts";
-import { decodeStored, type EncodedObject } from "../objects/encode-once.ts";
-import { type Objects } from "../objects/objects.ts";
-import { type Selection } from "../objects/selection.ts";
-import { type WatchCache } from "../objects/watch-cache.ts";
 import { listRequest, selectionOf } from "./list-options.ts";
 
 /** A page, and where the next one starts. */

@@ -1,10 +1,10 @@
 import { type Resource } from "#api/resource.ts";
 import { type Clock } from "#lib/async/clock.ts";
+import { type Objects } from "#server/objects/objects.ts";
+import { type Selection } from "#server/objects/selection.ts";
+import { type CacheWatch, type WatchCache } from "#server/objects/watch-cache.ts";
+import { type CacheWatcher } from "#server/objects/watch-feed.ts";
 import { type Answer, type Context, type WatchSink } from "#server/request/pipeline.ts";
-import { type Objects } from "../objects/objects.ts";
-import { type Selection } from "../objects/selection.ts";
-import { type CacheWatch, type WatchCache } from "../objects/watch-cache.ts";
-import { type CacheWatcher } from "../objects/watch-feed.ts";
 import { seen } from "./list.ts";
 import { selectionOf, type WatchRequest, watchRequest } from "./list-options.ts";
 

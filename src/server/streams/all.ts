@@ -1,4 +1,4 @@
-import { type Endpoint } from "#server/dispatch.ts";
+import { type Endpoint } from "../dispatch.ts";
 import { attachEndpoint, execEndpoint } from "./command.ts";
 import { type StreamDeps } from "./deps.ts";
 import { logEndpoint } from "./log.ts";

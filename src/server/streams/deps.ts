@@ -1,8 +1,8 @@
 import { type Clock } from "#lib/async/clock.ts";
 import { type Log } from "#lib/process/log.ts";
-import { type Admission } from "../admission/chain.ts";
-import { type Authorizer } from "../authorize/authorizer.ts";
-import { type Objects } from "../objects/objects.ts";
+import { type Admission } from "#server/admission/chain.ts";
+import { type Authorizer } from "#server/authorize/authorizer.ts";
+import { type Objects } from "#server/objects/objects.ts";
 import { type NodeCredentials } from "./node-link.ts";
 
 export interface StreamDeps {

@@ -7,7 +7,7 @@ import { https } from "#lib/net/node-http.ts";
 import { originUrl } from "#lib/net/origin-url.ts";
 import { dialUpgrade, openRequest, type UpgradeRequest, type UpgradeResult } from "#lib/net/upgrade.ts";
 import { messageOf } from "#lib/text/message-of.ts";
-import { type Objects } from "../objects/objects.ts";
+import { type Objects } from "#server/objects/objects.ts";
 
 /** How the API server shows itself to the nodes, and whose word it takes for who they are. */
 export interface NodeCredentials {

@@ -2,10 +2,10 @@ import { allContainers } from "#api/core/pod/pod-containers.ts";
 import { Pod } from "#api/core/pod.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { badRequest } from "#api/status.ts";
+import { type Admission } from "#server/admission/chain.ts";
+import { type AdmissionRequest } from "#server/admission/plugin.ts";
+import { type Objects } from "#server/objects/objects.ts";
 import { type Context } from "#server/request/pipeline.ts";
-import { type Admission } from "../admission/chain.ts";
-import { type AdmissionRequest } from "../admission/plugin.ts";
-import { type Objects } from "../objects/objects.ts";
 
 /** The container that is meant: the one named, or the only one there is. */
 export function containerOf(pod: Pod, wanted: string): string {

@@ -4,8 +4,8 @@ import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { badRequest, serviceUnavailable } from "#api/status.ts";
 import { serviceNameLabel } from "#api/well-known.ts";
+import { type Objects } from "#server/objects/objects.ts";
 import { type Context } from "#server/request/pipeline.ts";
-import { type Objects } from "../objects/objects.ts";
 
 /** `NAME`, `NAME:PORT` or `SCHEME:NAME:PORT`, as names of what is proxied are written. */
 export interface ProxyName {

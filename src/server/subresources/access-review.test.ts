@@ -4,10 +4,10 @@ import { Pod } from "#api/core/pod.ts";
 import { ClusterRole } from "#api/rbac/cluster-role.ts";
 import { ClusterRoleBinding } from "#api/rbac/cluster-role-binding.ts";
 import { bootstrapClusterRoleBindings, bootstrapClusterRoles } from "#server/authorize/bootstrap/bootstrap-roles.ts";
+import { createNodeAuthorizer } from "#server/authorize/node.ts";
+import { privileged } from "#server/authorize/privileged.ts";
+import { createRbac } from "#server/authorize/rbac.ts";
 import { createFakeInformers } from "#testing/fake-informers.ts";
-import { createNodeAuthorizer } from "../authorize/node.ts";
-import { privileged } from "../authorize/privileged.ts";
-import { createRbac } from "../authorize/rbac.ts";
 import {
   reviewLocalSubjectAccess,
   reviewSelfSubjectAccess,

@@ -6,12 +6,12 @@ import { type SubjectAccessReview, type SubjectAccessReviewSpec } from "#api/aut
 import { type UserInfo } from "#api/exchange.ts";
 import { escapeFieldValue } from "#api/meta/field-selector.ts";
 import { badRequest } from "#api/status.ts";
+import { type Authorizer } from "#server/authorize/authorizer.ts";
+import { decide } from "#server/authorize/chain.ts";
+import { nodeOf } from "#server/authorize/node.ts";
+import { type RuleResolver } from "#server/authorize/rbac.ts";
 import { type RequestInfo } from "#server/request/pipeline.ts";
 import { blankRequestInfo } from "#server/request/request-info.ts";
-import { type Authorizer } from "../authorize/authorizer.ts";
-import { decide } from "../authorize/chain.ts";
-import { nodeOf } from "../authorize/node.ts";
-import { type RuleResolver } from "../authorize/rbac.ts";
 
 export interface AccessReviewDeps {
   readonly authorizers: readonly Authorizer[];

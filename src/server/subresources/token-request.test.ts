@@ -7,10 +7,10 @@ import { Secret } from "#api/core/secret.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import { parseJwt, signingKey, signJwt } from "#lib/crypto/jwt.ts";
 import { createKey, keyToPem } from "#lib/crypto/x509.ts";
+import { serviceAccountTokens } from "#server/authenticate/service-account.ts";
+import { tokenFile } from "#server/authenticate/token-file.ts";
 import { createFakeInformers } from "#testing/fake-informers.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
-import { serviceAccountTokens } from "../authenticate/service-account.ts";
-import { tokenFile } from "../authenticate/token-file.ts";
 import { openIdConfiguration, requestToken } from "./token-request.ts";
 import { reviewSelf, reviewToken } from "./token-review.ts";
 

@@ -4,8 +4,8 @@ import { type UserInfo as WireUser } from "#api/authentication/user-info.ts";
 import { type UserInfo } from "#api/exchange.ts";
 import { badRequest, StatusError } from "#api/status.ts";
 import { type Clock, timestamp } from "#lib/async/clock.ts";
-import { type TokenAuthenticator, type TokenIdentity } from "../authenticate/bearer.ts";
-import { withAuthenticatedGroup } from "../authenticate/chain.ts";
+import { type TokenAuthenticator, type TokenIdentity } from "#server/authenticate/bearer.ts";
+import { withAuthenticatedGroup } from "#server/authenticate/chain.ts";
 
 export interface TokenReviewDeps {
   readonly tokens: readonly TokenAuthenticator[];

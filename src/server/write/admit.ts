@@ -1,5 +1,5 @@
+import { type AdmissionRequest } from "#server/admission/plugin.ts";
 import { type Context } from "#server/request/pipeline.ts";
-import { type AdmissionRequest } from "../admission/plugin.ts";
 import { type Version, type Write, type WriteDeps } from "./write.ts";
 
 /** What the admission plugins see of a write. */

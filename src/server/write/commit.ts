@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { alreadyExists } from "#api/status.ts";
 import { equal } from "#lib/data/equal.ts";
-import { codecOf, EncodedObject } from "../objects/encode-once.ts";
+import { codecOf, EncodedObject } from "#server/objects/encode-once.ts";
 import { settleManagedFields } from "./managed-fields.ts";
 import { type Write, type WriteDeps } from "./write.ts";
 

@@ -1,9 +1,9 @@
 import { type DeleteOptions } from "#api/meta/delete-options.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { isNotFound, staleObject } from "#api/status.ts";
+import { pageOf } from "#server/endpoints/list.ts";
+import { codecOf, EncodedObject } from "#server/objects/encode-once.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
-import { pageOf } from "../endpoints/list.ts";
-import { codecOf, EncodedObject } from "../objects/encode-once.ts";
 import { admissionRequest } from "./admit.ts";
 import { isFinished } from "./commit.ts";
 import { readDeleteOptions } from "./delete-options.ts";

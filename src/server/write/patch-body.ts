@@ -7,9 +7,9 @@ import { PatchError } from "#lib/text/patch-error.ts";
 import { DecodeError, TooManyValues } from "#schema/json/decode-error.ts";
 import { parseJson } from "#schema/json/json.ts";
 import { strategicMerge } from "#schema/merge.ts";
+import { patchStatus } from "#server/apply/patch-status.ts";
 import { ownerOf } from "#server/http/callers.ts";
 import { type Context } from "#server/request/pipeline.ts";
-import { patchStatus } from "../apply/patch-status.ts";
 import { mediaType, yamlValue } from "./body.ts";
 
 export const applyType = "application/apply-patch+yaml";

@@ -1,7 +1,7 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { isNotFound, staleObject } from "#api/status.ts";
+import { type EncodedObject } from "#server/objects/encode-once.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
-import { type EncodedObject } from "../objects/encode-once.ts";
 import { admissionRequest, admit, mutate } from "./admit.ts";
 import { readObject } from "./body.ts";
 import { commitChange, isFinished, type NextVersion, removeFinished } from "./commit.ts";

@@ -1,9 +1,9 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { type Random } from "#lib/data/random.ts";
+import { type Admission } from "#server/admission/chain.ts";
+import { type Objects } from "#server/objects/objects.ts";
 import { type Context } from "#server/request/pipeline.ts";
-import { type Admission } from "../admission/chain.ts";
-import { type Objects } from "../objects/objects.ts";
 import { type OptionsKind, type WriteOptions, writeOptions } from "./options.ts";
 
 /** One write: what, where and by whom. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { aPod } from "#api/core/pod/testing-pod.ts";
 import { hostPorts, isPortTaken } from "./host-ports.ts";
+import { aPod } from "./testing-pod.ts";
 
 test("hostPorts() lists what a pod takes for as long as it runs", () => {
   const takes = (hostPort: number) => [{ containerPort: 80, hostPort }];

@@ -1,6 +1,6 @@
 import type { Container } from "#api/core/container/container.ts";
-import type { PodObject } from "#api/core/pod/pod-fields.ts";
-import { isSidecar } from "#api/core/pod/pod-resources.ts";
+import type { PodObject } from "./pod-fields.ts";
+import { isSidecar } from "./pod-resources.ts";
 
 /** `TCP 0.0.0.0 80` for every host port that the pod takes for as long as it runs. */
 export function hostPorts({ spec }: Pick<PodObject, "spec">): readonly string[] {

@@ -1,6 +1,5 @@
 import { type Container } from "#api/core/container/container.ts";
 import { type AppArmorProfile } from "#api/core/container/security-context.ts";
-import { validateAppArmor } from "#api/core/pod/validate/validate-security-context.ts";
 import { faultsIn } from "#api/cursor.ts";
 import { type LabelSelector } from "#api/meta/label-selector.ts";
 import { type ObjectMeta } from "#api/meta/object-meta.ts";
@@ -11,6 +10,7 @@ import { type PodObject } from "./pod-fields.ts";
 import { qosClassOf } from "./pod-resources.ts";
 import { type PodSpec } from "./pod-spec.ts";
 import { appArmorPrefix } from "./validate/validate-pod-annotations.ts";
+import { validateAppArmor } from "./validate/validate-security-context.ts";
 
 export function initialPodStatus({ spec, metadata }: PodObject): PodObject["status"] {
   const status = { phase: "Pending", qosClass: qosClassOf(spec) } as const;

@@ -1,10 +1,10 @@
-import { validatePodTemplate } from "#api/core/pod/validate/validate-pod.ts";
-import { containerImages, containerNames, type PodTemplateSpec } from "#api/core/pod-template.ts";
 import { type Cursor } from "#api/cursor.ts";
 import { column, numberColumn, wide } from "#api/meta/columns.ts";
 import { isEmptySelector, type LabelSelector, matches, validateLabelSelector } from "#api/meta/label-selector.ts";
 import { dns1123Label } from "#api/meta/names.ts";
 import { type ApiObject, type Column } from "#api/resource.ts";
+import { containerImages, containerNames, type PodTemplateSpec } from "../pod-template.ts";
+import { validatePodTemplate } from "./validate/validate-pod.ts";
 
 interface Templated {
   selector: LabelSelector;

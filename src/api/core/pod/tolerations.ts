@@ -1,4 +1,4 @@
-import { type Taint } from "#api/core/node.ts";
+import { type Taint } from "../node.ts";
 import { type Toleration } from "./affinity.ts";
 
 /** Whether one of the tolerations puts up with the taint. */

@@ -5,11 +5,11 @@ import { containerEnvironment, type Environment, referencesOf } from "#kubelet/c
 import { containerHash } from "#kubelet/config/runtime-labels.ts";
 import type { MountedVolumes } from "#kubelet/host/host.ts";
 import { deviceRequest, hasExtendedResources } from "#kubelet/node/admit-devices.ts";
-import { readEnvFiles } from "#kubelet/pod/containers/env-file.ts";
 import type { ContainerRecord, SandboxRecord } from "#kubelet/pod/plan/pod-state.ts";
 import type { Image, SandboxConfig } from "#kubelet/runtime/runtime.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { containerEvent, type PodDeps } from "../pod-deps.ts";
+import { readEnvFiles } from "./env-file.ts";
 
 /** What could not be done about a container, by the reason that its status shows. */
 export class StartFailure extends Error {

@@ -2,11 +2,11 @@ import type { AnyContainer } from "#api/core/pod/pod-containers.ts";
 import { isSidecar } from "#api/core/pod/pod-resources.ts";
 import type { ContainerState, ContainerStatus, PodStatus, VolumeMountStatus } from "#api/core/pod/pod-status.ts";
 import type { Pod } from "#api/core/pod.ts";
-import { shouldStart } from "#kubelet/pod/plan/plan-containers.ts";
-import { type ContainerRecord, isHookOpen, type PodState } from "#kubelet/pod/plan/pod-state.ts";
-import type { ResizeState } from "#kubelet/pod/plan/resize.ts";
 import type { ReadinessView } from "#kubelet/probes/results.ts";
 import { timestamp } from "#lib/async/clock.ts";
+import { shouldStart } from "./plan-containers.ts";
+import { type ContainerRecord, isHookOpen, type PodState } from "./pod-state.ts";
+import type { ResizeState } from "./resize.ts";
 
 export interface StatusInput extends PodState {
   /** As the API has it now. */

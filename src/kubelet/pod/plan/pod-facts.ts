@@ -1,7 +1,7 @@
 import type { Pod } from "#api/core/pod.ts";
 import type { MountedVolumes } from "#kubelet/host/host.ts";
-import type { Waiting } from "#kubelet/pod/plan/container-status.ts";
 import type { Image, SandboxConfig } from "#kubelet/runtime/runtime.ts";
+import type { Waiting } from "./container-status.ts";
 import type { PodRecords } from "./pod-records.ts";
 import { statusNamed } from "./pod-state.ts";
 import type { VolumesView } from "./pod-view.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { aPod, type PodCase as Case, dnsLabelFault as dnsLabel, faultsOf } from "#api/core/pod/testing-pod.ts";
+import { aPod, type PodCase as Case, dnsLabelFault as dnsLabel, faultsOf } from "../testing-pod.ts";
 
 const containerCases: Case[] = [
   { name: "a plain pod", faults: [] },

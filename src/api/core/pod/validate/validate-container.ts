@@ -5,11 +5,11 @@ import {
   type EphemeralContainer,
 } from "#api/core/container/container.ts";
 import { validateRequirements } from "#api/core/container/validate-resources.ts";
-import { isSidecar } from "#api/core/pod/pod-resources.ts";
-import { type PodSpec } from "#api/core/pod/pod-spec.ts";
 import { type Volume } from "#api/core/volume/volume.ts";
 import { type Cursor } from "#api/cursor.ts";
 import { dns1123Label, portName, portNumber } from "#api/meta/names.ts";
+import { isSidecar } from "../pod-resources.ts";
+import { type PodSpec } from "../pod-spec.ts";
 import { validateEnv, validateEnvFrom } from "./validate-env.ts";
 import { validateMountsAndDevices } from "./validate-mounts.ts";
 import { validateLifecycle, validateProbes } from "./validate-probe.ts";

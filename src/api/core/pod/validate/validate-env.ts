@@ -6,11 +6,11 @@ import {
   type ObjectFieldSelector,
   type ResourceFieldSelector,
 } from "#api/core/container/env.ts";
-import { validateNoBacksteps } from "#api/core/pod/validate/volumes/validate-path.ts";
 import { type Volume } from "#api/core/volume/volume.ts";
 import { type Cursor } from "#api/cursor.ts";
 import { configMapKey, dns1123Label, dns1123Subdomain, envVarName, qualifiedName } from "#api/meta/names.ts";
 import { isZeroQuantity } from "#api/meta/quantity.ts";
+import { validateNoBacksteps } from "./volumes/validate-path.ts";
 
 export function validateEnv(at: Cursor<EnvVar>): void {
   at.set("name")?.rule(envVarName);

@@ -1,7 +1,7 @@
 import { type Container, type VolumeMount } from "#api/core/container/container.ts";
-import { hasBackstep, validateDescendingPath } from "#api/core/pod/validate/volumes/validate-path.ts";
 import { type Volume } from "#api/core/volume/volume.ts";
 import { type Cursor } from "#api/cursor.ts";
+import { hasBackstep, validateDescendingPath } from "./volumes/validate-path.ts";
 
 type Mounter = Pick<Container, "volumeMounts" | "volumeDevices" | "securityContext">;
 type Volumes = ReadonlyMap<string, Volume>;

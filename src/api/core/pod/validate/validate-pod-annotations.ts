@@ -1,10 +1,10 @@
 import { type AppArmorProfile, type SeccompProfile } from "#api/core/container/security-context.ts";
-import { validateDescendingPath } from "#api/core/pod/validate/volumes/validate-path.ts";
 import { type Cursor } from "#api/cursor.ts";
 import { type ObjectMeta } from "#api/meta/object-meta.ts";
 import { deletionCostAnnotation, mirrorAnnotation } from "#api/well-known.ts";
 import { allContainers, containersAt } from "../pod-containers.ts";
 import { type PodSpec } from "../pod-spec.ts";
+import { validateDescendingPath } from "./volumes/validate-path.ts";
 
 export const appArmorPrefix = "container.apparmor.security.beta.kubernetes.io/";
 export const seccompPod = "seccomp.security.alpha.kubernetes.io/pod";

@@ -1,14 +1,5 @@
 import { isHugePages } from "#api/core/container/resource-list.ts";
 import { validateRequirements } from "#api/core/container/validate-resources.ts";
-import {
-  validateContainers,
-  validateEphemeralContainers,
-  validateInitContainers,
-} from "#api/core/pod/validate/validate-container.ts";
-import { validateFileRefVolumes } from "#api/core/pod/validate/validate-env.ts";
-import { validatePodSecurityContext } from "#api/core/pod/validate/validate-security-context.ts";
-import { validateHostProcess, validateSystem } from "#api/core/pod/validate/validate-windows.ts";
-import { validateVolumes } from "#api/core/pod/validate/volumes/validate-volume.ts";
 import { type Cursor } from "#api/cursor.ts";
 import { ipFault } from "#api/meta/ip.ts";
 import { validateLabels } from "#api/meta/label-selector.ts";
@@ -28,7 +19,12 @@ import { type AnyContainer, allContainers, containersAt } from "../pod-container
 import { containerTotal } from "../pod-resources.ts";
 import { type PodDNSConfig, type PodResourceClaim, type PodSpec } from "../pod-spec.ts";
 import { validateAffinity, validateTopologySpread } from "./validate-affinity.ts";
+import { validateContainers, validateEphemeralContainers, validateInitContainers } from "./validate-container.ts";
+import { validateFileRefVolumes } from "./validate-env.ts";
+import { validatePodSecurityContext } from "./validate-security-context.ts";
 import { validateToleration } from "./validate-tolerations.ts";
+import { validateHostProcess, validateSystem } from "./validate-windows.ts";
+import { validateVolumes } from "./volumes/validate-volume.ts";
 
 /** Every fault of a pod's spec that its schema cannot see. The spec of a template has no metadata of its own. */
 export function validatePodSpec(at: Cursor<PodSpec>, metadata: ObjectMeta | undefined): void {

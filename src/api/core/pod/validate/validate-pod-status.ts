@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
 import { type Container, type ContainerRestartRule } from "#api/core/container/container.ts";
-import { validateId } from "#api/core/pod/validate/validate-security-context.ts";
 import { type Cursor } from "#api/cursor.ts";
 import { ipFault, ipVersion } from "#api/meta/ip.ts";
 import { dns1123Label, dns1123Subdomain, qualifiedName } from "#api/meta/names.ts";
@@ -8,6 +7,7 @@ import { type PodObject } from "../pod-fields.ts";
 import { type PodSpec } from "../pod-spec.ts";
 import { type ContainerStatus, type PodCondition, type PodStatus, type ResourceHealth } from "../pod-status.ts";
 import { validateAnnotationUpdate, validatePodAnnotations } from "./validate-pod-annotations.ts";
+import { validateId } from "./validate-security-context.ts";
 
 const statusLists = ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"] as const;
 

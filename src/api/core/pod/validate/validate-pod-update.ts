@@ -1,5 +1,4 @@
 import { type Container, EphemeralContainer } from "#api/core/container/container.ts";
-import { validateImage } from "#api/core/pod/validate/validate-container.ts";
 import { type Cursor } from "#api/cursor.ts";
 import { semanticEqual } from "#api/meta/equal.ts";
 import { inclusiveRange } from "#api/meta/names.ts";
@@ -8,6 +7,7 @@ import { unifiedDiff } from "#lib/text/unified-diff.ts";
 import { type NodeAffinity, NodeSelectorRequirement, type NodeSelectorTerm, Toleration } from "../affinity.ts";
 import { type PodObject } from "../pod-fields.ts";
 import { PodSpec } from "../pod-spec.ts";
+import { validateImage } from "./validate-container.ts";
 import { validateAnnotationUpdate } from "./validate-pod-annotations.ts";
 
 const mutableFields = [

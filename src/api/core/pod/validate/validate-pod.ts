@@ -1,10 +1,10 @@
-import { validateImage } from "#api/core/pod/validate/validate-container.ts";
 import { type PodTemplateSpec } from "#api/core/pod-template.ts";
 import { type Cursor } from "#api/cursor.ts";
 import { validateLabels } from "#api/meta/label-selector.ts";
 import { validateAnnotations } from "#api/meta/validate-meta.ts";
 import { type PodObject } from "../pod-fields.ts";
 import { type PodSpec } from "../pod-spec.ts";
+import { validateImage } from "./validate-container.ts";
 import { validatePodAnnotations, validateProfileAnnotations } from "./validate-pod-annotations.ts";
 import { validatePodSpec } from "./validate-pod-spec.ts";
 

@@ -4,11 +4,11 @@ import {
   type SeccompProfile,
   type SecurityContext,
 } from "#api/core/container/security-context.ts";
-import { type PodSpec } from "#api/core/pod/pod-spec.ts";
-import { validateWindowsOptions } from "#api/core/pod/validate/validate-windows.ts";
-import { validateDescendingPath } from "#api/core/pod/validate/volumes/validate-path.ts";
 import { type Cursor } from "#api/cursor.ts";
 import { unixId } from "#api/meta/names.ts";
+import { type PodSpec } from "../pod-spec.ts";
+import { validateWindowsOptions } from "./validate-windows.ts";
+import { validateDescendingPath } from "./volumes/validate-path.ts";
 
 export function validateSecurityContext(at: Cursor<SecurityContext>, hostUsers: boolean): void {
   const { procMount, allowPrivilegeEscalation, privileged, capabilities } = at.value;

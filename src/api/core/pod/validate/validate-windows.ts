@@ -1,8 +1,8 @@
 import { type WindowsSecurityContextOptions } from "#api/core/container/security-context.ts";
-import { type AnyContainer } from "#api/core/pod/pod-containers.ts";
-import { type PodSpec } from "#api/core/pod/pod-spec.ts";
 import { type Cursor } from "#api/cursor.ts";
 import { dns1123Subdomain } from "#api/meta/names.ts";
+import { type AnyContainer } from "../pod-containers.ts";
+import { type PodSpec } from "../pod-spec.ts";
 
 const maxSpecKiB = 64;
 

@@ -1,6 +1,6 @@
-import { validateFieldRef, validateResourceRef, volumeFields } from "#api/core/pod/validate/validate-env.ts";
 import { type DownwardAPIVolumeFile, type KeyToPath } from "#api/core/volume/volume.ts";
 import { type Cursor } from "#api/cursor.ts";
+import { validateFieldRef, validateResourceRef, volumeFields } from "../validate-env.ts";
 import { validateFilePath } from "./validate-path.ts";
 
 export function validateMode(at: Cursor<number>): void {
