@@ -74,7 +74,8 @@ export async function runNode(options: NodeOptions, signal: AbortSignal): Promis
   // One that was adopted may have been started by a process without that protection.
   await protectFromOom([containerd.pid()], { log: silentLog });
   options.progress("containerd runs");
-  const runtime = new ContainerdRuntime({ address: containerd.address, clock, log });
+  const { oomNotes, cgroupRoot } = containerd.paths;
+  const runtime = new ContainerdRuntime({ address: containerd.address, oomNotes, clock, log });
   const images: ImportDeps = {
     socket: containerd.paths.socket,
     snapshotter: containerd.host.snapshotter,
@@ -83,7 +84,6 @@ export async function runNode(options: NodeOptions, signal: AbortSignal): Promis
   };
   await ensureImages(images, signal);
   const cgroups = openCgroups(containerd.host.cgroups);
-  const { cgroupRoot } = containerdPaths(dataDir);
   const { allocatable } = machine;
   const plugins = await openNodePlugins({ dataDir, clock, log, devicesChanged: () => kubelet.resourcesChanged() });
   const host = await openLinuxHost({

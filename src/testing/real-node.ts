@@ -69,7 +69,7 @@ export async function startRealNode({ log = silentLog }: { log?: Log } = {}): Pr
 
   const containerd = await startContainerd({ dataDir, sandboxImage: pauseImageName, ...base, signal: stop.signal });
   const { paths } = containerd;
-  const runtime = new ContainerdRuntime({ address: containerd.address, ...base });
+  const runtime = new ContainerdRuntime({ address: containerd.address, oomNotes: paths.oomNotes, ...base });
   const bridge = `or-${nodeId(dataDir)}`;
   const machine = await readMachine({ dataDir });
   const nodeDir = `${dataDir}/kubelet`;

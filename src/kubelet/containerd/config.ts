@@ -48,7 +48,7 @@ export function renderContainerdConfig(paths: ContainerdPaths, host: HostFacts, 
     },
     {
       name: `${cri}.containerd.runtimes.runc.options`,
-      values: { Root: paths.runcRoot, SystemdCgroup: host.cgroupDriver === "systemd" },
+      values: { BinaryName: paths.runc, Root: paths.runcRoot, SystemdCgroup: host.cgroupDriver === "systemd" },
     },
     { name: `${cri}.cni`, values: { bin_dir: host.cniBinDir, conf_dir: paths.cniConfDir, max_conf_num: 1 } },
     { name: `${cri}.registry`, values: { config_path: paths.registryHosts } },

@@ -9,6 +9,7 @@ import { isRunning, listProcesses, signalProcess, startDaemon } from "#lib/proce
 import { isGrpcError } from "#lib/proto/grpc/status.ts";
 import { renderContainerdConfig } from "./config.ts";
 import { type HostFacts, missingPrograms, probeHost } from "./host.ts";
+import { writeRuncScript } from "./oom-notes.ts";
 import { type ContainerdPaths, containerdPaths } from "./paths.ts";
 import { sweepLeftovers } from "./sweep.ts";
 
@@ -40,9 +41,10 @@ export async function startContainerd(options: ContainerdOptions): Promise<Conta
   const paths = containerdPaths(dataDir);
   const host = await probeHost(dataDir);
   const config = renderContainerdConfig(paths, host, options.sandboxImage);
+  await Promise.all(directoriesOf(paths).map((path) => mkdir(path, { recursive: true })));
+  await writeRuncScript(paths, host.cgroups);
   let pid = await adopt(paths, config, { clock, log });
   if (pid === undefined) {
-    await Promise.all(directoriesOf(paths).map((path) => mkdir(path, { recursive: true })));
     await writeFile(paths.config, config);
     pid = await launch(paths, { clock, log, signal });
   } else log.info("containerd adopted", { pid });
@@ -105,6 +107,7 @@ const directoriesOf = (paths: ContainerdPaths): string[] => [
   paths.state,
   paths.cniConfDir,
   paths.registryHosts,
+  paths.oomNotes,
 ];
 
 /** The containerd of an earlier start, if it runs with the configuration that we want and answers. */

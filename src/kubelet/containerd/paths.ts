@@ -12,6 +12,9 @@ export interface ContainerdPaths {
   readonly state: string;
   readonly socket: string;
   readonly ttrpcSocket: string;
+  /** The script through which containerd calls runc, and where that notes out-of-memory kills; see oom-notes.ts. */
+  readonly runc: string;
+  readonly oomNotes: string;
   readonly runcRoot: string;
   readonly cniConfDir: string;
   readonly cniDataDir: string;
@@ -37,6 +40,8 @@ export function containerdPaths(dataDir: string): ContainerdPaths {
     state: `${runDir}/state`,
     socket: `${runDir}/containerd.sock`,
     ttrpcSocket: `${runDir}/containerd.sock.ttrpc`,
+    runc: `${home}/runc`, // Not under `/run`, where machines often forbid programs.
+    oomNotes: `${runDir}/oom`,
     runcRoot: `${runDir}/runc`,
     cniConfDir: `${home}/cni`,
     cniDataDir: `${runDir}/cni`,

@@ -34,12 +34,36 @@ suite("ContainerdRuntime, on a containerd of its own", { timeout: 120_000 }, () 
 
   const start = () => startContainerd({ dataDir, sandboxImage: pauseImageName, ...base, signal: stop.signal });
 
-  const startPod = async (sandbox: SandboxConfig, script: string) => {
+  /** A pod of one test, which goes with it, also if the test fails. */
+  const aPod = async (name: string) => {
+    const sandbox = aSandbox({ dataDir, cgroupRoot: containerd.paths.cgroupRoot, name });
     await mkdir(sandbox.logDirectory, { recursive: true });
     const sandboxId = await runtime.runSandbox(sandbox);
-    const id = await runtime.createContainer({ sandboxId, config: aContainer(["sh", "-c", script]), sandbox });
-    await runtime.startContainer(id);
-    return { sandboxId, id };
+    const create = (config: ContainerConfig) => runtime.createContainer({ sandboxId, config, sandbox });
+    const start = async (...command: string[]) => {
+      const id = await create(aContainer(command));
+      await runtime.startContainer(id);
+      return id;
+    };
+    const remove = async () => {
+      await runtime.stopSandbox(sandboxId);
+      await runtime.removeSandbox(sandboxId);
+    };
+    return { sandbox, sandboxId, create, start, [Symbol.asyncDispose]: remove };
+  };
+
+  /** Events from now on, until the end of the test. */
+  const readEvents = async () => {
+    const reader = new AbortController();
+    const events = runtime.events(reader.signal);
+    await events.next();
+    let ahead = events.next(); // It is the second call that subscribes.
+    const next = () => {
+      const now = ahead;
+      ahead = events.next();
+      return now;
+    };
+    return { next, [Symbol.dispose]: () => reader.abort() };
   };
 
   before(async () => {
@@ -48,7 +72,7 @@ suite("ContainerdRuntime, on a containerd of its own", { timeout: 120_000 }, () 
     bridge = `ot-${id}`;
     containerd = await start();
     const { paths, host, address } = containerd;
-    runtime = new ContainerdRuntime({ address, ...base });
+    runtime = new ContainerdRuntime({ address, oomNotes: paths.oomNotes, ...base });
     const podCidrs = [`10.88.${Number.parseInt(id.slice(0, 2), 16)}.0/24`];
     const how = { mtu: 0, dataDir: paths.cniDataDir };
     await writeCniConfig(paths.cniConfDir, { name: bridge, bridge, podCidrs, ...how });
@@ -74,14 +98,12 @@ suite("ContainerdRuntime, on a containerd of its own", { timeout: 120_000 }, () 
   test("a pod runs: network, command, log, exec, events, stats, end", async () => {
     const reader = new AbortController();
     const events = collect(runtime.events(reader.signal));
-    const sandbox = aSandbox({ dataDir, cgroupRoot: containerd.paths.cgroupRoot, name: "whole-life" });
-    await mkdir(sandbox.logDirectory, { recursive: true });
-
-    const sandboxId = await runtime.runSandbox(sandbox);
+    await using pod = await aPod("whole-life");
+    const { sandbox, sandboxId } = pod;
     const status = await runtime.sandboxStatus(sandboxId);
     const script = "echo hello $WHO; echo bad >&2; trap 'exit 7' TERM; while :; do sleep 0.1; done";
     const config = aContainer(["sh", "-c", script]);
-    const id = await runtime.createContainer({ sandboxId, config, sandbox });
+    const id = await pod.create(config);
     await runtime.startContainer(id);
 
     assert.equal(status?.state, "ready");
@@ -134,61 +156,45 @@ suite("ContainerdRuntime, on a containerd of its own", { timeout: 120_000 }, () 
   });
 
   test("the exit of a container is told when its status shows it", async () => {
-    const sandbox = aSandbox({ dataDir, cgroupRoot: containerd.paths.cgroupRoot, name: "short-life" });
-    await mkdir(sandbox.logDirectory, { recursive: true });
-    const sandboxId = await runtime.runSandbox(sandbox);
-    const reader = new AbortController();
-    const events = runtime.events(reader.signal);
-    await events.next();
-    const exited = nextExit(events);
-    const id = await runtime.createContainer({ sandboxId, config: aContainer(["sh", "-c", "exit 5"]), sandbox });
-    await runtime.startContainer(id);
+    await using pod = await aPod("short-life");
+    using events = await readEvents();
+    const id = await pod.start("sh", "-c", "exit 5");
 
-    assert.equal(await exited, id);
+    await exitOf(id, events);
 
     const status = await runtime.containerStatus(id);
     assert.deepEqual([status?.state, status?.exitCode], ["exited", 5]);
-    reader.abort();
-    await runtime.stopSandbox(sandboxId);
-    await runtime.removeSandbox(sandboxId);
   });
 
   test("pods reach each other", async () => {
-    const one = aSandbox({ dataDir, cgroupRoot: containerd.paths.cgroupRoot, name: "server" });
-    const server = await startPod(one, "echo hi > /tmp/x; exec httpd -f -p 8080 -h /tmp");
-    const other = aSandbox({ dataDir, cgroupRoot: containerd.paths.cgroupRoot, name: "client" });
-    const client = await startPod(other, "exec sleep 600");
+    await using server = await aPod("server");
+    await server.start("sh", "-c", "echo hi > /tmp/x; exec httpd -f -p 8080 -h /tmp");
+    await using client = await aPod("client");
+    const id = await client.start("sleep", "600");
     const ip = (await runtime.sandboxStatus(server.sandboxId))?.ips[0];
 
     const fetch = ["wget", "-q", "-O", "-", `http://${ip}:8080/x`];
-    await until(async () => (await runtime.execSync(client.id, fetch)).exitCode === 0);
-    const byPod = await runtime.execSync(client.id, fetch);
+    await until(async () => (await runtime.execSync(id, fetch)).exitCode === 0);
+    const byPod = await runtime.execSync(id, fetch);
 
     assert.equal(Buffer.from(byPod.stdout).toString(), "hi\n");
-    for (const { sandboxId } of [server, client]) {
-      await runtime.stopSandbox(sandboxId);
-      await runtime.removeSandbox(sandboxId);
-    }
   });
 
   test("a container that uses too much memory is killed and says so", async () => {
-    const sandbox = aSandbox({ dataDir, cgroupRoot: containerd.paths.cgroupRoot, name: "greedy" });
-    await mkdir(sandbox.logDirectory, { recursive: true });
-    const sandboxId = await runtime.runSandbox(sandbox);
-    const reader = new AbortController();
-    const events = runtime.events(reader.signal);
-    await events.next();
-    const exited = nextExit(events);
+    const { oomNotes } = containerd.paths;
+    await using pod = await aPod("greedy");
+    using events = await readEvents();
     const greedy = { ...aContainer(["sh", "-c", "tail /dev/zero"]), resources: { memoryLimitBytes: 16 << 20 } };
-    const id = await runtime.createContainer({ sandboxId, config: greedy, sandbox });
+    const id = await pod.create(greedy);
     await runtime.startContainer(id);
 
-    await exited;
+    await exitOf(id, events);
 
-    assert.equal((await runtime.containerStatus(id))?.reason, "OOMKilled");
-    reader.abort();
-    await runtime.stopSandbox(sandboxId);
-    await runtime.removeSandbox(sandboxId);
+    const status = await runtime.containerStatus(id);
+    assert.deepEqual([status?.exitCode, status?.reason], [137, "OOMKilled"]);
+    assert.deepEqual(await readdir(oomNotes), [id], "noted without containerd, which may miss a kill so early");
+    await runtime.removeContainer(id);
+    assert.deepEqual(await readdir(oomNotes), []);
   });
 
   test("images are pulled from a registry, with its password, and removed", async () => {
@@ -234,11 +240,8 @@ suite("ContainerdRuntime, on a containerd of its own", { timeout: 120_000 }, () 
   });
 
   test("a later start takes over containerd and its running containers", async () => {
-    const sandbox = aSandbox({ dataDir, cgroupRoot: containerd.paths.cgroupRoot, name: "survivor" });
-    await mkdir(sandbox.logDirectory, { recursive: true });
-    const sandboxId = await runtime.runSandbox(sandbox);
-    const id = await runtime.createContainer({ sandboxId, config: aContainer(["sleep", "600"]), sandbox });
-    await runtime.startContainer(id);
+    await using pod = await aPod("survivor");
+    const id = await pod.start("sleep", "600");
     const before = containerd.pid();
 
     stop.abort();
@@ -251,19 +254,16 @@ suite("ContainerdRuntime, on a containerd of its own", { timeout: 120_000 }, () 
   });
 
   test("containerd is started again when it dies, and its containers live on", async () => {
-    const reader = new AbortController();
-    const events = runtime.events(reader.signal);
-    await events.next();
-    const [container] = await runtime.listContainers();
+    await using pod = await aPod("steady");
+    const id = await pod.start("sleep", "600");
+    using events = await readEvents();
     const again = events.next(); // Waits on the connection that is about to break.
 
     signalProcess(containerd.pid(), "SIGKILL");
 
     assert.deepEqual((await again).value, { type: "resync" });
-    reader.abort();
     await until(async () => isRunning(containerd.pid()) && (await answers(runtime)));
-    assert(container);
-    assert.equal((await runtime.containerStatus(container.id))?.state, "running");
+    assert.equal((await runtime.containerStatus(id))?.state, "running");
   });
 });
 
@@ -287,10 +287,11 @@ async function collect(events: AsyncIterable<RuntimeEvent>): Promise<RuntimeEven
   return told;
 }
 
-async function nextExit(events: AsyncIterator<RuntimeEvent, void>): Promise<string> {
+async function exitOf(id: string, events: Pick<AsyncIterator<RuntimeEvent, void>, "next">): Promise<void> {
   for (;;) {
-    const { value } = await events.next();
-    if (value?.type === "exited") return value.containerId;
+    const { value, done } = await events.next();
+    assert(!done, "the events ended");
+    if (value.type === "exited" && value.containerId === id) return;
   }
 }
 

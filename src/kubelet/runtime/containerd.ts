@@ -1,3 +1,4 @@
+import { hasOomNote, removeOomNote } from "#kubelet/containerd/oom-notes.ts";
 import type { Clock } from "#lib/async/clock.ts";
 import type { Log } from "#lib/process/log.ts";
 import { type CallOptions, GrpcClient, type Rpc } from "#lib/proto/grpc/client.ts";
@@ -24,6 +25,8 @@ import type {
 export interface ContainerdRuntimeOptions {
   /** `unix:///run/…/containerd.sock` */
   readonly address: string;
+  /** Where out-of-memory kills are noted of which containerd does not hear; see `writeRuncScript`. */
+  readonly oomNotes?: string;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -33,11 +36,13 @@ export class ContainerdRuntime implements ContainerRuntime, Disposable {
   readonly #client: GrpcClient;
   readonly #clock: Clock;
   readonly #log: Log;
+  readonly #oomNotes: string | undefined;
 
-  constructor({ address, clock, log }: ContainerdRuntimeOptions) {
+  constructor({ address, oomNotes, clock, log }: ContainerdRuntimeOptions) {
     this.#client = new GrpcClient({ address, clock });
     this.#clock = clock;
     this.#log = log;
+    this.#oomNotes = oomNotes;
   }
 
   close(): void {
@@ -99,11 +104,17 @@ export class ContainerdRuntime implements ContainerRuntime, Disposable {
 
   async removeContainer(id: string, signal?: AbortSignal) {
     await this.#unlessGone(criCalls.removeContainer, { containerId: id }, signal);
+    if (this.#oomNotes !== undefined) await removeOomNote(this.#oomNotes, id);
   }
 
   async containerStatus(id: string, signal?: AbortSignal): Promise<ContainerStatus | undefined> {
     const reply = await this.#unlessGone(criCalls.containerStatus, { containerId: id }, signal);
-    return reply?.status && forms.readContainerStatus(reply.status);
+    return reply?.status && this.#withOom(forms.readContainerStatus(reply.status));
+  }
+
+  async #withOom(status: ContainerStatus): Promise<ContainerStatus> {
+    if (this.#oomNotes === undefined || status.state !== "exited" || !fromExitCode.has(status.reason)) return status;
+    return (await hasOomNote(this.#oomNotes, status.id)) ? { ...status, reason: "OOMKilled" } : status;
   }
 
   async listContainers(signal?: AbortSignal) {
@@ -238,5 +249,7 @@ export class ContainerdRuntime implements ContainerRuntime, Disposable {
   }
 }
 
+/** The reasons that containerd makes up from the exit code when it knows no better one. */
+const fromExitCode: ReadonlySet<string> = new Set(["Completed", "Error"]);
 const defaultTimeoutMs = 120_000;
 const reconnectMs = 200;

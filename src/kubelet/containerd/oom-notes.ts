@@ -1,0 +1,63 @@
+import { chmod, rename, rm, stat, writeFile } from "node:fs/promises";
+import type { CgroupMode } from "#kubelet/resources/cgroups.ts";
+import { isGone } from "#lib/text/error-code.ts";
+import type { ContainerdPaths } from "./paths.ts";
+
+/*
+ * containerd begins to watch a container for out-of-memory kills only after it has started it, so it never hears of one
+ * in the first moments. The kernel's count would tell, but the cgroup goes before the exit is shown, and cgroup v1 keeps no
+ * sum above it. So containerd calls runc through a script, which notes the count before runc removes the cgroup: when an
+ * exit is shown, its note is there.
+ */
+
+/** Writes the script at `paths.runc`. In one step: containerd may be running the one of an earlier start. */
+export async function writeRuncScript(paths: ContainerdPaths, mode: CgroupMode): Promise<void> {
+  const next = `${paths.runc}.next`;
+  await writeFile(next, renderRuncScript(paths, mode));
+  await chmod(next, 0o755);
+  await rename(next, paths.runc);
+}
+
+export function renderRuncScript(
+  { cgroupRoot, oomNotes }: Pick<ContainerdPaths, "cgroupRoot" | "oomNotes">,
+  mode: CgroupMode,
+  mountPoint = "/sys/fs/cgroup",
+): string {
+  const pods = `${mountPoint}${mode === "v2" ? "" : "/memory"}${cgroupRoot}/kubepods`;
+  const counts = mode === "v2" ? "memory.events" : "memory.oom_control";
+  // Only what the shell has built in: this runs for every step of every container.
+  return `#!/bin/sh
+deleting=
+for last in "$@"; do
+  if [ "$last" = delete ]; then deleting=yes; fi
+done
+if [ "$deleting" ]; then
+  for counts in ${pods}/*/"$last"/${counts} ${pods}/*/*/"$last"/${counts}; do
+    if [ ! -e "$counts" ]; then continue; fi
+    while read -r name count; do
+      if [ "$name" = oom_kill ] && [ "$count" -gt 0 ]; then echo "$count" >"${oomNotes}/$last"; fi
+    done <"$counts"
+  done
+fi 2>/dev/null
+exec runc "$@"
+`;
+}
+
+/** Whether the kernel killed a process of this container, which has exited, because memory ran out. */
+export async function hasOomNote(dir: string, containerId: string): Promise<boolean> {
+  if (!isId(containerId)) return false;
+  try {
+    await stat(`${dir}/${containerId}`);
+    return true;
+  } catch (error) {
+    if (isGone(error)) return false;
+    throw error;
+  }
+}
+
+export async function removeOomNote(dir: string, containerId: string): Promise<void> {
+  if (isId(containerId)) await rm(`${dir}/${containerId}`, { force: true });
+}
+
+/** An id becomes part of a path. */
+const isId = (text: string): boolean => /^[\w-]{1,128}$/.test(text);
