@@ -1,5 +1,4 @@
-import { existsSync } from "node:fs";
-import { mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
+import { access, mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { nextTurn } from "#lib/async/turns.ts";
 import { signalProcess } from "#lib/process/processes.ts";
 import { errorCode } from "#lib/text/error-code.ts";
@@ -51,7 +50,7 @@ export const openCgroups = (mode: CgroupMode, mountPoint = "/sys/fs/cgroup"): Cg
 function splitCgroups(mode: CgroupMode, mountPoint: string): Cgroups {
   const dir = (controller: string, path: string) => `${mountPoint}/${controller}${path}`;
   const set = async (controller: string, path: string, files: Readonly<Record<string, string | undefined>>) => {
-    if (!existsSync(`${mountPoint}/${controller}`)) return;
+    if (!(await isThere(`${mountPoint}/${controller}`))) return;
     await mkdir(dir(controller, path), { recursive: true });
     for (const [name, value] of Object.entries(files)) {
       if (value !== undefined) await writeFile(`${dir(controller, path)}/${name}`, value);
@@ -73,7 +72,7 @@ function splitCgroups(mode: CgroupMode, mountPoint: string): Cgroups {
       for (const tree of trees) if (tree.isDirectory()) await removeTree(dir(tree.name, path));
     },
     async usage(path) {
-      if (!existsSync(dir("memory", path))) return undefined;
+      if (!(await isThere(dir("memory", path)))) return undefined;
       const [cpu, memory, stat, pids] = await Promise.all([
         readNumber(`${dir("cpuacct", path)}/cpuacct.usage`),
         readNumber(`${dir("memory", path)}/memory.usage_in_bytes`),
@@ -108,7 +107,7 @@ function unifiedCgroups(mountPoint: string): Cgroups {
     remove: (path) => removeTree(`${mountPoint}${path}`),
     async usage(path) {
       const dir = `${mountPoint}${path}`;
-      if (!existsSync(dir)) return undefined;
+      if (!(await isThere(dir))) return undefined;
       const [cpu, memory, stat, pids] = await Promise.all([
         readStat(`${dir}/cpu.stat`),
         readNumber(`${dir}/memory.current`),
@@ -182,6 +181,13 @@ async function removeTree(dir: string): Promise<void> {
 }
 
 const text = (value: number | undefined): string | undefined => (value === undefined ? undefined : String(value));
+
+/** Off the main thread: below /sys even a look waits while the kernel makes groups and network devices for others. */
+const isThere = (file: string): Promise<boolean> =>
+  access(file).then(
+    () => true,
+    () => false,
+  );
 
 async function readWords(file: string): Promise<string[]> {
   const content = await readFile(file, "utf8").catch(() => "");
