@@ -1,8 +1,11 @@
 /** From `kubectl apply` to a running container behind a Service, as a user does it: real kubectl, real containers. */
 import assert from "node:assert/strict";
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { getPriority } from "node:os";
 import path from "node:path";
 import { after, before, suite, test } from "node:test";
+import { containerdPaths } from "#kubelet/containerd/paths.ts";
 import { findKubectls, Kubectl } from "./support/kubectl.ts";
 import { deadline, freePort, makeTempDir, runOrlop } from "./support/server.ts";
 
@@ -128,6 +131,22 @@ suite("the walking path", () => {
       "cat /www/index.html /secret/password; echo; echo $POD_NAME",
     ]);
     assert.equal(out, `Hello from Orlop.\nnot-a-real-one\n${pod.metadata.name}\n`);
+  });
+
+  test("the cluster's own process comes before what it runs, and nothing inherits that", async () => {
+    const [pod] = await podsOf("app=web");
+    assert(pod);
+    const { pid } = JSON.parse(readFileSync(path.join(dataDir, "cluster.json"), "utf8")) as { pid: number };
+    const containerd = Number(readFileSync(containerdPaths(dataDir).pidFile, "utf8"));
+    const threads = readdirSync(`/proc/${containerd}/task`).map(Number);
+    const inside = "cut -d ' ' -f 19 /proc/1/stat; exec cut -d ' ' -f 19 /proc/self/stat";
+
+    const pods = await kubectl.ok(["exec", pod.metadata.name, "--", "sh", "-c", inside]);
+
+    const mayRaise = spawnSync("nice", ["-n", "-1", "true"]).stderr.length === 0;
+    assert.equal(getPriority(pid), mayRaise ? -7 : 0);
+    assert.deepEqual([...new Set(threads.map(getPriority))], [0]);
+    assert.equal(pods, "0\n0\n");
   });
 
   test("a command's exit code comes back, and its input goes in", async () => {

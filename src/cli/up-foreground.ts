@@ -8,6 +8,7 @@ import { systemRandom } from "#lib/data/random.ts";
 import { limitedLog } from "#lib/process/limited-log.ts";
 import { writeStandardError } from "#lib/process/log.ts";
 import { isStandardError, openLogFile } from "#lib/process/log-file.ts";
+import { raisePriority } from "#lib/process/priority.ts";
 import { ownPid } from "#lib/process/processes.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { logFile } from "./data-dir.ts";
@@ -42,6 +43,7 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
   const { dataDir } = values;
   const log = limitedLog(logWriter(dataDir), { clock: systemClock, level: values.verbose ? "debug" : "info" });
   const base = { clock: systemClock, log, random: systemRandom };
+  if (!raisePriority()) log.warn("pods may slow down the API server: to come before them needs CAP_SYS_NICE");
   const signal = shutdownSignal();
   const sinceMs = systemClock.now();
   await using plane = await startControlPlane({

@@ -1,8 +1,9 @@
-import { spawn } from "node:child_process";
+import { type SpawnOptions, spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { errorCode } from "#lib/text/error-code.ts";
+import { atNormalPriority } from "./priority.ts";
 
 export interface CommandResult {
   readonly stdout: string;
@@ -53,11 +54,12 @@ function checkOperand(text: string): string {
 function run(command: string, args: readonly string[], options: CommandOptions): Promise<CommandResult> {
   const { input, signal, env, okCodes = [0] } = options;
   const { promise, resolve, reject } = Promise.withResolvers<CommandResult>();
-  const child = spawn(command, args, {
+  const how: SpawnOptions = {
     stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
     ...(signal ? { signal } : {}),
     ...(env ? { env: { ...process.env, ...env } } : {}),
-  });
+  };
+  const child = atNormalPriority(() => spawn(command, args, how));
   const stdout: Buffer[] = [];
   const stderr: Buffer[] = [];
   child.stdout?.on("data", (chunk: Buffer) => stdout.push(chunk));
@@ -77,7 +79,7 @@ function run(command: string, args: readonly string[], options: CommandOptions):
 /** Runs a command to its end and hands over each line that it writes, so that they are never all in memory. */
 export function eachLine(command: string, args: readonly string[], line: (text: string) => void): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"] });
+  const child = atNormalPriority(() => spawn(command, args, { stdio: ["ignore", "pipe", "pipe"] }));
   createInterface({ input: child.stdout }).on("line", line);
   let said = "";
   child.stderr.on("data", (chunk: Buffer) => {
@@ -102,7 +104,7 @@ export interface Daemon {
 export function startDaemon(command: string, args: readonly string[], logFile: string): Promise<Daemon> {
   const { promise, resolve, reject } = Promise.withResolvers<Daemon>();
   const log = openSync(logFile, "a", 0o600);
-  const child = spawn(command, args, { detached: true, stdio: ["ignore", log, log] });
+  const child = atNormalPriority(() => spawn(command, args, { detached: true, stdio: ["ignore", log, log] }));
   closeSync(log);
   child.unref();
   const ended = new Promise<string>((tell) => {
