@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, rm, truncate, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import { Pod } from "#api/core/pod.ts";
 import type { PodStorage } from "#kubelet/resources/storage-limits.ts";
 import { diskUsage } from "#kubelet/volumes/disk-usage.ts";
 import { neverAborted } from "#lib/async/tasks.ts";
 import { silentLog } from "#lib/process/log.ts";
+import { isRunning } from "#lib/process/processes.ts";
 import { build } from "#testing/build.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { runStorageWatch } from "./storage-watch.ts";
@@ -46,6 +49,27 @@ test("a pod that takes for ever to measure keeps no other from being evicted", a
 
   stop.abort();
   await watching;
+});
+
+test("diskUsage() counts in a session of its own at the lowest priority, and its signal ends it", async (t) => {
+  const dir = await mkdtemp(`${tmpdir()}/orlop-usage-`);
+  t.after(() => rm(dir, { recursive: true }));
+  // Stands in for the program: says what it was started as, and then waits.
+  const script = '#!/bin/sh\ncut -d \' \' -f 1,6,19 /proc/$$/stat > "$3.part"; mv "$3.part" "$3"; exec sleep 600\n';
+  await writeFile(`${dir}/du`, script, { mode: 0o755 });
+  const path = process.env.PATH;
+  process.env.PATH = `${dir}:${path}`;
+  t.after(() => (process.env.PATH = path));
+  const ending = new AbortController();
+
+  const counted = diskUsage([`${dir}/facts`], ending.signal);
+  while (!existsSync(`${dir}/facts`)) await setImmediate();
+  const [pid, session, nice] = (await readFile(`${dir}/facts`, "utf8")).trim().split(" ");
+  ending.abort();
+
+  await assert.rejects(counted);
+  assert.deepEqual({ session, nice }, { session: pid, nice: "19" });
+  while (isRunning(Number(pid))) await setImmediate();
 });
 
 test("diskUsage() counts blocks on the disk, not what a sparse file pretends, and leaves out what is not there", async (t) => {
