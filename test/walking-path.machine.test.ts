@@ -9,7 +9,7 @@ import { containerdPaths } from "#kubelet/containerd/paths.ts";
 import { findKubectls, Kubectl } from "./support/kubectl.ts";
 import { deadline, freePort, makeTempDir, runOrlop } from "./support/server.ts";
 
-const root = path.resolve(import.meta.dirname, "../..");
+const root = path.resolve(import.meta.dirname, "..");
 /** Another run on this machine, at the same time, has other ranges and another port. */
 const own = process.pid % 60;
 const nodePort = 30000 + (process.pid % 2700);
