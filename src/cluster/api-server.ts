@@ -34,9 +34,8 @@ import { type Endpoint } from "#server/dispatch.ts";
 import { Objects } from "#server/objects/objects.ts";
 import { pluginWaits } from "#server/plugin-waits.ts";
 import { ResourceRegistry } from "#server/registry.ts";
-import { type Context } from "#server/request/pipeline.ts";
 import { answerSeeing } from "#server/request/seeing.ts";
-import { type ApiServer, createApiServer } from "#server/server.ts";
+import { type ApiServer, createApiServer, type ServerDeps } from "#server/server.ts";
 import { bindingEndpoint } from "#server/subresources/binding.ts";
 import { evictionEndpoint } from "#server/subresources/eviction.ts";
 import { finalizeEndpoint } from "#server/subresources/finalize.ts";
@@ -91,60 +90,74 @@ export interface AssembledServer extends AsyncDisposable {
 export const issuer = "https://kubernetes.default.svc.cluster.local";
 
 export async function assembleApiServer(options: AssembleOptions): Promise<AssembledServer> {
-  const { store, clock, log, random } = options;
-  const { tracing = true } = options;
+  const { clock, random, tracing = true } = options;
   const traces = tracing ? new RevisionTraces() : undefined;
+  const traceOf = (revision: number) => traces?.of(revision);
   const recorder = new TraceRecorder({ clock, random, ...(tracing ? {} : { capacity: 0 }) });
   const metrics = new Metrics();
-  const { newUid } = options;
-  const watcherCut = cutCounter(metrics);
-  const objects = new Objects({ store, clock, log, traces, watcherCut, ...(newUid ? { newUid } : {}) });
-  metrics.gauge(
-    "orlop_lagging_watchers",
-    "Watchers that have yet to read what there is.",
-    () => objects.laggingWatchers,
-  );
+  const objects = openObjects(options, { metrics, traces });
   const informers = objects.informers();
   const resources = new ResourceRegistry(options.resources ?? allResources);
+  const parts: Parts = { objects, informers, resources, metrics, recorder, traceOf };
   const security = assembleSecurity(options, informers);
-  const { authorizers, rbac } = security;
-  const admission = createAdmission(
-    builtInAdmission({ informers, rbac, authorizers, clock, random }),
-    pluginWaits({ metrics, clock }, "admission"),
-  );
-  const ranges = options.serviceRanges ?? defaultServiceRanges;
-  const hooks = [serviceAllocator(informers.of(Service), ranges, random)];
-  const authorizeCreate = (context: Context) => mayCreate(authorizers, context);
-  const write: WriteDeps = { objects, admission, clock, random, hooks, authorizeCreate };
-  const server = createApiServer({
-    ...write,
-    ...security,
-    resources,
-    log,
-    metrics,
-    recorder,
-    subresources: subresourceEndpoints(options, { write, informers, authorizers }),
-    reviews: new Map([
-      ["bindings", bindingEndpoint(write)],
-      ...reviewEndpoints({ authorizers, rbac, tokens: security.tokens, audiences: [issuer], clock }),
-    ]),
-    traceOf: (revision) => traces?.of(revision),
-    nonResource: answerNonResource(nonResourceDeps(options, { resources, metrics, recorder })),
-  });
+  const server = createApiServer(serverDeps(options, parts, security));
   await informers.synced();
-  const traceOf = (revision: number) => traces?.of(revision);
   const clientFor = (user: UserInfo) => localClient(server.handle, user, { traceOf, userAgent: componentOf(user) });
   return {
+    ...parts,
     server,
-    objects,
-    informers,
-    recorder,
-    resources,
-    metrics,
-    traceOf,
     clientFor,
     loopback: clientFor(security.loopback),
     [Symbol.asyncDispose]: () => objects[Symbol.asyncDispose](),
+  };
+}
+
+/** What the server stands on. */
+type Parts = Pick<AssembledServer, "objects" | "informers" | "resources" | "metrics" | "recorder" | "traceOf">;
+type Security = ReturnType<typeof assembleSecurity>;
+
+function openObjects(
+  { store, clock, log, newUid }: AssembleOptions,
+  { metrics, traces }: { readonly metrics: Metrics; readonly traces: RevisionTraces | undefined },
+): Objects {
+  const watcherCut = cutCounter(metrics);
+  const objects = new Objects({ store, clock, log, traces, watcherCut, ...(newUid ? { newUid } : {}) });
+  const help = "Watchers that have yet to read what there is.";
+  metrics.gauge("orlop_lagging_watchers", help, () => objects.laggingWatchers);
+  return objects;
+}
+
+function serverDeps(options: AssembleOptions, parts: Parts, security: Security): ServerDeps {
+  const { clock, log } = options;
+  const { informers } = parts;
+  const { authorizers, rbac, tokens } = security;
+  const write = writeDeps(options, parts, security);
+  return {
+    ...parts,
+    ...write,
+    ...security,
+    log,
+    subresources: subresourceEndpoints(options, { write, informers, authorizers }),
+    reviews: new Map([
+      ["bindings", bindingEndpoint(write)],
+      ...reviewEndpoints({ authorizers, rbac, tokens, audiences: [issuer], clock }),
+    ]),
+    nonResource: answerNonResource(nonResourceDeps(options, parts)),
+  };
+}
+
+/** What every write needs: admission in front of the objects, and the hooks between the two. */
+function writeDeps(options: AssembleOptions, { objects, informers, metrics }: Parts, security: Security): WriteDeps {
+  const { clock, random, serviceRanges = defaultServiceRanges } = options;
+  const { authorizers, rbac } = security;
+  const plugins = builtInAdmission({ informers, rbac, authorizers, clock, random });
+  return {
+    objects,
+    admission: createAdmission(plugins, pluginWaits({ metrics, clock }, "admission")),
+    clock,
+    random,
+    hooks: [serviceAllocator(informers.of(Service), serviceRanges, random)],
+    authorizeCreate: (context) => mayCreate(authorizers, context),
   };
 }
 
@@ -204,7 +217,7 @@ function subresourceEndpoints(
 
 function nonResourceDeps(
   { signingKey, serverAddress, paths, store, verdicts }: AssembleOptions,
-  { resources, metrics, recorder }: { resources: ResourceRegistry; metrics: Metrics; recorder: TraceRecorder },
+  { resources, metrics, recorder }: Parts,
 ): NonResourceDeps {
   const ping = { name: "ping", check: () => undefined };
   metrics.gauge("orlop_store_revision", "The newest revision of the store.", () => store.revision);

@@ -24,7 +24,7 @@ import { streamEndpoints } from "#server/streams/all.ts";
 import { openMemoryStore } from "#store/memory.ts";
 import { openSqliteStore } from "#store/sqlite.ts";
 import { type Store } from "#store/store.ts";
-import { type AssembledServer, assembleApiServer } from "./api-server.ts";
+import { type AssembledServer, type AssembleOptions, assembleApiServer } from "./api-server.ts";
 import { bootstrapCluster } from "./bootstrap.ts";
 import { Certificates, type Renewed } from "./certificates.ts";
 import { controllerUser, schedulerUser } from "./identities.ts";
@@ -63,45 +63,16 @@ export interface ControlPlane extends AsyncDisposable {
 }
 
 export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
-  const { dataDir, clock, log, random, host } = options;
   const verdicts = new Verdicts();
+  // Before anything is opened: this is the file that a user may have got wrong.
   const tokens = options.tokenFile ? [await loadTokenFile(options.tokenFile)] : [];
   const [store, certificates] = await Promise.all([openStore(options), openCertificates(options)]);
-  const { pki } = certificates;
-  const towardsNodes = certificates.issue((current) => issueClientCertificate(current, clock, nodeClient));
-  const api = await assembleApiServer({
-    store,
-    clock,
-    log,
-    random,
-    signingKey: signingKey(pki.serviceAccountKey),
-    serverAddress: `${host}:${options.port}`,
-    tokens,
-    serviceRanges: rangesOf(options),
-    verdicts,
-    tracing: options.tracing ?? true,
-    subresources: (deps) => streamEndpoints({ ...deps, log, node: () => credentialsOf(certificates, towardsNodes) }),
-  });
+  const api = await assembleApi(options, { store, certificates, verdicts, tokens });
   await bootstrapCluster(api.loopback);
-  const serving = certificates.follow("serving");
-  const listening = await listen((request) => api.server.serve(request), {
-    host,
-    port: options.port,
-    ...credentialsOf(certificates, serving),
-    clock,
-    log,
-    peerOf,
-    onRelief: collectGarbage,
-  });
-  const url = `https://${host === "0.0.0.0" || host === "::" ? "127.0.0.1" : hostInUrl(host)}:${listening.port}`;
+  const listening = await listenFor(options, { api, certificates });
+  const url = urlOf(options, listening.port);
   await announce(options, { api, port: listening.port });
-  const kubeconfigPath = path.join(dataDir, "kubeconfig");
-  const writeKubeconfig = () => replaceFile(kubeconfigPath, adminKubeconfig(certificates.pki, url));
-  await writeKubeconfig();
-  serving.onChange(() => listening.renew(credentialsOf(certificates, serving)));
-  certificates.follow("admin").onChange(() => {
-    writeKubeconfig().catch((error: unknown) => log.error("kubeconfig could not be written", { error }));
-  });
+  const kubeconfigPath = await keepKubeconfig(options, { certificates, url });
   return {
     url,
     port: listening.port,
@@ -117,6 +88,66 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
       await store[Symbol.asyncDispose]();
     },
   };
+}
+
+interface ApiParts extends Pick<AssembleOptions, "store" | "tokens"> {
+  readonly certificates: Certificates;
+  readonly verdicts: Verdicts;
+}
+
+function assembleApi(options: ControlPlaneOptions, { certificates, ...parts }: ApiParts): Promise<AssembledServer> {
+  const { clock, log, random, host, port, tracing = true } = options;
+  const towardsNodes = certificates.issue((current) => issueClientCertificate(current, clock, nodeClient));
+  return assembleApiServer({
+    ...parts,
+    clock,
+    log,
+    random,
+    signingKey: signingKey(certificates.pki.serviceAccountKey),
+    serverAddress: `${host}:${port}`,
+    serviceRanges: rangesOf(options),
+    tracing,
+    subresources: (deps) => streamEndpoints({ ...deps, log, node: () => credentialsOf(certificates, towardsNodes) }),
+  });
+}
+
+interface Served {
+  readonly api: AssembledServer;
+  readonly certificates: Certificates;
+}
+
+/** The sockets, under a certificate that is renewed while they are open. */
+async function listenFor({ host, port, clock, log }: ControlPlaneOptions, { api, certificates }: Served) {
+  const serving = certificates.follow("serving");
+  const listening = await listen((request) => api.server.serve(request), {
+    host,
+    port,
+    ...credentialsOf(certificates, serving),
+    clock,
+    log,
+    peerOf,
+    onRelief: collectGarbage,
+  });
+  serving.onChange(() => listening.renew(credentialsOf(certificates, serving)));
+  return listening;
+}
+
+/** Where a client on this machine finds a server that may listen on all addresses. */
+const urlOf = ({ host }: ControlPlaneOptions, port: number): string =>
+  `https://${host === "0.0.0.0" || host === "::" ? "127.0.0.1" : hostInUrl(host)}:${port}`;
+
+/** Writes the administrator's kubeconfig, and again whenever its certificate is renewed. Returns its path. */
+async function keepKubeconfig(
+  { dataDir, log }: ControlPlaneOptions,
+  { certificates, url }: { readonly certificates: Certificates; readonly url: string },
+): Promise<string> {
+  const file = path.join(dataDir, "kubeconfig");
+  const write = () => replaceFile(file, adminKubeconfig(certificates.pki, url));
+  await write();
+  certificates.follow("admin").onChange(() => {
+    write().catch((error: unknown) => log.error("kubeconfig could not be written", { error }));
+  });
+  return file;
 }
 
 const rangesOf = ({ serviceCidr }: ControlPlaneOptions): ServiceRanges =>

@@ -6,7 +6,7 @@ import { createEventRecorder } from "#client/events.ts";
 import { runDns } from "#dns/dns.ts";
 import { ensureDnsService } from "#dns/dns-service.ts";
 import { hostUpstreams } from "#dns/upstream.ts";
-import { startContainerd } from "#kubelet/containerd/containerd.ts";
+import { type Containerd, startContainerd } from "#kubelet/containerd/containerd.ts";
 import { containerdPaths } from "#kubelet/containerd/paths.ts";
 import { buildBusyboxImage } from "#kubelet/images/busybox-image.ts";
 import { defaultImageGcPolicy, ImageGc } from "#kubelet/images/image-gc.ts";
@@ -15,7 +15,7 @@ import { Kubelet } from "#kubelet/kubelet.ts";
 import { openLinuxHost } from "#kubelet/linux-host.ts";
 import { writeCniConfig } from "#kubelet/network/cni.ts";
 import { type Machine, readMachine } from "#kubelet/node/machine.ts";
-import { openNodePlugins } from "#kubelet/plugins/node-plugins.ts";
+import { type NodePlugins, openNodePlugins } from "#kubelet/plugins/node-plugins.ts";
 import { openCgroups } from "#kubelet/resources/cgroups.ts";
 import { protectFromOom } from "#kubelet/resources/oom.ts";
 import { ContainerdRuntime } from "#kubelet/runtime/containerd.ts";
@@ -66,61 +66,12 @@ export const busyboxImageName = "orlop.dev/busybox:1";
 /** containerd, kubelet and proxy of this machine, until the signal; containers go on after it. */
 export async function runNode(options: NodeOptions, signal: AbortSignal): Promise<void> {
   const { dataDir, clock, log } = options;
-  await protectFromOom([ownPid()], { log });
-  const [containerd, machine] = await Promise.all([
-    startContainerd({ dataDir, sandboxImage: pauseImageName, clock, log, signal }),
-    readMachine({ dataDir }),
-  ]);
-  // One that was adopted may have been started by a process without that protection.
-  await protectFromOom([containerd.pid()], { log: silentLog });
-  options.progress("containerd runs");
-  const { oomNotes, cgroupRoot } = containerd.paths;
-  const runtime = new ContainerdRuntime({ address: containerd.address, oomNotes, clock, log });
-  const images: ImportDeps = {
-    socket: containerd.paths.socket,
-    snapshotter: containerd.host.snapshotter,
-    runtime,
-    clock,
-  };
+  const { containerd, machine, runtime } = await startRuntime(options, signal);
+  const images = imageDeps(options, { containerd, runtime });
   await ensureImages(images, signal);
-  const cgroups = openCgroups(containerd.host.cgroups);
-  const { allocatable } = machine;
   const plugins = await openNodePlugins({ dataDir, clock, log, devicesChanged: () => kubelet.resourcesChanged() });
-  const host = await openLinuxHost({
-    dataDir,
-    clock,
-    log,
-    cgroups,
-    cgroupRoot,
-    clusterDomain,
-    allocatable,
-    imageMounts: ctrImageMounts(images),
-    furtherVolumes: plugins.volumes,
-  });
-  const startedMs = clock.now();
-  const kubelet: Kubelet = new Kubelet({
-    ...options,
-    runtime,
-    machine,
-    host,
-    devices: plugins.devices,
-    staticPods: new StaticPods({ dir: `${dataDir}/manifests`, nodeName: options.nodeName, clock, log }),
-    stats: (ended) =>
-      collectStats({ ...options, startedMs, runtime, cgroups, cgroupRoot, pods: () => kubelet.handle.pods() }, ended),
-    clusterDns: { servers: [options.dnsAddress], domain: clusterDomain },
-  });
-  const access = nodeAccess(options.nodeName, clock, options.client);
-  const certificate = servingCertificate(options, machine);
-  await using server = await startKubeletServer({
-    ...credentialsOf(options.certificates, certificate),
-    port: options.kubeletPort,
-    host: "0.0.0.0",
-    handle: kubelet.handle,
-    access,
-    clock,
-    log,
-  });
-  certificate.onChange(() => server.renew(credentialsOf(options.certificates, certificate)));
+  const kubelet: Kubelet = await openKubelet(options, { containerd, machine, runtime, images, plugins });
+  await using _server = await serveKubelet(options, { machine, handle: kubelet.handle });
   await runTogether(signal, [
     () => containerd.supervised,
     (ended) => kubelet.run(ended),
@@ -130,6 +81,82 @@ export async function runNode(options: NodeOptions, signal: AbortSignal): Promis
     (ended) => boundLog(containerd.paths.log, { clock, log }, ended),
     (ended) => collectImages({ runtime, dataDir, clock, log, pods: () => kubelet.handle.pods() }, ended),
   ]);
+}
+
+interface Runtime {
+  readonly containerd: Containerd;
+  readonly runtime: ContainerdRuntime;
+}
+
+/** containerd, adopted or started, and protected from the machine's running out of memory like Orlop itself. */
+async function startRuntime(options: NodeOptions, signal: AbortSignal): Promise<Runtime & { machine: Machine }> {
+  const { dataDir, clock, log } = options;
+  await protectFromOom([ownPid()], { log });
+  const [containerd, machine] = await Promise.all([
+    startContainerd({ dataDir, sandboxImage: pauseImageName, clock, log, signal }),
+    readMachine({ dataDir }),
+  ]);
+  // One that was adopted may have been started by a process without that protection.
+  await protectFromOom([containerd.pid()], { log: silentLog });
+  options.progress("containerd runs");
+  const { oomNotes } = containerd.paths;
+  const runtime = new ContainerdRuntime({ address: containerd.address, oomNotes, clock, log });
+  return { containerd, machine, runtime };
+}
+
+const imageDeps = ({ clock }: NodeOptions, { containerd, runtime }: Runtime): ImportDeps => ({
+  socket: containerd.paths.socket,
+  snapshotter: containerd.host.snapshotter,
+  runtime,
+  clock,
+});
+
+interface KubeletParts extends Runtime {
+  readonly machine: Machine;
+  readonly images: ImportDeps;
+  readonly plugins: NodePlugins;
+}
+
+async function openKubelet(options: NodeOptions, parts: KubeletParts): Promise<Kubelet> {
+  const { dataDir, clock, log, nodeName } = options;
+  const { containerd, machine, runtime, images, plugins } = parts;
+  const { allocatable } = machine;
+  const groups = { cgroups: openCgroups(containerd.host.cgroups), cgroupRoot: containerd.paths.cgroupRoot };
+  const volumes = { imageMounts: ctrImageMounts(images), furtherVolumes: plugins.volumes };
+  const host = await openLinuxHost({ dataDir, clock, log, clusterDomain, allocatable, ...groups, ...volumes });
+  const startedMs = clock.now();
+  const kubelet: Kubelet = new Kubelet({
+    ...options,
+    runtime,
+    machine,
+    host,
+    devices: plugins.devices,
+    staticPods: new StaticPods({ dir: `${dataDir}/manifests`, nodeName, clock, log }),
+    stats: (ended) =>
+      collectStats({ ...options, startedMs, runtime, ...groups, pods: () => kubelet.handle.pods() }, ended),
+    clusterDns: { servers: [options.dnsAddress], domain: clusterDomain },
+  });
+  return kubelet;
+}
+
+/** The node's own server, under a certificate that is renewed while it runs. */
+async function serveKubelet(
+  options: NodeOptions,
+  { machine, handle }: { readonly machine: Machine; readonly handle: Kubelet["handle"] },
+): Promise<AsyncDisposable> {
+  const { certificates, clock, log, kubeletPort, nodeName, client } = options;
+  const certificate = servingCertificate(options, machine);
+  const server = await startKubeletServer({
+    ...credentialsOf(certificates, certificate),
+    port: kubeletPort,
+    host: "0.0.0.0",
+    handle,
+    access: nodeAccess(nodeName, clock, client),
+    clock,
+    log,
+  });
+  certificate.onChange(() => server.renew(credentialsOf(certificates, certificate)));
+  return server;
 }
 
 const logCheckMs = 60_000;

@@ -38,16 +38,9 @@ const say = (text: string): void => void process.stdout.write(`${text}\n`);
 export async function run(args: readonly string[]): Promise<number> {
   const { values, positionals } = parseFlags(args, flags);
   refuseArguments("up", positionals, "--data-dir DIR --port N");
-  if (process.getuid?.() !== 0) {
-    throw new UserError(
-      `starting containers needs root: run \`sudo ${program} up\`, or \`${program} server\` for a control plane without containers`,
-    );
-  }
+  requireRoot();
+  checkFlags(values);
   const dataDir = path.resolve(values["data-dir"]);
-  for (const flag of ["port", "kubelet-port"] as const) wholeNumber(values[flag], flag, { min: 1, max: 65535 });
-  // The tenth address of the services' range is DNS's; a node's pods take a /24.
-  addressRange(values["service-cidr"], "service-cidr", { maxBits: 28 });
-  addressRange(values["cluster-cidr"], "cluster-cidr", { maxBits: 24 });
   if (values.foreground) {
     await makeDataDir(dataDir, values);
     const { runInForeground } = await import("../up-foreground.ts");
@@ -58,17 +51,51 @@ export async function run(args: readonly string[]): Promise<number> {
   await checkKubeconfig(file);
   const where = dataDir === defaultDataDir ? "" : ` --data-dir ${values["data-dir"]}`;
   if (running) {
-    say(`orlop: already running: ${running.url} (process ${running.pid}, data in ${dataDir})`);
-    const context = await useContext(file, { dataDir, url: running.url });
-    say(`orlop: kubectl uses it (context "${context}" in ${file})`);
-    say(`orlop: \`${program} status${where}\` shows it, \`${program} down${where}\` stops it`);
+    await useRunning({ ...running, dataDir }, { file, where });
     return 0;
   }
   await checkMachine(needsOf(values, dataDir));
   await installPackages((text) => say(`orlop: ${text}`));
   await makeDataDir(dataDir, values);
   const { url } = await startInBackground(args, dataDir);
+  greet(await useContext(file, { dataDir, url }), { file, where });
+  return 0;
+}
+
+function requireRoot(): void {
+  if (process.getuid?.() === 0) return;
+  throw new UserError(
+    `starting containers needs root: run \`sudo ${program} up\`, or \`${program} server\` for a control plane without containers`,
+  );
+}
+
+type Needs = { readonly [flag in "port" | "kubelet-port" | "cluster-cidr" | "service-cidr"]: string };
+
+function checkFlags(values: Needs): void {
+  for (const flag of ["port", "kubelet-port"] as const) wholeNumber(values[flag], flag, { min: 1, max: 65535 });
+  // The tenth address of the services' range is DNS's; a node's pods take a /24.
+  addressRange(values["service-cidr"], "service-cidr", { maxBits: 28 });
+  addressRange(values["cluster-cidr"], "cluster-cidr", { maxBits: 24 });
+}
+
+/** kubectl's configuration, and the flag that other commands need to find the cluster. */
+interface Access {
+  readonly file: string;
+  readonly where: string;
+}
+
+async function useRunning(
+  { url, pid, dataDir }: { readonly url: string; readonly pid: number; readonly dataDir: string },
+  { file, where }: Access,
+): Promise<void> {
+  say(`orlop: already running: ${url} (process ${pid}, data in ${dataDir})`);
   const context = await useContext(file, { dataDir, url });
+  say(`orlop: kubectl uses it (context "${context}" in ${file})`);
+  say(`orlop: \`${program} status${where}\` shows it, \`${program} down${where}\` stops it`);
+}
+
+/** What to do with a new cluster. */
+function greet(context: string, { file, where }: Access): void {
   say("");
   say(`The cluster is up. kubectl uses it now (context "${context}" in ${file}):`);
   say("");
@@ -82,7 +109,6 @@ export async function run(args: readonly string[]): Promise<number> {
   ];
   const width = Math.max(...hints.map(([command = "", what]) => (what ? command.length : 0)));
   for (const [command = "", what = ""] of hints) say(`  ${what ? `${command.padEnd(width)}  ${what}` : command}`);
-  return 0;
 }
 
 async function makeDataDir(dataDir: string, ports: Parameters<typeof explainStart>[1]): Promise<void> {
@@ -91,10 +117,7 @@ async function makeDataDir(dataDir: string, ports: Parameters<typeof explainStar
   });
 }
 
-function needsOf(
-  values: { readonly [flag in "port" | "kubelet-port" | "cluster-cidr" | "service-cidr"]: string },
-  dataDir: string,
-) {
+function needsOf(values: Needs, dataDir: string) {
   return {
     ports: (["port", "kubelet-port"] as const).map((flag) => ({ flag, port: Number(values[flag]) })),
     ranges: (["cluster-cidr", "service-cidr"] as const).map((flag) => ({ flag, cidr: values[flag] })),
