@@ -1,7 +1,7 @@
 import { type Socket } from "node:net";
 import { type Clock } from "#lib/async/clock.ts";
+import { queryBytes } from "./message.ts";
 import { FrameReader, frame } from "./upstream.ts";
-import { queryBytes } from "./wire.ts";
 
 const maxConnections = 500;
 const maxPerClient = 32;

@@ -3,6 +3,7 @@ import { outOfTime, withDeadline } from "#lib/async/deadline.ts";
 import { LruMap } from "#lib/data/lru-map.ts";
 import { type Random, randomHex } from "#lib/data/random.ts";
 import { type Log } from "#lib/process/log.ts";
+import { recordTypes } from "./message.ts";
 import { askByConnection, askByDatagram, parseUpstream, type Upstream } from "./upstream.ts";
 import {
   decodeUpstreamAnswer,
@@ -11,7 +12,6 @@ import {
   type UpstreamAnswer,
   type UpstreamQuery,
 } from "./upstream-answer.ts";
-import { recordTypes } from "./wire.ts";
 
 export interface ForwarderDeps {
   readonly clock: Clock;

@@ -5,8 +5,8 @@ import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { createFakeInformers } from "#testing/fake-informers.ts";
 import { openClusterView } from "./cluster-view.ts";
+import { type DnsRecord, recordTypes } from "./message.ts";
 import { answerQuestion, type Zone } from "./records.ts";
-import { type DnsRecord, recordTypes } from "./wire.ts";
 
 const zone: Zone = {
   ...{ domain: "cluster.local", serverAddress: "10.96.0.10", ttl: 5, serial: 1 },

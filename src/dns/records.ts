@@ -2,7 +2,8 @@ import { type Service, type ServicePort } from "#api/core/service.ts";
 import { type EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { canonicalAddress } from "#api/meta/ip-address.ts";
 import { serviceNameLabel } from "#api/well-known.ts";
-import { addressData, type DnsRecord, labelsOf, recordTypes } from "./wire.ts";
+import { labelsOf } from "./domain-name.ts";
+import { addressData, type DnsRecord, recordTypes } from "./message.ts";
 
 /** What the names are made from. */
 export interface ClusterView {

@@ -1,20 +1,19 @@
 import { type Log } from "#lib/process/log.ts";
 import { type Forwarder } from "./forward.ts";
-import { answerQuestion, type ClusterView, type Reply, startOfAuthority, type Zone } from "./records.ts";
-import { passOn, recordsOf } from "./upstream-answer.ts";
 import {
-  type AnswerParts,
   type DnsRecord,
   datagramBytes,
-  decodeQuery,
-  encodeAnswer,
   headerBytes,
   messageBytes,
   type Query,
   type Question,
   rcodes,
   WireError,
-} from "./wire.ts";
+} from "./message.ts";
+import { answerQuestion, type ClusterView, type Reply, startOfAuthority, type Zone } from "./records.ts";
+import { passOn, recordsOf } from "./upstream-answer.ts";
+import { decodeQuery } from "./wire-reader.ts";
+import { type AnswerParts, encodeAnswer } from "./wire-writer.ts";
 
 export interface ResolverDeps {
   readonly view: ClusterView;

@@ -5,8 +5,8 @@ import { type Clock } from "#lib/async/clock.ts";
 import { type Log } from "#lib/process/log.ts";
 import { ClientLimits } from "./client-limits.ts";
 import { Connections } from "./connections.ts";
+import { queryBytes } from "./message.ts";
 import { type Resolver } from "./resolver.ts";
-import { queryBytes } from "./wire.ts";
 
 export interface DnsServerDeps {
   readonly resolver: Resolver;

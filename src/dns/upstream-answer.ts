@@ -1,20 +1,7 @@
-import {
-  type DnsRecord,
-  headerBytes,
-  labelsOf,
-  optBytes,
-  optRecord,
-  type Query,
-  type Question,
-  type RawRecord,
-  rcodes,
-  readData,
-  readRecord,
-  recordTypes,
-  WireError,
-  WireReader,
-  WireWriter,
-} from "./wire.ts";
+import { labelsOf } from "./domain-name.ts";
+import { type DnsRecord, headerBytes, type Query, type Question, rcodes, recordTypes, WireError } from "./message.ts";
+import { type RawRecord, readData, readRecord, WireReader } from "./wire-reader.ts";
+import { optBytes, optRecord, WireWriter } from "./wire-writer.ts";
 
 /** Another server's answer: its bytes, without the OPT record, and what is needed to pass it on. */
 export interface UpstreamAnswer {

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { connect, isIPv6 } from "node:net";
 import { ByteQueue } from "#lib/data/byte-queue.ts";
 import { errorCode } from "#lib/text/error-code.ts";
-import { messageBytes } from "./wire.ts";
+import { messageBytes } from "./message.ts";
 
 export interface Upstream {
   readonly host: string;

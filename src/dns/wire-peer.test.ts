@@ -6,10 +6,12 @@ import { silentLog } from "#lib/process/log.ts";
 import { dnsPacket, type PeerRecord } from "#testing/peers/dns-packet.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { Forwarder } from "./forward.ts";
+import { type DnsRecord, WireError } from "./message.ts";
 import { type ClusterView } from "./records.ts";
 import { createResolver } from "./resolver.ts";
 import { decodeUpstreamAnswer, isAnswerTo } from "./upstream-answer.ts";
-import { type DnsRecord, decodeQuery, encodeAnswer, WireError, WireReader } from "./wire.ts";
+import { decodeQuery, WireReader } from "./wire-reader.ts";
+import { encodeAnswer } from "./wire-writer.ts";
 
 const label = fc.stringMatching(/^[a-z0-9_]([-a-z0-9]{0,20}[a-z0-9])?$/);
 const name = fc.array(label, { minLength: 1, maxLength: 6 }).map((labels) => labels.join("."));

@@ -1,19 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { seededRandom } from "#lib/data/random.ts";
-import {
-  type DnsRecord,
-  decodeQuery,
-  encodeAnswer,
-  labelsOf,
-  type Query,
-  rcodes,
-  readRecord,
-  recordTypes,
-  WireError,
-  WireReader,
-  WireWriter,
-} from "./wire.ts";
+import { labelsOf } from "./domain-name.ts";
+import { type DnsRecord, type Query, rcodes, recordTypes, WireError } from "./message.ts";
+import { decodeQuery, readRecord, WireReader } from "./wire-reader.ts";
+import { encodeAnswer, WireWriter } from "./wire-writer.ts";
 
 const queryBytes = Buffer.from(
   "abcd01000001000000000001" + "03777777" + "076578616d706c65" + "00" + "00010001" + "0000291000000080000000",
