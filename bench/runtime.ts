@@ -11,7 +11,7 @@ import { ContainerdRuntime } from "#kubelet/runtime/containerd.ts";
 import type { SandboxConfig } from "#kubelet/runtime/runtime.ts";
 import { systemClock } from "#lib/async/clock.ts";
 import { silentLog } from "#lib/process/log.ts";
-import { containerConfig, sandboxConfig } from "#testing/runtime-config.ts";
+import { containerConfig, sandboxConfig } from "#testing/network/runtime-config.ts";
 
 const { values: flags } = parseArgs({
   options: {

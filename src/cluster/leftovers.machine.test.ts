@@ -5,7 +5,7 @@ import path from "node:path";
 import { test } from "node:test";
 import { containerdPaths } from "#kubelet/containerd/paths.ts";
 import { runCommand } from "#lib/process/processes.ts";
-import { canMakeNetworks } from "#testing/test-network.ts";
+import { canMakeNetworks } from "#testing/network/test-network.ts";
 import { findLeftovers } from "./leftovers.ts";
 import { nodeNames } from "./node-names.ts";
 

@@ -4,8 +4,8 @@ import { Node } from "#api/core/node.ts";
 import { Pod } from "#api/core/pod.ts";
 import { Service } from "#api/core/service.ts";
 import { CommandError } from "#lib/process/processes.ts";
-import { hostOf, putPod, putService, RunningProxy, tableName } from "#testing/running-proxy.ts";
-import { canMakeNetworks, createTestNetwork, type TestNetwork } from "#testing/test-network.ts";
+import { hostOf, putPod, putService, RunningProxy, tableName } from "#testing/network/running-proxy.ts";
+import { canMakeNetworks, createTestNetwork, type TestNetwork } from "#testing/network/test-network.ts";
 
 const skip = (await canMakeNetworks()) ? false : "needs root, ip and nft";
 

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { type Pod } from "#api/core/pod.ts";
 import { type Service } from "#api/core/service.ts";
 import { type EndpointSlice } from "#api/discovery/endpoint-slice.ts";
-import { canMakeNetworks, createTestNetwork } from "#testing/test-network.ts";
+import { canMakeNetworks, createTestNetwork } from "#testing/network/test-network.ts";
 import { planHostPorts, renderHostPorts } from "./host-ports.ts";
 import { type RuleConfig, renderService, tableFrame } from "./nftables.ts";
 import { RuleTable } from "./rule-table.ts";

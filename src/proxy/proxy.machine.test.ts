@@ -6,8 +6,14 @@ import { Pod } from "#api/core/pod.ts";
 import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { jsonLog } from "#lib/process/log.ts";
-import { hostOf, putService as put, putPod, RunningProxy as Running, tableName } from "#testing/running-proxy.ts";
-import { canMakeNetworks, createTestNetwork, type TestNetwork } from "#testing/test-network.ts";
+import {
+  hostOf,
+  putService as put,
+  putPod,
+  RunningProxy as Running,
+  tableName,
+} from "#testing/network/running-proxy.ts";
+import { canMakeNetworks, createTestNetwork, type TestNetwork } from "#testing/network/test-network.ts";
 import { traceparent } from "#trace/trace.ts";
 import { applyRules } from "./apply.ts";
 import { renderService, tableFrame } from "./nftables.ts";

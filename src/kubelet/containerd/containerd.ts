@@ -9,8 +9,8 @@ import { isRunning, listProcesses, signalProcess, startDaemon } from "#lib/proce
 import { isGrpcError } from "#lib/proto/grpc/status.ts";
 import { renderContainerdConfig } from "./config.ts";
 import { type HostFacts, missingPrograms, probeHost } from "./host.ts";
-import { writeRuncScript } from "./oom-notes.ts";
 import { type ContainerdPaths, containerdPaths } from "./paths.ts";
+import { writeRuncScript } from "./runc-script.ts";
 import { sweepLeftovers } from "./sweep.ts";
 
 export interface ContainerdOptions {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SimulatedRuntime } from "#kubelet/runtime/simulated.ts";
 import { seededRandom } from "#lib/data/random.ts";
-import { containerConfig, sandboxConfig } from "#testing/runtime-config.ts";
+import { containerConfig, sandboxConfig } from "#testing/network/runtime-config.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { adoptPod, listRuntime } from "./adopt.ts";
 

@@ -17,8 +17,8 @@ import { systemClock } from "#lib/async/clock.ts";
 import { mountsUnder, unmountUnder } from "#lib/fs/mounts.ts";
 import { silentLog } from "#lib/process/log.ts";
 import { goArchitecture, isRunning, listProcesses, runCommand, signalProcess } from "#lib/process/processes.ts";
+import { containerConfig, sandboxConfig } from "#testing/network/runtime-config.ts";
 import { startRegistry } from "#testing/peers/registry.ts";
-import { containerConfig, sandboxConfig } from "#testing/runtime-config.ts";
 import { ContainerdRuntime } from "./containerd.ts";
 import type { ContainerConfig, RuntimeEvent, SandboxConfig } from "./runtime.ts";
 

@@ -1,4 +1,3 @@
-import { hasOomNote, removeOomNote } from "#kubelet/containerd/oom-notes.ts";
 import type { Clock } from "#lib/async/clock.ts";
 import type { Log } from "#lib/process/log.ts";
 import { type CallOptions, GrpcClient, type Rpc } from "#lib/proto/grpc/client.ts";
@@ -8,6 +7,7 @@ import { criCalls } from "./cri.ts";
 import * as forms from "./cri-forms.ts";
 import type { PodSandboxConfig } from "./cri-messages.ts";
 import { mergeEvents } from "./merge-events.ts";
+import { hasOomNote, removeOomNote } from "./oom-notes.ts";
 import type {
   ContainerRuntime,
   ContainerStatus,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { seededRandom } from "#lib/data/random.ts";
-import { containerConfig, sandboxConfig } from "#testing/runtime-config.ts";
+import { containerConfig, sandboxConfig } from "#testing/network/runtime-config.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import type { RuntimeEvent } from "./runtime.ts";
 import { exitAfterAnnotation, exitCodeAnnotation, SimulatedRuntime, type SimulationHooks } from "./simulated.ts";

@@ -8,7 +8,7 @@ import { jsonLog } from "#lib/process/log.ts";
 import { type Host } from "#proxy/apply.ts";
 import { removeProxy, runProxy } from "#proxy/proxy.ts";
 import { TraceRecorder } from "#trace/recorder.ts";
-import { createFakeInformers, type FakeInformers } from "./fake-informers.ts";
+import { createFakeInformers, type FakeInformers } from "../fake-informers.ts";
 import { type Place, type TestNetwork } from "./test-network.ts";
 
 export const tableName = "orlop-test";

@@ -3,8 +3,9 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs
 import { tmpdir } from "node:os";
 import { test } from "node:test";
 import type { CgroupMode } from "#kubelet/resources/cgroups.ts";
+import { hasOomNote, removeOomNote } from "#kubelet/runtime/oom-notes.ts";
 import { runCommand } from "#lib/process/processes.ts";
-import { hasOomNote, removeOomNote, renderRuncScript } from "./oom-notes.ts";
+import { renderRuncScript } from "./runc-script.ts";
 
 const id = "c1";
 
@@ -79,12 +80,12 @@ test("an id that is a path is not looked up", async () => {
 
 /** A cgroup tree and a runc of its own, which writes down its arguments and the notes that it finds. */
 async function aMachine(mode: CgroupMode, ending = "exit 0") {
-  const dir = await mkdtemp(`${tmpdir()}/orlop-oom-notes-`);
-  const notes = `${dir}/notes`;
-  const mount = `${dir}/cgroup`;
+  const dir = await mkdtemp(`${tmpdir()}/orlop-runc-script-`);
+  const notes = `${dir}/the cluster's $(false) notes`;
+  const mount = `${dir}/the $HOME's cgroups`;
   await mkdir(notes);
   await mkdir(`${dir}/bin`);
-  await addProgram(`${dir}/bin/runc`, `#!/bin/sh\necho "$*": "$(ls ${notes} 2>&-)" >>${dir}/seen\n${ending}\n`);
+  await addProgram(`${dir}/bin/runc`, `#!/bin/sh\necho "$*": "$(ls ${dir}/*notes 2>&-)" >>${dir}/seen\n${ending}\n`);
   await addProgram(`${dir}/runc`, renderRuncScript({ cgroupRoot: "/orlop-x", oomNotes: notes }, mode, mount));
   await writeFile(`${dir}/seen`, "");
   return {

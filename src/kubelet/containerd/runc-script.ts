@@ -1,6 +1,5 @@
-import { chmod, rename, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, rename, writeFile } from "node:fs/promises";
 import type { CgroupMode } from "#kubelet/resources/cgroups.ts";
-import { isGone } from "#lib/text/error-code.ts";
 import type { ContainerdPaths } from "./paths.ts";
 
 /*
@@ -23,7 +22,7 @@ export function renderRuncScript(
   mode: CgroupMode,
   mountPoint = "/sys/fs/cgroup",
 ): string {
-  const pods = `${mountPoint}${mode === "v2" ? "" : "/memory"}${cgroupRoot}/kubepods`;
+  const pods = quote(`${mountPoint}${mode === "v2" ? "" : "/memory"}${cgroupRoot}/kubepods`);
   const counts = mode === "v2" ? "memory.events" : "memory.oom_control";
   // Only what the shell has built in: this runs for every step of every container.
   return `#!/bin/sh
@@ -35,7 +34,7 @@ if [ "$deleting" ]; then
   for counts in ${pods}/*/"$last"/${counts} ${pods}/*/*/"$last"/${counts}; do
     if [ ! -e "$counts" ]; then continue; fi
     while read -r name count; do
-      if [ "$name" = oom_kill ] && [ "$count" -gt 0 ]; then echo "$count" >"${oomNotes}/$last"; fi
+      if [ "$name" = oom_kill ] && [ "$count" -gt 0 ]; then echo "$count" >${quote(oomNotes)}/"$last"; fi
     done <"$counts"
   done
 fi 2>/dev/null
@@ -43,21 +42,5 @@ exec runc "$@"
 `;
 }
 
-/** Whether the kernel killed a process of this container, which has exited, because memory ran out. */
-export async function hasOomNote(dir: string, containerId: string): Promise<boolean> {
-  if (!isId(containerId)) return false;
-  try {
-    await stat(`${dir}/${containerId}`);
-    return true;
-  } catch (error) {
-    if (isGone(error)) return false;
-    throw error;
-  }
-}
-
-export async function removeOomNote(dir: string, containerId: string): Promise<void> {
-  if (isId(containerId)) await rm(`${dir}/${containerId}`, { force: true });
-}
-
-/** An id becomes part of a path. */
-const isId = (text: string): boolean => /^[\w-]{1,128}$/.test(text);
+/** A text as one word of the shell: a data directory may have any name. */
+const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
