@@ -2,9 +2,9 @@ import { type Resource } from "#api/resource.ts";
 import { badRequest } from "#api/status.ts";
 import { isSet, isTrue } from "#lib/net/query-flag.ts";
 import { type FieldError, forbiddenValue, root, unsupportedValue } from "#schema/field-error.ts";
+import { notANumber, optionsFault } from "#server/input/options.ts";
 import { type Selection, select } from "#server/objects/selection.ts";
 import { type Context } from "#server/request/pipeline.ts";
-import { notANumber, optionsFault } from "#server/write/options.ts";
 
 /** What a list is to answer. */
 export interface ListRequest {

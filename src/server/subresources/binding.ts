@@ -5,9 +5,9 @@ import { type Resource } from "#api/resource.ts";
 import { badRequest, conflict, invalid } from "#api/status.ts";
 import { timestamp } from "#lib/async/clock.ts";
 import { type FieldError, invalidValue, requiredValue, root, unsupportedValue } from "#schema/field-error.ts";
+import { readObject } from "#server/input/body.ts";
+import { writeOptions } from "#server/input/options.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
-import { readObject } from "#server/write/body.ts";
-import { writeOptions } from "#server/write/options.ts";
 import { updateObject } from "#server/write/update.ts";
 import { type Write, type WriteDeps } from "#server/write/write.ts";
 

@@ -2,10 +2,10 @@ import { Pod } from "#api/core/pod.ts";
 import { Eviction } from "#api/policy/eviction.ts";
 import { type Resource } from "#api/resource.ts";
 import { badRequest } from "#api/status.ts";
+import { readObject } from "#server/input/body.ts";
+import { writeOptions } from "#server/input/options.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
-import { readObject } from "#server/write/body.ts";
 import { deleteObject } from "#server/write/delete.ts";
-import { writeOptions } from "#server/write/options.ts";
 import { type Write, type WriteDeps } from "#server/write/write.ts";
 
 /** POST pods/NAME/eviction: deletes the pod if nothing forbids its disruption. */

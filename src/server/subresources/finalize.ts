@@ -1,8 +1,8 @@
 import { Namespace } from "#api/core/namespace.ts";
 import { type Resource } from "#api/resource.ts";
+import { readObject } from "#server/input/body.ts";
+import { writeOptions } from "#server/input/options.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
-import { readObject } from "#server/write/body.ts";
-import { writeOptions } from "#server/write/options.ts";
 import { updateObject } from "#server/write/update.ts";
 import { type Write, type WriteDeps } from "#server/write/write.ts";
 

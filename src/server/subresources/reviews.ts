@@ -11,10 +11,10 @@ import { reviewFaults } from "#api/rules.ts";
 import { invalid } from "#api/status.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { type Admission } from "#server/admission/chain.ts";
+import { readObject } from "#server/input/body.ts";
+import { writeOptions } from "#server/input/options.ts";
 import { type Context } from "#server/request/pipeline.ts";
-import { admissionRequest } from "#server/write/admit.ts";
-import { readObject } from "#server/write/body.ts";
-import { writeOptions } from "#server/write/options.ts";
+import { admissionRequest } from "#server/write/steps/admit.ts";
 import { type Write } from "#server/write/write.ts";
 import { type Endpoint } from "../dispatch.ts";
 import {

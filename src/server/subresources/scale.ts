@@ -7,14 +7,14 @@ import { check } from "#schema/check.ts";
 import { applyPatch } from "#server/apply/apply.ts";
 import { type Entries } from "#server/apply/fields/entries.ts";
 import { parentEntries, scaleEntries } from "#server/apply/scale-fields.ts";
+import { decodeRaw, type Expected, readObject } from "#server/input/body.ts";
+import { type WriteOptions } from "#server/input/options.ts";
+import { applyType, mergeInto, patchBody, patchTypeOf } from "#server/input/patch-body.ts";
 import { codecOf, EncodedObject } from "#server/objects/encode-once.ts";
 import { type Objects } from "#server/objects/objects.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { checkApplied, lenient, requireManager } from "#server/write/apply.ts";
-import { decodeRaw, type Expected, readObject } from "#server/write/body.ts";
-import { checkName, checkNamespace, uidConflict } from "#server/write/identity.ts";
-import { type WriteOptions } from "#server/write/options.ts";
-import { applyType, mergeInto, patchBody, patchTypeOf } from "#server/write/patch-body.ts";
+import { checkName, checkNamespace, uidConflict } from "#server/write/steps/identity.ts";
 import { updateObject } from "#server/write/update.ts";
 import { type Write, type WriteDeps, writeOf } from "#server/write/write.ts";
 

@@ -12,7 +12,7 @@ import { type JwtPart, jsonWebKeys, type SigningKey, signJwt, type VerifyingKey 
 import { type Informers } from "#runtime/informer.ts";
 import { invalidValue, root } from "#schema/field-error.ts";
 import { serviceAccountName } from "#server/authenticate/service-account-claims.ts";
-import { checkNamespace } from "#server/write/identity.ts";
+import { checkNamespace } from "#server/write/steps/identity.ts";
 
 export interface TokenIssuer {
   readonly informers: Informers;

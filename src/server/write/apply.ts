@@ -4,11 +4,11 @@ import { isObject } from "#lib/data/json-object.ts";
 import { requiredValue, root } from "#schema/field-error.ts";
 import { applyPatch } from "#server/apply/apply.ts";
 import { checkAppliedKind } from "#server/apply/check-applied.ts";
+import { decodeRaw, type Expected, type RawBody } from "#server/input/body.ts";
+import { optionsFault } from "#server/input/options.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
-import { decodeRaw, type Expected, type RawBody } from "./body.ts";
+import { checkName, checkNamespace } from "#server/write/steps/identity.ts";
 import { createObject } from "./create.ts";
-import { checkName, checkNamespace } from "./identity.ts";
-import { optionsFault } from "./options.ts";
 import { updateObject } from "./update.ts";
 import { type Write, type WriteDeps } from "./write.ts";
 

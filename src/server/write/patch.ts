@@ -1,11 +1,11 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { invalid, isStatus } from "#api/status.ts";
 import { forbiddenValue, invalidValue, root } from "#schema/field-error.ts";
+import { decodeRaw, type Expected, type RawBody, type ReadOptions } from "#server/input/body.ts";
+import { optionsFault } from "#server/input/options.ts";
+import { applyType, mergeInto, type PatchType, patchBody, patchTypeOf } from "#server/input/patch-body.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { applyEndpoint } from "./apply.ts";
-import { decodeRaw, type Expected, type RawBody, type ReadOptions } from "./body.ts";
-import { optionsFault } from "./options.ts";
-import { applyType, mergeInto, type PatchType, patchBody, patchTypeOf } from "./patch-body.ts";
 import { updateObject } from "./update.ts";
 import { type Write, type WriteDeps, writeOf } from "./write.ts";
 

@@ -2,9 +2,9 @@ import { type ApiObject, type Resource } from "#api/resource.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { type Random } from "#lib/data/random.ts";
 import { type Admission } from "#server/admission/chain.ts";
+import { type OptionsKind, type WriteOptions, writeOptions } from "#server/input/options.ts";
 import { type Objects } from "#server/objects/objects.ts";
 import { type Context } from "#server/request/pipeline.ts";
-import { type OptionsKind, type WriteOptions, writeOptions } from "./options.ts";
 
 /** One write: what, where and by whom. */
 export interface Write<T extends ApiObject = ApiObject> {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { type Write, type WriteHook } from "#server/write/write.ts";
 import { withHooks } from "./hooks.ts";
-import { type Write, type WriteHook } from "./write.ts";
 
 const about = { write: {} as Write, version: { object: { metadata: { name: "a" } }, old: undefined } };
 
