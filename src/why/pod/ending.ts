@@ -13,51 +13,64 @@ export function explainEndingPod(facts: PodFacts): Explanation | undefined {
   const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = pod.metadata;
   const goneByMs = msOf(deletionTimestamp);
   if (goneByMs === undefined) return undefined;
-  const state = "Terminating";
   const asked = `deletion was asked for ${ago(goneByMs - deletionGracePeriodSeconds * 1000, nowMs)}, with ${deletionGracePeriodSeconds}s to end`;
   if (finalizers.length > 0 && (isFinished(pod) || nowMs >= goneByMs)) return heldBy(`Pod ${podName(pod)}`, pod, asked);
-  if (pod.spec.nodeName && (!node || isSilent(facts))) {
-    return {
-      hop: undefined,
-      state,
-      headline: node
-        ? `Pod ${podName(pod)} cannot end because its node ${pod.spec.nodeName} has not been heard of ${lasting(facts.heartbeatMs, nowMs)}.`
-        : `Pod ${podName(pod)} cannot end because its node ${pod.spec.nodeName} is gone.`,
-      evidence: [asked, "only the node itself can say that the containers have ended"],
-      advice: [
-        "Bring the node back, or delete the Node object if it never comes back.",
-        `If you are sure that nothing of it runs: \`kubectl delete pod ${podName(pod)} --force --grace-period=0 -n ${pod.metadata.namespace}\`.`,
-      ],
-    };
-  }
-  if (nowMs < goneByMs) {
-    const hook = lastEvent(facts, ["FailedPreStopHook"]);
-    const hooks = partsOf(pod).flatMap(({ container, status }) =>
-      container.lifecycle?.preStop && status?.state.running ? [container.name] : [],
-    );
-    return {
-      hop: undefined,
-      state,
-      headline: `Pod ${podName(pod)} is ending: its containers have ${humanDuration(goneByMs - nowMs)} left before they are killed.`,
-      evidence: [
-        asked,
-        ...hooks.map((name) => `container ${name} has a preStop hook, which runs before SIGTERM is sent`),
-        ...(hook ? [tellEvent(hook, nowMs)] : []),
-      ],
-      advice: [
-        hooks.length > 0
-          ? "The grace period begins with the preStop hook: make the hook shorter if it takes too long."
-          : "A program that ends on SIGTERM is gone at once; one that ignores it takes the whole grace period.",
-      ],
-    };
-  }
+  if (pod.spec.nodeName && (!node || isSilent(facts))) return lostNode(facts, asked);
+  return nowMs < goneByMs ? inGrace(facts, { asked, goneByMs }) : overdue(facts, { asked, goneByMs });
+}
+
+const ending = { hop: undefined, state: "Terminating" } as const;
+
+function lostNode({ pod, node, heartbeatMs, nowMs }: PodFacts, asked: string): Explanation {
+  const { nodeName } = pod.spec;
+  const why = node ? `has not been heard of ${lasting(heartbeatMs, nowMs)}` : "is gone";
   return {
-    hop: undefined,
-    state,
-    headline: `Pod ${podName(pod)} should have been gone ${ago(goneByMs, nowMs)}, and its node ${pod.spec.nodeName ?? ""} has not finished with it.`,
-    evidence: [asked, ...facts.events.slice(-2).map((event) => tellEvent(event, nowMs))],
+    ...ending,
+    headline: `Pod ${podName(pod)} cannot end because its node ${nodeName} ${why}.`,
+    evidence: [asked, "only the node itself can say that the containers have ended"],
     advice: [
-      `Look at the node: \`orlop why node/${pod.spec.nodeName ?? ""}\`; a process that cannot be killed or a mount that hangs keeps it.`,
+      "Bring the node back, or delete the Node object if it never comes back.",
+      `If you are sure that nothing of it runs: \`kubectl delete pod ${podName(pod)} --force --grace-period=0 -n ${pod.metadata.namespace}\`.`,
+    ],
+  };
+}
+
+interface Asked {
+  /** When deletion was asked for, and how. */
+  readonly asked: string;
+  readonly goneByMs: number;
+}
+
+function inGrace(facts: PodFacts, { asked, goneByMs }: Asked): Explanation {
+  const { pod, nowMs } = facts;
+  const hook = lastEvent(facts, ["FailedPreStopHook"]);
+  const hooks = partsOf(pod).flatMap(({ container, status }) =>
+    container.lifecycle?.preStop && status?.state.running ? [container.name] : [],
+  );
+  return {
+    ...ending,
+    headline: `Pod ${podName(pod)} is ending: its containers have ${humanDuration(goneByMs - nowMs)} left before they are killed.`,
+    evidence: [
+      asked,
+      ...hooks.map((name) => `container ${name} has a preStop hook, which runs before SIGTERM is sent`),
+      ...(hook ? [tellEvent(hook, nowMs)] : []),
+    ],
+    advice: [
+      hooks.length > 0
+        ? "The grace period begins with the preStop hook: make the hook shorter if it takes too long."
+        : "A program that ends on SIGTERM is gone at once; one that ignores it takes the whole grace period.",
+    ],
+  };
+}
+
+function overdue({ pod, nowMs, events }: PodFacts, { asked, goneByMs }: Asked): Explanation {
+  const { nodeName = "" } = pod.spec;
+  return {
+    ...ending,
+    headline: `Pod ${podName(pod)} should have been gone ${ago(goneByMs, nowMs)}, and its node ${nodeName} has not finished with it.`,
+    evidence: [asked, ...events.slice(-2).map((event) => tellEvent(event, nowMs))],
+    advice: [
+      `Look at the node: \`orlop why node/${nodeName}\`; a process that cannot be killed or a mount that hangs keeps it.`,
     ],
   };
 }
