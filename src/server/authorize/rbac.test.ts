@@ -364,3 +364,22 @@ test("checkEscalation() lets garbage collection change owners and finalizers", a
 
   await checkEscalation({ rbac, authorizers: [rbac] }, request);
 });
+
+test("of more bindings than count, the same ones count in whichever order they came", async () => {
+  const names = Array.from({ length: 2500 }, (_, n) => `b-${String(n).padStart(4, "0")}`);
+  const answers = [];
+  for (const order of [names, names.toReversed()]) {
+    const { ask, clusterRole, bindCluster } = setUp();
+    clusterRole("nothing");
+    clusterRole("first", { verbs: ["get"], apiGroups: [""], resources: ["pods"] });
+    clusterRole("last", { verbs: ["get"], apiGroups: [""], resources: ["secrets"] });
+    const roleOf = (name: string) => (name === names[0] ? "first" : name === names.at(-1) ? "last" : "nothing");
+    for (const name of order) bindCluster(name, roleOf(name), { kind: "User", name: "jane" });
+    const [pods, secrets] = [await ask(jane, { resource: "pods" }), await ask(jane, { resource: "secrets" })];
+    answers.push([pods.verdict, secrets.verdict, /more than 2000 bindings apply/.test(secrets.reason ?? "")]);
+  }
+  assert.deepEqual(answers, [
+    ["allow", "no opinion", true],
+    ["allow", "no opinion", true],
+  ]);
+});

@@ -5,6 +5,7 @@ import { type PolicyRule } from "#api/rbac/policy-rule.ts";
 import { Role } from "#api/rbac/role.ts";
 import { RoleBinding } from "#api/rbac/role-binding.ts";
 import { type Binding, type Subject } from "#api/rbac/subject.ts";
+import { Heap } from "#lib/data/heap.ts";
 import { maxKeyChars } from "#lib/text/long-text.ts";
 import { type Informer, type Informers } from "#runtime/informer.ts";
 import { serviceAccountName } from "#server/authenticate/service-account-claims.ts";
@@ -47,7 +48,8 @@ export function createRoleIndex(informers: Informers): RoleIndex {
     rulesFor(user, namespace) {
       const found = namespace ? bindingsOf(bindings, user, namespace) : bindingsOf(clusterBindings, user, "");
       const collected = new CollectedRules(rulesOfRole);
-      for (const binding of found) collected.add(binding, user);
+      for (const binding of found.first) collected.add(binding, user);
+      if (found.isCut) collected.faults.push(`more than ${maxBindings} bindings apply`);
       return collected;
     },
     onChange(handler) {
@@ -87,16 +89,39 @@ const subjectKey = (namespace: string, kind: "user" | "group", name: string): st
 const maxBindings = 2000;
 const maxRuleValues = 50_000;
 
-/** In order of their names, so that the same request is always explained by the same binding. */
-function bindingsOf<B extends Binding>(bindings: Informer<B>, user: UserInfo, namespace: string): B[] {
+/**
+ * In order of their names, so that the same request is always explained by the same binding. Of too many the first in that
+ * order count, however they came to be.
+ */
+function bindingsOf<B extends Binding>(
+  bindings: Informer<B>,
+  user: UserInfo,
+  namespace: string,
+): { first: B[]; isCut: boolean } {
   const keys = [subjectKey(namespace, "user", user.name)];
   for (const group of user.groups) keys.push(subjectKey(namespace, "group", group));
   const found = new Set<B>();
   for (const key of keys) {
     if (key.length <= maxKeyChars) for (const binding of bindings.by(bySubject, key)) found.add(binding);
   }
-  return [...found].slice(0, maxBindings).sort((a, b) => ((a.metadata.name ?? "") < (b.metadata.name ?? "") ? -1 : 1));
+  return { first: firstByName(found, maxBindings), isCut: found.size > maxBindings };
 }
+
+/** Without sorting those that are not among them: they can be very many. */
+function firstByName<B extends Binding>(bindings: Iterable<B>, limit: number): B[] {
+  const lastFirst = new Heap<B>((a, b) => nameOf(a) > nameOf(b));
+  for (const binding of bindings) {
+    const last = lastFirst.size < limit ? undefined : lastFirst.peek();
+    if (last && nameOf(binding) >= nameOf(last)) continue;
+    if (last) lastFirst.pop();
+    lastFirst.push(binding);
+  }
+  const first: B[] = [];
+  for (let next = lastFirst.pop(); next; next = lastFirst.pop()) first.push(next);
+  return first.reverse();
+}
+
+const nameOf = ({ metadata }: Binding): string => metadata.name ?? "";
 
 /** The rules of one binding after the other, up to a limit; a role that is bound twice counts once. */
 class CollectedRules implements AppliedRules {
