@@ -60,6 +60,8 @@ export interface UserInfo {
 export interface Encoded<T extends ApiObject = ApiObject> {
   readonly object: T;
   readonly revision: number;
+  /** How much memory it takes for as long as anyone holds it: known without making anything. */
+  readonly storedBytes: number;
   json(): Uint8Array;
   protobuf(): Uint8Array;
 }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ConfigMap } from "#api/core/config-map.ts";
 import { startCluster } from "#testing/start-cluster.ts";
+import { WatchInbox } from "./watch-inbox.ts";
 
 const namespace = "default";
 
@@ -61,4 +62,17 @@ test("large objects fill an inbox before many of them are in it", async () => {
   assert(written <= 10, `${written} objects of half a megabyte`);
   stop.abort();
   await events.return?.();
+});
+
+test("WatchInbox measures an event without making its bytes", () => {
+  const inbox = new WatchInbox({});
+  const make = (): Uint8Array => assert.fail("bytes were made");
+  const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" } };
+
+  const loads = Array.from({ length: 4 }, (_, n) => {
+    inbox.event("ADDED", { object, revision: n + 1, storedBytes: 1 << 20, json: make, protobuf: make });
+    return inbox.load;
+  });
+
+  assert.deepEqual(loads, ["idle", "busy", "busy", "full"]);
 });

@@ -54,7 +54,7 @@ export class WatchInbox implements WatchSink {
     const trace = this.#deps.traceOf?.(encoded.revision);
     const { object } = encoded;
     const event = trace ? { type, object, trace: traceparent(trace) } : { type, object };
-    this.#push({ event, bytes: encoded.json().length });
+    this.#push({ event, bytes: encoded.storedBytes });
   }
 
   bookmark(revision: number, initialEventsEnd: boolean): void {

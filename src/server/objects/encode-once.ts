@@ -86,7 +86,6 @@ export class EncodedObject<T extends ApiObject = ApiObject> implements Encoded<T
     return object;
   }
 
-  /** How much memory it takes for as long as anyone holds it. */
   get storedBytes(): number {
     return (this.#stored ?? this.#storedAs)?.length ?? 0;
   }
