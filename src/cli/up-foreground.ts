@@ -5,6 +5,7 @@ import { runNode } from "#cluster/node.ts";
 import { systemClock, timestamp } from "#lib/async/clock.ts";
 import { isAbort, runTogether, shutdownSignal } from "#lib/async/tasks.ts";
 import { systemRandom } from "#lib/data/random.ts";
+import { giveBackMemory } from "#lib/give-back-memory.ts";
 import { limitedLog } from "#lib/process/limited-log.ts";
 import { writeStandardError } from "#lib/process/log.ts";
 import { isStandardError, openLogFile } from "#lib/process/log-file.ts";
@@ -63,6 +64,7 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
       (ended) => plane.run(ended),
       (ended) => runNode({ ...base, ...nodeOptions(values, plane), progress }, ended),
       (ended) => reportReady(plane, nodeName, { progress, sinceMs, signal: ended }),
+      (ended) => giveBackMemory(systemClock, ended),
     ]);
   } catch (error) {
     if (!isAbort(error, signal)) throw error;

@@ -1,8 +1,9 @@
 import path from "node:path";
 import { startControlPlane } from "#cluster/control-plane.ts";
 import { systemClock } from "#lib/async/clock.ts";
-import { isAbort, shutdownSignal } from "#lib/async/tasks.ts";
+import { isAbort, runTogether, shutdownSignal } from "#lib/async/tasks.ts";
 import { systemRandom } from "#lib/data/random.ts";
+import { giveBackMemory } from "#lib/give-back-memory.ts";
 import { limitedLog } from "#lib/process/limited-log.ts";
 import { writeStandardError } from "#lib/process/log.ts";
 import { openLogFile } from "#lib/process/log-file.ts";
@@ -57,7 +58,7 @@ export async function run(args: readonly string[]): Promise<number> {
   });
   process.stdout.write(`orlop: serving ${plane.url}\norlop: export KUBECONFIG=${plane.kubeconfigPath}\n`);
   try {
-    await plane.run(signal);
+    await runTogether(signal, [(ended) => plane.run(ended), (ended) => giveBackMemory(systemClock, ended)]);
   } catch (error) {
     if (!isAbort(error, signal)) throw error;
   }

@@ -1,0 +1,35 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { heldBufferBytes } from "#testing/held-buffers.ts";
+import { createVirtualClock } from "#testing/virtual-clock.ts";
+import { findMallocTrim, giveBackMemory } from "./give-back-memory.ts";
+
+test("findMallocTrim() gives back what was freed between buffers that stay", () => {
+  const trim = findMallocTrim();
+  assert(trim);
+  const size = 16 << 10;
+  let buffers = Array.from({ length: 8000 }, () => Buffer.alloc(size, 1));
+  buffers = buffers.filter((_, n) => n % 16 === 0);
+  heldBufferBytes();
+  const before = process.memoryUsage.rss();
+
+  trim();
+
+  const givenBack = before - process.memoryUsage.rss();
+  assert(givenBack > 4000 * size, `${givenBack} bytes were given back`);
+  assert.equal(buffers.length, 500);
+});
+
+test("giveBackMemory() trims again and again until it is told to end", async () => {
+  const clock = createVirtualClock(0);
+  const stop = new AbortController();
+  let trims = 0;
+  const running = giveBackMemory(clock, stop.signal, () => () => void trims++);
+
+  await clock.advance(60_000);
+  stop.abort();
+
+  await assert.rejects(running, { name: "AbortError" });
+  await clock.advance(60_000);
+  assert.equal(trims, 3);
+});
