@@ -64,7 +64,7 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
       (ended) => plane.run(ended),
       (ended) => runNode({ ...base, ...nodeOptions(values, plane), progress }, ended),
       (ended) => reportReady(plane, nodeName, { progress, sinceMs, signal: ended }),
-      (ended) => giveBackMemory(systemClock, ended),
+      (ended) => giveBackMemory({ clock: systemClock }, ended),
     ]);
   } catch (error) {
     if (!isAbort(error, signal)) throw error;

@@ -126,7 +126,7 @@ async function listenFor({ host, port, clock, log }: ControlPlaneOptions, { api,
     clock,
     log,
     peerOf,
-    onRelief: collectGarbage,
+    onRelief: () => void collectGarbage(),
   });
   serving.onChange(() => listening.renew(credentialsOf(certificates, serving)));
   return listening;

@@ -20,16 +20,17 @@ test("findMallocTrim() gives back what was freed between buffers that stay", () 
   assert.equal(buffers.length, 500);
 });
 
-test("giveBackMemory() trims again and again until it is told to end", async () => {
+test("giveBackMemory() shrinks the heap once, and trims again and again until it is told to end", async () => {
   const clock = createVirtualClock(0);
   const stop = new AbortController();
-  let trims = 0;
-  const running = giveBackMemory(clock, stop.signal, () => () => void trims++);
+  const done: string[] = [];
+  const shrink = async () => void done.push("shrink");
+  const running = giveBackMemory({ clock, shrink, findTrim: () => () => void done.push("trim") }, stop.signal);
 
-  await clock.advance(60_000);
+  await clock.advance(62_000);
   stop.abort();
 
   await assert.rejects(running, { name: "AbortError" });
   await clock.advance(60_000);
-  assert.equal(trims, 3);
+  assert.deepEqual(done, ["shrink", "trim", "trim", "trim"]);
 });

@@ -58,7 +58,7 @@ export async function run(args: readonly string[]): Promise<number> {
   });
   process.stdout.write(`orlop: serving ${plane.url}\norlop: export KUBECONFIG=${plane.kubeconfigPath}\n`);
   try {
-    await runTogether(signal, [(ended) => plane.run(ended), (ended) => giveBackMemory(systemClock, ended)]);
+    await runTogether(signal, [(ended) => plane.run(ended), (ended) => giveBackMemory({ clock: systemClock }, ended)]);
   } catch (error) {
     if (!isAbort(error, signal)) throw error;
   }
