@@ -22,7 +22,10 @@ export interface ApiRequest {
    * has too much under way. undefined: there is nothing to wait for.
    */
   admit?(user: UserInfo, options: AdmitOptions): Promise<void> | undefined;
-  /** Called before an answer is made. A client that does not take its answers waits here; undefined: go on. */
+  /**
+   * Called before an answer is made. A client that does not take its answers waits here; undefined: go on. Throws if the
+   * client is gone.
+   */
   room?(): Promise<void> | undefined;
   /** Called when the answer is a watch. Throws if the caller has too many. */
   countWatch?(): void;

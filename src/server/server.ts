@@ -137,7 +137,8 @@ function rendered(answer: Answer, { request, query, user }: Context, deps: Serve
   const { clock, traceOf } = deps;
   const traces = answer.type === "watch" && request.headers["x-orlop-traces"] && traceOf ? { traceOf } : {};
   const now = () => clock.now();
-  return render(answer, { negotiated: negotiate(accept), include, now, owner: user.name, ...traces });
+  const room = () => request.room?.();
+  return render(answer, { negotiated: negotiate(accept), include, now, owner: user.name, room, ...traces });
 }
 
 function includeOf(query: URLSearchParams): IncludeObject | undefined {

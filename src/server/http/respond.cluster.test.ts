@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { allResources } from "#api/all.ts";
 import { ConfigMap } from "#api/core/config-map.ts";
+import { Namespace } from "#api/core/namespace.ts";
 import { type Resource } from "#api/resource.ts";
 import { decodeProtobuf } from "#schema/protobuf/protobuf-decode.ts";
 import { decodeEnvelope } from "#schema/protobuf/protobuf-envelope.ts";
@@ -128,4 +129,31 @@ test("one user who wants much YAML does not keep others from theirs", async () =
   const statuses = new Set((await Promise.all(greedy)).map(({ status }) => status));
   assert.equal(other.status, 200);
   assert.deepEqual([...statuses].toSorted(), [200, 429]);
+});
+
+test("a long list is whole and in order, in whichever form it is made slice by slice", async () => {
+  const names = Array.from({ length: 600 }, (_, n) => `item-${String(n).padStart(4, "0")}`);
+  await cluster.client.create(Namespace, { metadata: { name: "long" } });
+  for (const name of names) await cluster.client.create(ConfigMap, { metadata: { namespace: "long", name } });
+  const url = "/api/v1/namespaces/long/configmaps";
+  const list = "PartialObjectMetadataList";
+
+  const rows = (await get(url, table)).json.rows as unknown as readonly { cells: unknown[] }[];
+  const items = (await get(url, partial(list))).json.items as unknown as readonly { metadata: { name: string } }[];
+  const messages = await Promise.all(
+    ["application/vnd.kubernetes.protobuf", partial(list, "vnd.kubernetes.protobuf")].map((accept) => get(url, accept)),
+  );
+
+  assert.deepEqual(
+    rows.map(({ cells }) => cells[0]),
+    names,
+  );
+  assert.deepEqual(
+    items.map(({ metadata }) => metadata.name),
+    names,
+  );
+  for (const { bytes } of messages) {
+    const text = Buffer.from(decodeEnvelope(bytes).raw).toString("latin1");
+    assert.deepEqual([...new Set(text.match(/item-\d{4}/g))], names);
+  }
 });

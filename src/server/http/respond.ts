@@ -8,7 +8,7 @@ import {
 } from "#api/exchange.ts";
 import { ListMeta, MetadataField } from "#api/meta/object-meta.ts";
 import { Status } from "#api/meta/status-kind.ts";
-import { apiVersionOf, type Resource } from "#api/resource.ts";
+import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
 import { internalError, notAcceptable, StatusError, tooManyRequests } from "#api/status.ts";
 import { initialEventsEndAnnotation } from "#api/well-known.ts";
 import { formatYaml, YamlError } from "#lib/text/yaml.ts";
@@ -16,8 +16,9 @@ import { YamlBusyError } from "#lib/text/yaml-pool.ts";
 import { encodeProtobuf } from "#schema/protobuf/protobuf.ts";
 import { encodeEnvelope, encodeListEnvelope, encodeWatchFrame } from "#schema/protobuf/protobuf-envelope.ts";
 import { type ObjectSchema, object } from "#schema/schema.ts";
-import { type IncludeObject, partialMetadata, renderTable } from "#server/request/table.ts";
+import { type IncludeObject, partialMetadata, renderTable, tableRows } from "#server/request/table.ts";
 import { type Trace, traceparent } from "#trace/trace.ts";
+import { inSlices, type SliceOptions } from "../list-slices.ts";
 import { joinedItems } from "./list-bodies.ts";
 import { type Negotiated } from "./negotiate.ts";
 
@@ -43,7 +44,7 @@ export interface WatchWriter {
   end(): void;
 }
 
-export interface RenderOptions {
+export interface RenderOptions extends SliceOptions {
   readonly negotiated: Negotiated;
   readonly include: IncludeObject;
   readonly now: () => number;
@@ -106,42 +107,64 @@ function renderList(answer: ListAnswer, options: RenderOptions): Wire | Promise<
   const { resource, items, list } = answer;
   const { encoding, as } = options.negotiated;
   const metadata = listMetadata(list);
+  if (encoding === "yaml")
+    return renderValue({ type: "value", status: 200, value: listValue(answer, options) }, options);
   if (as === "Table") {
-    const objects = items.map(({ object: each }) => each);
-    const value = renderTable(resource, objects, { metadata, include: options.include, now: options.now() });
-    return renderValue({ type: "value", status: 200, value }, options);
+    const { include } = options;
+    const now = options.now();
+    const head = renderTable(resource, [], { metadata, include, now });
+    const make = (slice: readonly Encoded[]) => tableRows(resource, slice.map(objectOf), { include, now });
+    return longList(items, { head: { ...head, rows: undefined }, member: "rows", make }, options);
   }
-  if (encoding === "protobuf") return body(200, "protobuf", listMessage(answer, options));
+  if (encoding === "protobuf") return listMessage(answer, options);
   if (as) {
-    const value = {
-      kind: "PartialObjectMetadataList",
-      apiVersion: "meta.k8s.io/v1",
-      metadata,
-      items: items.map((e) => partialMetadata(e.object)),
-    };
-    return renderValue({ type: "value", status: 200, value }, options);
+    const make = (slice: readonly Encoded[]) => slice.map(objectOf).map(partialMetadata);
+    return longList(items, { head: { ...partialListKind, metadata }, member: "items", make }, options);
   }
-  const head = { kind: resource.listKind, apiVersion: apiVersionOf(resource), metadata };
-  if (encoding === "yaml") {
-    return renderValue({ type: "value", status: 200, value: { ...head, items: items.map((e) => e.object) } }, options);
-  }
-  const start = `${JSON.stringify(head).slice(0, -1)},"items":[`;
+  const start = `${JSON.stringify({ ...listKindOf(resource), metadata }).slice(0, -1)},"items":[`;
   const chunks = [Buffer.from(start), joinedItems(items, answer.shared), Buffer.from("]}\n")];
   return { type: "body", status: 200, contentType: contentTypes.json, chunks };
 }
 
-function listMessage({ resource, items, list }: ListAnswer, { negotiated }: RenderOptions): Uint8Array {
+/** All of it at once: YAML has a limit of its own, and is written elsewhere. */
+function listValue({ resource, items, list }: ListAnswer, { negotiated, include, now }: RenderOptions): object {
+  const metadata = listMetadata(list);
+  const objects = items.map(objectOf);
+  if (negotiated.as === "Table") return renderTable(resource, objects, { metadata, include, now: now() });
+  if (negotiated.as) return { ...partialListKind, metadata, items: objects.map(partialMetadata) };
+  return { ...listKindOf(resource), metadata, items: objects };
+}
+
+interface LongList {
+  readonly head: object;
+  /** The member that has what `make` makes. */
+  readonly member: string;
+  make(slice: readonly Encoded[]): readonly unknown[];
+}
+
+/** JSON of a list whose items have to be made. */
+async function longList(
+  items: readonly Encoded[],
+  { head, member, make }: LongList,
+  options: RenderOptions,
+): Promise<Wire> {
+  const slices = await inSlices(items, (slice) => Buffer.from(JSON.stringify(make(slice)).slice(1, -1)), options);
+  const chunks: Uint8Array[] = [Buffer.from(`${JSON.stringify(head).slice(0, -1)},"${member}":[`)];
+  for (const [n, slice] of slices.entries()) chunks.push(...(n > 0 ? [comma, slice] : [slice]));
+  chunks.push(listEnd);
+  return { type: "body", status: 200, contentType: contentTypes.json, chunks };
+}
+const comma = Buffer.from(",");
+const listEnd = Buffer.from("]}");
+
+async function listMessage({ resource, items, list }: ListAnswer, options: RenderOptions): Promise<Wire> {
   const meta = encodeProtobuf(ListMeta, listMetadata(list));
-  if (!negotiated.as) {
-    return encodeListEnvelope(
-      apiVersionOf(resource),
-      resource.listKind,
-      meta,
-      items.map((e) => e.protobuf()),
-    );
-  }
-  const partial = items.map((e) => encodeProtobuf(PartialObjectMetadata, partialMetadata(e.object)));
-  return encodeListEnvelope("meta.k8s.io/v1", "PartialObjectMetadataList", meta, partial);
+  const isPartial = options.negotiated.as !== undefined;
+  const { apiVersion, kind } = isPartial ? partialListKind : listKindOf(resource);
+  const messageOf = (encoded: Encoded): Uint8Array =>
+    isPartial ? encodeProtobuf(PartialObjectMetadata, partialMetadata(encoded.object)) : encoded.protobuf();
+  const slices = await inSlices(items, (slice) => slice.map(messageOf), options);
+  return body(200, "protobuf", encodeListEnvelope(apiVersion, kind, meta, slices.flat()));
 }
 
 const listMetadata = ({ resourceVersion, continue: token, remainingItemCount }: ListFacts) => ({
@@ -294,5 +317,8 @@ const bookmarkMeta = (revision: number, isInitialEnd: boolean) => ({
   ...(isInitialEnd ? { annotations: { [initialEventsEndAnnotation]: "true" } } : {}),
 });
 
+const objectOf = (encoded: Encoded): ApiObject => encoded.object;
+const listKindOf = (resource: Resource) => ({ kind: resource.listKind, apiVersion: apiVersionOf(resource) });
+const partialListKind = { kind: "PartialObjectMetadataList", apiVersion: "meta.k8s.io/v1" } as const;
 const kindOf = (resource: Resource) => ({ kind: resource.kind, apiVersion: apiVersionOf(resource) });
 const partialKind = { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1" } as const;

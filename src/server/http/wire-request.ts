@@ -74,7 +74,9 @@ export class WireRequest implements ApiRequest {
   room(): Promise<void> | undefined {
     const entry = this.#entry;
     const caller = this.#caller;
-    if (!entry || !caller) return undefined;
+    this.#checkPresent();
+    // One that has waited is next, whoever asks again.
+    if (!entry || !caller || this.#isAnswering) return undefined;
     const { callers, connection } = entry;
     const most = callers.limits.unsentBytesPerConnection;
     const hasRoom = () => connection.unsentBytes <= most && callers.hasRoom(caller);

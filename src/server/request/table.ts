@@ -29,29 +29,42 @@ const createdColumn: Column<ApiObject> = {
   value: ({ metadata }) => metadata.creationTimestamp,
 };
 
+interface RowOptions {
+  readonly include: IncludeObject;
+  readonly now: number;
+}
+
 export function renderTable(
   resource: Resource,
   objects: readonly ApiObject[],
-  { metadata, include, now }: { metadata: object; include: IncludeObject; now: number },
+  { metadata, ...options }: RowOptions & { readonly metadata: object },
 ): Table {
-  const columns = columnsOf(resource);
   return {
     kind: "Table",
     apiVersion: "meta.k8s.io/v1",
     metadata,
-    columnDefinitions: columns.map(({ name, type, format = "", description = "", priority = 0 }) => ({
+    columnDefinitions: columnsOf(resource).map(({ name, type, format = "", description = "", priority = 0 }) => ({
       name,
       type,
       format,
       description,
       priority,
     })),
-    rows: objects.map((object) => ({
-      cells: columns.map((column) => cell(column, object, now)),
-      ...conditioned(resource.rowConditions?.(object)),
-      ...included(object, include),
-    })),
+    rows: tableRows(resource, objects, options),
   };
+}
+
+export function tableRows(
+  resource: Resource,
+  objects: readonly ApiObject[],
+  { include, now }: RowOptions,
+): Table["rows"] {
+  const columns = columnsOf(resource);
+  return objects.map((object) => ({
+    cells: columns.map((column) => cell(column, object, now)),
+    ...conditioned(resource.rowConditions?.(object)),
+    ...included(object, include),
+  }));
 }
 
 /** A table starts with the name, unless it says where that stands; one that says nothing else tells since when it is. */

@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type Encoded } from "#api/exchange.ts";
+import { inSlices } from "./list-slices.ts";
+
+function itemOf(n: number, storedBytes: number): Encoded {
+  const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: `c-${n}` } };
+  const make = (): Uint8Array => Buffer.from(JSON.stringify(object));
+  return { object, revision: n, storedBytes, json: make, protobuf: make };
+}
+const listOf = (count: number, storedBytes: number): Encoded[] =>
+  Array.from({ length: count }, (_, n) => itemOf(n, storedBytes));
+const namesOf = (slice: readonly Encoded[]): unknown[] => slice.map(({ object }) => object.metadata.name);
+
+const cases = [
+  { what: "5,000 small objects", items: listOf(5000, 1000), slices: 20 },
+  { what: "twelve large objects", items: listOf(12, 200_000), slices: 6 },
+  { what: "a short list", items: listOf(100, 1000), slices: 1 },
+  { what: "an empty list", items: [], slices: 1 },
+];
+for (const { what, items, slices } of cases) {
+  test(`inSlices() gives ${what} ${slices} turns, and leaves nothing out`, async () => {
+    let turns = 0;
+    const made = await inSlices(items, namesOf, { pass: async () => void turns++ });
+
+    assert.equal(made.length, slices);
+    // One before each slice; a list that needs only one is made at once.
+    assert.equal(turns, slices === 1 ? 0 : slices);
+    assert.deepEqual(made.flat(), namesOf(items));
+  });
+}
+
+test("inSlices() makes one long list at a time, and asks for room when its turn comes", async () => {
+  const items = listOf(1000, 1000);
+  const order: string[] = [];
+  const first = inSlices(items, () => order.push("first"));
+  const room = Promise.withResolvers<void>();
+  let asked = 0;
+  const second = inSlices(items, () => order.push("second"), {
+    room: () => (asked++ === 0 ? room.promise : undefined),
+  });
+  const third = inSlices(items, () => order.push("third"));
+  await third;
+  room.resolve();
+  await Promise.all([first, second]);
+
+  // The second waits for room without keeping the third from its turn.
+  assert.deepEqual(
+    order,
+    ["first", "third", "second"].flatMap((name) => Array(4).fill(name)),
+  );
+  assert.equal(asked, 2);
+});
+
+test("inSlices() goes on with the next list if a caller is gone", async () => {
+  const items = listOf(1000, 1000);
+  const room = () => {
+    throw new Error("the client hung up");
+  };
+
+  await assert.rejects(inSlices(items, namesOf, { room }), /hung up/);
+  assert.equal((await inSlices(items, namesOf)).length, 4);
+});
