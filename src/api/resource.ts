@@ -3,11 +3,20 @@ import { type Cursor } from "./cursor.ts";
 import { dns1123Subdomain } from "./meta/names.ts";
 import { MetadataField, type ObjectMeta, TypeMetaFields } from "./meta/object-meta.ts";
 
-/** What all stored objects have in common. */
+/** What all objects have in common, also those that a client has just sent. */
 export interface ApiObject {
   kind?: string;
   apiVersion?: string;
   metadata: ObjectMeta;
+}
+
+/** An object as the server hands it out. What it had to fill in is there. */
+export type Stored<T extends ApiObject = ApiObject> = T & { metadata: StoredMeta };
+export interface StoredMeta extends ObjectMeta {
+  name: string;
+  uid: string;
+  resourceVersion: string;
+  creationTimestamp: string;
 }
 
 /** One kind, whole. The server, clients, informers, tables and OpenAPI all read this one declaration. */
@@ -195,10 +204,26 @@ export type ResourceDeclaration<T extends ApiObject> = Omit<Resource<T>, Derived
     defaults?(object: T): void;
   };
 
-/** The object type of a Resource with these fields, for functions that its own declaration calls. */
+/** An object with these fields as a client sent it: what the hooks of a declaration are called with. */
 export type ObjectOf<F> = ApiObject & InferFields<F>;
+/** The same as it is read: `interface Node extends ClusterObject<typeof fields> {}`. */
+export type ClusterObject<F> = Stored<ObjectOf<F>>;
+/** And of a kind whose objects are in namespaces. */
+export type NamespacedObject<F> = Stored<ObjectOf<F>> & { metadata: { namespace: string } };
+
+/** What a kind that is only posted comes back as: nothing of it is stored. */
+type ReadAs<F, S extends Scope, V extends Verb> = [V] extends ["create"]
+  ? ObjectOf<F>
+  : S extends "Namespaced"
+    ? NamespacedObject<F>
+    : ClusterObject<F>;
 
 /** Declares a kind by its name, such as `apps/v1.Deployment`. Adding one to the system is this call and a line in `all.ts`. */
+export function defineResource<F extends Fields, S extends Scope = "Namespaced", V extends Verb = Verb>(
+  name: string,
+  fields: F,
+  declaration: ResourceDeclaration<ObjectOf<F>> & { readonly scope?: S; readonly verbs?: readonly V[] },
+): Resource<ReadAs<F, S, V>>;
 export function defineResource<F extends Fields>(
   name: string,
   fields: F,

@@ -7,7 +7,7 @@ test("planRootCa() makes what is missing and leaves alone what is right", () => 
   assert(first);
 
   assert.deepEqual(first.data, { "ca.crt": "CERT" });
-  assert.match(first.metadata.annotations?.["kubernetes.io/description"] ?? "", /CA bundle/);
+  assert.match(first.metadata?.annotations?.["kubernetes.io/description"] ?? "", /CA bundle/);
   assert.equal(planRootCa(first, "CERT"), undefined);
 });
 
@@ -17,5 +17,5 @@ test("planRootCa() repairs what was changed and keeps annotations of others", ()
   const repaired = planRootCa(damaged, "CERT");
 
   assert.deepEqual(repaired?.data, { "ca.crt": "CERT" });
-  assert.equal(repaired?.metadata.annotations?.mine, "kept");
+  assert.equal(repaired?.metadata?.annotations?.mine, "kept");
 });

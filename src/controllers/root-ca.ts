@@ -1,5 +1,6 @@
 import { ConfigMap } from "#api/core/config-map.ts";
 import { Namespace } from "#api/core/namespace.ts";
+import { type InputOf } from "#api/resource.ts";
 import { isAlreadyExists, isNotFound } from "#api/status.ts";
 import { equal } from "#lib/data/equal.ts";
 import { type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
@@ -44,12 +45,9 @@ export const rootCaController =
   };
 
 /** What the config map must become; undefined if it is right. */
-export function planRootCa(
-  current: ConfigMap | undefined,
-  rootCa: string,
-): Pick<ConfigMap, "metadata" | "data"> | undefined {
+export function planRootCa(current: InputOf<ConfigMap> | undefined, rootCa: string): InputOf<ConfigMap> | undefined {
   const data = { "ca.crt": rootCa };
-  if (current && equal(current.data, data) && current.metadata.annotations?.[descriptionKey]) return undefined;
-  const annotations = { ...current?.metadata.annotations, [descriptionKey]: description };
+  if (current && equal(current.data, data) && current.metadata?.annotations?.[descriptionKey]) return undefined;
+  const annotations = { ...current?.metadata?.annotations, [descriptionKey]: description };
   return { metadata: { ...current?.metadata, annotations }, data };
 }

@@ -3,10 +3,11 @@ import { createSocket, type Socket as DatagramSocket } from "node:dgram";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { test } from "node:test";
-import { type Service } from "#api/core/service.ts";
+import { Service } from "#api/core/service.ts";
 import { nextTurn } from "#lib/async/turns.ts";
 import { seededRandom } from "#lib/data/random.ts";
 import { type Log, silentLog } from "#lib/process/log.ts";
+import { build } from "#testing/build.ts";
 import { dnsPacket } from "#testing/peers/dns-packet.ts";
 import { createVirtualClock, type VirtualClock } from "#testing/virtual-clock.ts";
 import { ClientLimits } from "./client-limits.ts";
@@ -20,14 +21,14 @@ import { FrameReader, frame } from "./upstream.ts";
 const view: ClusterView = {
   hasNamespace: () => true,
   service: (namespace, name) =>
-    ({
+    build(Service, {
       metadata: { namespace, name },
       spec:
         name === "web"
           ? { type: "ClusterIP", sessionAffinity: "None", clusterIP: "10.96.0.7" }
           : { type: "ExternalName", sessionAffinity: "None", externalName: externalNames[name] ?? "" },
       status: { loadBalancer: {} },
-    }) satisfies Service,
+    }),
   slices: () => [],
   servicesAt: () => [],
   slicesAt: () => [],

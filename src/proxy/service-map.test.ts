@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Service } from "#api/core/service.ts";
-import { type Endpoint, type EndpointSlice } from "#api/discovery/endpoint-slice.ts";
+import { Service } from "#api/core/service.ts";
+import { type Endpoint, EndpointSlice } from "#api/discovery/endpoint-slice.ts";
+import { type InputOf } from "#api/resource.ts";
+import { build } from "#testing/build.ts";
 import { planService } from "./service-map.ts";
 
 const node = { name: "node-1", zone: "a", family: "IPv4" } as const;
 
-const service = (spec: Partial<Service["spec"]> = {}, more: Partial<Service> = {}): Service => ({
+const service = (spec: Partial<Service["spec"]> = {}, more: InputOf<Service> = {}): Service => build(Service, {
   metadata: { namespace: "default", name: "web" },
   spec: {
     type: "ClusterIP",
@@ -18,7 +20,7 @@ const service = (spec: Partial<Service["spec"]> = {}, more: Partial<Service> = {
   status: { loadBalancer: {} },
   ...more,
 });
-const slice = (endpoints: Endpoint[], more: Partial<EndpointSlice> = {}): EndpointSlice => ({
+const slice = (endpoints: Endpoint[], more: InputOf<EndpointSlice> = {}): EndpointSlice => build(EndpointSlice, {
   metadata: { namespace: "default", name: "web-1" },
   addressType: "IPv4",
   ports: [{ name: "http", protocol: "TCP", port: 8080 }],
@@ -73,7 +75,7 @@ test("planService() has nothing to do for what is only a name, headless, another
   assert.equal(planService(service({ type: "ExternalName" }), [], node), undefined);
   assert.equal(planService(service({ clusterIP: "None" }), [], node), undefined);
   assert.equal(planService(service({ clusterIP: "" }), [], node), undefined);
-  assert.equal(planService(service({}, { metadata: { labels } }), [], node), undefined);
+  assert.equal(planService(service({}, { metadata: { name: "web", labels } }), [], node), undefined);
   assert.equal(planService(service({ clusterIP: "fd00::1" }), [], node), undefined);
   assert.notEqual(planService(service({ clusterIP: "fd00::1" }), [], { ...node, family: "IPv6" }), undefined);
 });
@@ -132,7 +134,7 @@ test("planService() takes an endpoint that two slices have once, and only ports 
     slice([at(1)]),
     slice([at(2)], { ports }),
     slice([at(3)], { addressType: "IPv6" }),
-    slice([at(4)], { metadata: { labels: { "service.kubernetes.io/headless": "" } } }),
+    slice([at(4)], { metadata: { name: "web-2", labels: { "service.kubernetes.io/headless": "" } } }),
   ];
 
   const [port] = planService(service(), slices, node)?.ports ?? [];

@@ -2,13 +2,13 @@ import { ageColumn, column, numberColumn } from "#api/meta/columns.ts";
 import { controllerOf } from "#api/meta/owner.ts";
 import { immutable, nullable, present } from "#schema/fields.ts";
 import { any, int64 } from "#schema/types.ts";
-import { defineResource, groupOf, groupResource, type ObjectOf } from "../resource.ts";
+import { defineResource, groupOf, groupResource, type NamespacedObject } from "../resource.ts";
 
 const fields = {
   data: immutable(nullable(2, any({ name: "runtime.RawExtension", opaque: true }), "The state. Cannot be changed.")),
   revision: present(3, int64({ min: 0 }), "Number of the revision: a later state has a higher one."),
 };
-export interface ControllerRevision extends ObjectOf<typeof fields> {}
+export interface ControllerRevision extends NamespacedObject<typeof fields> {}
 
 export const ControllerRevision = defineResource("apps/v1.ControllerRevision", fields, {
   doc: "A snapshot of the state of a controller, for updates and rollbacks. Once created, its data cannot be changed.",

@@ -14,7 +14,7 @@ import { defaulted, embedded, immutable, inGo, nullable, optional, patched, pres
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { boolean, int32, int64, intOrString, listByKey, oneOf, time } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
-import { defineResource, type ObjectOf } from "../resource.ts";
+import { defineResource, type NamespacedObject } from "../resource.ts";
 
 const object = inPackage("apps/v1");
 
@@ -80,7 +80,7 @@ const fields = {
   spec: embedded(2, DeploymentSpec),
   status: embedded(3, DeploymentStatus),
 };
-export interface Deployment extends ObjectOf<typeof fields> {}
+export interface Deployment extends NamespacedObject<typeof fields> {}
 
 export const Deployment = defineResource("apps/v1.Deployment", fields, {
   shortNames: ["deploy"],

@@ -13,7 +13,7 @@ import { orphanIndex } from "#api/meta/owner.ts";
 import { defaulted, embedded, immutable, inGo, nullable, optional, present } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { int32, int64, listByKey } from "#schema/types.ts";
-import { defineResource, type ObjectOf } from "../resource.ts";
+import { defineResource, type NamespacedObject } from "../resource.ts";
 
 const object = inPackage("apps/v1");
 
@@ -50,7 +50,7 @@ const fields = {
   spec: embedded(2, ReplicaSetSpec),
   status: embedded(3, ReplicaSetStatus),
 };
-export interface ReplicaSet extends ObjectOf<typeof fields> {}
+export interface ReplicaSet extends NamespacedObject<typeof fields> {}
 
 export const ReplicaSet = defineResource("apps/v1.ReplicaSet", fields, {
   shortNames: ["rs"],

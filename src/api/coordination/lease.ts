@@ -4,7 +4,7 @@ import { embedded, nullable } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { int32, microTime, string } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
-import { defineResource, type ObjectOf } from "../resource.ts";
+import { defineResource, type NamespacedObject } from "../resource.ts";
 
 const object = inPackage("coordination/v1");
 
@@ -24,7 +24,7 @@ const strategies = ["OldestEmulationVersion"];
 const fields = {
   spec: embedded(2, LeaseSpec),
 };
-export interface Lease extends ObjectOf<typeof fields> {}
+export interface Lease extends NamespacedObject<typeof fields> {}
 
 export const Lease = defineResource("coordination.k8s.io/v1.Lease", fields, {
   createOnUpdate: true,

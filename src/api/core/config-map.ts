@@ -4,7 +4,7 @@ import { equal } from "#lib/data/equal.ts";
 import { nullable, optional } from "#schema/fields.ts";
 import { boolean, bytes, map, string } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
-import { defineResource, type ObjectOf } from "../resource.ts";
+import { defineResource, type NamespacedObject } from "../resource.ts";
 
 /** The largest content of a ConfigMap or Secret. */
 export const maxDataBytes = 1048576;
@@ -17,7 +17,7 @@ const fields = {
   data: optional(2, map(string()), "Settings as text."),
   binaryData: optional(3, map(bytes()), "Settings as bytes; no name may be in both."),
 };
-export interface ConfigMap extends ObjectOf<typeof fields> {}
+export interface ConfigMap extends NamespacedObject<typeof fields> {}
 
 export const ConfigMap = defineResource("v1.ConfigMap", fields, {
   shortNames: ["cm"],

@@ -5,7 +5,7 @@ import { defaulted, embedded, inGo, nullable, optional, present } from "#schema/
 import { inPackage } from "#schema/schema.ts";
 import { int32, microTime, string, time } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
-import { type Column, defineResource, type ObjectOf } from "../resource.ts";
+import { type Column, defineResource, type NamespacedObject, type ObjectOf } from "../resource.ts";
 import { ObjectReference } from "./references.ts";
 
 const object = inPackage("core/v1");
@@ -20,7 +20,7 @@ export const EventSeries = object("EventSeries", "How often something happened a
   lastObservedTime: optional(2, microTime(), "When it last happened."),
 });
 
-const columns: readonly Column<Event>[] = [
+export const eventColumns: readonly Column<SentEvent>[] = [
   column("Last Seen", "When it last happened.", lastSeen),
   column("Type", "Normal or Warning.", (event) => event.type ?? ""),
   column("Reason", "What happened, in one word.", (event) => event.reason ?? ""),
@@ -61,7 +61,9 @@ const fields = {
   ),
   reportingInstance: inGo({ zero: "written" }, defaulted(15, string(), "", "Which instance of the controller saw it.")),
 };
-export interface Event extends ObjectOf<typeof fields> {}
+export interface Event extends NamespacedObject<typeof fields> {}
+/** An event as a client sent it. */
+export interface SentEvent extends ObjectOf<typeof fields> {}
 
 export const Event = defineResource("v1.Event", fields, {
   shortNames: ["ev"],
@@ -71,7 +73,7 @@ export const Event = defineResource("v1.Event", fields, {
   hasNoDependents: true,
   isUntraced: true,
   doc: "Something that happened to an object.",
-  columns,
+  columns: eventColumns,
   selectableFields: {
     "involvedObject.kind": (event) => event.involvedObject.kind,
     "involvedObject.namespace": (event) => event.involvedObject.namespace,
@@ -91,28 +93,28 @@ export const Event = defineResource("v1.Event", fields, {
   validate: (event) => validateEvent(event, "reportingComponent"),
 });
 
-function firstSeen({ firstTimestamp, eventTime }: Event, now: number): string {
+function firstSeen({ firstTimestamp, eventTime }: SentEvent, now: number): string {
   return age(firstTimestamp ?? eventTime, now);
 }
 
-function lastSeen(event: Event, now: number): string {
+function lastSeen(event: SentEvent, now: number): string {
   const { series, lastTimestamp } = event;
   if (series) return age(series.lastObservedTime, now);
   return lastTimestamp ? age(lastTimestamp, now) : firstSeen(event, now);
 }
 
-function targetOf({ involvedObject: { kind = "", name } }: Event): string {
+function targetOf({ involvedObject: { kind = "", name } }: SentEvent): string {
   return name ? `${kind.toLowerCase()}/${name}` : kind.toLowerCase();
 }
 
-function sourceOf({ source, reportingComponent, reportingInstance }: Event): string {
+function sourceOf({ source, reportingComponent, reportingInstance }: SentEvent): string {
   const instance = source.host || reportingInstance;
   const component = source.component || reportingComponent;
   return instance ? `${component}, ${instance}` : component;
 }
 
 /** The rules for events of either form; `controller` is what the form calls the reporting controller. */
-export function validateEvent(event: Cursor<Event>, controller: string): void {
+export function validateEvent(event: Cursor<SentEvent>, controller: string): void {
   const { metadata, involvedObject, eventTime } = event.value;
   const { namespace = "" } = metadata;
   const { namespace: about = "" } = involvedObject;
@@ -123,7 +125,7 @@ export function validateEvent(event: Cursor<Event>, controller: string): void {
   event.under("namespace").rule(dns1123Subdomain, namespace);
 }
 
-function validateReport(event: Cursor<Event>, controller: string): void {
+function validateReport(event: Cursor<SentEvent>, controller: string): void {
   const at = event.under(controller).as(event.value.reportingComponent);
   at.required();
   at.rule(qualifiedName);

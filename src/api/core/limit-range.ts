@@ -5,7 +5,7 @@ import { optional, present } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { atomicList, map, quantity, string } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
-import { defineResource, type ObjectOf } from "../resource.ts";
+import { defineResource, type NamespacedObject } from "../resource.ts";
 import { isOvercommitAllowed, type ResourceList } from "./container/resource-list.ts";
 import { validateResourceName } from "./container/validate-resources.ts";
 
@@ -39,7 +39,7 @@ function setDefaults(item: { type: string } & { [K in (typeof lists)[number]]?: 
 }
 
 const fields = { spec: present(2, LimitRangeSpec) };
-export interface LimitRange extends ObjectOf<typeof fields> {}
+export interface LimitRange extends NamespacedObject<typeof fields> {}
 
 export const LimitRange = defineResource("v1.LimitRange", fields, {
   doc: "Sets limits and defaults for the resource usage of each object of a kind in a namespace.",

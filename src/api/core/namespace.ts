@@ -5,7 +5,7 @@ import { validateFinalizerDomain } from "#api/meta/validate-meta.ts";
 import { defaulted, embedded, optional } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { atomicList, listByKey, string } from "#schema/types.ts";
-import { defineResource, type ObjectOf } from "../resource.ts";
+import { type ClusterObject, defineResource, type ObjectOf } from "../resource.ts";
 
 const object = inPackage("core/v1");
 
@@ -33,7 +33,7 @@ const fields = {
   spec: embedded(2, NamespaceSpec),
   status: embedded(3, NamespaceStatus),
 };
-export interface Namespace extends ObjectOf<typeof fields> {}
+export interface Namespace extends ClusterObject<typeof fields> {}
 
 export const Namespace = defineResource("v1.Namespace", fields, {
   shortNames: ["ns"],
@@ -80,7 +80,7 @@ export const Namespace = defineResource("v1.Namespace", fields, {
 });
 
 /** Every namespace can be selected by its name. */
-function labelWithName({ metadata }: Namespace): void {
+function labelWithName({ metadata }: ObjectOf<typeof fields>): void {
   if (!metadata.name || metadata.labels?.[nameLabel] === metadata.name) return;
   metadata.labels = { ...metadata.labels, [nameLabel]: metadata.name };
 }

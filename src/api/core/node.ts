@@ -3,7 +3,7 @@ import { conditionOf } from "#api/meta/condition.ts";
 import { defaulted, embedded, nullable, optional, present } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { atomicList, boolean, int32, int64, listByKey, map, quantity, setOf, string, time } from "#schema/types.ts";
-import { type Column, defineResource, type ObjectOf, proxied } from "../resource.ts";
+import { type ClusterObject, type Column, defineResource, proxied } from "../resource.ts";
 import { nodeWarnings, validateNode, validateNodeUpdate } from "./validate-node.ts";
 
 const object = inPackage("core/v1");
@@ -172,7 +172,7 @@ const fields = {
   spec: embedded(2, NodeSpec),
   status: embedded(3, NodeStatus),
 };
-export interface Node extends ObjectOf<typeof fields> {}
+export interface Node extends ClusterObject<typeof fields> {}
 
 export const Node = defineResource("v1.Node", fields, {
   shortNames: ["no"],

@@ -3,7 +3,7 @@ import { formatLabels } from "#api/meta/label-selector.ts";
 import { ObjectMeta } from "#api/meta/object-meta.ts";
 import { embedded } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
-import { defineResource, type ObjectOf } from "../resource.ts";
+import { defineResource, type NamespacedObject } from "../resource.ts";
 import { PodSpec } from "./pod/pod-spec.ts";
 import { validatePodTemplate } from "./pod/validate/validate-pod.ts";
 
@@ -23,7 +23,7 @@ export const containerImages = (template: PodTemplateSpec | undefined): string =
   (template?.spec.containers ?? []).map(({ image = "" }) => image).join(",");
 
 const fields = { template: embedded(2, PodTemplateSpec, "The pod that is described.") };
-export interface PodTemplate extends ObjectOf<typeof fields> {}
+export interface PodTemplate extends NamespacedObject<typeof fields> {}
 
 export const PodTemplate = defineResource("v1.PodTemplate", fields, {
   doc: "A description of a pod, kept under a name.",

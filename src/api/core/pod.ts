@@ -2,7 +2,7 @@ import { orphanIndex } from "#api/meta/owner.ts";
 import {
   change,
   defineResource,
-  type ObjectOf,
+  type NamespacedObject,
   type PartialUpdate,
   proxied,
   type RowCondition,
@@ -26,7 +26,7 @@ import { validatePodResize } from "./pod/validate/validate-pod-resize.ts";
 import { validatePodStatusUpdate } from "./pod/validate/validate-pod-status.ts";
 import { validateEphemeralUpdate, validatePodUpdate } from "./pod/validate/validate-pod-update.ts";
 
-export interface Pod extends ObjectOf<typeof podFields> {}
+export interface Pod extends NamespacedObject<typeof podFields> {}
 
 const options = (kind: string) => ({ group: "", version: "v1", kind });
 const streamed = (name: string, kind: string): Subresource => ({

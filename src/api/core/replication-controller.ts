@@ -5,7 +5,7 @@ import { orphanIndex } from "#api/meta/owner.ts";
 import { defaulted, embedded, nullable, optional, present } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { int32, int64, listByKey, map, string } from "#schema/types.ts";
-import { defineResource, type ObjectOf } from "../resource.ts";
+import { defineResource, type NamespacedObject } from "../resource.ts";
 import {
   containerColumns,
   replicaColumns,
@@ -41,7 +41,7 @@ export const ReplicationControllerStatus = object("ReplicationControllerStatus",
 export interface ReplicationControllerStatus extends Infer<typeof ReplicationControllerStatus> {}
 
 const fields = { spec: embedded(2, ReplicationControllerSpec), status: embedded(3, ReplicationControllerStatus) };
-export interface ReplicationController extends ObjectOf<typeof fields> {}
+export interface ReplicationController extends NamespacedObject<typeof fields> {}
 
 export const ReplicationController = defineResource("v1.ReplicationController", fields, {
   doc: "Keeps a number of identical pods running. ReplicaSet and Deployment are its successors.",

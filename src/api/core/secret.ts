@@ -4,7 +4,7 @@ import { equal } from "#lib/data/equal.ts";
 import { defaulted, immutable, nullable, optional } from "#schema/fields.ts";
 import { boolean, bytes, map, string } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
-import { defineResource, type ObjectOf } from "../resource.ts";
+import { defineResource, type NamespacedObject } from "../resource.ts";
 import { decodedLength, maxDataBytes } from "./config-map.ts";
 
 const fields = {
@@ -13,7 +13,7 @@ const fields = {
   stringData: optional(4, map(string()), "Content as plain text; it goes into data and is never read back."),
   type: immutable(defaulted(3, string(), "Opaque", "What the content is for. Cannot be changed.")),
 };
-export interface Secret extends ObjectOf<typeof fields> {}
+export interface Secret extends NamespacedObject<typeof fields> {}
 
 export const Secret = defineResource("v1.Secret", fields, {
   doc: "Passwords, keys and tokens, by name.",

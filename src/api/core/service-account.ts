@@ -1,7 +1,7 @@
 import { ageColumn } from "#api/meta/columns.ts";
 import { nullable, optional } from "#schema/fields.ts";
 import { atomicList, boolean, listByKey } from "#schema/types.ts";
-import { defineResource, type ObjectOf } from "../resource.ts";
+import { defineResource, type NamespacedObject } from "../resource.ts";
 import { enforceMountableAnnotation } from "../well-known.ts";
 import { LocalObjectReference, ObjectReference } from "./references.ts";
 
@@ -10,7 +10,7 @@ const fields = {
   imagePullSecrets: optional(3, atomicList(LocalObjectReference), "Image pull secrets that its pods get."),
   automountServiceAccountToken: nullable(4, boolean(), "Whether its pods get a token; a pod can override it."),
 };
-export interface ServiceAccount extends ObjectOf<typeof fields> {}
+export interface ServiceAccount extends NamespacedObject<typeof fields> {}
 
 export const ServiceAccount = defineResource("v1.ServiceAccount", fields, {
   shortNames: ["sa"],

@@ -5,7 +5,7 @@ import { dns1123Label } from "#api/meta/names.ts";
 import { defaulted, embedded, nullable, optional, present } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { atomicList, boolean, int32, intOrString, list, listByKey, map, oneOf, string } from "#schema/types.ts";
-import { type Column, defineResource, type ObjectOf, proxied } from "../resource.ts";
+import { type Column, defineResource, type NamespacedObject, proxied } from "../resource.ts";
 import { prepareServiceForCreate, prepareServiceForUpdate } from "./service/prepare-service.ts";
 import {
   serviceWarnings,
@@ -111,7 +111,7 @@ const fields = {
   spec: embedded(2, ServiceSpec),
   status: embedded(3, ServiceStatus),
 };
-export interface Service extends ObjectOf<typeof fields> {}
+export interface Service extends NamespacedObject<typeof fields> {}
 
 export const Service = defineResource("v1.Service", fields, {
   shortNames: ["svc"],

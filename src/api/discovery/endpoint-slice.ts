@@ -8,7 +8,7 @@ import { defaulted, embedded, immutable, inGo, nullable, optional, present, requ
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { atomicList, boolean, int32, map, oneOf, setOf, string } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
-import { defineResource, type ObjectOf } from "../resource.ts";
+import { defineResource, type NamespacedObject, type ObjectOf } from "../resource.ts";
 import { managedByLabel, serviceNameLabel, zoneLabel } from "../well-known.ts";
 
 const object = inPackage("discovery/v1");
@@ -60,7 +60,7 @@ const fields = {
   endpoints: inGo({ zero: "written" }, defaulted(2, atomicList(Endpoint), [], "The endpoints, at most a thousand.")),
   ports: inGo({ zero: "written" }, optional(3, atomicList(EndpointPort), "The ports that each endpoint has.")),
 };
-export interface EndpointSlice extends ObjectOf<typeof fields> {}
+export interface EndpointSlice extends NamespacedObject<typeof fields> {}
 
 export const EndpointSlice = defineResource("discovery.k8s.io/v1.EndpointSlice", fields, {
   hasGeneration: true,
@@ -97,7 +97,7 @@ export const EndpointSlice = defineResource("discovery.k8s.io/v1.EndpointSlice",
   },
 });
 
-function dropTopology({ endpoints }: EndpointSlice): void {
+function dropTopology({ endpoints }: ObjectOf<typeof fields>): void {
   for (const endpoint of endpoints) delete endpoint.deprecatedTopology;
 }
 

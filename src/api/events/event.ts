@@ -1,11 +1,11 @@
-import { Event, EventSource, validateEvent } from "#api/core/event.ts";
+import { Event, EventSource, eventColumns, type SentEvent, validateEvent } from "#api/core/event.ts";
 import { ObjectReference } from "#api/core/references.ts";
 import { semanticEqual } from "#api/meta/equal.ts";
 import { embedded, nullable, optional } from "#schema/fields.ts";
 import { inPackage } from "#schema/schema.ts";
 import { int32, microTime, string, time } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
-import { type Column, defineResource, type ObjectOf } from "../resource.ts";
+import { type Column, defineResource, type NamespacedObject, type ObjectOf } from "../resource.ts";
 
 const object = inPackage("events/v1");
 
@@ -30,7 +30,8 @@ const fields = {
   deprecatedLastTimestamp: optional(14, time(), "The older form's lastTimestamp."),
   deprecatedCount: optional(15, int32(), "The older form's count."),
 };
-export interface EventV1 extends ObjectOf<typeof fields> {}
+export interface EventV1 extends NamespacedObject<typeof fields> {}
+interface SentEventV1 extends ObjectOf<typeof fields> {}
 
 /** The newer form of the same events: stored as core/v1. */
 export const eventsV1 = defineResource("events.k8s.io/v1.Event", fields, {
@@ -41,8 +42,8 @@ export const eventsV1 = defineResource("events.k8s.io/v1.Event", fields, {
   hasNoDependents: true,
   isUntraced: true,
   doc: "Something that happened to an object.",
-  columns: Event.columns.map(
-    (column): Column<EventV1> => ({ ...column, value: (event, now) => column.value(toStored(event), now) }),
+  columns: eventColumns.map(
+    (column): Column<SentEventV1> => ({ ...column, value: (event, now) => column.value(toStored(event), now) }),
   ),
   selectableFields: {
     "regarding.kind": (event) => event.regarding.kind,
@@ -66,7 +67,7 @@ export const eventsV1 = defineResource("events.k8s.io/v1.Event", fields, {
   validateUpdate: (event, old) => validateChange(event.as(toStored(event.value)), toStored(old)),
 });
 
-export function toStored(event: EventV1): Event {
+export function toStored(event: SentEventV1): SentEvent {
   const { regarding, note, reportingController, reportingInstance } = event;
   const { deprecatedSource, deprecatedFirstTimestamp, deprecatedLastTimestamp, deprecatedCount, ...same } = event;
   const { regarding: _r, note: _n, reportingController: _c, ...kept } = same;
@@ -85,7 +86,7 @@ export function toStored(event: EventV1): Event {
   };
 }
 
-export function fromStored(stored: Event): EventV1 {
+export function fromStored(stored: SentEvent): SentEventV1 {
   const { involvedObject, message, source, firstTimestamp, lastTimestamp, count, ...same } = stored;
   const { reportingComponent, reportingInstance, ...kept } = same;
   return {
@@ -104,7 +105,7 @@ export function fromStored(stored: Event): EventV1 {
 }
 
 /** A new event may not use what only the older form has. */
-function validateNew(at: Cursor<Event>): void {
+function validateNew(at: Cursor<SentEvent>): void {
   const { type = "", source, firstTimestamp, lastTimestamp, count } = at.value;
   validateSeries(at);
   at.field("eventTime").required();
@@ -113,7 +114,7 @@ function validateNew(at: Cursor<Event>): void {
   for (const [name, value] of Object.entries(unset)) if (value) at.under(name).invalid("needs to be unset", "");
 }
 
-function validateSeries(event: Cursor<Event>): void {
+function validateSeries(event: Cursor<SentEvent>): void {
   event.on("series", (at) => {
     if ((at.value.count ?? 0) < 2) at.field("count").invalid("should be at least 2", "");
     at.field("lastObservedTime").required();
@@ -138,7 +139,7 @@ const frozen: readonly (readonly [name: keyof Event, shownAs?: string])[] = [
 ];
 
 /** Only the series of an event goes on. */
-function validateChange(event: Cursor<Event>, old: Event): void {
+function validateChange(event: Cursor<SentEvent>, old: SentEvent): void {
   const { value } = event;
   const isSame = (name: keyof Event): boolean => {
     const field = Event.schema.fields[name];

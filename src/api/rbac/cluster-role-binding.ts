@@ -1,14 +1,14 @@
 import { pathSegmentName } from "#api/meta/names.ts";
 import { optional, present } from "#schema/fields.ts";
 import { atomicList } from "#schema/types.ts";
-import { defineResource, type ObjectOf } from "../resource.ts";
+import { type ClusterObject, defineResource } from "../resource.ts";
 import { bindingColumns, RoleRef, Subject, validateBinding, validateBindingUpdate } from "./subject.ts";
 
 const fields = {
   subjects: optional(2, atomicList(Subject), "Who gets the rights."),
   roleRef: present(3, RoleRef, "The cluster role whose rights are given. Cannot be changed."),
 };
-export interface ClusterRoleBinding extends ObjectOf<typeof fields> {}
+export interface ClusterRoleBinding extends ClusterObject<typeof fields> {}
 
 export const ClusterRoleBinding = defineResource("rbac.authorization.k8s.io/v1.ClusterRoleBinding", fields, {
   scope: "Cluster",

@@ -3,7 +3,7 @@ import { pathSegmentName } from "#api/meta/names.ts";
 import { defaulted, inGo, nullable, optional } from "#schema/fields.ts";
 import { inPackage } from "#schema/schema.ts";
 import { atomicList } from "#schema/types.ts";
-import { defineResource, type ObjectOf } from "../resource.ts";
+import { type ClusterObject, defineResource } from "../resource.ts";
 import { PolicyRule, validatePolicyRule } from "./policy-rule.ts";
 
 const object = inPackage("rbac/v1");
@@ -16,7 +16,7 @@ const fields = {
   rules: inGo({ zero: "written" }, defaulted(2, atomicList(PolicyRule), [], "What the role allows.")),
   aggregationRule: nullable(3, AggregationRule, "Fills the rules from other cluster roles."),
 };
-export interface ClusterRole extends ObjectOf<typeof fields> {}
+export interface ClusterRole extends ClusterObject<typeof fields> {}
 
 export const ClusterRole = defineResource("rbac.authorization.k8s.io/v1.ClusterRole", fields, {
   scope: "Cluster",

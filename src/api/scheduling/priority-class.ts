@@ -1,7 +1,7 @@
 import { ageColumn, column, numberColumn } from "#api/meta/columns.ts";
 import { defaulted, immutable, inGo, optional, present } from "#schema/fields.ts";
 import { boolean, int32, listedOneOf, string } from "#schema/types.ts";
-import { defineResource, type InputOf, type ObjectOf } from "../resource.ts";
+import { type ClusterObject, defineResource, type InputOf, type ObjectOf } from "../resource.ts";
 
 const PreemptionPolicy = listedOneOf("PreemptLowerPriority", "Never");
 
@@ -13,7 +13,7 @@ const fields = {
     defaulted(5, PreemptionPolicy, "PreemptLowerPriority", "Whether pods of this class may displace others."),
   ),
 };
-export interface PriorityClass extends ObjectOf<typeof fields> {}
+export interface PriorityClass extends ClusterObject<typeof fields> {}
 
 /** Values above this one are for the system. */
 const highestUserPriority = 1_000_000_000;
@@ -63,7 +63,11 @@ export const PriorityClass = defineResource("scheduling.k8s.io/v1.PriorityClass"
 });
 
 /** How the class differs from the system's of its name. */
-function systemFault({ metadata: { name }, value, globalDefault = false }: PriorityClass): string | undefined {
+function systemFault({
+  metadata: { name },
+  value,
+  globalDefault = false,
+}: ObjectOf<typeof fields>): string | undefined {
   const known = systemPriorityClasses.find(({ metadata }) => metadata.name === name);
   if (!known) return `${name} is not a known system priority class`;
   if (value !== known.value) return `value of ${name} PriorityClass must be ${known.value}`;

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { build } from "#testing/build.ts";
 import { Widget } from "#testing/widget.ts";
 import { Buckets } from "./buckets.ts";
 import { decodeContinue, encodeContinue } from "./continue-token.ts";
@@ -17,7 +18,7 @@ function put(buckets: Buckets<Widget>, text: string, revision: number): void {
   const [key = "", color = ""] = text.split(" ");
   const [namespace = "", name = ""] = key.split("/");
   const spec = color === "-" ? {} : { color };
-  const object = { metadata: { namespace, name, labels: { color } }, spec } as Widget;
+  const object = structuredClone(build(Widget, { metadata: { namespace, name, labels: { color } }, spec }));
   buckets.put({ namespace, name }, new EncodedObject(codecOf(Widget), revision, { object }));
 }
 

@@ -6,6 +6,7 @@ import { isExpired } from "#api/status.ts";
 import { silentLog } from "#lib/process/log.ts";
 import { openMemoryStore } from "#store/memory.ts";
 import { type Store } from "#store/store.ts";
+import { build } from "#testing/build.ts";
 import { createVirtualClock, type VirtualClock } from "#testing/virtual-clock.ts";
 import { Widget } from "#testing/widget.ts";
 import { codecOf, toStoredBytes } from "./encode-once.ts";
@@ -104,7 +105,8 @@ class World {
   }
   async put(name: string, color: string, padding = 0): Promise<void> {
     const metadata = { name, namespace: namespaceOf(name), labels: { color }, annotations: { a: "x".repeat(padding) } };
-    const value = (revision: number) => toStoredBytes(codecOf(Widget), { metadata, spec: {} } as Widget, revision);
+    const widget = build(Widget, { metadata });
+    const value = (revision: number) => toStoredBytes(codecOf(Widget), widget, revision);
     await this.#commit(name, color, value);
   }
   async remove(name: string): Promise<void> {

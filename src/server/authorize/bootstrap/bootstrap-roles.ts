@@ -1,3 +1,4 @@
+import { type ObjectMeta } from "#api/meta/object-meta.ts";
 import { ClusterRole } from "#api/rbac/cluster-role.ts";
 import { ClusterRoleBinding } from "#api/rbac/cluster-role-binding.ts";
 import { type PolicyRule } from "#api/rbac/policy-rule.ts";
@@ -45,40 +46,43 @@ export async function ensureBootstrapRoles(client: Client, signal?: AbortSignal)
   ]);
 }
 
+/** An object that is not stored yet. */
+type New<T extends ApiObject> = Omit<T, "metadata"> & { metadata: ObjectMeta };
+
 interface Ensured<T extends ApiObject> {
   readonly resource: Resource<T>;
-  readonly wanted: readonly T[];
+  readonly wanted: readonly (New<T> & InputOf<T>)[];
   /** What the object should be instead, or undefined if it has all that it must have. */
-  repair(known: T, wanted: T): T | undefined;
+  repair(known: T, wanted: New<T>): (New<T> & InputOf<T>) | undefined;
 }
 
 async function ensureOne<T extends ApiObject>(
   client: Client,
   { resource, repair }: Ensured<T>,
-  { wanted, known }: { wanted: T; known: T | undefined },
+  { wanted, known }: { wanted: New<T> & InputOf<T>; known: T | undefined },
 ): Promise<void> {
   try {
     if (!known) {
-      await client.create(resource, wanted as InputOf<T>);
+      await client.create(resource, wanted);
       return;
     }
     if (known.metadata.annotations?.[autoUpdate] === "false") return;
     const repaired = repair(known, wanted);
-    if (repaired) await client.update(resource, repaired as InputOf<T>);
+    if (repaired) await client.update(resource, repaired);
   } catch (error) {
     // Another server did it at the same time.
     if (!isAlreadyExists(error) && !isConflict(error)) throw error;
   }
 }
 
-function repairRole<R extends Role | ClusterRole>(known: R, wanted: R): R | undefined {
+function repairRole<R extends Role | ClusterRole>(known: R, wanted: New<R>): R | undefined {
   // The controller fills these from other roles.
   if ("aggregationRule" in wanted && wanted.aggregationRule) return undefined;
   const { missing } = uncoveredRules(known.rules, wanted.rules);
   return missing.length === 0 ? undefined : { ...known, rules: [...known.rules, ...missing] };
 }
 
-function repairBinding<B extends Binding>(known: B, wanted: B): B | undefined {
+function repairBinding<B extends Binding>(known: B, wanted: New<B>): B | undefined {
   const subjects = known.subjects ?? [];
   const has = ({ kind, name, namespace }: Subject) =>
     subjects.some((one) => one.kind === kind && one.name === name && (one.namespace ?? "") === (namespace ?? ""));
@@ -86,7 +90,7 @@ function repairBinding<B extends Binding>(known: B, wanted: B): B | undefined {
   return missing.length === 0 ? undefined : { ...known, subjects: [...subjects, ...missing] };
 }
 
-export function bootstrapClusterRoles(): ClusterRole[] {
+export function bootstrapClusterRoles(): New<ClusterRole>[] {
   const controllers = Object.entries(controllerRoleTexts).map(([name, texts]) => ({
     metadata: metadataOf(`${controllerPrefix}${name}`),
     rules: texts.map(parseRule),
@@ -103,10 +107,10 @@ export function bootstrapClusterRoles(): ClusterRole[] {
   return [...plain, ...aggregated, ...controllers];
 }
 
-const bootstrapRoles = (): Role[] =>
+const bootstrapRoles = (): New<Role>[] =>
   Object.entries(roleTexts).map(([key, texts]) => ({ metadata: namespaced(key), rules: texts.map(parseRule) }));
 
-export function bootstrapClusterRoleBindings(): ClusterRoleBinding[] {
+export function bootstrapClusterRoleBindings(): New<ClusterRoleBinding>[] {
   const controllers: [string, readonly string[]][] = Object.keys(controllerRoleTexts).map((name) => [
     `${controllerPrefix}${name}`,
     [`ServiceAccount kube-system/${name}`],
@@ -118,7 +122,7 @@ export function bootstrapClusterRoleBindings(): ClusterRoleBinding[] {
   }));
 }
 
-const bootstrapRoleBindings = (): RoleBinding[] =>
+const bootstrapRoleBindings = (): New<RoleBinding>[] =>
   Object.entries(bindingTexts).map(([key, [role, ...subjects]]) => ({
     metadata: namespaced(key),
     roleRef: { apiGroup: rbacGroup, kind: "Role", name: role },
