@@ -2,7 +2,7 @@ import { ConfigMap } from "#api/core/config-map.ts";
 import { Namespace } from "#api/core/namespace.ts";
 import { type InputOf } from "#api/resource.ts";
 import { equal } from "#lib/data/equal.ts";
-import { type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
+import { type Reconciler, type ReconcilerDeps, watch } from "#runtime/reconciler.ts";
 
 const source = { namespace: "default", name: "settings" };
 const isAsking = ({ metadata }: Namespace): boolean => metadata.labels?.settings === "shared";
@@ -15,20 +15,16 @@ export function sharedSettings({ client, informers }: ReconcilerDeps): Reconcile
     name: "shared-settings",
     reconciles: Namespace,
     watches: [
-      {
-        resource: ConfigMap,
-        // A change of the original concerns every namespace, one of a copy its own.
-        wakes({ object: { metadata } }) {
-          const { namespace = "", name = "" } = metadata;
-          if (name !== source.name) return [];
-          const concerned = namespace === source.namespace ? namespaces.list().filter(isAsking) : [];
-          return [{ name: namespace }, ...concerned.map((one) => ({ name: one.metadata.name ?? "" }))];
-        },
-      },
+      // A change of the original concerns every namespace, one of a copy its own.
+      watch(ConfigMap, ({ object: { metadata } }) => {
+        if (metadata.name !== source.name) return [];
+        const concerned = metadata.namespace === source.namespace ? namespaces.list().filter(isAsking) : [];
+        return [{ name: metadata.namespace }, ...concerned.map((one) => one.metadata)];
+      }),
     ],
 
     async reconcile(namespace, signal) {
-      const place = { namespace: namespace.metadata.name ?? "", name: source.name };
+      const place = { namespace: namespace.metadata.name, name: source.name };
       const wanted = planCopy(namespace, configMaps.get(source));
       if (!wanted || equal(configMaps.get(place)?.data, wanted.data)) return;
       await client.apply(ConfigMap, wanted, { fieldManager: "shared-settings", force: true, signal });
@@ -38,7 +34,7 @@ export function sharedSettings({ client, informers }: ReconcilerDeps): Reconcile
 
 /** Decides, without acting, what the namespace's copy should be; undefined if it should have none. */
 export function planCopy(namespace: Namespace, original: ConfigMap | undefined): InputOf<ConfigMap> | undefined {
-  const { name = "", deletionTimestamp } = namespace.metadata;
+  const { name, deletionTimestamp } = namespace.metadata;
   if (!isAsking(namespace) || deletionTimestamp || !original || name === source.namespace) return undefined;
   return { metadata: { namespace: name, name: source.name }, data: original.data ?? {} };
 }

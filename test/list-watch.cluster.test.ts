@@ -149,7 +149,7 @@ test("continue tokens that are not ours are refused", async () => {
 test("resourceVersion and resourceVersionMatch", async () => {
   await using cluster = await start();
   const { metadata } = await put(cluster, "a");
-  const at = metadata.resourceVersion ?? "";
+  const at = metadata.resourceVersion;
   await put(cluster, "b");
   const now = String(cluster.store.revision);
 

@@ -80,6 +80,10 @@ export function statusErrorFrom(body: {
 export const isStatus = (error: unknown, reason: Reason): error is StatusError =>
   error instanceof StatusError && error.reason === reason;
 export const isNotFound = (error: unknown): error is StatusError => isStatus(error, "NotFound");
+/** For what may be gone by now: `await client.delete(Pod, pod).catch(ignoreNotFound)`. */
+export function ignoreNotFound(error: unknown): undefined {
+  if (!isNotFound(error)) throw error;
+}
 export const isAlreadyExists = (error: unknown): error is StatusError => isStatus(error, "AlreadyExists");
 export const isConflict = (error: unknown): error is StatusError => isStatus(error, "Conflict");
 export const isForbidden = (error: unknown): error is StatusError => isStatus(error, "Forbidden");

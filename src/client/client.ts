@@ -11,8 +11,8 @@ export interface Client {
   watch<T extends ApiObject>(resource: Resource<T>, options: WatchCallOptions): AsyncIterable<WatchEvent<T>>;
   create<T extends ApiObject>(resource: Resource<T>, object: InputOf<T>, options?: WriteOptions): Promise<T>;
   /** Replaces the object; its resourceVersion, if there is one, must still be current. */
-  update<T extends ApiObject>(resource: Resource<T>, object: InputOf<T>, options?: WriteOptions): Promise<T>;
-  updateStatus<T extends ApiObject>(resource: Resource<T>, object: InputOf<T>, options?: WriteOptions): Promise<T>;
+  update<T extends ApiObject>(resource: Resource<T>, object: Written<T>, options?: WriteOptions): Promise<T>;
+  updateStatus<T extends ApiObject>(resource: Resource<T>, object: Written<T>, options?: WriteOptions): Promise<T>;
   patch<T extends ApiObject>(resource: Resource<T>, ref: ObjectRef, patch: Patch, options?: WriteOptions): Promise<T>;
   /** Server-side apply. */
   apply<T extends ApiObject>(resource: Resource<T>, object: InputOf<T>, options: ApplyOptions): Promise<T>;
@@ -39,6 +39,9 @@ export interface Client {
   /** The same with the body as it comes: followed logs, long answers. Ends early when the signal fires. */
   stream(method: string, path: string, options?: RawOptions): Promise<RawStream>;
 }
+
+/** What a client writes: an object that it has read and changed, or what it knows of one. */
+export type Written<T> = NoInfer<T> | InputOf<T>;
 
 /** What names an object; an object's own metadata will do, as will the object. */
 export type ObjectRef = { namespace?: string; name: string } | { metadata: { namespace?: string; name?: string } };

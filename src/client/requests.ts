@@ -14,6 +14,7 @@ import {
   type WatchCallOptions,
   type WatchEvent,
   type WriteOptions,
+  type Written,
 } from "./client.ts";
 
 /** A call as both transports carry it. */
@@ -109,7 +110,7 @@ export function createCall<T extends ApiObject>(
 
 export function updateCall<T extends ApiObject>(
   resource: Resource<T>,
-  object: InputOf<T>,
+  object: Written<T>,
   options: WriteOptions = {},
 ): ApiCall {
   const path = pathOf(resource, named({ metadata: metadataOf(object) }), options.subresource);

@@ -26,22 +26,25 @@ export interface ControllerOptions extends NodeIpamOptions {
 
 const builtIn = () => allResources;
 
-/** Every reconciler, in the order they start, and the service account in kube-system that it acts as. */
+/**
+ * Every reconciler, in the order they start, and the service account in kube-system that it acts as. Its events are from
+ * that account, or from the component that users know from upstream.
+ */
 const reconcilers = ({
   rootCa,
   resources = builtIn,
   ...options
-}: ControllerOptions): readonly (readonly [account: string, ReconcilerFactory])[] => [
+}: ControllerOptions): readonly (readonly [account: string, ReconcilerFactory, component?: string])[] => [
   ["service-account-controller", serviceAccountController],
   ["root-ca-cert-publisher", rootCaController(rootCa)],
   ["clusterrole-aggregation-controller", clusterRoleAggregationController],
-  ["node-controller", nodeIpamController(options)],
+  ["node-controller", nodeIpamController(options), "cidrAllocator"],
   ["node-controller", nodeLifecycleController],
-  ["node-controller", taintEvictionController],
+  ["node-controller", taintEvictionController, "taint-eviction-controller"],
   ["replicaset-controller", replicaSetController],
   ["replication-controller", replicationController],
   ["deployment-controller", deploymentController],
-  ["endpointslice-controller", endpointSliceController],
+  ["endpointslice-controller", endpointSliceController, "endpoint-slice-controller"],
   ["pod-garbage-collector", podGcController()],
   ["namespace-controller", namespaceController(resources)],
 ];
@@ -57,9 +60,9 @@ export async function runControllers(deps: ControllersDeps, signal: AbortSignal)
   const collector = { ...deps, resources, client: clientFor("generic-garbage-collector") };
   await runTogether(signal, [
     ...reconcilers(deps).map(
-      ([account, factory]) =>
+      ([account, factory, component = account]) =>
         (stop: AbortSignal) =>
-          runReconcilers([factory], { ...deps, client: clientFor(account) }, stop),
+          runReconcilers([factory], { ...deps, client: clientFor(account), component }, stop),
     ),
     (stop) => runGarbageCollector(collector, stop),
   ]);

@@ -86,7 +86,7 @@ const binder = ({ client }: Pick<ComponentDeps, "client">) => ({
   reconciles: Pod,
   async reconcile(pod: Pod) {
     if (pod.spec.nodeName || pod.metadata.deletionTimestamp) return;
-    const { namespace = "", name = "" } = pod.metadata;
+    const { namespace, name } = pod.metadata;
     const body = { apiVersion: "v1", kind: "Binding", metadata: { name }, target: { kind: "Node", name: "node-1" } };
     await client.createSubresource(Pod, { namespace, name }, "binding", body, { signal: neverAborted });
   },
@@ -111,8 +111,8 @@ for (const seed of [1, 2, 3, 4, 5]) {
     let most = 0;
     const alive = new Set<string>();
     cluster.informers.of(Pod).subscribe(({ type, object: { metadata } }) => {
-      if (type === "delete" || metadata.deletionTimestamp) alive.delete(metadata.uid ?? "");
-      else alive.add(metadata.uid ?? "");
+      if (type === "delete" || metadata.deletionTimestamp) alive.delete(metadata.uid);
+      else alive.add(metadata.uid);
       most = Math.max(most, alive.size);
     });
 

@@ -2,7 +2,7 @@ import { matches } from "#api/meta/label-selector.ts";
 import { ClusterRole } from "#api/rbac/cluster-role.ts";
 import { type PolicyRule } from "#api/rbac/policy-rule.ts";
 import { equal } from "#lib/data/equal.ts";
-import { type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
+import { type Reconciler, type ReconcilerDeps, watch } from "#runtime/reconciler.ts";
 
 /** Gives roles that are put together from others the rules of those others. */
 export function clusterRoleAggregationController({ client, informers }: ReconcilerDeps): Reconciler<ClusterRole> {
@@ -11,14 +11,9 @@ export function clusterRoleAggregationController({ client, informers }: Reconcil
     name: "clusterrole-aggregation",
     reconciles: ClusterRole,
     watches: [
-      {
-        resource: ClusterRole,
-        wakes: () =>
-          roles
-            .list()
-            .filter(({ aggregationRule }) => aggregationRule)
-            .map(({ metadata }) => ({ name: metadata.name ?? "" })),
-      },
+      watch(ClusterRole, () =>
+        roles.list().flatMap(({ aggregationRule, metadata }) => (aggregationRule ? metadata : [])),
+      ),
     ],
 
     async reconcile(role, signal) {
@@ -27,7 +22,7 @@ export function clusterRoleAggregationController({ client, informers }: Reconcil
       if (equal(rules, role.rules)) return;
       await client.apply(
         ClusterRole,
-        { metadata: { name: role.metadata.name ?? "" }, rules },
+        { metadata: { name: role.metadata.name }, rules },
         { fieldManager: "clusterrole-aggregation-controller", force: true, signal },
       );
     },
@@ -37,7 +32,7 @@ export function clusterRoleAggregationController({ client, informers }: Reconcil
 /** The rules of all roles that one of the selectors matches, by selector and by name, each once. */
 export function aggregateRules(role: ClusterRole, all: readonly ClusterRole[]): PolicyRule[] {
   const rules: PolicyRule[] = [];
-  const sorted = all.toSorted((a, b) => ((a.metadata.name ?? "") < (b.metadata.name ?? "") ? -1 : 1));
+  const sorted = all.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
   for (const selector of role.aggregationRule?.clusterRoleSelectors ?? []) {
     for (const other of sorted) {
       if (other.metadata.name === role.metadata.name || !matches(selector, other.metadata.labels)) continue;

@@ -2,10 +2,9 @@ import { Node } from "#api/core/node.ts";
 import { isFinished } from "#api/core/pod/pod-state.ts";
 import { Pod } from "#api/core/pod.ts";
 import { isConditionTrue } from "#api/meta/condition.ts";
-import { isNotFound } from "#api/status.ts";
-import { type Change } from "#runtime/informer.ts";
+import { ignoreNotFound } from "#api/status.ts";
 import { objectKey } from "#runtime/object-cache.ts";
-import { type Again, type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
+import { type Again, againAfter, type Reconciler, type ReconcilerDeps, watch } from "#runtime/reconciler.ts";
 import { disruptPod } from "./node/disrupt-pod.ts";
 
 const defaultThreshold = 12_500;
@@ -24,15 +23,12 @@ export const podGcController =
       name: "pod-garbage-collector",
       reconciles: Pod,
       watches: [
-        {
-          resource: Node,
-          wakes: (change: Change<Node>) => {
-            const { name = "" } = change.object.metadata;
-            if (change.type === "put") missing.found(name);
-            if (change.type === "put" && !isOutOfService(change.object)) return [];
-            return pods.by("node", name).map(({ metadata }) => placeOf(metadata));
-          },
-        },
+        watch(Node, (change) => {
+          const { name } = change.object.metadata;
+          if (change.type === "put") missing.found(name);
+          if (change.type === "put" && !isOutOfService(change.object)) return [];
+          return pods.by("node", name).map(({ metadata }) => metadata);
+        }),
       ],
 
       async reconcile(pod, signal) {
@@ -57,8 +53,6 @@ export const podGcController =
       },
     };
   };
-
-const placeOf = ({ namespace = "", name = "" }: Pod["metadata"]) => ({ namespace, name });
 
 /** Its administrator has said that it is gone for good. */
 const isOutOfService = ({ spec, status }: Node): boolean =>
@@ -92,7 +86,7 @@ class MissingNodes {
     const now = this.#deps.clock.now();
     const since = this.#sinceMs.get(nodeName) ?? now;
     this.#sinceMs.set(nodeName, since);
-    if (now - since < quarantineMs) return { afterMs: quarantineMs - (now - since) };
+    if (now - since < quarantineMs) return againAfter(quarantineMs - (now - since));
     if (await this.#exists(nodeName, signal)) {
       this.found(nodeName);
       return undefined;
@@ -104,12 +98,6 @@ class MissingNodes {
   }
 
   async #exists(name: string, signal: AbortSignal): Promise<boolean> {
-    try {
-      await this.#deps.client.get(Node, { name }, { signal });
-      return true;
-    } catch (error) {
-      if (isNotFound(error)) return false;
-      throw error;
-    }
+    return (await this.#deps.client.get(Node, { name }, { signal }).catch(ignoreNotFound)) !== undefined;
   }
 }

@@ -3,7 +3,7 @@ import { Namespace } from "#api/core/namespace.ts";
 import { type InputOf } from "#api/resource.ts";
 import { isAlreadyExists, isNotFound } from "#api/status.ts";
 import { equal } from "#lib/data/equal.ts";
-import { type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
+import { type Reconciler, type ReconcilerDeps, watch } from "#runtime/reconciler.ts";
 import { isNamespaceEnding } from "./namespace/namespace-ending.ts";
 
 const name = "kube-root-ca.crt";
@@ -20,14 +20,11 @@ export const rootCaController =
       name: "root-ca-certificate-publisher",
       reconciles: Namespace,
       watches: [
-        {
-          resource: ConfigMap,
-          wakes: ({ object: { metadata } }) => (metadata.name === name ? [{ name: metadata.namespace ?? "" }] : []),
-        },
+        watch(ConfigMap, ({ object: { metadata } }) => (metadata.name === name ? [{ name: metadata.namespace }] : [])),
       ],
 
       async reconcile({ metadata, status }, signal) {
-        const namespace = metadata.name ?? "";
+        const namespace = metadata.name;
         const current = configMaps.get({ namespace, name });
         const wanted = planRootCa(current, rootCa);
         if (!wanted || (!current && status.phase !== "Active")) return;

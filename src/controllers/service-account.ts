@@ -1,7 +1,7 @@
 import { Namespace } from "#api/core/namespace.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import { isAlreadyExists } from "#api/status.ts";
-import { type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
+import { type Reconciler, type ReconcilerDeps, watch } from "#runtime/reconciler.ts";
 import { isNamespaceEnding } from "./namespace/namespace-ending.ts";
 
 const name = "default";
@@ -13,15 +13,13 @@ export function serviceAccountController({ client, informers }: ReconcilerDeps):
     name: "serviceaccount",
     reconciles: Namespace,
     watches: [
-      {
-        resource: ServiceAccount,
-        wakes: ({ type, object: { metadata } }) =>
-          type === "delete" && metadata.name === name ? [{ name: metadata.namespace ?? "" }] : [],
-      },
+      watch(ServiceAccount, ({ type, object: { metadata } }) =>
+        type === "delete" && metadata.name === name ? [{ name: metadata.namespace }] : [],
+      ),
     ],
 
     async reconcile({ metadata, status }, signal) {
-      const namespace = metadata.name ?? "";
+      const namespace = metadata.name;
       if (status.phase !== "Active" || accounts.get({ namespace, name })) return;
       try {
         await client.create(ServiceAccount, { metadata: { namespace, name } }, { signal });

@@ -164,7 +164,7 @@ test("a rollout stays within its limits and stops at pods that do not become rea
   let most = 0;
   const alive = new Set<string>();
   cluster.informers.of(Pod).subscribe((change) => {
-    const { uid = "", deletionTimestamp } = change.object.metadata;
+    const { uid, deletionTimestamp } = change.object.metadata;
     if (change.type === "delete" || deletionTimestamp) alive.delete(uid);
     else alive.add(uid);
     most = Math.max(most, alive.size);

@@ -240,7 +240,7 @@ function answerPointer(asked: Asked, address: string): Reply {
   const names = view.servicesAt(address).map((service) => serviceName(zone, service));
   for (const { metadata } of names.length > 0 ? [] : view.slicesAt(address).slice(0, maxSlices)) {
     const name = metadata.labels?.[serviceNameLabel] ?? "";
-    const service = view.service(metadata.namespace ?? "", name);
+    const service = view.service(metadata.namespace, name);
     if (!service || !isHeadless(service)) continue;
     for (const host of hostsOf(view, service)) {
       if (host.address === address) names.push(`${host.hostname}.${serviceName(zone, service)}`);
@@ -282,7 +282,7 @@ function hostsOf(view: ClusterView, service: Service): Host[] {
   const { metadata, spec } = service;
   const found = new Map<string, Host>();
   let looked = 0;
-  for (const { endpoints, ports, addressType } of view.slices(metadata.namespace ?? "", metadata.name ?? "")) {
+  for (const { endpoints, ports, addressType } of view.slices(metadata.namespace, metadata.name)) {
     if (addressType === "FQDN") continue;
     for (const { addresses, conditions, hostname } of endpoints) {
       if (++looked > maxLooked || found.size >= maxRecords) return [...found.values()];

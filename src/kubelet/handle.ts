@@ -89,7 +89,7 @@ async function* openLog(
 /** Whose log is meant: the container's of now, or of its last life. */
 function loggedRecord(worker: PodWorker, container: string, previous: boolean): ContainerRecord {
   const records = recordsOf(worker, container).filter(({ state }) => state !== "created");
-  const pod = worker.pod.metadata.name ?? "";
+  const pod = worker.pod.metadata.name;
   const [newest] = records;
   if (previous) {
     const id = statusNamed(worker.pod, container)?.lastState.terminated?.containerID?.split("://")[1];

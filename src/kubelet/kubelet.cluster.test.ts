@@ -343,7 +343,7 @@ test("a pod that is evicted fails, says why, and stays", async () => {
   await using node = await startSimulatedNode();
   await node.create("web", web);
   await node.cluster.settle();
-  const { uid = "" } = (await node.get("web")).metadata;
+  const { uid } = (await node.get("web")).metadata;
   const message = "The node was low on resource: memory. ";
 
   const known = node.kubelet.evictPod(uid, { message, isDisruption: true });
@@ -448,7 +448,7 @@ test("a pod that is evicted has not failed as long as a container of it runs", a
   });
   await node.create("web", web);
   await node.cluster.settle();
-  const { uid = "" } = (await node.get("web")).metadata;
+  const { uid } = (await node.get("web")).metadata;
 
   node.kubelet.evictPod(uid, { message: "too much" });
   await node.cluster.clock.advance(60_000);

@@ -223,7 +223,7 @@ export class Kubelet {
     const wanted = () => {
       const bound = pods.list().filter((pod) => mirrorOf(pod) === undefined);
       const declared = this.#options.staticPods?.uids ?? [];
-      return new Set([...bound.map(({ metadata }) => metadata.uid ?? ""), ...declared]);
+      return new Set([...bound.map(({ metadata }) => metadata.uid), ...declared]);
     };
     await this.#pods.resync(deps, wanted, signal);
   }
@@ -249,7 +249,7 @@ export class Kubelet {
       hostIps: machine.addresses,
       allocatable: machine.allocatable,
       services: (namespace) => servicesFor(services, namespace),
-      admitResize: (pod) => admitResize(pod, this.#pods.roomFor(pod.metadata.uid ?? "")),
+      admitResize: (pod) => admitResize(pod, this.#pods.roomFor(pod.metadata.uid)),
       runtimeHandler: options.runtimeHandler ?? noRuntimeClass,
       sourcesFor: (uid) => this.#sourcesFor(uid, objects),
       claimContainer: (id, uid) => this.#pods.claimContainer(id, uid),

@@ -125,7 +125,7 @@ class LinuxHost implements PodHost {
   }
 
   async prepare(pod: Pod): Promise<PodPlaces> {
-    const uid = pod.metadata.uid ?? "";
+    const uid = pod.metadata.uid;
     const { cgroups, cgroupRoot, maxPids } = this.#options;
     const logDirectory = this.#podLogs(nameOf(pod));
     const cgroupParent = podCgroup(cgroupRoot, qosClassOf(pod.spec), uid);
@@ -141,7 +141,7 @@ class LinuxHost implements PodHost {
     const { cgroups, cgroupRoot, maxPids } = this.#options;
     const { cpuQuotaUs: _cpu, memoryBytes: _memory, ...rest } = podCgroupLimits(pod, maxPids);
     const limits = how === "own" ? podCgroupLimits(pod, maxPids) : rest;
-    await cgroups.ensure(podCgroup(cgroupRoot, qosClassOf(pod.spec), pod.metadata.uid ?? ""), limits);
+    await cgroups.ensure(podCgroup(cgroupRoot, qosClassOf(pod.spec), pod.metadata.uid), limits);
   }
 
   async mountVolumes(pod: Pod, sources: VolumeSources): Promise<MountedVolumes> {
@@ -161,7 +161,7 @@ class LinuxHost implements PodHost {
   }
 
   #volumeContext(pod: Pod, sources: VolumeSources): PodContext {
-    const uid = pod.metadata.uid ?? "";
+    const uid = pod.metadata.uid;
     const { allocatable, clock } = this.#options;
     let budgets = this.#budgets.get(uid);
     if (!budgets) {
@@ -174,7 +174,7 @@ class LinuxHost implements PodHost {
   }
 
   async mountImage({ metadata }: Pod, volume: string, image: Image): Promise<void> {
-    await this.#options.imageMounts.mount(image, imageVolumePath(this.#podDir(metadata.uid ?? ""), volume));
+    await this.#options.imageMounts.mount(image, imageVolumePath(this.#podDir(metadata.uid), volume));
   }
 
   async containerMounts(request: MountsRequest): Promise<Mount[]> {
@@ -198,7 +198,7 @@ class LinuxHost implements PodHost {
       throw new Error(`failed to resolve recursive read-only mode: ${fault}`);
     }
     const subPath = subPathOf(mount, environment);
-    const dir = `${this.#podDir(pod.metadata.uid ?? "")}/volume-subpaths`;
+    const dir = `${this.#podDir(pod.metadata.uid)}/volume-subpaths`;
     const target = `${dir}/${mount.name}/${container.name}/${index}`;
     return {
       containerPath: mount.mountPath.startsWith("/") ? mount.mountPath : `/${mount.mountPath}`,
@@ -210,7 +210,7 @@ class LinuxHost implements PodHost {
 
   async #hostsMount(pod: Pod, ips: readonly string[]): Promise<Mount> {
     const { hostAliases: aliases = [], hostNetwork } = pod.spec;
-    const file = `${this.#podDir(pod.metadata.uid ?? "")}/etc-hosts`;
+    const file = `${this.#podDir(pod.metadata.uid)}/etc-hosts`;
     const text = hostNetwork
       ? renderNodeHostsFile(await readFile(hostsPath, "utf8"), aliases)
       : renderHostsFile({ ips, ...podHostname(pod, this.#options.clusterDomain), aliases });
@@ -231,7 +231,7 @@ class LinuxHost implements PodHost {
   async prepareContainer(pod: Pod, container: AnyContainer, restartCount: number): Promise<string | undefined> {
     await mkdir(`${this.#podLogs(nameOf(pod))}/${container.name}`, { recursive: true, mode: 0o755 });
     if (container.terminationMessagePath === "") return undefined;
-    const dir = `${this.#podDir(pod.metadata.uid ?? "")}/containers/${container.name}`;
+    const dir = `${this.#podDir(pod.metadata.uid)}/containers/${container.name}`;
     await mkdir(dir, { recursive: true, mode: 0o750 });
     const path = `${dir}/${restartCount}`;
     // Whoever the container runs as may write; nobody else gets here.
@@ -260,7 +260,7 @@ class LinuxHost implements PodHost {
 
   /** Where the files of a pod are on the disk, by the names of volumes and containers. */
   #storagePlaces(pod: Pod) {
-    const uid = pod.metadata.uid ?? "";
+    const uid = pod.metadata.uid;
     const logs = this.#podLogs(nameOf(pod));
     const kinds = [emptyDirVolume, configMapVolume, downwardApiVolume];
     const volumes = (pod.spec.volumes ?? []).flatMap((volume) => {
@@ -307,9 +307,9 @@ class LinuxHost implements PodHost {
 
 const hostsPath = "/etc/hosts";
 const nameOf = ({ metadata }: Pod): PodName => ({
-  namespace: metadata.namespace ?? "",
-  name: metadata.name ?? "",
-  uid: metadata.uid ?? "",
+  namespace: metadata.namespace,
+  name: metadata.name,
+  uid: metadata.uid,
 });
 
 async function readResolver(path: string): Promise<ResolverConfig> {

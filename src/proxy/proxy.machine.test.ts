@@ -278,7 +278,7 @@ suite("services in a network of their own", { skip }, () => {
   test("a deleted service leaves no rule, and removing the proxy leaves nothing", async () => {
     const applied = proxy.applied();
     for (const { metadata } of proxy.informers.of(Service).list()) {
-      proxy.informers.delete(Service, { namespace: "default", name: metadata.name ?? "" });
+      proxy.informers.delete(Service, { namespace: "default", name: metadata.name });
     }
     await applied;
     const rules = await network.node.run("nft", ["list", "table", "ip", tableName]);

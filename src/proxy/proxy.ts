@@ -162,7 +162,7 @@ class ServiceProxy {
     await informers.synced(signal);
     this.#unsubscribe.push(
       nodes.subscribe(({ type, object }) => {
-        const { name = "", labels } = object.metadata;
+        const { name, labels } = object.metadata;
         if (type === "put" && name === nodeName) this.#moveTo(labels?.[zoneLabel] ?? "");
         this.#noteNode(name, type === "put" ? (object.status?.addresses ?? []) : []);
       }),
@@ -203,7 +203,7 @@ class ServiceProxy {
 
   /** Host ports lead to the pod for as long as it is there. */
   #open(pod: Pod, isThere: boolean): void {
-    const { namespace = "", name = "", creationTimestamp = "9999" } = pod.metadata;
+    const { namespace, name, creationTimestamp = "9999" } = pod.metadata;
     const key = `${namespace}/${name}`;
     const old = this.#hostPorts.get(key)?.ports ?? [];
     const ports = isThere ? planHostPorts(pod, this.#config.family) : [];

@@ -8,25 +8,27 @@ import { planService } from "./service-map.ts";
 
 const node = { name: "node-1", zone: "a", family: "IPv4" } as const;
 
-const service = (spec: Partial<Service["spec"]> = {}, more: InputOf<Service> = {}): Service => build(Service, {
-  metadata: { namespace: "default", name: "web" },
-  spec: {
-    type: "ClusterIP",
-    sessionAffinity: "None",
-    clusterIP: "10.96.0.1",
-    ports: [{ name: "http", protocol: "TCP", port: 80 }],
-    ...spec,
-  },
-  status: { loadBalancer: {} },
-  ...more,
-});
-const slice = (endpoints: Endpoint[], more: InputOf<EndpointSlice> = {}): EndpointSlice => build(EndpointSlice, {
-  metadata: { namespace: "default", name: "web-1" },
-  addressType: "IPv4",
-  ports: [{ name: "http", protocol: "TCP", port: 8080 }],
-  endpoints,
-  ...more,
-});
+const service = (spec: Partial<Service["spec"]> = {}, more: InputOf<Service> = {}): Service =>
+  build(Service, {
+    metadata: { namespace: "default", name: "web" },
+    spec: {
+      type: "ClusterIP",
+      sessionAffinity: "None",
+      clusterIP: "10.96.0.1",
+      ports: [{ name: "http", protocol: "TCP", port: 80 }],
+      ...spec,
+    },
+    status: { loadBalancer: {} },
+    ...more,
+  });
+const slice = (endpoints: Endpoint[], more: InputOf<EndpointSlice> = {}): EndpointSlice =>
+  build(EndpointSlice, {
+    metadata: { namespace: "default", name: "web-1" },
+    addressType: "IPv4",
+    ports: [{ name: "http", protocol: "TCP", port: 8080 }],
+    endpoints,
+    ...more,
+  });
 const at = (last: number, more: Partial<Endpoint> = {}): Endpoint => ({
   addresses: [`10.244.0.${last}`],
   conditions: { ready: true },

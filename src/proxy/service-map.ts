@@ -71,7 +71,7 @@ export function planService(
   if (spec.type === "ExternalName" || metadata.labels?.[otherProxyLabel] !== undefined) return undefined;
   const clusterIPs = parseAddresses(addressesOf(service), node.family);
   if (clusterIPs.length === 0) return undefined;
-  const { namespace = "", name = "", creationTimestamp = "9999" } = metadata;
+  const { namespace, name, creationTimestamp = "9999" } = metadata;
   const head = { namespace, name, rank: `${creationTimestamp} ${namespace}/${name}` };
   const places = slices
     .filter(

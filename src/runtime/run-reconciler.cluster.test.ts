@@ -107,7 +107,7 @@ test("a reconciler never acts on a cache from before its own writes", async () =
       async reconcile(owner) {
         // Wakes itself at once, before the watch can have shown the new part.
         if (owner.status === undefined) await client.updateStatus(Widget, { ...owner, status: { ready: 0 } });
-        const owned = parts.by("controller", owner.metadata.uid ?? "");
+        const owned = parts.by("controller", owner.metadata.uid);
         if (owned.length >= 3) return;
         const ownerReferences = [ownerRefTo(Widget, owner)];
         await client.create(Part, { metadata: { namespace: "default", generateName: "p-", ownerReferences } });
@@ -241,7 +241,7 @@ test("no more objects are reconciled at a time than there are workers, and none 
   await using setup = await start(({ clock }) => ({
     workers: 2,
     async reconcile({ metadata }) {
-      const name = metadata.name ?? "";
+      const name = metadata.name;
       assert(!busy.has(name));
       busy.add(name);
       most = Math.max(most, ++now);

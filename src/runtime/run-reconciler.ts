@@ -1,6 +1,7 @@
 import { controllerOf } from "#api/meta/owner.ts";
 import { type ApiObject, groupOf, groupResource, type Resource } from "#api/resource.ts";
-import { isConflict, StatusError } from "#api/status.ts";
+import { StatusError } from "#api/status.ts";
+import { createEventRecorder } from "#client/events.ts";
 import { outOfTime, withDeadline } from "#lib/async/deadline.ts";
 import { isAbort, runTogether } from "#lib/async/tasks.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
@@ -9,11 +10,14 @@ import { type Change } from "./informer.ts";
 import { objectKey } from "./object-cache.ts";
 import { OwnWrites, type TrackedDeps, trackWrites } from "./own-writes.ts";
 import { type Reconciler, type ReconcilerDeps } from "./reconciler.ts";
+import { type Later, workOff } from "./work-off.ts";
 import { type Work, WorkQueue } from "./work-queue.ts";
 
 export type ReconcilerFactory = (deps: ReconcilerDeps) => Reconciler;
 
-export interface RunDeps extends ReconcilerDeps {
+export interface RunDeps extends Omit<ReconcilerDeps, "events"> {
+  /** Who the events of the reconcilers are from; default: orlop. */
+  readonly component?: string;
   /** Where runs that wrote something, or were refused, are recorded as hops. */
   readonly recorder?: TraceRecorder;
   /** Told of every queue, so that a test can wait until there is no work left. */
@@ -28,8 +32,13 @@ export async function runReconcilers(
 ): Promise<void> {
   const tasks = factories.map((factory) => {
     const tracked = trackWrites(deps);
-    const reconciler = factory({ ...deps, client: tracked.client, informers: tracked.informers });
-    return (stop: AbortSignal) => runReconciler(reconciler, { ...deps, tracked }, stop);
+    const { client, informers } = tracked;
+    const events = createEventRecorder(client, { ...deps, component: deps.component ?? "orlop" });
+    const reconciler = factory({ ...deps, client, informers, events });
+    return async (stop: AbortSignal) => {
+      await using _closed = events;
+      await runReconciler(reconciler, { ...deps, tracked }, stop);
+    };
   });
   await runTogether(signal, tasks);
 }
@@ -143,30 +152,14 @@ class Runner<T extends ApiObject> {
   }
 
   async work(signal: AbortSignal): Promise<void> {
-    for (let work = await this.#queue.next(); work; work = await this.#queue.next()) {
-      try {
-        await this.#run(work, signal);
-      } finally {
-        this.#queue.done(work.key);
-      }
-    }
+    const { name } = this.#reconciler;
+    await workOff(this.#queue, { name, log: this.#deps.log, run: (work) => this.#run(work, signal) }, signal);
   }
 
-  async #run(work: Work<Cause>, signal: AbortSignal): Promise<void> {
-    const { key } = work;
-    try {
-      await this.#readOwnWrites(key, signal);
-      const afterMs = await this.#traced(work, signal);
-      this.#queue.forget(key);
-      if (afterMs !== undefined) this.#queue.addAfter(key, afterMs, this.#stillCause(work));
-    } catch (error) {
-      if (signal.aborted) return;
-      const retryMs = this.#queue.addFailed(key, work.cause);
-      const { name } = this.#reconciler;
-      // The loser of a race comes back to what the winner left, and that is all there is to it.
-      if (isConflict(error)) this.#deps.log.debug("reconcile lost a race", { reconciler: name, object: key });
-      else this.#deps.log.warn("reconcile failed", { reconciler: name, object: key, error, retryMs });
-    }
+  async #run(work: Work<Cause>, signal: AbortSignal): Promise<Later<Cause> | undefined> {
+    await this.#readOwnWrites(work.key, signal);
+    const afterMs = await this.#traced(work, signal);
+    return afterMs === undefined ? undefined : { afterMs, cause: this.#stillCause(work) };
   }
 
   /** What a key does of itself long after it was woken is no longer that change's doing. */

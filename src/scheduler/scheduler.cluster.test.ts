@@ -333,7 +333,7 @@ test("the place of a pod that is taken back goes to one that waits", async () =>
   await using world = await startWorld(() => [
     failsOnce(async (pod) => {
       await Promise.resolve();
-      throw conflict(Pod, pod.metadata.name ?? "", "not now");
+      throw conflict(Pod, pod.metadata.name, "not now");
     }),
   ]);
   await world.addNode("a", { allocatable: { cpu: "1" } });
@@ -353,7 +353,7 @@ test("the place of a pod that is taken back goes to one that waits", async () =>
 test("a pod that somebody else binds first is counted where it is", async () => {
   await using world = await startWorld((client) => [
     failsOnce(async ({ metadata }) => {
-      const binding = { metadata: { name: metadata.name ?? "" }, target: { kind: "Node", name: "b" } };
+      const binding = { metadata: { name: metadata.name }, target: { kind: "Node", name: "b" } };
       const path = `/api/v1/namespaces/default/pods/${metadata.name}/binding`;
       const body = JSON.stringify({ apiVersion: "v1", kind: "Binding", ...binding });
       await client.raw("POST", path, { body: Buffer.from(body), headers: { "content-type": "application/json" } });

@@ -90,7 +90,7 @@ class Scheduler {
 
   #onNode(change: Change<Node>): void {
     const { object } = change;
-    const name = object.metadata.name ?? "";
+    const name = object.metadata.name;
     if (change.type === "delete") {
       this.#snapshot.removeNode(name);
       this.#queue.changed({ kind: "Node", change: "deleted", object, previous: undefined, info: undefined });
@@ -146,7 +146,7 @@ class Scheduler {
     const span = this.#deps.recorder.startSpan({
       hop: "schedule",
       component: "scheduler",
-      object: { resource: "pods", namespace: pod.metadata.namespace ?? "", name: pod.metadata.name ?? "" },
+      object: { resource: "pods", namespace: pod.metadata.namespace, name: pod.metadata.name },
       parent: parseTraceparent(this.#traces.get(key)),
     });
     const decision = this.#decider.decide(pod);
@@ -208,7 +208,7 @@ class Scheduler {
     const { key, pod } = queued;
     // Seen on a node or deleted meanwhile: that is taken care of.
     if (!this.#assumed.delete(key) || this.#signal.aborted) return;
-    const { namespace, name = "" } = pod.metadata;
+    const { namespace, name } = pod.metadata;
     const seen = this.#deps.informers.of(Pod).get({ namespace, name });
     const isThere = seen && seen.metadata.uid === pod.metadata.uid && !seen.metadata.deletionTimestamp;
     if (!isThere) return this.#forget(key, pod);

@@ -112,7 +112,7 @@ for (let seed = 1; seed <= 40; seed++) {
       const chance = random.below(100);
       if (chance < 25) {
         const node = randomNode(random);
-        nodes.set(node.metadata.name ?? "", node);
+        nodes.set(node.metadata.name, node);
         snapshot.setNode(node);
       } else if (chance < 35) {
         const name = random.pick(names);

@@ -97,7 +97,7 @@ export class Snapshot {
   }
 
   setNode(node: Node): void {
-    const info = this.#infoOf(node.metadata.name ?? "");
+    const info = this.#infoOf(node.metadata.name);
     if (!info.node) this.#list = undefined;
     this.#countImages(info, -1);
     info.node = node;

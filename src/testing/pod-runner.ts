@@ -1,6 +1,6 @@
 import { Lease } from "#api/coordination/lease.ts";
 import { Pod } from "#api/core/pod.ts";
-import { isNotFound } from "#api/status.ts";
+import { ignoreNotFound } from "#api/status.ts";
 import { microTimestamp, timestamp } from "#lib/async/clock.ts";
 import { type ReconcilerDeps } from "#runtime/reconciler.ts";
 import { type ReconcilerFactory } from "#runtime/run-reconciler.ts";
@@ -21,9 +21,7 @@ export const podRunner =
       async reconcile(object, signal) {
         const pod = object as Pod;
         if (pod.metadata.deletionTimestamp) {
-          await client.delete(Pod, pod, { gracePeriodSeconds: 0, signal }).catch((error: unknown) => {
-            if (!isNotFound(error)) throw error;
-          });
+          await client.delete(Pod, pod, { gracePeriodSeconds: 0, signal }).catch(ignoreNotFound);
           return;
         }
         if (!pod.spec.nodeName || pod.status.phase !== "Pending") return;
@@ -41,7 +39,7 @@ const heartbeatMs = 10_000;
 
 /** Renews the leases of these nodes until the signal fires. */
 export async function heartbeats(
-  { client, clock }: ReconcilerDeps,
+  { client, clock }: Pick<ReconcilerDeps, "client" | "clock">,
   names: readonly string[],
   signal: AbortSignal,
 ): Promise<void> {

@@ -75,7 +75,7 @@ class Gatherer {
 
   async pod(pod: Pod): Promise<PodFacts> {
     const { nodeName } = pod.spec;
-    const { namespace = "" } = pod.metadata;
+    const { namespace } = pod.metadata;
     const isOpen = !isReady(pod) || partsOf(pod).some((part) => hasRestarted(part, this.#nowMs));
     const [events, node, heartbeatMs, rooms, attempts, missing, logs, services] = await Promise.all([
       this.#events(pod),
@@ -91,7 +91,7 @@ class Gatherer {
   }
 
   async workload(kind: WorkloadFacts["kind"], object: Deployment | ReplicaSet): Promise<WorkloadFacts> {
-    const { namespace = "" } = object.metadata;
+    const { namespace } = object.metadata;
     const [{ items: allSets }, { items: allPods }] = await Promise.all([
       this.#client.list(ReplicaSet, { namespace }),
       this.#client.list(Pod, { namespace }),
@@ -113,7 +113,7 @@ class Gatherer {
   }
 
   async service(service: Service): Promise<ServiceFacts> {
-    const { namespace = "", name = "" } = service.metadata;
+    const { namespace, name } = service.metadata;
     const [{ items: pods }, slices, events] = await Promise.all([
       this.#client.list(Pod, { namespace }),
       this.#slices(namespace, name),
@@ -184,7 +184,7 @@ class Gatherer {
 
   async #logs(pod: Pod): Promise<ReadonlyMap<string, readonly string[]>> {
     const ended = partsOf(pod).filter(({ status }) => status?.lastState.terminated ?? status?.state.terminated);
-    const { namespace = "", name = "" } = pod.metadata;
+    const { namespace, name } = pod.metadata;
     const entries = ended.map(async ({ container, status }) => {
       const previous = status?.state.terminated ? "" : "&previous=true";
       const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}/log`;
@@ -205,9 +205,7 @@ class Gatherer {
       ({ spec: { selector = {} } }) => Object.keys(selector).length > 0 && matchesLabels(selector, pod.metadata.labels),
     );
     return await Promise.all(
-      own.map(async (service) =>
-        serviceFacts(service, pods, await this.#slices(namespace, service.metadata.name ?? "")),
-      ),
+      own.map(async (service) => serviceFacts(service, pods, await this.#slices(namespace, service.metadata.name))),
     );
   }
 

@@ -49,7 +49,7 @@ export function shortOf(facts: PodFacts, rejections: readonly NodeRejection[]): 
   const isAll = rejections.every(({ reasons }) => lackingOf(reasons).length > 0);
   if (!lack || lack === "pods" || more.length > 0 || !isAll) return undefined;
   const asked = podRequests(facts.pod.spec)[lack];
-  const frees = facts.rooms.map(({ node, free }) => ({ name: node.metadata.name ?? "", free: free[lack] ?? "0" }));
+  const frees = facts.rooms.map(({ node, free }) => ({ name: node.metadata.name, free: free[lack] ?? "0" }));
   const [best] = frees.toSorted((a, b) => compareQuantities(b.free, a.free));
   if (!asked || !best) return undefined;
   return `the pod asks for ${asked} ${lack}, and the most that is free is ${readable(best.free, lack)} on ${best.name}`;

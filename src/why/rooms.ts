@@ -29,18 +29,18 @@ export function planRooms(nodes: readonly Node[], pods: readonly Pod[]): NodeRoo
   }
   const ports = Map.groupBy(pods, ({ spec }) => spec.nodeName ?? "");
   return nodes.map((node) => {
-    const taken = used.get(node.metadata.name ?? "") ?? {};
+    const taken = used.get(node.metadata.name) ?? {};
     const offered = Object.entries(node.status.allocatable ?? {});
     return {
       node,
-      hostPorts: hostPortsOf(ports.get(node.metadata.name ?? "") ?? []),
+      hostPorts: hostPortsOf(ports.get(node.metadata.name) ?? []),
       free: Object.fromEntries(offered.map(([name, amount]) => [name, subtractQuantities(amount, taken[name] ?? "0")])),
     };
   });
 }
 
 const hostPortsOf = (pods: readonly Pod[]): ReadonlyMap<string, string> =>
-  new Map(pods.flatMap((pod) => wantedHostPorts(pod).map((port) => [port, pod.metadata.name ?? ""] as const)));
+  new Map(pods.flatMap((pod) => wantedHostPorts(pod).map((port) => [port, pod.metadata.name] as const)));
 
 /** `8080/TCP`. */
 export const wantedHostPorts = (pod: Pod): string[] =>

@@ -6,7 +6,7 @@ import { counted, type Explain, type Explanation } from "./explanation.ts";
 import { type PodFacts, type ServiceFacts } from "./facts.ts";
 import { podName } from "./pod/pod-parts.ts";
 
-const serviceName = ({ metadata }: Service): string => metadata.name ?? "";
+const serviceName = ({ metadata }: Service): string => metadata.name;
 
 /** Where a service's traffic goes, and why not: hop 12. */
 export function explainService(facts: ServiceFacts, explainStuck: Explain<PodFacts>): Explanation {

@@ -83,7 +83,7 @@ const wanted = ({ object }: WorkloadFacts): number => object.spec.replicas;
 function noneWanted(facts: WorkloadFacts): Explanation | undefined {
   const isPaused = facts.kind === "Deployment" && (facts.object as Deployment).spec.paused;
   if (wanted(facts) > 0 && !(isPaused && facts.pods.length === 0)) return undefined;
-  const name = facts.object.metadata.name ?? "";
+  const name = facts.object.metadata.name;
   return {
     hop: undefined,
     state: isPaused ? "Paused" : "ScaledToZero",

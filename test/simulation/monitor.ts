@@ -77,7 +77,7 @@ export class Monitor {
   }
 
   #see(type: "put" | "delete", pod: Pod): void {
-    const { uid = "", name } = pod.metadata;
+    const { uid, name } = pod.metadata;
     if (type === "delete") this.#pods.delete(uid);
     else this.#pods.set(uid, pod);
     const { nodeName } = pod.spec;

@@ -174,7 +174,7 @@ export class Story {
     const { cluster, machines } = this.#world;
     const pods = await cluster.list(Pod);
     for (const { name, runtime } of machines) {
-      const wanted = pods.filter(({ spec }) => spec.nodeName === name).map(({ metadata }) => metadata.uid ?? "");
+      const wanted = pods.filter(({ spec }) => spec.nodeName === name).map(({ metadata }) => metadata.uid);
       const sandboxes = await runtime.listSandboxes();
       assert.deepEqual(sandboxes.map(({ pod }) => pod.uid).sort(), wanted.sort(), `sandboxes of ${name}`);
       const running = (await runtime.listContainers()).filter(({ state }) => state === "running");

@@ -18,11 +18,12 @@ test("a new pod starts pending, without the status its client sent", () => {
 
 test("a new pod with gates says why it is not scheduled", () => {
   const pod = aPod({ schedulingGates: [{ name: "g" }] });
+  pod.metadata.creationTimestamp = "2026-03-01T12:00:00Z";
 
   Pod.prepareForCreate?.(pod);
 
   assert.equal(pod.status.conditions?.[0]?.reason, "SchedulingGated");
-  assert.equal(pod.status.conditions?.[0]?.lastTransitionTime, pod.metadata.creationTimestamp ?? "");
+  assert.equal(pod.status.conditions?.[0]?.lastTransitionTime, pod.metadata.creationTimestamp);
 });
 
 test("a new pod has no negative grace period, and no lifecycle that is empty without a signal", () => {

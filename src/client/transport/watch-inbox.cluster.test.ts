@@ -35,7 +35,7 @@ test("a consumer in the process that stops for a while holds little, and then mi
   while (names.length < written) {
     const { value, done } = await events.next();
     assert(!done && value);
-    if (value.type !== "BOOKMARK") names.push(value.object.metadata.name ?? "");
+    if (value.type !== "BOOKMARK") names.push(value.object.metadata.name);
   }
 
   const wanted = Array.from({ length: written }, (_, n) => `c-${n}`);

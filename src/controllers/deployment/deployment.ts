@@ -2,54 +2,50 @@ import { Deployment, type DeploymentStatus } from "#api/apps/deployment.ts";
 import { ReplicaSet } from "#api/apps/replica-set.ts";
 import { isFinished } from "#api/core/pod/pod-state.ts";
 import { Pod } from "#api/core/pod.ts";
-import { isEmptySelector, matches } from "#api/meta/label-selector.ts";
+import { isEmptySelector } from "#api/meta/label-selector.ts";
 import { controllerOf, isControlledBy, ownerRefTo } from "#api/meta/owner.ts";
 import { type InputOf } from "#api/resource.ts";
-import { isAlreadyExists, isNotFound } from "#api/status.ts";
+import { ignoreNotFound, isAlreadyExists } from "#api/status.ts";
 import { revisionAnnotation } from "#api/well-known.ts";
-import { createEventRecorder, type EventRecorder, referenceTo } from "#client/events.ts";
+import { referenceTo } from "#client/events.ts";
 import { isNamespaceEnding } from "#controllers/namespace/namespace-ending.ts";
 import { claim } from "#controllers/replicas/claim.ts";
+import { adopters, orphansBeside, ownedBy } from "#controllers/shared/dependents.ts";
+import { writeStatusIfChanged } from "#controllers/shared/write-status.ts";
 import { equal } from "#lib/data/equal.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { type Change, type Informer } from "#runtime/informer.ts";
-import { type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
+import { againAfter, type Reconciler, type ReconcilerDeps, type Wake, watch } from "#runtime/reconciler.ts";
 import { hasProgressDeadline } from "./limits.ts";
 import { byAge, planRollout, type RolloutPlan, type Scaling, type Situation } from "./plan-rollout.ts";
 import { hashLabel, podTemplateHash, sameTemplate } from "./pod-template-hash.ts";
 import { newSetAnnotations, nextRevision, sizeAnnotations } from "./revision.ts";
 import { deploymentStatus, nextProgressCheckMs, withNews } from "./status.ts";
 
-interface Deps extends ReconcilerDeps {
-  readonly events: EventRecorder;
-}
-
 /** Brings a deployment's pods to its newest template, step by step, through one ReplicaSet for each template. */
-export function deploymentController(base: ReconcilerDeps): Reconciler<Deployment> {
-  const { client, informers, clock } = base;
+export function deploymentController(deps: ReconcilerDeps): Reconciler<Deployment> {
+  const { client, informers, clock } = deps;
   const sets = informers.of(ReplicaSet);
   const pods = informers.of(Pod);
   const deployments = informers.of(Deployment);
-  const deps: Deps = { ...base, events: createEventRecorder(client, { ...base, component: "deployment-controller" }) };
   return {
     name: "deployment",
     reconciles: Deployment,
     owns: [ReplicaSet],
     watches: [
-      { resource: ReplicaSet, wakes: (change: Change<ReplicaSet>) => adopters(change, deployments) },
-      { resource: Pod, wakes: (change: Change<Pod>) => recreated(change, { sets, deployments }) },
+      watch(ReplicaSet, (change) => adopters(change, deployments, ({ spec }) => spec.selector)),
+      watch(Pod, (change) => recreated(change, { sets, deployments })),
     ],
 
     async reconcile(deployment, signal) {
       if (isEmptySelector(deployment.spec.selector)) return await refuse(deps, deployment, signal);
-      const { namespace = "", uid = "" } = deployment.metadata;
       const request = {
         owner: deployment,
         ownerResource: Deployment,
         resource: ReplicaSet,
         selector: deployment.spec.selector,
-        owned: sets.by("controller", uid),
-        orphans: sets.by("orphan", namespace),
+        owned: ownedBy(sets, deployment),
+        orphans: orphansBeside(sets, deployment),
       };
       const found = split(deployment, await claim(client, request, signal), pods);
       const situation = await syncNewSet(deps, { deployment, situation: found }, signal);
@@ -59,32 +55,18 @@ export function deploymentController(base: ReconcilerDeps): Reconciler<Deploymen
       const { isRollout } = plan;
       const status = deploymentStatus(deployment, { ...after, isRollout, nowMs: clock.now() });
       await writeStatus(deps, { deployment, status, newSet: after.newSet }, signal);
-      const afterMs = isRollout ? nextProgressCheckMs(deployment, status, clock.now()) : undefined;
-      return afterMs === undefined ? undefined : { afterMs };
+      return againAfter(isRollout ? nextProgressCheckMs(deployment, status, clock.now()) : undefined);
     },
   };
-}
-
-/** A set without a controller may be one that a deployment waits for. */
-function* adopters(
-  { type, object: { metadata, ...set } }: Change<ReplicaSet>,
-  deployments: Informer<Deployment>,
-): Iterable<{ namespace: string; name: string }> {
-  if (type === "delete" || metadata.deletionTimestamp || controllerOf({ metadata, ...set })) return;
-  for (const deployment of deployments.list(metadata.namespace)) {
-    const { selector } = deployment.spec;
-    if (isEmptySelector(selector) || !matches(selector, metadata.labels)) continue;
-    yield { namespace: metadata.namespace ?? "", name: deployment.metadata.name ?? "" };
-  }
 }
 
 /** A deployment that recreates waits for the last of its old pods to go. */
 function* recreated(
   { type, object }: Change<Pod>,
   { sets, deployments }: { sets: Informer<ReplicaSet>; deployments: Informer<Deployment> },
-): Iterable<{ namespace: string; name: string }> {
+): Iterable<Wake> {
   if (type !== "delete") return;
-  const { namespace = "" } = object.metadata;
+  const { namespace } = object.metadata;
   const owner = controllerOf(object);
   const set = owner?.kind === "ReplicaSet" ? sets.get({ namespace, name: owner.name }) : undefined;
   const top = set && controllerOf(set);
@@ -93,13 +75,13 @@ function* recreated(
   if (deployment?.spec.strategy.type === "Recreate") yield { namespace, name: top.name };
 }
 
-async function refuse({ client, events }: Deps, deployment: Deployment, signal: AbortSignal): Promise<void> {
+async function refuse(deps: ReconcilerDeps, deployment: Deployment, signal: AbortSignal): Promise<void> {
   const message = "This deployment is selecting all pods. A non-empty selector is required.";
-  events.event(referenceTo(Deployment, deployment), "Warning", "SelectingAll", message);
+  deps.events.event(referenceTo(Deployment, deployment), "Warning", "SelectingAll", message);
   const { generation = 0 } = deployment.metadata;
   if ((deployment.status.observedGeneration ?? 0) >= generation) return;
   const status = { ...deployment.status, observedGeneration: generation };
-  await client.updateStatus(Deployment, { ...deployment, status }, { signal });
+  await writeStatusIfChanged(deps, { resource: Deployment, object: deployment, status }, signal);
 }
 
 /** Of several sets with the template, the oldest is the new one. */
@@ -109,7 +91,7 @@ function split(deployment: Deployment, sets: readonly ReplicaSet[], pods: Inform
   const oldSets = sets.filter((set) => set !== newSet);
   const oldPodsRunning =
     deployment.spec.strategy.type === "Recreate" &&
-    oldSets.some(({ metadata }) => pods.by("controller", metadata.uid ?? "").some((pod) => !isFinished(pod)));
+    oldSets.some((set) => ownedBy(pods, set).some((pod) => !isFinished(pod)));
   return { newSet, oldSets, oldPodsRunning };
 }
 
@@ -119,7 +101,11 @@ interface Round {
 }
 
 /** Keeps revision, copied annotations and minReadySeconds of the new set right. */
-async function syncNewSet({ client }: Deps, { deployment, situation }: Round, signal: AbortSignal): Promise<Situation> {
+async function syncNewSet(
+  { client }: ReconcilerDeps,
+  { deployment, situation }: Round,
+  signal: AbortSignal,
+): Promise<Situation> {
   const { newSet, oldSets } = situation;
   if (!newSet) return situation;
   const { annotations: current } = newSet.metadata;
@@ -143,7 +129,7 @@ interface After extends Pick<Situation, "newSet" | "oldSets"> {
 }
 
 async function carryOut(
-  deps: Deps,
+  deps: ReconcilerDeps,
   { deployment, situation, plan }: Round & { readonly plan: RolloutPlan },
   signal: AbortSignal,
 ): Promise<After> {
@@ -155,20 +141,15 @@ async function carryOut(
   const written = new Map<ReplicaSet, ReplicaSet>();
   for (const scaling of plan.scale) written.set(scaling.set, await scale(deps, { deployment, ...scaling }, signal));
   for (const set of plan.remove) {
-    await deps.client
-      .delete(ReplicaSet, set, { preconditions: { uid: set.metadata.uid ?? "" }, signal })
-      .catch(unlessGone);
+    const { uid } = set.metadata;
+    await deps.client.delete(ReplicaSet, set, { preconditions: { uid }, signal }).catch(ignoreNotFound);
   }
   const now = (set: ReplicaSet): ReplicaSet => written.get(set) ?? set;
   return { newSet: newSet && now(newSet), oldSets: oldSets.map(now), created: false };
 }
 
-function unlessGone(error: unknown): void {
-  if (!isNotFound(error)) throw error;
-}
-
 async function scale(
-  { client, events }: Deps,
+  { client, events }: ReconcilerDeps,
   { deployment, set, replicas }: Scaling & { readonly deployment: Deployment },
   signal: AbortSignal,
 ): Promise<ReplicaSet> {
@@ -196,7 +177,7 @@ export function newReplicaSet(
   const { template, selector, minReadySeconds } = deployment.spec;
   const hash = podTemplateHash(template, deployment.status.collisionCount);
   const labels = { ...template.metadata.labels, [hashLabel]: hash };
-  const { name = "", namespace = "" } = deployment.metadata;
+  const { name, namespace } = deployment.metadata;
   return {
     metadata: {
       namespace,
@@ -218,7 +199,7 @@ export function newReplicaSet(
 }
 
 async function createSet(
-  deps: Deps,
+  deps: ReconcilerDeps,
   { deployment, set }: { readonly deployment: Deployment; readonly set: ReturnType<typeof newReplicaSet> },
   signal: AbortSignal,
 ): Promise<{ newSet: ReplicaSet | undefined; created: boolean }> {
@@ -247,38 +228,35 @@ async function createSet(
 
 /** Our own set that we did not know of yet, or another one that has its name: then the next name is tried. */
 async function ownOrCollision(
-  { client, log }: Deps,
+  deps: ReconcilerDeps,
   { deployment, name, error }: { readonly deployment: Deployment; readonly name: string; readonly error: unknown },
   signal: AbortSignal,
 ): Promise<ReplicaSet> {
-  const { namespace = "" } = deployment.metadata;
-  const set = await client.get(ReplicaSet, { namespace, name }, { signal });
+  const { namespace } = deployment.metadata;
+  const set = await deps.client.get(ReplicaSet, { namespace, name }, { signal });
   if (isControlledBy(set, deployment) && sameTemplate(set.spec.template, deployment.spec.template)) return set;
   const collisionCount = (deployment.status.collisionCount ?? 0) + 1;
-  await client.updateStatus(
-    Deployment,
-    { ...deployment, status: { ...deployment.status, collisionCount } },
-    { signal },
-  );
-  log.info("the name of a new replica set is taken", { replicaSet: `${namespace}/${name}`, collisionCount });
+  const status = { ...deployment.status, collisionCount };
+  await writeStatusIfChanged(deps, { resource: Deployment, object: deployment, status }, signal);
+  deps.log.info("the name of a new replica set is taken", { replicaSet: `${namespace}/${name}`, collisionCount });
   throw error;
 }
 
 async function noteFailure(
-  { client, clock }: Deps,
+  deps: ReconcilerDeps,
   { deployment, message }: { readonly deployment: Deployment; readonly message: string },
   signal: AbortSignal,
 ): Promise<void> {
   if (!hasProgressDeadline(deployment)) return;
   const news = { type: "Progressing", status: "False", reason: "ReplicaSetCreateError", message };
-  const conditions = [...withNews(deployment.status.conditions ?? [], news, clock.now())];
+  const conditions = [...withNews(deployment.status.conditions ?? [], news, deps.clock.now())];
   const status = { ...deployment.status, conditions };
-  if (!equal(status, deployment.status)) await client.updateStatus(Deployment, { ...deployment, status }, { signal });
+  await writeStatusIfChanged(deps, { resource: Deployment, object: deployment, status }, signal);
 }
 
 /** Status and, through the same door, the revision that the new set has. */
 async function writeStatus(
-  { client }: Deps,
+  deps: ReconcilerDeps,
   {
     deployment,
     status,
@@ -289,7 +267,6 @@ async function writeStatus(
   const revision = newSet?.metadata.annotations?.[revisionAnnotation];
   const { annotations: current } = deployment.metadata;
   const annotations = revision ? { ...current, [revisionAnnotation]: revision } : current;
-  if (equal(status, deployment.status) && equal(annotations, current)) return;
   const metadata = { ...deployment.metadata, ...(annotations ? { annotations } : {}) };
-  await client.updateStatus(Deployment, { ...deployment, metadata, status }, { signal });
+  await writeStatusIfChanged(deps, { resource: Deployment, object: deployment, metadata, status }, signal);
 }

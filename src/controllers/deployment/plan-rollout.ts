@@ -185,11 +185,11 @@ const wantedBy = (sets: readonly ReplicaSet[]): number => sets.reduce((sum, { sp
 
 /** Time stamps of one form compare as text. */
 function byCreation(a: ReplicaSet, b: ReplicaSet): number {
-  const first = a.metadata.creationTimestamp ?? "";
-  const second = b.metadata.creationTimestamp ?? "";
+  const first = a.metadata.creationTimestamp;
+  const second = b.metadata.creationTimestamp;
   return first < second ? -1 : first > second ? 1 : 0;
 }
 
 /** The oldest first. */
 export const byAge = (a: ReplicaSet, b: ReplicaSet): number =>
-  byCreation(a, b) || ((a.metadata.name ?? "") < (b.metadata.name ?? "") ? -1 : 1);
+  byCreation(a, b) || (a.metadata.name < b.metadata.name ? -1 : 1);

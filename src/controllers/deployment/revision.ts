@@ -21,7 +21,11 @@ const maxHistoryLength = 2000;
 type Annotations = Record<string, string>;
 
 /** 0 if it has none; undefined if it is no number. All 64 bits count: adopted sets may have any number. */
-export function revisionOf({ metadata }: { readonly metadata: Pick<ReplicaSet["metadata"], "annotations"> }): bigint | undefined {
+export function revisionOf({
+  metadata,
+}: {
+  readonly metadata: Pick<ReplicaSet["metadata"], "annotations">;
+}): bigint | undefined {
   const text = metadata.annotations?.[revisionAnnotation];
   if (text === undefined) return 0n;
   return /^[-+]?\d{1,19}$/.test(text) ? BigInt(text.replace("+", "")) : undefined;

@@ -4,14 +4,15 @@ import { Pod } from "#api/core/pod.ts";
 import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { matchesLabels } from "#api/meta/label-selector.ts";
-import { isNotFound } from "#api/status.ts";
+import { ignoreNotFound } from "#api/status.ts";
 import { managedByLabel, serviceNameLabel } from "#api/well-known.ts";
-import { createEventRecorder, referenceTo } from "#client/events.ts";
+import { referenceTo } from "#client/events.ts";
 import { isNamespaceEnding } from "#controllers/namespace/namespace-ending.ts";
+import { labelledWith } from "#controllers/shared/dependents.ts";
 import { equal } from "#lib/data/equal.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { type Change, type Informer } from "#runtime/informer.ts";
-import { type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
+import { againAfter, type Reconciler, type ReconcilerDeps, type Wake, watch } from "#runtime/reconciler.ts";
 import { Pace } from "../pace.ts";
 import { addressTypesOf, endpointsOf } from "./endpoints-of.ts";
 import { manager, planSlices, type SlicePlan } from "./plan-slices.ts";
@@ -19,29 +20,25 @@ import { TriggerTimes } from "./trigger-times.ts";
 
 /** Writes down, for every service with a selector, where its traffic can go. */
 export function endpointSliceController(deps: ReconcilerDeps): Reconciler<Service> {
-  const { client, informers, clock } = deps;
+  const { informers, clock, events } = deps;
   const services = informers.of(Service);
   const pods = informers.of(Pod);
   const nodes = informers.of(Node);
   const slices = informers.of(EndpointSlice);
-  const events = createEventRecorder(client, { ...deps, component: "endpoint-slice-controller" });
   const triggerTimes = new TriggerTimes();
   const pace = new Pace(clock);
   return {
     name: "endpointslice",
     reconciles: Service,
-    watches: [
-      { resource: Pod, wakes: (change: Change<Pod>) => servicesFor(change, services) },
-      { resource: EndpointSlice, wakes: serviceOf },
-    ],
+    watches: [watch(Pod, (change) => servicesFor(change, services)), watch(EndpointSlice, serviceOf)],
 
     async reconcile(service, signal) {
       const { selector, type } = service.spec;
       if (type === "ExternalName" || !selector || Object.keys(selector).length === 0) return;
       const waitMs = pace.waitMs(service);
-      if (waitMs > 0) return { afterMs: waitMs };
-      const { namespace = "", name = "" } = service.metadata;
-      const selected = pods.list(namespace).filter(({ metadata }) => matchesLabels(selector, metadata.labels));
+      if (waitMs > 0) return againAfter(waitMs);
+      const { namespace, name } = service.metadata;
+      const selected = labelledWith(pods, namespace, selector);
       const existing = slices
         .by("service", `${namespace}/${name}`)
         .filter(({ metadata }) => metadata.labels?.[managedByLabel] === manager && !metadata.deletionTimestamp);
@@ -130,29 +127,22 @@ async function carryOut(
     await client.update(EndpointSlice, { ...slice, metadata }, { signal });
   }
   for (const slice of plan.remove) {
-    await client.delete(EndpointSlice, slice, { signal }).catch((error: unknown) => {
-      if (!isNotFound(error)) throw error;
-    });
+    await client.delete(EndpointSlice, slice, { signal }).catch(ignoreNotFound);
   }
 }
 
-interface Key {
-  readonly namespace: string;
-  readonly name: string;
-}
-
 /** The services that select the pod, or did, if something changed that a slice shows. */
-function* servicesFor(change: Change<Pod>, services: Informer<Service>): Iterable<Key> {
+function* servicesFor(change: Change<Pod>, services: Informer<Service>): Iterable<Wake> {
   const { object } = change;
   const previous = change.type === "put" ? change.previous : undefined;
   if (previous && !isVisible(previous, object)) return;
-  const { namespace = "", labels } = object.metadata;
+  const { namespace, labels } = object.metadata;
   const oldLabels = previous?.metadata.labels;
   for (const { metadata, spec } of services.list(namespace)) {
     const { selector } = spec;
     if (!selector) continue;
     if (!matchesLabels(selector, labels) && !(previous && matchesLabels(selector, oldLabels))) continue;
-    yield { namespace, name: metadata.name ?? "" };
+    yield { namespace, name: metadata.name };
   }
 }
 
@@ -170,8 +160,8 @@ function isVisible(before: Pod, after: Pod): boolean {
 }
 
 /** A slice of ours that somebody else changed or deleted is put right. */
-function* serviceOf({ object }: Change<EndpointSlice>): Iterable<Key> {
-  const { namespace = "", labels } = object.metadata;
+function* serviceOf({ object }: Change<EndpointSlice>): Iterable<Wake> {
+  const { namespace, labels } = object.metadata;
   const name = labels?.[serviceNameLabel];
   if (name && labels?.[managedByLabel] === manager) yield { namespace, name };
 }

@@ -107,7 +107,7 @@ function endpointFor(
 ): Endpoint | undefined {
   const addresses = addressesOf(pod).filter((address) => address.includes(":") === (type === "IPv6"));
   if (addresses.length === 0) return undefined;
-  const { namespace = "", name = "", uid = "" } = pod.metadata;
+  const { namespace, name, uid } = pod.metadata;
   const serving = isReady(pod);
   const terminating = pod.metadata.deletionTimestamp !== undefined;
   const ready = service.spec.publishNotReadyAddresses === true || (serving && !terminating);

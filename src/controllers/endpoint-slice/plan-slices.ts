@@ -147,7 +147,7 @@ function writes(
 
 const newSlice = (service: Service, addressType: AddressType): InputOf<EndpointSlice> => ({
   metadata: {
-    namespace: service.metadata.namespace ?? "",
+    namespace: service.metadata.namespace,
     generateName: `${service.metadata.name}-`,
     labels: wantedLabels(service),
     ownerReferences: [ownerRefTo(Service, service)],
@@ -163,7 +163,7 @@ function wantedLabels(service: Service): Record<string, string> {
   return {
     ...Object.fromEntries(labels),
     ...(isHeadless(service) ? { [headlessLabel]: "" } : {}),
-    [serviceNameLabel]: service.metadata.name ?? "",
+    [serviceNameLabel]: service.metadata.name,
     [managedByLabel]: manager,
   };
 }

@@ -16,7 +16,7 @@ export class TriggerTimes {
   next({ metadata }: Service, pods: readonly Pod[]): string | undefined {
     const key = objectKey(metadata.namespace, metadata.name);
     const before = this.#seen.get(key);
-    const service = metadata.creationTimestamp ?? "";
+    const service = metadata.creationTimestamp;
     const times = new Map<string, string>();
     let oldest: string | undefined;
     const note = (time: string, known: string | undefined): void => {
@@ -25,8 +25,8 @@ export class TriggerTimes {
     for (const { metadata: pod, status } of pods) {
       const time = findCondition(status.conditions, "Ready")?.lastTransitionTime;
       if (!time) continue;
-      times.set(pod.name ?? "", time);
-      note(time, before?.pods.get(pod.name ?? ""));
+      times.set(pod.name, time);
+      note(time, before?.pods.get(pod.name));
     }
     note(service, before?.service);
     this.#seen.set(key, { service, pods: times });

@@ -1,10 +1,11 @@
 import { type OwnerReference } from "#api/meta/object-meta.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
-import { isConflict, isNotFound } from "#api/status.ts";
+import { ignoreNotFound } from "#api/status.ts";
 import { isAbort, runTogether } from "#lib/async/tasks.ts";
 import { LruMap } from "#lib/data/lru-map.ts";
 import { type Cause, type RunDeps } from "#runtime/run-reconciler.ts";
-import { WorkQueue } from "#runtime/work-queue.ts";
+import { workOff } from "#runtime/work-off.ts";
+import { type Work, WorkQueue } from "#runtime/work-queue.ts";
 import { currentTrace, parseTraceparent } from "#trace/trace.ts";
 import { keyOf, OwnerGraph, ownerPlace, type Place } from "./owner-graph.ts";
 import {
@@ -74,26 +75,20 @@ class Backlog {
     this.queue.add(key, trace ? { trace, atMs: this.#deps.clock.now() } : undefined);
   }
 
-  /** Until the queue is closed; what fails comes back later. */
+  /** Until the queue is closed. */
   async workOff(collect: (place: Place | undefined) => Promise<void>, stop: AbortSignal): Promise<void> {
-    const { queue } = this;
-    for (let next = await queue.next(); next; next = await queue.next()) {
-      const { key, cause } = next;
+    const run = async ({ key, cause }: Work<Cause>): Promise<void> => {
       const place = this.#places.get(key);
       this.#places.delete(key);
       const trace = parseTraceparent(cause?.trace);
       try {
         await (trace ? currentTrace.run(trace, () => collect(place)) : collect(place));
-        queue.forget(key);
       } catch (error) {
-        if (stop.aborted) return;
         if (place && !this.#places.has(key)) this.#places.set(key, place);
-        const retryMs = queue.addFailed(key, cause);
-        if (!isConflict(error)) this.#deps.log.warn("garbage collection failed", { object: key, error, retryMs });
-      } finally {
-        queue.done(key);
+        throw error;
       }
-    }
+    };
+    await workOff(this.queue, { name: "garbage-collector", log: this.#deps.log, run }, stop);
   }
 }
 
@@ -166,7 +161,7 @@ class Collector {
     references: readonly OwnerReference[],
     signal: AbortSignal,
   ): Promise<Owners | undefined> {
-    const owners = { solid: [], dangling: [], waiting: [] } as Record<keyof Owners, OwnerReference[]>;
+    const owners: Record<keyof Owners, OwnerReference[]> = { solid: [], dangling: [], waiting: [] };
     for (const reference of references) {
       const resource = this.#graph.resourceOf(reference);
       const { apiVersion, kind, name } = reference;
@@ -195,12 +190,7 @@ class Collector {
   }
 
   async #read({ resource, ...ref }: Place, signal: AbortSignal): Promise<ApiObject | undefined> {
-    try {
-      return await this.#deps.client.get(resource, ref, { signal });
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
+    return await this.#deps.client.get(resource, ref, { signal }).catch(ignoreNotFound);
   }
 
   async #delete(
@@ -211,11 +201,8 @@ class Collector {
     const { uid = "", resourceVersion = "" } = object.metadata;
     // With its version: an owner that it was given this moment must save it.
     const preconditions = { uid, resourceVersion };
-    try {
-      await this.#deps.client.delete(resource, ref, { propagationPolicy: policy, preconditions, signal });
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
+    const options = { propagationPolicy: policy, preconditions, signal };
+    await this.#deps.client.delete(resource, ref, options).catch(ignoreNotFound);
   }
 
   async #unlink(place: Place, uids: readonly string[], signal: AbortSignal): Promise<void> {
@@ -256,11 +243,6 @@ class Collector {
     if (!metadata) return undefined;
     const { uid, resourceVersion } = object.metadata;
     const body = { metadata: { ...metadata, uid, resourceVersion } };
-    try {
-      return await this.#deps.client.patch(resource, ref, { type: "merge", body }, { signal });
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
+    return await this.#deps.client.patch(resource, ref, { type: "merge", body }, { signal }).catch(ignoreNotFound);
   }
 }

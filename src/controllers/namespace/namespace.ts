@@ -3,9 +3,10 @@ import { isFinished } from "#api/core/pod/pod-state.ts";
 import { Pod } from "#api/core/pod.ts";
 import { findCondition } from "#api/meta/condition.ts";
 import { apiVersionOf, type Resource } from "#api/resource.ts";
-import { isNotFound } from "#api/status.ts";
+import { ignoreNotFound } from "#api/status.ts";
+import { writeStatusIfChanged } from "#controllers/shared/write-status.ts";
 import { timestamp } from "#lib/async/clock.ts";
-import { type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
+import { againAfter, type Reconciler, type ReconcilerDeps, watch } from "#runtime/reconciler.ts";
 
 const finalizer = "kubernetes";
 
@@ -18,14 +19,11 @@ export const namespaceController =
       name: "namespace",
       reconciles: Namespace,
       watches: [
-        {
-          resource: Pod,
-          // The last of its pods to go is what most namespaces wait for.
-          wakes: ({ type, object: { metadata } }) => {
-            const name = metadata.namespace ?? "";
-            return type === "delete" && namespaces.get({ name })?.metadata.deletionTimestamp ? [{ name }] : [];
-          },
-        },
+        // The last of its pods to go is what most namespaces wait for.
+        watch(Pod, ({ type, object: { metadata } }) => {
+          const name = metadata.namespace;
+          return type === "delete" && namespaces.get({ name })?.metadata.deletionTimestamp ? [{ name }] : [];
+        }),
       ],
 
       async reconcile(namespace, signal) {
@@ -33,7 +31,7 @@ export const namespaceController =
         const content = await deleteContent(deps, { namespace, resources: deletable(resources()) }, signal);
         const updated = await writeConditions(deps, { namespace, content }, signal);
         if (content.failures.length > 0) throw content.failures[0];
-        if (content.estimateSeconds > 0) return { afterMs: (Math.floor(content.estimateSeconds / 2) + 1) * 1000 };
+        if (content.estimateSeconds > 0) return againAfter((Math.floor(content.estimateSeconds / 2) + 1) * 1000);
         await finalize(deps, updated, signal);
         return undefined;
       },
@@ -85,7 +83,7 @@ async function deleteAll(
   { namespace, resource, content }: { namespace: Namespace; resource: Resource; content: Content },
   signal: AbortSignal,
 ): Promise<void> {
-  const name = namespace.metadata.name ?? "";
+  const name = namespace.metadata.name;
   const deletedForMs = clock.now() - Date.parse(namespace.metadata.deletionTimestamp ?? "");
   const graceSeconds = isPods(resource) ? longestGrace(informers.of(Pod).list(name)) : 0;
   const estimate = deletedForMs >= graceSeconds * 1000 ? 0 : graceSeconds;
@@ -119,9 +117,7 @@ async function deleteItems(
   }
   const { items } = await client.list(resource, { namespace, signal });
   for (const item of items) {
-    await client.delete(resource, item, { propagationPolicy, signal }).catch((error: unknown) => {
-      if (!isNotFound(error)) throw error;
-    });
+    await client.delete(resource, item, { propagationPolicy, signal }).catch(ignoreNotFound);
   }
 }
 
@@ -186,7 +182,7 @@ function withNews(
 }
 
 async function writeConditions(
-  { client, clock }: ReconcilerDeps,
+  deps: ReconcilerDeps,
   { namespace, content }: { readonly namespace: Namespace; readonly content: Content },
   signal: AbortSignal,
 ): Promise<Namespace> {
@@ -194,18 +190,14 @@ async function writeConditions(
   const isClean = content.remaining.size === 0 && content.failures.length === 0;
   // A namespace that goes at once has nothing to tell.
   if (isClean && current.length === 0) return namespace;
-  const conditions = namespaceConditions(current, content, clock.now());
-  if (conditions.every((condition, index) => condition === current[index])) return namespace;
+  const conditions = namespaceConditions(current, content, deps.clock.now());
   const status = { ...namespace.status, conditions };
-  return await client.updateStatus(Namespace, { ...namespace, status }, { signal });
+  return await writeStatusIfChanged(deps, { resource: Namespace, object: namespace, status }, signal);
 }
 
 async function finalize({ client }: ReconcilerDeps, namespace: Namespace, signal: AbortSignal): Promise<void> {
   const finalizers = (namespace.spec.finalizers ?? []).filter((name) => name !== finalizer);
   const spec = { ...namespace.spec, finalizers };
-  try {
-    await client.update(Namespace, { ...namespace, spec }, { subresource: "finalize", signal });
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-  }
+  const options = { subresource: "finalize", signal };
+  await client.update(Namespace, { ...namespace, spec }, options).catch(ignoreNotFound);
 }

@@ -2,7 +2,7 @@ import { isFinished } from "#api/core/pod/pod-state.ts";
 import { type PodCondition } from "#api/core/pod/pod-status.ts";
 import { Pod } from "#api/core/pod.ts";
 import { findCondition } from "#api/meta/condition.ts";
-import { isNotFound } from "#api/status.ts";
+import { ignoreNotFound } from "#api/status.ts";
 import { timestamp } from "#lib/async/clock.ts";
 import { type ReconcilerDeps } from "#runtime/reconciler.ts";
 
@@ -20,17 +20,13 @@ export async function disruptPod(
   { pod, ...disruption }: Disruption & { readonly pod: Pod },
   signal: AbortSignal,
 ): Promise<void> {
-  const { uid = "", resourceVersion } = pod.metadata;
+  const { uid, resourceVersion } = pod.metadata;
   const status = planNote(pod, disruption, clock.now());
   // A patch, because upstream's role for the collector of pods allows no update.
   const patch = { type: "strategic", body: { metadata: { uid, resourceVersion }, status } } as const;
-  try {
-    if (status) await client.patch(Pod, pod, patch, { subresource: "status", signal });
-    const grace = disruption.isForced ? { gracePeriodSeconds: 0 } : {};
-    await client.delete(Pod, pod, { preconditions: { uid }, ...grace, signal });
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-  }
+  if (status) await client.patch(Pod, pod, patch, { subresource: "status", signal }).catch(ignoreNotFound);
+  const grace = disruption.isForced ? { gracePeriodSeconds: 0 } : {};
+  await client.delete(Pod, pod, { preconditions: { uid }, ...grace, signal }).catch(ignoreNotFound);
 }
 
 /** What the note changes of the status; undefined if it is there, or the pod has ended anyway. */

@@ -1,9 +1,9 @@
 import { Node } from "#api/core/node.ts";
-import { createEventRecorder } from "#client/events.ts";
+import { referenceTo } from "#client/events.ts";
 import { parseCidr } from "#lib/net/ip.ts";
 import { type Change } from "#runtime/informer.ts";
-import { type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
-import { NodeRanges } from "../node-ranges.ts";
+import { againAfter, type Reconciler, type ReconcilerDeps, watch } from "#runtime/reconciler.ts";
+import { NodeRanges } from "./node-ranges.ts";
 
 export interface NodeIpamOptions {
   /** The range of all pods; default 10.244.0.0/16. */
@@ -17,25 +17,24 @@ const retryMs = 60_000;
 /** Gives every node its own part of the range from which pods get their addresses. */
 export const nodeIpamController =
   ({ clusterCidr = "10.244.0.0/16", nodeCidrBits = 24 }: NodeIpamOptions = {}) =>
-  (deps: ReconcilerDeps): Reconciler<Node> => {
-    const { client } = deps;
-    const events = createEventRecorder(client, { ...deps, component: "cidrAllocator" });
+  ({ client, events }: ReconcilerDeps): Reconciler<Node> => {
     const ranges = new NodeRanges(parseCidr(clusterCidr), nodeCidrBits);
     return {
       name: "node-ipam",
       reconciles: Node,
       // One at a time: two nodes must not choose the same.
       workers: 1,
-      watches: [{ resource: Node, wakes: (change: Change<Node>) => note(ranges, change) }],
+      watches: [watch(Node, (change) => note(ranges, change))],
 
-      async reconcile({ metadata, spec }, signal) {
-        const { name = "", uid = "", resourceVersion = "" } = metadata;
+      async reconcile(node, signal) {
+        const { metadata, spec } = node;
+        const { name, resourceVersion } = metadata;
         if (metadata.deletionTimestamp || spec.podCIDR) return;
         const cidr = ranges.take(name);
         if (!cidr) {
-          const about = { apiVersion: "v1", kind: "Node", name, uid };
-          events.event(about, "Normal", "CIDRNotAvailable", `Node ${name} status is now: CIDRNotAvailable`);
-          return { afterMs: retryMs };
+          const message = `Node ${name} status is now: CIDRNotAvailable`;
+          events.event(referenceTo(Node, node), "Normal", "CIDRNotAvailable", message);
+          return againAfter(retryMs);
         }
         const body = { metadata: { resourceVersion }, spec: { podCIDR: cidr, podCIDRs: [cidr] } };
         await client.patch(Node, { name }, { type: "merge", body }, { signal });
@@ -46,7 +45,7 @@ export const nodeIpamController =
 
 /** Wakes nobody: a node with a range needs none, and one without has its own turn. */
 function note(ranges: NodeRanges, { type, object: { metadata, spec } }: Change<Node>): [] {
-  const { name = "" } = metadata;
+  const { name } = metadata;
   if (type === "delete") ranges.release(name);
   else if (spec.podCIDR) ranges.hold(name, spec.podCIDR);
   return [];

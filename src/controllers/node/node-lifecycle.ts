@@ -3,13 +3,13 @@ import { Node } from "#api/core/node.ts";
 import { isReady } from "#api/core/pod/pod-state.ts";
 import { Pod } from "#api/core/pod.ts";
 import { findCondition, withCondition } from "#api/meta/condition.ts";
-import { isNotFound } from "#api/status.ts";
 import { nodeLeaseNamespace } from "#api/well-known.ts";
-import { createEventRecorder, type EventRecorder, referenceTo } from "#client/events.ts";
+import { referenceTo } from "#client/events.ts";
+import { writeStatusIfChanged } from "#controllers/shared/write-status.ts";
 import { type Clock, timestamp } from "#lib/async/clock.ts";
 import { equal } from "#lib/data/equal.ts";
-import { type Change, type Informer } from "#runtime/informer.ts";
-import { type Again, type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
+import { type Informer } from "#runtime/informer.ts";
+import { type Again, againAfter, type Reconciler, type ReconcilerDeps, watch } from "#runtime/reconciler.ts";
 import {
   type Eviction,
   evictionRate,
@@ -27,26 +27,22 @@ const monitorMs = 5_000;
 
 /** Notices nodes that are silent or not well, and keeps pods away from them. */
 export function nodeLifecycleController(deps: ReconcilerDeps): Reconciler<Node> {
-  const { client, informers } = deps;
+  const { informers, events } = deps;
   const nodes = informers.of(Node);
-  const events = createEventRecorder(client, { ...deps, component: "node-controller" });
-  const lifecycle = new NodeLifecycle({ ...deps, events }, nodes, informers.of(Pod));
+  const lifecycle = new NodeLifecycle(deps, nodes, informers.of(Pod));
   const heartbeats = lifecycle.heartbeats;
   return {
     name: "node-lifecycle",
     reconciles: Node,
     watches: [
-      {
-        resource: Lease,
-        wakes: (change: Change<Lease>) => {
-          const { namespace, name = "" } = change.object.metadata;
-          if (namespace !== nodeLeaseNamespace || change.type === "delete") return [];
-          heartbeats.lease(name, change.object.spec.renewTime ?? "");
-          // A healthy node has its own time to look at this; one that was given up is looked at now.
-          const node = nodes.get({ name });
-          return node && readyOf(node) === "Unknown" ? [{ name }] : [];
-        },
-      },
+      watch(Lease, (change) => {
+        const { namespace, name } = change.object.metadata;
+        if (namespace !== nodeLeaseNamespace || change.type === "delete") return [];
+        heartbeats.lease(name, change.object.spec.renewTime ?? "");
+        // A healthy node has its own time to look at this; one that was given up is looked at now.
+        const node = nodes.get({ name });
+        return node && readyOf(node) === "Unknown" ? [{ name }] : [];
+      }),
     ],
     reconcile: (node, signal) => lifecycle.reconcile(node, signal),
     async gone({ name }) {
@@ -59,7 +55,7 @@ export function nodeLifecycleController(deps: ReconcilerDeps): Reconciler<Node> 
 
 class NodeLifecycle {
   readonly heartbeats: Heartbeats;
-  readonly #deps: ReconcilerDeps & { readonly events: EventRecorder };
+  readonly #deps: ReconcilerDeps;
   readonly #nodes: Informer<Node>;
   readonly #pods: Informer<Pod>;
   readonly #limits: EvictionLimits;
@@ -72,7 +68,7 @@ class NodeLifecycle {
   /** The name of one that was ready. */
   #readyNode = "";
 
-  constructor(deps: ReconcilerDeps & { readonly events: EventRecorder }, nodes: Informer<Node>, pods: Informer<Pod>) {
+  constructor(deps: ReconcilerDeps, nodes: Informer<Node>, pods: Informer<Pod>) {
     this.#deps = deps;
     this.#nodes = nodes;
     this.#pods = pods;
@@ -93,7 +89,7 @@ class NodeLifecycle {
     const nextMs = isSilent ? Infinity : dueMs - clock.now() + 1;
     // What becomes of a node that is not ready depends on how the others are.
     const lookMs = isNodeReady(labeled) ? Infinity : monitorMs;
-    return { afterMs: Math.min(nextMs, lookMs, waitMs ?? Infinity) };
+    return againAfter(Math.min(nextMs, lookMs, waitMs ?? Infinity));
   }
 
   forget(name: string): void {
@@ -103,20 +99,20 @@ class NodeLifecycle {
     this.#known.delete(name);
   }
 
-  #register({ metadata: { name = "", uid = "" } }: Node): void {
+  #register(node: Node): void {
+    const { name } = node.metadata;
     if (this.#known.has(name)) return;
     this.#known.add(name);
-    const about = { apiVersion: "v1", kind: "Node", name, uid };
     const message = `Node ${name} event: Registered Node ${name} in Controller`;
-    this.#deps.events.event(about, "Normal", "RegisteredNode", message);
+    this.#deps.events.event(referenceTo(Node, node), "Normal", "RegisteredNode", message);
   }
 
   /** Nothing was heard of it for too long. */
   async #giveUp(node: Node, signal: AbortSignal): Promise<Node> {
-    const { client, clock } = this.#deps;
-    const conditions = silentConditions(node, clock.now());
+    const conditions = silentConditions(node, this.#deps.clock.now());
     if (equal(findCondition(conditions, "Ready"), findCondition(node.status.conditions, "Ready"))) return node;
-    return await client.updateStatus(Node, { ...node, status: { ...node.status, conditions } }, { signal });
+    const status = { ...node.status, conditions };
+    return await writeStatusIfChanged(this.#deps, { resource: Node, object: node, status }, signal);
   }
 
   /** Keeps the older names of two labels. */
@@ -171,7 +167,7 @@ class NodeLifecycle {
 
   /** Pods of a node that is not ready are not ready either, whatever they last said. */
   async #markPods(node: Node, signal: AbortSignal): Promise<void> {
-    const { name = "" } = node.metadata;
+    const { name } = node.metadata;
     const ready = findCondition(node.status.conditions, "Ready");
     if (!ready || ready.status === "True") {
       this.#marked.delete(name);
@@ -180,10 +176,11 @@ class NodeLifecycle {
     }
     const since = ready.lastTransitionTime ?? "";
     if (this.#marked.get(name) === since) return;
-    const about = { apiVersion: "v1", kind: "Node", name, uid: node.metadata.uid ?? "" };
     // One that is new has not ceased to be ready.
-    if (this.#wasReady.delete(name))
-      this.#deps.events.event(about, "Normal", "NodeNotReady", `Node ${name} status is now: NodeNotReady`);
+    if (this.#wasReady.delete(name)) {
+      const message = `Node ${name} status is now: NodeNotReady`;
+      this.#deps.events.event(referenceTo(Node, node), "Normal", "NodeNotReady", message);
+    }
     await Promise.all(
       this.#pods
         .by("node", name)
@@ -194,17 +191,13 @@ class NodeLifecycle {
   }
 
   async #markPod(pod: Pod, signal: AbortSignal): Promise<void> {
-    const { client, clock, events } = this.#deps;
+    const { clock, events } = this.#deps;
     const ready = findCondition(pod.status.conditions, "Ready");
     if (!ready) return;
     const condition = { ...ready, status: "False" as const, lastTransitionTime: timestamp(clock.now()) };
     const status = { ...pod.status, conditions: withCondition(pod.status.conditions, condition) };
-    try {
-      await client.updateStatus(Pod, { ...pod, status }, { signal });
-      events.event(referenceTo(Pod, pod), "Warning", "NodeNotReady", "Node is not ready");
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
+    await writeStatusIfChanged(this.#deps, { resource: Pod, object: pod, status }, signal);
+    events.event(referenceTo(Pod, pod), "Warning", "NodeNotReady", "Node is not ready");
   }
 }
 
@@ -230,13 +223,13 @@ class Heartbeats {
   }
 
   last({ metadata, status }: Node): number {
-    const { name = "" } = metadata;
+    const { name } = metadata;
     const last = this.#last.get(name);
     const ready = findCondition(status.conditions, "Ready");
     const heartbeatTime = ready?.lastHeartbeatTime;
     const renewTime = last?.renewTime ?? "";
     if (!ready && !last) {
-      const atMs = Date.parse(metadata.creationTimestamp ?? "") || this.#clock.now();
+      const atMs = Date.parse(metadata.creationTimestamp) || this.#clock.now();
       this.#last.set(name, { renewTime, heartbeatTime, atMs });
       return atMs;
     }

@@ -1,34 +1,28 @@
 import { Node, type Taint } from "#api/core/node.ts";
 import { toleratesTaint } from "#api/core/pod/tolerations.ts";
 import { Pod } from "#api/core/pod.ts";
-import { createEventRecorder, referenceTo } from "#client/events.ts";
+import { referenceTo } from "#client/events.ts";
 import { equal } from "#lib/data/equal.ts";
-import { type Change } from "#runtime/informer.ts";
 import { objectKey } from "#runtime/object-cache.ts";
-import { type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
+import { againAfter, type Reconciler, type ReconcilerDeps, watch } from "#runtime/reconciler.ts";
 import { disruptPod } from "./disrupt-pod.ts";
 
 /** Deletes pods from nodes with NoExecute taints once they no longer tolerate them. */
 export function taintEvictionController(deps: ReconcilerDeps): Reconciler<Pod> {
-  const { client, informers, clock } = deps;
+  const { informers, clock, events } = deps;
   const pods = informers.of(Pod);
   const nodes = informers.of(Node);
-  const events = createEventRecorder(client, { ...deps, component: "taint-eviction-controller" });
   /** Pods that are to go at some time, and since when: to say so if they need not, and for taints that tell no time. */
   const planned = new Map<string, number>();
   return {
     name: "taint-eviction",
     reconciles: Pod,
     watches: [
-      {
-        resource: Node,
-        wakes: (change: Change<Node>) => {
-          const before = change.type === "put" ? change.previous : undefined;
-          if (equal(noExecute(change.object), before ? noExecute(before) : [])) return [];
-          const onNode = pods.by("node", change.object.metadata.name ?? "");
-          return onNode.map(({ metadata: { namespace = "", name = "" } }) => ({ namespace, name }));
-        },
-      },
+      watch(Node, (change) => {
+        const before = change.type === "put" ? change.previous : undefined;
+        if (equal(noExecute(change.object), before ? noExecute(before) : [])) return [];
+        return pods.by("node", change.object.metadata.name).map(({ metadata }) => metadata);
+      }),
     ],
 
     async reconcile(pod, signal) {
@@ -47,7 +41,7 @@ export function taintEvictionController(deps: ReconcilerDeps): Reconciler<Pod> {
       }
       if (dueMs > clock.now()) {
         planned.set(key, sinceMs);
-        return { afterMs: dueMs - clock.now() };
+        return againAfter(dueMs - clock.now());
       }
       planned.delete(key);
       events.event(about, "Normal", "TaintManagerEviction", `Marking for deletion Pod ${namespace}/${name}`);
@@ -75,7 +69,7 @@ export function planEviction(
   taints: readonly Taint[],
   { nowMs, sinceMs }: EvictionTimes,
 ): number | undefined {
-  const startMs = Date.parse(status.startTime ?? metadata.creationTimestamp ?? "") || 0;
+  const startMs = Date.parse(status.startTime ?? metadata.creationTimestamp) || 0;
   let due: number | undefined;
   for (const taint of taints) {
     const matching = (spec.tolerations ?? []).filter((toleration) => toleratesTaint(toleration, taint));

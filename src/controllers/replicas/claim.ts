@@ -1,7 +1,7 @@
 import { type LabelSelector, matches } from "#api/meta/label-selector.ts";
 import { ownerRefTo } from "#api/meta/owner.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
-import { isNotFound, isStatus } from "#api/status.ts";
+import { ignoreNotFound, isNotFound, isStatus } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
 
 export interface Claim<O extends ApiObject, D extends ApiObject> {
@@ -74,12 +74,8 @@ async function take<O extends ApiObject, D extends ApiObject>(
   signal: AbortSignal,
 ): Promise<D | undefined> {
   const metadata = { ownerReferences: [ownerRefTo(ownerResource, owner)], uid: object.metadata.uid };
-  try {
-    return await client.patch(resource, object, { type: "strategic", body: { metadata } }, { signal });
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
+  const patch = { type: "strategic", body: { metadata } } as const;
+  return await client.patch(resource, object, patch, { signal }).catch(ignoreNotFound);
 }
 
 async function letGo<O extends ApiObject, D extends ApiObject>(

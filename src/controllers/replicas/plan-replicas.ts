@@ -98,7 +98,7 @@ function youngerFirst(a: Rank, b: Rank, time: "readyMs" | "createdMs", age: "rea
   if (first === second) return 0;
   if (first === undefined) return -1;
   if (second === undefined) return 1;
-  return a[age] - b[age] || ((a.pod.metadata.uid ?? "") < (b.pod.metadata.uid ?? "") ? -1 : 1);
+  return a[age] - b[age] || (a.pod.metadata.uid < b.pod.metadata.uid ? -1 : 1);
 }
 
 /** The whole binary logarithm of the age in nanoseconds. */

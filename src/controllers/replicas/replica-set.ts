@@ -5,22 +5,23 @@ import { type PodTemplateSpec } from "#api/core/pod-template.ts";
 import { findCondition } from "#api/meta/condition.ts";
 import { type LabelSelector, matches, matchesLabels } from "#api/meta/label-selector.ts";
 import { controllerOf, ownerRefTo } from "#api/meta/owner.ts";
-import { type ApiObject, type InputOf, type Resource } from "#api/resource.ts";
+import { type InputOf, type Resource, type Stored } from "#api/resource.ts";
 import { isNotFound } from "#api/status.ts";
-import { createEventRecorder, type EventRecorder, referenceTo } from "#client/events.ts";
+import { referenceTo } from "#client/events.ts";
 import { isNamespaceEnding } from "#controllers/namespace/namespace-ending.ts";
+import { adopters, orphansBeside, ownedBy } from "#controllers/shared/dependents.ts";
+import { writeStatusIfChanged } from "#controllers/shared/write-status.ts";
 import { timestamp } from "#lib/async/clock.ts";
 import { slowStart } from "#lib/async/slow-start.ts";
-import { equal } from "#lib/data/equal.ts";
 import { messageOf } from "#lib/text/message-of.ts";
-import { type Change, type Informer } from "#runtime/informer.ts";
-import { type Again, type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
+import { type Informer } from "#runtime/informer.ts";
+import { type Again, againAfter, type Reconciler, type ReconcilerDeps, watch } from "#runtime/reconciler.ts";
 import { Pace } from "../pace.ts";
 import { claim } from "./claim.ts";
 import { planReplicas, type ReplicaPlan } from "./plan-replicas.ts";
 
 /** What a kind must have for this controller to keep its pods. */
-export interface ReplicaOwner extends ApiObject {
+export interface ReplicaOwner extends Stored {
   spec: { replicas: number; minReadySeconds?: number; template?: PodTemplateSpec };
   status: ReplicaSetStatus;
 }
@@ -29,21 +30,16 @@ export interface ReplicaOwner extends ApiObject {
 export interface ReplicaKind<T extends ReplicaOwner> {
   readonly name: string;
   readonly resource: Resource<T>;
-  /** Who is named in its events. */
-  readonly component: string;
   readonly countsTerminating: boolean;
   selectorOf(owner: T): LabelSelector;
-  withStatus(owner: T, status: ReplicaSetStatus): InputOf<T>;
 }
 
 /** Keeps as many pods as a ReplicaSet asks for. */
 export const replicaSetController = replicaController<ReplicaSet>({
   name: "replicaset",
   resource: ReplicaSet,
-  component: "replicaset-controller",
   countsTerminating: true,
   selectorOf: ({ spec }) => spec.selector,
-  withStatus: (set, status) => ({ ...set, status }),
 });
 
 /** Keeps as many pods as each object of a kind asks for. */
@@ -55,18 +51,17 @@ export function replicaController<T extends ReplicaOwner>(
     const { client, informers, clock } = deps;
     const pods = informers.of(Pod);
     const owners = informers.of(resource);
-    const events = createEventRecorder(client, { ...deps, component: kind.component });
     const pace = new Pace(clock);
     return {
       name: kind.name,
       reconciles: resource,
       owns: [Pod],
-      watches: [{ resource: Pod, wakes: (change: Change<Pod>) => adopters(kind, change, owners) }],
+      watches: [watch(Pod, (change) => adopters(change, owners, selectorOf))],
 
       async reconcile(owner, signal) {
         const waitMs = pace.waitMs(owner);
-        if (waitMs > 0) return { afterMs: waitMs };
-        const owned = pods.by("controller", owner.metadata.uid ?? "");
+        if (waitMs > 0) return againAfter(waitMs);
+        const owned = ownedBy(pods, owner);
         const active = await claim(client, claimOf(kind, owner, pods), signal);
         const isEnding = (pod: Pod) => isTerminating(pod) && matches(selectorOf(owner), pod.metadata.labels);
         const terminating = kind.countsTerminating ? owned.filter(isEnding).length : undefined;
@@ -74,10 +69,9 @@ export function replicaController<T extends ReplicaOwner>(
         const related = () => relatedPods(owner, { owners, pods });
         const isDeleted = owner.metadata.deletionTimestamp !== undefined;
         const plan = isDeleted ? nothing : planFor(owner, { active, related, nowMs: clock.now() });
-        const failure = await carryOut({ ...deps, events }, { resource, owner, plan }, signal);
+        const failure = await carryOut(deps, { resource, owner, plan }, signal);
         const status = replicaSetStatus(owner, { active, terminating, failure }, clock.now());
-        if (!equal(status, owner.status))
-          await client.updateStatus(resource, kind.withStatus(owner, status), { signal });
+        await writeStatusIfChanged(deps, { resource, object: owner, status }, signal);
         if (failure) throw failure.error;
         if (plan === nothing) pace.settled(owner, active.length);
         else pace.forget(owner.metadata);
@@ -96,8 +90,8 @@ const claimOf = <T extends ReplicaOwner>({ resource, selectorOf }: ReplicaKind<T
   ownerResource: resource,
   resource: Pod,
   selector: selectorOf(owner),
-  owned: pods.by("controller", owner.metadata.uid ?? "").filter(isActive),
-  orphans: pods.by("orphan", owner.metadata.namespace ?? "").filter(isActive),
+  owned: ownedBy(pods, owner).filter(isActive),
+  orphans: orphansBeside(pods, owner).filter(isActive),
 });
 
 const nothing: ReplicaPlan = { create: 0, remove: [] };
@@ -111,22 +105,6 @@ function planFor(
   return planReplicas(spec.replicas, { active, related: others, nowMs });
 }
 
-/** A new pod without a controller, or one whose labels changed, may be what an owner of its namespace is waiting for. */
-function* adopters<T extends ReplicaOwner>(
-  { selectorOf }: ReplicaKind<T>,
-  change: Change<Pod>,
-  owners: Informer<T>,
-): Iterable<{ namespace: string; name: string }> {
-  const { metadata } = change.object;
-  if (change.type === "delete" || controllerOf(change.object) || metadata.deletionTimestamp) return;
-  const { previous } = change;
-  if (previous && !controllerOf(previous) && equal(previous.metadata.labels, metadata.labels)) return;
-  for (const owner of owners.list(metadata.namespace)) {
-    if (!matches(selectorOf(owner), metadata.labels)) continue;
-    yield { namespace: metadata.namespace ?? "", name: owner.metadata.name ?? "" };
-  }
-}
-
 /** The pods of all sets that the same deployment owns. */
 function relatedPods<T extends ReplicaOwner>(
   set: T,
@@ -134,7 +112,7 @@ function relatedPods<T extends ReplicaOwner>(
 ): Pod[] {
   const owner = controllerOf(set);
   if (!owner) return [];
-  return owners.by("controller", owner.uid).flatMap(({ metadata }) => pods.by("controller", metadata.uid ?? ""));
+  return owners.by("controller", owner.uid).flatMap((sibling) => ownedBy(pods, sibling));
 }
 
 interface Failure {
@@ -144,7 +122,7 @@ interface Failure {
 
 /** Does what was planned, tells of it, and says what went wrong. */
 async function carryOut<T extends ReplicaOwner>(
-  { client, events }: ReconcilerDeps & { readonly events: EventRecorder },
+  { client, events }: ReconcilerDeps,
   { resource, owner, plan }: { readonly resource: Resource<T>; readonly owner: T; readonly plan: ReplicaPlan },
   signal: AbortSignal,
 ): Promise<Failure | undefined> {
@@ -161,7 +139,7 @@ async function carryOut<T extends ReplicaOwner>(
     }
   };
   const remove = async (pod: Pod): Promise<void> => {
-    const { uid = "", name } = pod.metadata;
+    const { uid, name } = pod.metadata;
     try {
       await client.delete(Pod, pod, { preconditions: { uid }, signal });
       events.event(about, "Normal", "SuccessfulDelete", `Deleted pod: ${name}`);
@@ -256,5 +234,5 @@ function nextCheck({ spec }: ReplicaOwner, active: readonly Pod[], nowMs: number
     const at = availableAt(pod, spec.minReadySeconds);
     if (at !== undefined && at > nowMs) next = Math.min(next, at);
   }
-  return next === Infinity ? undefined : { afterMs: next - nowMs };
+  return againAfter(next - nowMs);
 }

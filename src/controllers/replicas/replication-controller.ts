@@ -5,8 +5,6 @@ import { replicaController } from "./replica-set.ts";
 export const replicationController = replicaController<ReplicationController>({
   name: "replicationcontroller",
   resource: ReplicationController,
-  component: "replication-controller",
   countsTerminating: false,
   selectorOf: ({ spec }) => ({ matchLabels: spec.selector ?? {} }),
-  withStatus: (controller, status) => ({ ...controller, status }),
 });

@@ -146,7 +146,7 @@ function serviceVariables({ pod, services }: EnvironmentInput): Environment {
   const wantsAll = pod.spec.enableServiceLinks ?? true;
   const byName = new Map<string, Service>();
   for (const service of services) {
-    const { name = "", namespace } = service.metadata;
+    const { name, namespace } = service.metadata;
     const { clusterIP = "" } = service.spec;
     if (clusterIP === "" || clusterIP === "None") continue;
     if (namespace === "default" && name === "kubernetes") {
@@ -160,7 +160,7 @@ const upperCase = (name: string): string => name.replaceAll("-", "_").toUpperCas
 
 function variablesOf({ metadata, spec }: Service): [string, string][] {
   const { clusterIP = "", ports = [] } = spec;
-  const prefix = upperCase(metadata.name ?? "");
+  const prefix = upperCase(metadata.name);
   const host = hostInUrl(clusterIP);
   const out: [string, string][] = [[`${prefix}_SERVICE_HOST`, clusterIP]];
   for (const [index, { name, port, protocol }] of ports.entries()) {

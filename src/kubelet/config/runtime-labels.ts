@@ -23,9 +23,9 @@ export const labels = {
 } as const;
 
 const podIdentity = ({ metadata }: Pod): Labels => ({
-  [labels.podName]: metadata.name ?? "",
-  [labels.podNamespace]: metadata.namespace ?? "",
-  [labels.podUid]: metadata.uid ?? "",
+  [labels.podName]: metadata.name,
+  [labels.podNamespace]: metadata.namespace,
+  [labels.podUid]: metadata.uid,
 });
 
 export const sandboxLabels = (pod: Pod): Labels => ({ ...pod.metadata.labels, ...podIdentity(pod) });

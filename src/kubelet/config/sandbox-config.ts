@@ -21,7 +21,7 @@ export function sandboxConfig(input: SandboxInput): SandboxConfig {
   if (spec.hostUsers === false) throw new Error("the container runtime does not support user namespaces");
   const overhead = overheadResources(pod);
   return {
-    pod: { name: metadata.name ?? "", namespace: metadata.namespace ?? "", uid: metadata.uid ?? "" },
+    pod: { name: metadata.name, namespace: metadata.namespace, uid: metadata.uid },
     attempt,
     hostname: spec.hostNetwork ? "" : kernelHostname(pod, input.clusterDomain),
     logDirectory,

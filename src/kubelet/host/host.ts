@@ -54,9 +54,9 @@ export interface PodName {
   readonly uid: string;
 }
 export const podNameOf = ({ metadata }: Pod): PodName => ({
-  namespace: metadata.namespace ?? "",
-  name: metadata.name ?? "",
-  uid: metadata.uid ?? "",
+  namespace: metadata.namespace,
+  name: metadata.name,
+  uid: metadata.uid,
 });
 export interface PodPlaces {
   readonly logDirectory: string;

@@ -90,7 +90,7 @@ const maxHostname = 63;
 export function podHostname({ metadata, spec }: Pod, clusterDomain: string): { hostname: string; domain: string } {
   if (spec.hostnameOverride) return { hostname: spec.hostnameOverride, domain: "" };
   // Names may be longer than the kernel takes, and must not end in a dash or dot after the cut.
-  const hostname = trimEndOf((spec.hostname || (metadata.name ?? "")).slice(0, maxHostname), "-.");
+  const hostname = trimEndOf((spec.hostname || metadata.name).slice(0, maxHostname), "-.");
   const domain = spec.subdomain ? `${spec.subdomain}.${metadata.namespace}.svc.${clusterDomain}` : "";
   return { hostname, domain };
 }

@@ -16,7 +16,7 @@ export async function admitDevices(devices: Devices, pod: Pod): Promise<Rejectio
     for (const container of [...initContainers, ...containers]) await devices.allocate(deviceRequest(pod, container));
     return undefined;
   } catch (error) {
-    await devices.release(pod.metadata.uid ?? "");
+    await devices.release(pod.metadata.uid);
     return {
       reason: "UnexpectedAdmissionError",
       message: `Allocate failed due to ${messageOf(error)}, which is unexpected`,
@@ -35,7 +35,7 @@ export function deviceRequest({ metadata, spec }: Pod, { name, resources }: AnyC
   const init = spec.initContainers?.find((one) => one.name === name);
   const extended = Object.entries(resources.limits ?? {}).filter(([resource]) => isExtendedResource(resource));
   return {
-    podUid: metadata.uid ?? "",
+    podUid: metadata.uid,
     container: name,
     isPassedOn: init !== undefined && init.restartPolicy !== "Always",
     resources: Object.fromEntries(extended.map(([resource, amount]) => [resource, quantityValue(amount)])),

@@ -27,7 +27,7 @@ test("a pod that takes for ever to measure keeps no other from being evicted", a
   const evicted: string[] = [];
   const calls: string[] = [];
   const measure = async (pods: readonly Pod[], signal: AbortSignal) => {
-    const uids = pods.map(({ metadata }) => metadata.uid ?? "");
+    const uids = pods.map(({ metadata }) => metadata.uid);
     calls.push(uids.join());
     // More files than anybody can count.
     if (uids.includes("slow")) {

@@ -61,19 +61,19 @@ interface Turn {
 }
 
 async function lookAtAll(deps: StorageWatchDeps, { pods, slow }: Turn, signal: AbortSignal): Promise<void> {
-  const quick = pods.filter(({ metadata }) => !slow.has(metadata.uid ?? ""));
+  const quick = pods.filter(({ metadata }) => !slow.has(metadata.uid));
   if (quick.length === 0 || (await lookWithin(deps, { pods: quick, limitMs: togetherMs }, signal))) return;
   for (const pod of quick) {
     if (await lookWithin(deps, { pods: [pod], limitMs: aloneMs }, signal)) continue;
-    slow.add(pod.metadata.uid ?? "");
+    slow.add(pod.metadata.uid);
   }
 }
 
 async function lookAtSlow(deps: StorageWatchDeps, { pods, slow }: Turn, signal: AbortSignal): Promise<void> {
-  const known = new Set(pods.map(({ metadata }) => metadata.uid ?? ""));
+  const known = new Set(pods.map(({ metadata }) => metadata.uid));
   for (const uid of slow) if (!known.has(uid)) slow.delete(uid);
   for (const pod of pods) {
-    if (!slow.has(pod.metadata.uid ?? "")) continue;
+    if (!slow.has(pod.metadata.uid)) continue;
     if (await lookWithin(deps, { pods: [pod], limitMs: slowMs }, signal)) continue;
     deps.log.warn("storage of a pod cannot be measured", { uid: pod.metadata.uid });
   }
@@ -88,7 +88,7 @@ async function lookWithin(
   const usage = await withDeadline(limitMs, { clock, signal }, (limit) => measure(pods, limit));
   if (usage === outOfTime) return false;
   const measured = pods.flatMap((pod) => {
-    const storage = usage.get(pod.metadata.uid ?? "");
+    const storage = usage.get(pod.metadata.uid);
     return storage ? [{ pod, storage }] : [];
   });
   for (const eviction of planStorageEvictions(measured)) evict(eviction);

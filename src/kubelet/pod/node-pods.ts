@@ -44,7 +44,7 @@ export class NodePods {
   /** The API has a new pod, a newer version of one, or has one no more. */
   podChanged(deps: PodDeps, change: Change<Pod>): void {
     const { object: pod } = change;
-    const uid = pod.metadata.uid ?? "";
+    const uid = pod.metadata.uid;
     if (change.type === "delete") {
       this.#workers.get(uid)?.podGone();
       this.#removed.delete(uid);
@@ -56,7 +56,7 @@ export class NodePods {
   }
 
   #createWorker(deps: PodDeps, pod: Pod): PodWorker {
-    const uid = pod.metadata.uid ?? "";
+    const uid = pod.metadata.uid;
     const found = this.#found.get(uid);
     this.#found.delete(uid);
     const isNew = found === undefined && pod.status.startTime === undefined && !pod.metadata.deletionTimestamp;
@@ -71,7 +71,7 @@ export class NodePods {
   async #admitDevices(pod: Pod): Promise<Rejection | undefined> {
     const { devices } = this.#options;
     if (!devices) return undefined;
-    await devices.keepOnly(new Set([pod.metadata.uid ?? "", ...this.#activeWorkers().map(({ uid }) => uid)]));
+    await devices.keepOnly(new Set([pod.metadata.uid, ...this.#activeWorkers().map(({ uid }) => uid)]));
     return await admitDevices(devices, pod);
   }
 

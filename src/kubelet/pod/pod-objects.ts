@@ -17,7 +17,7 @@ export const apiPods = (client: Client): PodObjects => ({
   read: (pod, signal) => client.get(Pod, pod, { signal }),
   async remove(pod) {
     try {
-      const preconditions = { uid: pod.metadata.uid ?? "" };
+      const preconditions = { uid: pod.metadata.uid };
       await client.delete(Pod, pod, { gracePeriodSeconds: 0, preconditions });
     } catch (error) {
       if (isNotFound(error)) return;

@@ -68,7 +68,7 @@ export class PodWorker {
   #turn: "none" | "due" = "none";
 
   constructor(deps: PodDeps, { pod, found, admission, finished }: WorkerOptions) {
-    this.uid = pod.metadata.uid ?? "";
+    this.uid = pod.metadata.uid;
     this.#deps = deps;
     this.#finished = finished;
     this.#pod = pod;

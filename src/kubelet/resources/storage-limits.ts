@@ -24,7 +24,7 @@ export interface StorageEviction {
 export function planStorageEvictions(measured: readonly MeasuredPod[]): StorageEviction[] {
   return measured.flatMap(({ pod, storage }) => {
     const message = emptyDirExcess(pod, storage) ?? podExcess(pod, storage) ?? containerExcess(pod, storage);
-    return message === undefined ? [] : [{ uid: pod.metadata.uid ?? "", message }];
+    return message === undefined ? [] : [{ uid: pod.metadata.uid, message }];
   });
 }
 

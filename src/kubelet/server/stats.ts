@@ -28,9 +28,7 @@ export async function collectStats(deps: StatsDeps, signal?: AbortSignal): Promi
     machineUsage(deps.clock),
   ]);
   const byPod = Map.groupBy(containers, (one) => one.labels[labels.podUid] ?? "");
-  const pods = await Promise.all(
-    deps.pods().map((pod) => podUsage(deps, pod, byPod.get(pod.metadata.uid ?? "") ?? [])),
-  );
+  const pods = await Promise.all(deps.pods().map((pod) => podUsage(deps, pod, byPod.get(pod.metadata.uid) ?? [])));
   return {
     name: deps.nodeName,
     startedMs: deps.startedMs,
@@ -48,7 +46,7 @@ async function podUsage(
   containers: readonly ContainerStats[],
 ): Promise<PodUsage | undefined> {
   if (containers.length === 0) return undefined;
-  const { name = "", namespace = "", uid = "" } = pod.metadata;
+  const { name, namespace, uid } = pod.metadata;
   const qos = qosClasses.find((one) => one === pod.status.qosClass) ?? "BestEffort";
   const group = await cgroups?.usage(podCgroup(cgroupRoot, qos, uid));
   const starts = startTimes(pod);

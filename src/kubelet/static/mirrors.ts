@@ -47,7 +47,7 @@ export class Mirrors {
     const key = podKey(object);
     if (type === "put") this.#mirrors.set(key, object);
     else if (this.#mirrors.get(key)?.metadata.uid === object.metadata.uid) this.#mirrors.delete(key);
-    if (type === "delete") this.#rest(key, object.metadata.uid ?? "");
+    if (type === "delete") this.#rest(key, object.metadata.uid);
     this.wake();
   }
 
@@ -102,12 +102,12 @@ export class Mirrors {
     const { client, nodeName } = this.#deps;
     const uid = this.#deps.nodeUid();
     if (uid === undefined) return;
-    const { name = "", namespace = "", labels, annotations } = metadata;
+    const { name, namespace, labels, annotations } = metadata;
     const mirror = {
       name,
       namespace,
       ...(labels ? { labels } : {}),
-      annotations: { ...annotations, [mirrorAnnotation]: metadata.uid ?? "" },
+      annotations: { ...annotations, [mirrorAnnotation]: metadata.uid },
       ownerReferences: [{ apiVersion: "v1", kind: "Node", name: nodeName, uid, controller: true }],
     };
     const created = await client.create(Pod, { metadata: mirror, spec }, { signal, fieldManager });
@@ -116,7 +116,7 @@ export class Mirrors {
   }
 
   async #tell({ status }: Pod, mirror: Pod, signal: AbortSignal): Promise<void> {
-    const uid = mirror.metadata.uid ?? "";
+    const uid = mirror.metadata.uid;
     const told = this.#told.get(uid);
     if (told && equal(told, status)) return;
     await apiPods(this.#deps.client).writeStatus(mirror, status, signal);

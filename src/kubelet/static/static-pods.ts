@@ -49,7 +49,7 @@ export class StaticPods implements PodObjects {
   /** Everything that should run or does. */
   get uids(): ReadonlySet<string> {
     const all = [...this.#wanted.values(), ...this.#running.values()];
-    return new Set(all.map(({ metadata }) => metadata.uid ?? ""));
+    return new Set(all.map(({ metadata }) => metadata.uid));
   }
   /** Those that run, with their status. */
   get pods(): ReadonlyMap<string, Pod> {
@@ -124,7 +124,7 @@ export class StaticPods implements PodObjects {
     const user = this.#user;
     if (!user) return;
     for (const [key, pod] of this.#running) {
-      const uid = pod.metadata.uid ?? "";
+      const uid = pod.metadata.uid;
       if (this.#wanted.get(key)?.metadata.uid === uid || this.#leaving.has(uid)) continue;
       this.#leaving.add(uid);
       user.changed({ type: "delete", object: pod, trace: undefined });
@@ -148,7 +148,7 @@ export class StaticPods implements PodObjects {
 
   async read(pod: Pod): Promise<Pod> {
     const now = this.#running.get(podKey(pod));
-    if (now?.metadata.uid !== pod.metadata.uid || !now) throw notFound(Pod, pod.metadata.name ?? "");
+    if (now?.metadata.uid !== pod.metadata.uid || !now) throw notFound(Pod, pod.metadata.name);
     return now;
   }
 

@@ -27,7 +27,7 @@ export const claimVolume = (plugins: readonly PersistentPlugin[]): VolumePlugin 
 
   async setUp(context, volume) {
     const claim = claimName(context, volume);
-    const claimed = await context.sources.claimedVolume(context.pod.metadata.namespace ?? "", claim);
+    const claimed = await context.sources.claimedVolume(context.pod.metadata.namespace, claim);
     if (!claimed) throw new Error(`persistentvolumeclaim "${claim}" not found or not bound`);
     const plugin = plugins.find((one) => one.handles(claimed.spec));
     const mounted = plugin

@@ -53,12 +53,12 @@ async function checkRole(deps: EscalationDeps, request: AdmissionRequest, role: 
   const { resource, namespace, name, user } = request;
   if (await may(deps, user, { verb: "escalate", resource: resource.plural, namespace, name })) return;
   const fault = missingRights(deps, request, role.rules ?? []);
-  if (fault) throw forbidden(resource, role.metadata.name ?? "", fault);
+  if (fault) throw forbidden(resource, role.metadata.name, fault);
   const gathers = (one: ClusterRole | undefined) => (one?.aggregationRule?.clusterRoleSelectors?.length ?? 0) > 0;
   if (!gathers(objectOf(ClusterRole, request)) && !gathers(oldObjectOf(ClusterRole, request))) return;
   if (!missingRights(deps, request, fullAuthority)) return;
   const detail = "must have cluster-admin privileges to use the aggregationRule";
-  throw forbidden(resource, role.metadata.name ?? "", detail);
+  throw forbidden(resource, role.metadata.name, detail);
 }
 
 async function checkBinding(deps: EscalationDeps, request: AdmissionRequest, ref: RoleRef): Promise<void> {

@@ -18,7 +18,7 @@ export function checkMountable(request: AdmissionRequest, pod: Pod, account: Ser
 }
 
 function podFault({ spec }: Pod, account: ServiceAccount): string | undefined {
-  const name = account.metadata.name ?? "";
+  const name = account.metadata.name;
   for (const { secret } of spec.volumes ?? []) {
     if (!secret || isMountable(account, secret.secretName)) continue;
     return `volume with secret.secretName="${secret.secretName ?? ""}" is not allowed because service account ${name} does not reference that secret`;
@@ -36,7 +36,7 @@ function containersFault(
   account: ServiceAccount,
 ): string | undefined {
   const tail = (secret: string | undefined) =>
-    `referencing secret.secretName="${secret ?? ""}" is not allowed because service account ${account.metadata.name ?? ""} does not reference that secret`;
+    `referencing secret.secretName="${secret ?? ""}" is not allowed because service account ${account.metadata.name} does not reference that secret`;
   for (const { name, env = [], envFrom = [] } of containers) {
     for (const { name: variable, valueFrom } of env) {
       const ref = valueFrom?.secretKeyRef;
@@ -54,7 +54,7 @@ function pullSecretsFault(refs: readonly { name?: string }[], account: ServiceAc
   const known = account.imagePullSecrets ?? [];
   const index = refs.findIndex((ref) => !known.some(({ name }) => name === ref.name));
   if (index < 0) return undefined;
-  return `imagePullSecrets[${index}].name="${refs[index]?.name ?? ""}" is not allowed because service account ${account.metadata.name ?? ""} does not reference that imagePullSecret`;
+  return `imagePullSecrets[${index}].name="${refs[index]?.name ?? ""}" is not allowed because service account ${account.metadata.name} does not reference that imagePullSecret`;
 }
 
 const isMountable = ({ secrets = [] }: ServiceAccount, secret: string | undefined): boolean =>

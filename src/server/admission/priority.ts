@@ -72,7 +72,7 @@ function defaultClass(informers: Informers): PriorityFacts | undefined {
     .list()
     .filter(({ globalDefault }) => globalDefault);
   const [lowest] = defaults.sort((a, b) => a.value - b.value);
-  return lowest && { ...lowest, name: lowest.metadata.name ?? "" };
+  return lowest && { ...lowest, name: lowest.metadata.name };
 }
 
 function refuseSystemClass(request: AdmissionRequest): void {

@@ -50,7 +50,7 @@ export function serviceAccount(deps: ServiceAccountDeps): AdmissionPlugin {
       if (isMirror(pod) && request.operation === "CREATE") return checkMirror(request, pod);
       const { serviceAccountName: name } = pod.spec;
       if (!name) {
-        throw refusal(request, `no service account specified for pod ${request.namespace}/${pod.metadata.name ?? ""}`);
+        throw refusal(request, `no service account specified for pod ${request.namespace}/${pod.metadata.name}`);
       }
       const found = find(request, name);
       const check = (account: ServiceAccount) => checkMountable(request, pod, account);

@@ -92,7 +92,7 @@ class Claims {
 }
 
 async function allocate(pool: Pool, service: Service, old: Service | undefined): Promise<() => void> {
-  const name = service.metadata.name ?? "";
+  const name = service.metadata.name;
   const families = [...settleFamilies(service, old)];
   if (families.length > 0) throw invalid(Service, name, families);
   const claims = new Claims(pool, old);

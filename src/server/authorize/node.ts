@@ -100,7 +100,7 @@ const isFrom = ({ metadata }: Pod, namespace: string): boolean =>
 function mounts({ graph: { podsOn, volumes }, node, info }: Question, wanted: "volume" | "secret"): boolean {
   if (!volumes) return false;
   for (const pod of podsOn(node)) {
-    const { namespace = "" } = pod.metadata;
+    const { namespace } = pod.metadata;
     if (!isFrom(pod, namespace)) continue;
     for (const name of referencesOf(pod).claims) {
       for (const volume of volumes.volumesOf({ namespace, name })) {

@@ -17,7 +17,7 @@ async function clusterWith(...keys: string[]): Promise<TestCluster> {
 async function create({ client }: TestCluster, key: string): Promise<string> {
   const [namespace = "", name = ""] = key.split("/");
   const metadata = { namespace, name, labels: { first: name.slice(0, 1) } };
-  return (await client.create(ConfigMap, { metadata })).metadata.resourceVersion ?? "";
+  return (await client.create(ConfigMap, { metadata })).metadata.resourceVersion;
 }
 
 const list = ({ api }: TestCluster, query = "", namespace = "default"): Promise<Said> =>

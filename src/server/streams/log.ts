@@ -26,7 +26,7 @@ export const logEndpoint =
     const link = await links.find(pod.spec.nodeName, {
       insecure: isSet(context.query, "insecureSkipTLSVerifyBackend"),
     });
-    const url = nodeUrl(link, ["containerLogs", pod.metadata.namespace ?? "", name, container], query);
+    const url = nodeUrl(link, ["containerLogs", pod.metadata.namespace, name, container], query);
     const upgrade = isUpgrade(context.request.headers) ? wantedWebSocket(context) : undefined;
     const { signal } = context.request;
     const outgoing = { url, method: "GET", headers: {}, agent: link.agent, signal };

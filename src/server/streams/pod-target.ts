@@ -9,7 +9,7 @@ import { type Context } from "#server/request/pipeline.ts";
 
 /** The container that is meant: the one named, or the only one there is. */
 export function containerOf(pod: Pod, wanted: string): string {
-  const name = pod.metadata.name ?? "";
+  const name = pod.metadata.name;
   const names = allContainers(pod.spec).map((container) => container.name);
   if (wanted) {
     if (!names.includes(wanted)) throw badRequest(`container ${wanted} is not valid for pod ${name}`);

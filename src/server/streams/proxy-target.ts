@@ -75,7 +75,7 @@ export async function serviceTarget(objects: Objects, { info }: Context, turn: n
   const own = slices.filter(({ metadata }) => metadata.labels?.[serviceNameLabel] === name);
   const pods = await objects.cache(Pod);
   const found = own.flatMap((slice) => {
-    const port = slice.ports?.find((one) => (one.name ?? "") === portName)?.port;
+    const port = slice.ports?.find((one) => one.name === portName)?.port;
     if (!port) return [];
     const ready = slice.endpoints.filter(({ conditions }) => conditions?.ready !== false);
     return ready.flatMap(({ addresses, targetRef }) => {

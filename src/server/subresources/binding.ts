@@ -47,7 +47,7 @@ export const bindingEndpoint =
 const PodBinding = { ...Pod, plural: "pods/binding" };
 
 function boundPod(pod: Pod, binding: Binding, now: string): Pod {
-  const name = pod.metadata.name ?? "";
+  const name = pod.metadata.name;
   const { uid, annotations, labels, resourceVersion } = binding.metadata;
   if (uid && uid !== pod.metadata.uid) {
     throw conflict(

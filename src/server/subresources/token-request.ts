@@ -64,7 +64,7 @@ function checkMetadata({ namespace, name, request: { metadata } }: TokenCall): v
 }
 
 function fillIn({ audiences, clock }: TokenIssuer, request: TokenRequest, account: ServiceAccount): TokenRequest {
-  const { name = "", namespace = "", uid = "" } = account.metadata;
+  const { name, namespace, uid } = account.metadata;
   const asked = request.metadata.uid;
   if (asked && asked !== uid) {
     const why = `the UID in the token request (${asked}) does not match the UID of the service account (${uid})`;
@@ -142,7 +142,7 @@ interface ClaimFacts {
 }
 
 function claimsOf(deps: TokenIssuer & { readonly now: number }, { account, bound, spec }: ClaimFacts): JwtPart {
-  const { namespace = "", name = "" } = account.metadata;
+  const { namespace, name } = account.metadata;
   const seconds = Math.floor(deps.now / 1000);
   const isForServer = spec.audiences.every((audience) => deps.audiences.includes(audience));
   const isExtended = bound.pod !== undefined && spec.expirationSeconds === kubeletSeconds && isForServer;

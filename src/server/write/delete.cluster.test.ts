@@ -104,7 +104,7 @@ test("a namespace that ends has no grace period, and its own words for precondit
 
 test("preconditions that do not hold refuse a deletion", async () => {
   await using cluster = await clusterWith("a");
-  const { uid = "", resourceVersion = "" } = (await cluster.client.get(ConfigMap, { name: "a", ...place })).metadata;
+  const { uid, resourceVersion } = (await cluster.client.get(ConfigMap, { name: "a", ...place })).metadata;
   const remove = (preconditions: object) =>
     cluster.client.delete(ConfigMap, { name: "a", ...place }, { preconditions });
 
@@ -171,7 +171,7 @@ test("a collection with a limit is deleted a part at a time", async () => {
 test("preconditions hold for everything in a collection", async () => {
   await using cluster = await clusterWith("a1", "a2");
   const { metadata } = await cluster.client.get(ConfigMap, { name: "a1", ...place });
-  const preconditions = { uid: metadata.uid ?? "" };
+  const preconditions = { uid: metadata.uid };
 
   await assert.rejects(cluster.client.deleteCollection(ConfigMap, { ...place, preconditions }), isConflict);
 

@@ -202,7 +202,7 @@ test("a generated name that is taken is generated again, and not for ever", asyn
   const second = await create();
 
   assert.equal(first.metadata.name, "a-bbbbb");
-  assert.match(second.metadata.name ?? "", /^a-[b-df-hj-np-tv-xz2456789]{5}$/);
+  assert.match(second.metadata.name, /^a-[b-df-hj-np-tv-xz2456789]{5}$/);
   assert.equal(second.metadata.managedFields?.length, 1);
   await assert.rejects(create(), (error) => {
     assert.ok(isAlreadyExists(error));

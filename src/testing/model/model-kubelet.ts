@@ -72,7 +72,7 @@ export class ModelKubelet {
   async #run(): Promise<void> {
     const { api } = this.#world;
     const { signal } = this.#stop;
-    const wanted = () => new Set(api.pod ? [api.pod.metadata.uid ?? ""] : []);
+    const wanted = () => new Set(api.pod ? [api.pod.metadata.uid] : []);
     for (let looks = 0; !signal.aborted; looks++) {
       const deps = { clock: this.#clock, log: silentLog, signal };
       await insist(deps, "runtime not listed", () => this.pods.resync(this.#deps, wanted, signal));

@@ -74,7 +74,7 @@ const pressuresOf = (node: Node) =>
 type Judgement = Omit<Explanation, "evidence">;
 
 function judgeLost({ node, nowMs }: NodeFacts): Judgement {
-  const name = node.metadata.name ?? "";
+  const name = node.metadata.name;
   const ready = readyOf(node);
   if (ready?.status === "False") {
     return {
@@ -95,7 +95,7 @@ function judgeLost({ node, nowMs }: NodeFacts): Judgement {
 }
 
 function judgeReady(node: Node): Judgement {
-  const name = node.metadata.name ?? "";
+  const name = node.metadata.name;
   const pressures = pressuresOf(node);
   if (node.spec?.unschedulable) {
     return {

@@ -4,7 +4,7 @@ import { type Pod } from "#api/core/pod.ts";
 import { type PodFacts, type SeenEvent } from "../facts.ts";
 import { ago, msOf } from "../times.ts";
 
-export const podName = ({ metadata }: Pod): string => metadata.name ?? "";
+export const podName = ({ metadata }: Pod): string => metadata.name;
 
 /** A container of the pod with what is known of it. */
 export interface PodPart {

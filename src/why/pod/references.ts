@@ -13,7 +13,7 @@ export interface Reference {
 
 /** What the pod refers to and is not there: `configmap "settings"`, `key password of secret "db"`. */
 export async function missingReferences(client: Client, pod: Pod): Promise<string[]> {
-  const { namespace = "" } = pod.metadata;
+  const { namespace } = pod.metadata;
   const found = new Map<string, ReadonlySet<string> | undefined>();
   const missing = new Set<string>();
   for (const { kind, name, key } of referencesOf(pod)) {

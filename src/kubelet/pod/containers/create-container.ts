@@ -55,7 +55,7 @@ export async function createContainer(deps: PodDeps, run: ContainerRun): Promise
   const config = await attempt("CreateContainerConfigError", () => prepareContainer(deps, run));
   const request = { sandboxId: sandbox.id, config, sandbox: run.config };
   const id = await attempt("CreateContainerError", () => deps.runtime.createContainer(request));
-  deps.claimContainer(id, pod.metadata.uid ?? "");
+  deps.claimContainer(id, pod.metadata.uid);
   const created = { type: "Normal", reason: "Created", message: "Container created" } as const;
   containerEvent(deps, pod, container.name, created);
   return {
@@ -108,7 +108,7 @@ async function prepareContainer(deps: PodDeps, run: ContainerRun) {
 async function allocateDevices({ devices }: PodDeps, pod: Pod, container: AnyContainer) {
   if (!devices || !hasExtendedResources(container)) return [];
   const given = await devices.allocate(deviceRequest(pod, container));
-  await devices.preStart(pod.metadata.uid ?? "", container.name);
+  await devices.preStart(pod.metadata.uid, container.name);
   return given;
 }
 
@@ -128,7 +128,7 @@ function withAddresses(pod: Pod, ips: readonly string[], hostIps: readonly strin
 
 /** Gets everything that the variables refer to, then works them out. */
 async function resolveEnvironment(deps: PodDeps, pod: Pod, { container, volumes }: ContainerRun): Promise<Environment> {
-  const { namespace = "", uid = "" } = pod.metadata;
+  const { namespace, uid } = pod.metadata;
   const { objects, host } = deps;
   const wanted = referencesOf(container);
   const fetched = async <T>(names: Iterable<string>, get: (ns: string, name: string, uid: string) => Promise<T>) =>

@@ -34,7 +34,7 @@ export async function obtainImage(
   { image, policy, tell }: WantedImage,
   signal: AbortSignal,
 ): Promise<ImageOutcome> {
-  const podUid = pod.metadata.uid ?? "";
+  const podUid = pod.metadata.uid;
   const outcome = await deps.puller.ensure(
     {
       image,
@@ -59,7 +59,7 @@ export async function obtainImage(
 
 async function pullSecrets(deps: PodDeps, pod: Pod): Promise<Secret[]> {
   const names = [...new Set((pod.spec.imagePullSecrets ?? []).flatMap(({ name }) => (name ? [name] : [])))];
-  const { namespace = "", uid = "" } = pod.metadata;
+  const { namespace, uid } = pod.metadata;
   const found = await Promise.all(names.map((name) => deps.objects.secret(namespace, name, uid)));
   const missing = names.filter((_, at) => found[at] === undefined);
   if (missing.length > 0) {

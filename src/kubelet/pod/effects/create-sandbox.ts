@@ -22,7 +22,7 @@ export async function createSandbox(deps: PodDeps, pod: Pod, config: SandboxConf
   try {
     const handler = runtimeClassName ? await deps.runtimeHandler(runtimeClassName) : "";
     const id = await runtime.runSandbox(config, { handler });
-    deps.claimContainer(id, pod.metadata.uid ?? "");
+    deps.claimContainer(id, pod.metadata.uid);
     const ips = pod.spec.hostNetwork ? [] : ((await runtime.sandboxStatus(id))?.ips ?? []);
     return { id, attempt: config.attempt, isReady: true, ips };
   } catch (error) {

@@ -58,7 +58,7 @@ export class EndEffects {
   async putAway(step: StepOf<"discard" | "stopSandboxes" | "release" | "remove" | "clean">): Promise<void> {
     const { deps, facts, trace, probes, statusWritten } = this.#context;
     const pod = this.#context.pod();
-    const uid = pod.metadata.uid ?? "";
+    const uid = pod.metadata.uid;
     switch (step.do) {
       case "discard":
         return await this.#discard(facts.records.get(step.id));

@@ -18,7 +18,7 @@ export interface PodHop {
 /** Does a step of a pod's life and records it as a hop, with what went wrong if it did. */
 export async function recordHop<T>(deps: PodDeps, hop: PodHop, work: () => Promise<T>): Promise<T> {
   const { pod, parent, facts, startMs } = hop;
-  const { name = "", namespace = "" } = pod.metadata;
+  const { name, namespace } = pod.metadata;
   const span = deps.recorder.startSpan({
     hop: "run",
     component: `kubelet ${deps.nodeName}`,

@@ -15,7 +15,7 @@ export async function removePodObject({ host, pods }: PodDeps, removal: Removal)
   const { pod, trace, statusWritten } = removal;
   await statusWritten();
   // Another node may want such a volume as soon as the pod is gone. Nobody waits for the rest.
-  if (hasLastingVolumes(pod)) await host.release(pod.metadata.uid ?? "");
+  if (hasLastingVolumes(pod)) await host.release(pod.metadata.uid);
   const remove = () => pods.remove(pod);
   await (trace ? currentTrace.run(trace, remove) : remove());
 }
@@ -26,7 +26,7 @@ const hasLastingVolumes = ({ spec }: Pod): boolean =>
 /** Removes what a pod left on the node; the logs go last, because a kubelet that starts again finds the pod by them. */
 export async function cleanUpPod(deps: PodDeps, pod: Pod, sandboxIds: readonly string[]): Promise<void> {
   const { host, runtime, puller, objects } = deps;
-  const { uid = "" } = pod.metadata;
+  const { uid } = pod.metadata;
   // Also sandboxes that we were told could not be made.
   const listed = (await runtime.listSandboxes()).filter((sandbox) => sandbox.pod.uid === uid);
   const ids = new Set([...sandboxIds, ...listed.map(({ id }) => id)]);

@@ -18,7 +18,7 @@ export class VolumeEffects {
     const { deps, trace, facts } = this.#context;
     const pod = this.#context.pod();
     const isEmpty = (pod.spec.volumes ?? []).length === 0;
-    const mount = () => deps.host.mountVolumes(pod, deps.sourcesFor(pod.metadata.uid ?? ""));
+    const mount = () => deps.host.mountVolumes(pod, deps.sourcesFor(pod.metadata.uid));
     const at = isEmpty ? new Map() : await this.#tellingOfVolumes(() => trace.hop(pod, { step: "volumes" }, mount));
     facts.volumesMounted(at, at.size > 0 ? this.#nextRefresh(pod) : undefined);
   }
@@ -28,7 +28,7 @@ export class VolumeEffects {
     const pod = this.#context.pod();
     facts.refreshBegins();
     try {
-      await this.#tellingOfVolumes(() => deps.host.refreshVolumes(pod, deps.sourcesFor(pod.metadata.uid ?? "")));
+      await this.#tellingOfVolumes(() => deps.host.refreshVolumes(pod, deps.sourcesFor(pod.metadata.uid)));
       facts.refreshed(this.#nextRefresh(pod));
     } catch (error) {
       facts.volumesOutdated();

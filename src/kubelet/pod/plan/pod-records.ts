@@ -40,7 +40,7 @@ export class PodRecords {
     this.#deps = deps;
     this.#state = { sandbox: found?.sandbox, containers: found?.containers ?? [] };
     this.#oldSandboxes = [...(found?.oldSandboxes ?? [])];
-    const uid = deps.pod().metadata.uid ?? "";
+    const uid = deps.pod().metadata.uid;
     for (const id of this.#allIds()) deps.claimContainer(id, uid);
   }
 

@@ -48,9 +48,9 @@ export const csiVolume = (deps: CsiDeps): VolumePlugin => ({
   async setUp(context, volume) {
     if (!volume.csi) throw new Error("the volume has no csi");
     const { driver, readOnly = false, fsType = "", volumeAttributes = {}, nodePublishSecretRef } = volume.csi;
-    const volumeHandle = ephemeralHandle(context.pod.metadata.uid ?? "", volume.name);
+    const volumeHandle = ephemeralHandle(context.pod.metadata.uid, volume.name);
     const base = { driver, volumeHandle, readOnly, fsType, volumeAttributes };
-    const namespace = context.pod.metadata.namespace ?? "";
+    const namespace = context.pod.metadata.namespace;
     const csi = nodePublishSecretRef ? { ...base, nodePublishSecretRef: { ...nodePublishSecretRef, namespace } } : base;
     return await publish(deps, context, { csi, source: { csi }, name: volume.name, isEphemeral: true });
   },
@@ -170,9 +170,9 @@ function capabilityOf(driver: CsiDriver, { pod }: VolumeContext, source: Persist
 }
 
 const podInfo = ({ pod }: VolumeContext, isEphemeral: boolean) => ({
-  "csi.storage.k8s.io/pod.name": pod.metadata.name ?? "",
-  "csi.storage.k8s.io/pod.namespace": pod.metadata.namespace ?? "",
-  "csi.storage.k8s.io/pod.uid": pod.metadata.uid ?? "",
+  "csi.storage.k8s.io/pod.name": pod.metadata.name,
+  "csi.storage.k8s.io/pod.namespace": pod.metadata.namespace,
+  "csi.storage.k8s.io/pod.uid": pod.metadata.uid,
   "csi.storage.k8s.io/serviceAccount.name": pod.spec.serviceAccountName ?? "",
   "csi.storage.k8s.io/ephemeral": String(isEphemeral),
 });

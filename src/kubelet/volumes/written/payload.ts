@@ -34,7 +34,7 @@ export async function configMapPayload(
   options: FileOptions,
 ): Promise<Payload> {
   const name = source.name ?? "";
-  const configMap = await context.sources.configMap(context.pod.metadata.namespace ?? "", name);
+  const configMap = await context.sources.configMap(context.pod.metadata.namespace, name);
   if (!configMap && !source.optional) throw new Error(`configmap "${name}" not found`);
   const missing = (key: string) => `configmap references non-existent config key: ${key}`;
   const contents = configMap ? configMapContents(configMap) : new Map<string, FileContent>();
@@ -47,7 +47,7 @@ export async function secretPayload(
   options: FileOptions,
 ): Promise<Payload> {
   const name = source.name ?? "";
-  const secret = await context.sources.secret(context.pod.metadata.namespace ?? "", name);
+  const secret = await context.sources.secret(context.pod.metadata.namespace, name);
   if (!secret && !source.optional) throw new Error(`secret "${name}" not found`);
   const missing = (key: string) => `references non-existent secret key: ${key}`;
   const contents = secret ? secretContents(secret) : new Map<string, FileContent>();

@@ -36,7 +36,7 @@ export class ServiceAccountTokens {
   /** A token that cannot be renewed is used for as long as it is good. */
   async get(pod: Pod, projection: ServiceAccountTokenProjection): Promise<string> {
     const { audience = "", expirationSeconds } = projection;
-    const ofPod = this.#ofPod(pod.metadata.uid ?? "");
+    const ofPod = this.#ofPod(pod.metadata.uid);
     const key = JSON.stringify([pod.spec.serviceAccountName, audience, expirationSeconds]);
     const held = ofPod.get(key);
     if (held && this.#clock.now() < held.refreshAt) return held.token;
@@ -61,8 +61,8 @@ export class ServiceAccountTokens {
   }
 
   async #request({ metadata, spec }: Pod, audience: string, expirationSeconds: number): Promise<HeldToken> {
-    const ref = { namespace: metadata.namespace ?? "", name: spec.serviceAccountName ?? "default" };
-    const boundObjectRef = { apiVersion: "v1", kind: "Pod", name: metadata.name ?? "", uid: metadata.uid ?? "" };
+    const ref = { namespace: metadata.namespace, name: spec.serviceAccountName ?? "default" };
+    const boundObjectRef = { apiVersion: "v1", kind: "Pod", name: metadata.name, uid: metadata.uid };
     const { status } = await this.#client.createSubresource(ServiceAccount, ref, "token", {
       apiVersion: apiVersionOf(TokenRequest),
       kind: TokenRequest.kind,

@@ -1,0 +1,37 @@
+import { isEmptySelector, type LabelSelector, matches, matchesLabels } from "#api/meta/label-selector.ts";
+import { controllerOf } from "#api/meta/owner.ts";
+import { type ApiObject, type Stored } from "#api/resource.ts";
+import { equal } from "#lib/data/equal.ts";
+import { type Change, type Informer } from "#runtime/informer.ts";
+import { type Wake } from "#runtime/reconciler.ts";
+
+/** Those that have the owner as their controller. */
+export const ownedBy = <D extends ApiObject>(informer: Informer<D>, { metadata }: Stored): D[] =>
+  informer.by("controller", metadata.uid);
+
+/** Those beside the owner that have no controller. Their Resource needs the index `orphan`. */
+export const orphansBeside = <D extends ApiObject>(informer: Informer<D>, { metadata }: ApiObject): D[] =>
+  informer.by("orphan", metadata.namespace ?? "");
+
+/** Those of the namespace with these labels. */
+export const labelledWith = <D extends ApiObject>(
+  informer: Informer<D>,
+  namespace: string,
+  labels: Readonly<Record<string, string>>,
+): D[] => informer.list(namespace).filter(({ metadata }) => matchesLabels(labels, metadata.labels));
+
+/** Wakes the owners that wait for an object without a controller, when it is new or its labels have changed. */
+export function* adopters<O extends Stored, D extends ApiObject>(
+  change: Change<D>,
+  owners: Informer<O>,
+  selectorOf: (owner: O) => LabelSelector,
+): Iterable<Wake> {
+  const { metadata } = change.object;
+  if (change.type === "delete" || controllerOf(change.object) || metadata.deletionTimestamp) return;
+  const { previous } = change;
+  if (previous && !controllerOf(previous) && equal(previous.metadata.labels, metadata.labels)) return;
+  for (const owner of owners.list(metadata.namespace)) {
+    const selector = selectorOf(owner);
+    if (!isEmptySelector(selector) && matches(selector, metadata.labels)) yield owner.metadata;
+  }
+}

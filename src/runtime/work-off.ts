@@ -1,0 +1,37 @@
+import { isConflict } from "#api/status.ts";
+import { type Log } from "#lib/process/log.ts";
+import { type Work, type WorkQueue } from "./work-queue.ts";
+
+/** When to run the same work again. */
+export interface Later<C> {
+  readonly afterMs: number;
+  readonly cause?: C | undefined;
+}
+
+export interface Worker<C> {
+  /** Who says so when work fails. */
+  readonly name: string;
+  readonly log: Log;
+  run(work: Work<C>): Promise<Later<C> | undefined | void>;
+}
+
+/** Takes work off the queue until it is closed. What fails is retried, after a longer time each time. */
+export async function workOff<C>(queue: WorkQueue<C>, worker: Worker<C>, stop: AbortSignal): Promise<void> {
+  for (let work = await queue.next(); work; work = await queue.next()) {
+    const { key, cause } = work;
+    try {
+      const later = await worker.run(work);
+      queue.forget(key);
+      if (later) queue.addAfter(key, later.afterMs, later.cause);
+    } catch (error) {
+      if (stop.aborted) continue;
+      const retryMs = queue.addFailed(key, cause);
+      const { name, log } = worker;
+      // The loser of a race comes back to what the winner left, and that is all there is to it.
+      if (isConflict(error)) log.debug("reconcile lost a race", { reconciler: name, object: key });
+      else log.warn("reconcile failed", { reconciler: name, object: key, error, retryMs });
+    } finally {
+      queue.done(key);
+    }
+  }
+}
