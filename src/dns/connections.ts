@@ -1,7 +1,7 @@
 import { type Socket } from "node:net";
 import { type Clock } from "#lib/async/clock.ts";
 import { queryBytes } from "./message.ts";
-import { FrameReader, frame } from "./upstream.ts";
+import { DnsMessageReader, frame } from "./upstream.ts";
 
 const maxConnections = 500;
 const maxPerClient = 32;
@@ -26,7 +26,7 @@ interface Connection {
 }
 
 /** Connections to the server. When there are too many, the one that was idle for longest makes room. */
-export class Connections {
+export class DnsConnections {
   readonly #clock: Clock;
   readonly #answer: AnswerOver;
   readonly #open = new Set<Connection>();
@@ -73,7 +73,7 @@ export class Connections {
   }
 
   #serve(socket: Socket, address: string): void {
-    const frames = new FrameReader(queryBytes);
+    const frames = new DnsMessageReader(queryBytes);
     const end = () => void socket.destroy();
     let stopIdle = this.#clock.after(idleMs, end);
     let stopQuestion: (() => void) | undefined;
@@ -121,7 +121,7 @@ export class Connections {
 }
 
 /** undefined: the client announces a message that is too long to be a question. */
-function readMessages(frames: FrameReader, chunk: Buffer): Buffer[] | undefined {
+function readMessages(frames: DnsMessageReader, chunk: Buffer): Buffer[] | undefined {
   try {
     return frames.push(chunk);
   } catch {

@@ -11,7 +11,7 @@ import { systemClock } from "#lib/async/clock.ts";
 import { type Log, silentLog } from "#lib/process/log.ts";
 import { createFakeInformers, type FakeInformers } from "#testing/fake-informers.ts";
 import { type DnsDeps, runDns } from "./dns.ts";
-import { FrameReader } from "./upstream.ts";
+import { DnsMessageReader } from "./upstream.ts";
 
 interface Running extends AsyncDisposable {
   readonly port: number;
@@ -214,7 +214,7 @@ test("one connection can ask many questions", async () => {
   putService(dns, "web", { clusterIP: "10.96.0.7", clusterIPs: ["10.96.0.7"] });
   const question = Buffer.from("037765620473686f700373766307636c7573746572056c6f63616c0000010001", "hex");
   const tcp = connect(dns.port, "127.0.0.1");
-  const frames = new FrameReader();
+  const frames = new DnsMessageReader();
   const ids: number[] = [];
   for (let id = 1; id <= 20; id++) {
     const head = Buffer.alloc(14);

@@ -16,7 +16,7 @@ import { ownClients } from "./own-clients.ts";
 import { type ClusterView } from "./records.ts";
 import { createResolver } from "./resolver.ts";
 import { type DnsServer, openDnsServer } from "./server.ts";
-import { FrameReader, frame } from "./upstream.ts";
+import { DnsMessageReader, frame } from "./upstream.ts";
 
 const view: ClusterView = {
   hasNamespace: () => true,
@@ -74,7 +74,7 @@ async function openConnection({ server }: Running, localAddress: string): Promis
 
 /** What a question over the connection gets: its code, or `closed`. */
 async function askOver(socket: Socket, name: string): Promise<string> {
-  const frames = new FrameReader();
+  const frames = new DnsMessageReader();
   socket.write(frame(question(name)));
   for await (const chunk of socket.iterator({ destroyOnReturn: false })) {
     for (const message of frames.push(chunk)) return dnsPacket.decode(message).rcode ?? "";

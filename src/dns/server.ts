@@ -4,7 +4,7 @@ import { createServer, isIPv6, type Server } from "node:net";
 import { type Clock } from "#lib/async/clock.ts";
 import { type Log } from "#lib/process/log.ts";
 import { ClientLimits } from "./client-limits.ts";
-import { Connections } from "./connections.ts";
+import { DnsConnections } from "./connections.ts";
 import { queryBytes } from "./message.ts";
 import { type Resolver } from "./resolver.ts";
 
@@ -81,7 +81,7 @@ function serveDatagrams({ resolver, log, isClient }: DnsServerDeps, limits: Clie
 }
 
 function serveConnections({ resolver, clock, log, isClient }: DnsServerDeps, limits: ClientLimits, tcp: Server) {
-  const connections = new Connections(clock, (message, address) => {
+  const connections = new DnsConnections(clock, (message, address) => {
     const client = limits.admit(address);
     const answer = client && resolver(message, "tcp");
     return client && answer instanceof Promise ? limits.wait(client, answer) : answer;

@@ -69,7 +69,7 @@ export function askByConnection({ host, port }: Upstream, { query, accepts, sign
   const socket = connect({ host, port });
   const abort = () => reject(signal.reason);
   signal.addEventListener("abort", abort, { once: true });
-  const frames = new FrameReader();
+  const frames = new DnsMessageReader();
   socket.on("error", reject);
   socket.on("close", () => reject(new Error(`${host}:${port} closed the connection`)));
   socket.on("data", (chunk: Buffer) => {
@@ -96,7 +96,7 @@ export class FrameError extends Error {
 }
 
 /** Cuts what arrives back into messages. At most one that is not whole is kept. */
-export class FrameReader {
+export class DnsMessageReader {
   readonly #bytes = new ByteQueue();
   readonly #maxBytes: number;
 

@@ -8,16 +8,15 @@ import { Node } from "#api/core/node.ts";
 import { Pod } from "#api/core/pod.ts";
 import { quantityValue } from "#api/meta/quantity.ts";
 import type { InputOf } from "#api/resource.ts";
-import { busyboxImage, type RealNode, realNodeName, startRealNode } from "#testing/real-node.ts";
+import {
+  shellContainer as container,
+  type RealNode,
+  realNodeName,
+  startRealNode,
+  waitForEnd as waits,
+} from "#testing/real-node.ts";
 import { containerdPaths } from "./containerd/paths.ts";
 
-const waits = "trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done";
-const container = (script: string, more: object = {}) => ({
-  name: "main",
-  image: busyboxImage,
-  command: ["sh", "-c", script],
-  ...more,
-});
 const scratch = { volumeMounts: [{ name: "scratch", mountPath: "/scratch" }] };
 const isRunning = ({ status }: Pod) => status.containerStatuses?.[0]?.state.running !== undefined;
 
@@ -32,19 +31,8 @@ suite("pods that mean harm", { timeout: 180_000 }, () => {
   });
 
   const create = (name: string, spec: InputOf<Pod>["spec"]) =>
-    node.client.create(Pod, {
-      metadata: { namespace: "default", name },
-      spec: { nodeName: realNodeName, terminationGracePeriodSeconds: 1, ...spec },
-    });
-  const remove = async (name: string) => {
-    await node.client.delete(Pod, { namespace: "default", name });
-    await node.podGone(name);
-  };
-  const run = async (name: string, command: string) => {
-    const ref = { namespace: "default", name };
-    const { stdout } = await node.kubelet.handle.run(ref, "main", ["sh", "-c", command]);
-    return Buffer.from(stdout).toString();
-  };
+    node.createPod(name, { terminationGracePeriodSeconds: 1, ...spec });
+  const run = (name: string, command: string) => node.runIn(name, "sh", "-c", command);
   const untilEvent = async (name: string, pattern: RegExp): Promise<void> => {
     for (;;) {
       const { items } = await node.client.list(Event, { namespace: "default" });
@@ -74,7 +62,7 @@ suite("pods that mean harm", { timeout: 180_000 }, () => {
     assert.equal(volume.status.reason, "Evicted");
     assert.equal(volume.status.message, 'Usage of EmptyDir volume "scratch" exceeds the limit "10Mi". ');
     assert.equal(root.status.message, 'Container main exceeded its local ephemeral storage limit "20Mi". ');
-    await Promise.all([remove("large-volume"), remove("large-root")]);
+    await Promise.all([node.removePod("large-volume"), node.removePod("large-root")]);
   });
 
   test("all pods together have no more memory than the node can give", async () => {
@@ -103,7 +91,7 @@ suite("pods that mean harm", { timeout: 180_000 }, () => {
 
     // Files can still be read: no thread waits.
     assert((await readdir(node.dataDir)).length > 0);
-    await Promise.all([remove("nfs"), remove("fifo")]);
+    await Promise.all([node.removePod("nfs"), node.removePod("fifo")]);
   });
 
   test("what a pod made of its volume stays, a subPath follows its config map, and a deep tree goes with the pod", async () => {
@@ -134,7 +122,7 @@ suite("pods that mean harm", { timeout: 180_000 }, () => {
     await node.podWhen("keeps", (seen) => isRunning(seen) && seen.status.containerStatuses?.[0]?.restartCount === 1);
     assert.equal(await run("keeps", "cat /a"), "two");
 
-    await remove("keeps");
+    await node.removePod("keeps");
     while (existsSync(podDir)) await node.runtime.version();
   });
 });

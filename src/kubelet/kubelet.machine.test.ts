@@ -8,21 +8,19 @@ import { Node } from "#api/core/node.ts";
 import { isReady } from "#api/core/pod/pod-state.ts";
 import { Pod } from "#api/core/pod.ts";
 import { Secret } from "#api/core/secret.ts";
-import type { InputOf } from "#api/resource.ts";
 import { mountsUnder } from "#lib/fs/mounts.ts";
 import { signalProcess } from "#lib/process/processes.ts";
 import { startDevicePlugin, widgets } from "#testing/peers/device-plugin.ts";
-import { busyboxImage, type RealNode, realNodeName, startRealNode } from "#testing/real-node.ts";
+import {
+  busyboxImage,
+  shellContainer as container,
+  type RealNode,
+  realNodeName,
+  startRealNode,
+  waitForEnd as waits,
+} from "#testing/real-node.ts";
 import { openCgroups } from "./resources/cgroups.ts";
 
-const container = (script: string, more: object = {}) => ({
-  name: "main",
-  image: busyboxImage,
-  command: ["sh", "-c", script],
-  ...more,
-});
-/** Ends at once when it is told to. */
-const waits = "trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done";
 const statusOf = ({ status }: Pod, name = "main") =>
   [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])].find((one) => one.name === name);
 const isRunningAgain = (pod: Pod) =>
@@ -37,24 +35,10 @@ suite("a kubelet with real containers", { timeout: 120_000 }, () => {
     await node[Symbol.asyncDispose]();
   });
 
-  /** A shell that is told to end before it has set its trap does not hear it: then it is killed soon. */
-  const create = (name: string, spec: InputOf<Pod>["spec"]) =>
-    node.client.create(Pod, {
-      metadata: { namespace: "default", name },
-      spec: { nodeName: realNodeName, terminationGracePeriodSeconds: 5, ...spec },
-    });
-  const remove = async (name: string) => {
-    await node.client.delete(Pod, { namespace: "default", name });
-    await node.podGone(name);
-  };
   const logsOf = async (name: string, previous = false) => {
     const options = { follow: false, previous, timestamps: false, signal: new AbortController().signal };
     const log = await node.kubelet.handle.logs({ namespace: "default", name }, "main", options);
     return Buffer.concat(await Array.fromAsync(log)).toString();
-  };
-  const run = async (name: string, ...command: string[]) => {
-    const { stdout } = await node.kubelet.handle.run({ namespace: "default", name }, "main", command);
-    return Buffer.from(stdout).toString();
   };
 
   test("a pod has its volumes, variables, init container and probes, and follows its config map", async () => {
@@ -76,7 +60,7 @@ suite("a kubelet with real containers", { timeout: 120_000 }, () => {
     ];
     const serve =
       "echo $BOTH; cd /scratch; mkdir -p www; cp from-init www/; httpd -f -p 8080 -h www & trap 'exit 0' TERM; wait";
-    await create("whole", {
+    await node.createPod("whole", {
       initContainers: [container("echo init > /scratch/from-init", { name: "init", volumeMounts: mounts })],
       containers: [
         container(serve, {
@@ -100,25 +84,25 @@ suite("a kubelet with real containers", { timeout: 120_000 }, () => {
 
     assert.deepEqual([statusOf(pod, "init")?.state.terminated?.exitCode, pod.status.qosClass], [0, "Burstable"]);
     assert.equal(await logsOf("whole"), "pass-one\n");
-    assert.equal(await run("whole", "cat", "/settings/a", "/login/password"), "onepass");
-    assert.match(await run("whole", "cat", "/etc/hosts"), new RegExp(`^${pod.status.podIP}\\twhole$`, "m"));
-    assert.match(await run("whole", "cat", "/var/run/secrets/kubernetes.io/serviceaccount/token"), /^ey/);
+    assert.equal(await node.runIn("whole", "cat", "/settings/a", "/login/password"), "onepass");
+    assert.match(await node.runIn("whole", "cat", "/etc/hosts"), new RegExp(`^${pod.status.podIP}\\twhole$`, "m"));
+    assert.match(await node.runIn("whole", "cat", "/var/run/secrets/kubernetes.io/serviceaccount/token"), /^ey/);
 
     await client.patch(
       ConfigMap,
       { namespace: "default", name: "settings" },
       { type: "merge", body: { data: { a: "two" } } },
     );
-    while ((await run("whole", "cat", "/settings/a")) !== "two") await run("whole", "true");
+    while ((await node.runIn("whole", "cat", "/settings/a")) !== "two") await node.runIn("whole", "true");
 
     const { uid } = pod.metadata;
-    await remove("whole");
+    await node.removePod("whole");
     while (existsSync(`${node.dataDir}/kubelet/pods/${uid}`)) await node.runtime.version();
     assert.deepEqual(await mountsUnder([`${node.dataDir}/kubelet/pods`]), []);
   });
 
-  test("a container that is killed is restarted, and its last words and logs are kept", async () => {
-    await create("restarts", {
+  test("a container that is killed is restarted, and its termination message and logs are kept", async () => {
+    await node.createPod("restarts", {
       containers: [container(`echo life; echo bye > /dev/termination-log; ${waits.replace("exit 0", "exit 3")}`)],
     });
     await node.podWhen("restarts", isReady);
@@ -132,24 +116,24 @@ suite("a kubelet with real containers", { timeout: 120_000 }, () => {
     const { exitCode, message } = status?.lastState.terminated ?? {};
     assert.deepEqual([exitCode, message], [3, "bye\n"]);
     assert.equal(await logsOf("restarts", true), "life\n");
-    await remove("restarts");
+    await node.removePod("restarts");
   });
 
   test("a liveness probe that fails restarts the container", async () => {
     const livenessProbe = { exec: { command: ["test", "-e", "/tmp/alive"] }, periodSeconds: 1, failureThreshold: 1 };
     const grace = { ...livenessProbe, initialDelaySeconds: 1, terminationGracePeriodSeconds: 1 };
-    await create("sick", { containers: [container(waits, { livenessProbe: grace })] });
+    await node.createPod("sick", { containers: [container(waits, { livenessProbe: grace })] });
 
     await node.podWhen("sick", isRunningAgain);
 
     const { items } = await node.client.list(Event, { namespace: "default" });
     const told = items.filter(({ involvedObject }) => involvedObject.name === "sick").map(({ reason }) => reason);
     for (const reason of ["Unhealthy", "Killing"]) assert(told.includes(reason), `no event ${reason}`);
-    await remove("sick");
+    await node.removePod("sick");
   });
 
   test("a kubelet that starts again takes over what runs", async () => {
-    await create("survivor", { containers: [container(waits)] });
+    await node.createPod("survivor", { containers: [container(waits)] });
     const first = await node.podWhen("survivor", isReady);
 
     await node.restartKubelet();
@@ -157,7 +141,7 @@ suite("a kubelet with real containers", { timeout: 120_000 }, () => {
     const again = await node.podWhen("survivor", (pod) => pod.metadata.labels?.seen === "yes");
 
     assert.deepEqual(statusOf(again), statusOf(first));
-    await remove("survivor");
+    await node.removePod("survivor");
   });
 
   test("a container has the user, the parts of volumes and the kernel settings that it asks for", async () => {
@@ -168,7 +152,7 @@ suite("a kubelet with real containers", { timeout: 120_000 }, () => {
     ];
     const script =
       "exec 2>&1; id -u; id -G; touch /part/x; ls /all/of; cat /proc/sys/net/ipv4/ip_unprivileged_port_start; touch /memory/y";
-    await create("rights", {
+    await node.createPod("rights", {
       restartPolicy: "Never",
       securityContext: {
         runAsUser: 1000,
@@ -189,19 +173,19 @@ suite("a kubelet with real containers", { timeout: 120_000 }, () => {
     assert.deepEqual([user, groups, part, port], ["1000", "2000 3000", "mine", "77"]);
     assert.match(refused ?? "", /Read-only file system/);
     assert.equal(statusOf(pod)?.state.terminated?.exitCode, 1);
-    await remove("rights");
+    await node.removePod("rights");
   });
 
   test("a pod can have the node's network and processes", async () => {
-    await create("of-node", { hostNetwork: true, hostPID: true, containers: [container(waits)] });
+    await node.createPod("of-node", { hostNetwork: true, hostPID: true, containers: [container(waits)] });
 
     const pod = await node.podWhen("of-node", isReady);
 
     assert.equal(pod.status.podIP, pod.status.hostIP);
-    assert.notEqual(await run("of-node", "cat", "/proc/1/comm"), "sh\n");
-    const header = await run("of-node", "head", "-1", "/etc/hosts");
+    assert.notEqual(await node.runIn("of-node", "cat", "/proc/1/comm"), "sh\n");
+    const header = await node.runIn("of-node", "head", "-1", "/etc/hosts");
     assert.equal(header, "# Kubernetes-managed hosts file (host network).\n");
-    await remove("of-node");
+    await node.removePod("of-node");
   });
 
   test("a pod reads the files of an image, and nothing of it is left mounted", async () => {
@@ -210,14 +194,17 @@ suite("a kubelet with real containers", { timeout: 120_000 }, () => {
       { name: "tools", mountPath: "/only-bin", subPath: "bin" },
     ];
     const volumes = [{ name: "tools", image: { reference: busyboxImage, pullPolicy: "Never" as const } }];
-    await create("with-image", { containers: [container(waits, { volumeMounts })], volumes });
+    await node.createPod("with-image", { containers: [container(waits, { volumeMounts })], volumes });
 
     const pod = await node.podWhen("with-image", isReady);
 
-    assert.equal(await run("with-image", "/only-bin/busybox", "ls", "/tools/bin/busybox"), "/tools/bin/busybox\n");
-    const write = await run("with-image", "sh", "-c", "touch /tools/x 2>/dev/null || echo refused");
+    assert.equal(
+      await node.runIn("with-image", "/only-bin/busybox", "ls", "/tools/bin/busybox"),
+      "/tools/bin/busybox\n",
+    );
+    const write = await node.runIn("with-image", "sh", "-c", "touch /tools/x 2>/dev/null || echo refused");
     assert.equal(write, "refused\n");
-    await remove("with-image");
+    await node.removePod("with-image");
     while (existsSync(`${node.dataDir}/kubelet/pods/${pod.metadata.uid}`)) await node.runtime.version();
     assert.deepEqual(await mountsUnder([`${node.dataDir}/kubelet/pods/${pod.metadata.uid}`]), []);
   });
@@ -230,13 +217,13 @@ suite("a kubelet with real containers", { timeout: 120_000 }, () => {
     {
       await using _plugin = await startDevicePlugin(dir, devices);
       while ((await offered()) !== "1") await node.runtime.version();
-      await create("has-device", { containers: [container(waits, { resources })] });
+      await node.createPod("has-device", { containers: [container(waits, { resources })] });
       await node.podWhen("has-device", isReady);
       await node.restartKubelet();
     }
     await using _again = await startDevicePlugin(dir, devices);
     while ((await offered()) !== "1") await node.runtime.version();
-    await create("too-late", { containers: [container(waits, { resources })] });
+    await node.createPod("too-late", { containers: [container(waits, { resources })] });
 
     const refused = await node.podWhen("too-late", ({ status }) => status.phase === "Failed");
 
@@ -245,14 +232,14 @@ suite("a kubelet with real containers", { timeout: 120_000 }, () => {
       [refused.status.reason, refused.status.message],
       ["UnexpectedAdmissionError", `Pod was rejected: Allocate failed due to ${left}, which is unexpected`],
     );
-    const inside = await run("has-device", "sh", "-c", "test -c /dev/widget && echo $WIDGETS");
+    const inside = await node.runIn("has-device", "sh", "-c", "test -c /dev/widget && echo $WIDGETS");
     assert.equal(inside, "w1\n");
-    await Promise.all([remove("has-device"), remove("too-late")]);
+    await Promise.all([node.removePod("has-device"), node.removePod("too-late")]);
   });
 
   test("a running container is given other resources", async () => {
     const resources = { requests: { cpu: "100m", memory: "32Mi" }, limits: { cpu: "200m", memory: "64Mi" } };
-    await create("grows", { containers: [container(waits, { resources })] });
+    await node.createPod("grows", { containers: [container(waits, { resources })] });
     const before = await node.podWhen("grows", isReady);
     const group = `${node.containerd.paths.cgroupRoot}/kubepods/burstable/pod${before.metadata.uid}`;
     const groups = openCgroups(node.containerd.host.cgroups);
@@ -268,19 +255,19 @@ suite("a kubelet with real containers", { timeout: 120_000 }, () => {
     assert.deepEqual([statusOf(resized)?.restartCount, resized.status.observedGeneration], [0, 2]);
     assert.deepEqual(statusOf(resized)?.resources?.limits, limits);
     const inside = "cat /sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/memory.max 2>/dev/null; true";
-    assert.equal((await run("grows", "sh", "-c", inside)).trim(), String(96 << 20));
+    assert.equal((await node.runIn("grows", "sh", "-c", inside)).trim(), String(96 << 20));
     assert((await groups.usage(group)) !== undefined);
-    await remove("grows");
+    await node.removePod("grows");
   });
 
   test("pods live on when containerd dies, and an end that it missed is found out", async () => {
     const spec = { containers: [container(waits)] };
-    await create("stays", spec);
-    await create("ends", { restartPolicy: "Never", containers: [container("sleep 1; exit 5")] });
+    await node.createPod("stays", spec);
+    await node.createPod("ends", { restartPolicy: "Never", containers: [container("sleep 1; exit 5")] });
     await Promise.all([node.podWhen("stays", isReady), node.podWhen("ends", isReady)]);
 
     signalProcess(node.containerd.pid(), "SIGKILL");
-    await create("later", spec);
+    await node.createPod("later", spec);
     const [, ended] = await Promise.all([
       node.podWhen("later", isReady),
       node.podWhen("ends", ({ status }) => status.phase === "Failed"),
@@ -289,13 +276,15 @@ suite("a kubelet with real containers", { timeout: 120_000 }, () => {
     assert.equal(statusOf(ended)?.state.terminated?.exitCode, 5);
     const stays = await node.podWhen("stays", isReady);
     assert.equal(statusOf(stays)?.restartCount, 0);
-    await Promise.all(["stays", "ends", "later"].map(remove));
+    await Promise.all(["stays", "ends", "later"].map(node.removePod));
   });
 
   test("a pod that fails says how, and a pod without its image why", async () => {
     const fails = container("echo wrong; exit 4", { terminationMessagePolicy: "FallbackToLogsOnError" });
-    await create("fails", { restartPolicy: "Never", containers: [fails] });
-    await create("no-image", { containers: [{ name: "main", image: "orlop.test/none:1", imagePullPolicy: "Never" }] });
+    await node.createPod("fails", { restartPolicy: "Never", containers: [fails] });
+    await node.createPod("no-image", {
+      containers: [{ name: "main", image: "orlop.test/none:1", imagePullPolicy: "Never" }],
+    });
 
     const failed = await node.podWhen("fails", ({ status }) => status.phase === "Failed");
     const waiting = await node.podWhen(
@@ -309,7 +298,7 @@ suite("a kubelet with real containers", { timeout: 120_000 }, () => {
       statusOf(waiting)?.state.waiting?.message,
       'Container image "orlop.test/none:1" is not present with pull policy of Never',
     );
-    await Promise.all([remove("fails"), remove("no-image")]);
+    await Promise.all([node.removePod("fails"), node.removePod("no-image")]);
     const { uid } = failed.metadata;
     while ((await readdir(`${node.dataDir}/kubelet/logs`)).some((dir) => dir.endsWith(`_${uid}`)))
       await node.runtime.version();

@@ -14,7 +14,14 @@ import type { Log } from "#lib/process/log.ts";
 import { isGone } from "#lib/text/error-code.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { propagationOf, subPathOf } from "./config/container-config.ts";
-import type { LastWordsRequest, MountedVolumes, MountsRequest, PodHost, PodName, PodPlaces } from "./host/host.ts";
+import type {
+  MountedVolumes,
+  MountsRequest,
+  PodHost,
+  PodName,
+  PodPlaces,
+  TerminationMessageRequest,
+} from "./host/host.ts";
 import { podLogFolder } from "./logs/pod-log-folder.ts";
 import { readLog } from "./logs/read-log.ts";
 import { removeLogFiles } from "./logs/rotate-log.ts";
@@ -241,7 +248,7 @@ class LinuxHost implements PodHost {
     return path;
   }
 
-  async readLastWords({ file, logPath }: LastWordsRequest): Promise<string> {
+  async readTerminationMessage({ file, logPath }: TerminationMessageRequest): Promise<string> {
     const words = file === undefined ? undefined : await readOwnFile(file, { maxBytes: maxMessageBytes, from: "end" });
     const said = words?.toString() ?? "";
     if (said !== "" || logPath === undefined) return said;

@@ -4,7 +4,8 @@ import { ConfigMap } from "#api/core/config-map.ts";
 import { Pod } from "#api/core/pod.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import type { UserInfo } from "#api/exchange.ts";
-import { isNotFound, notFound } from "#api/status.ts";
+import type { InputOf } from "#api/resource.ts";
+import { ignoreNotFound, notFound } from "#api/status.ts";
 import type { Client } from "#client/client.ts";
 import { type AssembledServer, assembleApiServer } from "#cluster/api-server.ts";
 import { bootstrapCluster } from "#cluster/bootstrap.ts";
@@ -43,10 +44,25 @@ export interface RealNode extends AsyncDisposable {
   /** The pod, once it is as asked; rejects after so long. */
   podWhen(name: string, condition: (pod: Pod) => boolean, limitMs?: number): Promise<Pod>;
   podGone(name: string, limitMs?: number): Promise<void>;
+  /** A pod of the namespace default on this node. */
+  createPod(name: string, spec: InputOf<Pod>["spec"]): Promise<Pod>;
+  /** Deletes the pod and waits until it is gone. */
+  removePod(name: string): Promise<void>;
+  /** What a command says that runs in the container `main` of the pod. */
+  runIn(name: string, ...command: string[]): Promise<string>;
 }
 
 export const busyboxImage = "orlop.test/busybox:1";
 export const realNodeName = "node-real";
+/** A script that ends at once when it is told to. */
+export const waitForEnd = "trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done";
+/** The container `main`, which runs a script. */
+export const shellContainer = (script: string, more: object = {}) => ({
+  name: "main",
+  image: busyboxImage,
+  command: ["sh", "-c", script],
+  ...more,
+});
 const administrator: UserInfo = { name: "kubernetes-admin", groups: ["system:masters", "system:authenticated"] };
 
 export async function startRealNode({ log = silentLog }: { log?: Log } = {}): Promise<RealNode> {
@@ -106,11 +122,7 @@ export async function startRealNode({ log = silentLog }: { log?: Log } = {}): Pr
       running = startKubelet(parts);
     },
     podWhen: (name, condition, limitMs = 30_000) => podWhen(api, name, { condition, limitMs }),
-    async podGone(name, limitMs = 30_000) {
-      await podWhen(api, name, { condition: () => false, limitMs }).catch((error: unknown) => {
-        if (!isNotFound(error)) throw error;
-      });
-    },
+    ...podSteps(api, client, () => running.kubelet),
     async [Symbol.asyncDispose]() {
       await running.stop();
       stop.abort();
@@ -121,6 +133,32 @@ export async function startRealNode({ log = silentLog }: { log?: Log } = {}): Pr
       await rm(dataDir, { recursive: true });
       await api[Symbol.asyncDispose]();
       await store[Symbol.asyncDispose]();
+    },
+  };
+}
+
+type PodSteps = Pick<RealNode, "podGone" | "createPod" | "removePod" | "runIn">;
+
+/** What tests do with pods of the namespace default. */
+function podSteps(api: AssembledServer, client: Client, kubelet: () => Kubelet): PodSteps {
+  const podGone = async (name: string, limitMs = 30_000) => {
+    await podWhen(api, name, { condition: () => false, limitMs }).catch(ignoreNotFound);
+  };
+  return {
+    podGone,
+    createPod: (name, spec) =>
+      client.create(Pod, {
+        metadata: { namespace: "default", name },
+        // A shell that is told to end before it has set its trap does not hear it: then it is killed soon.
+        spec: { nodeName: realNodeName, terminationGracePeriodSeconds: 5, ...spec },
+      }),
+    async removePod(name) {
+      await client.delete(Pod, { namespace: "default", name });
+      await podGone(name);
+    },
+    async runIn(name, ...command) {
+      const { stdout } = await kubelet().handle.run({ namespace: "default", name }, "main", command);
+      return Buffer.from(stdout).toString();
     },
   };
 }

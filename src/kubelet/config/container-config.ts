@@ -17,7 +17,7 @@ export interface ContainerInput {
   readonly attempt: number;
   readonly environment: Environment;
   readonly mounts: readonly Mount[];
-  /** The file of the node in which the container leaves its last words. */
+  /** The file of the node in which the container leaves its termination message. */
   readonly messageFile: string | undefined;
   /** For an ephemeral container: the one whose processes it sees. */
   readonly targetId: string | undefined;

@@ -144,8 +144,8 @@ async function launch(paths: ContainerdPaths, { clock, log, signal }: Deps & { s
   const deadline = clock.now() + startTimeoutMs;
   while (!(await answers(paths, { clock, log }, 1_000))) {
     signal.throwIfAborted();
-    if (over !== undefined) throw new Error(`containerd ended with ${over}: ${await lastWords(paths.log)}`);
-    if (clock.now() > deadline) throw new Error(`containerd does not answer: ${await lastWords(paths.log)}`);
+    if (over !== undefined) throw new Error(`containerd ended with ${over}: ${await endOfLog(paths.log)}`);
+    if (clock.now() > deadline) throw new Error(`containerd does not answer: ${await endOfLog(paths.log)}`);
     await clock.sleep(10, signal);
   }
   log.info("containerd started", { pid });
@@ -172,7 +172,7 @@ async function answers(paths: ContainerdPaths, deps: Deps, timeoutMs: number): P
   }
 }
 
-async function lastWords(file: string): Promise<string> {
+async function endOfLog(file: string): Promise<string> {
   const text = await readFile(file, "utf8").catch(() => "");
   const errors = text.split("\n").filter((line) => /level=(error|fatal)|^containerd:/.test(line));
   return errors.at(-1) ?? text.trim().split("\n").at(-1) ?? "";

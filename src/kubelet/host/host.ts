@@ -33,9 +33,9 @@ export interface PodHost {
   containerMounts(request: MountsRequest): Promise<Mount[]>;
   /** A file of a volume, if it is there. Only a regular file of at most 64 KiB is read. */
   readVolumeFile(volume: MountedVolume, path: string): Promise<string | undefined>;
-  /** Makes what a container needs before it is made; its file for last words, if it leaves any. */
+  /** Makes what a container needs before it is made; the path of its termination message, if it may leave one. */
   prepareContainer(pod: Pod, container: AnyContainer, restartCount: number): Promise<string | undefined>;
-  readLastWords(request: LastWordsRequest): Promise<string>;
+  readTerminationMessage(request: TerminationMessageRequest): Promise<string>;
   /** How much of the disk pods use, by UID: their volumes and logs, without what containers write elsewhere. */
   storageOf(pods: readonly Pod[], signal: AbortSignal): Promise<ReadonlyMap<string, PodStorage>>;
   /** Takes down what a pod that has ended used, but for its logs. */
@@ -70,7 +70,7 @@ export interface MountsRequest {
   readonly environment: Environment;
   readonly ips: readonly string[];
 }
-export interface LastWordsRequest {
+export interface TerminationMessageRequest {
   readonly file: string | undefined;
   /** Where to look if the file is empty and the container failed. */
   readonly logPath: string | undefined;
@@ -90,7 +90,7 @@ export const simulatedHost: PodHost = {
   containerMounts: async () => [],
   readVolumeFile: async () => undefined,
   prepareContainer: async () => undefined,
-  readLastWords: async () => "",
+  readTerminationMessage: async () => "",
   storageOf: async () => new Map(),
   release: async () => {},
   removeLogs: async () => {},

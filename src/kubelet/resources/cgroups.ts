@@ -69,7 +69,7 @@ function splitCgroups(mode: CgroupMode, mountPoint: string): Cgroups {
     },
     async remove(path) {
       const trees = await readdir(mountPoint, { withFileTypes: true });
-      for (const tree of trees) if (tree.isDirectory()) await removeTree(dir(tree.name, path));
+      for (const tree of trees) if (tree.isDirectory()) await removeCgroup(dir(tree.name, path));
     },
     async usage(path) {
       if (!(await isThere(dir("memory", path)))) return undefined;
@@ -104,7 +104,7 @@ function unifiedCgroups(mountPoint: string): Cgroups {
       await writeFile(`${dir}/memory.max`, String(limits.memoryBytes ?? "max"));
       await writeFile(`${dir}/pids.max`, String(limits.pids ?? "max"));
     },
-    remove: (path) => removeTree(`${mountPoint}${path}`),
+    remove: (path) => removeCgroup(`${mountPoint}${path}`),
     async usage(path) {
       const dir = `${mountPoint}${path}`;
       if (!(await isThere(dir))) return undefined;
@@ -163,10 +163,10 @@ function ignoreGone(error: unknown): void {
   if (errorCode(error) !== "ESRCH") throw error;
 }
 
-async function removeTree(dir: string): Promise<void> {
+async function removeCgroup(dir: string): Promise<void> {
   const entries = await readdir(dir, { withFileTypes: true }).catch(() => undefined);
   if (entries === undefined) return; // Not in this tree.
-  for (const entry of entries) if (entry.isDirectory()) await removeTree(`${dir}/${entry.name}`);
+  for (const entry of entries) if (entry.isDirectory()) await removeCgroup(`${dir}/${entry.name}`);
   for (let attempt = 0; ; attempt++) {
     for (const pid of await readWords(`${dir}/cgroup.procs`)) signalProcess(Number(pid), "SIGKILL");
     try {

@@ -22,7 +22,7 @@ export const serverTimeouts = {
  * whose handshake has not begun.
  */
 export function limitConnections(server: Server): Disposable {
-  const connections = new Connections();
+  const connections = new NodeConnections();
   server.on("connection", (socket) => connections.accept(socket));
   server.on("secureConnection", (socket) => connections.secured(socket));
   return connections;
@@ -33,7 +33,7 @@ interface Connection extends Stranger {
   isSecured: boolean;
 }
 
-class Connections implements Disposable {
+class NodeConnections implements Disposable {
   readonly #open = new Map<string, Connection>();
   readonly #strangers = new Strangers<Connection>(strangerLimits);
 

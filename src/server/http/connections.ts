@@ -89,7 +89,7 @@ const sweepMs = 250;
 const dayMs = 86_400_000;
 
 /** Every connection of the server. Those who keep no deadline, or hold too much, are cut. */
-export class Connections {
+export class ServerConnections {
   readonly #deps: ConnectionDeps;
   readonly #limits: Limits;
   /** By `connectionKey`, which the layers above TCP know too. */

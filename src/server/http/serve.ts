@@ -11,7 +11,7 @@ import { type Log } from "#lib/process/log.ts";
 import { type Served } from "../server.ts";
 import { Callers } from "./callers.ts";
 import { compressed } from "./compress.ts";
-import { type Connection, Connections } from "./connections.ts";
+import { type Connection, ServerConnections } from "./connections.ts";
 import { defaultLimits, type Limits, strangerSettings } from "./limits.ts";
 import { type Wire } from "./respond.ts";
 import { type Entry, WireRequest } from "./wire-request.ts";
@@ -58,7 +58,7 @@ export async function listen(
     http1Options: { keepAliveTimeout: 0 },
   });
   const callers = new Callers(options.limits ?? defaultLimits);
-  const connections = new Connections({ callers, clock, log, onRelief: () => options.onRelief?.() });
+  const connections = new ServerConnections({ callers, clock, log, onRelief: () => options.onRelief?.() });
   const edge: Edge = { serve, options, callers, connections, watches: new Set(), isClosing: false };
   takeRequests(edge, server);
   // TCP is accepted here and not by the TLS server, so that connections count from their first moment.
@@ -104,7 +104,7 @@ interface Edge {
   readonly serve: (request: WireRequest) => Promise<Served>;
   readonly options: ListenOptions;
   readonly callers: Callers;
-  readonly connections: Connections;
+  readonly connections: ServerConnections;
   /** Ends each watch that is open. */
   readonly watches: Set<() => void>;
   isClosing: boolean;

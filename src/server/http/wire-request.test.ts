@@ -5,7 +5,7 @@ import { type UserInfo } from "#api/exchange.ts";
 import { silentLog } from "#lib/process/log.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { Callers } from "./callers.ts";
-import { Connections } from "./connections.ts";
+import { ServerConnections } from "./connections.ts";
 import { defaultLimits } from "./limits.ts";
 import { WireRequest } from "./wire-request.ts";
 
@@ -14,7 +14,7 @@ const jane: UserInfo = { name: "jane", groups: [] };
 function begin() {
   const clock = createVirtualClock(0);
   const callers = new Callers(defaultLimits);
-  const connections = new Connections({ callers, clock, log: silentLog });
+  const connections = new ServerConnections({ callers, clock, log: silentLog });
   const connection = connections.accept(new Socket());
   assert(connection);
   connections.openStream(connection);

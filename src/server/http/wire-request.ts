@@ -3,14 +3,14 @@ import { badRequest, requestTimeout, type StatusError } from "#api/status.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { ignore } from "#lib/net/sockets.ts";
 import { type Caller, type Callers } from "./callers.ts";
-import { type Connection, type Connections } from "./connections.ts";
+import { type Connection, type ServerConnections } from "./connections.ts";
 import { bodyTooLarge, maxBodyBytes } from "./limits.ts";
 import { type BodySource, decompressed, readBody } from "./read-body.ts";
 
 /** Where a request came in. */
 export interface Entry {
   readonly connection: Connection;
-  readonly connections: Connections;
+  readonly connections: ServerConnections;
   readonly callers: Callers;
   readonly clock: Clock;
 }

@@ -157,10 +157,10 @@ export class PodRecords {
     const ended = updatedRecord(record, status);
     const policy = containerNamed(this.#deps.pod(), record.name)?.terminationMessagePolicy;
     const fallsBack = policy === "FallbackToLogsOnError" && ended.exitCode !== 0;
-    const words = await this.#deps.host.readLastWords({
+    const left = await this.#deps.host.readTerminationMessage({
       file: status.annotations[labels.terminationMessageFile],
       logPath: fallsBack ? ended.logPath : undefined,
     });
-    return { ...ended, message: [ended.message, words].filter((part) => part !== "").join(": ") };
+    return { ...ended, message: [ended.message, left].filter((part) => part !== "").join(": ") };
   }
 }

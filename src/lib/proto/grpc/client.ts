@@ -3,7 +3,7 @@ import net from "node:net";
 import { type Clock, systemClock } from "#lib/async/clock.ts";
 import { limitReads, type ReadLimits } from "#lib/net/limit-reads.ts";
 import { drained } from "#lib/net/sockets.ts";
-import { FrameReader, frame } from "./frames.ts";
+import { frame, GrpcMessageReader } from "./frames.ts";
 import type { Message } from "./message.ts";
 import { GrpcError, statusOf } from "./status.ts";
 
@@ -110,8 +110,8 @@ export class GrpcClient implements Disposable {
     this.close();
   }
 
-  #reader(): FrameReader {
-    return new FrameReader(this.#options.maxMessageBytes ?? defaultMaxMessageBytes);
+  #reader(): GrpcMessageReader {
+    return new GrpcMessageReader(this.#options.maxMessageBytes ?? defaultMaxMessageBytes);
   }
 
   #open(path: string, { signal, metadata, ...options }: CallOptions): OpenCall {
@@ -234,7 +234,7 @@ const isConnectionError = (failure: unknown): boolean => failure instanceof Erro
 async function* received<Out>(
   call: OpenCall,
   response: { decode(bytes: Uint8Array): Out },
-  frames: FrameReader,
+  frames: GrpcMessageReader,
 ): AsyncGenerator<Out, void> {
   try {
     for await (const chunk of chunksOf(call.stream)) {

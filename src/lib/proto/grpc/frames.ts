@@ -13,7 +13,7 @@ export function frame(bytes: Uint8Array): Buffer {
 }
 
 /** Cuts what arrives back into messages. Each byte is copied at most once more, however it is cut up. */
-export class FrameReader {
+export class GrpcMessageReader {
   readonly #bytes = new ByteQueue();
   readonly #maxMessageBytes: number;
 

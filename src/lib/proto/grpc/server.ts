@@ -2,7 +2,7 @@ import { rm } from "node:fs/promises";
 import http2 from "node:http2";
 import { drained } from "#lib/net/sockets.ts";
 import { messageOf } from "#lib/text/message-of.ts";
-import { FrameReader, frame } from "./frames.ts";
+import { frame, GrpcMessageReader } from "./frames.ts";
 import type { Message } from "./message.ts";
 import { codeNumber, encodeMessage, GrpcError } from "./status.ts";
 
@@ -90,7 +90,7 @@ async function answer(stream: http2.ServerHttp2Stream, method: GrpcMethod | unde
 
 /** The one message of the call. */
 async function readRequest(stream: http2.ServerHttp2Stream): Promise<Uint8Array> {
-  const frames = new FrameReader(maxRequestBytes);
+  const frames = new GrpcMessageReader(maxRequestBytes);
   let request: Uint8Array | undefined;
   for await (const chunk of stream.iterator({ destroyOnReturn: false })) {
     for (const message of frames.push(chunk)) {
