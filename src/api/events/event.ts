@@ -5,7 +5,7 @@ import { embedded, nullable, optional } from "#schema/fields.ts";
 import { inPackage } from "#schema/schema.ts";
 import { int32, microTime, string, time } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
-import { type Column, defineResource, type NamespacedObject, type ObjectOf } from "../resource.ts";
+import { type Column, defineResource, type ObjectOf } from "../resource.ts";
 
 const object = inPackage("events/v1");
 
@@ -30,7 +30,6 @@ const fields = {
   deprecatedLastTimestamp: optional(14, time(), "The older form's lastTimestamp."),
   deprecatedCount: optional(15, int32(), "The older form's count."),
 };
-export interface EventV1 extends NamespacedObject<typeof fields> {}
 interface SentEventV1 extends ObjectOf<typeof fields> {}
 
 /** The newer form of the same events: stored as core/v1. */

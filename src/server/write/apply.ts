@@ -7,8 +7,8 @@ import { checkAppliedKind } from "#server/apply/check-applied.ts";
 import { decodeRaw, type Expected, type RawBody } from "#server/input/body.ts";
 import { optionsFault } from "#server/input/options.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
-import { checkName, checkNamespace } from "#server/write/steps/identity.ts";
 import { createObject } from "./create.ts";
+import { checkName, checkNamespace } from "./steps/identity.ts";
 import { updateObject } from "./update.ts";
 import { type Write, type WriteDeps } from "./write.ts";
 

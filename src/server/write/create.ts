@@ -3,15 +3,15 @@ import { StatusError } from "#api/status.ts";
 import { readObject } from "#server/input/body.ts";
 import { type EncodedObject } from "#server/objects/encode-once.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
-import { admissionRequest, admit, mutate } from "#server/write/steps/admit.ts";
-import { commitNew } from "#server/write/steps/commit.ts";
-import { generateName, retryName } from "#server/write/steps/generate-name.ts";
-import { withHooks } from "#server/write/steps/hooks.ts";
-import { placeInNamespace } from "#server/write/steps/identity.ts";
-import { recordManagedFields } from "#server/write/steps/managed-fields.ts";
-import { stampNew } from "#server/write/steps/metadata.ts";
-import { dropDuplicateOwners } from "#server/write/steps/owners.ts";
-import { prepareNew, validateNew } from "#server/write/steps/validate.ts";
+import { admissionRequest, admit, mutate } from "./steps/admit.ts";
+import { commitNew } from "./steps/commit.ts";
+import { generateName, retryName } from "./steps/generate-name.ts";
+import { withHooks } from "./steps/hooks.ts";
+import { placeInNamespace } from "./steps/identity.ts";
+import { recordManagedFields } from "./steps/managed-fields.ts";
+import { stampNew } from "./steps/metadata.ts";
+import { dropDuplicateOwners } from "./steps/owners.ts";
+import { prepareNew, validateNew } from "./steps/validate.ts";
 import { type Write, type WriteDeps, writeOf } from "./write.ts";
 
 /** POST: a new object. */

@@ -5,10 +5,10 @@ import { pageOf } from "#server/endpoints/list.ts";
 import { readDeleteOptions } from "#server/input/delete-options.ts";
 import { codecOf, EncodedObject } from "#server/objects/encode-once.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
-import { admissionRequest } from "#server/write/steps/admit.ts";
-import { isFinished } from "#server/write/steps/commit.ts";
-import { markDeleted } from "#server/write/steps/mark-deleted.ts";
-import { checkPreconditions } from "#server/write/steps/preconditions.ts";
+import { admissionRequest } from "./steps/admit.ts";
+import { isFinished } from "./steps/commit.ts";
+import { markDeleted } from "./steps/mark-deleted.ts";
+import { checkPreconditions } from "./steps/preconditions.ts";
 import { type Write, type WriteDeps } from "./write.ts";
 
 /** What became of it: `lives` has the object while finalizers or its grace period keep it. */

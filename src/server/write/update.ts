@@ -3,15 +3,15 @@ import { isNotFound, staleObject } from "#api/status.ts";
 import { readObject } from "#server/input/body.ts";
 import { type EncodedObject } from "#server/objects/encode-once.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
-import { admissionRequest, admit, mutate } from "#server/write/steps/admit.ts";
-import { commitChange, isFinished, type NextVersion, removeFinished } from "#server/write/steps/commit.ts";
-import { withHooks } from "#server/write/steps/hooks.ts";
-import { checkName, matchIdentity, uidConflict } from "#server/write/steps/identity.ts";
-import { recordManagedFields } from "#server/write/steps/managed-fields.ts";
-import { keepIdentity } from "#server/write/steps/metadata.ts";
-import { dropDuplicateOwners } from "#server/write/steps/owners.ts";
-import { prepareChange, validateChange } from "#server/write/steps/validate.ts";
 import { createObject } from "./create.ts";
+import { admissionRequest, admit, mutate } from "./steps/admit.ts";
+import { commitChange, isFinished, type NextVersion, removeFinished } from "./steps/commit.ts";
+import { withHooks } from "./steps/hooks.ts";
+import { checkName, matchIdentity, uidConflict } from "./steps/identity.ts";
+import { recordManagedFields } from "./steps/managed-fields.ts";
+import { keepIdentity } from "./steps/metadata.ts";
+import { dropDuplicateOwners } from "./steps/owners.ts";
+import { prepareChange, validateChange } from "./steps/validate.ts";
 import { type Write, type WriteDeps, writeOf } from "./write.ts";
 
 /** PUT: the whole object anew. */

@@ -1,6 +1,6 @@
 import { type AdmissionRequest } from "#server/admission/plugin.ts";
 import { type Context } from "#server/request/pipeline.ts";
-import { type Version, type Write, type WriteDeps } from "#server/write/write.ts";
+import { type Version, type Write, type WriteDeps } from "../write.ts";
 
 /** What the admission plugins see of a write. */
 export function admissionRequest(

@@ -3,7 +3,7 @@ import { type ApiObject, type Resource } from "#api/resource.ts";
 import { alreadyExists } from "#api/status.ts";
 import { equal } from "#lib/data/equal.ts";
 import { codecOf, EncodedObject } from "#server/objects/encode-once.ts";
-import { type Write, type WriteDeps } from "#server/write/write.ts";
+import { type Write, type WriteDeps } from "../write.ts";
 import { settleManagedFields } from "./managed-fields.ts";
 
 /** A version that is to follow the current one, and the current one as it was read. */

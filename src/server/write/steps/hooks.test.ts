@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Write, type WriteHook } from "#server/write/write.ts";
+import { type Write, type WriteHook } from "../write.ts";
 import { withHooks } from "./hooks.ts";
 
 const about = { write: {} as Write, version: { object: { metadata: { name: "a" } }, old: undefined } };

@@ -1,4 +1,4 @@
-import { type Version, type Write, type WriteHook } from "#server/write/write.ts";
+import { type Version, type Write, type WriteHook } from "../write.ts";
 
 /** Runs the hooks and then the commit. What a hook returned is called when all of it has ended, well or not. */
 export async function withHooks<R>(

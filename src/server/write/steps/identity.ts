@@ -2,7 +2,7 @@ import { type ApiObject, type Resource } from "#api/resource.ts";
 import { badRequest, conflict, invalid, type StatusError, staleObject } from "#api/status.ts";
 import { invalidValue, root } from "#schema/field-error.ts";
 import { keyOf } from "#server/objects/objects.ts";
-import { type Change, type Write } from "#server/write/write.ts";
+import { type Change, type Write } from "../write.ts";
 
 /** Refuses a change that is about another object or, where the client said which version it means, another version. */
 export function matchIdentity(write: Write, { object, old: { metadata: old } }: Change): void {

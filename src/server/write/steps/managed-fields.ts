@@ -1,6 +1,6 @@
 import { type ApiObject } from "#api/resource.ts";
 import { settledEntries, updateManagedFields } from "#server/apply/fields/managed-fields.ts";
-import { type Version, type Write, type WriteDeps } from "#server/write/write.ts";
+import { type Version, type Write, type WriteDeps } from "../write.ts";
 
 /** Notes what the manager owns now. It runs before admission: a manager owns what it sent, not what plugins add. */
 export function recordManagedFields({ clock }: WriteDeps, write: Write, { object, old }: Version): void {

@@ -1,7 +1,7 @@
 import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
 import { timestamp } from "#lib/async/clock.ts";
 import { equal } from "#lib/data/equal.ts";
-import { type Change } from "#server/write/write.ts";
+import { type Change } from "../write.ts";
 
 /** What only the server may say about a new object. */
 export function stampNew(resource: Resource, object: ApiObject, now: number): void {

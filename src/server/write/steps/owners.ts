@@ -1,7 +1,7 @@
 import { type OwnerReference } from "#api/meta/object-meta.ts";
 import { type ApiObject } from "#api/resource.ts";
 import { maxKeyChars } from "#lib/text/long-text.ts";
-import { type Write } from "#server/write/write.ts";
+import { type Write } from "../write.ts";
 
 /** An owner counts once, however often it is named. */
 export function dropDuplicateOwners({ context }: Pick<Write, "context">, { metadata }: ApiObject): void {

@@ -2,7 +2,7 @@ import { type ApiObject, type Resource } from "#api/resource.ts";
 import { createFaults, prepareUpdate, updateFaults, warningsOf } from "#api/rules.ts";
 import { invalid } from "#api/status.ts";
 import { type FieldError } from "#schema/field-error.ts";
-import { type Change, type Version, type Write } from "#server/write/write.ts";
+import { type Change, type Version, type Write } from "../write.ts";
 import { countGeneration } from "./metadata.ts";
 
 /** Lets the kind clear and fill in what is the server's to say. */

@@ -1,0 +1,128 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ReplicaSet } from "#api/apps/replica-set.ts";
+import { ConfigMap } from "#api/core/config-map.ts";
+import { Pod } from "#api/core/pod.ts";
+import { type OwnerReference } from "#api/meta/object-meta.ts";
+import { type ApiObject } from "#api/resource.ts";
+import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
+
+const map = (name: string, owners: readonly OwnerReference[] = [], finalizers: readonly string[] = []) => ({
+  metadata: { name, namespace: "default", ownerReferences: [...owners], finalizers: [...finalizers] },
+});
+
+const ownedBy = ({ metadata }: ApiObject, block = true): OwnerReference => ({
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  name: metadata.name ?? "",
+  uid: metadata.uid ?? "",
+  blockOwnerDeletion: block,
+});
+
+const place = (name: string) => ({ namespace: "default", name });
+const names = async (cluster: TestCluster) =>
+  (await cluster.list(ConfigMap, "default")).map(({ metadata }) => metadata.name).filter((name) => name?.length === 1);
+
+/** a owns b, which owns c. */
+async function startFamily(): Promise<TestCluster> {
+  const cluster = await startCluster();
+  await cluster.settle();
+  const a = await cluster.client.create(ConfigMap, map("a"));
+  const b = await cluster.client.create(ConfigMap, map("b", [ownedBy(a)]));
+  await cluster.client.create(ConfigMap, map("c", [ownedBy(b)]));
+  await cluster.settle();
+  return cluster;
+}
+
+test("what an object owns goes after it", async () => {
+  await using cluster = await startFamily();
+  const before = await names(cluster);
+
+  await cluster.client.delete(ConfigMap, place("a"), { propagationPolicy: "Background" });
+  await cluster.settle();
+
+  assert.deepEqual([before, await names(cluster)], [["a", "b", "c"], []]);
+});
+
+test("in the foreground, what an object owns goes before it", async () => {
+  await using cluster = await startFamily();
+  const gone: (string | undefined)[] = [];
+  cluster.informers.of(ConfigMap).subscribe(({ type, object }) => {
+    if (type === "delete") gone.push(object.metadata.name);
+  });
+
+  await cluster.client.delete(ConfigMap, place("a"), { propagationPolicy: "Foreground" });
+  await cluster.settle();
+
+  assert.deepEqual(gone, ["c", "b", "a"]);
+});
+
+test("in the foreground, an owner does not wait for what does not block it", async () => {
+  await using cluster = await startCluster();
+  await cluster.settle();
+  const a = await cluster.client.create(ConfigMap, map("a"));
+  await cluster.client.create(ConfigMap, map("b", [ownedBy(a, false)], ["test/hold"]));
+  await cluster.settle();
+
+  await cluster.client.delete(ConfigMap, place("a"), { propagationPolicy: "Foreground" });
+  await cluster.settle();
+
+  const [left] = await cluster
+    .list(ConfigMap, "default")
+    .then((all) => all.filter(({ metadata }) => metadata.name === "b"));
+  assert.deepEqual(await names(cluster), ["b"]);
+  assert(left?.metadata.deletionTimestamp);
+});
+
+test("an orphaned object stays without its owner", async () => {
+  await using cluster = await startFamily();
+
+  await cluster.client.delete(ConfigMap, place("a"), { propagationPolicy: "Orphan" });
+  await cluster.settle();
+
+  const b = await cluster.client.get(ConfigMap, place("b"));
+  assert.deepEqual(await names(cluster), ["b", "c"]);
+  assert.equal(b.metadata.ownerReferences, undefined);
+});
+
+test("an object whose owner never was, or was another of that name, goes", async () => {
+  await using cluster = await startFamily();
+  const a = await cluster.client.get(ConfigMap, place("a"));
+
+  await cluster.client.create(ConfigMap, map("d", [{ ...ownedBy(a), name: "nobody", uid: "1" }]));
+  await cluster.client.create(ConfigMap, map("e", [{ ...ownedBy(a), uid: "2" }]));
+  await cluster.client.create(ConfigMap, map("f", [ownedBy(a), { ...ownedBy(a), name: "nobody", uid: "3" }]));
+  await cluster.settle();
+
+  const f = await cluster.client.get(ConfigMap, place("f"));
+  assert.deepEqual(await names(cluster), ["a", "b", "c", "f"]);
+  assert.deepEqual(
+    f.metadata.ownerReferences?.map(({ uid }) => uid),
+    [a.metadata.uid],
+  );
+});
+
+test("the pods of a deleted ReplicaSet go, unless they are orphaned", async () => {
+  await using cluster = await startCluster();
+  await cluster.settle();
+  const metadata = { name: "web", namespace: "default" };
+  const labels = { app: "web" };
+  const template = { metadata: { labels }, spec: { containers: [{ name: "web", image: "web" }] } };
+  const set = { metadata, spec: { replicas: 3, selector: { matchLabels: labels }, template } };
+  await cluster.apply(ReplicaSet, set);
+  await cluster.settle();
+
+  await cluster.client.delete(ReplicaSet, metadata, { propagationPolicy: "Orphan" });
+  await cluster.settle();
+  const orphans = await cluster.list(Pod);
+  await cluster.apply(ReplicaSet, set);
+  await cluster.settle();
+  const adopted = await cluster.list(Pod);
+  await cluster.client.delete(ReplicaSet, metadata);
+  await cluster.settle();
+
+  const uids = (pods: readonly Pod[]) => pods.map(({ metadata }) => metadata.uid);
+  assert.equal(orphans.length, 3);
+  assert.deepEqual(uids(adopted), uids(orphans));
+  assert.equal((await cluster.list(Pod)).length, 0);
+});
