@@ -7,19 +7,25 @@ export interface InformerSource {
   of<T extends ApiObject>(resource: Resource<T>): Informer<T>;
 }
 
+const everything: InformerScope = {};
+
 /** Informers that are the source's own, uncopied; those with a scope are views of them. */
 export function localInformers(source: InformerSource): Informers {
   const asked = new Map<string, Informer>();
+  /** Those without a scope, which are asked for in every reconcile and every admission. */
+  const whole = new WeakMap<object, Informer>();
   return {
-    of<T extends ApiObject>(resource: Resource<T>, scope: InformerScope = {}): Informer<T> {
+    of<T extends ApiObject>(resource: Resource<T>, scope: InformerScope = everything): Informer<T> {
+      const own = scope === everything ? whole.get(resource) : undefined;
+      if (own) return own as unknown as Informer<T>;
       const { namespace, labelSelector, fieldSelector } = scope;
       const key = [resource.group, resource.plural, namespace, labelSelector, fieldSelector].join("|");
       const known = asked.get(key);
       // The key says whose objects these are.
-      if (known) return known as unknown as Informer<T>;
-      const informer = scopedInformer(source.of(resource), scope);
-      asked.set(key, informer as unknown as Informer);
-      return informer;
+      const informer = known ?? (scopedInformer(source.of(resource), scope) as unknown as Informer);
+      asked.set(key, informer);
+      if (scope === everything) whole.set(resource, informer);
+      return informer as unknown as Informer<T>;
     },
     async synced(signal) {
       await Promise.all(Array.from(asked.values(), (informer) => informer.synced(signal)));

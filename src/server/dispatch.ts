@@ -1,8 +1,9 @@
-import { type ApiObject, groupResource, type Resource, type Subresource } from "#api/resource.ts";
-import { methodNotAllowed, StatusError } from "#api/status.ts";
+import { groupResource, type Resource, type Subresource } from "#api/resource.ts";
+import { methodNotAllowed, notFound, StatusError } from "#api/status.ts";
 import { listObjects, seen } from "./endpoints/list.ts";
 import { revisionOf } from "./endpoints/list-options.ts";
 import { watchObjects } from "./endpoints/watch.ts";
+import { type WatchCache } from "./objects/watch-cache.ts";
 import { type ResourceRegistry } from "./registry.ts";
 import { type Answer, type Context, type Next, type RequestInfo } from "./request/pipeline.ts";
 import { readScale, writeScale } from "./subresources/scale.ts";
@@ -28,12 +29,12 @@ export interface DispatchDeps extends WriteDeps {
 /** From what a request asks for to the code that does it. */
 export function dispatch(deps: DispatchDeps): Next {
   for (const resource of deps.resources.all()) checkEndpoints(deps, resource);
-  return async (context) => {
+  return (context) => {
     const { info } = context;
-    if (!info.isResource) return (await deps.nonResource(context)) ?? noSuchPath();
+    if (!info.isResource) return toPath(deps, context);
     const resource = deps.resources.find(info.group, info.version, info.resource);
     if (!resource) return noSuchPath();
-    return await toResource(deps, placed(context, resource), resource);
+    return toResource(deps, placed(context, resource), resource);
   };
 }
 
@@ -56,14 +57,18 @@ function placed(context: Context, resource: Resource): Context {
   return { ...context, info: { ...info, namespace: "" } };
 }
 
-async function toResource(deps: DispatchDeps, context: Context, resource: Resource): Promise<Answer> {
+async function toPath(deps: DispatchDeps, context: Context): Promise<Answer> {
+  return (await deps.nonResource(context)) ?? noSuchPath();
+}
+
+function toResource(deps: DispatchDeps, context: Context, resource: Resource): Answer | Promise<Answer> {
   const { info } = context;
   checkPlace(info, resource);
-  if (info.subresource) return await toSubresource(deps, context, resource);
-  const review = deps.reviews.get(groupResource(resource, resource.plural));
-  if (review && info.verb === "create") return await review(context, resource);
+  if (info.subresource) return toSubresource(deps, context, resource);
+  const review = info.verb === "create" && deps.reviews.get(groupResource(resource, resource.plural));
+  if (review) return review(context, resource);
   checkVerb(context, resource.verbs);
-  return await toVerb(deps, context, resource);
+  return toVerb(deps, context, resource);
 }
 
 /** One object has a name and, if its kind does, a namespace; only reading goes over all namespaces at once. */
@@ -113,12 +118,24 @@ async function toSubresource(deps: DispatchDeps, context: Context, resource: Res
   return isOfObject(declared) ? await toVerb(deps, context, resource) : noSuchPath();
 }
 
-async function getEndpoint(deps: DispatchDeps, context: Context, resource: Resource): Promise<Answer> {
+/** Answers at once, unless the cache has yet to be filled or to see a revision. */
+function getEndpoint({ objects }: DispatchDeps, context: Context, resource: Resource): Answer | Promise<Answer> {
   const { namespace, name } = context.info;
   const asked = revisionOf(context.query.get("resourceVersion") ?? "");
-  if (asked > 0) await seen(await deps.objects.cache(resource), asked);
-  const encoded = await deps.objects.get<ApiObject>(resource, namespace, name);
-  return { type: "object", status: 200, resource, encoded };
+  const answerFrom = (cache: WatchCache): Answer => {
+    const encoded = cache.encoded(namespace, name);
+    if (!encoded) throw notFound(resource, name);
+    return { type: "object", status: 200, resource, encoded };
+  };
+  const cache = objects.cache(resource);
+  if (asked > 0 || cache instanceof Promise) return whenSeen(cache, asked).then(answerFrom);
+  return answerFrom(cache);
+}
+
+async function whenSeen(cache: WatchCache | Promise<WatchCache>, revision: number): Promise<WatchCache> {
+  const filled = await cache;
+  if (revision > 0) await seen(filled, revision);
+  return filled;
 }
 
 function checkVerb({ info }: Context, verbs: readonly string[]): void {

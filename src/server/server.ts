@@ -91,12 +91,15 @@ export function createApiServer(deps: ServerDeps): ApiServer {
         context = contextOf(request, deps);
         // Before anything is done: who could not read the answer must not have caused anything.
         if (isNegotiated(context)) checkReadable(context);
-        const answer = await handleIn(context);
+        const answering = handleIn(context);
+        // What is at hand is answered in the same turn.
+        const answer = answering instanceof Promise ? await answering : answering;
         if (answer.type === "watch") request.countWatch?.();
         // A client that leaves its answers unread gets no further ones made.
         const room = request.room?.();
         if (room) await room;
-        return served(context, await rendered(answer, context, deps));
+        const wire = rendered(answer, context, deps);
+        return served(context, wire instanceof Promise ? await wire : wire);
       } catch (error) {
         return await renderError(request, context, toStatusError(error, request, deps.log));
       }
@@ -223,19 +226,28 @@ function countRequests({ metrics, clock, resources }: ServerDeps) {
     labels,
     buckets: seconds,
   });
-  return async (context: Context, next: Next): Promise<Answer> => {
+  return (context: Context, next: Next): Answer | Promise<Answer> => {
     const { verb } = context.info;
     const values = countedAs(context.info, resources);
     const start = clock.now();
-    try {
-      const answer = await next(context);
-      total.add([...values, "status" in answer ? String(answer.status) : "200"]);
-      return answer;
-    } catch (error) {
-      total.add([...values, error instanceof StatusError ? String(error.code) : "500"]);
-      throw error;
-    } finally {
+    const count = (code: string): void => {
+      total.add([...values, code]);
       if (verb !== "watch") duration.observe(values, (clock.now() - start) / 1000);
+    };
+    const pass = (answer: Answer): Answer => {
+      count("status" in answer ? String(answer.status) : "200");
+      return answer;
+    };
+    const fail = (error: unknown): never => {
+      count(error instanceof StatusError ? String(error.code) : "500");
+      throw error;
+    };
+    let answer: Answer | Promise<Answer>;
+    try {
+      answer = next(context);
+    } catch (error) {
+      return fail(error);
     }
+    return answer instanceof Promise ? answer.then(pass, fail) : pass(answer);
   };
 }

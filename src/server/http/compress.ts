@@ -7,18 +7,19 @@ const gzip = promisify(zlib.gzip);
 const minBytes = 128 * 1024;
 
 /** Clients that name it with a quality, even the best one, do without; as upstream has it. */
-const acceptsGzip = (accepted = ""): boolean => accepted.split(",").some((part) => part.trim() === "gzip");
+const acceptsGzip = (accepted = ""): boolean =>
+  accepted !== "" && accepted.split(",").some((part) => part.trim() === "gzip");
 
 type Body = Extract<Wire, { type: "body" }>;
+type Sent = { readonly chunks: readonly Uint8Array[]; readonly encoding: string | undefined };
 
-/** Large bodies are compressed for clients that ask for it, on a thread of the pool. */
-export async function compressed(
-  { chunks, contentType }: Body,
-  acceptEncoding: string | undefined,
-): Promise<{ chunks: readonly Uint8Array[]; encoding: string | undefined }> {
-  if (!acceptsGzip(acceptEncoding) || contentType.includes("protobuf")) return { chunks, encoding: undefined };
-  const size = chunks.reduce((sum, { length }) => sum + length, 0);
-  if (size < minBytes) return { chunks, encoding: undefined };
-  const body = await gzip(Buffer.concat(chunks), { level: 1 });
-  return { chunks: [body], encoding: "gzip" };
+/** Large bodies are compressed for clients that ask for it, on a thread of the pool. All others are there at once. */
+export function compressed({ chunks, contentType }: Body, acceptEncoding: string | undefined): Sent | Promise<Sent> {
+  const isWanted = acceptsGzip(acceptEncoding) && !contentType.includes("protobuf");
+  const size = isWanted ? chunks.reduce((sum, { length }) => sum + length, 0) : 0;
+  return size < minBytes ? { chunks, encoding: undefined } : zipped(chunks);
+}
+
+async function zipped(chunks: readonly Uint8Array[]): Promise<Sent> {
+  return { chunks: [await gzip(Buffer.concat(chunks), { level: 1 })], encoding: "gzip" };
 }

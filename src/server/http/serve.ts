@@ -188,7 +188,8 @@ async function respondHttp2(edge: Edge, { stream, request }: Exchange2, served: 
   }
   if (wire.type === "body") {
     request.answered(sizeOf(wire.chunks));
-    const { chunks, encoding } = await compressed(wire, served.acceptEncoding);
+    const body = compressed(wire, served.acceptEncoding);
+    const { chunks, encoding } = body instanceof Promise ? await body : body;
     stream.respond(headersOf(served, encoding));
     writeChunks(stream, chunks);
     return;

@@ -44,6 +44,8 @@ interface Written {
 export class Objects implements AsyncDisposable {
   readonly #deps: ObjectsDeps;
   readonly #caches = new Map<string, WatchCache>();
+  /** The same by the Resource itself, which every request asks with. */
+  readonly #cacheByResource = new WeakMap<object, WatchCache>();
   /** What is on its way through the store, by its value's identity, or by its key when it is a delete. */
   readonly #underway = new Map<Uint8Array | string, Written>();
   /** One for all caches: watchers that lag share what is left of the time. */
@@ -66,14 +68,22 @@ export class Objects implements AsyncDisposable {
 
   /** The cache of a Resource, whether or not it has been filled. */
   cacheOf<T extends ApiObject>(resource: Resource<T>): WatchCache<T> {
+    let cache = this.#cacheByResource.get(resource);
+    if (!cache) {
+      cache = this.#cacheNamed(resource as unknown as Resource);
+      this.#cacheByResource.set(resource, cache);
+    }
+    return cache as unknown as WatchCache<T>;
+  }
+
+  #cacheNamed(resource: Resource): WatchCache {
     const key = `${resource.group}/${resource.version}/${resource.plural}`;
     let cache = this.#caches.get(key);
     if (!cache) {
-      const plain = resource as unknown as Resource;
-      cache = new WatchCache(plain, this.#cacheDeps(plain));
+      cache = new WatchCache(resource, this.#cacheDeps(resource));
       this.#caches.set(key, cache);
     }
-    return cache as unknown as WatchCache<T>;
+    return cache;
   }
 
   /** The cache, filled. Answers at once when it is, which is always but once. */
