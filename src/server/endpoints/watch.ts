@@ -1,9 +1,11 @@
+import { type WatchLoad } from "#api/exchange.ts";
 import { type Resource } from "#api/resource.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { type Objects } from "#server/objects/objects.ts";
 import { type Selection } from "#server/objects/selection.ts";
 import { type CacheWatch, type WatchCache } from "#server/objects/watch-cache.ts";
 import { type CacheWatcher } from "#server/objects/watch-feed.ts";
+import { type WatchBatch } from "#server/objects/watch-groups.ts";
 import { type Answer, type Context, type WatchSink } from "#server/request/pipeline.ts";
 import { seen } from "./list.ts";
 import { selectionOf, type WatchRequest, watchRequest } from "./list-options.ts";
@@ -33,7 +35,7 @@ function startWatch(clock: Clock, { cache, selection, request, sink }: Watching)
   const { bookmarks, timeoutMs } = request;
   let watch: CacheWatch;
   try {
-    watch = cache.watch(selection, startOf(request, cache), watcherOf(sink, request));
+    watch = cache.watch(selection, startOf(request, cache), new SinkWatcher(sink, request));
   } catch (error) {
     sink.end(error instanceof Error ? error : new Error(String(error)));
     return () => {};
@@ -57,20 +59,33 @@ function startOf({ from }: WatchRequest, cache: WatchCache): number | "state" {
   return from === "now" ? cache.revision : from;
 }
 
-const watcherOf = (sink: WatchSink, { bookmarks, markInitial }: WatchRequest): CacheWatcher => ({
-  get load() {
-    return sink.load;
-  },
-  onIdle: (wake) => sink.onIdle(wake),
-  batch(batch) {
-    if (sink.batch) return sink.batch(batch);
-    for (const { type, encoded } of batch.events) sink.event(type, encoded);
-  },
-  stateSent(revision) {
-    if (markInitial) sink.bookmark(revision, true);
-  },
-  bookmark(revision) {
-    if (bookmarks) sink.bookmark(revision, false);
-  },
-  end: (error) => sink.end(error),
-});
+/** The request's own sink, told only what the request asked for. */
+class SinkWatcher implements CacheWatcher {
+  readonly #sink: WatchSink;
+  readonly #request: WatchRequest;
+
+  constructor(sink: WatchSink, request: WatchRequest) {
+    this.#sink = sink;
+    this.#request = request;
+  }
+
+  get load(): WatchLoad {
+    return this.#sink.load;
+  }
+  onIdle(wake: () => void): void {
+    this.#sink.onIdle(wake);
+  }
+  batch(batch: WatchBatch): void {
+    if (this.#sink.batch) return this.#sink.batch(batch);
+    for (const { type, encoded } of batch.events) this.#sink.event(type, encoded);
+  }
+  stateSent(revision: number): void {
+    if (this.#request.markInitial) this.#sink.bookmark(revision, true);
+  }
+  bookmark(revision: number): void {
+    if (this.#request.bookmarks) this.#sink.bookmark(revision, false);
+  }
+  end(error?: Error): void {
+    this.#sink.end(error);
+  }
+}

@@ -3,6 +3,7 @@ import {
   type Encoded,
   type EventBatch,
   type ListFacts,
+  type WatchEventType,
   type WatchLoad,
   type WatchSink,
 } from "#api/exchange.ts";
@@ -231,27 +232,45 @@ function renderWatch({ resource, start }: WatchAnswer, options: RenderOptions): 
   const frames = frameEncoder(resource, options);
   const name = `${encoding};${as ?? ""};${options.include}${options.traceOf ? ";traces" : ""}`;
   const contentType = encoding === "protobuf" ? "application/vnd.kubernetes.protobuf;stream=watch" : contentTypes.json;
-  const begin = (writer: WatchWriter): (() => void) => {
-    const sink: WatchSink = {
-      get load() {
-        return writer.load;
-      },
-      onIdle: (wake) => writer.onIdle(wake),
-      event: (type, encoded) => writer.write(frames.event(type, encoded)),
-      batch: (batch) => writer.write(batch.bytes(name, () => joinFrames(batch, frames))),
-      bookmark: (revision, isInitialEnd) => writer.write(frames.bookmark(bookmarkMeta(revision, isInitialEnd))),
-      end(error) {
-        if (error) writer.write(frames.error(error instanceof StatusError ? error : internalError(error)));
-        writer.end();
-      },
-    };
-    return start(sink);
-  };
-  return { type: "watch", contentType, start: begin };
+  return { type: "watch", contentType, start: (writer) => start(new FrameSink(writer, name, frames)) };
+}
+
+/** Events as frames on their way to one watcher. */
+class FrameSink implements WatchSink {
+  readonly #writer: WatchWriter;
+  readonly #name: string;
+  readonly #frames: FrameEncoder;
+
+  /** Watchers whose encoding has the same name share bytes. */
+  constructor(writer: WatchWriter, name: string, frames: FrameEncoder) {
+    this.#writer = writer;
+    this.#name = name;
+    this.#frames = frames;
+  }
+
+  get load(): WatchLoad {
+    return this.#writer.load;
+  }
+  onIdle(wake: () => void): void {
+    this.#writer.onIdle(wake);
+  }
+  event(type: WatchEventType, encoded: Encoded): void {
+    this.#writer.write(this.#frames.event(type, encoded));
+  }
+  batch(batch: EventBatch): void {
+    this.#writer.write(batch.bytes(this.#name, () => joinFrames(batch, this.#frames)));
+  }
+  bookmark(revision: number, isInitialEnd: boolean): void {
+    this.#writer.write(this.#frames.bookmark(bookmarkMeta(revision, isInitialEnd)));
+  }
+  end(error?: Error): void {
+    if (error) this.#writer.write(this.#frames.error(error instanceof StatusError ? error : internalError(error)));
+    this.#writer.end();
+  }
 }
 
 interface FrameEncoder {
-  event(type: "ADDED" | "MODIFIED" | "DELETED", encoded: Encoded): Uint8Array;
+  event(type: WatchEventType, encoded: Encoded): Uint8Array;
   bookmark(metadata: BookmarkMeta): Uint8Array;
   error(error: StatusError): Uint8Array;
 }

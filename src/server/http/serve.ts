@@ -13,7 +13,7 @@ import { Callers } from "./callers.ts";
 import { compressed } from "./compress.ts";
 import { type Connection, ServerConnections } from "./connections.ts";
 import { defaultLimits, type Limits, strangerSettings } from "./limits.ts";
-import { type Wire } from "./respond.ts";
+import { WatchStream } from "./watch-stream.ts";
 import { type Entry, WireRequest } from "./wire-request.ts";
 
 export interface ListenOptions {
@@ -105,8 +105,8 @@ interface Edge {
   readonly options: ListenOptions;
   readonly callers: Callers;
   readonly connections: ServerConnections;
-  /** Ends each watch that is open. */
-  readonly watches: Set<() => void>;
+  /** Those that are open. */
+  readonly watches: Set<WatchStream>;
   isClosing: boolean;
 }
 
@@ -196,9 +196,11 @@ async function respondHttp2(edge: Edge, { stream, request }: Exchange2, served: 
   }
   request.goesOn();
   stream.respond(headersOf(served));
-  if (wire.type === "watch") return startWatch(edge, { stream, request }, wire);
+  if (wire.type === "watch") return new WatchStream({ stream, request }, watchDeps(edge)).start(wire);
   await pump(wire.body, stream);
 }
+
+const watchDeps = ({ options, watches }: Edge) => ({ clock: options.clock, watches });
 
 const nothing = new Uint8Array();
 const sizeOf = (chunks: readonly Uint8Array[]): number => chunks.reduce((sum, { length }) => sum + length, 0);
@@ -220,54 +222,6 @@ function headersOf({ wire, headers, warnings }: Served, encoding?: string): http
   if (wire.type !== "watch" && wire.type !== "upgrade" && wire.headers) Object.assign(result, wire.headers);
   if (warnings.length > 0) Object.assign(result, { warning: warnings });
   return result;
-}
-
-/** With more than this unread, a watcher gets no further events until it has read them. */
-const fullWatchBytes = 256 << 10;
-
-/** How long a watch that was ended may take to read the rest. */
-const lingerMs = 30_000;
-
-interface Watching {
-  readonly stream: http2.ServerHttp2Stream | ServerResponse;
-  readonly request: WireRequest;
-}
-
-/** Events are written at the pace at which they are read; the watch ends when either side says so. */
-function startWatch(edge: Edge, { stream, request }: Watching, wire: Extract<Wire, { type: "watch" }>): void {
-  let isOver = false;
-  let stop = () => {};
-  const leave = () => {
-    isOver = true;
-    edge.watches.delete(end);
-    stop();
-  };
-  const end = () => {
-    if (isOver) return;
-    leave();
-    stream.end();
-    const cancel = edge.options.clock.after(lingerMs, () => stream.destroy());
-    stream.once("close", cancel);
-  };
-  edge.watches.add(end);
-  stream.once("close", leave);
-  stream.on("drain", () => request.setUnread(0));
-  stop = wire.start({
-    write(bytes) {
-      if (!isOver && !stream.write(bytes)) request.setUnread(stream.writableLength);
-    },
-    get load() {
-      if (!request.hasRoom || stream.writableLength > fullWatchBytes) return "full";
-      return stream.writableNeedDrain ? "busy" : "idle";
-    },
-    onIdle(wake) {
-      if (stream.writableNeedDrain) stream.once("drain", wake);
-      else if (request.hasRoom) wake();
-      else request.onRoom(wake);
-    },
-    end,
-  });
-  if (isOver) stop();
 }
 
 async function pump(body: AsyncIterable<Uint8Array>, stream: http2.ServerHttp2Stream | ServerResponse): Promise<void> {
@@ -344,7 +298,7 @@ async function respondHttp1(edge: Edge, { response, request }: Exchange1, served
   response.writeHead(Number(status), headers as OutgoingHttpHeaders);
   if (body) return writeChunks(response, body.chunks);
   response.flushHeaders();
-  if (wire.type === "watch") return startWatch(edge, { stream: response, request }, wire);
+  if (wire.type === "watch") return new WatchStream({ stream: response, request }, watchDeps(edge)).start(wire);
   if (wire.type === "stream") await pump(wire.body, response);
 }
 
@@ -380,7 +334,7 @@ async function close(edge: Edge, front: net.Server): Promise<void> {
   const { connections, options, watches } = edge;
   edge.isClosing = true;
   const closed = new Promise<void>((resolve) => front.close(() => resolve()));
-  for (const end of watches) end();
+  for (const watch of watches) watch.end();
   for (const connection of connections) {
     if (connection.session) connection.session.close();
     else if (connection.streams === 0) connection.cut();
