@@ -1,3 +1,5 @@
+import { BoundedCache } from "#lib/data/bounded-cache.ts";
+
 /** An exact amount in billionths, and the family of suffixes it was written with. */
 export interface ParsedQuantity {
   readonly nanos: bigint;
@@ -34,7 +36,18 @@ interface Parts {
 
 /** The text as the server keeps it: unchanged if it is canonical, `1` for `1000m`, `1Gi` for `1024Mi`. */
 export function canonicalQuantity(text: string): string {
-  const trimmed = text.trim();
+  let canonical = canonicals.get(text);
+  if (canonical === undefined) {
+    canonical = canonicalOf(text.trim());
+    canonicals.set(text, canonical, canonical.length);
+  }
+  return canonical;
+}
+
+/** Most objects ask for the same few amounts. */
+const canonicals = new BoundedCache<string>({ entries: 4096, chars: 128 * 1024, keyChars: 32 });
+
+function canonicalOf(trimmed: string): string {
   if (trimmed === "0") return trimmed;
   const parts = split(trimmed);
   return isCanonical(parts) ? trimmed : formatQuantity(amountOf(parts));

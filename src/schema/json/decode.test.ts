@@ -107,6 +107,12 @@ test("decode() drops unknown fields and names them as upstream does", () => {
   assert.equal(keys, 8);
 });
 
+for (const micro of ["2024-02-28T01:30:00.000001Z", "2024-02-29T23:59:59.999999Z"]) {
+  test(`decode() keeps the time ${micro}, which is in its normal form`, () => {
+    assert.deepEqual(plain({ micro }), { micro });
+  });
+}
+
 test("decode() normalises times, durations, quantities and bytes", () => {
   const raw = {
     when: "2024-02-29T01:30:00.999+02:00",
@@ -148,6 +154,7 @@ const faults: [unknown, string][] = [
   [{ when: 5 }, "json: cannot unmarshal number into Go struct field Pod.when of type string"],
   [{ when: "soon" }, 'parsing time "soon" as "2006-01-02T15:04:05Z07:00": cannot parse "soon" as "2006"'],
   [{ when: "2023-02-29T00:00:00Z" }, 'parsing time "2023-02-29T00:00:00Z": day out of range'],
+  [{ micro: "2023-02-29T00:00:00.000000Z" }, 'parsing time "2023-02-29T00:00:00.000000Z": day out of range'],
   [{ wait: "1 hour" }, 'time: unknown unit " hour" in duration "1 hour"'],
   [{ data: { a: "a!" } }, "illegal base64 data at input byte 1"],
   [
