@@ -86,6 +86,11 @@ export class EncodedObject<T extends ApiObject = ApiObject> implements Encoded<T
     return object;
   }
 
+  /** The object has to be made of the bytes each time. */
+  get isShed(): boolean {
+    return this.#isPast;
+  }
+
   get storedBytes(): number {
     return (this.#stored ?? this.#storedAs)?.length ?? 0;
   }

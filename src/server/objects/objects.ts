@@ -190,7 +190,7 @@ export class Objects implements AsyncDisposable {
     }
   }
 
-  /** The version that the cache has already made of it, or one of our own. */
+  /** The version that the cache has already made of it, unless that keeps bytes only, or one of our own. */
   #written<T extends ApiObject>(
     resource: Resource<T>,
     object: T,
@@ -198,8 +198,9 @@ export class Objects implements AsyncDisposable {
   ): EncodedObject<T> {
     const { namespace = "", name = "" } = object.metadata;
     const cached = this.cacheOf(resource).encoded(namespace, name);
-    if (cached?.revision === revision) return cached;
-    const stored = resource.storedAs ? undefined : value;
+    const isStoredAsIs = !resource.storedAs;
+    if (cached?.revision === revision && !(isStoredAsIs && cached.isShed)) return cached;
+    const stored = isStoredAsIs ? value : undefined;
     return new EncodedObject<T>(codecOf(resource), revision, { stored, object });
   }
 
