@@ -18,7 +18,9 @@ export function regexMessage(message: string, format: string, ...examples: reado
   return `${message} (${shown ? `e.g. ${shown}` : ""}regex used for validation is '${format}')`;
 }
 
-const longerThan = (value: string, max: number): boolean => value.length > max || Buffer.byteLength(value) > max;
+/** No character of a text takes more than three bytes: most names are short enough without being measured. */
+const longerThan = (value: string, max: number): boolean =>
+  value.length > max || (value.length * 3 > max && Buffer.byteLength(value) > max);
 const tooManyCharacters = (max: number): string => `must be no more than ${max} characters`;
 const tooManyBytes = (max: number): string => `must be no more than ${max} bytes`;
 
