@@ -1,42 +1,74 @@
 /**
- * `npm test`: checks, then every test file, a few at a time. Files test/*.machine.test.ts run alone afterwards, because they
- * need the machine (a node's network, a full disk) for themselves.
+ * `npm test`: format, lint, types and every test file, a few processes at a time, the longest first. The tier of a file
+ * says where it runs (support/tiers.ts). `npm test -- --tier unit` runs the files of one tier, `npm test -- FILE…` some.
  */
-import { spawnSync } from "node:child_process";
 import { globSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import path from "node:path";
+import { parseArgs } from "node:util";
 import { installPackages } from "#cli/packages.ts";
+import { type Job, runJobs } from "./support/jobs.ts";
+import { tierOf, toTier } from "./support/tiers.ts";
 
 const root = path.resolve(import.meta.dirname, "..");
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { tier: { type: "string", multiple: true, default: [] } },
+});
+const wanted = values.tier.map(toTier);
+const all = globSync(["src/**/*.test.ts", "test/**/*.test.ts"], { cwd: root }).sort();
+const chosen = (positionals.length > 0 ? positionals : all).filter(
+  (file) => wanted.length === 0 || wanted.includes(tierOf(file)),
+);
+const isAll = chosen.length === all.length;
+
+/** What takes longest, and so begins first: otherwise all the rest would have ended before it. */
+const longest = [
+  "test/kill.cluster.test.ts",
+  "test/walking-path.machine.test.ts",
+  "test/kubectl.cluster.test.ts",
+  "test/fuzz.cluster.test.ts",
+  "test/pod-churn.machine.test.ts",
+  "src/store/sqlite-crash.process.test.ts",
+  "src/kubelet/hostile-pods.machine.test.ts",
+  "test/simulation/deployment.cluster.test.ts",
+  "test/package.cluster.test.ts",
+];
+for (const file of longest) if (!all.includes(file)) throw new Error(`${file} is no test`);
+
+const flags = ["--disable-warning=ExperimentalWarning"];
 const bin = (name: string): string => path.join(root, "node_modules", ".bin", name);
 
-function step(title: string, command: string, args: readonly string[]): void {
-  process.stdout.write(`\n# ${title}\n`);
-  const { status, error } = spawnSync(command, args, { cwd: root, stdio: "inherit" });
-  if (error) throw error;
-  if (status !== 0) process.exit(status ?? 1);
+/** The unit tests share a process: most of them would take longer to start than to run. */
+function unitJobs(files: readonly string[]): Job[] {
+  const guard = ["--import", "./test/support/unit-guard.ts"];
+  const args = [...flags, ...guard, "--test", "--test-isolation=none", ...files];
+  return files.length === 0 ? [] : [{ title: `${files.length} files of unit tests`, command: process.execPath, args }];
 }
 
-const only = process.argv.slice(2);
-const find = (pattern: string): string[] => globSync(pattern, { cwd: root }).sort();
-const machine = find("test/*.machine.test.ts");
-const parallel =
-  only.length > 0
-    ? only
-    : [...find("src/**/*.test.ts"), ...find("test/**/*.test.ts")].filter((file) => !machine.includes(file));
-const serial = only.length > 0 ? [] : machine;
-const testArgs = (files: readonly string[], concurrency: number): string[] => [
-  "--disable-warning=ExperimentalWarning",
-  "--test",
-  `--test-concurrency=${concurrency}`,
-  "--test-timeout=600000",
-  ...files,
+function jobOf(file: string): Job {
+  const job = { title: file, command: process.execPath, args: [...flags, file] };
+  return tierOf(file) === "machine" ? { ...job, lane: "machine" } : job;
+}
+
+const alone = chosen.filter((file) => tierOf(file) !== "unit");
+const isMachine = (file: string): boolean => tierOf(file) === "machine";
+const jobs: readonly Job[] = [
+  ...longest.filter((file) => alone.includes(file)).map(jobOf),
+  ...(isAll ? [{ title: "format and lint", command: bin("biome"), args: ["check", "--error-on-warnings", "."] }] : []),
+  ...(isAll ? [{ title: "types", command: bin("tsc"), args: [] }] : []),
+  ...unitJobs(chosen.filter((file) => tierOf(file) === "unit")),
+  ...[...alone.filter(isMachine), ...alone.filter((file) => !isMachine(file))]
+    .filter((file) => !longest.includes(file))
+    .map(jobOf),
 ];
 
-if (process.getuid?.() === 0) await installPackages((text) => process.stdout.write(`# ${text}\n`));
-if (only.length === 0) {
-  step("format and lint", bin("biome"), ["check", "--error-on-warnings", "."]);
-  step("types", bin("tsc"), []);
+const say = (text: string): void => void process.stdout.write(text);
+if (process.getuid?.() === 0) await installPackages((text) => say(`# ${text}\n`));
+// Tests wait for processes and for each other's answers: one more than there are processors keeps all of them busy.
+const together = availableParallelism() + 1;
+const failed = await runJobs(jobs, { cwd: root, together, timeoutMs: 600_000, say });
+if (failed.length > 0) {
+  say(`failed: ${failed.join(", ")}\n`);
+  process.exitCode = 1;
 }
-step("tests", process.execPath, testArgs(parallel, 2));
-if (serial.length > 0) step("tests that need the machine", process.execPath, testArgs(serial, 1));

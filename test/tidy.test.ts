@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 import { allResources } from "#api/all.ts";
+import { tierOf } from "./support/tiers.ts";
 
 const root = path.resolve(import.meta.dirname, "..");
 const src = path.join(root, "src");
@@ -106,6 +107,43 @@ test("no folder holds more than 17 sources", () => {
     [],
   );
 });
+
+/** What no unit test does, nor what it imports for testing: they share a process. */
+const notInUnits: readonly { readonly pattern: RegExp; readonly why: string }[] = [
+  { pattern: /"node:child_process"|\brunCommand\(/, why: "starts processes" },
+  { pattern: /\.listen\(|\bcreateSocket\(/, why: "listens" },
+  { pattern: /\b(startCluster|assembleApiServer|startServer)\(/, why: "starts a cluster" },
+  { pattern: /^(before|beforeEach|afterEach)\(/m, why: "has a hook around the tests of all files" },
+  { pattern: /\bprocess\.(chdir|on|once|memoryUsage)\(|\bprocess\.env\.\w+ =[^=]/, why: "is about its whole process" },
+];
+
+test("a unit test can share its process with others", () => {
+  const units = [...filesBelow(src), ...filesBelow(path.join(root, "test"))].filter(
+    (file) => file.endsWith(".test.ts") && tierOf(file) === "unit" && file !== import.meta.filename,
+  );
+  const wrong = units.flatMap((file) =>
+    [...withTestSupport(file)].flatMap((part) => {
+      const text = readFileSync(part, "utf8");
+      const reasons = notInUnits.filter(({ pattern }) => pattern.test(text)).map(({ why }) => why);
+      return reasons.map((why) => `${path.relative(root, file)}: ${path.relative(root, part)} ${why}`);
+    }),
+  );
+  assert.deepEqual(wrong, []);
+});
+
+/** A test and what it imports, directly or not, that is there for tests only. */
+function withTestSupport(file: string, found = new Set<string>()): Set<string> {
+  if (found.has(file)) return found;
+  found.add(file);
+  for (const [, isShared, target = ""] of readFileSync(file, "utf8").matchAll(
+    /^import (?!type\b)[^"]*"(#?)([^"]+\.ts)"/gm,
+  )) {
+    const imported = isShared ? path.join(src, target) : path.resolve(path.dirname(file), target);
+    const isSupport = /\/(testing|support)\/|\.suite\.ts$/.test(imported);
+    if (isSupport) withTestSupport(imported, found);
+  }
+  return found;
+}
 
 const banned: readonly { readonly pattern: RegExp; readonly why: string }[] = [
   { pattern: /\bDate\.now\(|new Date\(\)/, why: "time comes from the Clock" },

@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type Job, runJobs } from "./jobs.ts";
+
+const node = (title: string, script: string, lane?: string): Job => {
+  const job = { title, command: process.execPath, args: ["--eval", script] };
+  return lane ? { ...job, lane } : job;
+};
+
+async function run(jobs: readonly Job[], timeoutMs = 60_000): Promise<{ failed: string[]; said: string }> {
+  let said = "";
+  const say = (text: string): void => {
+    said += text;
+  };
+  return { failed: await runJobs(jobs, { cwd: "/", together: 3, timeoutMs, say }), said };
+}
+
+test("a job that fails is named and its output shown, and the others still run", async () => {
+  const { failed, said } = await run([
+    node("good", "console.log('nobody needs to read this')"),
+    node("bad", "console.log('this is why'); process.exitCode = 3"),
+    { title: "missing", command: "/no/such/program", args: [] },
+  ]);
+
+  assert.deepEqual(failed.sort(), ["bad", "missing"]);
+  assert.match(said, /✔ good/);
+  assert.match(said, /✖ bad .*\nthis is why\n\nended with 3/);
+  assert.doesNotMatch(said, /nobody needs/);
+});
+
+test("a job that does not end is killed and has failed", async () => {
+  const { failed, said } = await run([node("endless", "setInterval(() => {}, 1000)")], 1000);
+
+  assert.deepEqual(failed, ["endless"]);
+  assert.match(said, /killed by SIGKILL/);
+});
+
+test("what Node says of its tests is added up, and skipped ones are shown", async () => {
+  const { said } = await run([
+    node("one", "console.log('﹣ needs a moon # SKIP\\nℹ tests 3\\nℹ skipped 1')"),
+    node("two", "console.log('ℹ tests 4\\nℹ skipped 0')"),
+  ]);
+
+  assert.match(said, /tests 7, skipped 1/);
+  assert.match(said, /﹣ needs a moon # SKIP/);
+});
+
+test("jobs of one lane do not overlap", async () => {
+  const log = (name: string): string =>
+    `process.stdout.write(Date.now() + " "); setTimeout(() => { console.log(Date.now()); process.exitCode = 1 }, 50) // ${name}`;
+  const { said } = await run(["a", "b", "c"].map((name) => node(name, log(name), "lane")));
+
+  const spans = [...said.matchAll(/^(\d{10,}) (\d{10,})$/gm)].map(
+    ([, from, to]) => [Number(from), Number(to)] as const,
+  );
+  assert.equal(spans.length, 3);
+  spans.forEach(([from], at) => {
+    assert(from >= (spans[at - 1]?.[1] ?? 0), `job ${at} began before the one before it had ended`);
+  });
+});

@@ -1,0 +1,83 @@
+import { spawn } from "node:child_process";
+
+/** A command that passes if it ends with 0. */
+export interface Job {
+  readonly title: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  /** Jobs of one lane run one after the other. */
+  readonly lane?: string;
+}
+
+export interface JobOptions {
+  readonly cwd: string;
+  /** How many run at the same time. */
+  readonly together: number;
+  /** When one is killed. */
+  readonly timeoutMs: number;
+  say(text: string): void;
+}
+
+/** Runs all jobs in their order. Tells of each when it ends, with its output if it failed. Gives the titles of those. */
+export async function runJobs(jobs: readonly Job[], options: JobOptions): Promise<string[]> {
+  const waiting = [...jobs];
+  const busy = new Set<string>();
+  const failed: string[] = [];
+  const totals = new Map<string, number>();
+  const work = async (): Promise<void> => {
+    for (;;) {
+      const next = waiting.findIndex(({ lane }) => lane === undefined || !busy.has(lane));
+      const [job] = next < 0 ? [] : waiting.splice(next, 1);
+      if (!job) return;
+      if (job.lane) busy.add(job.lane);
+      const { passed, text } = await report(job, options);
+      if (job.lane) busy.delete(job.lane);
+      if (!passed) failed.push(job.title);
+      count(totals, text);
+    }
+  };
+  await Promise.all(Array.from({ length: options.together }, work));
+  options.say(`\n${[...totals].map(([name, number]) => `${name} ${number}`).join(", ")}\n`);
+  return failed;
+}
+
+async function report(job: Job, options: JobOptions): Promise<Outcome> {
+  const started = performance.now();
+  const outcome = await run(job, options);
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  options.say(`${outcome.passed ? "✔" : "✖"} ${job.title} (${seconds} s)\n`);
+  if (outcome.passed) for (const [line] of outcome.text.matchAll(skippedLines)) options.say(`${line}\n`);
+  else options.say(`${outcome.text}\n`);
+  return outcome;
+}
+const skippedLines = /^\s*﹣.*$/gm;
+
+interface Outcome {
+  readonly passed: boolean;
+  readonly text: string;
+}
+
+async function run({ command, args }: Job, { cwd, timeoutMs }: JobOptions): Promise<Outcome> {
+  const stdio: ["ignore", "pipe", "pipe"] = ["ignore", "pipe", "pipe"];
+  const child = spawn(command, args, { cwd, stdio, timeout: timeoutMs, killSignal: "SIGKILL" });
+  let text = "";
+  const add = (more: string): void => {
+    text += more;
+  };
+  child.stdout.setEncoding("utf8").on("data", add);
+  child.stderr.setEncoding("utf8").on("data", add);
+  const { promise, resolve } = Promise.withResolvers<Outcome>();
+  child.once("error", (error) => resolve({ passed: false, text: `${text}${error}` }));
+  child.once("close", (code, signal) => {
+    const end = signal ? `killed by ${signal}, perhaps after ${timeoutMs / 1000} s` : `ended with ${code}`;
+    resolve({ passed: code === 0, text: code === 0 ? text : `${text}\n${end}` });
+  });
+  return await promise;
+}
+
+/** Adds up the lines in which Node sums up a test run. */
+function count(totals: Map<string, number>, text: string): void {
+  for (const [, name = "", number] of text.matchAll(/^ℹ (tests|pass|fail|cancelled|skipped) (\d+)$/gm)) {
+    totals.set(name, (totals.get(name) ?? 0) + Number(number));
+  }
+}
