@@ -36,7 +36,7 @@ const longest = [
 ];
 for (const file of longest) if (!all.includes(file)) throw new Error(`${file} is no test`);
 
-const flags = ["--disable-warning=ExperimentalWarning"];
+const flags = ["--disable-warning=ExperimentalWarning", "--import", "./test/support/quiet-promises.ts"];
 const bin = (name: string): string => path.join(root, "node_modules", ".bin", name);
 
 /** The unit tests share a process: most of them would take longer to start than to run. */
