@@ -53,7 +53,7 @@ test("a line says what an error says, with its causes", () => {
   const { error } = JSON.parse(lineOf({ error: new TypeError("outer", { cause: new Error("inner") }) }));
 
   assert.deepEqual([error.name, error.message, error.cause.message], ["TypeError", "outer", "inner"]);
-  assert.match(error.stack, /log\.test/);
+  assert.match(error.stack, /log\.process\.test/);
 });
 
 test("no text of a user reaches a terminal as an order", () => {
