@@ -3,7 +3,7 @@ import { startControlPlane } from "#cluster/control-plane.ts";
 import { systemClock } from "#lib/async/clock.ts";
 import { isAbort, runTogether, shutdownSignal } from "#lib/async/tasks.ts";
 import { systemRandom } from "#lib/data/random.ts";
-import { giveBackMemory } from "#lib/give-back-memory.ts";
+import { giveBackMemory } from "#lib/process/give-back-memory.ts";
 import { limitedLog } from "#lib/process/limited-log.ts";
 import { writeStandardError } from "#lib/process/log.ts";
 import { openLogFile } from "#lib/process/log-file.ts";

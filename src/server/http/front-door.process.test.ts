@@ -11,14 +11,14 @@ import { nextTurn } from "#lib/async/turns.ts";
 import { createAuthority, createCertificate } from "#lib/crypto/x509.ts";
 import { ignore } from "#lib/net/sockets.ts";
 import { silentLog } from "#lib/process/log.ts";
-import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { anonymousUser } from "#server/authenticate/anonymous.ts";
-import { defaultLimits, type Limits } from "#server/http/limits.ts";
-import { type WatchWriter } from "#server/http/respond.ts";
-import { listen } from "#server/http/serve.ts";
-import { peerOf } from "#server/http/tls.ts";
-import { type WireRequest } from "#server/http/wire-request.ts";
-import { type Served } from "#server/server.ts";
+import { createVirtualClock } from "#testing/virtual-clock.ts";
+import { type Served } from "../server.ts";
+import { defaultLimits, type Limits } from "./limits.ts";
+import { type WatchWriter } from "./respond.ts";
+import { listen } from "./serve.ts";
+import { peerOf } from "./tls.ts";
+import { type WireRequest } from "./wire-request.ts";
 
 // TLS judges certificates by the system's clock, so the virtual one starts at the same time.
 const startMs = Date.now();

@@ -19,8 +19,8 @@ import { encodeEnvelope, encodeListEnvelope, encodeWatchFrame } from "#schema/pr
 import { type ObjectSchema, object } from "#schema/schema.ts";
 import { type IncludeObject, partialMetadata, renderTable, tableRows } from "#server/request/table.ts";
 import { type Trace, traceparent } from "#trace/trace.ts";
-import { inSlices, type SliceOptions } from "../list-slices.ts";
 import { joinedItems } from "./list-bodies.ts";
+import { inSlices, type SliceOptions } from "./list-slices.ts";
 import { type Negotiated } from "./negotiate.ts";
 
 /** An answer on its way out: bytes, or something that goes on producing them. */

@@ -1,5 +1,5 @@
-import { type Clock } from "./async/clock.ts";
-import { shrinkHeap } from "./process/collect-garbage.ts";
+import { type Clock } from "#lib/async/clock.ts";
+import { shrinkHeap } from "./collect-garbage.ts";
 
 /** When what was needed for the start alone is garbage. */
 const startedMs = 1000;

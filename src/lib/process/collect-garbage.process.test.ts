@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { getHeapSpaceStatistics } from "node:v8";
-import { collectGarbage, shrinkHeap } from "./process/collect-garbage.ts";
+import { collectGarbage, shrinkHeap } from "./collect-garbage.ts";
 
 const nurseryBytes = (): number =>
   getHeapSpaceStatistics().find(({ space_name }) => space_name === "new_space")?.space_size ?? 0;
