@@ -232,7 +232,7 @@ suite("services in a network of their own", { skip }, () => {
       [
         ...["netns", "exec", node.namespace, process.execPath],
         ...[
-          `${import.meta.dirname}/../testing/peers/dns-process.ts`,
+          `${import.meta.dirname}/../testing/network/dns-process.ts`,
           node.address,
           JSON.stringify({ web: "10.92.0.1" }),
         ],

@@ -124,30 +124,34 @@ function placeOf(namespace: string, address: string, agent: Agent): Place {
 /** A process in the namespace that takes orders. */
 class Agent {
   readonly #child: ChildProcess;
-  readonly #waiting = new Map<number, (text: string) => void>();
+  readonly #waiting = new Map<number, PromiseWithResolvers<string>>();
   readonly #ended: Promise<void>;
   #orders = 0;
 
   constructor(namespace: string) {
-    const script = path.join(import.meta.dirname, "peers/network-agent.ts");
+    const script = path.join(import.meta.dirname, "network-agent.ts");
     this.#child = spawn("ip", ["netns", "exec", namespace, process.execPath, script], {
       stdio: ["pipe", "pipe", "inherit"],
     });
     this.#ended = new Promise((resolve) => this.#child.on("exit", () => resolve()));
+    this.#child.on("exit", (code) => {
+      for (const { reject } of this.#waiting.values())
+        reject(new Error(`the agent in ${namespace} ended with ${code}`));
+    });
     if (!this.#child.stdout) throw new Error("the agent has no output");
     createInterface({ input: this.#child.stdout }).on("line", (line) => {
       const { id, text } = JSON.parse(line) as { id: number; text: string };
-      this.#waiting.get(id)?.(text);
+      this.#waiting.get(id)?.resolve(text);
       this.#waiting.delete(id);
     });
   }
 
   order(order: object): Promise<string> {
     const id = this.#orders++;
-    return new Promise((resolve) => {
-      this.#waiting.set(id, resolve);
-      this.#child.stdin?.write(`${JSON.stringify({ id, ...order })}\n`);
-    });
+    const answer = Promise.withResolvers<string>();
+    this.#waiting.set(id, answer);
+    this.#child.stdin?.write(`${JSON.stringify({ id, ...order })}\n`);
+    return answer.promise;
   }
 
   async stop(): Promise<void> {
