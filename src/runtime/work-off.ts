@@ -12,6 +12,8 @@ export interface Worker<C> {
   /** Who says so when work fails. */
   readonly name: string;
   readonly log: Log;
+  /** What the log calls a run; default: reconcile. */
+  readonly task?: string;
   run(work: Work<C>): Promise<Later<C> | undefined | void>;
 }
 
@@ -26,10 +28,10 @@ export async function workOff<C>(queue: WorkQueue<C>, worker: Worker<C>, stop: A
     } catch (error) {
       if (stop.aborted) continue;
       const retryMs = queue.addFailed(key, cause);
-      const { name, log } = worker;
+      const { name, log, task = "reconcile" } = worker;
       // The loser of a race comes back to what the winner left, and that is all there is to it.
-      if (isConflict(error)) log.debug("reconcile lost a race", { reconciler: name, object: key });
-      else log.warn("reconcile failed", { reconciler: name, object: key, error, retryMs });
+      if (isConflict(error)) log.debug(`${task} lost a race`, { reconciler: name, object: key });
+      else log.warn(`${task} failed`, { reconciler: name, object: key, error, retryMs });
     } finally {
       queue.done(key);
     }

@@ -5,6 +5,7 @@ import { ConfigMap } from "#api/core/config-map.ts";
 import { Pod } from "#api/core/pod.ts";
 import { type OwnerReference } from "#api/meta/object-meta.ts";
 import { type ApiObject } from "#api/resource.ts";
+import { silentLog } from "#lib/process/log.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
 
 const map = (name: string, owners: readonly OwnerReference[] = [], finalizers: readonly string[] = []) => ({
@@ -125,4 +126,20 @@ test("the pods of a deleted ReplicaSet go, unless they are orphaned", async () =
   assert.equal(orphans.length, 3);
   assert.deepEqual(uids(adopted), uids(orphans));
   assert.equal((await cluster.list(Pod)).length, 0);
+});
+
+test("a failure is logged as one of the garbage collector, with the object that it concerns", async () => {
+  const lines: unknown[] = [];
+  const log = { ...silentLog, warn: (message: string, fields = {}) => void lines.push({ message, ...fields }) };
+  await using cluster = await startCluster({ log: { ...log, with: () => log } });
+  await cluster.settle();
+  const owner = { apiVersion: "example.com/v1", kind: "Unknown", name: "x", uid: "1" };
+
+  await cluster.client.create(ConfigMap, map("a", [owner]));
+  await cluster.clock.advance(1_000);
+
+  const [first] = lines as { message: string; object: string; error: Error }[];
+  assert.equal(first?.message, "garbage collection failed");
+  assert.equal(first.object, "/configmaps/default/a");
+  assert.match(first.error.message, /owner Unknown x is of a kind that is not served/);
 });

@@ -88,7 +88,8 @@ class Backlog {
         throw error;
       }
     };
-    await workOff(this.queue, { name: "garbage-collector", log: this.#deps.log, run }, stop);
+    const worker = { name: "garbage-collector", task: "garbage collection", log: this.#deps.log, run };
+    await workOff(this.queue, worker, stop);
   }
 }
 

@@ -30,6 +30,7 @@ export const namespaceController =
         if (!namespace.metadata.deletionTimestamp || !namespace.spec.finalizers?.includes(finalizer)) return;
         const content = await deleteContent(deps, { namespace, resources: deletable(resources()) }, signal);
         const updated = await writeConditions(deps, { namespace, content }, signal);
+        if (!updated) return;
         if (content.failures.length > 0) throw content.failures[0];
         if (content.estimateSeconds > 0) return againAfter((Math.floor(content.estimateSeconds / 2) + 1) * 1000);
         await finalize(deps, updated, signal);
@@ -185,7 +186,7 @@ async function writeConditions(
   deps: ReconcilerDeps,
   { namespace, content }: { readonly namespace: Namespace; readonly content: Content },
   signal: AbortSignal,
-): Promise<Namespace> {
+): Promise<Namespace | undefined> {
   const { conditions: current = [] } = namespace.status;
   const isClean = content.remaining.size === 0 && content.failures.length === 0;
   // A namespace that goes at once has nothing to tell.

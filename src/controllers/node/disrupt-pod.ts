@@ -14,7 +14,7 @@ export interface Disruption {
   readonly isForced?: boolean;
 }
 
-/** Notes in the pod why it goes, then deletes it. */
+/** Notes in the pod why it goes, then deletes it. Does nothing to one that is gone. */
 export async function disruptPod(
   { client, clock }: ReconcilerDeps,
   { pod, ...disruption }: Disruption & { readonly pod: Pod },
@@ -24,9 +24,13 @@ export async function disruptPod(
   const status = planNote(pod, disruption, clock.now());
   // A patch, because upstream's role for the collector of pods allows no update.
   const patch = { type: "strategic", body: { metadata: { uid, resourceVersion }, status } } as const;
-  if (status) await client.patch(Pod, pod, patch, { subresource: "status", signal }).catch(ignoreNotFound);
   const grace = disruption.isForced ? { gracePeriodSeconds: 0 } : {};
-  await client.delete(Pod, pod, { preconditions: { uid }, ...grace, signal }).catch(ignoreNotFound);
+  try {
+    if (status) await client.patch(Pod, pod, patch, { subresource: "status", signal });
+    await client.delete(Pod, pod, { preconditions: { uid }, ...grace, signal });
+  } catch (error) {
+    ignoreNotFound(error);
+  }
 }
 
 /** What the note changes of the status; undefined if it is there, or the pod has ended anyway. */

@@ -83,6 +83,7 @@ class NodeLifecycle {
     const { clock } = this.#deps;
     const isSilent = clock.now() > dueMs;
     const node = isSilent ? await this.#giveUp(seen, signal) : seen;
+    if (!node) return undefined;
     const labeled = await this.#label(node, signal);
     const waitMs = await this.#taint(labeled, signal);
     await this.#markPods(labeled, signal);
@@ -107,8 +108,8 @@ class NodeLifecycle {
     this.#deps.events.event(referenceTo(Node, node), "Normal", "RegisteredNode", message);
   }
 
-  /** Nothing was heard of it for too long. */
-  async #giveUp(node: Node, signal: AbortSignal): Promise<Node> {
+  /** Nothing was heard of it for too long. Returns undefined if it is gone. */
+  async #giveUp(node: Node, signal: AbortSignal): Promise<Node | undefined> {
     const conditions = silentConditions(node, this.#deps.clock.now());
     if (equal(findCondition(conditions, "Ready"), findCondition(node.status.conditions, "Ready"))) return node;
     const status = { ...node.status, conditions };
@@ -196,8 +197,8 @@ class NodeLifecycle {
     if (!ready) return;
     const condition = { ...ready, status: "False" as const, lastTransitionTime: timestamp(clock.now()) };
     const status = { ...pod.status, conditions: withCondition(pod.status.conditions, condition) };
-    await writeStatusIfChanged(this.#deps, { resource: Pod, object: pod, status }, signal);
-    events.event(referenceTo(Pod, pod), "Warning", "NodeNotReady", "Node is not ready");
+    const marked = await writeStatusIfChanged(this.#deps, { resource: Pod, object: pod, status }, signal);
+    if (marked) events.event(referenceTo(Pod, pod), "Warning", "NodeNotReady", "Node is not ready");
   }
 }
 

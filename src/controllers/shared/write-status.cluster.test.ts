@@ -22,6 +22,7 @@ test("writeStatusIfChanged() writes what is new, and nothing else", async () => 
   const changed = await writeStatusIfChanged(cluster, { resource: Namespace, object, status }, signal);
 
   assert.equal(same, object);
+  assert(changed);
   assert.notEqual(changed.metadata.resourceVersion, object.metadata.resourceVersion);
   assert.equal((await cluster.client.get(Namespace, object)).status.conditions?.[0]?.type, "Told");
 });
@@ -41,5 +42,5 @@ test("writeStatusIfChanged() leaves alone what is gone", async () => {
   const gone = { ...object, metadata: { ...object.metadata, name: "gone" } };
   const status = { ...object.status, conditions: [told] };
 
-  assert.equal(await writeStatusIfChanged(cluster, { resource: Namespace, object: gone, status }, signal), gone);
+  assert.equal(await writeStatusIfChanged(cluster, { resource: Namespace, object: gone, status }, signal), undefined);
 });

@@ -12,13 +12,13 @@ export interface StatusWrite<T extends ApiObject & { status: unknown }> {
   readonly metadata?: T["metadata"];
 }
 
-/** Writes the status if it says something new, and returns the object as it is then. One that is gone needs none. */
+/** Writes the status if it says something new, and returns the object as it is then; undefined if it is gone. */
 export async function writeStatusIfChanged<T extends ApiObject & { status: unknown }>(
   { client }: Pick<ReconcilerDeps, "client">,
   { resource, object, status, metadata = object.metadata }: StatusWrite<T>,
   signal: AbortSignal,
-): Promise<T> {
+): Promise<T | undefined> {
   if (equal(status, object.status) && equal(metadata, object.metadata)) return object;
   const changed = { ...object, metadata, status };
-  return (await client.updateStatus(resource, changed, { signal }).catch(ignoreNotFound)) ?? object;
+  return await client.updateStatus(resource, changed, { signal }).catch(ignoreNotFound);
 }
