@@ -121,7 +121,7 @@ async function openKubelet(options: NodeOptions, parts: KubeletParts): Promise<K
   const { dataDir, clock, log, nodeName } = options;
   const { containerd, machine, runtime, images, plugins } = parts;
   const { allocatable } = machine;
-  const groups = { cgroups: openCgroups(containerd.host.cgroups), cgroupRoot: containerd.paths.cgroupRoot };
+  const groups = { cgroups: openCgroups(containerd.host.cgroups, clock), cgroupRoot: containerd.paths.cgroupRoot };
   const volumes = { imageMounts: ctrImageMounts(images), furtherVolumes: plugins.volumes };
   const host = await openLinuxHost({ dataDir, clock, log, clusterDomain, allocatable, ...groups, ...volumes });
   const startedMs = clock.now();

@@ -8,6 +8,7 @@ import { Node } from "#api/core/node.ts";
 import { isReady } from "#api/core/pod/pod-state.ts";
 import { Pod } from "#api/core/pod.ts";
 import { Secret } from "#api/core/secret.ts";
+import { systemClock } from "#lib/async/clock.ts";
 import { mountsUnder } from "#lib/fs/mounts.ts";
 import { signalProcess } from "#lib/process/processes.ts";
 import { startDevicePlugin, widgets } from "#testing/peers/device-plugin.ts";
@@ -242,7 +243,7 @@ suite("a kubelet with real containers", { timeout: 120_000 }, () => {
     await node.createPod("grows", { containers: [container(waits, { resources })] });
     const before = await node.podWhen("grows", isReady);
     const group = `${node.containerd.paths.cgroupRoot}/kubepods/burstable/pod${before.metadata.uid}`;
-    const groups = openCgroups(node.containerd.host.cgroups);
+    const groups = openCgroups(node.containerd.host.cgroups, systemClock);
 
     const limits = { cpu: "500m", memory: "96Mi" };
     const body = { spec: { containers: [{ name: "main", resources: { limits } }] } };

@@ -98,7 +98,7 @@ export async function startRealNode({ log = silentLog }: { log?: Log } = {}): Pr
     log,
     dataDir: nodeDir,
     clock: systemClock,
-    cgroups: openCgroups(containerd.host.cgroups),
+    cgroups: openCgroups(containerd.host.cgroups, systemClock),
     cgroupRoot: paths.cgroupRoot,
     clusterDomain: "cluster.local",
     allocatable: machine.allocatable,

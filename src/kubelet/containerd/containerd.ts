@@ -81,7 +81,7 @@ export async function stopContainerd(
     await removeAllPods(paths, { clock, log });
     await endProcess(pid, clock);
   }
-  await sweepLeftovers(paths, log);
+  await sweepLeftovers(paths, { clock, log });
   if (options.removeData) await rm(`${dataDir}/containerd`, { recursive: true, force: true });
 }
 

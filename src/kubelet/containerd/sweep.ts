@@ -1,19 +1,25 @@
 import { rm } from "node:fs/promises";
 import { openCgroups } from "#kubelet/resources/cgroups.ts";
+import { type Clock } from "#lib/async/clock.ts";
 import { unmountUnder } from "#lib/fs/mounts.ts";
 import type { Log } from "#lib/process/log.ts";
 import { listProcesses, signalProcess } from "#lib/process/processes.ts";
 import { detectCgroups } from "./host.ts";
 import type { ContainerdPaths } from "./paths.ts";
 
+interface SweepDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
 /** Removes by hand what is left when containerd has gone, or was killed: in the order in which each lets go. */
-export async function sweepLeftovers(paths: ContainerdPaths, log: Log): Promise<void> {
+export async function sweepLeftovers(paths: ContainerdPaths, { clock, log }: SweepDeps): Promise<void> {
   for (const { pid, args } of await listProcesses()) {
     if (!isShim(args, paths.socket)) continue;
     log.warn("shim left over", { pid });
     signalProcess(pid, "SIGKILL");
   }
-  await openCgroups(await detectCgroups("/sys/fs/cgroup")).remove(paths.cgroupRoot);
+  await openCgroups(await detectCgroups("/sys/fs/cgroup"), clock).remove(paths.cgroupRoot);
   await unmountUnder([paths.runDir, paths.root], "lazy");
   await rm(paths.runDir, { recursive: true, force: true });
 }

@@ -6,6 +6,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { test } from "node:test";
 import { detectCgroups } from "#kubelet/containerd/host.ts";
+import { systemClock } from "#lib/async/clock.ts";
 import { cpuWeight, openCgroups, podCgroup } from "./cgroups.ts";
 
 test("podCgroup() puts pods under their class", () => {
@@ -19,7 +20,7 @@ test("cpuWeight() maps the ends and the default of shares", () => {
 });
 
 test("the machine's own cgroups: limits, usage, removal with what runs there", async (t) => {
-  const cgroups = openCgroups(await detectCgroups("/sys/fs/cgroup"));
+  const cgroups = openCgroups(await detectCgroups("/sys/fs/cgroup"), systemClock);
   const root = `/orlop-test-${process.pid}`;
   t.after(() => cgroups.remove(root));
   const path = `${root}/kubepods/podx`;
@@ -51,7 +52,11 @@ test("v2 passes controllers on down to the group, and writes limits in its form"
     await writeFile(`${dir}/cgroup.subtree_control`, "cpu\n");
   }
 
-  await openCgroups("v2", mount).ensure("/kubepods/podx", { cpuShares: 1024, cpuQuotaUs: 5000, memoryBytes: 1024 });
+  await openCgroups("v2", systemClock, mount).ensure("/kubepods/podx", {
+    cpuShares: 1024,
+    cpuQuotaUs: 5000,
+    memoryBytes: 1024,
+  });
 
   const read = (name: string) => readFile(`${mount}/${name}`, "utf8");
   assert.equal(await read("cgroup.subtree_control"), "+memory +pids");

@@ -1,7 +1,7 @@
-import { access, mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
-import { nextTurn } from "#lib/async/turns.ts";
-import { signalProcess } from "#lib/process/processes.ts";
+import { access, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { type Clock } from "#lib/async/clock.ts";
 import { errorCode } from "#lib/text/error-code.ts";
+import { removeCgroup } from "./remove-cgroup.ts";
 
 /** `hybrid`: the controllers are in v1, beside an empty v2 tree. */
 export type CgroupMode = "v1" | "v2" | "hybrid";
@@ -28,7 +28,7 @@ export interface Cgroups {
   readonly mode: CgroupMode;
   /** Makes the group and those above it where they are missing, and sets its limits. */
   ensure(path: string, limits: CgroupLimits): Promise<void>;
-  /** Removes the group with all below it, and ends what still runs there. */
+  /** Kills what still runs in the group and below it, and removes it all. */
   remove(path: string): Promise<void>;
   usage(path: string): Promise<CgroupUsage | undefined>;
 }
@@ -43,11 +43,11 @@ export function podCgroup(root: string, qos: QosClass, uid: string): string {
 export const qosCgroup = (root: string, qos: QosClass): string =>
   `${root}/kubepods${qos === "Guaranteed" ? "" : `/${qos.toLowerCase()}`}`;
 
-export const openCgroups = (mode: CgroupMode, mountPoint = "/sys/fs/cgroup"): Cgroups =>
-  mode === "v2" ? unifiedCgroups(mountPoint) : splitCgroups(mode, mountPoint);
+export const openCgroups = (mode: CgroupMode, clock: Clock, mountPoint = "/sys/fs/cgroup"): Cgroups =>
+  mode === "v2" ? unifiedCgroups(clock, mountPoint) : splitCgroups(mode, clock, mountPoint);
 
 /** v1: a tree for each controller. */
-function splitCgroups(mode: CgroupMode, mountPoint: string): Cgroups {
+function splitCgroups(mode: CgroupMode, clock: Clock, mountPoint: string): Cgroups {
   const dir = (controller: string, path: string) => `${mountPoint}/${controller}${path}`;
   const set = async (controller: string, path: string, files: Readonly<Record<string, string | undefined>>) => {
     if (!(await isThere(`${mountPoint}/${controller}`))) return;
@@ -69,7 +69,7 @@ function splitCgroups(mode: CgroupMode, mountPoint: string): Cgroups {
     },
     async remove(path) {
       const trees = await readdir(mountPoint, { withFileTypes: true });
-      for (const tree of trees) if (tree.isDirectory()) await removeCgroup(dir(tree.name, path));
+      for (const tree of trees) if (tree.isDirectory()) await removeCgroup(clock, dir(tree.name, path));
     },
     async usage(path) {
       if (!(await isThere(dir("memory", path)))) return undefined;
@@ -91,7 +91,7 @@ function splitCgroups(mode: CgroupMode, mountPoint: string): Cgroups {
 }
 
 /** v2: one tree, in which each group says which controllers those below it have. */
-function unifiedCgroups(mountPoint: string): Cgroups {
+function unifiedCgroups(clock: Clock, mountPoint: string): Cgroups {
   return {
     mode: "v2",
     async ensure(path, limits) {
@@ -104,7 +104,7 @@ function unifiedCgroups(mountPoint: string): Cgroups {
       await writeFile(`${dir}/memory.max`, String(limits.memoryBytes ?? "max"));
       await writeFile(`${dir}/pids.max`, String(limits.pids ?? "max"));
     },
-    remove: (path) => removeCgroup(`${mountPoint}${path}`),
+    remove: (path) => removeCgroup(clock, `${mountPoint}${path}`),
     async usage(path) {
       const dir = `${mountPoint}${path}`;
       if (!(await isThere(dir))) return undefined;
@@ -161,23 +161,6 @@ async function passOn(mountPoint: string, dir: string, controllers: string): Pro
 /** A process that ended meanwhile need not be moved. */
 function ignoreGone(error: unknown): void {
   if (errorCode(error) !== "ESRCH") throw error;
-}
-
-async function removeCgroup(dir: string): Promise<void> {
-  const entries = await readdir(dir, { withFileTypes: true }).catch(() => undefined);
-  if (entries === undefined) return; // Not in this tree.
-  for (const entry of entries) if (entry.isDirectory()) await removeCgroup(`${dir}/${entry.name}`);
-  for (let attempt = 0; ; attempt++) {
-    for (const pid of await readWords(`${dir}/cgroup.procs`)) signalProcess(Number(pid), "SIGKILL");
-    try {
-      return await rmdir(dir);
-    } catch (error) {
-      if (errorCode(error) === "ENOENT") return;
-      if (errorCode(error) !== "EBUSY" || attempt > 1000) throw error;
-    }
-    // Busy until the kernel has buried what was killed.
-    await nextTurn();
-  }
 }
 
 const text = (value: number | undefined): string | undefined => (value === undefined ? undefined : String(value));
