@@ -19,8 +19,6 @@ import { type NodePlugins, openNodePlugins } from "#kubelet/plugins/node-plugins
 import { openCgroups } from "#kubelet/resources/cgroups.ts";
 import { protectFromOom } from "#kubelet/resources/oom.ts";
 import { ContainerdRuntime } from "#kubelet/runtime/containerd.ts";
-import { nodeAccess } from "#kubelet/server/access.ts";
-import { startKubeletServer } from "#kubelet/server/server.ts";
 import { collectStats } from "#kubelet/server/stats.ts";
 import { StaticPods } from "#kubelet/static/static-pods.ts";
 import { ctrImageMounts } from "#kubelet/volumes/image-volume.ts";
@@ -31,10 +29,10 @@ import { rotateLogFile } from "#lib/process/log-file.ts";
 import { ownPid } from "#lib/process/processes.ts";
 import { runProxy } from "#proxy/proxy.ts";
 import { type Informers } from "#runtime/informer.ts";
-import { issueServingCertificate } from "#server/http/tls.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
-import { type Certificates, type Renewed } from "./certificates.ts";
+import { type Certificates } from "./certificates.ts";
 import { nodeNames } from "./node-names.ts";
+import { serveKubelet } from "./serve-kubelet.ts";
 
 export interface NodeOptions {
   readonly nodeName: string;
@@ -139,26 +137,6 @@ async function openKubelet(options: NodeOptions, parts: KubeletParts): Promise<K
   return kubelet;
 }
 
-/** The node's own server, under a certificate that is renewed while it runs. */
-async function serveKubelet(
-  options: NodeOptions,
-  { machine, handle }: { readonly machine: Machine; readonly handle: Kubelet["handle"] },
-): Promise<AsyncDisposable> {
-  const { certificates, clock, log, kubeletPort, nodeName, client } = options;
-  const certificate = servingCertificate(options, machine);
-  const server = await startKubeletServer({
-    ...credentialsOf(certificates, certificate),
-    port: kubeletPort,
-    host: "0.0.0.0",
-    handle,
-    access: nodeAccess(nodeName, clock, client),
-    clock,
-    log,
-  });
-  certificate.onChange(() => server.renew(credentialsOf(certificates, certificate)));
-  return server;
-}
-
 const logCheckMs = 60_000;
 
 /** containerd writes its log itself and does not limit it. */
@@ -207,19 +185,6 @@ async function ensureImages(deps: ImportDeps, signal: AbortSignal): Promise<void
   if (await deps.runtime.imageStatus(busyboxImageName, signal)) return;
   await importImage(deps, await buildBusyboxImage(busyboxImageName), signal);
 }
-
-function servingCertificate({ certificates, clock, nodeName }: NodeOptions, { addresses, hostname }: Machine): Renewed {
-  const subject = { commonName: `system:node:${nodeName}`, organizations: ["system:nodes"] };
-  const hosts = [...addresses, hostname, "127.0.0.1"];
-  return certificates.issue((pki) => issueServingCertificate(pki, clock, { subject, hosts }));
-}
-
-/** What the kubelet's server needs, as of now. */
-const credentialsOf = ({ pki }: Certificates, { current }: Renewed) => ({
-  key: current.key,
-  cert: current.certificate,
-  clientCa: pki.authority.certificate,
-});
 
 /** Pods get addresses as soon as the node has a range for them, services as soon as there are any. */
 async function runNetwork(options: NodeOptions, signal: AbortSignal): Promise<void> {
