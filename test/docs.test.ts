@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync, globSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
+import { commands } from "#cli/main.ts";
 
 const root = path.resolve(import.meta.dirname, "..");
 const pages = globSync(["*.md", "docs/**/*.md"], { cwd: root }).sort();
@@ -65,4 +66,56 @@ test("every folder of src/ has its line in docs/rooms.md, and every line its fol
   const page = readFileSync(path.join(root, "docs/rooms.md"), "utf8");
   const lines = [...page.matchAll(/^\| `([a-z/-]+)` \| \S.* \| \S.* \|$/gm)].map(([, room]) => room);
   assert.deepEqual(lines.sort(), folders.sort());
+});
+
+/** The parts of a page by their headings of the second level. */
+function sectionsOf(page: string): ReadonlyMap<string, string> {
+  const [, ...parts] = readFileSync(path.join(root, page), "utf8").split(/^## /m);
+  return new Map(parts.map((part) => [part.split("\n")[0] ?? "", part]));
+}
+
+/** The cells of every row of the tables in a text, without the backticks around code. */
+const rowsOf = (text: string): string[][] =>
+  [...text.matchAll(/^\| (.*) \|$/gm)].map(([, row = ""]) =>
+    row.split(" | ").map((cell) => cell.replaceAll("`", "").trim()),
+  );
+
+for (const [name, command] of Object.entries(commands)) {
+  if (name === "run") continue; // It has no flags.
+  test(`docs/commands.md lists the flags of orlop ${name}, with their defaults`, async () => {
+    const { flags } = await command.load();
+    const heading = ["orlop", name, command.takes].filter(Boolean).join(" ");
+    const rows = rowsOf(sectionsOf("docs/commands.md").get(heading) ?? "").filter(([cell = ""]) =>
+      /^--?[a-z]/.test(cell),
+    );
+
+    const documented = rows.flatMap(([cell = ""]) => cell.split(", "));
+    const declared = Object.entries(flags).flatMap(([flag, { short, value }]) => [
+      ...(short ? [`-${short}`] : []),
+      `--${flag}${value ? ` ${value}` : ""}`,
+    ]);
+    assert.deepEqual(documented.sort(), declared.sort());
+
+    for (const [cell = "", preset] of rows) {
+      const { type, default: value } = flags[/--([a-z-]+)/.exec(cell)?.[1] ?? ""] ?? {};
+      const isOfMachine = cell.startsWith("--node-name");
+      if (type === "string" && value && !isOfMachine) assert.equal(preset, value, `the default of ${cell}`);
+    }
+  });
+}
+
+test("every file of the repository that a document names is there", () => {
+  const named = pages.flatMap((page) => {
+    const text = readFileSync(path.join(root, page), "utf8");
+    return [...text.matchAll(/(?<![\w./-])(?:src|test|bench|examples|docs|package)\/[\w./-]+\.(?:ts|yaml|md)\b/g)].map(
+      ([file]) => ({ page, file }),
+    );
+  });
+  const missing = named.filter(({ file }) => !existsSync(path.join(root, file)));
+
+  assert.deepEqual(
+    missing.map(({ page, file }) => `${page} names ${file}`),
+    [],
+  );
+  assert(named.length > 20);
 });
