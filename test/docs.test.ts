@@ -4,6 +4,8 @@ import { existsSync, globSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 import { commands } from "#cli/main.ts";
+import { maxDepth, maxValues } from "#schema/json/decode-error.ts";
+import { defaultLimits, maxBodyBytes, strangerSettings, userSettings } from "#server/http/limits.ts";
 
 const root = path.resolve(import.meta.dirname, "..");
 const pages = globSync(["*.md", "docs/**/*.md"], { cwd: root }).sort();
@@ -118,4 +120,47 @@ test("every file of the repository that a document names is there", () => {
     [],
   );
   assert(named.length > 20);
+});
+
+const count = (value: number): string => value.toLocaleString("en-US");
+const size = (bytes: number): string => (bytes < 1 << 20 ? `${bytes >> 10} KiB` : `${bytes >> 20} MiB`);
+const seconds = (ms: number): string => `${ms / 1000} s`;
+
+/** What the cells "limit" of the tables in docs/server.md begin with. */
+const limitsOfCallers: Readonly<Record<string, string>> = (() => {
+  const it = defaultLimits;
+  const [few, many] = [strangerSettings.maxConcurrentStreams, userSettings.maxConcurrentStreams];
+  return {
+    "unauthenticated connections": `${count(it.strangers)} in total`,
+    "unauthenticated connections per address": `${count(it.strangersPerAddress)}, once the oldest of them is ${seconds(it.speakingMs)} old (${seconds(it.silentMs)} if it has sent nothing)`,
+    connections: `${count(it.connectionsPerUser)} per user, ${count(it.connections)} in total`,
+    "streams per connection": `${count(few)} while unauthenticated, then ${count(many)}`,
+    "streams of all unauthenticated connections": count(it.strangerStreams),
+    "frames that are neither request nor body": `${size(it.strangerFrameBytes)} per second while unauthenticated, then ${size(it.frameBytes)} per second`,
+    "requests in progress": `${count(it.requestsPerUser)} per user`,
+    watches: `${count(it.watchesPerUser)} per user, ${count(it.watchesPerAddress)} per anonymous address, ${count(it.watches)} in total; every user is guaranteed ${count(it.watchesAlways)}`,
+    body: size(maxBodyBytes),
+    "values in a body": `${count(maxValues)}, nested at most ${count(maxDepth)} levels deep`,
+    "bodies being received or processed": `${size(it.bodyBytesPerUser)} per user, ${size(it.bodyBytes)} in total; every user is guaranteed ${size(it.bodyBytesAlways)}`,
+    [`bodies of ${size(it.largeBodyBytes)} or more, and compressed bodies`]: `${it.largeBodiesPerUser} per user and ${it.largeBodies} in total`,
+    "unread responses": `${size(it.unsentBytesPerConnection)} per connection, ${size(it.unsentBytesPerUser)} per user, ${size(it.unsentBytes)} in total; every user is guaranteed ${size(it.unsentBytesAlways)}`,
+    "TLS handshake": seconds(it.handshakeMs),
+    "headers (HTTP/1.1)": seconds(it.headersMs),
+    "receiving a body": seconds(it.bodyMs),
+    "response without progress": seconds(it.stallMs),
+    "idle connection": seconds(it.idleMs),
+  };
+})();
+
+test("docs/server.md has the limits and deadlines of callers as they are", () => {
+  const rows = rowsOf(sectionsOf("docs/server.md").get("What protects the server from its callers?") ?? "");
+  for (const [what, limit] of Object.entries(limitsOfCallers)) {
+    const cell = rows.find(([name]) => name === what)?.[1] ?? `no row for ${what}`;
+    assert.equal(cell.slice(0, limit.length), limit, what);
+  }
+  const strangers = rows.filter(([name]) => name === "response without progress" || name === "idle connection");
+  assert.deepEqual(
+    strangers.map(([, , limit]) => limit),
+    [defaultLimits.strangerStallMs, defaultLimits.strangerIdleMs].map(seconds),
+  );
 });
