@@ -3,9 +3,17 @@ import assert from "node:assert/strict";
 import { existsSync, globSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
+import { allResources } from "#api/all.ts";
 import { commands } from "#cli/main.ts";
+import { type Client } from "#client/client.ts";
+import { seededRandom } from "#lib/data/random.ts";
+import { defaultProfile } from "#scheduler/profiles.ts";
 import { maxDepth, maxValues } from "#schema/json/decode-error.ts";
+import { builtInAdmission } from "#server/admission/all.ts";
 import { defaultLimits, maxBodyBytes, strangerSettings, userSettings } from "#server/http/limits.ts";
+import { createFakeInformers } from "#testing/fake-informers.ts";
+import { createVirtualClock } from "#testing/virtual-clock.ts";
+import { hopNames } from "#trace/hop.ts";
 
 const root = path.resolve(import.meta.dirname, "..");
 const pages = globSync(["*.md", "docs/**/*.md"], { cwd: root }).sort();
@@ -15,14 +23,16 @@ interface Link {
   readonly text: string;
   /** Relative to the root. */
   readonly file: string;
+  /** The heading that it leads to; empty: the whole file. */
+  readonly anchor: string;
 }
 
 function* linksOf(page: string): Iterable<Link> {
   const markdown = readFileSync(path.join(root, page), "utf8");
   for (const [, text = "", target = ""] of markdown.matchAll(/\[([^\]]+)\]\(([^)\s]+)\)/g)) {
     if (/^[a-z]+:/.test(target)) continue;
-    const [file = ""] = target.split("#");
-    if (file) yield { page, text, file: path.join(path.dirname(page), file) };
+    const [file = "", anchor = ""] = target.split("#");
+    yield { page, text, file: file ? path.join(path.dirname(page), file) : page, anchor };
   }
 }
 
@@ -36,6 +46,26 @@ test("every link of the documents leads to a file", () => {
     [],
   );
   assert(links.length > 100);
+});
+
+/** As GitHub makes them: lower case, without punctuation, with dashes for spaces. */
+const anchorOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
+    .replaceAll(" ", "-");
+
+test("every link to a part of a document leads to a heading", () => {
+  const broken = links.filter(({ file, anchor }) => {
+    if (!anchor) return false;
+    const text = readFileSync(path.join(root, file), "utf8");
+    return ![...text.matchAll(/^#+ (.+)$/gm)].some(([, heading = ""]) => anchorOf(heading) === anchor);
+  });
+
+  assert.deepEqual(
+    broken.map(({ page, file, anchor }) => `${page} links to ${file}#${anchor}`),
+    [],
+  );
 });
 
 /** A link whose text is code, as in [`planPod`](…/plan-pod.ts), names something that stands in that file. */
@@ -78,8 +108,8 @@ function sectionsOf(page: string): ReadonlyMap<string, string> {
 
 /** The cells of every row of the tables in a text, without the backticks around code. */
 const rowsOf = (text: string): string[][] =>
-  [...text.matchAll(/^\| (.*) \|$/gm)].map(([, row = ""]) =>
-    row.split(" | ").map((cell) => cell.replaceAll("`", "").trim()),
+  [...text.matchAll(/^\|(.*)\|$/gm)].map(([, row = ""]) =>
+    row.split("|").map((cell) => cell.replaceAll("`", "").trim()),
   );
 
 for (const [name, command] of Object.entries(commands)) {
@@ -163,4 +193,63 @@ test("docs/server.md has the limits and deadlines of callers as they are", () =>
     strangers.map(([, , limit]) => limit),
     [defaultLimits.strangerStallMs, defaultLimits.strangerIdleMs].map(seconds),
   );
+});
+
+/** The names in a cell of docs/supported.md, without what stands in parentheses. */
+function supported(area: string): string[] {
+  const [, cell = ""] =
+    rowsOf(readFileSync(path.join(root, "docs/supported.md"), "utf8")).find(([name]) => name === area) ?? [];
+  return cell.replaceAll(/ \([^)]*\)/g, "").split(", ");
+}
+
+test("docs/supported.md lists every kind that is served", () => {
+  const kinds = new Set(allResources.map(({ kind }) => kind));
+  assert.deepEqual(supported("kinds").sort(), [...kinds].sort());
+});
+
+test("docs/supported.md lists the admission plugins in their order", () => {
+  const rbac = { rulesFor: () => ({ rules: [], faults: [] }), rulesOfRole: () => [] };
+  const [informers, clock] = [createFakeInformers(), createVirtualClock()];
+  const plugins = builtInAdmission({ informers, clock, random: seededRandom(1), rbac, authorizers: [] });
+  assert.deepEqual(
+    supported("admission"),
+    plugins.map(({ name }) => name),
+  );
+});
+
+test("docs/scheduler.md and docs/supported.md list the scheduler's plugins in their order, with their weights", () => {
+  const { plugins } = defaultProfile({} as Client);
+  const rows = rowsOf(sectionsOf("docs/scheduler.md").get("Plugins") ?? "").filter(([name = ""]) =>
+    /^[A-Z]/.test(name),
+  );
+
+  assert.deepEqual(
+    rows.map(([name, , score = ""]) => [name, /\((\d+)\)$/.exec(score)?.[1]]),
+    plugins.map(({ name, weight }) => [name, weight?.toString()]),
+  );
+  assert.deepEqual(
+    supported("scheduler"),
+    plugins.map(({ name }) => name),
+  );
+});
+
+test("docs/controllers.md lists every controller that runs", () => {
+  const source = readFileSync(path.join(root, "src/controllers/all.ts"), "utf8");
+  const run = [...source.matchAll(/^import .*"\.\/(.+\.ts)";$/gm)].map(([, file = ""]) => `src/controllers/${file}`);
+  const listed = new Set(links.filter(({ page }) => page === "docs/controllers.md").map(({ file }) => file));
+
+  assert.deepEqual(
+    run.filter((file) => !listed.has(file)),
+    [],
+  );
+  assert(run.length > 10);
+});
+
+test("docs/seeing.md numbers the hops as the traces do", () => {
+  const rows = rowsOf(sectionsOf("docs/seeing.md").get("What is a hop?") ?? "");
+  const named = rows.flatMap(([first, hop, , later, laterHop]) => [`${first} ${hop}`, `${later} ${laterHop}`]);
+
+  for (const [index, name] of Object.values(hopNames).entries()) {
+    assert(named.includes(`${index + 1} ${name}`), `no hop ${index + 1}, ${name}`);
+  }
 });
