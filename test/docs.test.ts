@@ -48,6 +48,15 @@ test("every link of the documents leads to a file", () => {
   assert(links.length > 100);
 });
 
+test("a link whose text is a file name leads to a file of that name", () => {
+  const wrong = links.filter(({ text, file }) => /^[\w./-]+\.ts$/.test(text) && !`/${file}`.endsWith(`/${text}`));
+
+  assert.deepEqual(
+    wrong.map(({ page, text, file }) => `${page} calls ${file} ${text}`),
+    [],
+  );
+});
+
 /** As GitHub makes them: lower case, without punctuation, with dashes for spaces. */
 const anchorOf = (heading: string): string =>
   heading
