@@ -3,7 +3,7 @@ export type SpdyHeaders = Readonly<Record<string, string>>;
 /** zlib's first two bytes with the preset-dictionary flag, then the checksum that names the dictionary of SPDY/3. */
 const zlibStart = Buffer.from([0x78, 0xbb, 0xe3, 0xc6, 0xa7, 0xc2]);
 
-/** Where a reader is to hand out what it has; some wait for more without it. */
+/** Flushes the decompressor: without it, some readers wait for more. */
 const emptyBlock = Buffer.from([0, 0, 0, 0xff, 0xff]);
 
 /**
@@ -26,7 +26,7 @@ export class HeaderEncoder {
   }
 }
 
-/** Count, then each name and value with its length before it. Names are in lower case. */
+/** The count, then each name and value after its length. Names are in lower case. */
 function plainBlock(headers: SpdyHeaders): Buffer {
   const entries = Object.entries(headers);
   const texts = entries.flatMap(([name, value]) => [name.toLowerCase(), value]);
