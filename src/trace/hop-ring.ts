@@ -73,7 +73,7 @@ export class HopRing {
     }
   }
 
-  /** Oldest first; a hop's steps follow it. */
+  /** Oldest first; the steps of a hop follow it. */
   *all(): Iterable<Hop> {
     for (const slot of this.#slots()) yield* this.#expand(slot);
   }
@@ -84,13 +84,13 @@ export class HopRing {
     const ids = this.#ids;
     for (const slot of this.#slots()) {
       const at = slot * idWords;
-      // The last word differs most.
+      // The last word differs most, so it is compared first.
       if (ids[at + 3] !== d || ids[at + 2] !== c || ids[at + 1] !== b || ids[at] !== a) continue;
       yield* this.#expand(slot);
     }
   }
 
-  /** Hops about the object itself, without the steps within them. */
+  /** Hops about the object itself, without their steps. */
   *ofObject({ resource, namespace, name }: HopObject): Iterable<Hop> {
     for (const slot of this.#slots()) {
       if (this.#names[slot] !== name || this.#namespaces[slot] !== namespace) continue;

@@ -18,7 +18,7 @@ export class RevisionTraces {
   readonly #capacity: number;
   readonly #revisions: Float64Array;
   readonly #ids: Uint32Array;
-  /** The newest as they came: they are asked for at once, by everyone who watches. */
+  /** The newest ones as objects, because all watchers ask for them right after the commit. */
   readonly #newest: { revision: number; trace: Trace | undefined }[];
 
   constructor(capacity: number = defaultCapacity) {

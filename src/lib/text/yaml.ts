@@ -14,7 +14,7 @@ export interface ParsedYaml {
   readonly duplicates: string[];
 }
 
-/** How many aliases one text may contain. */
+/** How often aliases may repeat parts of one text. */
 const maxAliases = 100;
 
 /** Longer texts are parsed and written outside the event loop: hostile ones take 5 µs per character. */
@@ -75,7 +75,7 @@ export async function formatYamlHere(value: unknown): Promise<string> {
 const load = () => import("yaml");
 const firstLine = (message: string): string => message.replace(/ at line [0-9]+.*$/s, "").split("\n", 1)[0] ?? "";
 
-/** The parser recurses: text that is nested too deeply must end the parser's stack, not ours. */
+/** The parser recurses, so text that is nested too deeply overflows the stack. That must be an error of the text. */
 function guarded<T>(parse: () => T): T {
   try {
     return parse();
