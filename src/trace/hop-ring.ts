@@ -6,8 +6,8 @@ const idWords = 8;
 const numbers = 3;
 
 /**
- * The last hops, and with a request's hop the steps within it. A column for each part: recording allocates nothing, and
- * what is kept is not in the garbage collector's way. Memory is touched only as far as it is used.
+ * The last hops, and the steps within each request. The parts are in columns, so that recording allocates nothing and
+ * the kept hops do not slow down the garbage collector. Memory is touched only as far as it is used.
  *
  *     ids      [ trace: 4 words, span: 2, parent: 2 | … ]
  *     numbers  [ revision, start, duration | … ]

@@ -17,8 +17,8 @@ export function applyJsonPatch(document: unknown, patch: unknown): unknown {
 }
 
 /**
- * The document as it changes. Containers are copied when they are first written to, and are `owned` from then on: the
- * input is never touched, and a long patch copies each container once.
+ * The document during the patch. Containers are copied on the first write, and are `owned` from then on: the input is
+ * never modified, and a long patch copies each container only once.
  */
 interface Work {
   root: unknown;

@@ -7,9 +7,9 @@ const zlibStart = Buffer.from([0x78, 0xbb, 0xe3, 0xc6, 0xa7, 0xc2]);
 const emptyBlock = Buffer.from([0, 0, 0, 0xff, 0xff]);
 
 /**
- * Header blocks of one direction of a connection: one zlib stream, cut at the ends of blocks. The few short headers
- * that open a stream are not worth compressing, so they go into blocks that deflate calls stored; these refer to
- * nothing before them, and the dictionary itself is never needed.
+ * Header blocks of one direction of a connection: one zlib stream that is flushed after each block. The few short
+ * headers that open a stream are not worth compressing, so they go into deflate's stored blocks. These refer to nothing
+ * before them, so the dictionary itself is not needed.
  */
 export class HeaderEncoder {
   #hasStarted = false;
