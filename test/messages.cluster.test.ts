@@ -102,9 +102,9 @@ suite("a server that cannot start says why and what to do", () => {
       `orlop: ${file}:2: must have at least 3 columns (token, user name, user uid), found 2\n`,
     );
     writeFileSync(file, 'secret-token,"alice,1\n');
-    assert.equal(await said(), `orlop: ${file}:1: a quote is not closed or stands in the middle of a field\n`);
+    assert.equal(await said(), `orlop: ${file}:1: a quote is not closed or is in the middle of a field\n`);
     writeFileSync(file, "secret-token,alice,1\nsecret-token,bob,2\n");
-    assert.equal(await said(), `orlop: ${file}:2: the token stands in an earlier line too\n`);
+    assert.equal(await said(), `orlop: ${file}:2: the token is also in an earlier line\n`);
   });
 
   test("damaged certificates and keys", async () => {

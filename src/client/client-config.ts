@@ -1,6 +1,6 @@
-/** Where the API is and as whom to call it: what a kubeconfig context comes down to. */
+/** Where the API is and who calls it: the result of resolving a kubeconfig context. */
 export interface ClientConfig {
-  /** `https://host:port`, perhaps with a path before `/api`. */
+  /** `https://host:port`, optionally with a path before `/api`. */
   readonly server: string;
   readonly tls?: TlsConfig;
   readonly auth?: AuthConfig;
@@ -10,9 +10,9 @@ export interface ClientConfig {
   readonly userAgent?: string;
   /** How long one request may take; watches and streams have no limit. Default 70 s: the server gives up after 60. */
   readonly timeoutMs?: number;
-  /** Asks for gzip; worth it over a slow network only. */
+  /** Asks for gzip; worthwhile only over a slow network. */
   readonly compress?: boolean;
-  /** Speaks HTTP/2 to a plain `http://` server without asking first. */
+  /** Speaks HTTP/2 to a plain `http://` server without negotiation. */
   readonly http2PriorKnowledge?: boolean;
 }
 

@@ -1,8 +1,8 @@
 import { type ApiObject, type InputOf, type Resource } from "#api/resource.ts";
 
 /**
- * The only way to read and write for anything that is not the API server. Every failure is a StatusError, except that a
- * call whose signal fires rejects with the signal's reason. What is handed out is shared: to change it, make a new one.
+ * The only way to read and write for every component but the API server. Every failure is a StatusError, except that a
+ * call whose signal fires rejects with the signal's reason. Returned objects are shared: make a new one to change it.
  */
 export interface Client {
   get<T extends ApiObject>(resource: Resource<T>, ref: ObjectRef, options?: CallOptions): Promise<T>;
@@ -10,13 +10,13 @@ export interface Client {
   /** Ends when the server ends it or the signal fires; throws a StatusError for an ERROR event. */
   watch<T extends ApiObject>(resource: Resource<T>, options: WatchCallOptions): AsyncIterable<WatchEvent<T>>;
   create<T extends ApiObject>(resource: Resource<T>, object: InputOf<T>, options?: WriteOptions): Promise<T>;
-  /** Replaces the object; its resourceVersion, if there is one, must still be current. */
+  /** Replaces the object; its resourceVersion, if it has one, must be current. */
   update<T extends ApiObject>(resource: Resource<T>, object: Written<T>, options?: WriteOptions): Promise<T>;
   updateStatus<T extends ApiObject>(resource: Resource<T>, object: Written<T>, options?: WriteOptions): Promise<T>;
   patch<T extends ApiObject>(resource: Resource<T>, ref: ObjectRef, patch: Patch, options?: WriteOptions): Promise<T>;
   /** Server-side apply. */
   apply<T extends ApiObject>(resource: Resource<T>, object: InputOf<T>, options: ApplyOptions): Promise<T>;
-  /** Resolves with the object if it lives on (finalizers, grace period), else with undefined. */
+  /** Resolves with the object if it still exists (finalizers, grace period), otherwise with undefined. */
   delete<T extends ApiObject>(
     resource: Resource<T>,
     ref: ObjectRef,
@@ -34,21 +34,21 @@ export interface Client {
     body: B,
     options?: WriteOptions,
   ): Promise<B>;
-  /** Anything else, as bytes: discovery, logs, metrics. */
+  /** Any other request, with the body as bytes: discovery, logs, metrics. */
   raw(method: string, path: string, options?: RawOptions): Promise<RawResponse>;
-  /** The same with the body as it comes: followed logs, long answers. Ends early when the signal fires. */
+  /** Like `raw`, but streams the body: for followed logs and long responses. Ends early when the signal fires. */
   stream(method: string, path: string, options?: RawOptions): Promise<RawStream>;
 }
 
-/** What a client writes: an object that it has read and changed, or what it knows of one. */
+/** What a client writes: a changed copy of an object that it has read, or the fields that it knows. */
 export type Written<T> = NoInfer<T> | InputOf<T>;
 
-/** What names an object; an object's own metadata will do, as will the object. */
+/** Identifies an object; the object's metadata also works, and so does the object itself. */
 export type ObjectRef = { namespace?: string; name: string } | { metadata: { namespace?: string; name?: string } };
 
 export interface CallOptions {
   readonly signal?: AbortSignal;
-  /** The answer is at least as new as this; `0`: any will do. */
+  /** The response is at least as new as this; `0` accepts any. */
   readonly resourceVersion?: string;
 }
 export interface ListCallOptions extends CallOptions {

@@ -12,7 +12,7 @@ const wanted = (value: string) => ({
   update: (current: ConfigMap) => ({ ...current, data: { value } }),
 });
 
-test("ensureObject() creates, changes, and leaves alone what is right", async () => {
+test("ensureObject() creates and changes an object, and does not write one that is right", async () => {
   await using api = await openFaultyApi(createVirtualClock());
 
   await ensureObject(api.client, ConfigMap, wanted("a"));
@@ -23,7 +23,7 @@ test("ensureObject() creates, changes, and leaves alone what is right", async ()
   assert.equal(api.revision, revision);
 });
 
-test("ensureObject() tries again where somebody else was faster", async () => {
+test("ensureObject() retries after a conflict", async () => {
   await using api = await openFaultyApi(createVirtualClock());
   await ensureObject(api.client, ConfigMap, wanted("a"));
   let refusals = 2;

@@ -6,15 +6,15 @@ import { type Client } from "./client.ts";
 export interface Ensured<T extends ApiObject> {
   readonly namespace: string;
   readonly name: string;
-  /** What to create if there is nothing. */
+  /** The object to create if there is none. */
   readonly object: InputOf<T>;
-  /** What the object that is there must become. */
+  /** Returns what the existing object must become. */
   update(current: T): InputOf<T>;
 }
 
 const maxAttempts = 10;
 
-/** Creates the object, or brings the one that is there to what it must be; others may write at the same time. */
+/** Creates the object, or updates the existing one; others may write it concurrently. */
 export async function ensureObject<T extends ApiObject>(
   client: Client,
   resource: Resource<T>,

@@ -23,7 +23,7 @@ const about = (name: string) => ({
   metadata: { namespace: "default", name, uid: `uid-${name}`, resourceVersion: "7" },
 });
 
-test("an event says what happened to what, when, and who saw it", async () => {
+test("an event says what happened to which object, when, and who reported it", async () => {
   const { recorder, events } = await setup();
 
   recorder.event(referenceTo(Widget, about("a"), "spec.color"), "Warning", "Faded", "the color is gone");
@@ -48,7 +48,7 @@ test("an event says what happened to what, when, and who saw it", async () => {
   assert.match(event?.metadata.name, /^a\.[0-9a-f]{16}$/);
 });
 
-test("the same thing again counts up", async () => {
+test("a repeated event increments its count", async () => {
   const { clock, recorder, events } = await setup();
 
   for (let round = 0; round < 3; round++) {
@@ -62,7 +62,7 @@ test("the same thing again counts up", async () => {
   assert.deepEqual([found[0]?.count, found[0]?.lastTimestamp], [3, "2026-01-01T08:00:02Z"]);
 });
 
-test("an event that has expired meanwhile is written anew", async () => {
+test("an event that has expired meanwhile is written again", async () => {
   const { api, recorder, events } = await setup();
   recorder.event(about("a"), "Normal", "Turned", "turned left");
   await recorder.flush();
@@ -79,7 +79,7 @@ test("an event that has expired meanwhile is written anew", async () => {
   );
 });
 
-test("many that differ in their message only are joined", async () => {
+test("many events that differ only in their message are combined", async () => {
   const { recorder, events } = await setup();
 
   for (let round = 1; round <= 15; round++) recorder.event(about("a"), "Normal", "Turned", `turned ${round} times`);
@@ -91,7 +91,7 @@ test("many that differ in their message only are joined", async () => {
   assert.deepEqual([joined?.count, joined?.message], [6, "(combined from similar events): turned 15 times"]);
 });
 
-test("an object that spams is heard less, others are not", async () => {
+test("an object with too many events is throttled, others are not", async () => {
   const { clock, recorder, events } = await setup();
 
   for (let round = 1; round <= 100; round++) recorder.event(about("noisy"), "Normal", `Reason${round}`, "x");
@@ -106,7 +106,7 @@ test("an object that spams is heard less, others are not", async () => {
   assert.equal((await events()).length, 27);
 });
 
-test("a server that fails is asked again, and the caller never hears of it", async () => {
+test("failed writes are retried without an error for the caller", async () => {
   const { api, clock, recorder, events } = await setup();
   let failures = 2;
   api.intercept = () => {
@@ -120,7 +120,7 @@ test("a server that fails is asked again, and the caller never hears of it", asy
   assert.equal((await events()).length, 1);
 });
 
-test("an event belongs to the trace in which it was told", async () => {
+test("an event belongs to the trace in which it was reported", async () => {
   const { api, recorder } = await setup();
   const before = api.revision;
   const trace = { traceId: "a".repeat(32), spanId: "b".repeat(16) };
@@ -133,7 +133,7 @@ test("an event belongs to the trace in which it was told", async () => {
   assert.notEqual(api.traceOf(before + 2)?.traceId, trace.traceId);
 });
 
-test("the longer the line, the more is written at once, and about each object in order", async () => {
+test("a longer queue is written more concurrently, and the events of each object in order", async () => {
   const { api, clock } = await setup();
   let together = 0;
   let most = 0;

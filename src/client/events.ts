@@ -9,11 +9,11 @@ import { truncateBytes } from "#lib/text/truncate.ts";
 import { currentTrace, type Trace } from "#trace/trace.ts";
 import { type Client } from "./client.ts";
 
-/** Tells users what happened to an object. Never waits, never throws: telling is not part of the work. */
+/** Reports to users what happened to an object. Never waits and never throws: reporting is not part of the work. */
 export interface EventRecorder extends AsyncDisposable {
-  /** About an object, or about a part of one: `referenceTo(Pod, pod, "spec.containers{web}")`. */
+  /** An event about an object, or about a part of one: `referenceTo(Pod, pod, "spec.containers{web}")`. */
   event(about: ApiObject | ObjectReference, type: "Normal" | "Warning", reason: string, message: string): void;
-  /** Resolves once everything so far was written or given up. */
+  /** Resolves once every event so far was written or dropped. */
   flush(): Promise<void>;
 }
 
@@ -24,32 +24,32 @@ export interface EventRecorderOptions {
   readonly log?: Log;
 }
 
-/** Points at an object, which may come without its kind, or at a part of it. */
+/** Refers to an object, which may lack its kind, or to a part of it. */
 export function referenceTo(resource: Resource, { metadata }: ApiObject, fieldPath?: string): ObjectReference {
   const reference = referenceOf({ kind: resource.kind, apiVersion: apiVersionOf(resource), metadata });
   return fieldPath ? { ...reference, fieldPath } : reference;
 }
 
-/** What waits to be written. More than this is dropped: a flood must not fill memory. */
+/** The maximum length of the queue. More events are dropped: a flood must not fill memory. */
 const maxWaiting = 10_000;
-/** What is written at the same time: one, so as not to be in the way of work, and one more for each so many that wait. */
+/** The maximum number of concurrent writes: one, so as not to slow down other work, and more as the queue grows. */
 const maxTogether = 64;
 const waitingForOneMore = 200;
-/** Events that differ only in their message are joined from so many within the time on. */
+/** This many events within the period that differ only in their message are combined. */
 const maxSimilar = 10;
 const similarForMs = 600_000;
-/** An object may have so many events at once, then one more each interval. */
+/** An object may have this many events in a burst, then one more per interval. */
 const burst = 25;
 const refillMs = 300_000;
 const rememberedKeys = 4096;
-/** As upstream limits the note of an event. */
+/** Upstream's limit for the note of an event. */
 const maxMessageBytes = 1024;
 const maxTries = 12;
 const retryMs = 10_000;
 
 interface Sighting {
   readonly about: ObjectReference;
-  /** Which object that is. */
+  /** The key of that object. */
   readonly subject: string;
   readonly type: string;
   readonly reason: string;
@@ -58,7 +58,7 @@ interface Sighting {
   readonly trace: Trace | undefined;
 }
 
-/** What was last written under a key. */
+/** The last event written under a key. */
 interface Written {
   readonly name: string;
   readonly count: number;
@@ -125,7 +125,7 @@ class Recorder implements EventRecorder {
     await this.#writing;
   }
 
-  /** A token bucket for each object: one that spams is heard less, the others are not. */
+  /** A token bucket for each object, so that one with too many events does not throttle the others. */
   #hasToken(subject: string, nowMs: number): boolean {
     const bucket = this.#buckets.get(subject) ?? { tokens: burst, atMs: nowMs };
     const tokens = Math.min(burst, bucket.tokens + (nowMs - bucket.atMs) / refillMs);
@@ -135,13 +135,13 @@ class Recorder implements EventRecorder {
   }
 
   async #writeAll(): Promise<void> {
-    // In another turn: the caller's own work comes first.
+    // Deferred, so that the caller's own work comes first.
     await Promise.resolve();
     while (this.#waiting.length > 0) await Promise.all(this.#nextBatch().map((sighting) => this.#writeOne(sighting)));
     this.#writing = undefined;
   }
 
-  /** The next few, one for each object at most: what is said about one is written in order. */
+  /** The next few events, at most one per object, so that those of one object are written in order. */
   #nextBatch(): Sighting[] {
     const most = Math.min(1 + Math.floor(this.#waiting.length / waitingForOneMore), maxTogether);
     const subjects = new Set<string>();
@@ -161,7 +161,7 @@ class Recorder implements EventRecorder {
     await (sighting.trace ? currentTrace.run(sighting.trace, write) : currentTrace.exit(write));
   }
 
-  /** Too many that differ in their message only become one. */
+  /** Combines too many events that differ only in their message. */
   #joined(sighting: Sighting): Sighting & { readonly key: string } {
     const { about, subject, type, reason, message, atMs } = sighting;
     const group = [subject, about.fieldPath, type, reason].join(" ");
@@ -171,7 +171,7 @@ class Recorder implements EventRecorder {
     similar.lastMs = atMs;
     similar.messages.add(message);
     if (similar.messages.size < maxSimilar) return { ...sighting, key: `${group} ${message}` };
-    // The set has done its work; one message too many is all that it must remember.
+    // The limit is reached, so only enough messages are kept to detect the next one.
     for (const old of similar.messages) {
       if (similar.messages.size <= maxSimilar) break;
       similar.messages.delete(old);
@@ -187,7 +187,7 @@ class Recorder implements EventRecorder {
         return;
       } catch (error) {
         if (signal.aborted) return;
-        // What the server has refused it will refuse again.
+        // The server would refuse it again.
         const refused = error instanceof StatusError && error.code < 500 && error.code !== 429;
         if (refused || tries >= maxTries) {
           this.#log.warn("event not written", { about: sighting.about, reason: sighting.reason, error });
@@ -198,7 +198,7 @@ class Recorder implements EventRecorder {
     }
   }
 
-  /** Counts up what was there before, else writes a new one. */
+  /** Increments the count of an existing event, or else writes a new one. */
   async #write(sighting: Sighting & { readonly key: string }): Promise<void> {
     const { key, message, atMs } = sighting;
     const namespace = sighting.about.namespace || "default";
@@ -223,7 +223,7 @@ class Recorder implements EventRecorder {
     this.#written.set(key, { name, count: 1 });
   }
 
-  /** The object's name and the time in nanoseconds, made unique by our own count. */
+  /** The object's name and the time in nanoseconds, made unique by a counter. */
   #newName({ about, atMs }: Sighting): string {
     const nanoseconds = BigInt(atMs) * 1_000_000n + BigInt(this.#made++ % 1_000_000);
     return `${about.name ?? ""}.${nanoseconds.toString(16).padStart(16, "0")}`;

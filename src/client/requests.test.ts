@@ -51,11 +51,11 @@ const cases = [
   },
 ];
 for (const { name, call, line } of cases) {
-  test(`a ${name} is asked for at the right place`, () => {
+  test(`a ${name} has the right path and query`, () => {
     assert.equal(`${call.method} ${call.path}?${call.query}`, line);
   });
 }
 
-test("written objects are given their kind", () => {
+test("written objects get their kind", () => {
   assert.deepEqual(createCall(Widget, object).body, { ...object, kind: "Widget", apiVersion: "example.com/v1" });
 });

@@ -17,20 +17,20 @@ import {
   type Written,
 } from "./client.ts";
 
-/** A call as both transports carry it. */
+/** A call in the form that both transports carry. */
 export interface ApiCall {
   readonly method: string;
   readonly path: string;
-  /** Without the question mark; "" if there is nothing to say. */
+  /** Without the question mark; "" if there is none. */
   readonly query: string;
   readonly contentType: string | undefined;
-  /** A JSON value, perhaps with parts that others share. */
+  /** A JSON value, possibly with shared parts. */
   readonly body: unknown;
 }
 
-/** What differs between the wire and a call within the process. */
+/** The difference between a network connection and a call within the process. */
 export interface CallTransport {
-  /** Resolves with the decoded answer, or throws the StatusError that came instead. */
+  /** Resolves with the decoded response, or throws the received StatusError. */
   call(call: ApiCall, resource: Resource, signal: AbortSignal | undefined): Promise<unknown>;
   watch(call: ApiCall, resource: Resource, signal: AbortSignal): AsyncIterable<WatchEvent<ApiObject>>;
   raw(method: string, path: string, options: RawOptions): Promise<RawResponse>;
@@ -44,7 +44,7 @@ const patchTypes = {
   strategic: "application/strategic-merge-patch+json",
 } as const;
 
-/** The Client over a transport. The answers are taken at their word: the server has checked them. */
+/** The Client over a transport. Responses are not checked again, because the server has done so. */
 export function clientOver(transport: CallTransport): Client {
   const call = <A>(call: ApiCall, resource: Resource, signal: AbortSignal | undefined): Promise<A> =>
     transport.call(call, resource, signal) as Promise<A>;
@@ -134,7 +134,7 @@ export function applyCall<T extends ApiObject>(
   options: ApplyOptions,
 ): ApiCall {
   const path = pathOf(resource, named({ metadata: metadataOf(object) }), options.subresource);
-  // The server reads YAML here, and JSON is YAML.
+  // The server expects YAML here, and JSON is valid YAML.
   const contentType = "application/apply-patch+yaml";
   return write("PATCH", path, { body: withType(resource, object), options, contentType, force: options.force });
 }
@@ -168,7 +168,7 @@ export function pathOf(
   return subresource ? `${path}/${subresource}` : path;
 }
 
-/** Names hardly ever need escaping, and asking is cheaper than doing. */
+/** Names rarely need escaping, and the check is cheaper than escaping. */
 const segment = (name: string): string => (/^[\w.:~-]+$/.test(name) ? name : encodeURIComponent(name));
 
 function named(ref: ObjectRef): { namespace: string; name: string } {
@@ -225,7 +225,7 @@ function deleteOptions(options: DeleteCallOptions): Record<string, unknown> {
   };
 }
 
-/** Cached objects and literals may come without their kind; the server wants it. */
+/** Cached objects and literals may lack their kind, but the server requires it. */
 function withType(resource: Resource, object: object): object {
   if ("kind" in object && "apiVersion" in object && object.kind && object.apiVersion) return object;
   return { ...object, kind: resource.kind, apiVersion: apiVersionOf(resource) };
@@ -236,7 +236,7 @@ function metadataOf(object: object): { namespace: string; name: string } {
   return { namespace: metadata?.namespace ?? "", name: metadata?.name ?? "" };
 }
 
-/** Some kinds are sent back when they are deleted at once; only time to end or a finalizer keeps one alive. */
+/** Some kinds are returned when they are deleted immediately; only a grace period or a finalizer keeps one alive. */
 function livesOn({ kind, metadata }: ApiObject): boolean {
   if (kind === "Status" || !metadata?.deletionTimestamp) return false;
   return (metadata.deletionGracePeriodSeconds ?? 0) > 0 || (metadata.finalizers?.length ?? 0) > 0;

@@ -18,17 +18,17 @@ import { rootCaController } from "./root-ca.ts";
 import { serviceAccountController } from "./service-account.ts";
 
 export interface ControllerOptions extends NodeIpamOptions {
-  /** Certificates, in PEM, by which pods know the API server. */
+  /** The certificates, in PEM, by which pods verify the API server. */
   readonly rootCa: string;
-  /** Every kind that is served, as it is now; default: those that are built in. */
+  /** Every kind that is currently served; default: the built-in ones. */
   resources?(): readonly Resource[];
 }
 
 const builtIn = () => allResources;
 
 /**
- * Every reconciler, in the order they start, and the service account in kube-system that it acts as. Its events are from
- * that account, or from the component that users know from upstream.
+ * Every reconciler, in the order in which they start, with its service account in kube-system. Its events come from
+ * that account, or from the component name that upstream uses.
  */
 const reconcilers = ({
   rootCa,
@@ -50,7 +50,7 @@ const reconcilers = ({
 ];
 
 export interface ControllersDeps extends Omit<RunDeps, "client">, ControllerOptions {
-  /** A client as a service account in kube-system, with the rights of that controller and no more. */
+  /** A client as a service account in kube-system, with only the rights of that controller. */
   clientFor(account: string): Client;
 }
 

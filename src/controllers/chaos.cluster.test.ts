@@ -17,7 +17,7 @@ import { heartbeats, podRunner } from "#testing/pod-runner.ts";
 import { type ComponentDeps, startCluster, type TestCluster } from "#testing/start-cluster.ts";
 import { runControllers } from "./all.ts";
 
-/** Refuses every third write, and calls back before one in so many others. */
+/** Refuses every third write, and calls back before some of the others. */
 function unreliable(client: Client, random: Random, onCrash: () => void): Client {
   let writes = 0;
   const disturb = (resource: Resource): void => {
@@ -50,7 +50,7 @@ function unreliable(client: Client, random: Random, onCrash: () => void): Client
   };
 }
 
-/** The controllers, started again whenever they crash. */
+/** The controllers, restarted whenever they crash. */
 async function runCrashing(deps: ComponentDeps, seed: number, signal: AbortSignal): Promise<void> {
   const random = seededRandom(seed);
   while (!signal.aborted) {
@@ -80,7 +80,7 @@ async function startChaos(seed: number): Promise<TestCluster> {
   return cluster;
 }
 
-/** The least that a scheduler does. */
+/** A minimal scheduler. */
 const binder = ({ client }: Pick<ComponentDeps, "client">) => ({
   name: "binder",
   reconciles: Pod,
@@ -104,7 +104,7 @@ const deployment = (replicas: number, image: string) => ({
 });
 
 for (const seed of [1, 2, 3, 4, 5]) {
-  test(`controllers that crash and lose races get there within their limits (seed ${seed})`, async () => {
+  test(`controllers converge within their limits despite crashes and conflicts (seed ${seed})`, async () => {
     await using cluster = await startChaos(seed);
     await cluster.apply(Namespace, { metadata: { name: "shop" } });
     await cluster.settle();
@@ -128,7 +128,7 @@ for (const seed of [1, 2, 3, 4, 5]) {
     assert.deepEqual([first, pods.length, status.availableReplicas], [20, 20, 20]);
     assert(pods.every(({ spec }) => spec.containers[0]?.image === "web:2"));
     assert.equal(sets.length, 2);
-    assert(most <= 25, `${most} pods at once`);
+    assert(most <= 25, `${most} pods at the same time`);
 
     await cluster.client.create(ConfigMap, { metadata: { name: "m", namespace: "shop" } });
     await cluster.client.delete(Namespace, { name: "shop" });

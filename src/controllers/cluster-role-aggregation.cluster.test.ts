@@ -19,7 +19,7 @@ test("aggregateRules() joins the rules of matching roles, each once, in the orde
   assert.deepEqual(rules, [rule("pods"), rule("nodes")]);
 });
 
-test("an aggregated role follows the roles that it gathers", async () => {
+test("an aggregated role follows the roles that it selects", async () => {
   await using cluster = await startCluster();
   const rule = (resource: string) => ({ apiGroups: [""], resources: [resource], verbs: ["get"] });
   const selector = { matchLabels: { to: "watcher" } };

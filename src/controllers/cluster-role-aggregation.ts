@@ -4,7 +4,7 @@ import { type PolicyRule } from "#api/rbac/policy-rule.ts";
 import { equal } from "#lib/data/equal.ts";
 import { type Reconciler, type ReconcilerDeps, watch } from "#runtime/reconciler.ts";
 
-/** Gives roles that are put together from others the rules of those others. */
+/** Gives aggregated roles the rules of the roles that they select. */
 export function clusterRoleAggregationController({ client, informers }: ReconcilerDeps): Reconciler<ClusterRole> {
   const roles = informers.of(ClusterRole);
   return {
@@ -29,7 +29,7 @@ export function clusterRoleAggregationController({ client, informers }: Reconcil
   };
 }
 
-/** The rules of all roles that one of the selectors matches, by selector and by name, each once. */
+/** The rules of all roles that one of the selectors matches, by selector and name, without duplicates. */
 export function aggregateRules(role: ClusterRole, all: readonly ClusterRole[]): PolicyRule[] {
   const rules: PolicyRule[] = [];
   const sorted = all.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));

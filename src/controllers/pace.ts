@@ -2,15 +2,15 @@ import { type ApiObject } from "#api/resource.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { objectKey } from "#runtime/object-cache.ts";
 
-/** Objects with fewer parts than this are never held back. */
+/** Objects with fewer parts than this are never delayed. */
 const small = 200;
-/** A large one is looked at again after this much time for each part. */
+/** The delay of a large object, for each of its parts. */
 const msPerPart = 0.05;
 
 /**
- * Keeps the work for a large object in proportion. Looking at all of 2,000 pods because one of them changed is a waste
- * if the next changes a millisecond later: one that was found settled is looked at again after a while, unless its own
- * wishes have changed.
+ * Limits the work for a large object. Reading all of its 2,000 pods for every change is a waste if the next change
+ * comes a millisecond later. So an object that needed no action is processed again only after a delay, unless its own
+ * spec has changed.
  */
 export class Pace {
   readonly #clock: Clock;
@@ -23,14 +23,14 @@ export class Pace {
     this.#clock = clock;
   }
 
-  /** How long the object can wait; 0 if it is to be looked at now. */
+  /** How long the object can wait; 0 if it must be processed now. */
   waitMs({ metadata }: ApiObject): number {
     const last = this.#settled.get(objectKey(metadata.namespace, metadata.name));
     if (!last || last.uid !== metadata.uid || last.generation !== (metadata.generation ?? 0)) return 0;
     return Math.max(0, last.untilMs - this.#clock.now());
   }
 
-  /** It was looked at: this many parts, and nothing but its status to do. */
+  /** It was processed: it has this many parts, and only its status had to be written. */
   settled({ metadata }: ApiObject, parts: number): void {
     const key = objectKey(metadata.namespace, metadata.name);
     if (parts < small || metadata.deletionTimestamp) {
@@ -41,7 +41,7 @@ export class Pace {
     this.#settled.set(key, { uid: metadata.uid ?? "", generation: metadata.generation ?? 0, untilMs });
   }
 
-  /** It is gone, or there is something to do: next time at once. */
+  /** It is gone, or there is more to do: no delay next time. */
   forget({ namespace, name }: { readonly namespace?: string | undefined; readonly name?: string | undefined }): void {
     this.#settled.delete(objectKey(namespace, name));
   }

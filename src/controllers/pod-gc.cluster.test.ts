@@ -27,7 +27,7 @@ test("surplus() takes evicted pods first, then the oldest", () => {
   assert.deepEqual(surplus([other], 1), []);
 });
 
-test("pods of a node that is gone go after a while", async () => {
+test("pods of a deleted node are deleted after a delay", async () => {
   await using cluster = await startCluster();
   await cluster.settle();
   await cluster.client.create(Pod, podOn("p", "nowhere"));

@@ -8,10 +8,10 @@ import { type Again, againAfter, type Reconciler, type ReconcilerDeps, watch } f
 import { disruptPod } from "./node/disrupt-pod.ts";
 
 const defaultThreshold = 12_500;
-/** A node that is missing may only be registering anew. */
+/** A missing node may only be registering again. */
 const quarantineMs = 40_000;
 
-/** Takes away pods that nobody else will: of nodes that are gone, without a node, or ended long ago. */
+/** Deletes pods that nobody else will: of missing nodes, without a node, or finished long ago. */
 export const podGcController =
   (threshold = defaultThreshold) =>
   (deps: ReconcilerDeps): Reconciler<Pod> => {
@@ -54,12 +54,12 @@ export const podGcController =
     };
   };
 
-/** Its administrator has said that it is gone for good. */
+/** Its administrator has marked it as permanently gone. */
 const isOutOfService = ({ spec, status }: Node): boolean =>
   !isConditionTrue(status.conditions, "Ready") &&
   (spec.taints?.some(({ key }) => key === "node.kubernetes.io/out-of-service") ?? false);
 
-/** Ended pods beyond the threshold: those that were evicted first, then the oldest. */
+/** Finished pods beyond the threshold: evicted ones first, then the oldest. */
 export function surplus(finished: readonly Pod[], threshold: number): Pod[] {
   if (threshold <= 0) return [];
   const isEvicted = ({ status }: Pod): number => (status.phase === "Failed" && status.reason === "Evicted" ? 0 : 1);
@@ -68,7 +68,7 @@ export function surplus(finished: readonly Pod[], threshold: number): Pod[] {
   return sorted.slice(0, Math.max(0, finished.length - threshold));
 }
 
-/** Nodes that pods name and that are not there, and since when. */
+/** Missing nodes that pods refer to, and since when they are missing. */
 class MissingNodes {
   readonly #deps: ReconcilerDeps;
   readonly #sinceMs = new Map<string, number>();
@@ -77,7 +77,7 @@ class MissingNodes {
     this.#deps = deps;
   }
 
-  /** It is there, and if it goes again its time starts anew. */
+  /** The node exists; if it disappears again, its time starts again. */
   found(name: string): void {
     this.#sinceMs.delete(name);
   }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { planRootCa } from "./root-ca.ts";
 
-test("planRootCa() makes what is missing and leaves alone what is right", () => {
+test("planRootCa() creates a missing config map and does not change a correct one", () => {
   const first = planRootCa(undefined, "CERT");
   assert(first);
 
@@ -11,7 +11,7 @@ test("planRootCa() makes what is missing and leaves alone what is right", () => 
   assert.equal(planRootCa(first, "CERT"), undefined);
 });
 
-test("planRootCa() repairs what was changed and keeps annotations of others", () => {
+test("planRootCa() repairs changed data and keeps other annotations", () => {
   const damaged = { metadata: { annotations: { mine: "kept" } }, data: { "ca.crt": "OLD", extra: "x" } };
 
   const repaired = planRootCa(damaged, "CERT");

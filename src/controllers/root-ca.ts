@@ -11,7 +11,7 @@ const descriptionKey = "kubernetes.io/description";
 const description =
   "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
 
-/** Every namespace has the certificate by which pods know the API server. */
+/** Puts the certificate by which pods verify the API server into every namespace. */
 export const rootCaController =
   (rootCa: string) =>
   ({ client, informers }: ReconcilerDeps): Reconciler<Namespace> => {
@@ -41,7 +41,7 @@ export const rootCaController =
     };
   };
 
-/** What the config map must become; undefined if it is right. */
+/** What the config map must become; undefined if it is correct. */
 export function planRootCa(current: InputOf<ConfigMap> | undefined, rootCa: string): InputOf<ConfigMap> | undefined {
   const data = { "ca.crt": rootCa };
   if (current && equal(current.data, data) && current.metadata?.annotations?.[descriptionKey]) return undefined;

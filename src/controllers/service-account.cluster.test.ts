@@ -6,7 +6,7 @@ import { startCluster } from "#testing/start-cluster.ts";
 
 const account = { namespace: "shop", name: "default" };
 
-test("every namespace gets its default account, and gets it back when it is deleted", async () => {
+test("every namespace has a default account, which is created again after deletion", async () => {
   await using cluster = await startCluster();
   await cluster.apply(Namespace, { metadata: { name: "shop" } });
   await cluster.settle();

@@ -6,7 +6,7 @@ import { isNamespaceEnding } from "./namespace/namespace-ending.ts";
 
 const name = "default";
 
-/** Every namespace has the account that pods run as if they name none. */
+/** Creates the account in every namespace that pods use by default. */
 export function serviceAccountController({ client, informers }: ReconcilerDeps): Reconciler<Namespace> {
   const accounts = informers.of(ServiceAccount);
   return {

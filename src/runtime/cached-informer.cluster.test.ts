@@ -28,7 +28,7 @@ const names = (informer: Informer<Widget>) =>
     .map(({ metadata }) => metadata.name)
     .sort();
 
-/** Notes every change as `put a`, `put a again` or `delete a`. */
+/** Records every change as `put a`, `put a again` or `delete a`. */
 function notes(informer: Informer<Widget>): string[] {
   const seen: string[] = [];
   informer.subscribe((change) => {
@@ -38,7 +38,7 @@ function notes(informer: Informer<Widget>): string[] {
   return seen;
 }
 
-test("an informer has what is there, then follows every change in order", async () => {
+test("an informer has the existing objects, then follows every change in order", async () => {
   const { api, client, clock, informers } = await setup();
   await using _ = informers;
   const a = await client.create(Widget, widget("a"));
@@ -85,7 +85,7 @@ test("an informer looks up by namespace, owner, controller, the resource's index
   assert.throws(() => informer.addIndex("color", () => []), /already/);
 });
 
-test("a cut watch resumes where it was", async () => {
+test("an interrupted watch resumes where it was", async () => {
   const { api, client, clock, informers } = await setup();
   await using _ = informers;
   const informer = informers.of(Widget);
@@ -101,7 +101,7 @@ test("a cut watch resumes where it was", async () => {
   assert.deepEqual(seen, ["put a", "put b"]);
 });
 
-test("after 410 the informer starts over and makes up for what it missed", async () => {
+test("after 410 the informer starts over and reports what it missed", async () => {
   const { api, client, clock, informers } = await setup();
   await using _ = informers;
   const [a, b, c] = await Promise.all(["a", "b", "c"].map((name) => client.create(Widget, widget(name))));
@@ -139,7 +139,7 @@ test("a server without initial events is listed instead", async () => {
   assert.deepEqual(names(informer), ["a", "b"]);
 });
 
-test("an informer keeps trying while the server fails", async () => {
+test("an informer keeps retrying while the server fails", async () => {
   const { api, client, clock, informers } = await setup();
   await using _ = informers;
   await client.create(Widget, widget("a"));
@@ -154,7 +154,7 @@ test("an informer keeps trying while the server fails", async () => {
   assert.deepEqual(names(informer), ["a"]);
 });
 
-test("caughtUpTo() resolves when the revision was seen, also by a bookmark", async () => {
+test("caughtUpTo() resolves when the revision was seen, even in a bookmark", async () => {
   const { api, client, clock, informers } = await setup();
   await using _ = informers;
   const informer = informers.of(Widget);
@@ -176,7 +176,7 @@ test("caughtUpTo() resolves when the revision was seen, also by a bookmark", asy
   await assert.rejects(informer.caughtUpTo(revision + 99, stop), /enough/);
 });
 
-test("a scoped informer has a cache of its own, with what is in its scope", async () => {
+test("a scoped informer has its own cache, with the objects in its scope", async () => {
   const { client, clock, informers } = await setup();
   await using _ = informers;
   const blue = informers.of(Widget, { fieldSelector: "spec.color=blue" });
@@ -196,7 +196,7 @@ test("a scoped informer has a cache of its own, with what is in its scope", asyn
   assert.equal(informers.of(Widget, { fieldSelector: "spec.color=blue" }), blue);
 });
 
-test("a change tells which trace made it", async () => {
+test("a change carries the trace that made it", async () => {
   const { api, client, clock, informers } = await setup();
   await using _ = informers;
   const trace = { traceId: "a".repeat(32), spanId: "b".repeat(16) };
@@ -214,7 +214,7 @@ test("a change tells which trace made it", async () => {
   assert.deepEqual(traces, [traceparent(written)]);
 });
 
-test("an object that an index cannot read is in no entry of it", async () => {
+test("an object on which an index function fails is not in that index", async () => {
   const { client, informers } = await setup();
   await using _ = informers;
   await client.create(Widget, { metadata: { namespace: "default", name: "bare" } });
@@ -226,7 +226,7 @@ test("an object that an index cannot read is in no entry of it", async () => {
   assert.deepEqual(informer.by("color", ""), []);
 });
 
-test("a subscriber that fails does not keep the change from the others", async () => {
+test("the other subscribers get the change when one fails", async () => {
   const { client, clock, informers } = await setup();
   await using _ = informers;
   const informer = informers.of(Widget);

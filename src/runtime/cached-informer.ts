@@ -16,7 +16,7 @@ export interface InformerDeps {
   readonly random?: Random;
 }
 
-/** Informers that keep their copy by watching through a client; each starts when it is first asked for. */
+/** Informers that maintain their copy by watching through a client; each starts on first use. */
 export function startInformers(client: Client, deps: InformerDeps): Informers {
   const stop = new AbortController();
   const caches = new Map<string, ObjectCache<ApiObject>>();
@@ -39,7 +39,7 @@ export function startInformers(client: Client, deps: InformerDeps): Informers {
         cache = start(resource, scope);
         caches.set(key, cache);
       }
-      // The key says that the cache holds this resource's objects.
+      // The key guarantees that the cache holds this resource's objects.
       return cache as unknown as Informer<T>;
     },
     async synced(signal) {
@@ -71,7 +71,7 @@ function applyUpdate<T extends ApiObject>(cache: ObjectCache<T>, update: CacheUp
   else cache.advance(update.revision);
 }
 
-/** A watch that lived this long was a good one: the next try may come at once. */
+/** After a watch that lived this long, the next attempt needs no delay. */
 const goodLifeMs = 5_000;
 
 function pauseWith({ clock, log, random = systemRandom }: InformerDeps): Pause {
@@ -80,7 +80,7 @@ function pauseWith({ clock, log, random = systemRandom }: InformerDeps): Pause {
   return async (error, signal) => {
     if (clock.now() - resumedAt > goodLifeMs) backoff.reset();
     const delayMs = backoff.nextMs();
-    // The first break is everyday life: a restarted server, an idle connection.
+    // A single interruption is normal: a restarted server, or an idle connection.
     if (error && backoff.failures > 1) {
       const level = isForbidden(error) || backoff.failures > 5 ? "warn" : "info";
       log[level]("watch broken, trying again", { error: String(error), delayMs: Math.round(delayMs) });

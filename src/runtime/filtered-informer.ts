@@ -4,8 +4,8 @@ import { type ApiObject, type Resource } from "#api/resource.ts";
 import { type Change, type Informer, type InformerScope } from "./informer.ts";
 
 /**
- * The part of an informer that is in a scope; the informer itself if the scope is everything. Thousands of scopes that
- * select by the same field (the pods of each node) cost one look-up for each change, not one test each.
+ * The part of an informer that is in a scope; the informer itself if the scope is everything. With thousands of scopes
+ * that select by the same field (the pods of each node), a change costs one look-up, not one test per scope.
  */
 export function scopedInformer<T extends ApiObject>(base: Informer<T>, scope: InformerScope = {}): Informer<T> {
   const { namespace, labelSelector, fieldSelector } = scope;
@@ -55,7 +55,7 @@ function fieldOf<T extends ApiObject>(resource: Resource<T>, object: T, path: st
   return Object.hasOwn(resource.selectableFields, path) ? resource.selectableFields[path]?.(object) : undefined;
 }
 
-/** An object that comes into the scope is new there; one that leaves it is deleted there. */
+/** An object that enters the scope is new there; one that leaves it is deleted there. */
 function passOn<T extends ApiObject>(
   change: Change<T>,
   matches: (object: T) => boolean,
@@ -71,7 +71,7 @@ function passOn<T extends ApiObject>(
   else if (before) handler({ type: "delete", object, trace });
 }
 
-/** Takes the changes of an informer to those who asked for one value of a field. */
+/** Delivers the changes of an informer to the subscribers of one value of a field. */
 class Switchboard<T extends ApiObject> {
   readonly #base: Informer<T>;
   readonly #index: string;
@@ -91,7 +91,7 @@ class Switchboard<T extends ApiObject> {
   }
 
   subscribe(value: string, handler: (change: Change<T>) => void): () => void {
-    // Before the first handler is in: what the informer has is told below, to the newcomer only.
+    // Before the first handler is added: existing objects are delivered below, only to the new handler.
     this.#unsubscribe ??= this.#base.subscribe((change) => this.#route(change));
     for (const object of this.get(value)) handler({ type: "put", object, previous: undefined, trace: undefined });
     const handlers = this.#handlers.get(value) ?? new Set();
@@ -115,12 +115,12 @@ class Switchboard<T extends ApiObject> {
         faults.push(error);
       }
     }
-    // The informer reports it, as if the handler were its own; by now all others have heard.
+    // The informer logs it, as if the handler were its own; the others have been called by now.
     if (faults.length > 0) throw faults[0];
   }
 }
 
-/** One for each informer and field, as long as the informer lives. */
+/** One for each informer and field, for the life of the informer. */
 const switchboards = new WeakMap<object, Map<string, unknown>>();
 
 function switchboardOf<T extends ApiObject>(base: Informer<T>, path: string): Switchboard<T> {
@@ -128,6 +128,6 @@ function switchboardOf<T extends ApiObject>(base: Informer<T>, path: string): Sw
   switchboards.set(base, known);
   const found = known.get(path) ?? new Switchboard(base, path);
   known.set(path, found);
-  // Only this function fills the map, with boards of the informer they are found under.
+  // Only this function fills the map, with the switchboards of that informer.
   return found as Switchboard<T>;
 }

@@ -20,7 +20,7 @@ async function setup() {
     const stop = new AbortController();
     const deps = { client: api.client, clock, log: silentLog, random: seededRandom(identity.length), lease, identity };
     const lead = async (signal: AbortSignal) => {
-      assert.equal(leaders.size, 0, "two leaders at once");
+      assert.equal(leaders.size, 0, "two leaders at the same time");
       leaders.add(identity);
       history.push(identity);
       await aborted(signal);
@@ -35,7 +35,7 @@ async function setup() {
   return { api, clock, leaders, history, stand };
 }
 
-test("one of several candidates leads, and the next takes over at once when it leaves", async () => {
+test("one of several candidates leads, and the next takes over immediately when it leaves", async () => {
   const { api, clock, leaders, history, stand } = await setup();
   await using _ = api;
   const leave = { a: stand("a"), bb: stand("bb") };
@@ -54,7 +54,7 @@ test("one of several candidates leads, and the next takes over at once when it l
   assert.equal((await api.client.get(Lease, lease)).spec.holderIdentity, "");
 });
 
-test("a leader that cannot renew steps down before another may step up, and stands again", async () => {
+test("a leader that cannot renew steps down before another may lead, and becomes a candidate again", async () => {
   const { api, clock, leaders, history, stand } = await setup();
   await using _ = api;
   const leaveA = stand("a");

@@ -15,18 +15,18 @@ export interface LeaderDeps {
   readonly lease: { readonly namespace: string; readonly name: string };
   /** Unique among the candidates. */
   readonly identity: string;
-  /** How long others must see no renewal before they may take over; default 15 s. */
+  /** How long other candidates must see no renewal before they may take over; default 15 s. */
   readonly leaseDurationMs?: number;
-  /** A leader that could not renew for this long steps down; default 10 s. Less than the duration. */
+  /** A leader that could not renew for this long steps down; default 10 s. Must be less than the duration. */
   readonly renewDeadlineMs?: number;
-  /** Between two tries; default 2 s. */
+  /** The time between two attempts; default 2 s. */
   readonly retryPeriodMs?: number;
 }
 
 /**
- * Runs the task while this candidate holds the lease, of which at most one does. The task's signal fires when the lease
- * is lost; once the task has ended, the candidate stands again. Returns when the task is done or the signal fires, and
- * then gives the lease back, so that the next need not wait.
+ * Runs the task while this candidate holds the lease, which at most one does. The task's signal fires when the lease is
+ * lost; once the task has ended, the candidate tries again. Returns when the task is done or the signal fires, and then
+ * releases the lease, so that the next candidate need not wait.
  */
 export async function runAsLeader(task: Task, deps: LeaderDeps, signal: AbortSignal): Promise<void> {
   const election = new Election(deps);
@@ -59,9 +59,9 @@ const doneReason = new Error("the leader's task is done");
 /** One candidate's view of the lease. */
 class Election {
   readonly #deps: Required<LeaderDeps>;
-  /** As last read or written. */
+  /** The lease as last read or written. */
   #lease: Lease | undefined;
-  /** What the lease said when it last changed, and when that was on our own clock: clocks of others may be wrong. */
+  /** The last change of the lease, timed by our own clock, because other clocks may be wrong. */
   #observed = { record: "", atMs: 0 };
 
   constructor(deps: LeaderDeps) {
@@ -74,12 +74,12 @@ class Election {
     };
   }
 
-  /** False if the signal came first. */
+  /** Returns false if the signal came first. */
   async acquire(signal: AbortSignal): Promise<boolean> {
     const { clock, random, retryPeriodMs } = this.#deps;
     while (!signal.aborted) {
       if (await this.#try(signal)) return true;
-      // Apart from one another, or all candidates would meet in the same conflict again.
+      // Randomised, or all candidates would conflict again.
       const delayMs = retryPeriodMs * (1 + 1.2 * random());
       await clock.sleep(delayMs, signal).catch(() => undefined);
     }
@@ -100,7 +100,7 @@ class Election {
     }
   }
 
-  /** Lets the next candidate in at once, if the lease is still ours. */
+  /** Lets the next candidate lead immediately, if the lease is still ours. */
   async release(): Promise<void> {
     const lease = this.#lease;
     if (!lease || !this.#isMine()) return;
@@ -113,11 +113,11 @@ class Election {
         this.#deps.client.update(Lease, { ...lease, spec }, { signal }),
       );
     } catch (error) {
-      this.#deps.log.info("could not give the lease back", { lease: this.#deps.lease, error });
+      this.#deps.log.info("cannot release the lease", { lease: this.#deps.lease, error });
     }
   }
 
-  /** Takes or renews the lease; false if another has it or the server cannot be asked. */
+  /** Takes or renews the lease; false if another candidate holds it or the server cannot be reached. */
   async #try(signal: AbortSignal): Promise<boolean> {
     try {
       return await this.#takeOrRenew(signal);

@@ -9,14 +9,14 @@ export const objectKey = (namespace: string | undefined, name: string | undefine
   `${namespace ?? ""}/${name ?? ""}`;
 export const keyOf = ({ metadata }: ApiObject): string => objectKey(metadata.namespace, metadata.name);
 
-/** The revision in a resourceVersion; 0 if there is none that is a number. */
+/** The revision in a resourceVersion; 0 if it is not a number. */
 export function revisionOf(resourceVersion: string | undefined): number {
   const revision = Number(resourceVersion);
   return Number.isSafeInteger(revision) ? revision : 0;
 }
 
 /**
- * What an informer has, with a side to read, which is the Informer, and a side to write, for the one that feeds it.
+ * The objects of an informer. Consumers read it through Informer; the watcher that feeds it uses the other methods.
  *
  *     objects   "ns/name" -> object
  *     indexes   "controller" -> "uid-1" -> "ns/name" -> object
@@ -93,7 +93,7 @@ export class ObjectCache<T extends ApiObject> implements Informer<T> {
     this.#tell({ type: "put", object, previous, trace });
     this.advance(revisionOf(object.metadata.resourceVersion));
   }
-  /** Takes one object out; `object` is its last state. */
+  /** Removes one object; `object` is its last state. */
   delete(object: T, trace?: string): void {
     const key = keyOf(object);
     const previous = this.#objects.get(key);
@@ -104,14 +104,14 @@ export class ObjectCache<T extends ApiObject> implements Informer<T> {
     }
     this.advance(revisionOf(object.metadata.resourceVersion));
   }
-  /** This is the whole truth: what is not in it is gone, what is as it was causes no change. */
+  /** The items are the complete state: other objects are gone, and unchanged ones cause no event. */
   replace(items: readonly T[], revision: number): void {
     const kept = new Set(items.map(keyOf));
     for (const [key, object] of this.#objects) if (!kept.has(key)) this.delete(object);
     for (const object of items) {
       const { uid, resourceVersion } = object.metadata;
       const known = this.#objects.get(keyOf(object))?.metadata;
-      // A name that was taken again belongs to another object, and its watchers need to hear of both.
+      // The name belongs to another object now, and subscribers need to see both changes.
       if (known && known.uid !== uid) this.#recreated(object);
       else if (known?.resourceVersion !== resourceVersion || resourceVersion === undefined) this.put(object);
     }
@@ -146,7 +146,7 @@ export class ObjectCache<T extends ApiObject> implements Informer<T> {
   #tell(change: Change<T>): void {
     for (const handler of this.#handlers) this.#call(handler, change);
   }
-  /** One subscriber's fault must not keep the change from the others. */
+  /** One subscriber's error must not keep the change from the others. */
   #call(handler: (change: Change<T>) => void, change: Change<T>): void {
     try {
       handler(change);
@@ -160,7 +160,7 @@ const ownerUids = ({ metadata }: ApiObject): string[] => (metadata.ownerReferenc
 const controllerUids = ({ metadata }: ApiObject): string[] =>
   (metadata.ownerReferences ?? []).filter(({ controller }) => controller).map(({ uid }) => uid);
 
-/** Objects under the keys that a function gives them. */
+/** Objects by the keys that a function returns for them. */
 class Index<T> {
   readonly #keysOf: (object: T) => readonly string[];
   readonly #entries = new Map<string, Map<string, T>>();

@@ -5,14 +5,14 @@ import { type Client, type ObjectRef, refOf } from "#client/client.ts";
 import { type Informer, type Informers } from "./informer.ts";
 import { revisionOf } from "./object-cache.ts";
 
-/** What one run of a reconciler wrote. */
+/** The writes of one run of a reconciler. */
 export class OwnWrites {
   readonly #seen: ((signal: AbortSignal) => Promise<void>)[] = [];
-  /** The newest revision that was written; 0 if none. */
+  /** The newest written revision; 0 if there is none. */
   revision = 0;
   count = 0;
 
-  /** Nothing that an informer could be behind on. */
+  /** There is nothing to wait for. */
   get isEmpty(): boolean {
     return this.#seen.length === 0;
   }
@@ -21,23 +21,23 @@ export class OwnWrites {
     this.revision = Math.max(this.revision, revision);
     if (seen) this.#seen.push(seen);
   }
-  /** Resolves once the informers show all of it. */
+  /** Resolves once the informers show all writes. */
   async areSeen(signal: AbortSignal): Promise<void> {
     await Promise.all(this.#seen.map((seen) => seen(signal)));
   }
 }
 
-/** The client and the informers of one reconciler, which remember what it writes and what it reads. */
+/** The client and the informers of one reconciler, which track what it writes and reads. */
 export interface TrackedDeps {
   readonly client: Client;
   readonly informers: Informers;
-  /** Runs a task; what it writes through the client, also after awaiting, is added to `writes`. */
+  /** Runs a task, and adds its writes through the client to `writes`, including those after an await. */
   track<R>(writes: OwnWrites, task: () => R): R;
 }
 
 /**
- * Wraps the two so that a reconciler can wait until the informers it reads show what it wrote. Writes of kinds that it
- * does not read are not waited for.
+ * Wraps client and informers so that a reconciler can wait until the informers that it reads show what it wrote. Writes
+ * of kinds that it does not read are not waited for.
  */
 export function trackWrites({ client, informers }: { client: Client; informers: Informers }): TrackedDeps {
   const running = new AsyncLocalStorage<OwnWrites>();
@@ -54,7 +54,7 @@ export function trackWrites({ client, informers }: { client: Client; informers: 
         return informer;
       },
       synced: (signal) => informers.synced(signal),
-      // They are shared: whoever opened them closes them.
+      // They are shared, so their owner closes them.
       async [Symbol.asyncDispose]() {},
     },
   };
@@ -118,19 +118,19 @@ const shows = (informers: readonly Informer[], revision: number) => async (signa
 
 const spaceOf = (object: InputOf<ApiObject>): string | undefined => object.metadata?.namespace;
 
-/** The server has said that it wrote nothing. After any other failure nobody knows. */
+/** The server has confirmed that it wrote nothing. After any other failure the outcome is unknown. */
 const isRefusal = (error: unknown): boolean => error instanceof StatusError && error.code >= 400 && error.code < 500;
 
 interface Unanswered {
   readonly resource: Resource;
   readonly namespace: string | undefined;
   readonly informers: readonly Informer[];
-  /** What was to be deleted, and a wait for it to be gone. */
+  /** The object to delete, and the wait until it is gone. */
   readonly ref?: ObjectRef;
   readonly gone?: ((signal: AbortSignal) => Promise<void>) | undefined;
 }
 
-/** For a write that got no answer: once the informers show the newest there is, they show it too if it was done. */
+/** For a write without a response: if it happened, the informers show it once they have the newest revision. */
 const showsAll =
   (client: Client, { resource, namespace, informers, ref, gone }: Unanswered) =>
   async (signal: AbortSignal) => {
@@ -141,7 +141,7 @@ const showsAll =
     if (gone && !items.some(({ metadata }) => metadata.name === name)) await gone(signal);
   };
 
-/** A deletion answers without a revision: what can be waited for is that the object as it was is no longer there. */
+/** A deletion returns no revision, so this waits until that version of the object is gone. */
 function isGone(informers: readonly Informer[], ref: ObjectRef): ((signal: AbortSignal) => Promise<void>) | undefined {
   const place = refOf(ref);
   const holding = informers.flatMap((informer) => {

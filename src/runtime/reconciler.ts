@@ -5,47 +5,48 @@ import { type Clock } from "#lib/async/clock.ts";
 import { type Log } from "#lib/process/log.ts";
 import { type Change, type InformerScope, type Informers } from "./informer.ts";
 
-/** What every component is given. */
+/** The dependencies of every component. */
 export interface ReconcilerDeps {
   readonly client: Client;
   readonly informers: Informers;
   readonly clock: Clock;
   readonly log: Log;
-  /** Tells users what happened to an object. It is closed when the reconciler ends. */
+  /** Reports to users what happened to an object. It is closed when the reconciler ends. */
   readonly events: EventRecorder;
 }
 
 /**
- * A name, what it watches, and `reconcile(object)`: make it so, or throw and be retried. It never runs twice at once
- * for the same object, never on a cache older than its own last write, and it can be killed at any line.
+ * A name, what it watches, and `reconcile(object)`: bring about the desired state, or throw and be retried. It never
+ * runs concurrently for the same object and never with a cache older than its own last write, and it can be killed at
+ * any line.
  */
 export interface Reconciler<T extends ApiObject = ApiObject> {
   readonly name: string;
   readonly reconciles: Resource<T>;
-  /** Only these of them: the pods of one node. */
+  /** Limits it to a part of them, such as the pods of one node. */
   readonly scope?: InformerScope;
   /** Kinds whose controller owner is a `reconciles`: a change of one wakes its owner. */
   readonly owns?: readonly Resource[];
   /** Other kinds, and which objects a change of one wakes: `[watch(Node, (change) => …)]`. */
   readonly watches?: readonly Watch[];
-  /** At most so many objects at a time; default 5. */
+  /** The maximum number of objects reconciled concurrently; default 5. */
   readonly workers?: number;
-  /** Also wakes for every object this often. */
+  /** Also wakes every object at this interval. */
   readonly resyncMs?: number;
-  /** Called with the object as the informer has it now. To be called again without a change, return `againAfter(ms)`. */
+  /** Called with the informer's current object. To be called again without a change, return `againAfter(ms)`. */
   reconcile(object: T, signal: AbortSignal): Promise<Again | void>;
-  /** The object is gone from the API. */
+  /** The object no longer exists in the API. */
   gone?(ref: { namespace: string; name: string }, signal: AbortSignal): Promise<void>;
 }
 
 export interface Again {
   readonly afterMs: number;
 }
-/** What `reconcile` returns to be called again. Without a time it waits for a change. */
+/** Returned by `reconcile` to be called again. Without a time it waits for a change. */
 export const againAfter = (afterMs: number | undefined): Again | undefined =>
   afterMs === undefined || afterMs === Infinity ? undefined : { afterMs };
 
-/** Names an object to wake. */
+/** Identifies an object to wake. */
 export interface Wake {
   readonly namespace?: string | undefined;
   readonly name: string;
@@ -54,7 +55,7 @@ export interface Watch<T extends ApiObject = ApiObject> {
   readonly resource: Resource<T>;
   wakes(change: Change<T>): Iterable<Wake>;
 }
-/** Says which objects a change of another kind wakes. */
+/** Declares which objects a change of another kind wakes. */
 export const watch = <T extends ApiObject>(
   resource: Resource<T>,
   wakes: (change: Change<T>) => Iterable<Wake>,

@@ -44,7 +44,7 @@ async function start(
   };
 }
 
-test("a reconciler is called for what is there and for every change, and told what is gone", async () => {
+test("a reconciler is called for existing objects, for every change, and for deleted objects", async () => {
   const seen: string[] = [];
   await using setup = await start(() => ({
     reconcile: async ({ metadata, spec }) => void seen.push(`${metadata.name} ${spec.size}`),
@@ -61,7 +61,7 @@ test("a reconciler is called for what is there and for every change, and told wh
   assert.deepEqual(seen, ["a 1", "a 2", "default/a gone"]);
 });
 
-test("a change of an owned object wakes its controller, also the one it is taken from", async () => {
+test("a change of an owned object wakes its controller, and the previous one if it changed", async () => {
   const seen: (string | undefined)[] = [];
   await using setup = await start(() => ({
     owns: [Part],
@@ -99,13 +99,13 @@ test("a change of a watched object wakes what the watch names", async () => {
   assert.deepEqual(seen, ["a"]);
 });
 
-test("a reconciler never acts on a cache from before its own writes", async () => {
+test("a reconciler never acts on a cache older than its own writes", async () => {
   await using setup = await start(({ client, informers }) => {
     const parts = informers.of(Part);
     return {
       owns: [Part],
       async reconcile(owner) {
-        // Wakes itself at once, before the watch can have shown the new part.
+        // Wakes itself immediately, before the watch can have shown the new part.
         if (owner.status === undefined) await client.updateStatus(Widget, { ...owner, status: { ready: 0 } });
         const owned = parts.by("controller", owner.metadata.uid);
         if (owned.length >= 3) return;
@@ -146,7 +146,7 @@ test("a reconciler does not see again what it has deleted", async () => {
   assert.deepEqual(setup.lines, []);
 });
 
-test("a write that got no answer is waited for as if it had been done", async () => {
+test("a write without a response is waited for as if it had succeeded", async () => {
   await using setup = await start(({ client, informers }) => {
     const parts = informers.of(Part);
     return {
@@ -170,7 +170,7 @@ test("a write that got no answer is waited for as if it had been done", async ()
   assert.equal((await setup.client.list(Part)).items.length, 1);
 });
 
-test("informers that stay behind delay a reconciler but do not stop it", async () => {
+test("informers that lag delay a reconciler but do not stop it", async () => {
   let runs = 0;
   await using setup = await start(({ client, informers }) => {
     informers.of(Part);
@@ -197,7 +197,7 @@ test("informers that stay behind delay a reconciler but do not stop it", async (
   assert.ok(setup.lines.includes("warn informers are behind, going on without them"));
 });
 
-test("a failed reconcile is retried and logged; a lost race is retried quietly", async () => {
+test("a failed reconcile is retried and logged; a conflict is retried without a warning", async () => {
   let runs = 0;
   await using setup = await start(() => ({
     async reconcile() {
@@ -234,7 +234,7 @@ test("Again and resyncMs call without a change", async () => {
   assert.deepEqual([before, again, runs], [1, 2, 3]);
 });
 
-test("no more objects are reconciled at a time than there are workers, and none twice", async () => {
+test("at most `workers` objects are reconciled concurrently, and none twice", async () => {
   let now = 0;
   let most = 0;
   const busy = new Set<string>();
@@ -280,7 +280,7 @@ test("what a reconciler writes belongs to the trace that woke it", async () => {
   assert.equal(setup.api.traceOf(before + 2)?.traceId, trace.traceId);
 });
 
-test("a run whose request is refused is a hop, as the cause of that request", async () => {
+test("a run whose request is refused is recorded as the cause of that request", async () => {
   const trace = { traceId: "c".repeat(32), spanId: "d".repeat(16) };
   let refusals = 1;
   await using setup = await start(({ client }) => ({

@@ -16,15 +16,15 @@ import { type Work, WorkQueue } from "./work-queue.ts";
 export type ReconcilerFactory = (deps: ReconcilerDeps) => Reconciler;
 
 export interface RunDeps extends Omit<ReconcilerDeps, "events"> {
-  /** Who the events of the reconcilers are from; default: orlop. */
+  /** The source of the reconcilers' events; default: orlop. */
   readonly component?: string;
-  /** Where runs that wrote something, or were refused, are recorded as hops. */
+  /** Records runs that wrote something, or were refused, as hops. */
   readonly recorder?: TraceRecorder;
-  /** Told of every queue, so that a test can wait until there is no work left. */
+  /** Called with every queue, so that a test can wait until there is no work left. */
   onQueue?(name: string, queue: WorkQueue<Cause>): void;
 }
 
-/** Runs reconcilers, each with a client and informers that see to it that it reads its own writes. */
+/** Runs reconcilers, each with a client and informers that guarantee that it reads its own writes. */
 export async function runReconcilers(
   factories: readonly ReconcilerFactory[],
   deps: RunDeps,
@@ -51,7 +51,10 @@ export interface Cause {
 
 const defaultWorkers = 5;
 
-/** Wakes the reconciler for what changes until the signal fires. Without `tracked` it may read from before its writes. */
+/**
+ * Wakes the reconciler for changes until the signal fires. Without `tracked` it may read a state from before its
+ * writes.
+ */
 async function runReconciler<T extends ApiObject>(
   reconciler: Reconciler<T>,
   deps: RunDeps & { readonly tracked?: TrackedDeps },
@@ -102,7 +105,7 @@ function subscribe<T extends ApiObject>(
   return [own, ...owned, ...others];
 }
 
-/** The controller of the object as it is, and as it was: an object that changes hands concerns both. */
+/** The current and the previous controller of the object: a change of controller concerns both. */
 function ownersOf(change: Change<ApiObject>, owner: Resource): Set<string> {
   const states = change.type === "put" && change.previous ? [change.object, change.previous] : [change.object];
   const keys = new Set<string>();
@@ -130,19 +133,19 @@ async function resync<T extends ApiObject>(
 }
 
 /**
- * How long to wait for the informers before going on with what they have. Long, because to go on is to do things twice;
- * not for ever, because what was written may be nothing that they will ever show.
+ * How long to wait for the informers before continuing with their state. Long, because continuing may repeat work; not
+ * for ever, because they may never show what was written.
  */
 const staleTimeoutMs = 300_000;
 
 const causeLifeMs = 10 * 60_000;
 
-/** Takes keys off the queue and brings the reconciler and its outcome together. */
+/** Takes keys off the queue, runs the reconciler and handles the outcome. */
 class Runner<T extends ApiObject> {
   readonly #reconciler: Reconciler<T>;
   readonly #deps: RunDeps & { readonly tracked?: TrackedDeps };
   readonly #queue: WorkQueue<Cause>;
-  /** What the last run of a key wrote and the informers may not show yet. */
+  /** The writes of the last run of a key that the informers may not show yet. */
   readonly #unseen = new Map<string, OwnWrites>();
 
   constructor(reconciler: Reconciler<T>, deps: RunDeps & { readonly tracked?: TrackedDeps }, queue: WorkQueue<Cause>) {
@@ -162,7 +165,7 @@ class Runner<T extends ApiObject> {
     return afterMs === undefined ? undefined : { afterMs, cause: this.#stillCause(work) };
   }
 
-  /** What a key does of itself long after it was woken is no longer that change's doing. */
+  /** The change that woke a key is no longer the cause of what the key does much later. */
   #stillCause({ cause }: Work<Cause>): Cause | undefined {
     return cause && this.#deps.clock.now() - cause.atMs < causeLifeMs ? cause : undefined;
   }
@@ -179,7 +182,7 @@ class Runner<T extends ApiObject> {
     this.#deps.log.warn("informers are behind, going on without them", facts);
   }
 
-  /** Runs in the trace of the change that woke the key; a run that wrote something is a hop of it. */
+  /** Runs in the trace of the change that woke the key; a run that wrote something is recorded as a hop. */
   async #traced(work: Work<Cause>, signal: AbortSignal): Promise<number | undefined> {
     const cause = parseTraceparent(work.cause?.trace);
     const span = this.#deps.recorder?.startSpan({
@@ -200,7 +203,7 @@ class Runner<T extends ApiObject> {
       throw error;
     } finally {
       if (!writes.isEmpty) this.#unseen.set(work.key, writes);
-      // A refused request is a hop too, and its cause must be there to be seen.
+      // A refused request is a hop too, so its cause must be recorded.
       if (writes.count > 0 || wasRefused) span?.end({ revision: writes.revision, facts: { writes: writes.count } });
     }
   }

@@ -4,12 +4,12 @@ import { type Client, type ListCallOptions, type WatchEvent } from "#client/clie
 import { type InformerScope } from "./informer.ts";
 import { revisionOf } from "./object-cache.ts";
 
-/** What a cache must do next. `replace` is the whole truth; the others are one step from it. */
+/** What a cache must do next. `replace` is the complete state; the others are single changes. */
 export type CacheUpdate<T> =
   | { readonly type: "replace"; readonly items: readonly T[]; readonly revision: number }
   | { readonly type: "put"; readonly object: T; readonly trace: string | undefined }
   | { readonly type: "delete"; readonly object: T; readonly trace: string | undefined }
-  /** Nothing else happened up to here. */
+  /** There was no other change up to here. */
   | { readonly type: "bookmark"; readonly revision: number };
 
 /** Where objects and their changes come from. */
@@ -17,15 +17,15 @@ export interface ListWatch<T> {
   list(signal: AbortSignal): Promise<{ readonly items: readonly T[]; readonly resourceVersion: string }>;
   /** Every change after the resourceVersion. */
   watch(resourceVersion: string, signal: AbortSignal): AsyncIterable<WatchEvent<T>>;
-  /** All objects as ADDED, a bookmark that says so, then every change. Servers without it answer with a 4xx. */
+  /** All objects as ADDED, a bookmark that ends them, then every change. Servers without support respond with a 4xx. */
   watchList?(signal: AbortSignal): AsyncIterable<WatchEvent<T>>;
 }
 
-/** How to wait before the next try, told what went wrong; a clean end comes with undefined. */
+/** Waits before the next attempt. Gets the error, or undefined after a clean end. */
 export type Pause = (error: unknown, signal: AbortSignal) => Promise<void>;
 
 type State =
-  /** Nothing is known, or too little to go on from. */
+  /** No state is known, or it is too old to continue from. */
   { readonly phase: "empty" } | { readonly phase: "synced"; readonly resourceVersion: string };
 
 /** Lists, then watches, until the signal fires: a broken watch resumes, an expired one starts over. */
@@ -48,7 +48,7 @@ export async function* follow<T extends ApiObject>(
         const { items, resourceVersion } = await source.list(signal);
         yield { type: "replace", items, revision: revisionOf(resourceVersion) };
         state = { phase: "synced", resourceVersion };
-        // Straight on to the watch: the pause is for what ended.
+        // The watch follows without a pause, because the list succeeded.
         continue;
       } else {
         for await (const event of source.watch(state.resourceVersion, signal)) {
@@ -61,7 +61,7 @@ export async function* follow<T extends ApiObject>(
       if (isExpired(error)) state = { phase: "empty" };
       if (state.phase === "empty" && cannotStream(error)) streams = false;
     }
-    // Also after a clean end: a server that hangs up at once must not spin us.
+    // Also after a clean end: a server that disconnects immediately must not cause a busy loop.
     if (!signal.aborted) await pause(failure, signal).catch(ignoreWhen(signal));
   }
 }
@@ -71,7 +71,7 @@ interface Step<T> {
   readonly update: CacheUpdate<T>;
 }
 
-/** Gathers the initial events into one `replace`, then passes on the rest. */
+/** Collects the initial events into one `replace`, then passes on the rest. */
 async function* streamFrom<T extends ApiObject>(source: ListWatch<T>, signal: AbortSignal): AsyncGenerator<Step<T>> {
   let initial: Map<string, T> | undefined = new Map();
   for await (const event of source.watchList?.(signal) ?? []) {
@@ -91,7 +91,7 @@ async function* streamFrom<T extends ApiObject>(source: ListWatch<T>, signal: Ab
   }
 }
 
-/** A server that does not know `sendInitialEvents` refuses it; any other failure is worth another try. */
+/** A server that does not support `sendInitialEvents` refuses it; any other failure is retried. */
 const cannotStream = (error: unknown): boolean =>
   error instanceof StatusError && (error.code === 400 || error.code === 422);
 
@@ -107,7 +107,7 @@ const ignoreWhen = (signal: AbortSignal) => (error: unknown) => {
   if (!signal.aborted) throw error;
 };
 
-/** A Resource, or the part of it in a scope, as a client sees it. */
+/** A Resource, or the part of it in a scope, through a client. */
 export function listWatch<T extends ApiObject>(
   client: Client,
   resource: Resource<T>,
@@ -125,7 +125,7 @@ export function listWatch<T extends ApiObject>(
 
 const pageSize = 500;
 
-/** The whole list, fetched in pages; as one page if the pages' revision expires on the way. */
+/** The complete list, fetched in pages; as one page if the revision of the pages expires meanwhile. */
 async function listAll<T extends ApiObject>(
   client: Client,
   resource: Resource<T>,

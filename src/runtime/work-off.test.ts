@@ -7,7 +7,7 @@ import { Widget } from "#testing/widget.ts";
 import { workOff } from "./work-off.ts";
 import { WorkQueue } from "./work-queue.ts";
 
-/** Works off a queue; the first runs of each key end as told. */
+/** Processes a queue; `endings` says how the first runs of each key end. */
 function start(endings: Record<string, (() => unknown)[]>) {
   const clock = createVirtualClock();
   const queue = new WorkQueue<string>({ clock });
@@ -28,7 +28,7 @@ const fail = (error: Error) => () => {
   throw error;
 };
 
-test("workOff() retries what fails, and warns unless a race was lost", async () => {
+test("workOff() retries failed work, and warns unless it was a conflict", async () => {
   const { clock, queue, lines, runs, ended } = start({
     a: [fail(new Error("no"))],
     b: [fail(staleObject(Widget, "b"))],
@@ -44,7 +44,7 @@ test("workOff() retries what fails, and warns unless a race was lost", async () 
   assert.deepEqual(lines, ["warn reconcile failed", "debug reconcile lost a race"]);
 });
 
-test("workOff() runs again when the work asks for it, for the cause that it names", async () => {
+test("workOff() runs again when the work asks for it, with the cause that it names", async () => {
   const { clock, queue, runs, ended } = start({ a: [() => "later"] });
   queue.add("a", "a change");
 

@@ -9,7 +9,7 @@ export interface Later<C> {
 }
 
 export interface Worker<C> {
-  /** Who says so when work fails. */
+  /** The reconciler's name in the log. */
   readonly name: string;
   readonly log: Log;
   /** What the log calls a run; default: reconcile. */
@@ -17,7 +17,7 @@ export interface Worker<C> {
   run(work: Work<C>): Promise<Later<C> | undefined | void>;
 }
 
-/** Takes work off the queue until it is closed. What fails is retried, after a longer time each time. */
+/** Processes the queue until it is closed. Failed work is retried after increasing delays. */
 export async function workOff<C>(queue: WorkQueue<C>, worker: Worker<C>, stop: AbortSignal): Promise<void> {
   for (let work = await queue.next(); work; work = await queue.next()) {
     const { key, cause } = work;
@@ -29,7 +29,7 @@ export async function workOff<C>(queue: WorkQueue<C>, worker: Worker<C>, stop: A
       if (stop.aborted) continue;
       const retryMs = queue.addFailed(key, cause);
       const { name, log, task = "reconcile" } = worker;
-      // The loser of a race comes back to what the winner left, and that is all there is to it.
+      // A conflict is normal: the next run starts from the newer object.
       if (isConflict(error)) log.debug(`${task} lost a race`, { reconciler: name, object: key });
       else log.warn(`${task} failed`, { reconciler: name, object: key, error, retryMs });
     } finally {

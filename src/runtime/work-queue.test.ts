@@ -8,7 +8,7 @@ const setup = () => {
   return { clock, queue: new WorkQueue<string>({ clock }) };
 };
 
-test("a key that is added many times comes up once, with the newest cause, in its first place", async () => {
+test("a key that is added many times comes up once, with the newest cause, in its original place", async () => {
   const { queue } = setup();
   queue.add("a", "1");
   queue.add("b");
@@ -20,7 +20,7 @@ test("a key that is added many times comes up once, with the newest cause, in it
   assert.equal(queue.size, 2);
 });
 
-test("a key is worked on by one at a time and comes back if it was added meanwhile", async () => {
+test("a key has one worker at a time and comes up again if it was added meanwhile", async () => {
   const { queue } = setup();
   queue.add("a");
   await queue.next();
@@ -47,7 +47,7 @@ test("next() waits for work, first come, first served", async () => {
   );
 });
 
-test("addAfter() adds when the time has come; the newest time counts", async () => {
+test("addAfter() adds a key when it is due; the newest time counts", async () => {
   const { clock, queue } = setup();
   queue.addAfter("a", 100);
   queue.addAfter("a", 300);
@@ -58,7 +58,7 @@ test("addAfter() adds when the time has come; the newest time counts", async () 
   assert.deepEqual([queue.size, queue.delayed], [1, 0]);
 });
 
-test("a key that comes up early no longer waits for its time", async () => {
+test("a key that comes up early is no longer delayed", async () => {
   const { clock, queue } = setup();
   queue.addAfter("a", 100);
   queue.add("a");
@@ -70,7 +70,7 @@ test("a key that comes up early no longer waits for its time", async () => {
   assert.equal(queue.size, 0);
 });
 
-test("addFailed() doubles from 5 ms to 1000 s for each key; forget() starts over", () => {
+test("addFailed() doubles the delay of each key from 5 ms to 1000 s; forget() resets it", () => {
   const { queue } = setup();
 
   const delays = Array.from({ length: 20 }, () => queue.addFailed("a"));
@@ -82,7 +82,7 @@ test("addFailed() doubles from 5 ms to 1000 s for each key; forget() starts over
   assert.equal(queue.addFailed("a"), 5);
 });
 
-test("a key that fails again before its time has not failed once more", async () => {
+test("a key that fails again before its delay is over keeps its number of failures", async () => {
   const { queue } = setup();
   const fail = async (): Promise<number> => {
     await queue.next();
@@ -99,7 +99,7 @@ test("a key that fails again before its time has not failed once more", async ()
   assert.deepEqual([first, early], [5, 5]);
 });
 
-test("close() lets the takers go and leaves no timer", async () => {
+test("close() resolves waiting next() calls and leaves no timer", async () => {
   const { clock, queue } = setup();
   const taken = queue.next();
   queue.addAfter("a", 10);

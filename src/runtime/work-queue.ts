@@ -3,20 +3,20 @@ import { type Clock } from "#lib/async/clock.ts";
 
 export interface WorkQueueOptions {
   readonly clock: Clock;
-  /** First and longest delay after failures of a key in a row; defaults 5 ms and 1000 s. */
+  /** The first and the longest delay after consecutive failures of a key; defaults 5 ms and 1000 s. */
   readonly baseMs?: number;
   readonly maxMs?: number;
 }
 
-/** A key that is due, and the newest of the causes that woke it. */
+/** A key that is due, and its newest cause. */
 export interface Work<C> {
   readonly key: string;
   readonly cause: C | undefined;
 }
 
 /**
- * Keys that wait for work. A key is worked on by one at a time; however often it is added meanwhile, it comes up once
- * more, with the newest cause. Keys come up in the order in which they were added.
+ * Keys to process. A key has one worker at a time; however often it is added meanwhile, it comes up once more, with the
+ * newest cause. Keys come up in the order in which they were added.
  *
  *     add ──▶ ready ──next()──▶ busy ──done()──▶ out
  *      │        ▲                 │
@@ -26,14 +26,14 @@ export class WorkQueue<C = unknown> {
   readonly #clock: Clock;
   readonly #backoff: { readonly baseMs: number; readonly maxMs: number };
   readonly #ready = new Map<string, C | undefined>();
-  /** Goes through `#ready` as it grows and shrinks: a new one would have to pass all that was taken before it. */
+  /** An iterator that stays on `#ready` while it changes: a new one would have to skip all entries taken before. */
   #due = this.#ready.entries();
   readonly #busy = new Set<string>();
   /** Added while busy. */
   readonly #again = new Map<string, C | undefined>();
   readonly #delayed = new Map<string, () => void>();
   readonly #failures = new Map<string, number>();
-  /** Failed, and are worked on again before their time. */
+  /** Keys that failed, and are processed again before their delay is over. */
   readonly #early = new Set<string>();
   readonly #takers: ((work: Work<C> | undefined) => void)[] = [];
   #closed = false;
@@ -43,14 +43,14 @@ export class WorkQueue<C = unknown> {
     this.#backoff = { baseMs, maxMs };
   }
 
-  /** Keys that are due or being worked on; those that wait for their time do not count. */
+  /** Keys that are due or being processed; delayed keys do not count. */
   get size(): number {
     return this.#ready.size + this.#busy.size;
   }
   get delayed(): number {
     return this.#delayed.size;
   }
-  /** How often the key failed in a row. */
+  /** The number of consecutive failures of the key. */
   failures(key: string): number {
     return this.#failures.get(key) ?? 0;
   }
@@ -65,7 +65,7 @@ export class WorkQueue<C = unknown> {
     this.#give();
   }
 
-  /** Adds the key later. A key waits for one time only: the newest is the one that counts. */
+  /** Adds the key later. A key has only one delay: the newest one counts. */
   addAfter(key: string, delayMs: number, cause?: C): void {
     if (this.#closed) return;
     this.#delayed.get(key)?.();
@@ -77,9 +77,9 @@ export class WorkQueue<C = unknown> {
   }
 
   /**
-   * Adds the key after a delay that doubles with each failure in a row; returns the delay. A key that was added for
-   * another reason before its delay was over, and failed again, has not failed once more: a burst of changes must not
-   * make it wait for long.
+   * Adds the key after a delay that doubles with each consecutive failure; returns the delay. A key that was added for
+   * another reason before its delay was over, and failed again, does not count as another failure: a burst of changes
+   * must not make it wait for long.
    */
   addFailed(key: string, cause?: C): number {
     const failures = Math.max(1, this.failures(key) + (this.#early.has(key) ? 0 : 1));
@@ -89,13 +89,13 @@ export class WorkQueue<C = unknown> {
     return delayMs;
   }
 
-  /** The key succeeded: its next failure is the first. */
+  /** The key succeeded, so its next failure counts as the first. */
   forget(key: string): void {
     this.#failures.delete(key);
     this.#early.delete(key);
   }
 
-  /** The next key that is due, to be given back with `done`; undefined once the queue is closed. */
+  /** The next key that is due; the caller must call `done` for it. Undefined once the queue is closed. */
   next(): Promise<Work<C> | undefined> {
     if (this.#closed) return Promise.resolve(undefined);
     const work = this.#take();
@@ -111,7 +111,7 @@ export class WorkQueue<C = unknown> {
     this.add(key, cause);
   }
 
-  /** Lets all takers go and forgets what waits. */
+  /** Resolves all waiting calls and drops all keys. */
   close(): void {
     this.#closed = true;
     for (const cancel of this.#delayed.values()) cancel();
@@ -124,7 +124,7 @@ export class WorkQueue<C = unknown> {
   #firstReady(): [string, C | undefined] | undefined {
     const { done, value } = this.#due.next();
     if (!done) return value;
-    // One that has come to the end never goes on.
+    // An iterator that has reached the end never continues.
     this.#due = this.#ready.entries();
     return this.#due.next().value;
   }
@@ -135,7 +135,7 @@ export class WorkQueue<C = unknown> {
     const [key, cause] = first;
     this.#ready.delete(key);
     this.#busy.add(key);
-    // Whoever works on the key now will say anew when it wants to be called again.
+    // The worker of this key sets a new delay if it wants to be called again.
     const cancel = this.#delayed.get(key);
     cancel?.();
     this.#delayed.delete(key);

@@ -9,7 +9,7 @@ interface Binding {
 }
 type Phase = Chain<SchedulerPlugin, Binding, true>;
 
-/** All that stands between the decision and the pod's having its node, in order. The first plugin that binds is the last. */
+/** The phases between the decision and the binding, in order. The first plugin that binds ends the phase. */
 const phases: readonly Phase[] = [
   { what: "Reserve plugin", ask: (plugin, { pod, node }) => plugin.reserve?.(pod, node) },
   { what: "Permit plugin", ask: (plugin, { pod, node, signal }) => plugin.permit?.(pod, node, signal) },
@@ -17,7 +17,7 @@ const phases: readonly Phase[] = [
   { what: "Bind plugin", ask: (plugin, { pod, node, signal }) => plugin.bind?.(pod, node, signal) },
 ];
 
-/** Runs the phases. Returns what went wrong, after taking back what was claimed. */
+/** Runs the phases. Returns the error, if any, after undoing reservations. */
 export async function bindPod(plugins: readonly SchedulerPlugin[], binding: Binding): Promise<Error | undefined> {
   const { pod, node } = binding;
   try {

@@ -10,17 +10,17 @@ import { type Profile, rejectFinally, type SchedulerPlugin } from "./framework.t
 import { defaultProfile } from "./profiles.ts";
 import { type Snapshot } from "./snapshot.ts";
 
-/** Nothing is bound here. */
+/** No test binds a pod, so the client is not used. */
 const profile = defaultProfile({} as Client);
 const withPlugins = (...plugins: SchedulerPlugin[]): Profile => ({ schedulerName: "test", plugins });
-/** The first of equals, always. */
-const noChance = () => 0;
+/** Always chooses the first of equal nodes. */
+const alwaysFirst = () => 0;
 
 const place = (snapshot: Snapshot, pod: Pod, node: string) =>
   snapshot.setPod(podKey(pod), { ...pod, spec: { ...pod.spec, nodeName: node } });
 
-test("a decider says that there are no nodes", () => {
-  const decision = new Decider(profile, snapshotOf([]), noChance).decide(makePod("p"));
+test("a decider reports that there are no nodes", () => {
+  const decision = new Decider(profile, snapshotOf([]), alwaysFirst).decide(makePod("p"));
 
   assert.deepEqual(decision, {
     node: undefined,
@@ -31,13 +31,13 @@ test("a decider says that there are no nodes", () => {
   });
 });
 
-test("a decider says which plugin refused which node, and why", () => {
+test("a decider reports which plugin refused which node, and why", () => {
   const nodes = [
     makeNode("cordoned", { spec: { unschedulable: true } }),
     makeNode("tainted", { spec: { taints: [{ key: "a", effect: "NoSchedule" }] } }),
     makeNode("small", { status: { allocatable: { cpu: "1", memory: "1", pods: "10" } } }),
   ];
-  const decider = new Decider(profile, snapshotOf(nodes), noChance);
+  const decider = new Decider(profile, snapshotOf(nodes), alwaysFirst);
 
   const decision = decider.decide(makePod("p", { containers: [asking({ cpu: "2", memory: "1Gi" })] }));
 
@@ -58,9 +58,9 @@ test("a decider says which plugin refused which node, and why", () => {
   assert.deepEqual(decision.rejectedBy, new Set(["NodeUnschedulable", "TaintToleration", "NodeResourcesFit"]));
 });
 
-test("a decider takes the node with the most room", () => {
+test("a decider chooses the node with the most room", () => {
   const nodes = ["1", "4", "2"].map((cpu) => makeNode(`cpu-${cpu}`, { status: { allocatable: { ...roomy, cpu } } }));
-  const decision = new Decider(profile, snapshotOf(nodes), noChance).decide(makePod("p"));
+  const decision = new Decider(profile, snapshotOf(nodes), alwaysFirst).decide(makePod("p"));
 
   assert.equal(decision.node, "cpu-4");
   assert(decision.node !== undefined);
@@ -93,9 +93,9 @@ const nodeNamed = (...names: string[]) => ({
   },
 });
 
-test("a decider looks at no other nodes than those that plugins name", () => {
+test("a decider evaluates only the nodes that plugins name", () => {
   const nodes = [makeNode("a", { spec: { unschedulable: true } }), makeNode("b"), makeNode("c")];
-  const decider = new Decider(profile, snapshotOf(nodes), noChance);
+  const decider = new Decider(profile, snapshotOf(nodes), alwaysFirst);
 
   const placed = decider.decide(makePod("p", nodeNamed("b")));
   assert.deepEqual([placed.node, placed.evaluated], ["b", 1]);
@@ -109,11 +109,11 @@ test("a decider looks at no other nodes than those that plugins name", () => {
   assert.deepEqual(refused.rejectedBy, new Set(["NodeAffinity", "NodeUnschedulable"]));
 });
 
-test("a decider refuses a pod whose wishes exclude each other before it looks at nodes", () => {
+test("a decider refuses a pod with contradictory constraints before it evaluates nodes", () => {
   const only = (name: string, ...names: string[]): SchedulerPlugin => ({ name, candidates: () => new Set(names) });
   const refuses: SchedulerPlugin = { name: "Refuses", candidates: () => rejectFinally("never") };
   const decide = (...plugins: SchedulerPlugin[]): Decision =>
-    new Decider(withPlugins(...plugins), snapshotOf([makeNode("a"), makeNode("b")]), noChance).decide(makePod("p"));
+    new Decider(withPlugins(...plugins), snapshotOf([makeNode("a"), makeNode("b")]), alwaysFirst).decide(makePod("p"));
 
   const cases = [
     { plugins: [refuses], message: "never", rejectedBy: ["Refuses"] },
@@ -132,10 +132,10 @@ test("a decider refuses a pod whose wishes exclude each other before it looks at
   }
 });
 
-test("a decider takes the nominated node if the pod fits there, though others are better", () => {
+test("a decider chooses the nominated node if the pod fits there, although others score higher", () => {
   const small = { status: { allocatable: { ...roomy, cpu: "1" } } };
   const snapshot = snapshotOf([makeNode("small", small), makeNode("large")]);
-  const decider = new Decider(profile, snapshot, noChance);
+  const decider = new Decider(profile, snapshot, alwaysFirst);
   const nominated = (nominatedNodeName: string, cpu = "100m") =>
     makePod("p", { containers: [asking({ cpu })], status: { nominatedNodeName } });
 
@@ -144,7 +144,7 @@ test("a decider takes the nominated node if the pod fits there, though others ar
   assert.equal(decider.decide(nominated("gone")).node, "large");
 });
 
-test("pods that are alike are judged once for each node, and again where it changed", () => {
+test("equivalent pods are evaluated once per node, and again where it changed", () => {
   let judged = 0;
   const counting: SchedulerPlugin = {
     name: "Counting",
@@ -155,7 +155,7 @@ test("pods that are alike are judged once for each node, and again where it chan
     },
   };
   const snapshot = snapshotOf(["a", "b", "c"].map((name) => makeNode(name)));
-  const decider = new Decider(withPlugins(counting), snapshot, noChance);
+  const decider = new Decider(withPlugins(counting), snapshot, alwaysFirst);
   const judgedFor = (pod: Pod): number => {
     judged = 0;
     decider.decide(pod);
@@ -169,7 +169,7 @@ test("pods that are alike are judged once for each node, and again where it chan
   assert.equal(judgedFor(makePod("s", { priority: 5 })), 3);
 });
 
-test("pods are unlike when a plugin does not say what it looks at", () => {
+test("no pods are equivalent if a plugin does not declare what it looks at", () => {
   let judged = 0;
   const silent: SchedulerPlugin = {
     name: "Silent",
@@ -178,7 +178,7 @@ test("pods are unlike when a plugin does not say what it looks at", () => {
       return undefined;
     },
   };
-  const decider = new Decider(withPlugins(silent), snapshotOf([makeNode("a")]), noChance);
+  const decider = new Decider(withPlugins(silent), snapshotOf([makeNode("a")]), alwaysFirst);
 
   decider.decide(makePod("p"));
   decider.decide(makePod("q"));
@@ -186,10 +186,10 @@ test("pods are unlike when a plugin does not say what it looks at", () => {
   assert.equal(judged, 2);
 });
 
-test("what depends on other nodes is judged again when they change", () => {
+test("results that depend on other nodes are evaluated again when those change", () => {
   const image = (sizeBytes: number) => ({ status: { images: [{ names: ["web:1"], sizeBytes: sizeBytes * 2 ** 20 }] } });
   const snapshot = snapshotOf([makeNode("has", image(900)), makeNode("empty")]);
-  const decider = new Decider(profile, snapshot, noChance);
+  const decider = new Decider(profile, snapshot, alwaysFirst);
   const scoreOf = (pod: Pod): number => {
     const decision = decider.decide(pod);
     assert(decision.node === "has");
@@ -203,9 +203,9 @@ test("what depends on other nodes is judged again when they change", () => {
   assert.ok(tenth < half, `${tenth} is not below ${half}`);
 });
 
-test("a decider that has missed many changes decides as if it had seen each", () => {
+test("a decider that has missed many changes decides as if it had seen each one", () => {
   const snapshot = snapshotOf(["a", "b", "c"].map((name) => makeNode(name)));
-  const decider = new Decider(profile, snapshot, noChance);
+  const decider = new Decider(profile, snapshot, alwaysFirst);
   decider.decide(makePod("p"));
   snapshot.removeNode("a");
   for (let i = 0; i < 5000; i++) place(snapshot, makePod(`p${i % 2}`), i % 3 === 0 ? "b" : "c");
@@ -213,7 +213,7 @@ test("a decider that has missed many changes decides as if it had seen each", ()
 
   const decision = decider.decide(makePod("q"));
 
-  assert.deepEqual(decision, new Decider(profile, snapshot, noChance).decide(makePod("q")));
+  assert.deepEqual(decision, new Decider(profile, snapshot, alwaysFirst).decide(makePod("q")));
   assert(decision.node !== undefined);
   assert.deepEqual([decision.feasible, decision.evaluated], [3, 3]);
 });
@@ -233,7 +233,7 @@ function randomNode(random: Random) {
   });
 }
 
-/** One of a few kinds, so that many are alike. */
+/** A pod of one of a few kinds, so that many are equivalent. */
 function randomPod(random: Random, name: string): Pod {
   const preference = { matchExpressions: [{ key: "zone", operator: "In" as const, values: ["x"] }] };
   const preferredDuringSchedulingIgnoredDuringExecution = [{ weight: 5, preference }];
@@ -252,10 +252,10 @@ function randomPod(random: Random, name: string): Pod {
 }
 
 for (let seed = 1; seed <= 25; seed++) {
-  test(`a decider that remembers decides as one that does not (seed ${seed})`, () => {
+  test(`a decider with cached results decides like one without (seed ${seed})`, () => {
     const random = new Random(seed);
     const snapshot = snapshotOf([]);
-    const decider = new Decider(profile, snapshot, noChance);
+    const decider = new Decider(profile, snapshot, alwaysFirst);
     let made = 0;
 
     for (let step = 0; step < 200; step++) {
@@ -266,7 +266,7 @@ for (let seed = 1; seed <= 25; seed++) {
       else {
         const pod = randomPod(random, `p${made++}`);
         const decision = decider.decide(pod);
-        assert.deepEqual(decision, new Decider(profile, snapshot, noChance).decide(pod));
+        assert.deepEqual(decision, new Decider(profile, snapshot, alwaysFirst).decide(pod));
         if (decision.node !== undefined) place(snapshot, pod, decision.node);
       }
     }

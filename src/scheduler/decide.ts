@@ -7,7 +7,7 @@ import { chooseAmong, Judge } from "./judge.ts";
 import { PodClass } from "./pod-class.ts";
 import { type NodeInfo, type Snapshot } from "./snapshot.ts";
 
-/** Where a pod goes, or why nowhere. */
+/** Where a pod goes, or why it cannot be placed. */
 export type Decision = Placement | NoPlacement;
 
 export interface Placement {
@@ -22,20 +22,20 @@ export interface NoPlacement {
   readonly rejections: Rejections;
   readonly evaluated: number;
   readonly message: string;
-  /** The plugins that had something against it; none, if there was no node at all. */
+  /** The plugins that rejected it; empty if there was no node at all. */
   readonly rejectedBy: ReadonlySet<string>;
 }
 
-/** The nodes that plugins name, and which plugins did. */
+/** The nodes that plugins name, and those plugins. */
 interface Named {
   readonly names: ReadonlySet<string>;
   readonly plugins: readonly string[];
 }
 
-/** Kinds of pods that are remembered; what was not asked for longest is forgotten. */
+/** How many pod classes are cached; the least recently used one is dropped. */
 const maxClasses = 128;
 
-/** Decides for one pod after another over the same snapshot. Pods that are alike share their work until a node changes. */
+/** Decides for one pod after another with the same snapshot. Equivalent pods share the work until a node changes. */
 export class Decider {
   readonly #profile: Profile;
   readonly #snapshot: Snapshot;
@@ -43,7 +43,7 @@ export class Decider {
   readonly #classes = new LruMap<string, PodClass>(maxClasses);
   readonly #refusals = new WeakMap<Rejections, NoPlacement>();
   readonly #looking: readonly SchedulerPlugin[];
-  /** false: a plugin does not say what it looks at, so no two pods are alike. */
+  /** false if a plugin does not declare what it looks at, so that no two pods are equivalent. */
   readonly #canShare: boolean;
 
   constructor(profile: Profile, snapshot: Snapshot, random: Random) {
@@ -70,7 +70,7 @@ export class Decider {
     return this.#refusalOf(podClass.rejections);
   }
 
-  /** Worked out once for pods that are alike and nodes that have not changed. */
+  /** Computed once for equivalent pods while no node changes. */
   #refusalOf(rejections: Rejections): NoPlacement {
     let refusal = this.#refusals.get(rejections);
     if (!refusal) {
@@ -95,7 +95,7 @@ export class Decider {
     return names && { names, plugins };
   }
 
-  /** Room was made for it there, or somebody else thinks that it should go there: if it fits, no other node needs a look. */
+  /** Preemption or another component has chosen this node: if the pod fits there, no other node is evaluated. */
   #tryNominated(pod: Pod): Decision | undefined {
     const name = pod.status?.nominatedNodeName;
     const info = name ? this.#snapshot.get(name) : undefined;
@@ -104,7 +104,7 @@ export class Decider {
     return choice && { node: info.name, score: choice.score, feasible: 1, evaluated: 1 };
   }
 
-  /** A pod that names its nodes is like no other, and there are few: nothing to remember. */
+  /** A pod that names its nodes is rarely equivalent to another, and the nodes are few, so nothing is cached. */
   #decideAmong(pod: Pod, { names, plugins }: Named): Decision {
     const nodes: NodeInfo[] = [];
     for (const name of names) {

@@ -36,7 +36,7 @@ const cases = [
       "0/3 nodes are available: 1 node(s) were unschedulable, 2 node(s) didn't satisfy plugin(s) [NodeAffinity].",
   },
   {
-    name: "a pod that was refused as a whole",
+    name: "a pod that was refused before any node",
     text: explainRefusal("pod affinity terms conflict", 3),
     expected: "0/3 nodes are available: pod affinity terms conflict.",
   },

@@ -1,15 +1,15 @@
 import { type Rejection } from "./framework.ts";
 
-/** Which plugin refused a node, and why. */
+/** Which plugin rejected a node, and why. */
 export interface PluginRejection extends Rejection {
   readonly plugin: string;
 }
 export type Rejections = ReadonlyMap<string, PluginRejection>;
 
-/** Nodes that were not looked at, because plugins had named others. */
+/** Nodes that were not evaluated, because plugins named others. */
 export interface LeftOut {
   readonly count: number;
-  /** Who named others. */
+  /** The plugins that named others. */
   readonly plugins: readonly string[];
 }
 
@@ -33,6 +33,6 @@ export function explainRejections(
   return explainRefusal(parts.join(", "), total);
 }
 
-/** The pod was refused before any node was looked at. */
+/** The pod was refused before any node was evaluated. */
 export const explainRefusal = (reason: string, total: number): string =>
   reason ? `0/${total} nodes are available: ${reason}.` : `0/${total} nodes are available:`;

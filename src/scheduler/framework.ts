@@ -2,21 +2,21 @@ import { type Node } from "#api/core/node.ts";
 import { type Pod } from "#api/core/pod.ts";
 import { type NodeInfo, type Snapshot } from "./snapshot.ts";
 
-/** Why a node was refused. A value, not an error: it is kept and shown. */
+/** Why a node was rejected. A value, not an error, because it is stored and shown. */
 export interface Rejection {
-  /** In upstream's words, as in `Insufficient cpu`. One attempt may give several for a node. */
+  /** Upstream's messages, such as `Insufficient cpu`. One attempt may produce several for a node. */
   readonly reasons: readonly string[];
-  /** No change of the pods on the node can help: preemption need not try. */
+  /** Removing pods from the node cannot help, so preemption need not try. */
   readonly isFinal: boolean;
 }
 export type Verdict = Rejection | undefined;
 
-/** The node is fine. */
+/** The pod fits on the node. */
 export const fits: Verdict = undefined;
 export const reject = (...reasons: string[]): Rejection => ({ reasons, isFinal: false });
 export const rejectFinally = (...reasons: string[]): Rejection => ({ reasons, isFinal: true });
 
-/** Something that happened in the cluster and may turn a rejection into a fit. The snapshot has it already. */
+/** A change in the cluster that may turn a rejection into a fit. The snapshot already contains it. */
 export type ClusterChange = NodeChange | PodChange;
 
 export interface NodeChange {
@@ -27,64 +27,64 @@ export interface NodeChange {
   readonly info: NodeInfo | undefined;
 }
 
-/** A pod that had a node: it ended or was deleted, or asks for less than before. */
+/** A pod with a node: it finished, was deleted, or now requests less. */
 export interface PodChange {
   readonly kind: "Pod";
   readonly change: "updated" | "deleted";
   readonly object: Pod;
-  /** The node it is or was on. */
+  /** The node that it is or was on. */
   readonly info: NodeInfo | undefined;
 }
 
-/** Says for a pod that the plugin rejected whether it should be tried again; a kind that is missing never helps. */
+/** Whether a pod that the plugin rejected should be retried after a change. Without a hint for a kind, never. */
 export interface RetryHints {
   node?(pod: Pod, change: NodeChange): boolean;
   pod?(pod: Pod, change: PodChange): boolean;
 }
 
-/** What a plugin has worked out about a pod before it looks at nodes. */
+/** What a plugin has computed about a pod before it evaluates nodes. */
 export type PodState = unknown;
 
 /**
- * One concern of scheduling. Every hook is optional; the order of the plugins is the order in the profile. Hooks up to
- * `normalize` are pure: pods for which `looksAt` is the same get the same answer on the same node until the node or
- * `basis` changes.
+ * One concern of scheduling. Every hook is optional; the plugins run in the order of the profile. Hooks up to
+ * `normalize` are pure: pods with an equal `looksAt` get the same result on the same node until the node or `basis`
+ * changes.
  */
 export interface SchedulerPlugin {
   readonly name: string;
   readonly weight?: number;
   readonly retryOn?: RetryHints;
 
-  /** May the pod enter the queue at all? Otherwise the reason why it waits. */
+  /** Returns why the pod may not enter the queue yet; undefined if it may. */
   preEnqueue?(pod: Pod): string | undefined;
   /** Which of two pods goes first. */
   queueSort?(a: QueuedPod, b: QueuedPod): boolean;
   /**
-   * The parts of a pod that the hooks below look at, as JSON. Pods that are the same in them share their work; a plugin
-   * that filters or scores and does not say makes every pod one of its own.
+   * The parts of a pod that the hooks below read, as JSON. Pods that are equal in them share their work. If a plugin
+   * that filters or scores does not have this, no pods are equivalent.
    */
   looksAt?(pod: Pod): unknown;
-  /** What the answers depend on besides the pod and the one node: when it changes, every node is judged again. */
+  /** What the results depend on besides the pod and the node itself: when it changes, every node is evaluated again. */
   basis?(pod: Pod, snapshot: Snapshot): unknown;
-  /** Names the only nodes that can fit, if that is known without looking at them, or refuses all nodes. */
+  /** Names the only nodes that can fit, if that is known without evaluating them, or rejects all nodes. */
   candidates?(pod: Pod): ReadonlySet<string> | Rejection | undefined;
-  /** Worked out once for pods that are alike and handed to filter. undefined: nothing against any node. */
+  /** Computed once for equivalent pods and passed to filter. undefined: the plugin accepts every node. */
   preFilter?(pod: Pod, snapshot: Snapshot): PodState | undefined;
   filter?(pod: Pod, node: NodeInfo, state: PodState): Verdict;
-  /** The same for scoring. undefined: every node scores 0. */
+  /** Like `preFilter`, for scoring. undefined: every node scores 0. */
   preScore?(pod: Pod, snapshot: Snapshot): PodState | undefined;
-  /** Higher is better. 0 to 100 unless `normalize` brings it there. */
+  /** Higher is better. 0 to 100 unless `normalize` scales it. */
   score?(pod: Pod, node: NodeInfo, state: PodState): number;
-  /** Brings the scores of all fitting nodes to 0 to 100, in place. */
+  /** Scales the scores of all feasible nodes to 0 to 100, in place. */
   normalize?(scores: Float64Array): void;
 
-  /** The pod has a node: claim what it needs there, or throw. `unreserve` takes it back. */
+  /** The pod has a node: reserves what it needs there, or throws. `unreserve` undoes it. */
   reserve?(pod: Pod, nodeName: string): void;
   unreserve?(pod: Pod, nodeName: string): void;
   /** May wait, or refuse by throwing. */
   permit?(pod: Pod, nodeName: string, signal: AbortSignal): Promise<void>;
   preBind?(pod: Pod, nodeName: string, signal: AbortSignal): Promise<void>;
-  /** True: bound, nobody else needs to. */
+  /** Returns true if it has bound the pod; then no other plugin is called. */
   bind?(pod: Pod, nodeName: string, signal: AbortSignal): Promise<boolean>;
   postBind?(pod: Pod, nodeName: string): void;
 }
@@ -93,12 +93,12 @@ export interface SchedulerPlugin {
 export interface QueuedPod {
   pod: Pod;
   readonly key: string;
-  /** When it came, or when its last attempt failed. */
+  /** When it was added, or when its last attempt failed. */
   queuedAt: number;
   attempts: number;
-  /** Attempts that no node fitted. */
+  /** Attempts in which no node was feasible. */
   rejections: number;
-  /** Attempts in a row that ended with an error. */
+  /** Consecutive attempts that ended with an error. */
   errors: number;
   /** Plugins that rejected it in the last attempt: only changes that they name wake it. */
   rejectedBy: ReadonlySet<string>;

@@ -4,7 +4,7 @@ import { type PluginRejection, type Rejections } from "./explain.ts";
 import { type PodState, type Rejection, type SchedulerPlugin } from "./framework.ts";
 import { type NodeInfo, type Snapshot } from "./snapshot.ts";
 
-/** A plugin with what it has worked out about this kind of pod. */
+/** A plugin with its state for this class of pods. */
 interface Prepared {
   readonly plugin: SchedulerPlugin;
   state: PodState;
@@ -14,15 +14,15 @@ export interface Scorer extends Prepared {
   readonly weight: number;
 }
 
-/** The filters and scores of all plugins for one kind of pod. */
+/** The filters and scores of all plugins for one class of pods. */
 export class Judge {
   readonly #plugins: readonly SchedulerPlugin[];
   readonly #snapshot: Snapshot;
-  /** Those that have something to do for this kind of pod. */
+  /** Plugins that apply to this class of pods. */
   #filters: readonly Prepared[] = [];
   #plain: readonly Scorer[] = [];
   #normalized: readonly Scorer[] = [];
-  /** Equal rejections are one object. */
+  /** Equal rejections share one object. */
   readonly #interned = new Map<string, PluginRejection>();
 
   constructor(plugins: readonly SchedulerPlugin[], snapshot: Snapshot) {
@@ -30,7 +30,7 @@ export class Judge {
     this.#snapshot = snapshot;
   }
 
-  /** Those whose scores mean something only beside those of other nodes. */
+  /** Plugins whose scores have a meaning only in comparison with other nodes. */
   get normalized(): readonly Scorer[] {
     return this.#normalized;
   }
@@ -49,7 +49,7 @@ export class Judge {
       .filter(({ plugin, state }) => !plugin[preparation] || state !== undefined);
   }
 
-  /** undefined: it fits. */
+  /** Returns undefined if it fits. */
   filter(pod: Pod, info: NodeInfo): PluginRejection | undefined {
     for (const { plugin, state } of this.#filters) {
       const rejection = plugin.filter?.(pod, info, state);
@@ -58,7 +58,7 @@ export class Judge {
     return undefined;
   }
 
-  /** The weighted sum of the scores that need no normalising. */
+  /** The weighted sum of the scores that need no normalisation. */
   plainScore(pod: Pod, info: NodeInfo): number {
     let sum = 0;
     for (const { plugin, state, weight } of this.#plain) sum += weight * (plugin.score?.(pod, info, state) ?? 0);
@@ -82,7 +82,7 @@ export interface Choice {
   readonly feasible: number;
 }
 
-/** The best of a few nodes, or why each was refused. */
+/** The best of a few nodes, or why each was rejected. */
 export function chooseAmong(
   judge: Judge,
   pod: Pod,
@@ -108,7 +108,7 @@ export function chooseAmong(
   return { choice: info && { info, score: totals[best] ?? 0, feasible: feasible.length }, rejections };
 }
 
-/** The place of the largest; among equals any, each as likely as the next. */
+/** The index of the largest value; among equal ones each with the same probability. */
 export function largestAt(values: Float64Array, random: Random): number {
   let largest = Number.NEGATIVE_INFINITY;
   let equals = 0;

@@ -1,13 +1,13 @@
 export const maxScore = 100;
 
-/** Brings scores to 0 to 100 by the largest. */
+/** Scales scores to 0 to 100 by the largest. */
 export function normalize(scores: Float64Array): void {
   const largest = largestOf(scores);
   if (largest === 0) return;
   for (let i = 0; i < scores.length; i++) scores[i] = Math.floor((maxScore * (scores[i] ?? 0)) / largest);
 }
 
-/** The same where less is better. */
+/** Like `normalize`, where less is better. */
 export function normalizeReversed(scores: Float64Array): void {
   const largest = largestOf(scores);
   if (largest === 0) {

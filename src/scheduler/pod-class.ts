@@ -6,28 +6,28 @@ import { type Choice, Judge, largestAt } from "./judge.ts";
 import { type NodeInfo, type Snapshot } from "./snapshot.ts";
 
 /**
- * What is known about one kind of pod on each node:
+ * The cached results of one class of pods on each node:
  *
  *   slot        0    1    2    3   …
- *   version    17   23   18    ·       the node's when it was judged
+ *   version    17   23   18    ·       of the node when it was evaluated
  *   rejection   ·   cpu   ·    ·
- *   plain     150   −1   160  −1       the sum of scores that stand alone; −1: no node, or it does not fit
+ *   plain     150   −1   160  −1       the sum of absolute scores; −1: no node, or it does not fit
  *   rows        2    ·    0    ·       one for each plugin that compares nodes with each other
  *
- * The next pod of the kind costs one judgement for each node that has changed, and one look at `plain`.
+ * The next pod of the class costs one evaluation of each node that has changed, and one scan of `plain`.
  */
 export class PodClass {
   readonly #snapshot: Snapshot;
   readonly #judge: Judge;
   readonly #based: readonly SchedulerPlugin[];
   #basis: readonly unknown[] | undefined;
-  /** The snapshot's, up to which everything has been judged. */
+  /** The version of the snapshot up to which everything has been evaluated. */
   #upTo = -1;
   #versions = new Float64Array(0);
   #rejections: (PluginRejection | undefined)[] = [];
   #plain = new Float64Array(0);
   #rows: Float64Array[] = [];
-  /** How many scores in each row are not 0. */
+  /** The number of scores in each row that are not 0. */
   #nonZero: number[] = [];
   #feasible = 0;
   #lastRejections: Rejections | undefined;
@@ -38,7 +38,7 @@ export class PodClass {
     this.#based = plugins.filter(({ basis }) => basis);
   }
 
-  /** Judges those nodes again that have changed since the last pod of this kind. */
+  /** Evaluates again the nodes that have changed since the last pod of this class. */
   refresh(pod: Pod): void {
     const isNew = this.#checkBasis(pod);
     this.#grow(this.#snapshot.slots);
@@ -48,7 +48,7 @@ export class PodClass {
     for (const info of changed) if (this.#versions[info.slot] !== info.version) this.#judgeOne(pod, info);
   }
 
-  /** The best of the nodes that fit; among equals any, each as likely as the next. */
+  /** The best of the feasible nodes; among equal ones each with the same probability. */
   choose(random: Random): Choice | undefined {
     if (this.#feasible === 0) return undefined;
     const totals = this.#nonZero.some((count) => count > 0) ? this.#normalizedTotals() : this.#plain;
@@ -58,7 +58,7 @@ export class PodClass {
     return info && { info, score, feasible: this.#feasible };
   }
 
-  /** Why each node was refused. Shared until one is judged again. */
+  /** Why each node was rejected. Shared until one is evaluated again. */
   get rejections(): Rejections {
     if (this.#lastRejections) return this.#lastRejections;
     const rejections = new Map<string, PluginRejection>();
@@ -70,7 +70,7 @@ export class PodClass {
     return rejections;
   }
 
-  /** True if all that was known no longer holds. */
+  /** Returns true if all cached results are invalid. */
   #checkBasis(pod: Pod): boolean {
     const basis = this.#based.map((plugin) => plugin.basis?.(pod, this.#snapshot));
     if (this.#basis?.every((value, at) => Object.is(value, basis[at]))) return false;
@@ -121,7 +121,7 @@ export class PodClass {
     }
   }
 
-  /** What every node gets from plugins that score all of them 0. */
+  /** The score of every node from plugins that score all of them 0. */
   #scoreOfZeros(): number {
     let sum = 0;
     for (const { plugin, weight } of this.#judge.normalized) {

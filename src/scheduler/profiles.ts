@@ -12,7 +12,7 @@ import { prioritySort } from "./plugins/priority-sort.ts";
 import { schedulingGates } from "./plugins/scheduling-gates.ts";
 import { taintToleration } from "./plugins/taint-toleration.ts";
 
-/** The default scheduler: its plugins in their order, each with its default weight. */
+/** The default scheduler: its plugins in order, each with its default weight. */
 export const defaultProfile = (client: Client): Profile => ({
   schedulerName: "default-scheduler",
   plugins: [

@@ -7,9 +7,9 @@ import { type ClusterChange, type QueuedPod, type SchedulerPlugin } from "./fram
 import { prioritySort } from "./plugins/priority-sort.ts";
 import { SchedulingQueue } from "./queue.ts";
 
-/** Rejects pods that only new nodes can help. */
+/** Rejects pods that only a new node can help. */
 const needsNode: SchedulerPlugin = { name: "NeedsNode", retryOn: { node: (_pod, { change }) => change === "created" } };
-/** Rejects pods that only pods with the same name can help. */
+/** Rejects pods that only a pod with the same name can help. */
 const needsPod: SchedulerPlugin = {
   name: "NeedsPod",
   retryOn: { pod: ({ metadata }, { object }) => metadata.name === object.metadata.name },
@@ -37,7 +37,7 @@ const nodeCreated: ClusterChange = {
 };
 const podLeft = (object: Pod): ClusterChange => ({ kind: "Pod", change: "deleted", object, info: undefined });
 
-test("the queue hands out the most important pod, and among equals the one that came first", async () => {
+test("the queue returns the pod with the highest priority, and among equals the oldest", async () => {
   const { clock, queue, put, take } = setup();
   put("first");
   put("second");
@@ -50,7 +50,7 @@ test("the queue hands out the most important pod, and among equals the one that 
   assert.equal(queue.tryNext(), undefined);
 });
 
-test("the queue wakes who waits for a pod", async () => {
+test("the queue wakes a waiting next() call", async () => {
   const { clock, queue, put } = setup();
   const next = queue.next(new AbortController().signal);
   await clock.settle();
@@ -70,7 +70,7 @@ test("the queue stops waiting when the signal fires", async () => {
   await assert.rejects(next, { message: "enough" });
 });
 
-test("a rejected pod waits for a change that one of its plugins names", async () => {
+test("a rejected pod waits for a change that one of the rejecting plugins names", async () => {
   const { clock, queue, put, take, reject } = setup();
   put("p");
   reject("p", "NeedsNode");
@@ -85,7 +85,7 @@ test("a rejected pod waits for a change that one of its plugins names", async ()
   take("p");
 });
 
-test("a hint looks at the pod and at what changed", async () => {
+test("a hint gets the pod and the change", async () => {
   const { clock, queue, put, reject } = setup();
   put("p");
   put("q");
@@ -155,7 +155,7 @@ test("a pod that is woken soon after it was rejected backs off behind others", (
   take("other");
 });
 
-test("with nothing else to do pods that a change woke need not wait, until one is rejected", async () => {
+test("when the queue is otherwise idle, pods that a change woke skip their backoff, until one is rejected", async () => {
   const { clock, queue, put, take, reject } = setup();
   for (const name of ["p", "q", "r"]) put(name);
   for (const name of ["p", "q", "r"]) reject(name, "NeedsNode");
@@ -171,7 +171,7 @@ test("with nothing else to do pods that a change woke need not wait, until one i
   take("r");
 });
 
-test("pods that failed with an error wait in any case", () => {
+test("pods that failed with an error always wait", () => {
   const { queue, put, take } = setup();
   put("p");
   queue.failed(take("p"));
@@ -181,7 +181,7 @@ test("pods that failed with an error wait in any case", () => {
   assert.equal(queue.tryNext(), undefined);
 });
 
-test("changes that come during an attempt are not lost", async () => {
+test("changes during an attempt are not lost", async () => {
   const { clock, queue, put, take } = setup();
   put("p");
   const queued = take("p");
@@ -194,7 +194,7 @@ test("changes that come during an attempt are not lost", async () => {
   take("p");
 });
 
-test("changes during an attempt that cannot help are forgotten", () => {
+test("changes during an attempt that cannot help are ignored", () => {
   const { queue, put, take } = setup();
   put("p");
   const queued = take("p");
@@ -205,7 +205,7 @@ test("changes during an attempt that cannot help are forgotten", () => {
   assert.equal(queue.placeOf("p"), "unschedulable");
 });
 
-test("a change of the pod itself during an attempt leads to another", () => {
+test("a change of the pod itself during an attempt leads to another attempt", () => {
   const { queue, put, take } = setup();
   put("p");
   const queued = take("p");
@@ -240,7 +240,7 @@ test("an attempt gets the newest version of the pod", async () => {
   assert.equal(take("p").pod.status?.message, "newest");
 });
 
-test("deleted pods are not handed out, wherever they were", async () => {
+test("deleted pods are not returned, wherever they were", async () => {
   const { clock, queue, put, take, reject } = setup();
   for (const name of ["trying", "waiting", "failing", "active"]) put(name);
   const trying = take("trying");
@@ -293,7 +293,7 @@ test("a pod that waited is tried before one that came later", async () => {
   take("new");
 });
 
-test("a decided pod hears of no more changes, and backs off if it must come back", () => {
+test("a decided pod ignores further changes, and backs off if its binding fails", () => {
   const { queue, put, take } = setup();
   put("p");
   const queued = take("p");

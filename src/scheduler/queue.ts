@@ -6,7 +6,7 @@ import { type ClusterChange, type QueuedPod, type SchedulerPlugin } from "./fram
 
 const initialBackoffMs = 1000;
 const maxBackoffMs = 10_000;
-/** No hint is perfect: whatever has waited this long is tried again. */
+/** Hints are not perfect, so every pod that has waited this long is tried again. */
 const maxUnschedulableMs = 5 * 60_000;
 const sweepMs = 30_000;
 
@@ -14,15 +14,15 @@ export type Place = "active" | "backoff" | "unschedulable" | "trying";
 
 interface Entry extends QueuedPod {
   place: Place;
-  /** When it may be tried again, once it backs off. */
+  /** When it may be tried again, while it backs off. */
   until: number;
-  /** Decides between pods that came at the same time. */
+  /** Orders pods that were added at the same time. */
   order: number;
-  /** The last attempt ended with an error, not with a no. */
+  /** The last attempt ended with an error, not with a rejection. */
   isError: boolean;
-  /** Changes that came while it was being tried; it may have been judged without them. */
+  /** Changes during its attempt, which may not have taken them into account. */
   missed: ClusterChange[];
-  /** The pod itself has changed meanwhile. */
+  /** The pod itself has changed during its attempt. */
   isChanged: boolean;
 }
 
@@ -36,15 +36,17 @@ interface Entry extends QueuedPod {
 export class SchedulingQueue {
   readonly #clock: Clock;
   readonly #plugins: ReadonlyMap<string, SchedulerPlugin>;
-  // The heaps keep what was deleted or moved until it surfaces.
+  // The heaps keep deleted and moved entries until they reach the top.
   readonly #active: Heap<Entry>;
   readonly #backoff: Heap<Entry>;
   readonly #unschedulable = new Set<Entry>();
   readonly #trying = new Set<Entry>();
-  /** Every pod that is in one of the three, or being tried. */
+  /** Every pod that is in one of the three places, or being tried. */
   readonly #known = new Map<string, Entry>();
   #order = 0;
-  /** A change may have helped pods that back off: as long as there is nothing else to do, and none is rejected, they need not wait. */
+  /**
+   * A change may have helped pods that back off, so they need not wait while the queue is idle and none is rejected.
+   */
   #canHurry = false;
   #wake: (() => void) | undefined;
   #stopTimer: (() => void) | undefined;
@@ -68,16 +70,16 @@ export class SchedulingQueue {
     return sizes;
   }
 
-  /** Where a pod stands, for those who ask why it is not placed. */
+  /** The place of a pod, to explain why it is not scheduled. */
   placeOf(key: string): Place | undefined {
     return this.#known.get(key)?.place;
   }
 
-  /** A new pod, or a new version of one that waits. */
+  /** Adds a new pod, or a new version of a waiting one. */
   put(key: string, pod: Pod): void {
     const entry = this.#known.get(key);
     if (!entry) return this.#add(key, pod);
-    const mayHelp = isOtherwise(entry.pod, pod);
+    const mayHelp = isRelevantChange(entry.pod, pod);
     entry.pod = pod;
     if (!mayHelp) return;
     if (entry.place === "trying") entry.isChanged = true;
@@ -92,7 +94,7 @@ export class SchedulingQueue {
     this.#trying.delete(entry);
   }
 
-  /** The next pod to try, once there is one. */
+  /** Resolves with the next pod to try. */
   async next(signal: AbortSignal): Promise<QueuedPod> {
     for (;;) {
       signal.throwIfAborted();
@@ -119,13 +121,13 @@ export class SchedulingQueue {
     return entry;
   }
 
-  /** The pod has a node, if all goes well: changes can no longer help or hurt it. */
+  /** The pod has a node, unless the binding fails: changes no longer matter to it. */
   decided({ key }: QueuedPod): void {
     const entry = this.#known.get(key);
     if (entry) this.#trying.delete(entry);
   }
 
-  /** No node fits: wait for a change that helps, unless one came meanwhile. */
+  /** No node fits: waits for a change that helps, unless one came meanwhile. */
   rejected({ key }: QueuedPod, rejectedBy: ReadonlySet<string>): void {
     const entry = this.#ended(key);
     if (!entry) return;
@@ -146,7 +148,7 @@ export class SchedulingQueue {
     this.#stopSweep ??= this.#clock.after(sweepMs, () => this.#sweep());
   }
 
-  /** Something went wrong that has nothing to do with the pod: try again after a while. */
+  /** An error that is unrelated to the pod: it is tried again after a delay. */
   failed({ key }: QueuedPod): void {
     const entry = this.#ended(key);
     if (!entry) return;
@@ -191,7 +193,7 @@ export class SchedulingQueue {
     this.#activate(entry);
   }
 
-  /** The pod whose attempt is over, unless it was deleted meanwhile. */
+  /** The entry of a pod whose attempt is over, unless it was deleted meanwhile. */
   #ended(key: string): Entry | undefined {
     const entry = this.#known.get(key);
     if (entry?.place !== "trying") return undefined;
@@ -202,7 +204,7 @@ export class SchedulingQueue {
   }
 
   #canHelp({ pod, rejectedBy }: Entry, change: ClusterChange): boolean {
-    // No plugin rejected it: there was no node to try.
+    // No plugin rejected it, because there were no nodes.
     if (rejectedBy.size === 0) return change.kind === "Node" && change.change === "created";
     for (const name of rejectedBy) {
       const hints = this.#plugins.get(name)?.retryOn;
@@ -232,7 +234,7 @@ export class SchedulingQueue {
     this.#armTimer();
   }
 
-  /** Nothing else is to be done: the first of those that back off need not wait, unless it is for an error. */
+  /** When the queue is otherwise idle, the first pod that backs off need not wait, unless it failed with an error. */
   #hurried(): Entry | undefined {
     const first = this.#canHurry ? this.#peek(this.#backoff, "backoff") : undefined;
     return first && !first.isError ? this.#take(this.#backoff, "backoff") : undefined;
@@ -242,7 +244,7 @@ export class SchedulingQueue {
     return this.#peek(heap, place) && heap.pop();
   }
 
-  /** The first that is still there. */
+  /** The first entry that is still valid. */
   #peek(heap: Heap<Entry>, place: Place): Entry | undefined {
     for (let first = heap.peek(); first; first = heap.peek()) {
       if (first.place === place && this.#known.get(first.key) === first) return first;
@@ -282,6 +284,6 @@ function backoffEnd({ queuedAt, errors, rejections }: Entry): number {
   return queuedAt + Math.min(initialBackoffMs * 2 ** Math.max(failures - 1, 0), maxBackoffMs);
 }
 
-/** More tolerations, smaller requests, other labels: any change of what a pod is scheduled by may help. */
-const isOtherwise = (before: Pod, after: Pod): boolean =>
+/** More tolerations, smaller requests, other labels: any change that is relevant to scheduling may help. */
+const isRelevantChange = (before: Pod, after: Pod): boolean =>
   !equal(before.spec, after.spec) || !equal(before.metadata.labels, after.metadata.labels);

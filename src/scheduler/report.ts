@@ -12,13 +12,13 @@ export interface ReportDeps {
 
 export interface NotScheduled {
   readonly pod: Pod;
-  /** `Unschedulable`: no node fits. `SchedulerError`: something went wrong. */
+  /** `Unschedulable`: no node fits. `SchedulerError`: an error occurred. */
   readonly reason: string;
   readonly message: string;
   readonly signal: AbortSignal;
 }
 
-/** Says in an event and in the pod's status why it has no node. */
+/** Reports in an event and in the pod's status why it has no node. */
 export async function reportNotScheduled(
   deps: ReportDeps,
   { pod, reason, message, signal }: NotScheduled,
@@ -48,7 +48,7 @@ export async function reportNotScheduled(
   }
 }
 
-/** What an event can hold. */
+/** The maximum length of an event's note. */
 const maxNote = 1024;
 const shortened = (message: string): string =>
   message.length <= maxNote ? message : `${message.slice(0, maxNote - 4)} ...`;

@@ -25,11 +25,11 @@ const init = (requests: Record<string, string>, restartPolicy?: "Always") => ({
   ...(restartPolicy ? { restartPolicy } : {}),
 });
 
-/** [CPU, memory] that is asked for, and what is counted for scoring. */
+/** The requested [CPU, memory], and the amounts used for scoring. */
 const cases: { name: string; spec: Spec; asked: [number, number]; counted: [number, number] }[] = [
   { name: "nothing", spec: {}, asked: [0, 0], counted: [100, 200 * mebibyte] },
   {
-    name: "all containers together",
+    name: "the sum of all containers",
     spec: { containers: [asking({ cpu: "1", memory: "1Mi" }), asking({ cpu: "500m" }, "second")] },
     asked: [1500, mebibyte],
     counted: [1500, 201 * mebibyte],
@@ -41,7 +41,7 @@ const cases: { name: string; spec: Spec; asked: [number, number]; counted: [numb
     counted: [2000, 200 * mebibyte],
   },
   {
-    name: "sidecars beside containers",
+    name: "sidecars in addition to containers",
     spec: {
       containers: [asking({ cpu: "1", memory: "1Mi" })],
       initContainers: [init({ cpu: "2", memory: "1Mi" }, "Always")],
@@ -50,13 +50,13 @@ const cases: { name: string; spec: Spec; asked: [number, number]; counted: [numb
     counted: [3000, 2 * mebibyte],
   },
   {
-    name: "the overhead, also of pods that ask for nothing",
+    name: "the overhead, even of pods without requests",
     spec: { overhead: { cpu: "250m", memory: "1Mi" } },
     asked: [250, mebibyte],
     counted: [350, 201 * mebibyte],
   },
   {
-    name: "the pod's own request before those of its containers",
+    name: "the pod-level request instead of those of its containers",
     spec: { resources: { requests: { cpu: "3" } }, containers: [asking({ cpu: "1", memory: "1Mi" })] },
     asked: [3000, mebibyte],
     counted: [3000, mebibyte],
@@ -71,7 +71,7 @@ for (const { name, spec, asked, counted } of cases) {
   });
 }
 
-test("requestOf() answers with one object for pods that ask for the same", () => {
+test("requestOf() returns the same object for equal requests", () => {
   const pod = (cpu: string, name: string) => makePod(name, { containers: [asking({ cpu })] });
 
   assert.equal(requestOf(pod("1", "a")), requestOf(pod("1", "b")));
@@ -98,13 +98,21 @@ const resized = (wanted: string, held: { actual?: string; allocated?: string }, 
   });
 
 const resizes = [
-  { name: "what is asked for while the node has said nothing", pod: resized("2", {}), cpu: 2000 },
-  { name: "what is asked for once it is there", pod: resized("2", { actual: "2", allocated: "2" }), cpu: 2000 },
-  { name: "what it still has while it shrinks", pod: resized("1", { actual: "2", allocated: "1" }), cpu: 2000 },
-  { name: "what it will have while it grows", pod: resized("3", { actual: "2", allocated: "2" }), cpu: 3000 },
-  { name: "what is set aside", pod: resized("1", { actual: "1", allocated: "4" }), cpu: 4000 },
-  { name: "what it has when more is impossible", pod: resized("9", { actual: "2" }, "Infeasible"), cpu: 2000 },
-  { name: "what it asks for when that is put off", pod: resized("9", { actual: "2" }, "Deferred"), cpu: 9000 },
+  { name: "the request while the node has reported nothing", pod: resized("2", {}), cpu: 2000 },
+  { name: "the request once it is allocated", pod: resized("2", { actual: "2", allocated: "2" }), cpu: 2000 },
+  { name: "the actual amount while it shrinks", pod: resized("1", { actual: "2", allocated: "1" }), cpu: 2000 },
+  { name: "the requested amount while it grows", pod: resized("3", { actual: "2", allocated: "2" }), cpu: 3000 },
+  { name: "the allocated amount", pod: resized("1", { actual: "1", allocated: "4" }), cpu: 4000 },
+  {
+    name: "the actual amount when the resize is infeasible",
+    pod: resized("9", { actual: "2" }, "Infeasible"),
+    cpu: 2000,
+  },
+  {
+    name: "the requested amount when the resize is deferred",
+    pod: resized("9", { actual: "2" }, "Deferred"),
+    cpu: 9000,
+  },
 ];
 for (const { name, pod, cpu } of resizes) {
   test(`placedRequestOf() counts ${name}`, () => assert.equal(placedRequestOf(pod).requests.milliCpu, cpu));

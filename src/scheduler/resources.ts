@@ -7,7 +7,7 @@ import { type Pod } from "#api/core/pod.ts";
 import { quantityMilliValue, quantityValue } from "#api/meta/quantity.ts";
 import { equal } from "#lib/data/equal.ts";
 
-/** Amounts that are compared on every node: plain numbers, the usual ones as fields. */
+/** Amounts that are compared on every node: plain numbers, with the usual ones as fields. */
 export interface Resources {
   milliCpu: number;
   memory: number;
@@ -29,7 +29,7 @@ export function resourcesOf(list: ResourceList | undefined): Resources {
   return result;
 }
 
-/** What becomes zero is forgotten, so that sums stay the same however they came about. */
+/** Amounts that become zero are removed, so that equal sums are equal objects. */
 export function addResources(to: Resources, by: Resources, sign: 1 | -1): void {
   to.milliCpu += sign * by.milliCpu;
   to.memory += sign * by.memory;
@@ -41,7 +41,7 @@ export function addResources(to: Resources, by: Resources, sign: 1 | -1): void {
   }
 }
 
-/** Whether one asks for less of anything than the other. */
+/** Whether `a` requests less than `b` of any resource. */
 export function isLess(a: PodRequest, b: PodRequest): boolean {
   const [left, right] = [a.requests, b.requests];
   if (left.milliCpu < right.milliCpu || left.memory < right.memory) return true;
@@ -49,25 +49,25 @@ export function isLess(a: PodRequest, b: PodRequest): boolean {
   return right.scalar.entries().some(([name, amount]) => (left.scalar.get(name) ?? 0) < amount);
 }
 
-/** What a pod asks for; and for scoring, what it is counted with when it asks for nothing. */
+/** The requests of a pod, and for scoring the amounts assumed for a pod without requests. */
 export interface PodRequest {
-  /** The same for the same amounts, as long as they are remembered. */
+  /** Equal for equal amounts, as long as they are cached. */
   readonly id: number;
   readonly requests: Resources;
   readonly nonZero: { readonly milliCpu: number; readonly memory: number };
 }
 
-/** A container without a request is counted with these, so that empty pods still spread. */
+/** Assumed for a container without a request, so that such pods still spread. */
 const defaultRequests = { cpu: "100m", memory: String(200 * 1024 * 1024) };
 
-/** Pods from one template ask for the same: worked out once for each text of it. */
+/** Pods from one template have equal requests, so each is computed once. */
 const known = new Map<string, PodRequest>();
 const maxKnown = 10_000;
 let nextId = 1;
 
 type Asking = Pick<PodSpec, "containers" | "initContainers" | "overhead" | "resources">;
 
-/** Versions of one pod share their parts. */
+/** Versions of one pod share their containers. */
 const byContainers = new WeakMap<readonly Container[], Remembered>();
 interface Remembered {
   readonly initContainers: PodSpec["initContainers"] | undefined;
@@ -76,7 +76,7 @@ interface Remembered {
   readonly request: PodRequest;
 }
 
-/** What a pod without a node asks for. */
+/** The requests of a pod without a node. */
 export function requestOf({ spec }: Pod): PodRequest {
   const { containers, initContainers, overhead, resources } = spec;
   const last = byContainers.get(containers);
@@ -88,7 +88,7 @@ export function requestOf({ spec }: Pod): PodRequest {
   return request;
 }
 
-/** What a pod holds on its node: until a resize is done, the larger of what it had and what it asks for. */
+/** What a pod occupies on its node: until a resize is done, the larger of the actual and the requested amount. */
 export function placedRequestOf(pod: Pod): PodRequest {
   const { spec, status } = pod;
   const statuses = [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])];

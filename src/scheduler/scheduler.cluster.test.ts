@@ -18,7 +18,7 @@ import { runScheduler } from "./scheduler.ts";
 type PodSpec = Partial<InputOf<Pod>["spec"]>;
 type World = Awaited<ReturnType<typeof startWorld>>;
 
-/** The API server and the scheduler, and nobody else who could change anything. */
+/** The API server and the scheduler, without other components that could change anything. */
 async function startWorld(plugins: (client: Client) => readonly SchedulerPlugin[] = () => []) {
   const cluster: TestCluster = await startCluster({
     controllers: false,
@@ -71,7 +71,7 @@ interface NodeParts {
   allocatable?: Record<string, string>;
 }
 
-test("the scheduler binds a pod and tells of it", async () => {
+test("the scheduler binds a pod and reports it", async () => {
   await using world = await startWorld();
   await world.addNode("a");
 
@@ -93,7 +93,7 @@ test("the scheduler counts pods that it has bound", async () => {
   assert.equal(await world.nodeOf("p5"), undefined);
 });
 
-test("the scheduler counts pods whose binding is still under way", async () => {
+test("the scheduler counts pods whose binding is in progress", async () => {
   let release = (): void => {};
   const gate = new Promise<void>((resolve) => {
     release = resolve;
@@ -111,7 +111,7 @@ test("the scheduler counts pods whose binding is still under way", async () => {
   assert.equal(await world.nodeOf("second"), undefined);
 });
 
-test("a pod that fits nowhere is told why, once", async () => {
+test("a pod that fits nowhere gets the reason, once", async () => {
   await using world = await startWorld();
   const pod = await world.addPod("web");
   assert.equal(pod.spec.nodeName, undefined);
@@ -170,12 +170,12 @@ const retries: { name: string; node?: NodeParts; spec?: PodSpec; help(world: Wor
       client.patch(Node, { name: "a" }, { type: "merge", body: { metadata: { labels: { disk: "ssd" } } } }),
   },
   {
-    name: "a pod with its place is deleted",
+    name: "a pod that occupies the node is deleted",
     node: { allocatable: { cpu: "1" } },
     help: ({ client }) => client.delete(Pod, { namespace: "default", name: "filler" }, { gracePeriodSeconds: 0 }),
   },
   {
-    name: "a pod with its place has ended",
+    name: "a pod that occupies the node has finished",
     node: { allocatable: { cpu: "1" } },
     help: ({ client }) =>
       client.patch(
@@ -197,7 +197,7 @@ const retries: { name: string; node?: NodeParts; spec?: PodSpec; help(world: Wor
   },
 ];
 for (const { name, node, spec, help } of retries) {
-  test(`a pod that waits is bound when ${name}`, async () => {
+  test(`a waiting pod is bound when ${name}`, async () => {
     await using world = await startWorld();
     if (node) await world.addNode("a", node);
     if (node?.allocatable?.cpu === "1") await world.addPod("filler");
@@ -213,7 +213,7 @@ for (const { name, node, spec, help } of retries) {
   });
 }
 
-test("a change that cannot help wakes nobody", async () => {
+test("a change that cannot help wakes no pod", async () => {
   await using world = await startWorld();
   await world.addNode("a", cordoned);
   await world.addPod("web");
@@ -243,7 +243,7 @@ test("a pod with gates is placed once they are gone", async () => {
   assert.equal(await world.nodeOf("web"), "a");
 });
 
-test("pods that are not the scheduler's are left alone", async () => {
+test("pods of other schedulers are left alone", async () => {
   await using world = await startWorld();
   await world.addNode("a", cordoned);
 
@@ -256,7 +256,7 @@ test("pods that are not the scheduler's are left alone", async () => {
   assert.deepEqual([...(await world.events("other")), ...(await world.events("preset"))], []);
 });
 
-test("pods that came with a node are counted there", async () => {
+test("pods that were created with a node are counted there", async () => {
   await using world = await startWorld();
   await world.addNode("a", { allocatable: { cpu: "1" } });
   await world.addPod("preset", { nodeName: "a" });
@@ -278,7 +278,7 @@ test("a pod that is being deleted is not placed", async () => {
   assert.equal(await world.nodeOf("web"), undefined);
 });
 
-test("a nominated node that somebody set does no harm", async () => {
+test("a nominated node that a user set does no harm", async () => {
   await using world = await startWorld();
   await world.addPod("web");
   const body = { status: { nominatedNodeName: "gone" } };
@@ -298,7 +298,7 @@ test("a nominated node that somebody set does no harm", async () => {
   assert.equal(status?.nominatedNodeName, undefined);
 });
 
-/** Fails the first binding with what `fail` does. */
+/** Fails the first binding with the result of `fail`. */
 const failsOnce = (fail: (pod: Pod) => Promise<void>): SchedulerPlugin => {
   let isFirst = true;
   return {
@@ -312,10 +312,10 @@ const failsOnce = (fail: (pod: Pod) => Promise<void>): SchedulerPlugin => {
   };
 };
 
-test("a pod whose binding fails is taken back, told of and tried again", async () => {
+test("a pod whose binding fails is undone, reported and tried again", async () => {
   await using world = await startWorld(() => [
     failsOnce(async () => {
-      throw new Error("no such luck");
+      throw new Error("binding refused");
     }),
   ]);
   await world.addNode("a", { allocatable: { cpu: "1" } });
@@ -329,7 +329,7 @@ test("a pod whose binding fails is taken back, told of and tried again", async (
   assert.equal(await world.nodeOf("web"), "a");
 });
 
-test("the place of a pod that is taken back goes to one that waits", async () => {
+test("the room of a pod whose binding failed goes to a waiting pod", async () => {
   await using world = await startWorld(() => [
     failsOnce(async (pod) => {
       await Promise.resolve();
@@ -374,7 +374,7 @@ test("a pod that somebody else binds first is counted where it is", async () => 
   assert.equal((await world.conditionOf("first"))?.status, "True");
 });
 
-test("a pod that is deleted while it is bound leaves no trace", async () => {
+test("a pod that is deleted during its binding leaves nothing behind", async () => {
   await using world = await startWorld((client) => [
     failsOnce(async (pod) => {
       await client.delete(Pod, pod, { gracePeriodSeconds: 0 });
@@ -394,7 +394,7 @@ test("a pod that is deleted while it is bound leaves no trace", async () => {
   assert.equal((await world.client.list(Pod, { namespace: "default" })).items.length, 1);
 });
 
-test("a plugin that claims something gives it back when the pod is not bound", async () => {
+test("a plugin's reservation is undone when the pod is not bound", async () => {
   const calls: string[] = [];
   const claims: SchedulerPlugin = {
     name: "Claims",
@@ -413,7 +413,7 @@ test("a plugin that claims something gives it back when the pod is not bound", a
   assert.deepEqual(calls, ["reserve web a", "unreserve web a", "reserve web a", "postBind web a"]);
 });
 
-test("more important pods go first", async () => {
+test("pods with a higher priority go first", async () => {
   await using world = await startWorld();
   await world.addPod("low");
   await world.addPod("middle", { priorityClassName: "system-cluster-critical" });

@@ -34,10 +34,10 @@ export interface SchedulerDeps {
   readonly verdicts?: Verdicts;
 }
 
-/** Writes under way at once: the next decision does not wait for the last write. */
+/** The maximum number of concurrent writes: the next decision does not wait for the last write. */
 const maxWriting = 128;
 
-/** Places pods until the signal: pop, decide, assume, bind. */
+/** Schedules pods until the signal fires: pop, decide, assume, bind. */
 export async function runScheduler(deps: SchedulerDeps, signal: AbortSignal): Promise<void> {
   const scheduler = new Scheduler(deps, signal);
   await deps.informers.of(Node).synced(signal);
@@ -53,7 +53,7 @@ class Scheduler {
   readonly #queue: SchedulingQueue;
   readonly #decider: Decider;
   readonly #verdicts: Verdicts;
-  /** Pods counted on a node by our own decision and not yet seen there. */
+  /** Pods counted on a node by our own decision and not seen there yet. */
   readonly #assumed = new Set<string>();
   readonly #traces = new Map<string, string>();
   readonly #writing = new Set<Promise<void>>();
@@ -122,7 +122,7 @@ class Scheduler {
     if (this.#snapshot.setPod(key, pod)) this.#onRoom(pod, isFinished(pod) ? "deleted" : "updated");
   }
 
-  /** The pod is gone, or no longer ours to place. */
+  /** The pod is gone, or no longer ours to schedule. */
   #forget(key: string, pod: Pod): void {
     this.#assumed.delete(key);
     this.#queue.delete(key);
@@ -131,7 +131,7 @@ class Scheduler {
     if (this.#snapshot.removePod(key)) this.#onRoom(counted, "deleted");
   }
 
-  /** A pod has left something of its node to others. */
+  /** A pod has freed some of its node. */
   #onRoom(pod: Pod, change: "updated" | "deleted"): void {
     this.#queue.changed({ kind: "Pod", change, object: pod, info: this.#snapshot.get(pod.spec.nodeName ?? "") });
   }
@@ -140,7 +140,7 @@ class Scheduler {
     return (spec.schedulerName || "default-scheduler") === this.#profile.schedulerName;
   }
 
-  /** Decides now; what is written about it goes on beside the next decision. */
+  /** Decides immediately; the writes continue during the next decision. */
   #schedule(queued: QueuedPod): void {
     const { pod, key } = queued;
     const span = this.#deps.recorder.startSpan({
@@ -203,10 +203,10 @@ class Scheduler {
     this.#deps.events.event(pod, "Normal", "Scheduled", `Successfully assigned ${namespace}/${name} to ${node}`);
   }
 
-  /** The pod is not on the node after all. */
+  /** The binding failed, so the pod is not on the node. */
   async #takeBack(queued: QueuedPod, failure: Error): Promise<void> {
     const { key, pod } = queued;
-    // Seen on a node or deleted meanwhile: that is taken care of.
+    // It was seen on a node or deleted meanwhile, and that is already handled.
     if (!this.#assumed.delete(key) || this.#signal.aborted) return;
     const { namespace, name } = pod.metadata;
     const seen = this.#deps.informers.of(Pod).get({ namespace, name });
@@ -216,7 +216,7 @@ class Scheduler {
     this.#queue.put(key, seen);
     this.#queue.failed(queued);
     if (assumed && this.#snapshot.removePod(key)) this.#onRoom(assumed, "deleted");
-    // Somebody was faster, and we shall see it soon.
+    // Another writer was faster, and we will see the result soon.
     if (isConflict(failure.cause) || isNotFound(failure.cause)) return;
     this.#deps.log.warn("binding failed, trying again", { pod: key, error: failure.message });
     await this.#report(seen, "SchedulerError", failure.message);
@@ -231,7 +231,7 @@ const noRejections: Rejections = new Map();
 
 const keyOf = ({ metadata }: Pod): string => `${metadata.namespace}/${metadata.name}/${metadata.uid}`;
 
-/** Heartbeats change nothing that pods are placed by. */
+/** Heartbeats change nothing that scheduling depends on. */
 function sameForScheduling(a: Node, b: Node): boolean {
   return (
     equal(a.metadata.labels, b.metadata.labels) &&

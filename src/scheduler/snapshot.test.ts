@@ -6,7 +6,7 @@ import { Random } from "#testing/arbitrary.ts";
 import { asking, infoOf, makeNode, makePod, podKey, roomy, snapshotOf } from "#testing/scheduling.ts";
 import { Snapshot } from "./snapshot.ts";
 
-test("a snapshot counts a pod on its node until it ends", () => {
+test("a snapshot counts a pod on its node until it finishes", () => {
   const pod = makePod("p", { nodeName: "a", containers: [asking({ cpu: "1" })] });
   const snapshot = snapshotOf([makeNode("a")], [pod]);
   assert.equal(infoOf(snapshot, "a").requested.milliCpu, 1000);
@@ -18,7 +18,7 @@ test("a snapshot counts a pod on its node until it ends", () => {
   assert.equal(infoOf(snapshot, "a").pods.size, 0);
 });
 
-test("a snapshot leaves the version alone when only the status of a pod changes", () => {
+test("a snapshot keeps the version when only the status of a pod changes", () => {
   const pod = makePod("p", { nodeName: "a" });
   const snapshot = snapshotOf([makeNode("a")], [pod]);
   const { version } = infoOf(snapshot, "a");
@@ -29,7 +29,7 @@ test("a snapshot leaves the version alone when only the status of a pod changes"
   assert.equal(snapshot.podOf(podKey(pod))?.status?.phase, "Running");
 });
 
-test("a snapshot says when a resize leaves more to others", () => {
+test("a snapshot reports when a resize frees resources", () => {
   const pod = (cpu: string) => makePod("p", { nodeName: "a", containers: [asking({ cpu })] });
   const snapshot = snapshotOf([makeNode("a")], [pod("2")]);
 
@@ -62,7 +62,7 @@ test("a snapshot reuses the slots of nodes that are gone, under new versions", (
   assert.equal(snapshot.slots, 2);
 });
 
-/** Everything that can be asked of a snapshot but versions and slots. */
+/** Everything a snapshot returns except versions and slots. */
 const described = (snapshot: Snapshot) => ({
   nodes: Object.fromEntries(
     snapshot.nodes
@@ -102,7 +102,7 @@ function randomPod(random: Random): Pod {
 }
 
 for (let seed = 1; seed <= 40; seed++) {
-  test(`a snapshot that was updated equals one that is made anew (seed ${seed})`, () => {
+  test(`an updated snapshot equals a new one (seed ${seed})`, () => {
     const random = new Random(seed);
     const snapshot = new Snapshot();
     const nodes = new Map<string, Node>();

@@ -13,12 +13,12 @@ import {
   resourcesOf,
 } from "./resources.ts";
 
-/** A node with its pods, as scheduling sees it. Sums are kept, not recomputed. */
+/** A node with its pods, for scheduling. Sums are maintained, not recomputed. */
 export interface NodeInfo {
   readonly name: string;
-  /** Where arrays over all nodes have it. Given to another node once this one is gone. */
+  /** Its index in arrays over all nodes. It is reused once this node is gone. */
   readonly slot: number;
-  /** undefined while only pods of it are known. */
+  /** undefined while only pods of the node are known. */
   node: Node | undefined;
   readonly pods: Map<string, Pod>;
   allocatable: Resources;
@@ -29,60 +29,66 @@ export interface NodeInfo {
   readonly ports: Map<string, number>;
   /** Image name → bytes. */
   images: ReadonlyMap<string, number>;
-  /** Changes with every change of the node or its pods, and is never the same for two: what was worked out for an older one no longer holds. */
+  /**
+   * Changes with every change of the node or its pods, and is unique among nodes: results for an older version are
+   * invalid.
+   */
   version: number;
 }
 
-/** A pod where it is counted, with what was counted. */
+/** A pod on its node, with the amounts that were counted. */
 interface Placed {
   readonly info: NodeInfo;
   readonly request: PodRequest;
   readonly ports: readonly string[];
 }
 
-/** Changes that are remembered: who has seen fewer of them must look at every node. */
+/** How many changes are remembered; a reader that has missed more must evaluate every node. */
 const maxChanges = 1024;
 
-/** All nodes and their pods, including pods that are assumed on a node and not yet seen there. Updated, never rebuilt. */
+/** All nodes and their pods, including pods assumed on a node and not seen there yet. It is updated, never rebuilt. */
 export class Snapshot {
   readonly #nodes = new Map<string, NodeInfo>();
   readonly #placed = new Map<string, Placed>();
   readonly #imageNodes = new Map<string, number>();
   readonly #bySlot: NodeInfo[] = [];
   readonly #freeSlots: number[] = [];
-  /** What changed, in order: the last has the newest version, the one before it the one before, and so on. */
+  /** The changed nodes in order; the last entry has the newest version, and versions descend by one from there. */
   readonly #changes: NodeInfo[] = [];
   #list: NodeInfo[] | undefined;
   #version = 0;
 
-  /** Nodes that exist, in the order in which they came. The same array until a node comes or goes. */
+  /** Existing nodes, in the order in which they were added. The same array until a node is added or removed. */
   get nodes(): readonly NodeInfo[] {
     this.#list ??= [...this.#nodes.values()].filter(({ node }) => node !== undefined);
     return this.#list;
   }
 
-  /** Every slot of a node is below this. */
+  /** Every node's slot is below this. */
   get slots(): number {
     return this.#bySlot.length;
   }
 
-  /** Counts changes. */
+  /** The number of changes so far. */
   get version(): number {
     return this.#version;
   }
 
-  /** The nodes that changed, came or went after that version, in that order, some more than once. undefined: too long ago to tell. */
+  /**
+   * The nodes changed, added or removed after that version, in order and possibly repeated. undefined: too long ago to
+   * know.
+   */
   changedSince(version: number): readonly NodeInfo[] | undefined {
     const missed = this.#version - version;
     return missed <= this.#changes.length ? this.#changes.slice(this.#changes.length - missed) : undefined;
   }
 
-  /** Who has the slot, or had it last. */
+  /** The node with this slot, or the last one that had it. */
   at(slot: number): NodeInfo | undefined {
     return this.#bySlot[slot];
   }
 
-  /** On how many nodes an image is. */
+  /** The number of nodes that have an image. */
   imageSpread(image: string): number {
     return this.#imageNodes.get(image) ?? 0;
   }
@@ -91,7 +97,7 @@ export class Snapshot {
     return this.#nodes.get(name);
   }
 
-  /** A pod as it is counted. */
+  /** The pod in the version that is counted. */
   podOf(key: string): Pod | undefined {
     return this.#placed.get(key)?.info.pods.get(key);
   }
@@ -120,7 +126,7 @@ export class Snapshot {
     this.#dropIfEmpty(info);
   }
 
-  /** Counts a pod on the node that it names, wherever it was counted before. True if that leaves more for others. */
+  /** Counts a pod on its node, wherever it was counted before. Returns true if that frees resources. */
   setPod(key: string, pod: Pod): boolean {
     const nodeName = pod.spec.nodeName ?? "";
     const before = this.#placed.get(key);
@@ -141,7 +147,7 @@ export class Snapshot {
     return before.info !== info || isLess(request, before.request);
   }
 
-  /** True if it was counted. */
+  /** Returns true if the pod was counted. */
   removePod(key: string): boolean {
     const placed = this.#placed.get(key);
     if (!placed) return false;

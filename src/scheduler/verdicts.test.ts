@@ -31,7 +31,7 @@ test("verdicts keep the last three attempts of a pod, oldest first", () => {
   assert.deepEqual(verdicts.of("q"), []);
 });
 
-test("verdicts keep the last pods only", () => {
+test("verdicts keep only the last pods", () => {
   const verdicts = new Verdicts({ pods: 2, rejections: 1000 });
   for (const name of ["p", "q", "p", "r"]) verdicts.add(name, attemptOf(1));
 
@@ -41,7 +41,7 @@ test("verdicts keep the last pods only", () => {
   );
 });
 
-test("verdicts forget pods rather than fill memory with the rejections of many nodes", () => {
+test("verdicts drop pods rather than fill memory with the rejections of many nodes", () => {
   const verdicts = new Verdicts({ pods: 1000, rejections: 250 });
   for (const name of ["p", "q", "r"]) verdicts.add(name, attemptOf(1, 100));
   assert.deepEqual(

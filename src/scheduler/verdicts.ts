@@ -5,12 +5,12 @@ import { type Rejections } from "./explain.ts";
 export interface Attempt {
   readonly at: number;
   readonly attempt: number;
-  /** The node, or undefined if none fitted. */
+  /** The node, or undefined if none was feasible. */
   readonly node: string | undefined;
   readonly score: number;
   readonly evaluated: number;
   readonly feasible: number;
-  /** Node → which plugin refused it and why. Shared between attempts of pods that are alike. */
+  /** Node → which plugin rejected it and why. Shared between attempts of equivalent pods. */
   readonly rejections: Rejections;
   readonly message: string;
 }
@@ -19,7 +19,7 @@ const keptAttempts = 3;
 
 interface Limits {
   readonly pods: number;
-  /** Rejections of single nodes, over all pods: what takes the room. */
+  /** The maximum number of rejections of single nodes, over all pods, because these take the memory. */
   readonly rejections: number;
 }
 
@@ -56,7 +56,7 @@ export class Verdicts {
 const sizeOf = (attempts: readonly Attempt[]): number =>
   attempts.reduce((sum, { rejections }) => sum + rejections.size, 0);
 
-/** The attempts as they are told to others. */
+/** The attempts in the form of the HTTP response. */
 export const renderVerdicts = (attempts: readonly Attempt[]): VerdictsAnswer => ({
   attempts: attempts.map(({ at, attempt, node, evaluated, message, rejections }) => ({
     atMs: at,

@@ -9,10 +9,11 @@ import {
 } from "./schema.ts";
 
 /**
- * Every fault that the schema itself can tell: missing required values (not in the object's status), values out of a
- * closed set, strings against their rule, numbers out of range. `value` has been decoded.
+ * Every fault that the schema alone can find: missing required values (except in the status), values outside a closed
+ * set, strings that break their rule, numbers out of range. `value` has been decoded.
  *
- * The walk that every write pays for only says whether all is well; if not, a second one finds out what and where.
+ * Every write pays for the first walk, which only finds out whether there is a fault. A second walk then reports which
+ * and where.
  */
 export function check(schema: Schema, value: unknown, path: FieldPath = root, out: FieldError[] = []): FieldError[] {
   const isTop = path === root;
@@ -21,7 +22,7 @@ export function check(schema: Schema, value: unknown, path: FieldPath = root, ou
   return out;
 }
 
-/** Says whether a decoded value has no fault. */
+/** Whether a decoded value has no fault. */
 type Test = (value: unknown, isStatus: boolean) => boolean;
 type Fields = Record<string, unknown>;
 
@@ -31,7 +32,7 @@ const always: Test = () => true;
 function isSound(schema: Schema, value: unknown, isTop: boolean): boolean {
   const at = resolve(schema);
   if (!isTop || at.type !== "object") return testOf(at)(value, false);
-  // The status is told apart only at the top, so the top is taken apart here and only its parts are compiled.
+  // Only the top level has a status, so this level is split here and only its parts are compiled.
   for (const name in at.fields) {
     const field = at.fields[name];
     if (field && !isFieldSound(field, (value as Fields)[name], name === "status")) return false;
@@ -116,7 +117,7 @@ function compileLazy(get: () => Schema): Test {
   };
 }
 
-/** Only the fields that can be wrong are looked at. */
+/** Only fields that can be wrong are checked. */
 function compileObject(schema: ObjectSchema<unknown>): Test {
   const checked: { name: string; isRequired: boolean; test: Test }[] = [];
   for (const [name, field] of Object.entries(schema.fields)) {
@@ -137,7 +138,7 @@ function compileObject(schema: ObjectSchema<unknown>): Test {
 
 const mustHold = ({ mode, zeroAllowed }: Field): boolean => mode === "required" && !zeroAllowed;
 
-/** Numbers and booleans have no value that means missing: 0 and false may be meant. */
+/** Numbers and booleans have no value that means missing: 0 and false may be intended. */
 function isMissing(value: unknown): boolean {
   if (value === "" || value === undefined) return true;
   return Array.isArray(value) && value.length === 0;

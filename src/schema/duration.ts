@@ -13,7 +13,7 @@ const part = /([0-9]*)\.?([0-9]*)(ns|us|µs|μs|ms|s|m|h)/g;
 const maxNanos = (1n << 63n) - 1n;
 const maxLength = 128;
 
-/** Nanoseconds of `1h15m30.5s`; throws an Error with Go's words. */
+/** Nanoseconds of `1h15m30.5s`; throws an Error with Go's message. */
 export function parseDuration(text: string): bigint {
   if (text === "0" || text === "+0" || text === "-0") return 0n;
   if (text.length > maxLength || !whole.test(text)) throw new Error(whyNot(text));

@@ -1,4 +1,4 @@
-/** One fault in an object: where, what kind, and upstream's words for it. */
+/** One fault in an object: where, what kind, and upstream's message for it. */
 export interface FieldError {
   readonly path: string;
   readonly reason: FieldErrorReason;
@@ -18,7 +18,7 @@ export type FieldErrorReason =
   | "FieldValueTypeInvalid"
   | "InternalError";
 
-/** A place in an object. Immutable and cheap: the text is made only when a fault is reported. */
+/** A place in an object. Immutable and cheap: the text is built only when a fault is reported. */
 export class FieldPath {
   readonly #parent: FieldPath | undefined;
   readonly #step: string | number;
@@ -50,7 +50,7 @@ export class FieldPath {
 /** The object itself; `root.child("spec")` is `spec`. */
 export const root = new FieldPath("");
 
-/** Whatever prints as a path. */
+/** Anything that prints as a path. */
 interface Place {
   toString(): string;
 }

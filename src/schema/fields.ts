@@ -1,6 +1,6 @@
 import { type Field, type Fields, type GoForm, type Schema } from "./schema.ts";
 
-/** What a field is for is said with the field, or else with the object that it holds. */
+/** The description of a field, or else of the object that it holds. */
 const docOf = (schema: Schema): string => (schema.type === "object" ? (schema.options.doc ?? "") : "");
 
 export const required = <T>(tag: number, schema: Schema<T>, doc = docOf(schema)): Field<T, "required"> => ({
@@ -9,7 +9,7 @@ export const required = <T>(tag: number, schema: Schema<T>, doc = docOf(schema))
   schema,
   doc,
 });
-/** Like `required`, but the zero value is legal, or judged by the resource's own `validate`. */
+/** Like `required`, but the zero value is legal, or checked by the resource's own `validate`. */
 export const present = <T>(tag: number, schema: Schema<T>, doc = docOf(schema)): Field<T, "required"> => ({
   mode: "required",
   tag,
@@ -37,11 +37,11 @@ export const defaulted = <T>(tag: number, schema: Schema<T>, value: T, doc = doc
   default: value,
 });
 
-/** An object that is always there: absent means an empty one with its own defaults. */
+/** An object that always exists: absent means an empty one with its own defaults. */
 export const embedded = <T extends object>(tag: number, schema: Schema<T>, doc?: string): Field<T, "defaulted"> =>
   defaulted(tag, schema, {} as T, doc);
 
-/** Fields that JSON has flat and protobuf has in a message of their own, number `inlineTag`. */
+/** Fields that are flat in JSON but in a separate message, number `inlineTag`, in protobuf. */
 export function inline<F extends Fields>(inlineTag: number, fields: F): F {
   const inlined = Object.entries(fields).map(([name, field]) => [name, { ...field, inlineTag }]);
   return Object.fromEntries(inlined) as F;
@@ -50,8 +50,8 @@ export function inline<F extends Fields>(inlineTag: number, fields: F): F {
 /** The same field with a strategic merge strategy. */
 export const patched = <F extends Field>(patch: "replace" | "retainKeys", field: F): F => ({ ...field, patch });
 
-/** The same field, which no update can change. */
+/** The same field, but updates cannot change it. */
 export const immutable = <F extends Field>(field: F): F => ({ ...field, immutable: true });
 
-/** The same field, whose Go type differs from what its mode says. */
+/** The same field, for a Go type that differs from what its mode implies. */
 export const inGo = <F extends Field>(go: GoForm, field: F): F => ({ ...field, go });

@@ -4,7 +4,7 @@ export const secondsOf = (text: string): number => Math.floor(Date.parse(text) /
 /** Microseconds within the second of a normalised micro time (`2006-01-02T15:04:05.000000Z`). */
 export const microsOf = (text: string): number => (text.length > 20 ? Number(text.slice(20, 26)) : 0);
 
-/** As far as four digits for the year go. */
+/** The range of years with four digits. */
 const minSeconds = -62_135_596_800;
 const maxSeconds = 253_402_300_799;
 

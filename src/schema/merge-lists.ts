@@ -2,12 +2,12 @@ import { isObject, setOwn } from "#lib/data/json-object.ts";
 import { PatchError } from "#lib/text/patch-error.ts";
 import { showGo } from "./json/show-go.ts";
 
-/** JSON objects as the merge sees them. Inputs are shared, never written to. */
+/** JSON objects in a merge. Inputs are shared and never modified. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** What the schema says of a list for strategic merge. */
+/** How strategic merge treats a list, according to the schema. */
 export interface ListRules {
-  /** Else the patch replaces the list. */
+  /** If false, the patch replaces the list. */
   readonly merges: boolean;
   /** "" for lists of scalars. */
   readonly mergeKey: string;
@@ -16,8 +16,8 @@ export interface ListRules {
 type Items = readonly unknown[];
 
 /**
- * Merges a list of the patch into the live one. The items that the patch names come in its order, the others keep
- * theirs, and where both orders allow it an item stays where it was.
+ * Merges a list of the patch into the live one. Items that the patch names come in its order, the others keep theirs,
+ * and where both orders allow it an item stays in its place.
  */
 export function mergeLists(rules: ListRules, live: Items, patch: { items: Items; deletes: boolean }): Items {
   if (live.length === 0 && patch.items.length === 0) return live;
@@ -32,7 +32,7 @@ export function mergeLists(rules: ListRules, live: Items, patch: { items: Items;
   return inOrder(key, mergeItems(rules, kept, additions), { first: additions, rest: kept });
 }
 
-/** Merges the two lists and orders the result as a `$setElementOrder` directive says; undefined if there is no list. */
+/** Merges the two lists and applies the order of a `$setElementOrder` directive; undefined if there is no list. */
 export function orderAsAsked(
   rules: ListRules,
   lists: { live: Items | undefined; patch: Items | undefined },
@@ -45,7 +45,7 @@ export function orderAsAsked(
   return inOrder(key, merged, { first: order, rest: placesBefore(rules, key, lists) });
 }
 
-/** The order of the live list, in which new items have the places at the end that deletions left free. */
+/** The order of the live list, with new items in the free places that deletions left at the end. */
 function placesBefore(
   rules: ListRules,
   key: KeyReader,
@@ -64,7 +64,7 @@ function mergeForOrder(rules: ListRules, { live, patch }: { live: Items | undefi
   return rules.merges ? mergeLists(rules, live, { items: patch, deletes: false }) : patch;
 }
 
-/** The patch may only name items that the directive names too, in the same order; deletions are free. */
+/** The patch may name only items that the directive names too, in the same order. Deletions are exempt. */
 function checkOrder({ mergeKey }: ListRules, patch: Items, order: Items): void {
   if (order.length === 0 || patch.length === 0) return;
   const named = mergeKey === "" ? patch : patch.filter((item) => objectOf(item).$patch !== "delete");
@@ -88,7 +88,7 @@ function checkOrder({ mergeKey }: ListRules, patch: Items, order: Items): void {
   );
 }
 
-/** Tells items apart: by their merge key if they are objects, by their value if not. */
+/** Identifies items: by their merge key if they are objects, otherwise by their value. */
 interface KeyReader {
   readonly ofObjects: boolean;
   read(item: unknown): unknown;
@@ -113,7 +113,7 @@ function keyOf(item: JsonObject, mergeKey: string): unknown {
   throw new PatchError(500, `map: ${showGo(item)} does not contain declared merge key: ${mergeKey}`);
 }
 
-/** Carries out `$patch: delete` and `$patch: replace` items; the others are what is to be merged. */
+/** Applies `$patch: delete` and `$patch: replace` items, and returns the others, which are to be merged. */
 function obeyDirectives({ mergeKey }: ListRules, live: Items, patch: Items): { kept: Items; additions: Items } {
   let kept = live;
   let replaces = false;
@@ -151,8 +151,8 @@ function mergeItems({ mergeKey, mergeItem }: ListRules, live: Items, patch: Item
 }
 
 /**
- * Sorts `merged`: what `first` names in its order, the rest in theirs, and the two woven so that an item of the rest
- * stays ahead of those that it was ahead of before.
+ * Sorts `merged`: items in `first` by its order, the others by theirs. An item of the others stays ahead of those that
+ * it was ahead of before.
  */
 function inOrder(key: KeyReader, merged: Items, order: { first: Items; rest: Items }): Items {
   const first = placesOf(key, order.first);
@@ -182,7 +182,7 @@ function placesOf(key: KeyReader, items: Items): Map<unknown, number> {
   return places;
 }
 
-/** Undefined for an object that is nothing but a directive. */
+/** Undefined for an object that is only a directive. */
 export function withoutDirectives(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutDirectives).filter((item) => item !== undefined);
   if (!isObject(value)) return value;

@@ -181,7 +181,7 @@ const results: { name: string; from: Record<string, unknown>; patch: unknown; to
     },
   },
   {
-    name: "passes unknown fields on",
+    name: "keeps unknown fields",
     from: { spec: {} },
     patch: { spec: { unknown: { a: null, b: 1 } } },
     to: { spec: { unknown: { b: 1 } } },
@@ -311,7 +311,7 @@ for (const { from, patch, code, says } of faults) {
   });
 }
 
-test("strategicMerge() refuses a patch that is no object", () => {
+test("strategicMerge() refuses a patch that is not an object", () => {
   assert.throws(() => strategicMerge(Pod.schema, {}, []), new PatchError(400, "invalid JSON document"));
 });
 

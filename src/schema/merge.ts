@@ -13,16 +13,16 @@ import {
 import { type Field, resolve, type Schema } from "./schema.ts";
 
 /**
- * Strategic merge: like a merge patch, but lists that have a merge key are merged item by item, and the patch may hold
+ * Strategic merge: like a merge patch, but lists with a merge key are merged item by item, and the patch may contain
  * directives (`$patch`, `$retainKeys`, `$setElementOrder/x`, `$deleteFromPrimitiveList/x`). Returns `original` itself
- * when nothing changes, and shares with it whatever does not.
+ * if nothing changes, and shares all unchanged parts with it.
  */
 export function strategicMerge(schema: Schema, original: JsonObject, patch: unknown): JsonObject {
   if (!isObject(patch)) throw new PatchError(400, "invalid JSON document");
   return mergeObject(schema, original, patch);
 }
 
-/** Merges two objects that `schema` describes; it must be known when one of them holds a list or an object. */
+/** Merges two objects that `schema` describes; it must be known if one of them contains a list or an object. */
 function mergeObject(schema: Schema | undefined, original: JsonObject, patch: JsonObject): JsonObject {
   if (Object.hasOwn(patch, "$patch")) return replaceOrDelete(patch);
   const draft = new Draft(original);
@@ -78,7 +78,7 @@ function replaceOrDelete(patch: JsonObject): JsonObject {
   throw unknownDirective(directive, patch);
 }
 
-/** `$retainKeys` lists all keys that may be there afterwards; the patch may not set others. */
+/** `$retainKeys` lists all keys that may remain; the patch may not set others. */
 function retainKeys(draft: Draft, patch: JsonObject): void {
   const keep = patch.$retainKeys;
   if (!Array.isArray(keep)) throw new PatchError(400, "invalid patch format of retainKeys");
@@ -94,11 +94,11 @@ interface OrderTask {
   readonly patch: JsonObject;
   /** `$setElementOrder/containers`. */
   readonly key: string;
-  /** Keys of the patch that need no more work. */
+  /** Keys of the patch that need no further work. */
   readonly handled: Set<string>;
 }
 
-/** Merges the list that an ordering directive speaks of and puts it into that order. */
+/** Merges the list of an ordering directive and sorts it accordingly. */
 function orderList(schema: Schema | undefined, draft: Draft, { patch, key, handled }: OrderTask): void {
   handled.add(key);
   const order = listOf(patch[key]);
@@ -157,13 +157,13 @@ function afterSlash(key: string): string {
 }
 const kindOf = (value: unknown): string => (value === null ? "null" : Array.isArray(value) ? "list" : typeof value);
 
-/** What was not there is taken as the patch has it, without nulls and directives. */
+/** A new value is taken from the patch, without nulls and directives. */
 function take(draft: Draft, key: string, value: unknown): void {
   const clean = withoutDirectives(withoutNulls(value));
   if (clean === undefined) draft.delete(key);
   else draft.set(key, clean);
 }
-/** The declaration of a member, or undefined where the schema says nothing of what is inside. */
+/** The declaration of a member, or undefined where the schema does not describe the content. */
 function fieldOf(schema: Schema | undefined, key: string): Field | undefined {
   if (!schema) return undefined;
   const resolved = resolve(schema);

@@ -1,6 +1,6 @@
 import { BoundedCache } from "#lib/data/bounded-cache.ts";
 
-/** An exact amount in billionths, and the family of suffixes it was written with. */
+/** An exact amount in billionths, and the kind of suffix it was written with. */
 export interface ParsedQuantity {
   readonly nanos: bigint;
   readonly format: QuantityFormat;
@@ -10,7 +10,7 @@ export type QuantityFormat = "decimal" | "binary" | "exponent";
 const shape = /^([+-]?)0*([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)$/;
 const formatWrong = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 const suffixWrong = "unable to parse quantity's suffix";
-/** Longer texts hold no amount that means anything, and their arithmetic would not be cheap. */
+/** Longer text cannot be a sensible amount, and its arithmetic would be expensive. */
 const maxLength = 256;
 const maxExponent = 300;
 const nano = 1_000_000_000n;
@@ -26,15 +26,15 @@ const suffixes = new Map<string, Suffix>([
 
 interface Parts {
   readonly negative: boolean;
-  /** Digits before the point, with no zeros in front; "0" if there are none. */
+  /** Digits before the point without leading zeros; "0" if there are none. */
   readonly whole: string;
   readonly fraction: string;
   readonly format: QuantityFormat;
-  /** Of ten, or of two for the binary suffixes. */
+  /** A power of ten, or of two for the binary suffixes. */
   readonly exponent: number;
 }
 
-/** The text as the server keeps it: unchanged if it is canonical, `1` for `1000m`, `1Gi` for `1024Mi`. */
+/** The stored form: unchanged if it is canonical, `1` for `1000m`, `1Gi` for `1024Mi`. */
 export function canonicalQuantity(text: string): string {
   let canonical = canonicals.get(text);
   if (canonical === undefined) {
@@ -44,7 +44,7 @@ export function canonicalQuantity(text: string): string {
   return canonical;
 }
 
-/** Most objects ask for the same few amounts. */
+/** Most objects use the same few amounts. */
 const canonicals = new BoundedCache<string>({ entries: 4096, chars: 128 * 1024, keyChars: 32 });
 
 function canonicalOf(trimmed: string): string {
@@ -53,7 +53,7 @@ function canonicalOf(trimmed: string): string {
   return isCanonical(parts) ? trimmed : formatQuantity(amountOf(parts));
 }
 
-/** Throws an Error with upstream's words. */
+/** Throws an Error with upstream's message. */
 export const parseQuantity = (text: string): ParsedQuantity => amountOf(split(text.trim()));
 
 export function formatQuantity({ nanos, format }: ParsedQuantity): string {
@@ -79,7 +79,7 @@ function scientific(suffix: string): Suffix {
   return ["exponent", exponent];
 }
 
-/** Upstream keeps a text that passes this quick look, though a few that do (`1.500`) are not the shortest. */
+/** Upstream keeps text that passes this quick check, although some of it (`1.500`) is not the shortest form. */
 function isCanonical({ whole, fraction, format, exponent }: Parts): boolean {
   if (format === "binary") {
     const fits = fraction === "" && 14 - whole.length - Math.trunc(exponent * 0.3) >= 0;
@@ -107,7 +107,7 @@ function binaryNanos(digits: bigint, places: number, exponent: number): bigint {
   return nanos;
 }
 
-/** Who asks for a little gets a little, never nothing. */
+/** Rounds up, so that a small amount never becomes zero. */
 const divideUp = (value: bigint, by: bigint): bigint => (value + by - 1n) / by;
 
 function formatBinary(value: bigint): string {

@@ -10,7 +10,7 @@ export type ScalarSchema =
   | BooleanSchema<unknown>
   | FormatSchema<unknown>;
 
-/** How each scalar is read from JSON: checked, and brought to its one normal form. */
+/** How each scalar is read from JSON: checked, and brought into its canonical form. */
 export const readScalar: Readonly<Record<ScalarSchema["type"], (raw: unknown) => string | number | boolean>> = {
   string: (raw) => (typeof raw === "string" ? raw : mismatch(raw, "string")),
   boolean: (raw) => (typeof raw === "boolean" ? raw : mismatch(raw, "bool")),
@@ -26,7 +26,7 @@ export const readScalar: Readonly<Record<ScalarSchema["type"], (raw: unknown) =>
     typeof raw === "string" || (typeof raw === "number" && (raw | 0) === raw) ? raw : badInteger(raw, "int32"),
 };
 
-/** What Go has where JSON has nothing. */
+/** Go's zero values, for fields that are absent in JSON. */
 export const zeroScalars: Readonly<Record<ScalarSchema["type"], unknown>> = {
   string: "",
   bytes: "",
@@ -37,7 +37,7 @@ export const zeroScalars: Readonly<Record<ScalarSchema["type"], unknown>> = {
   intOrString: 0,
   quantity: "0",
   duration: "0s",
-  // Go writes a zero time as null, which is absent here.
+  // Go writes a zero time as null, which means absent here.
   time: undefined,
   microTime: undefined,
 };
@@ -61,7 +61,7 @@ function readBytes(raw: unknown): string {
 function illegalByte(text: string): number {
   const wrong = text.search(/[^A-Za-z0-9+/\r\n]/);
   if (wrong >= 0) return wrong;
-  // Too short: Go points at the start of the last, broken group of four.
+  // Too short: Go reports the start of the last, incomplete group of four.
   return text.length - (text.length % 4);
 }
 
@@ -83,7 +83,10 @@ function readDuration(raw: unknown): string {
   }
 }
 
-/** By far the most common form, `2006-01-02T15:04:05Z`, needs no work; nor does that of leases, with six more digits. */
+/**
+ * The most common form by far, `2006-01-02T15:04:05Z`, needs no conversion; nor does that of leases, with six more
+ * digits.
+ */
 const plainTime = /^[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z$/;
 const plainMicroTime = new RegExp(plainTime.source.replace("Z$", "\\.[0-9]{6}Z$"));
 const anyTime =
@@ -102,13 +105,13 @@ function readMicroTime(raw: unknown): string {
   return `${seconds}.${fraction.slice(0, 6).padEnd(6, "0")}Z`;
 }
 
-/** The moment in UTC: its seconds as `2006-01-02T15:04:05`, and the digits of the fraction. */
+/** The time in UTC: its seconds as `2006-01-02T15:04:05`, and the digits of the fraction. */
 function instantOf(text: string, layout: string): { seconds: string; fraction: string } {
   const match = anyTime.exec(text);
   if (!match) throw new DecodeError(`parsing time ${JSON.stringify(text)}${whyNotTime(text, layout)}`);
   const [, year, month, day, hour, minute, second, fraction = "", zone = "Z"] = match;
   const local = Date.UTC(Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute), Number(second));
-  // Date.UTC takes 0-99 for 1900-1999, and carries overflow over: both show in what it makes of the text.
+  // Date.UTC reads 0-99 as 1900-1999, and carries overflow over: both show as a difference from the text.
   const date = new Date(local);
   date.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
   const isReal =
@@ -125,7 +128,7 @@ function zoneMinutes(zone: string): number {
   return zone.startsWith("-") ? -minutes : minutes;
 }
 
-/** Names the first part of the layout that the text does not follow. */
+/** Names the first part of the layout that the text does not match. */
 function whyNotTime(text: string, layout: string): string {
   const steps: [RegExp, string][] = [
     [/^[0-9]{4}/, "2006"],

@@ -1,7 +1,7 @@
 /**
- * The language the nouns are written in. One declaration is read for the TypeScript type, decoding, defaults, checks,
- * OpenAPI, merge keys, and the JSON and protobuf forms. A schema is plain immutable data; readers keep what they
- * compile from it in caches of their own.
+ * The language in which kinds are declared. The TypeScript type, decoding, defaults, checks, OpenAPI, merge keys, and
+ * the JSON and protobuf forms all come from one declaration. A schema is plain immutable data; readers cache what they
+ * compile from it.
  */
 export type Schema<T = unknown> =
   | StringSchema<T>
@@ -26,9 +26,9 @@ export interface StringSchema<T = string> extends Typed<T> {
 export interface StringOptions {
   /** The closed set of values. Others are refused as "Unsupported value". */
   readonly values?: readonly string[];
-  /** Refusals list the values in the order given here; else sorted. */
+  /** Error messages list the values in this order; otherwise sorted. */
   readonly listed?: true;
-  /** Says what is wrong with a value, in upstream's words, or nothing. */
+  /** Returns what is wrong with a value, in upstream's words, or undefined. */
   rule?(value: string): string | undefined;
 }
 
@@ -45,12 +45,12 @@ export interface BooleanSchema<T = boolean> extends Typed<T> {
   readonly type: "boolean";
 }
 
-/** Scalars with a form of their own. In JSON they are strings (intOrString also a number). */
+/** Scalars with a special format. In JSON they are strings (intOrString may also be a number). */
 export interface FormatSchema<T = string> extends Typed<T> {
   readonly type: "bytes" | "time" | "microTime" | "duration" | "quantity" | "intOrString";
 }
 
-/** JSON of any form. In protobuf it is a message whose field 1 holds the JSON bytes. */
+/** Arbitrary JSON. In protobuf it is a message whose field 1 holds the JSON bytes. */
 export interface AnySchema<T = unknown> extends Typed<T> {
   readonly type: "any";
   readonly options: AnyOptions;
@@ -58,16 +58,16 @@ export interface AnySchema<T = unknown> extends Typed<T> {
 export interface AnyOptions {
   /** Name in OpenAPI, such as `meta/v1.FieldsV1`; without it the schema is an anonymous object. */
   readonly name?: string;
-  /** It has a meaning only as a whole: nobody owns a part of it. */
+  /** Server-side apply treats it as one value: no part of it has a separate owner. */
   readonly opaque?: true;
-  /** Not quite any JSON, but one of two types. */
+  /** Not arbitrary JSON, but one of two types. */
   readonly either?: Either;
 }
-/** An object, or something that is not one. In protobuf a message with a field for each. */
+/** An object, or a value of another type. In protobuf a message with a field for each. */
 export interface Either {
   readonly object: Schema;
   readonly objectTag: number;
-  /** A list or a boolean; a boolean is also written, as true, beside the object. */
+  /** A list or a boolean. A boolean is also written, as true, together with the object. */
   readonly other: Schema;
   readonly otherTag: number;
 }
@@ -78,11 +78,11 @@ export interface ListSchema<T = unknown[]> extends Typed<T> {
   readonly options: ListOptions;
 }
 export interface ListOptions {
-  /** How server-side apply sees the list. Without it: atomic. */
+  /** How server-side apply treats the list. Default: atomic. */
   readonly list?: "atomic" | "set" | "map";
-  /** The fields that tell the items of a `map` list apart. */
+  /** The fields that identify the items of a `map` list. */
   readonly keys?: readonly string[];
-  /** How strategic merge sees the list. Without it: replace. */
+  /** How strategic merge treats the list. Default: replace. */
   readonly patch?: "merge" | "replace" | "merge,retainKeys";
   readonly mergeKey?: string;
 }
@@ -98,7 +98,7 @@ export interface MapOptions {
 
 export interface ObjectSchema<T = object> extends Typed<T> {
   readonly type: "object";
-  /** `core/v1.PodSpec`: group, version and Go name, from which the OpenAPI name is made. */
+  /** `core/v1.PodSpec`: group, version and Go name, from which the OpenAPI name is derived. */
   readonly name: string;
   readonly fields: Readonly<Record<string, Field>>;
   readonly options: ObjectOptions;
@@ -110,8 +110,8 @@ export interface ObjectOptions {
   /** Strategic merge keeps only the keys that the patch names (`retainKeys`). */
   readonly retainKeys?: boolean;
   /**
-   * Defaults that look at more than one field; runs after the fields have theirs. Whoever declares it says which object
-   * it takes; only the decoder, which has just made one, can call it.
+   * Defaults that depend on more than one field; runs after the defaults of the fields. The declaration chooses the
+   * parameter type, so only the decoder, which has just made such an object, can call it.
    */
   defaults?(object: never): void;
 }
@@ -140,21 +140,21 @@ export interface Field<T = unknown, M extends FieldMode = FieldMode> {
   readonly inlineTag?: number;
   /** Strategic merge strategy of a field that holds one object. */
   readonly patch?: "replace" | "retainKeys";
-  /** On a `required` field: checks let the zero value pass, because it is legal or `validate` has words of its own. */
+  /** On a `required` field: checks accept the zero value, because it is legal or `validate` has its own message. */
   readonly zeroAllowed?: true;
-  /** An update cannot change it. Outside of lists and maps only. */
+  /** An update cannot change it. Not supported inside lists and maps. */
   readonly immutable?: true;
-  /** Where upstream's Go type differs from what mode and type say. */
+  /** For an upstream Go type that differs from what mode and type imply. */
   readonly go?: GoForm;
 }
 
-/** What Go writes for a field, as far as it matters to who owns it. */
+/** What Go writes for a field, as far as field ownership depends on it. */
 export interface GoForm {
-  /** An absent value is written all the same, or a zero one is left out. */
+  /** An absent value is written anyway, or a zero value is omitted. */
   readonly zero?: "written" | "left out";
-  /** It is a pointer, though it is defaulted. */
+  /** It is a pointer, although it is defaulted. */
   readonly isPointer?: true;
-  /** What it counts as where it tells the items of a list apart and is absent. */
+  /** Its value as a list key when it is absent. */
   readonly key?: string;
 }
 
@@ -165,10 +165,10 @@ type Flat<T> = { [K in keyof T]: T[K] };
 export type InferFields<F> = Flat<
   { -readonly [K in Present<F>]: TypeOf<F[K]> } & { -readonly [K in Exclude<keyof F, Present<F>>]?: TypeOf<F[K]> }
 >;
-/** The TypeScript type of what a schema describes, after decoding and defaults. */
+/** The TypeScript type that a schema describes, after decoding and defaults. */
 export type Infer<S> = S extends { readonly typed?: infer T } ? Exclude<T, undefined> : never;
 
-/** Declares an object: its name, such as `core/v1.PodSpec`, what it is, and its fields. */
+/** Declares an object: its name, such as `core/v1.PodSpec`, its description, and its fields. */
 export function object<F extends Fields>(
   name: string,
   about: string | ObjectOptions,
@@ -177,11 +177,11 @@ export function object<F extends Fields>(
   return { type: "object", name, fields, options: typeof about === "string" ? { doc: about } : about };
 }
 
-/** The same for a file whose objects are all in one package: `const object = inPackage("apps/v1")`. */
+/** Like `object`, for a file whose objects are all in one package: `const object = inPackage("apps/v1")`. */
 export function inPackage(goPackage: string) {
   const within = <F extends Fields>(name: string, about: string | ObjectOptions, fields: F) =>
     object(`${goPackage}.${name}`, about, fields);
-  /** An object that server-side apply takes as one value. */
+  /** An object that server-side apply treats as one value. */
   const atomic = <F extends Fields>(name: string, doc: string, fields: F) =>
     within(name, { doc, atomic: true }, fields);
   return Object.assign(within, { atomic });

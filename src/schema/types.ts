@@ -16,12 +16,12 @@ import {
 } from "./schema.ts";
 
 export const string = (options: StringOptions = {}): StringSchema => ({ type: "string", options });
-/** A string out of a closed set. */
+/** A string from a closed set. */
 export const oneOf = <const V extends readonly string[]>(...values: V): StringSchema<V[number]> => ({
   type: "string",
   options: { values },
 });
-/** The same where upstream lists the values in an order of its own. */
+/** Like `oneOf`, where upstream lists the values in its own order. */
 export const listedOneOf = <const V extends readonly string[]>(...values: V): StringSchema<V[number]> => ({
   type: "string",
   options: { values, listed: true },
@@ -38,11 +38,11 @@ export const time = (): FormatSchema => ({ type: "time" });
 export const microTime = (): FormatSchema => ({ type: "microTime" });
 /** Go's form: `1h15m30.5s`. */
 export const duration = (): FormatSchema => ({ type: "duration" });
-/** Kept as the client wrote it, in canonical form: `100m`, `1Gi`. */
+/** The client's notation in canonical form: `100m`, `1Gi`. */
 export const quantity = (): FormatSchema => ({ type: "quantity" });
 export const intOrString = (): FormatSchema<number | string> => ({ type: "intOrString" });
 export const any = (options: AnyOptions = {}): AnySchema => ({ type: "any", options });
-/** One of two types, of which only the first is an object: a schema or a boolean. Name it for OpenAPI. */
+/** One of two types, of which only the first is an object: a schema or a boolean. The name is for OpenAPI. */
 export const either = <A, B>(
   name: string,
   [objectTag, object]: readonly [tag: number, Schema<A>],
@@ -53,9 +53,9 @@ export const list = <T>(item: Schema<T>, options: ListOptions = {}): ListSchema<
   item,
   options,
 });
-/** A list that server-side apply takes as one value. */
+/** A list that server-side apply treats as one value. */
 export const atomicList = <T>(item: Schema<T>): ListSchema<T[]> => list(item, { list: "atomic" });
-/** A list in which no value stands twice. */
+/** A list without duplicates. */
 export const setOf = <T>(item: Schema<T>, options: ListOptions = {}): ListSchema<T[]> =>
   list(item, { list: "set", ...options });
 /** A list that strategic merge and server-side apply both merge by the same key. */
@@ -66,5 +66,5 @@ export const map = <T>(value: Schema<T>, options: MapOptions = {}): MapSchema<Re
   value,
   options,
 });
-/** For a schema that contains itself. Its type cannot be inferred: name it. */
+/** For a recursive schema. Its type cannot be inferred and must be named. */
 export const lazy = <T>(get: () => Schema<T>): LazySchema<T> => ({ type: "lazy", get });

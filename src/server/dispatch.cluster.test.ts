@@ -51,7 +51,7 @@ for (const [line, status] of Object.entries(answers)) {
   });
 }
 
-test("what needs a node is not there in a server without any, and is never the object itself", async () => {
+test("subresources that need a node are not found without nodes, and never return the object itself", async () => {
   const pod = { metadata: { name: "web" }, spec: { containers: [{ name: "web", image: "web:1" }] } };
   const account = { metadata: { name: "default" } };
   await ask(cluster.api.server, "POST /api/v1/namespaces/default/serviceaccounts", { body: account });
@@ -65,7 +65,7 @@ test("what needs a node is not there in a server without any, and is never the o
   }
 });
 
-test("a server does not start with a subresource that nobody answers", () => {
+test("a server does not start with a subresource that has no endpoint", () => {
   const resource = { ...Part, subresources: [{ name: "polish", verbs: ["create"] }] };
   const resources = new ResourceRegistry([resource as unknown as Resource]);
   const deps = { resources, subresources: new Map() } as unknown as DispatchDeps;

@@ -13,20 +13,20 @@ import { patchEndpoint } from "./write/patch.ts";
 import { updateEndpoint } from "./write/update.ts";
 import { type WriteDeps } from "./write/write.ts";
 
-/** A subresource, or a kind that is answered and not stored. */
+/** Serves a subresource, or a kind that is not stored. */
 export type Endpoint = (context: Context, resource: Resource) => Answer | Promise<Answer>;
 
 export interface DispatchDeps extends WriteDeps {
   readonly resources: ResourceRegistry;
   /** By `plural/subresource`, as in `pods/binding`. `status` and `scale` work for every Resource that has them. */
   readonly subresources: ReadonlyMap<string, Endpoint>;
-  /** By `plural.group`: reviews and the like, which are answered and not stored. */
+  /** By `plural.group`: reviews and similar kinds, which are answered but not stored. */
   readonly reviews: ReadonlyMap<string, Endpoint>;
-  /** Paths that are not about a resource. undefined: nothing is there. */
+  /** Serves paths that are not about a resource; undefined if there is nothing at the path. */
   nonResource(context: Context): Answer | undefined | Promise<Answer | undefined>;
 }
 
-/** From what a request asks for to the code that does it. */
+/** Maps a request to the endpoint that serves it. */
 export function dispatch(deps: DispatchDeps): Next {
   for (const resource of deps.resources.all()) checkEndpoints(deps, resource);
   return (context) => {
@@ -38,7 +38,7 @@ export function dispatch(deps: DispatchDeps): Next {
   };
 }
 
-/** Nothing is declared that nobody answers, except what needs a node: a server may be without any. */
+/** Every declared subresource needs an endpoint, except those that need a node: a server may have none. */
 function checkEndpoints(deps: DispatchDeps, { plural, subresources }: Resource): void {
   for (const part of subresources) {
     const isAnswered = isOfObject(part) || part.scale || deps.subresources.has(`${plural}/${part.name}`);
@@ -49,7 +49,7 @@ function checkEndpoints(deps: DispatchDeps, { plural, subresources }: Resource):
 /** Reads and writes the object itself, or a part of it. */
 const isOfObject = ({ name, update }: Subresource): boolean => name === "status" || update !== undefined;
 
-/** A namespace is in no namespace itself, though authorisation counts it as in its own. */
+/** A namespace object is not in a namespace, although authorisation treats it as in its own. */
 function placed(context: Context, resource: Resource): Context {
   const { info } = context;
   if (resource.scope === "Namespaced" || !info.namespace) return context;
@@ -71,7 +71,7 @@ function toResource(deps: DispatchDeps, context: Context, resource: Resource): A
   return toVerb(deps, context, resource);
 }
 
-/** One object has a name and, if its kind does, a namespace; only reading goes over all namespaces at once. */
+/** A single object needs a name and, if its kind is namespaced, a namespace; only reads work across all namespaces. */
 function checkPlace({ verb, namespace, name, subresource, rest }: RequestInfo, { scope }: Resource): void {
   if (rest.length > 1 && subresource !== "proxy") noSuchPath();
   const isEverywhere = scope === "Namespaced" && !namespace;
@@ -108,7 +108,7 @@ async function toSubresource(deps: DispatchDeps, context: Context, resource: Res
   const { subresource, verb } = context.info;
   const declared = resource.subresources.find(({ name }) => name === subresource);
   if (!declared) return noSuchPath();
-  // What a proxy allows is for its target to say.
+  // The target of a proxy decides which methods it allows.
   if (subresource !== "proxy") checkVerb(context, declared.verbs);
   const own = deps.subresources.get(`${resource.plural}/${subresource}`);
   if (own) return await own(context, resource);
@@ -118,7 +118,7 @@ async function toSubresource(deps: DispatchDeps, context: Context, resource: Res
   return isOfObject(declared) ? await toVerb(deps, context, resource) : noSuchPath();
 }
 
-/** Answers at once, unless the cache has yet to be filled or to see a revision. */
+/** Answers synchronously, unless the cache must be filled or must reach a revision first. */
 function getEndpoint({ objects }: DispatchDeps, context: Context, resource: Resource): Answer | Promise<Answer> {
   const { namespace, name } = context.info;
   const asked = revisionOf(context.query.get("resourceVersion") ?? "");

@@ -6,7 +6,7 @@ import { openFaultyApi } from "#testing/faulty-api.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { ensureKubernetesService } from "./kubernetes-service.ts";
 
-test("the API server is the service kubernetes, wherever it listens now", async () => {
+test("the service kubernetes leads to the API server's current address", async () => {
   await using api = await openFaultyApi(createVirtualClock());
   const place = { clusterIP: "10.96.0.1", address: "192.0.2.1", port: 6443 };
 

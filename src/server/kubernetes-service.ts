@@ -5,10 +5,10 @@ import { type Client } from "#client/client.ts";
 import { ensureObject } from "#client/ensure-object.ts";
 
 export interface ServerPlace {
-  /** Where this API server listens. */
+  /** The address at which this API server listens. */
   readonly address: string;
   readonly port: number;
-  /** Where pods find it: `10.96.0.1`. */
+  /** The address that pods use for it: `10.96.0.1`. */
   readonly clusterIP: string;
 }
 
@@ -16,7 +16,7 @@ const namespace = "default";
 const name = "kubernetes";
 const labels = { component: "apiserver", provider: "kubernetes" };
 
-/** Makes the API server a service like any other: `kubernetes.default`. The namespace must exist. */
+/** Publishes the API server as the service `kubernetes.default`. The namespace must exist. */
 export async function ensureKubernetesService(client: Client, place: ServerPlace): Promise<void> {
   const ports = [{ name: "https", port: 443, protocol: "TCP" as const, targetPort: place.port }];
   await ensureObject(client, Service, {

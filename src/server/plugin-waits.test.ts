@@ -8,7 +8,7 @@ import { createAdmission } from "./admission/chain.ts";
 import { type AdmissionPlugin } from "./admission/plugin.ts";
 import { pluginWaits } from "./plugin-waits.ts";
 
-test("pluginWaits() counts the plugins that made a request wait, and no others", async () => {
+test("pluginWaits() counts only the plugins that made a request wait", async () => {
   const metrics = new Metrics();
   const clock = createVirtualClock();
   const quick: AdmissionPlugin = { name: "Quick", appliesTo: () => true, validate() {} };

@@ -2,7 +2,7 @@ import { type Waits } from "#lib/async/chain.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { type Metrics } from "#lib/process/metrics.ts";
 
-/** Counts how long requests waited for the plugins of a chain that could not answer at once. */
+/** Measures how long requests waited for plugins of a chain that could not answer synchronously. */
 export function pluginWaits(
   { metrics, clock }: { readonly metrics: Metrics; readonly clock: Clock },
   chain: "authentication" | "authorization" | "admission",

@@ -4,7 +4,7 @@ import { ask } from "#testing/peers/ask.ts";
 import { startCluster } from "#testing/start-cluster.ts";
 import { anonymousUser } from "./authenticate/anonymous.ts";
 
-test("a refused write of nobody in particular leaves no hop", async () => {
+test("a refused write of an anonymous user leaves no hop", async () => {
   await using cluster = await startCluster({ controllers: false });
   const { server, recorder } = cluster.api;
   const before = [...recorder.all()].length;
@@ -17,7 +17,7 @@ test("a refused write of nobody in particular leaves no hop", async () => {
   assert.equal([...recorder.all()].length, before);
 });
 
-test("a hop keeps no more of what a client wrote than people read", async () => {
+test("a hop keeps only a bounded part of a client's text", async () => {
   await using cluster = await startCluster({ controllers: false });
   const { server, recorder } = cluster.api;
   const long = "x".repeat(2000);
@@ -32,7 +32,7 @@ test("a hop keeps no more of what a client wrote than people read", async () => 
   for (const hop of hops) assert(JSON.stringify(hop).length < 3000, JSON.stringify(hop));
 });
 
-test("facts of different requests are never taken for one another", async () => {
+test("facts of different requests are never confused", async () => {
   await using cluster = await startCluster({ controllers: false });
   const { server, recorder } = cluster.api;
   const groups = ["system:masters"];

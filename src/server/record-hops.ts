@@ -13,21 +13,21 @@ import { type Context, type Next, type RequestInfo, type RequestSteps, type Stag
 
 const writes = new Set(["create", "update", "patch", "delete", "deletecollection"]);
 
-/** Writes are hops of an apply, but for the kinds that are written all the time; the others pay nothing. */
+/** Writes are hops of an apply, except for kinds that are written all the time; other requests pay nothing. */
 export const isRecorded = ({ verb, group, version, resource }: RequestInfo, resources: ResourceRegistry): boolean =>
   resource !== "" && writes.has(verb) && !resources.find(group, version, resource)?.isUntraced;
 
 /** For requests that are not recorded. */
 export const unmeasured: RequestSteps = { mark() {} };
 
-/** Where the time of one write went, step by step. */
+/** How the time of one write was spent, step by step. */
 export class RequestTimes implements RequestSteps, WriteSteps, Steps {
   readonly parentId: string;
   readonly startMs: number;
   readonly hops: HopName[] = [];
   readonly endsMs: number[] = [];
   name = "";
-  /** What the write became; 0 if nothing. */
+  /** The revision of the write; 0 if there is none. */
   revision = 0;
   readonly #recorder: TraceRecorder;
   #isOver = false;
@@ -40,7 +40,7 @@ export class RequestTimes implements RequestSteps, WriteSteps, Steps {
 
   mark(hop: HopName): void {
     if (this.#isOver) return;
-    // However often a write is tried again, its last steps are those that count.
+    // However often a write is retried, only its last steps count.
     if (this.hops.length >= maxSteps - 2) {
       this.hops.pop();
       this.endsMs.pop();
@@ -59,13 +59,13 @@ export class RequestTimes implements RequestSteps, WriteSteps, Steps {
   delivered(): void {
     this.mark("broadcast");
   }
-  /** What is still noted after the answer belongs to nobody. */
+  /** Ignores what is recorded after the response. */
   end(): void {
     this.#isOver = true;
   }
 }
 
-/** A stage that only notes that the one before it is done. */
+/** A stage that only marks the end of the one before it. */
 export const endOf =
   (hop: HopName): Stage =>
   (context, next) => {
@@ -73,7 +73,7 @@ export const endOf =
     return next(context);
   };
 
-/** Keeps the hops of every write, with what caused it and what it wrote. */
+/** Records a hop for every write, with its cause and its revision. */
 export function recordHops({ recorder }: { readonly recorder: TraceRecorder }): Stage {
   const facts = new RequestFacts();
   return (context, next) => {
@@ -88,7 +88,7 @@ interface Recording {
   readonly steps: RequestTimes;
 }
 
-/** Requests of nobody in particular that were refused: anyone could fill the memory with them. */
+/** Refused requests of anonymous users are not kept, because anyone could fill the memory with them. */
 const isNobodys = ({ user }: Context, error: unknown): boolean =>
   (user.name === "" || user === anonymousUser) && error instanceof StatusError && error.code < 500;
 
@@ -115,7 +115,7 @@ async function recorded(recording: Recording, context: Context, next: Next): Pro
   }
 }
 
-/** The step that refused is the one that was not noted. */
+/** The step that refused is the one after the last that was recorded. */
 function stepAfter(hops: readonly HopName[]): HopName {
   const last = hops.at(-1);
   switch (last) {
@@ -133,9 +133,9 @@ function stepAfter(hops: readonly HopName[]): HopName {
   }
 }
 
-/** A new object's name is not in the path. */
+/** The name of a new object is not in the path. */
 function objectOf(info: RequestInfo, known: { name?: string; namespace?: string } | undefined): HopObject {
-  // Most paths are short and stay; of a long one only the names are worth keeping.
+  // Most paths are short and are kept as they are; of a long one only the names are copied.
   const own = info.path.length > maxPathChars ? (text: string) => ownText(text, maxTextChars) : inFull;
   return {
     resource: own(groupResource(info, info.resource)),
@@ -144,7 +144,7 @@ function objectOf(info: RequestInfo, known: { name?: string; namespace?: string 
   };
 }
 
-/** A hop is kept for long, so what a client wrote is kept only as far as people read it. */
+/** A hop is kept for long, so a client's text is limited to what people read. */
 const maxPathChars = 512;
 const maxTextChars = 253;
 const maxMessageChars = 512;
@@ -180,7 +180,7 @@ function record({ recorder, facts, steps }: Recording, context: Context, outcome
   );
 }
 
-/** Most requests are one of a few: who, with what, does what. Their facts are kept once. */
+/** Most requests repeat the same few combinations of user, client and verb, so their facts are stored once. */
 class RequestFacts {
   readonly #known = new BoundedCache<Facts>({ entries: 2000, chars: 512 * 1024, keyChars: 1024 });
 

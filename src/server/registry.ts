@@ -9,7 +9,7 @@ export class ResourceRegistry {
     for (const resource of resources) this.add(resource);
   }
 
-  /** Changes whenever a Resource comes or goes: what was derived from `all` is to be derived again. */
+  /** Changes whenever a Resource is added or removed: everything derived from `all` must be derived again. */
   get generation(): number {
     return this.#generation;
   }

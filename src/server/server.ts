@@ -31,11 +31,11 @@ export interface ServerDeps extends DispatchDeps {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly recorder: TraceRecorder;
-  /** Which trace made a revision. */
+  /** The trace that made a revision. */
   traceOf?(revision: number): Trace | undefined;
 }
 
-/** The whole server is a function from request to answer. */
+/** The whole server is a function from request to response. */
 export interface ApiServer {
   /** For callers in this process: an object in, an object out; throws StatusError. */
   handle(request: ApiRequest): Promise<Answer>;
@@ -43,7 +43,7 @@ export interface ApiServer {
   serve(request: ApiRequest): Promise<Served>;
 }
 
-/** An answer with all that a socket needs to send it. */
+/** A response with everything that a socket needs to send it. */
 export interface Served {
   readonly wire: Wire;
   readonly headers: Readonly<Record<string, string>>;
@@ -51,7 +51,7 @@ export interface Served {
   readonly acceptEncoding: string | undefined;
 }
 
-/** Every request runs this gauntlet, top to bottom. */
+/** Every request passes these stages, top to bottom. */
 const gauntlet = (deps: ServerDeps): Next =>
   pipeline(
     [
@@ -67,7 +67,7 @@ const gauntlet = (deps: ServerDeps): Next =>
     dispatch(deps),
   );
 
-/** Reads the body: who is unknown or not allowed has been refused on the headers. */
+/** Reads the body. Unknown or unauthorised callers have been refused on the headers. */
 const admitRequest: Stage = (context, next) => {
   const { request, user, info } = context;
   const received = request.admit?.(user, { passesOn: info.subresource === "proxy" });
@@ -89,13 +89,13 @@ export function createApiServer(deps: ServerDeps): ApiServer {
       let context: Context | undefined;
       try {
         context = contextOf(request, deps);
-        // Before anything is done: who could not read the answer must not have caused anything.
+        // Before anything is done: a client that cannot read the response must not have caused a change.
         if (isNegotiated(context)) checkReadable(context);
         const answering = handleIn(context);
-        // What is at hand is answered in the same turn.
+        // A response that is available is sent in the same turn.
         const answer = answering instanceof Promise ? await answering : answering;
         if (answer.type === "watch") request.countWatch?.();
-        // A client that leaves its answers unread gets no further ones made.
+        // A client that does not read its responses gets no further ones.
         const room = request.room?.();
         if (room) await room;
         const wire = rendered(answer, context, deps);
@@ -157,7 +157,7 @@ function checkReadable({ request, query }: Context): void {
   );
 }
 
-/** Streams, and documents with types of their own, are sent as they are. */
+/** Streams and documents with their own types are sent as they are. */
 const isReady = ({ type }: Answer): boolean => type === "bytes" || type === "stream" || type === "upgrade";
 
 const served = ({ request, trace, warnings }: Context, wire: Wire): Served => ({
@@ -184,15 +184,15 @@ async function errorWire(request: ApiRequest, error: StatusError, owner: string)
     const negotiated = { encoding, as: undefined, plainToo: true, discovery: undefined };
     return await render(answer, { negotiated, ...rest });
   } catch {
-    // The client accepts nothing that we have: it gets JSON all the same, as a last word.
+    // The client accepts none of our formats, so the error is sent as JSON anyway.
     return await render(answer, { negotiated: negotiate(undefined), ...rest });
   }
 }
 
-/** The only place where an unknown error becomes an answer: its message, and no more of the inside. */
+/** The only place where an unknown error becomes a response: with its message, and no other internals. */
 function toStatusError(error: unknown, request: ApiRequest, log: Log): StatusError {
   const status = error instanceof StatusError ? error : internalError(error);
-  // What comes after the end is nobody's fault.
+  // Requests after the shutdown are not an error of ours.
   const isLate = status.cause instanceof StoreClosedError;
   if (!isLate && (status.reason === "InternalError" || status.reason === "ServiceUnavailable")) {
     log.error("request failed", { method: request.method, path: request.path, error });
@@ -204,7 +204,7 @@ const seconds = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
 ];
 
-/** Only what is served has numbers of its own: anything else would let clients fill the memory with names. */
+/** Only served resources have their own metrics: otherwise clients could fill the memory with names. */
 function countedAs(
   { verb, group, version, resource, subresource }: RequestInfo,
   resources: ResourceRegistry,
@@ -218,7 +218,7 @@ const verbsCounted = new Set(["get", "list", "watch", "create", "update", "patch
 
 function countRequests({ metrics, clock, resources }: ServerDeps) {
   const labels = ["verb", "group", "version", "resource", "subresource"];
-  const total = metrics.counter("apiserver_request_total", "Requests by verb, resource and answer.", [
+  const total = metrics.counter("apiserver_request_total", "Requests by verb, resource and response code.", [
     ...labels,
     "code",
   ]);

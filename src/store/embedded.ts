@@ -17,9 +17,9 @@ import {
 } from "./store.ts";
 import { WatchHub } from "./watch-hub.ts";
 
-/** What makes the rows of an embedded store outlive its process. */
+/** Makes the rows of an embedded store outlive its process. */
 export interface Journal {
-  /** All or nothing; called again only after the last call is settled. */
+  /** Writes all rows or none. It is not called again before the last call has settled. */
   write(rows: readonly Row[]): Promise<void>;
   close(): Promise<void>;
 }
@@ -27,17 +27,17 @@ export interface Journal {
 export interface EmbeddedStoreOptions {
   readonly history: History;
   readonly clock: Clock;
-  /** Without one, what is written is gone with the process. */
+  /** Without one, everything is lost with the process. */
   readonly journal?: Journal;
-  /** The highest row and what is to expire, if the history holds rows of an earlier run. */
+  /** The highest row, and the keys that expire, if the history holds rows of an earlier run. */
   readonly lastRow?: number;
   readonly expiries?: ReadonlyMap<string, number>;
 }
 
 /**
- * A store with all its state in this process. A commit is checked and gets its revision at once, against what is durable
- * and what is on its way; commits that arrive while a batch is on its way to the journal go together in the next. Reads,
- * answers and watchers only ever see what is durable.
+ * A store with all its state in this process. A commit is checked and gets its revision immediately, against both
+ * durable and pending changes. Commits that arrive while the journal writes a batch share the next one. Reads, answers
+ * and watchers only see durable changes.
  */
 export class EmbeddedStore implements Store {
   readonly #history: History;
@@ -45,11 +45,11 @@ export class EmbeddedStore implements Store {
   readonly #journal: Journal | undefined;
   readonly #hub: WatchHub;
   readonly #expiry: Expiry;
-  /** The first is on its way if `#writing`; the last takes what comes. */
+  /** The first is being written if `#writing`; the last one takes new commits. */
   #batches: Batch[] = [];
   #writing = false;
   #flushing: NodeJS.Immediate | undefined;
-  /** Keys touched by commits that are not durable yet, as the newest of these leaves them. */
+  /** Keys of commits that are not durable yet, with their newest pending state. */
   readonly #pending = new Map<string, Pending>();
   #assigned: number;
   #row: number;
@@ -129,7 +129,7 @@ export class EmbeddedStore implements Store {
     await this.#journal?.close();
   }
 
-  /** As it stands once everything that is on its way has arrived. */
+  /** The state of the key once all pending commits are durable. */
   #newest(key: string): Entry | undefined {
     const pending = this.#pending.get(key);
     return pending ? pending.entry : this.#history.get(key);
@@ -145,7 +145,9 @@ export class EmbeddedStore implements Store {
     return undefined;
   }
 
-  /** Deletes of what is already gone, or about to be: then it has to be gone for good before we say so. */
+  /**
+   * For deletes of keys that are already gone. If a pending commit deletes them, that must be durable before we answer.
+   */
   async #answerNothingToDo(changes: readonly Change[]): Promise<Committed> {
     const batches = changes.map(({ key }) => this.#pending.get(key)?.batch).filter((batch) => batch !== undefined);
     const last = this.#batches.findLast((batch) => batches.includes(batch));
@@ -193,7 +195,7 @@ export class EmbeddedStore implements Store {
     return batch;
   }
 
-  /** Not at once: what else happens in this turn of the event loop may go along. */
+  /** Deferred, so that other commits of this turn of the event loop join the batch. */
   #scheduleFlush(): void {
     if (this.#writing) return;
     this.#flushing ??= setImmediate(() => {
@@ -215,14 +217,14 @@ export class EmbeddedStore implements Store {
     }
     this.#writing = false;
     this.#batches.shift();
-    // The disk gets the next batch as soon as the watchers have seen this one.
+    // The next batch goes to the disk as soon as the watchers have seen this one.
     this.#scheduleFlush();
     this.#apply(batch.rows);
     for (const { settle } of batch.waiting) settle();
     this.#settleIfDrained();
   }
 
-  /** All that was on its way was checked against a state that will not be. Its revisions are not used again. */
+  /** All pending commits were checked against a state that never came to be. Their revisions are not used again. */
   #takeBack(error: unknown): void {
     const batches = this.#batches;
     this.#batches = [];
@@ -246,7 +248,7 @@ export class EmbeddedStore implements Store {
     this.#armTrim();
   }
 
-  /** History that nothing follows grows old too. */
+  /** Old history must also be dropped when nothing is written. */
   #armTrim(): void {
     const { oldestAt, maxAgeMs } = this.#history;
     if (this.#trimTimer || oldestAt === undefined || this.#closing) return;
@@ -266,11 +268,11 @@ export class EmbeddedStore implements Store {
     const entry = this.#newest(key);
     if (!entry) return true;
     try {
-      // Refused: it was written again just now, and expires when that says.
+      // A refusal means that it was just written again, with a new time to expire.
       await this.commit([{ key, value: undefined, expected: entry.revision }]);
       return true;
     } catch {
-      // Whoever writes hears of it; expired keys can wait.
+      // Writers get this error themselves; expired keys can wait.
       return false;
     }
   }
@@ -290,7 +292,7 @@ interface Pending {
 const batchRows = 4096;
 const batchBytes = 8 << 20;
 
-/** Changes forgotten in one go: less than a millisecond. */
+/** Changes to drop in one step: takes less than a millisecond. */
 const trimStep = 1000;
 const trimBreathMs = 10;
 const trimPauseMs = 10_000;

@@ -1,23 +1,23 @@
 import { type Clock } from "#lib/async/clock.ts";
 import { Heap } from "#lib/data/heap.ts";
 
-/** Knows when keys expire, and says so in time, a few at once. */
+/** Tracks when keys expire, and expires them in time, a few concurrently. */
 export class Expiry {
   readonly #clock: Clock;
   readonly #expire: (key: string) => Promise<boolean>;
-  /** When each key expires; those in the heap may be out of date: that shows when their time comes. */
+  /** When each key expires. Entries in the heap may be out of date; this is checked when they are due. */
   readonly #times = new Map<string, number>();
   readonly #heap = new Heap<Due>((a, b) => a.at < b.at);
   #timer: { readonly at: number; readonly cancel: () => void } | undefined;
   #closed = false;
 
-  /** `expire` deletes the key; false: it could not, try again later. */
+  /** `expire` deletes the key, and resolves with false if it must be tried again later. */
   constructor(clock: Clock, expire: (key: string) => Promise<boolean>) {
     this.#clock = clock;
     this.#expire = expire;
   }
 
-  /** The key was written or deleted; `at` 0: it does not expire. */
+  /** The key was written or deleted. 0 means that it does not expire. */
   note(key: string, at: number): void {
     const before = this.#times.get(key);
     if (at === 0) {
@@ -25,7 +25,7 @@ export class Expiry {
       return;
     }
     this.#times.set(key, at);
-    // A key that is in the heap with an earlier time is looked at then, and put back.
+    // A key that is in the heap with an earlier time is checked then, and put back.
     if (before === undefined || at < before) this.#push(key, at);
   }
 
@@ -76,9 +76,9 @@ interface Due {
   readonly at: number;
 }
 
-/** Times are rounded up to this, so that many keys share one timer and one write to the disk. */
+/** Times are rounded up to a multiple of this, so that many keys share one timer and one disk write. */
 const stepMs = 5000;
 const retryMs = 10_000;
 const atOnce = 500;
-/** Timers cannot be set for longer than 24 days. */
+/** Timers cannot be longer than 24 days. */
 const longestMs = 24 * 3600_000;

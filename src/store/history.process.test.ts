@@ -29,7 +29,7 @@ suite("History", () => {
     { limit: "age", limits: { ...generous, maxAgeMs: 10_000 }, forgotten: 90 },
   ];
   for (const { limit, limits, forgotten } of cases) {
-    test(`is limited by ${limit}, and forgets in small steps`, () => {
+    test(`is limited by ${limit}, and drops old changes in small steps`, () => {
       const dropped: number[] = [];
       const history = new History(limits, (row) => dropped.push(row));
       for (let n = 2; n <= 101; n++) history.append(rowOf(n, "/a", "value"));
@@ -45,7 +45,7 @@ suite("History", () => {
     });
   }
 
-  test("holds no value that it has forgotten", () => {
+  test("releases the memory of dropped values", () => {
     const size = 100_000;
     const history = new History({ ...generous, maxBytes: 10 * size });
     const before = heldBufferBytes();
@@ -60,7 +60,7 @@ suite("History", () => {
     assert(held < 20 * size, `${held} bytes are held`);
   });
 
-  test("drops every row that nobody can ask for, once, and no other", () => {
+  test("drops exactly the rows that can no longer be read, each once", () => {
     const dropped: number[] = [];
     const history = new History(generous, (row) => dropped.push(row));
     history.append(rowOf(2, "/a", "1"));
@@ -85,7 +85,7 @@ suite("History", () => {
     );
   });
 
-  test("restored from what was kept is what it was", () => {
+  test("is the same after a restore from its rows", () => {
     const rows = Array.from({ length: 200 }, (_, n) =>
       rowOf(n + 2, `/${(n * 7) % 23}`, n % 5 === 4 ? undefined : `${n}`),
     );
@@ -94,7 +94,7 @@ suite("History", () => {
     for (const row of rows) before.append(row);
     before.compact(120, 1000);
 
-    // A deletion is kept for as long as something newer stands on it; nothing is lost if it goes now.
+    // A deletion is kept only while older versions of its key are; dropping it now loses nothing.
     const isDeletion = (row: number) => rows.some((kept) => kept.row === row && kept.value === undefined);
     const after = new History(generous, (row) => assert(isDeletion(row), `row ${row} should not have been kept`));
     for (const row of rows) if (!dropped.has(row.row)) after.restore(row, before.compactedRevision);
@@ -108,7 +108,7 @@ suite("History", () => {
   });
 });
 
-/** Until then the feed stands still. */
+/** Blocks the feed until it resolves. */
 
 suite("WatchHub", () => {
   test("a watcher far behind catches up in several turns and misses nothing", async () => {
@@ -125,7 +125,7 @@ suite("WatchHub", () => {
     assert.equal(seen.events.at(-1)?.key, "/a/last");
   });
 
-  test("a watcher that compaction overtakes is told to start over", async () => {
+  test("a watcher that compaction overtakes must start over", async () => {
     await using store = openMemoryStore({ clock: createVirtualClock() });
     const from = store.revision;
     for (let n = 0; n < 10_000; n++) await put(store, `/${n}`, "1");
@@ -138,7 +138,7 @@ suite("WatchHub", () => {
     assert((await failure.promise) instanceof CompactedError);
   });
 
-  test("a watcher may end itself or others, and start new ones, while it is told", async () => {
+  test("a watcher may stop itself or others, and start new ones, during delivery", async () => {
     await using store = openMemoryStore({ clock: createVirtualClock() });
     const others = [collect(store, "/", store.revision)];
     const stop = store.watch("/", store.revision, {
@@ -162,7 +162,7 @@ suite("WatchHub", () => {
 });
 
 suite("pages of changes", () => {
-  test("lead through all changes under a prefix, once each, with what they replaced", async () => {
+  test("cover all changes under a prefix, once each, with the previous values", async () => {
     await using store = openMemoryStore({ clock: createVirtualClock() });
     const from = store.revision;
     for (let n = 0; n < 300; n++) await put(store, n % 3 ? `/b/${n}` : `/a/${n % 2}`, String(n));
@@ -181,7 +181,7 @@ suite("pages of changes", () => {
     assert(pages >= 10);
   });
 
-  test("are bounded by bytes, and never tear a commit apart", async () => {
+  test("are bounded by bytes, and never split a commit", async () => {
     await using store = openMemoryStore({ clock: createVirtualClock() });
     const after = store.revision;
     const keys = Array.from({ length: 20 }, (_, n) => `/a/${n}`);
@@ -196,7 +196,7 @@ suite("pages of changes", () => {
     assert.deepEqual([events.length, revision], [20, second - 1]);
   });
 
-  test("say so when they are gone", async () => {
+  test("fail when the history is gone", async () => {
     await using store = openMemoryStore({ clock: createVirtualClock() });
     const after = store.revision;
     await put(store, "/a", "1");

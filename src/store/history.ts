@@ -10,19 +10,19 @@ import {
   type StoreEvent,
 } from "./store.ts";
 
-/** One change of one key, as it was made and as it is kept. */
+/** One change of one key, as it was made and as it is stored. */
 export interface Row {
-  /** Its place among all rows ever written; never used twice. */
+  /** Its number among all rows ever written; never reused. */
   readonly row: number;
   readonly revision: number;
-  /** Revision at which the key came to be. */
+  /** The revision at which the key was created. */
   readonly created: number;
   /** When it was written, in milliseconds since the epoch. */
   readonly at: number;
-  /** When the key may be dropped; 0: never. */
+  /** When the key may be dropped; 0 means never. */
   readonly expires: number;
   readonly key: string;
-  /** undefined: the key was deleted. */
+  /** undefined means that the key was deleted. */
   readonly value: Uint8Array | undefined;
 }
 
@@ -31,10 +31,10 @@ export interface HistoryLimits {
   readonly maxBytes: number;
   readonly maxAgeMs: number;
 }
-/** Enough for a watcher that reads nothing for half a minute while 2000 objects of a kilobyte change in a second. */
+/** Enough for a watcher that reads nothing for half a minute while 2000 objects of 1 KB change every second. */
 const defaultHistoryLimits: HistoryLimits = { maxEvents: 100_000, maxBytes: 96 << 20, maxAgeMs: 5 * 60_000 };
 
-/** A store that nobody has written to: 0 would read as "absent" or "any" to those who handle revisions. */
+/** The revision of an empty store. Not 0, because that means "absent" or "any" elsewhere. */
 const firstRevision = 1;
 
 /**
@@ -47,20 +47,20 @@ const firstRevision = 1;
 export class History {
   readonly #keys = new Map<string, Versions>();
   readonly #sorted = new SortedMap<Versions>();
-  /** Keys whose newest version is a deletion: they are in `#sorted` for the sake of older revisions only. */
+  /** Keys whose newest version is a deletion; they are in `#sorted` only for reads at older revisions. */
   readonly #deleted = new SortedMap<true>();
-  /** What is before `#head` was forgotten. */
+  /** Entries before `#head` have been dropped. */
   #log: (Logged | undefined)[] = [];
   #head = 0;
   #bytes = 0;
   #revision = firstRevision;
   #compactedRevision = 0;
-  /** While rows of an earlier run come in, `#sorted` waits: all at once is cheaper. */
+  /** During a restore `#sorted` is not updated, because filling it in bulk is cheaper. */
   #isRestoring = false;
   readonly #limits: HistoryLimits;
   readonly #dropped: (row: number) => void;
 
-  /** `dropped` hears of every row that no read can reach any more. */
+  /** `dropped` is called with every row that can no longer be read. */
   constructor(limits: HistoryLimits = defaultHistoryLimits, dropped: (row: number) => void = () => {}) {
     this.#limits = limits;
     this.#dropped = dropped;
@@ -72,7 +72,7 @@ export class History {
   get compactedRevision(): number {
     return this.#compactedRevision;
   }
-  /** When the oldest change that is remembered was made. */
+  /** When the oldest remembered change was made. */
   get oldestAt(): number | undefined {
     return this.#log[this.#head]?.at;
   }
@@ -102,7 +102,10 @@ export class History {
     return { entries, revision: at, remaining };
   }
 
-  /** How many keys there were, mostly without looking at them: as many as now, put right by what has changed since. */
+  /**
+   * How many keys there were. Starts from the current count and corrects it by the changes since, which is usually
+   * cheap.
+   */
   #countAt(prefix: string, after: string, revision: number): number {
     let count = this.#sorted.count(prefix, after) - this.#deleted.count(prefix, after);
     const from = this.#firstAfter(revision);
@@ -127,7 +130,7 @@ export class History {
     return count;
   }
 
-  /** Takes the next row, in order, and tells what it changed. */
+  /** Appends the next row, in order, and returns what it changed. */
   append(row: Row): StoreEvent {
     const { key, value, revision, created } = row;
     const entry = value && { key, value, revision, created };
@@ -144,7 +147,7 @@ export class History {
     return event;
   }
 
-  /** Takes the next row that was kept from an earlier run, which had forgotten what was before `compactedRevision`. */
+  /** Takes the next row of an earlier run, which had dropped everything before `compactedRevision`. */
   restore(row: Row, compactedRevision: number): void {
     this.#isRestoring = true;
     if (row.revision > compactedRevision) {
@@ -159,7 +162,7 @@ export class History {
     if (!entry) this.#remove(key, row.row);
   }
 
-  /** After the last `restore`. */
+  /** Must be called after the last `restore`. */
   restored(compactedRevision: number): void {
     this.#isRestoring = false;
     this.#sorted.fill([...this.#keys]);
@@ -167,7 +170,7 @@ export class History {
     this.#revision = Math.max(this.#revision, compactedRevision);
   }
 
-  /** Changes after `revision`, about `limit` of them: those of one revision are never torn apart. */
+  /** About `limit` changes after `revision`; those of one revision are never split. */
   changesAfter(revision: number, limit: number): readonly StoreEvent[] {
     if (revision < this.#compactedRevision) throw new CompactedError(this.#compactedRevision);
     const events: StoreEvent[] = [];
@@ -179,7 +182,7 @@ export class History {
     return events;
   }
 
-  /** One page of the changes under a prefix. Ends early rather than look at many changes of other keys. */
+  /** One page of the changes under a prefix. It ends early rather than scan many changes of other keys. */
   changes(prefix: string, { after, limit, maxBytes }: PageOptions): ChangesPage {
     if (after < this.#compactedRevision) throw new CompactedError(this.#compactedRevision);
     const first = this.#firstAfter(after);
@@ -198,7 +201,7 @@ export class History {
     return { events, revision: Math.max(this.#revision, after) };
   }
 
-  /** Forgets what is beyond the limits, `steps` changes at most; tells whether there is more. */
+  /** Drops at most `steps` changes that exceed the limits; returns whether there are more. */
   trim(now: number, steps: number): boolean {
     const { maxEvents, maxBytes, maxAgeMs } = this.#limits;
     return this.#forgetWhile(
@@ -207,7 +210,7 @@ export class History {
     );
   }
 
-  /** Forgets what was before `revision`, `steps` changes at most; tells whether there is more. */
+  /** Drops at most `steps` changes before `revision`; returns whether there are more. */
   compact(revision: number, steps: number): boolean {
     if (revision > this.#revision) throw new FutureRevisionError(this.#revision);
     if (this.#forgetWhile(({ event }) => event.revision <= revision, steps)) return true;
@@ -219,11 +222,11 @@ export class History {
     let oldest = this.#log[this.#head];
     for (let left = steps; left > 0 && oldest && isDue(oldest); left--) {
       this.#forget(oldest);
-      // At once: a thousand forgotten changes can be gigabytes.
+      // Released immediately: a thousand dropped changes can be gigabytes.
       this.#log[this.#head++] = undefined;
       oldest = this.#log[this.#head];
     }
-    // The array is shortened now and then, not at every step: each time moves all that stay.
+    // The array is shortened only now and then, because that moves all remaining items.
     if (this.#head > 1024 && this.#head * 4 > this.#log.length) {
       this.#log = this.#log.slice(this.#head);
       this.#head = 0;
@@ -263,7 +266,7 @@ export class History {
     if (revision < this.#compactedRevision) throw new CompactedError(this.#compactedRevision);
   }
 
-  /** Index in the log of the first change after `revision`. */
+  /** The index in the log of the first change after `revision`. */
   #firstAfter(revision: number): number {
     let low = this.#head;
     let high = this.#log.length;
@@ -280,7 +283,7 @@ interface Versions {
   newest: Version;
 }
 interface Version {
-  /** undefined: deleted. */
+  /** undefined means deleted. */
   readonly entry: Entry | undefined;
   readonly revision: number;
   readonly row: number;
@@ -293,10 +296,10 @@ interface Logged {
   readonly bytes: number;
 }
 
-/** How many changes a page looks at for each that it may hold. */
+/** How many changes a page scans for each one that it may contain. */
 const looksPerChange = 8;
 
-/** What a remembered change costs in memory besides its key and the value it replaced: objects, and the buffer's own. */
+/** The memory that a remembered change takes besides its key and previous value: objects, and the buffer's overhead. */
 const eventBytes = 640;
 
 function versionAt(newest: Version | undefined, revision: number): Version | undefined {

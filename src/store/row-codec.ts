@@ -23,7 +23,7 @@ export class RowWriter {
     this.#end = this.#buffer.writeDoubleLE(value, this.#end);
   }
 
-  /** There must be room: see `rowSizeLimit`. */
+  /** The caller must have made room: see `rowSizeLimit`. */
   row(row: Row): void {
     const buffer = this.#buffer;
     this.number(row.row);
@@ -40,13 +40,13 @@ export class RowWriter {
     this.#end += row.value.length;
   }
 
-  /** What was written, to be handed to another thread. */
+  /** The bytes written so far, to be transferred to another thread. */
   finish(): ArrayBuffer {
     return this.#buffer.buffer;
   }
 }
 
-/** The most bytes that this row can take. */
+/** The maximum number of bytes that this row can take. */
 export const rowSizeLimit = (key: string, value: Uint8Array | undefined): number =>
   headBytes + 3 * key.length + (value?.length ?? 0);
 const headBytes = 5 * 8 + 2 * 4;
@@ -65,7 +65,7 @@ export class RowReader {
     return value;
   }
 
-  /** Its value is a view of the buffer. */
+  /** The value is a view of the buffer. */
   row(): Row {
     const buffer = this.#buffer;
     const [row, revision, created, at, expires] = [

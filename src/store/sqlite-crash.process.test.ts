@@ -1,4 +1,4 @@
-/** Kills a writing process again and again; this file is also the process that is killed. */
+/** Kills a writing process repeatedly; this file is also the process that is killed. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -23,9 +23,9 @@ interface Ack {
 }
 
 if (process.argv[2] === "write") await write(process.argv[3] ?? "", process.argv[4] ?? "");
-else test("kill -9 at any moment loses nothing acknowledged and leaves no half of a commit", killAgainAndAgain);
+else test("kill -9 at any moment loses no acknowledged commit and leaves no partial one", killAgainAndAgain);
 
-/** Every writer adds groups of three keys and moves a counter of its own, and says so when that is durable. */
+/** Every writer adds groups of three keys and increments its own counter, and prints each one when it is durable. */
 async function write(dataDir: string, round: string): Promise<void> {
   const store = await openSqliteStore(dataDir, options);
   const writer = async (_: unknown, id: number) => {
@@ -55,7 +55,7 @@ async function killAgainAndAgain(): Promise<void> {
   }
 }
 
-/** Kills the writer as soon as it has acknowledged so many; what it says until it is dead counts too. */
+/** Kills the writer as soon as it has acknowledged this many; what it prints until it is dead counts too. */
 async function runAndKill(dataDir: string, round: number, after: number): Promise<Ack[]> {
   const child = spawn(process.execPath, [import.meta.filename, "write", dataDir, String(round)], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -63,7 +63,7 @@ async function runAndKill(dataDir: string, round: number, after: number): Promis
   const acks: Ack[] = [];
   for await (const line of createInterface({ input: child.stdout })) {
     if (acks.length === after) child.kill("SIGKILL");
-    // The last line may be cut off.
+    // The last line may be incomplete.
     if (line.endsWith("}")) acks.push(JSON.parse(line) as Ack);
   }
   assert.equal(child.signalCode ?? "SIGKILL", "SIGKILL");
@@ -88,9 +88,9 @@ async function check(dataDir: string, acks: readonly Ack[], before: number): Pro
     assert(text(value)?.startsWith(name), `${key} is whole`);
     groups.set(name, (groups.get(name) ?? new Set()).add(revision));
   }
-  assert.equal(entries.length, groups.size * 3, "no half of a commit");
+  assert.equal(entries.length, groups.size * 3, "no partial commit");
   const revisions = [...groups.values()].flatMap((set) => [...set]);
-  assert.equal(revisions.length, groups.size, "one revision a commit");
+  assert.equal(revisions.length, groups.size, "one revision per commit");
   assert.equal(new Set(revisions).size, groups.size, "no revision twice");
   return store.revision;
 }

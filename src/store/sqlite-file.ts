@@ -1,12 +1,12 @@
 import { DatabaseSync, type SQLOutputValue } from "node:sqlite";
 import { type Row } from "./history.ts";
 
-/** "ORLP": tells our files from other people's databases. */
+/** "ORLP": distinguishes our files from other databases. */
 const applicationId = 0x4f_52_4c_50;
 const formatVersion = 1;
 export const pageBytes = 8192;
 
-/** The log of all changes that can still be asked for; what is newest of a key is its present state. */
+/** All changes that can still be read; the newest row of a key is its current state. */
 const schema = `
   CREATE TABLE rows (
     row INTEGER PRIMARY KEY,
@@ -29,9 +29,9 @@ export const resultCodes = {
   corrupt: 11,
   full: 13,
   notDatabase: 26,
-  /** Not SQLite's: a database, but not ours. */
+  /** Not one of SQLite's: a database, but not ours. */
   foreign: -1,
-  /** Not SQLite's: ours, but from the future. */
+  /** Not one of SQLite's: ours, but of a newer format. */
   newer: -2,
 } as const;
 
@@ -43,21 +43,21 @@ export class SqliteError extends Error {
   }
 }
 
-/** The kind of an error of SQLite, or of ours; 0: neither. */
+/** The kind of an error from SQLite or from us; 0 for any other error. */
 export function codeOf(error: unknown): number {
   const code = error instanceof Error && "errcode" in error ? Number(error.errcode) : 0;
-  // Of SQLite's codes the lowest byte is the kind, and the rest is detail.
+  // The lowest byte of SQLite's codes is the kind, and the rest is detail.
   return code < 0 ? code : code & 0xff;
 }
 
-/** Locks the file, checks that it is ours, and makes it if it is new. */
+/** Locks the file, checks that it is ours, and creates the schema if it is new. */
 export function openFile(file: string): DatabaseSync {
   const db = new DatabaseSync(file, { timeout: 0 });
   try {
-    // The lock is the kernel's: it goes when the process goes, however that happens.
+    // The kernel holds the lock: it is released with the process, however that ends.
     db.exec("PRAGMA locking_mode = EXCLUSIVE");
     const isNew = checkFormat(db);
-    // Only then: to set them again would be a write, and a full disk must not keep a store from being read.
+    // Only for a new file: setting them is a write, and a full disk must not prevent reading.
     if (isNew) db.exec(`PRAGMA page_size = ${pageBytes}; PRAGMA auto_vacuum = INCREMENTAL`);
     db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0");
     db.exec("PRAGMA cache_size = -8000; PRAGMA cell_size_check = ON");
@@ -69,7 +69,7 @@ export function openFile(file: string): DatabaseSync {
   }
 }
 
-/** Throws if the file is not for us; tells whether it is new. */
+/** Throws if the file is not ours; returns whether it is new. */
 function checkFormat(db: DatabaseSync): boolean {
   const found = numberFrom(db, "PRAGMA application_id");
   const version = numberFrom(db, "PRAGMA user_version");
@@ -80,7 +80,7 @@ function checkFormat(db: DatabaseSync): boolean {
   return false;
 }
 
-/** The one number that the statement is about; NaN: there is none. */
+/** The number that the statement selects; NaN if there is none. */
 export function numberFrom(db: DatabaseSync, sql: string): number {
   const statement = db.prepare(sql);
   statement.setReturnArrays(true);
@@ -90,11 +90,11 @@ export function numberFrom(db: DatabaseSync, sql: string): number {
 
 export const lastRowIn = (db: DatabaseSync): number => numberFrom(db, "SELECT coalesce(max(row), 0) FROM rows");
 
-/** Reads a whole file and lets it go again: first what was compacted, then every row in order. */
+/** Reads a whole file and closes it: first the compacted revision, then every row in order. */
 export function readFile(file: string, visit: (row: Row, compactedRevision: number) => void): ReadResult {
   const db = openFile(file);
   try {
-    // Spares a copy of every page: this is the one time that all of them are needed.
+    // Avoids a copy of every page, which matters here because all of them are read.
     db.exec(`PRAGMA mmap_size = ${2 ** 40}`);
     const compactedRevision = numberFrom(db, "SELECT revision FROM compaction");
     let lastRow = 0;

@@ -1,10 +1,10 @@
-/** What the store asks of the thread that owns the file. Answers come in the order of requests. */
+/** The requests to the thread that owns the file. Answers come in the order of the requests. */
 export type Request =
-  /** Refused with `busy` if this is not the newest row: somebody else was here since the file was read. */
+  /** Fails with `busy` if this is not the newest row: another process has written since the file was read. */
   | { readonly type: "open"; readonly file: string; readonly lastRow: number; readonly maxPages: number }
   /** Encoded: garbage count, row count, compacted revision, rows to drop, rows to add. One transaction. */
   | { readonly type: "write"; readonly batch: ArrayBuffer }
-  /** One short step of upkeep. `quiet`: nothing was written lately, so that this is a good time to tidy up. */
+  /** One short step of maintenance. `quiet`: there were no recent writes, so this is a good time for it. */
   | {
       readonly type: "tend";
       readonly garbage: readonly number[];
@@ -15,5 +15,5 @@ export type Request =
 
 export type Answer =
   | { readonly type: "done"; readonly more: boolean }
-  /** `code`: the kind of error, as `codeOf` tells it. */
+  /** `code` is the kind of error, as `codeOf` returns it. */
   | { readonly type: "failed"; readonly code: number; readonly message: string };

@@ -1,4 +1,4 @@
-/** The thread that owns the file: waits for the disk so that nobody else has to. */
+/** The thread that owns the file. It waits for the disk, so that no other thread has to. */
 import { type DatabaseSync, type StatementSync } from "node:sqlite";
 import { parentPort } from "node:worker_threads";
 import { messageOf } from "#lib/text/message-of.ts";
@@ -6,7 +6,7 @@ import { RowReader } from "./row-codec.ts";
 import { codeOf, lastRowIn, numberFrom, openFile, pageBytes, resultCodes, SqliteError } from "./sqlite-file.ts";
 import { type Answer, type Request } from "./sqlite-protocol.ts";
 
-/** How much is written before the log is copied into the file proper: some milliseconds' work. */
+/** How much is written before the log is copied into the main file: a few milliseconds of work. */
 const checkpointBytes = 4 << 20;
 /** Pages moved in one step when the file shrinks. */
 const vacuumPages = 64;
@@ -31,7 +31,7 @@ class Writer {
     this.#commit = this.#db.prepare("COMMIT");
   }
 
-  /** One transaction; if the disk is full, the space that the log takes may be enough to go on. */
+  /** One transaction. If the disk is full, freeing the space of the log may be enough to go on. */
   write(batch: ArrayBuffer): void {
     try {
       this.#transaction(() => this.#apply(new RowReader(batch)));
@@ -55,12 +55,12 @@ class Writer {
     }
   }
 
-  /** When the answer is out: the log must not grow without end. */
+  /** Called after the answer is sent: the log must not grow without limit. */
   checkpointIfDue(): void {
     if (this.#sinceCheckpoint > checkpointBytes) this.#checkpoint("PASSIVE");
   }
 
-  /** One step; tells whether there is more to do. */
+  /** Does one step; returns whether there is more to do. */
   tend({ garbage, compactedRevision, quiet }: Request & { type: "tend" }): boolean {
     if (garbage.length > 0) {
       this.#transaction(() => {
@@ -105,7 +105,7 @@ class Writer {
     try {
       this.#db.exec(`PRAGMA wal_checkpoint(${mode})`);
     } catch {
-      // What does not go into the file now is as safe in the log; a failing disk shows at the next write.
+      // Data that is not copied now is just as safe in the log; a failing disk shows at the next write.
     }
   }
 }

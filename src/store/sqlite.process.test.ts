@@ -23,7 +23,7 @@ const open = (dataDir: string, options: Partial<SqliteStoreOptions> = {}): Promi
 storeSuite("SqliteStore", (clock) => open(newDirectory(), { clock }));
 
 suite("a SqliteStore that is opened again", () => {
-  test("has everything, at the same revisions", async () => {
+  test("has all keys at the same revisions", async () => {
     const dataDir = newDirectory();
     const first = await open(dataDir);
     for (let n = 0; n < 50; n++) await put(first, `/k/${n % 20}`, `${n}`);
@@ -38,7 +38,7 @@ suite("a SqliteStore that is opened again", () => {
     assert.equal(await put(second, "/k/3", "again", 0), before.revision + 1);
   });
 
-  test("is nobody else's to read, whatever the directory's mode is", async () => {
+  test("cannot be read by other users, whatever the directory's mode is", async () => {
     const dataDir = newDirectory();
     mkdirSync(dataDir, { mode: 0o755 });
     await using store = await open(dataDir);
@@ -49,7 +49,7 @@ suite("a SqliteStore that is opened again", () => {
     assert.deepEqual(modes, [0o600, 0o600]);
   });
 
-  test("lets watches and reads of old revisions go on", async () => {
+  test("continues watches and reads of old revisions", async () => {
     const dataDir = newDirectory();
     const first = await open(dataDir);
     const from = await put(first, "/a", "1");
@@ -72,7 +72,7 @@ suite("a SqliteStore that is opened again", () => {
     assert.equal(text((await second.get("/a", from))?.value), "1");
   });
 
-  test("does not go back, even if all there was is deleted and forgotten", async () => {
+  test("does not reuse revisions, even if everything was deleted and compacted", async () => {
     const dataDir = newDirectory();
     const first = await open(dataDir);
     const old = await put(first, "/a", "1");
@@ -88,7 +88,7 @@ suite("a SqliteStore that is opened again", () => {
     assert.equal(await put(second, "/a", "2", 0), last + 1);
   });
 
-  test("still knows what is to expire", async () => {
+  test("still expires keys", async () => {
     const dataDir = newDirectory();
     const clock = createVirtualClock();
     const first = await open(dataDir, { clock });
@@ -106,7 +106,7 @@ suite("a SqliteStore that is opened again", () => {
     assert.deepEqual(await keysOf(second, "/"), ["/b"]);
   });
 
-  test("has what was still on its way when it was closed", async () => {
+  test("has the commits that were pending when it was closed", async () => {
     const dataDir = newDirectory();
     const first = await open(dataDir);
     const writes = Array.from({ length: 500 }, (_, n) => put(first, `/${n}`, "1"));
@@ -121,7 +121,7 @@ suite("a SqliteStore that is opened again", () => {
 });
 
 suite("the file of a SqliteStore", () => {
-  test("stays small while values change, and a store at rest sets no timers", async () => {
+  test("stays small while values change, and an idle store sets no timers", async () => {
     const dataDir = newDirectory();
     const clock = createVirtualClock();
     await using store = await open(dataDir, { clock });
@@ -142,7 +142,7 @@ suite("the file of a SqliteStore", () => {
     assert.equal(store.compactedRevision, store.revision);
   });
 
-  test("does not grow beyond history while values change without a pause", async () => {
+  test("does not grow beyond the history while values change continuously", async () => {
     const dataDir = newDirectory();
     const limits = { maxEvents: 200, maxBytes: 1 << 20, maxAgeMs: 300_000 };
     await using store = await open(dataDir, { limits });
@@ -157,7 +157,7 @@ suite("the file of a SqliteStore", () => {
 });
 
 suite("a SqliteStore without space", () => {
-  test("refuses what does not fit, with all that was built on it, and keeps what was durable", async () => {
+  test("refuses commits that do not fit and those that depend on them, and keeps durable ones", async () => {
     const dataDir = newDirectory();
     const first = await open(dataDir, { maxPages: 40 });
     const value = new Uint8Array(10_000).fill(1);
@@ -222,7 +222,7 @@ suite("a SqliteStore without space", () => {
   });
 });
 
-/** Writes until the disk is full and again once it is not; returns what was acknowledged. */
+/** Writes until the disk is full, and again once it is not; returns what was acknowledged. */
 async function fillDisk(dataDir: string, ballast: string): Promise<Map<string, number>> {
   const acknowledged = new Map<string, number>();
   const value = new Uint8Array(20_000).fill(1);
@@ -259,8 +259,8 @@ function mountSmallDisk(path: string): boolean {
   }
 }
 
-suite("openSqliteStore() says clearly", () => {
-  test("that another process has the directory", async () => {
+suite("openSqliteStore() reports", () => {
+  test("that another process uses the directory", async () => {
     const dataDir = newDirectory();
     {
       await using _store = await open(dataDir);
@@ -287,11 +287,11 @@ suite("openSqliteStore() says clearly", () => {
     writeFileSync(file, content.fill(0xa5, 8192 * 5, 8192 * 9));
     await assert.rejects(open(dataDir), /state\.db is damaged \(.+\): restore it from a backup/);
 
-    writeFileSync(file, "this is no database, but it is long enough to be looked at ".repeat(100));
+    writeFileSync(file, "this is not a database, but it is long enough to be read  ".repeat(100));
     await assert.rejects(open(dataDir), /state\.db is damaged \(file is not a database\)/);
   });
 
-  test("that the file is another program's", async () => {
+  test("that the file belongs to another program", async () => {
     const dataDir = newDirectory();
     mkdirSync(dataDir);
     const foreign = new DatabaseSync(join(dataDir, "state.db"));
@@ -301,7 +301,7 @@ suite("openSqliteStore() says clearly", () => {
     await assert.rejects(open(dataDir), /state\.db belongs to another program: move it away or choose another/);
   });
 
-  test("that the file comes from the future", async () => {
+  test("that the file was written by a newer version", async () => {
     const dataDir = newDirectory();
     await (await open(dataDir))[Symbol.asyncDispose]();
     const file = new DatabaseSync(join(dataDir, "state.db"));
@@ -322,7 +322,7 @@ suite("openSqliteStore() says clearly", () => {
   });
 });
 
-/** Lets threads work until the condition holds; the test's time limit is the only one. */
+/** Polls until the condition holds; the test's timeout is the only limit. */
 async function eventually(holds: () => Promise<boolean>): Promise<void> {
   while (!(await holds())) await nextTurn();
 }

@@ -13,18 +13,18 @@ import { codeOf, readFile, resultCodes, SqliteError } from "./sqlite-file.ts";
 import { type Answer, type Request } from "./sqlite-protocol.ts";
 import { type Store, StoreClosedError, StoreUnavailableError } from "./store.ts";
 
-/** The worker only hands batches on: a small heap does, and what is not used is not kept. */
+/** The worker only passes batches on, so a small heap is enough. */
 const workerLimits = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 64 };
 
 export interface SqliteStoreOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly limits?: HistoryLimits;
-  /** Refuse to grow beyond this, as a full disk would; for tests. */
+  /** The file does not grow beyond this, as on a full disk; for tests. */
   readonly maxPages?: number;
 }
 
-/** The embedded store, durable in `state.db` in this directory, which is made if need be. */
+/** The embedded store, durable in `state.db` in this directory, which is created if necessary. */
 export async function openSqliteStore(dataDir: string, options: SqliteStoreOptions): Promise<Store> {
   try {
     await makeDirectory(dataDir, { mode: 0o700 });
@@ -36,13 +36,13 @@ export async function openSqliteStore(dataDir: string, options: SqliteStoreOptio
   }
   const file = join(dataDir, "state.db");
   const pidFile = join(dataDir, "state.pid");
-  // Started first: it comes to life while this thread reads the file.
+  // Started first, so that the thread starts while this one reads the file.
   const worker = new Worker(new URL("./sqlite-worker.ts", import.meta.url), { resourceLimits: workerLimits });
   const journal = new SqliteJournal({ worker, file, pidFile, ...options });
   const history = new History(options.limits, (row) => journal.drop(row));
   try {
-    // It has everybody's secrets, wherever it lies; SQLite gives its journal the same mode. One that is there is not
-    // opened: to close it again would give up the lock of whoever has it in this process.
+    // It contains secrets, so only its owner may read it; SQLite gives its journal the same mode. An existing file is
+    // not opened, because closing it would release a lock that this process holds on it.
     if (!existsSync(file)) closeSync(openSync(file, "a", 0o600));
     const { lastRow, expiries } = load(file, history);
     await journal.open(history, lastRow, options.maxPages ?? 0);
@@ -70,7 +70,7 @@ function load(file: string, history: History): { lastRow: number; expiries: Map<
   return { lastRow, expiries };
 }
 
-/** Says what happened and what to do about it. */
+/** The error for the user: what happened and what to do about it. */
 function openError(cause: unknown, dataDir: string, pidFile: string): Error {
   const file = join(dataDir, "state.db");
   const message = messageOf(cause);
@@ -106,19 +106,19 @@ interface JournalDeps {
   readonly log: Log;
 }
 
-/** Sends batches to the thread that owns the file, and sees to the file's upkeep when there is time. */
+/** Sends batches to the thread that owns the file, and maintains the file when there is time. */
 class SqliteJournal implements Journal {
   readonly #deps: JournalDeps;
-  /** Whoever waits for an answer, in the order of requests. */
+  /** Callers that wait for an answer, in the order of their requests. */
   readonly #waiting: { resolve(answer: Answer): void; reject(error: Error): void }[] = [];
-  /** Rows in the file that nobody can ask for any more. */
+  /** Rows in the file that can no longer be read. */
   readonly #garbage: number[] = [];
   #history: History | undefined;
   #tendTimer: (() => void) | undefined;
   #isTending = false;
   #wroteLately = false;
   #isFailing = false;
-  /** Why nothing more can be asked of the thread. */
+  /** Why the thread accepts no more requests. */
   #ended: Error | undefined;
 
   constructor(deps: JournalDeps) {
@@ -155,7 +155,7 @@ class SqliteJournal implements Journal {
     }
     this.#putBack(garbage);
     const error = unavailable(file, answer);
-    // Once, not for every write: whoever writes is told each time.
+    // Logged once, not for every write: each writer gets the error.
     if (!this.#isFailing) log.error("store cannot write", { file, error });
     this.#isFailing = true;
     throw error;
@@ -192,7 +192,7 @@ class SqliteJournal implements Journal {
     return this.#history?.compactedRevision ?? 0;
   }
 
-  /** The newest first: the order does not matter, and this end of the array is the cheap one. */
+  /** The newest first: the order does not matter, and removing from the end of the array is cheap. */
   #takeGarbage(limit: number): number[] {
     return this.#garbage.splice(Math.max(0, this.#garbage.length - limit));
   }
@@ -209,7 +209,7 @@ class SqliteJournal implements Journal {
     });
   }
 
-  /** Step by step, so that a write never waits for more than one of them. */
+  /** In steps, so that a write never waits for more than one of them. */
   async #tend(): Promise<void> {
     const quiet = !this.#wroteLately;
     this.#wroteLately = false;
@@ -226,14 +226,14 @@ class SqliteJournal implements Journal {
     const request = { type: "tend", garbage, compactedRevision: this.#compactedRevision, quiet } as const;
     const answer = await this.#ask(request).catch((): Answer => ({ type: "failed", code: 0, message: "" }));
     if (answer.type === "done") return answer.more;
-    // The next write says why; until the disk is well again the file keeps what it need not.
+    // The next write reports why. Until the disk works again, the file keeps the garbage.
     this.#putBack(garbage);
     return false;
   }
 }
 
 const tendMs = 10_000;
-/** Rows dropped in one step of upkeep: a few milliseconds. */
+/** Rows deleted in one step of maintenance: takes a few milliseconds. */
 const tendRows = 500;
 
 function encodeBatch(rows: readonly Row[], garbage: readonly number[], compactedRevision: number): ArrayBuffer {

@@ -4,7 +4,7 @@ import { type Clock } from "#lib/async/clock.ts";
 import { createVirtualClock, type VirtualClock } from "#testing/virtual-clock.ts";
 import { type Change, CompactedError, FutureRevisionError, type Store, type StoreEvent } from "./store.ts";
 
-/** The contract of Store: every backend runs it. `open` gives an empty store. */
+/** The contract of Store, which every backend runs. `open` returns an empty store. */
 export function storeSuite(name: string, open: (clock: Clock) => Promise<Store>): void {
   const claim = (title: string, body: (store: Store, clock: VirtualClock) => Promise<void>) =>
     test(title, async () => {
@@ -31,7 +31,7 @@ export function storeSuite(name: string, open: (clock: Clock) => Promise<Store>)
 type Claim = (title: string, body: (store: Store, clock: VirtualClock) => Promise<void>) => void;
 
 function commitClaims(claim: Claim): void {
-  claim("a write can be read at once", async (store) => {
+  claim("a write can be read immediately", async (store) => {
     const revision = await put(store, "/a", "1");
 
     assert.deepEqual(plain(await store.get("/a")), { key: "/a", value: "1", revision, created: revision });
@@ -48,7 +48,7 @@ function commitClaims(claim: Claim): void {
     assert.equal(await put(store, "/b", "1"), start + 3);
   });
 
-  claim("an expectation that does not hold changes nothing and shows what is there", async (store) => {
+  claim("a failed expectation changes nothing and returns the current entry", async (store) => {
     const first = await put(store, "/a", "1");
     const second = await put(store, "/a", "2", first);
 
@@ -60,7 +60,7 @@ function commitClaims(claim: Claim): void {
     assert.equal(store.revision, second);
   });
 
-  claim("an expectation of 0 asks for absence", async (store) => {
+  claim("an expectation of 0 requires that the key is absent", async (store) => {
     const missing = await store.commit([{ key: "/a", value: bytes("1"), expected: 7 }]);
     assert(!missing.ok);
     assert.equal(missing.current, undefined);
@@ -72,7 +72,7 @@ function commitClaims(claim: Claim): void {
     assert.equal(text(second.current?.value), "1");
   });
 
-  claim("a commit of many keys is one revision, all or nothing", async (store) => {
+  claim("a commit of many keys has one revision, and happens completely or not at all", async (store) => {
     const revision = await commit(store, [
       { key: "/a", value: bytes("1") },
       { key: "/b", value: bytes("1"), expected: 0 },
@@ -94,7 +94,7 @@ function commitClaims(claim: Claim): void {
 }
 
 function deleteClaims(claim: Claim): void {
-  claim("a key that is deleted and made again has a new `created`", async (store) => {
+  claim("a key that is deleted and created again has a new `created`", async (store) => {
     const first = await put(store, "/a", "1");
     const update = await put(store, "/a", "2");
     assert.equal((await store.get("/a"))?.created, first);
@@ -106,7 +106,7 @@ function deleteClaims(claim: Claim): void {
     assert.equal((await store.get("/a"))?.created, again);
   });
 
-  claim("to delete what is not there changes nothing", async (store) => {
+  claim("deleting an absent key changes nothing", async (store) => {
     const before = await put(store, "/a", "1");
 
     const revision = await commit(store, [{ key: "/b", value: undefined }]);
@@ -126,7 +126,7 @@ function deleteClaims(claim: Claim): void {
 }
 
 function concurrencyClaims(claim: Claim): void {
-  claim("of concurrent writers of one revision exactly one wins", async (store) => {
+  claim("exactly one of several concurrent writers of one revision wins", async (store) => {
     const base = await put(store, "/a", "0");
 
     const attempts = Array.from({ length: 50 }, (_, n) =>
@@ -142,7 +142,7 @@ function concurrencyClaims(claim: Claim): void {
     assert.equal(store.revision, base + 1);
   });
 
-  claim("concurrent increments lose nothing", async (store) => {
+  claim("concurrent increments are not lost", async (store) => {
     await put(store, "/n", "0");
     const increment = async () => {
       for (;;) {
@@ -158,7 +158,7 @@ function concurrencyClaims(claim: Claim): void {
     assert.equal(text((await store.get("/n"))?.value), "20");
   });
 
-  claim("one who is refused can read why", async (store) => {
+  claim("a refused writer can read the entry that it conflicts with", async (store) => {
     const base = await put(store, "/a", "0");
 
     const [, refused] = await Promise.all([
@@ -172,7 +172,7 @@ function concurrencyClaims(claim: Claim): void {
     assert.deepEqual(refused.read, refused.answer.current);
   });
 
-  claim("values of any size and any bytes come back as they went in", async (store) => {
+  claim("values of any size and content are returned unchanged", async (store) => {
     const big = new Uint8Array(3 << 20).map((_, n) => n * 31);
     const values = [new Uint8Array(0), new Uint8Array([0, 255, 0]), big];
 
@@ -186,7 +186,7 @@ function concurrencyClaims(claim: Claim): void {
 }
 
 function listClaims(claim: Claim): void {
-  claim("lists what has the prefix, in the order of bytes", async (store) => {
+  claim("lists the keys with the prefix, in byte order", async (store) => {
     const inOrder = ["/a", "/a/b", "/a/c", "/a/é", "/a/\uff5e", "/a/\u{1f600}", "/a0", "/ab", "/b"];
     for (const key of inOrder.toReversed()) await put(store, key, "1");
 
@@ -197,7 +197,7 @@ function listClaims(claim: Claim): void {
     assert.deepEqual(await keysOf(store, "/c"), []);
   });
 
-  claim("pages add up, and each says how much is left", async (store) => {
+  claim("pages add up to the whole list, and each says how many keys remain", async (store) => {
     const names = Array.from({ length: 25 }, (_, n) => `/p/${String(n).padStart(2, "0")}`);
     await Promise.all([...names, "/o", "/p", "/q"].map((key) => put(store, key, "1")));
 
@@ -220,7 +220,7 @@ function listClaims(claim: Claim): void {
 }
 
 function listAtRevisionClaims(claim: Claim): void {
-  claim("pages at one revision do not see what happens meanwhile", async (store) => {
+  claim("pages at one revision do not see later changes", async (store) => {
     const names = Array.from({ length: 10 }, (_, n) => `/p/${n}`);
     await commit(
       store,
@@ -256,7 +256,7 @@ function listAtRevisionClaims(claim: Claim): void {
     ]);
   });
 
-  claim("what remains is counted right at every revision", async (store) => {
+  claim("the number of remaining keys is right at every revision", async (store) => {
     const revisions: { revision: number; keys: string[] }[] = [];
     const keys = new Set<string>();
     for (let n = 0; n < 120; n++) {
@@ -298,7 +298,7 @@ function historyClaims(claim: Claim): void {
     assert.equal(store.revision, gone);
   });
 
-  claim("compaction keeps the newest of every key", async (store) => {
+  claim("compaction keeps the newest version of every key", async (store) => {
     for (let n = 0; n < 30; n++) await put(store, `/k/${n % 10}`, `${n}`);
     await commit(store, [{ key: "/k/3", value: undefined }]);
 
@@ -313,7 +313,7 @@ function historyClaims(claim: Claim): void {
     assert.equal((await store.get("/k/3"))?.created, revision + 1);
   });
 
-  claim("a revision that is still to come cannot be read", async (store) => {
+  claim("a future revision cannot be read", async (store) => {
     const future = (await put(store, "/a", "1")) + 1;
 
     await assert.rejects(store.get("/a", future), FutureRevisionError);
@@ -338,7 +338,7 @@ function watchClaims(claim: Claim): void {
     ]);
   });
 
-  claim("tells the revision reached also when nothing happened under the prefix", async (store) => {
+  claim("reports the revision even when nothing changed under the prefix", async (store) => {
     const seen = collect(store, "/a/", store.revision);
 
     await seen.upTo(await put(store, "/b", "1"));
@@ -348,7 +348,7 @@ function watchClaims(claim: Claim): void {
 }
 
 function watchStartClaims(claim: Claim): void {
-  claim("a prefix without a slash at its end matches as a string", async (store) => {
+  claim("a prefix without a trailing slash matches as a string", async (store) => {
     const from = store.revision;
     const watchers = ["", "/a", "/ab", "/a/"].map((prefix) => collect(store, prefix, from));
     for (const key of ["/a", "/a/x", "/ab"]) await put(store, key, "1");
@@ -360,7 +360,7 @@ function watchStartClaims(claim: Claim): void {
     );
   });
 
-  claim("starts from any revision that history reaches", async (store) => {
+  claim("starts from any revision in the history", async (store) => {
     const revisions: number[] = [];
     for (let n = 0; n < 20; n++) revisions.push(await put(store, `/k/${n % 3}`, `${n}`));
     const watchers = revisions.map((from) => collect(store, "/k/", from));
@@ -388,7 +388,7 @@ function watchBatchClaims(claim: Claim): void {
     for (const { key } of changes) assert(whole[0]?.some((event) => event.key === key));
   });
 
-  claim("many concurrent writers give one order for all watchers", async (store) => {
+  claim("all watchers see the changes of concurrent writers in the same order", async (store) => {
     const from = store.revision;
     const early = collect(store, "/k/", from);
     const writes = Array.from({ length: 300 }, (_, n) => put(store, `/k/${n % 17}`, `${n}`));
@@ -406,7 +406,7 @@ function watchBatchClaims(claim: Claim): void {
     assert.deepEqual(late.events, early.events);
   });
 
-  claim("watchers have heard of a commit when it is answered", async (store) => {
+  claim("watchers have received a commit before it is answered", async (store) => {
     const order: string[] = [];
     const { promise, resolve } = Promise.withResolvers<void>();
     store.watch("/", store.revision, {
@@ -438,7 +438,7 @@ function watchEndClaims(claim: Claim): void {
     assert.equal(seen.events.length, 1);
   });
 
-  claim("history that is gone, or still to come, cannot be watched", async (store) => {
+  claim("a compacted or future revision cannot be watched", async (store) => {
     const first = await put(store, "/a", "1");
     const second = await put(store, "/a", "2");
     await store.compact(second);
@@ -451,7 +451,7 @@ function watchEndClaims(claim: Claim): void {
     assert.equal(text(seen.events[0]?.previous?.value), "2");
   });
 
-  claim("a watcher that throws is told so and disturbs nobody", async (store) => {
+  claim("a watcher that throws gets `failed` and does not affect others", async (store) => {
     const failure = Promise.withResolvers<Error>();
     store.watch("/", store.revision, {
       events: () => {
@@ -470,7 +470,7 @@ function watchEndClaims(claim: Claim): void {
 }
 
 function ttlClaims(claim: Claim): void {
-  claim("a key goes by itself when its time is up, as a delete", async (store, clock) => {
+  claim("a key is deleted when its time to live is over", async (store, clock) => {
     const seen = collect(store, "/", store.revision);
     await commit(store, [{ key: "/short", value: bytes("1"), ttlSeconds: 60 }]);
     await commit(store, [{ key: "/long", value: bytes("1"), ttlSeconds: 3600 }]);
@@ -488,7 +488,7 @@ function ttlClaims(claim: Claim): void {
     assert.equal(last?.value, undefined);
   });
 
-  claim("a write sets the time anew, or for ever", async (store, clock) => {
+  claim("a write sets a new time to live, or none", async (store, clock) => {
     const seen = collect(store, "/", store.revision);
     for (const key of ["/a", "/b", "/c"]) await commit(store, [{ key, value: bytes("1"), ttlSeconds: 60 }]);
     await clock.advance(50_000);
@@ -505,7 +505,7 @@ function ttlClaims(claim: Claim): void {
     assert.deepEqual(await keysOf(store, "/"), ["/b"]);
   });
 
-  claim("keys that expire together go one revision each", async (store, clock) => {
+  claim("keys that expire together are deleted in one revision each", async (store, clock) => {
     const seen = collect(store, "/", store.revision);
     const names = Array.from({ length: 700 }, (_, n) => `/${n}`);
     await Promise.all(names.map((key) => commit(store, [{ key, value: bytes("1"), ttlSeconds: 10 }])));
@@ -522,7 +522,7 @@ function ttlClaims(claim: Claim): void {
 export const bytes = (value: string): Uint8Array => new TextEncoder().encode(value);
 export const text = (value: Uint8Array | undefined): string | undefined => value && new TextDecoder().decode(value);
 
-/** Commits what must not be refused; returns its revision. */
+/** Commits changes that must not be refused; returns the revision. */
 export async function commit(store: Store, changes: readonly Change[]): Promise<number> {
   const answer = await store.commit(changes);
   assert(answer.ok, `refused: ${JSON.stringify(answer)}`);
@@ -538,12 +538,12 @@ export const keysOf = async (store: Store, prefix: string): Promise<string[]> =>
 export interface Collected {
   readonly events: StoreEvent[];
   readonly batches: (readonly StoreEvent[])[];
-  /** Resolves when everything up to this revision was delivered. */
+  /** Resolves when everything up to this revision has been delivered. */
   upTo(revision: number): Promise<void>;
   stop(): void;
 }
 
-/** Watches, and checks that what comes is in order and once. */
+/** Watches, and checks that each change comes once and in order. */
 export function collect(store: Store, prefix: string, from: number): Collected {
   const events: StoreEvent[] = [];
   const batches: (readonly StoreEvent[])[] = [];

@@ -1,9 +1,9 @@
 /**
- * A revisioned key-value map with history. One counter of revisions serves all keys: a commit takes the next one, and
- * every key it touches gets that revision. Values are opaque bytes and are never changed after they were handed over.
+ * A revisioned key-value map with history. All keys share one counter: a commit takes the next revision, and every key
+ * it touches gets it. Values are opaque bytes, which must not be modified after they are handed over.
  */
 export interface Store extends AsyncDisposable {
-  /** The newest revision that is durable. Never goes back, also over restarts. */
+  /** The newest durable revision. It never goes back, not even after a restart. */
   readonly revision: number;
   /** The oldest revision that can still be read; reads below it fail with CompactedError. */
   readonly compactedRevision: number;
@@ -15,27 +15,28 @@ export interface Store extends AsyncDisposable {
   list(prefix: string, options?: ListOptions): Promise<ListResult>;
 
   /**
-   * All or nothing. Resolves after the commit is durable and watchers have been told of it. If an `expected` revision does not
-   * hold, nothing changes and the answer says what stands there instead. To delete what is not there changes nothing and
-   * takes no revision. A commit names a key once.
+   * All or nothing. Resolves after the commit is durable and delivered to the watchers. If an `expected` revision does
+   * not match, nothing changes and the answer contains the current entry. Deleting an absent key changes nothing and
+   * takes no revision. A commit may name each key only once.
    */
   commit(changes: readonly Change[]): Promise<Committed | Refused>;
 
   /**
-   * Every change after `from` to keys under `prefix`, in order, once each, in batches as they become durable; the changes
-   * of one commit are in one batch. Nothing is delivered before this call returned. Throws at once if history does not
-   * reach back to `from` (CompactedError) or `from` is still to come (FutureRevisionError). The returned function ends it.
+   * Every change after `from` to keys under `prefix`, once and in order, in batches as they become durable; the changes
+   * of one commit are in one batch. Nothing is delivered before this call returns. Throws if history does not reach
+   * back to `from` (CompactedError) or `from` is in the future (FutureRevisionError). The returned function ends the
+   * watch.
    */
   watch(prefix: string, from: number, watcher: StoreWatcher): () => void;
 
   /**
-   * The same changes for a reader that comes for them: one page, from the oldest on. A page holds about as much as was
-   * asked for, at least one change if there is one, and all changes of a commit or none. Rejects with CompactedError if
-   * history does not reach back to `after`.
+   * The same changes for a reader that polls: one page, oldest first. A page holds about as much as requested, at least
+   * one change if there is one, and never part of a commit. Rejects with CompactedError if history does not reach back
+   * to `after`.
    */
   changes(prefix: string, page: PageOptions): Promise<ChangesPage>;
 
-  /** Forgets history before `revision`; what stands there at `revision` stays readable. */
+  /** Drops the history before `revision`; the state at `revision` stays readable. */
   compact(revision: number): Promise<void>;
 }
 
@@ -57,7 +58,7 @@ export interface ListOptions {
 }
 export interface ListResult {
   readonly entries: readonly Entry[];
-  /** The revision that the answer belongs to. */
+  /** The revision of this result. */
   readonly revision: number;
   /** How many matching keys follow the last entry. */
   readonly remaining: number;
@@ -66,7 +67,7 @@ export interface ListResult {
 export interface PageOptions {
   /** Only changes after this revision. */
   readonly after: number;
-  /** Changes, and bytes of values and of the values that they replaced. */
+  /** Limits on the number of changes, and on the bytes of new and previous values. */
   readonly limit: number;
   readonly maxBytes: number;
 }
@@ -76,10 +77,12 @@ export interface ChangesPage {
   readonly revision: number;
 }
 
-/** `expected`: 0 absent, n still at revision n, undefined whatever is there. `value` undefined deletes. */
+/** `expected`: 0 means absent, n means still at revision n, undefined means anything. `value` undefined deletes. */
 export interface Change {
   readonly key: string;
-  /** A function is called once, with the revision that the commit gets, if it gets one: values may say their revision. */
+  /**
+   * A function is called once with the commit's revision, if it gets one, so that values can contain their revision.
+   */
   readonly value: Uint8Array | ((revision: number) => Uint8Array) | undefined;
   readonly expected?: number;
   /** The store may drop the key this long after the write. */
@@ -92,28 +95,28 @@ export interface Committed {
 }
 export interface Refused {
   readonly ok: false;
-  /** The first key whose expectation failed, and what stands there. */
+  /** The first key whose expectation failed, and its current entry. */
   readonly key: string;
   readonly current: Entry | undefined;
 }
 
 export interface StoreEvent {
   readonly key: string;
-  /** undefined: the key was deleted. */
+  /** undefined means that the key was deleted. */
   readonly value: Uint8Array | undefined;
   readonly revision: number;
-  /** What stood there before, if anything did and history still has it. */
+  /** The previous entry, if there was one and history still has it. */
   readonly previous: Entry | undefined;
   readonly created: number;
 }
 
 export interface StoreWatcher {
   /**
-   * Changes in order; `revision` is at least the newest of them: everything up to it was delivered. Also called without
-   * changes, to say that `revision` was reached and nothing happened under the prefix.
+   * Changes in order. Everything up to `revision` has been delivered then. Also called without changes, to report a
+   * revision at which nothing under the prefix has changed.
    */
   events(events: readonly StoreEvent[], revision: number): void;
-  /** The store cannot go on with this watch, or `events` threw: start over. */
+  /** The store cannot continue this watch, or `events` threw: start over. */
   failed(error: Error): void;
 }
 
@@ -127,7 +130,7 @@ export class CompactedError extends Error {
   }
 }
 
-/** The revision asked for has not happened yet. */
+/** The requested revision is in the future. */
 export class FutureRevisionError extends Error {
   override readonly name = "FutureRevisionError";
   readonly current: number;
@@ -142,7 +145,7 @@ export class StoreUnavailableError extends Error {
   override readonly name = "StoreUnavailableError";
 }
 
-/** Whoever opened the store has closed it: what comes now comes too late. */
+/** The store was closed by its owner. */
 export class StoreClosedError extends StoreUnavailableError {
   constructor() {
     super("the store is closed");

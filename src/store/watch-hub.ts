@@ -1,25 +1,27 @@
 import { CompactedError, FutureRevisionError, type StoreEvent, type StoreWatcher } from "./store.ts";
 
-/** Where the hub reads what a watcher that starts in the past has missed. */
+/** Where a watcher that starts in the past reads what it has missed. */
 export interface ChangeSource {
   readonly revision: number;
   readonly compactedRevision: number;
-  /** Changes after `revision`, about `limit` of them, revisions whole; throws CompactedError if they are gone. */
+  /** About `limit` changes after `revision`, with revisions complete; throws CompactedError if they are gone. */
   changesAfter(revision: number, limit: number): readonly StoreEvent[];
 }
 
 /**
- * One feed in, many watchers out. A watcher is in step, and gets each batch as it is published, or it is catching up, and
- * reads the source a little every turn of the event loop until it is where the feed is.
+ * Distributes one feed to many watchers. A watcher is either in step, and gets each batch as it is published, or
+ * catching up: then it reads the source a little in every turn of the event loop until it has reached the feed.
  */
 export class WatchHub {
   readonly #source: ChangeSource;
-  /** In step, by prefix: those that end in "/" are found by cutting up the key, the others are tried one by one. */
+  /**
+   * Watchers in step, by prefix: those that end in "/" are found by splitting the key, the others are tried one by one.
+   */
   readonly #byFolder = new Map<string, Set<Watch>>();
   readonly #others = new Set<Watch>();
   readonly #inStep = new Set<Watch>();
   readonly #catchingUp = new Set<Watch>();
-  /** Everything up to here went to the watchers in step. */
+  /** Everything up to here was delivered to the watchers in step. */
   #published: number;
   #queue: StoreEvent[] = [];
   #queuedRevision = 0;
@@ -44,11 +46,11 @@ export class WatchHub {
     return () => this.#end(watch);
   }
 
-  /** Delivers at once, so that whoever hears of a commit finds it in every cache. */
+  /** Delivers synchronously, so that a client whose commit is answered finds it in every cache. */
   publish(events: readonly StoreEvent[], revision: number): void {
     for (const event of events) this.#queue.push(event);
     this.#queuedRevision = revision;
-    // A watcher that commits while it is told of another commit waits for its turn.
+    // A commit that a watcher makes during delivery is delivered afterwards.
     if (this.#isDelivering) return;
     this.#isDelivering = true;
     while (this.#queuedRevision > this.#published) this.#deliver();
@@ -77,7 +79,7 @@ export class WatchHub {
     for (const watch of [...this.#inStep]) this.#hand(watch, this.#published);
   }
 
-  /** Puts the event into the inbox of everyone in step whose prefix it has. */
+  /** Puts the event into the inbox of every watcher in step whose prefix matches. */
   #sort(event: StoreEvent): void {
     const { key } = event;
     for (let slash = key.indexOf("/"); slash >= 0; slash = key.indexOf("/", slash + 1)) {
@@ -91,7 +93,7 @@ export class WatchHub {
     try {
       const changes = this.#source.changesAfter(watch.position, catchUpStep);
       const last = changes.at(-1)?.revision ?? this.#published;
-      // What is newer than the feed comes with the feed.
+      // Newer changes come with the feed.
       const upTo = Math.min(last, this.#published);
       for (const event of changes) {
         if (event.revision <= upTo && event.key.startsWith(watch.prefix)) watch.inbox.push(event);
@@ -116,7 +118,7 @@ export class WatchHub {
     else this.#byFolder.set(watch.prefix, new Set([watch]));
   }
 
-  /** Hands over the inbox. One that throws has lost its place: it is told so, and the others do not notice. */
+  /** Delivers the inbox. A watcher that throws has lost its place: only that one fails. */
   #hand(watch: Watch, revision: number): void {
     if (watch.ended || revision <= watch.position) return;
     const events = watch.inbox.length > 0 ? watch.inbox : nothing;
@@ -132,7 +134,7 @@ export class WatchHub {
   #fail(watch: Watch, error: unknown): void {
     if (watch.ended) return;
     this.#end(watch);
-    // In a turn of its own: if this throws too, it is a bug of the watcher and must be seen, but harm nobody else.
+    // In a separate turn: if this throws too, it is the watcher's bug and must be visible, but not affect others.
     setImmediate(() => watch.watcher.failed(error instanceof Error ? error : new Error(String(error))));
   }
 
@@ -149,7 +151,7 @@ export class WatchHub {
 interface Watch {
   readonly prefix: string;
   readonly watcher: StoreWatcher;
-  /** Everything up to this revision was delivered. */
+  /** Everything up to this revision has been delivered. */
   position: number;
   inbox: StoreEvent[];
   ended: boolean;
@@ -157,10 +159,10 @@ interface Watch {
 
 const nothing: readonly StoreEvent[] = Object.freeze([]);
 
-/** Changes looked at per watcher and turn while it catches up. */
+/** Changes read per watcher and turn while it catches up. */
 const catchUpStep = 2000;
 
-/** One that started after the feed's place has seen, or did not want, what is before its own. */
+/** A watcher that started ahead of the feed does not get changes before its own start. */
 function accept(watch: Watch, event: StoreEvent): void {
   if (event.revision > watch.position) watch.inbox.push(event);
 }

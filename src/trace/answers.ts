@@ -1,17 +1,17 @@
 import { type Hop, type HopObject } from "./hop.ts";
 
-/** What `/orlop/trace` answers. */
+/** The response of `/orlop/trace`. */
 export interface TraceAnswer {
   readonly object: HopObject;
-  /** "" if nothing is known. */
+  /** "" if there is none. */
   readonly traceId: string;
-  /** The traces that concern the object, the newest first. */
+  /** The traces that involve the object, newest first. */
   readonly traces: readonly TraceSummary[];
-  /** Of the chosen trace, oldest first. */
+  /** The hops of the chosen trace, oldest first. */
   readonly hops: readonly Hop[];
 }
 
-/** One trace, by the request in it that was about the object. */
+/** One trace, described by its request for the object. */
 export interface TraceSummary {
   readonly traceId: string;
   readonly startMs: number;
@@ -20,11 +20,11 @@ export interface TraceSummary {
   readonly user: string;
   readonly client: string;
   readonly status: number;
-  /** Nobody's work but the caller's own led to the request. */
+  /** The request was not caused by another one in the trace. */
   readonly isRoot: boolean;
 }
 
-/** What `/orlop/verdicts` answers: the last attempts to place a pod, oldest first. */
+/** The response of `/orlop/verdicts`: the last attempts to place a pod, oldest first. */
 export interface VerdictsAnswer {
   readonly attempts: readonly AttemptAnswer[];
 }

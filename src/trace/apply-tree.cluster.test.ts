@@ -111,7 +111,7 @@ test("the kubelet's steps and the pod's readiness belong to the apply", async ()
   }
 });
 
-test("a watcher that asks for traces is told which one made each event", async () => {
+test("a watcher that asks for traces gets the trace of each event", async () => {
   await using cluster = await startCluster({ controllers: false });
   const watch = async (headers: Record<string, string>): Promise<string[]> => {
     const lines: string[] = [];
@@ -164,7 +164,7 @@ test("a pod's trace is its owner's, and every written object carries its revisio
   assert(writes.every(({ revision, object }) => revision > 0 && object?.name));
 });
 
-test("a refused request says at which gate, and heartbeats leave no hops", async () => {
+test("a refused request names the gate, and heartbeats leave no hops", async () => {
   await using cluster = await startWithNode();
   const spec = { replicas: -1, selector: { matchLabels: labels }, template };
   await cluster.apply(Deployment, { metadata: place, spec }).catch(() => {});
@@ -175,7 +175,7 @@ test("a refused request says at which gate, and heartbeats leave no hops", async
   assert(![...cluster.api.recorder.all()].some(({ object }) => object?.resource.startsWith("leases")));
 });
 
-test("the scheduler's verdicts can be asked for", async () => {
+test("the scheduler's verdicts can be requested", async () => {
   await using cluster = await startWithNode();
   const containers = [{ name: "web", image: "nginx", resources: { requests: { cpu: "40" } } }];
   const { metadata } = await cluster.apply(Pod, { metadata: place, spec: { containers } });

@@ -1,14 +1,14 @@
 import { type TraceSummary } from "./answers.ts";
 import { type Hop } from "./hop.ts";
 
-/** The traces in which an object was written, the newest first; `hops` are those about the object, oldest first. */
+/** The traces that wrote an object, newest first. `hops` are those about the object, oldest first. */
 export function summarizeTraces(hops: readonly Hop[]): TraceSummary[] {
   const summaries = new Map<string, TraceSummary>();
   for (const hop of hops) {
     if (hop.hop !== "client") continue;
     const summary = summaryOf(hop);
     const known = summaries.get(hop.traceId);
-    // A trace is told by the first request that was more than a report of how things are.
+    // A trace is described by its first request that was not a status update.
     if (!known || (known.subresource === "status" && summary.subresource !== "status")) {
       summaries.set(hop.traceId, summary);
     }
@@ -30,7 +30,7 @@ function summaryOf({ traceId, startMs, parentId, facts = {} }: Hop): TraceSummar
   };
 }
 
-/** The one that people mean: the last time somebody asked for it, else what made the object, else anything. */
+/** The trace that people mean: the last request from outside, or else the one that created the object, or else any. */
 export function chooseTrace(summaries: readonly TraceSummary[]): string {
   const worked = summaries.filter(({ status }) => status < 400);
   const chosen =

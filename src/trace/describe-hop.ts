@@ -1,6 +1,6 @@
 import { type Hop, type HopObject } from "./hop.ts";
 
-/** Who did it and what, in a few words. */
+/** Who did what, in a few words. */
 export interface Description {
   readonly who: string;
   readonly what: string;
@@ -23,7 +23,7 @@ export function describeHop(hop: Hop): Description {
   }
 }
 
-/** The schema is asked twice: when the object is read, and when it is complete. */
+/** The schema step occurs twice: when the object is read, and when it is complete. */
 export const describeStep = (step: Hop, { isFirst }: { isFirst: boolean }): Description =>
   step.hop === "schema" && isFirst
     ? { who: step.component, what: "schema: decode and fill in defaults" }

@@ -6,8 +6,8 @@ const idWords = 8;
 const numbers = 3;
 
 /**
- * The last hops, and with a request's hop the steps within it. A column for each part: recording allocates nothing, and
- * what is kept is not in the garbage collector's way. Memory is touched only as far as it is used.
+ * The last hops, and the steps within each request. The parts are in columns, so that recording allocates nothing and
+ * the kept hops do not slow down the garbage collector. Memory is touched only as far as it is used.
  *
  *     ids      [ trace: 4 words, span: 2, parent: 2 | … ]
  *     numbers  [ revision, start, duration | … ]
@@ -73,7 +73,7 @@ export class HopRing {
     }
   }
 
-  /** Oldest first; a hop's steps follow it. */
+  /** Oldest first; the steps of a hop follow it. */
   *all(): Iterable<Hop> {
     for (const slot of this.#slots()) yield* this.#expand(slot);
   }
@@ -84,13 +84,13 @@ export class HopRing {
     const ids = this.#ids;
     for (const slot of this.#slots()) {
       const at = slot * idWords;
-      // The last word differs most.
+      // The last word differs most, so it is compared first.
       if (ids[at + 3] !== d || ids[at + 2] !== c || ids[at + 1] !== b || ids[at] !== a) continue;
       yield* this.#expand(slot);
     }
   }
 
-  /** Hops about the object itself, without the steps within them. */
+  /** Hops about the object itself, without their steps. */
   *ofObject({ resource, namespace, name }: HopObject): Iterable<Hop> {
     for (const slot of this.#slots()) {
       if (this.#names[slot] !== name || this.#namespaces[slot] !== namespace) continue;

@@ -1,4 +1,4 @@
-/** The way of an apply, in order. Hop 1 is the client's, 2 to 8 the server's, the rest follow by watch. */
+/** The hops of an apply, in order. Hop 1 is the client's, 2 to 8 the server's, and the rest follow by watch. */
 export const hopNames = [
   "client",
   "authenticate",
@@ -18,7 +18,7 @@ export type HopName = (typeof hopNames)[number];
 /** 1 to 12. */
 export const hopNumber = (hop: HopName): number => hopNames.indexOf(hop) + 1;
 
-/** What a hop was about. */
+/** The object of a hop. */
 export interface HopObject {
   /** `pods`, `deployments.apps`. */
   readonly resource: string;
@@ -45,7 +45,7 @@ export interface Hop {
 }
 export type Facts = Readonly<Record<string, unknown>>;
 
-/** The steps within a hop, one after the other: which, and when each ended. */
+/** The consecutive steps within a hop: their names, and when each ended. */
 export interface Steps {
   readonly hops: readonly HopName[];
   readonly endsMs: readonly number[];

@@ -1,12 +1,12 @@
 import { type Random, randomHex, systemRandom } from "#lib/data/random.ts";
 import { type Trace } from "./trace.ts";
 
-/** Span ids are sixteen apart: those in between belong to the steps within the span. */
+/** Span ids are sixteen apart; those in between are for the steps within the span. */
 const gap = 16;
 export const maxSteps = gap - 1;
 const countDigits = 10;
 
-/** Ids that never repeat in one run, and practically never between two: random digits, then a count. */
+/** Ids that never repeat in one run, and practically never between two: random digits and a counter. */
 export class TraceIds {
   readonly #tracePrefix: string;
   readonly #spanPrefix: string;
@@ -17,7 +17,7 @@ export class TraceIds {
     this.#spanPrefix = randomHex(random, (16 - countDigits) / 2);
   }
 
-  /** A step of the parent's trace, or the first of a new one. */
+  /** A span in the parent's trace, or the first of a new trace. */
   next(parent: Trace | undefined): Trace {
     const id = (++this.#count * gap).toString(16).padStart(countDigits, "0");
     return { traceId: parent?.traceId ?? this.#tracePrefix + id, spanId: this.#spanPrefix + id };

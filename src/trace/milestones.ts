@@ -3,17 +3,17 @@ import { type Hop } from "./hop.ts";
 import { isNewPod } from "./plan-rows.ts";
 import { endMs } from "./tree.ts";
 
-/** How far an apply came, in milliseconds from its first byte. */
+/** The progress of an apply, in milliseconds from its first byte. */
 export interface Milestones {
   readonly startMs: number;
-  /** The last thing that happened. */
+  /** When the last hop ended. */
   readonly lastMs: number;
   readonly pods: readonly string[];
   readonly placed: number;
   readonly ready: number;
   /** When the last pod was ready; undefined while one is not. */
   readonly allReadyMs: number | undefined;
-  /** When traffic last found its way; undefined if no service is concerned. */
+  /** When the last pod received traffic; undefined if no service is involved. */
   readonly servedMs: number | undefined;
 }
 
@@ -41,7 +41,9 @@ export function milestonesOf(hops: readonly Hop[]): Milestones {
   };
 }
 
-/** Rules are also programmed on the way, and for other reasons later: the first that begin when all is ready count. */
+/**
+ * Rules are also programmed before, and later for other reasons: the first that begin after all pods are ready count.
+ */
 function servedMs(hops: readonly Hop[], startMs: number, allReadyMs: number | undefined): number | undefined {
   const serving = hops.filter(({ hop }) => hop === "serve");
   if (serving.length === 0) return undefined;

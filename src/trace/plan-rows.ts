@@ -5,7 +5,7 @@ import { descendants, endMs, type HopNode, isStepOf } from "./tree.ts";
 /** One line of a waterfall. */
 export interface Row {
   readonly depth: number;
-  /** Which of the twelve hops; undefined for requests on the way and for lines about others. */
+  /** Which of the twelve hops; undefined for requests in between and for summary lines. */
   readonly number: number | undefined;
   readonly startMs: number;
   readonly durationMs: number;
@@ -14,17 +14,17 @@ export interface Row {
 }
 
 export interface RowOptions {
-  /** Every hop, also those that only report how things are, and every pod. */
+  /** Show every hop, including plain status updates, and every pod. */
   readonly all: boolean;
 }
 
-/** The lines that tell the story of a trace: indented by cause, in the order of time, what is alike told once. */
+/** The lines that summarise a trace: indented by cause, in order of time, and similar pods only once. */
 export function planRows(roots: readonly HopNode[], options: RowOptions): Row[] {
   const story = options.all ? roots : roots.filter((root) => !isLateWrite(root.hop)).map(simplify);
   return story.flatMap((root) => [...rowsOf(root, { ...options, depth: 0 })]);
 }
 
-/** A write that came too late, and was made anew: who wanted it has not recorded that run. */
+/** A write that conflicted and was repeated: the run that made it is not recorded. */
 const isLateWrite = ({ hop, parentId, facts }: Hop): boolean =>
   hop === "client" && parentId !== "" && facts?.status === 409;
 
@@ -63,15 +63,15 @@ function rowOf(hop: Hop, depth: number): Row {
   return { depth, number, startMs, durationMs, ...describeHop(hop) };
 }
 
-/** A hop as it is told; `after` names the pod that had to be there first. */
+/** A hop in the summary; `after` names the pod that had to exist first. */
 interface StoryNode extends HopNode {
   readonly children: readonly StoryNode[];
   readonly after?: string;
 }
 
 /**
- * Leaves out reports of how things are that led to nothing, and takes the others' consequences to their cause. What a
- * workload does once a pod is ready or gone is a chapter of its own, and not deep inside that pod.
+ * Leaves out status updates without consequences, and attaches the consequences of the others to their cause. What a
+ * workload does once a pod is ready or gone becomes a separate part, not a detail of that pod.
  */
 function simplify(root: HopNode): StoryNode {
   const chapters: StoryNode[] = [];
@@ -89,15 +89,15 @@ function simplify(root: HopNode): StoryNode {
   return { ...story, children: once([...story.children, ...chapters]) };
 }
 
-/** What follows a pod around is part of it; what its owners do is not. */
+/** Endpoint updates belong to the pod; the work of its owners does not. */
 const isWorkload = ({ hop, component }: Hop): boolean => hop === "control" && component !== "endpointslice";
 
-/** The node, what it led to if it is not worth telling itself, or nothing. */
+/** The node, or its consequences if it is not interesting itself, or nothing. */
 function keep(node: StoryNode): StoryNode[] {
   const { hop, facts, object } = node.hop;
   const consequences = node.children.filter((child) => !isStepOf(child.hop, node.hop));
   if (hop === "client" && facts?.subresource === "status") return consequences;
-  // Endpoints that nobody is sent to yet, and those that change no rule.
+  // Endpoints without traffic yet, and those that change no rule.
   if (hop === "client" && object?.resource === endpointSlices && consequences.length === 0) return [];
   if (hop === "control" && consequences.every((child) => child.hop.hop === "control")) return consequences;
   return [node];
@@ -108,7 +108,7 @@ const isPodEnd = ({ hop, object, facts }: Hop): boolean =>
 
 const endpointSlices = "endpointslices.discovery.k8s.io";
 
-/** In the order of time; a step that was done again and again is told the first time only. */
+/** In order of time; a repeated step is shown only the first time. */
 function once(nodes: readonly StoryNode[]): StoryNode[] {
   const seen = new Set<string>();
   return nodes
@@ -128,7 +128,7 @@ interface Alike {
   readonly others: readonly StoryNode[];
 }
 
-/** Pods that came the same way are one story. */
+/** Groups pods that went through the same steps. */
 function alike(nodes: readonly StoryNode[]): Alike[] {
   const groups = new Map<string, StoryNode[]>();
   nodes.forEach((node, at) => {
@@ -144,21 +144,21 @@ function alike(nodes: readonly StoryNode[]): Alike[] {
 export const isNewPod = ({ hop, object, facts }: Hop): boolean =>
   hop === "client" && object?.resource === "pods" && facts?.verb === "create" && facts.subresource === "";
 
-/** How far it came, and by which steps; whom its endpoints were written with is chance. */
+/** How far the pod came, and by which steps. Endpoint updates are ignored, because they are batched at random. */
 const shapeOf = (node: HopNode): string =>
   [...new Set(Array.from(descendants(node), ({ hop }) => `${hop.hop} ${String(hop.facts?.step ?? "")}`))]
     .filter((step) => step.startsWith("schedule") || step.startsWith("run"))
     .sort()
     .join();
 
-/** Of pods that end, one that services were told of says most. */
+/** Among ending pods, those that services were updated for come first. */
 function slowestFirst(a: StoryNode, b: StoryNode): number {
-  const told = (node: StoryNode): number =>
+  const wasServed = (node: StoryNode): number =>
     isPodEnd(node.hop) && [...descendants(node)].some(({ hop }) => hop.hop === "serve") ? 1 : 0;
-  return told(b) - told(a) || arrivedMs(b) - arrivedMs(a);
+  return wasServed(b) - wasServed(a) || arrivedMs(b) - arrivedMs(a);
 }
 
-/** When traffic found it, or it was ready, or came as far as it did. */
+/** When it received traffic, or was ready, or its last hop ended. */
 function arrivedMs(node: HopNode): number {
   const hops = Array.from(descendants(node), ({ hop }) => hop);
   const goals = hops.filter((hop) => isReadyHop(hop) || hop.hop === "serve");

@@ -14,7 +14,7 @@ const setup = (capacity = 100) => {
   return { clock, recorder: new TraceRecorder({ clock, random: seededRandom(1), capacity }) };
 };
 
-test("spans within one another are one tree", async () => {
+test("nested spans form one tree", async () => {
   const { clock, recorder } = setup();
 
   const outer = recorder.startSpan({ hop: "persist", component: "apiserver", object: pod });
@@ -33,7 +33,7 @@ test("spans within one another are one tree", async () => {
   assert.equal(parseTraceparent(traceparent(outer.trace))?.spanId, outer.trace.spanId);
 });
 
-test("the recorder keeps the newest hops and forgets the oldest everywhere", () => {
+test("the recorder keeps the newest hops and drops the oldest everywhere", () => {
   const { recorder } = setup(2);
   const traces = ["a", "b", "c"].map((name) => {
     const span = recorder.startSpan({ hop: "schedule", component: "scheduler", object: { ...pod, name } });
@@ -47,7 +47,7 @@ test("the recorder keeps the newest hops and forgets the oldest everywhere", () 
   assert.equal([...recorder.all()].length, 2);
 });
 
-test("a request's steps are hops of their own, one after the other", () => {
+test("the steps of a request are separate, consecutive hops", () => {
   const { recorder } = setup();
   const { traceId, spanId } = recorder.ids.next(undefined);
   const request = { traceId, spanId, parentId: "", hop: "client", component: "apiserver", object: pod } as const;
@@ -64,7 +64,7 @@ test("a request's steps are hops of their own, one after the other", () => {
   assert.equal(new Set([spanId, first?.spanId, second?.spanId]).size, 3);
 });
 
-test("a recorder that is off keeps nothing", () => {
+test("a recorder without capacity keeps nothing", () => {
   const { recorder } = setup(0);
   recorder.startSpan({ hop: "schedule", component: "scheduler", object: pod }).end();
 
@@ -76,7 +76,7 @@ test("the twelve hops have their numbers", () => {
   assert.deepEqual([hopNumber("client"), hopNumber("persist"), hopNumber("serve")], [1, 7, 12]);
 });
 
-test("RevisionTraces knows the newest revisions and no others", () => {
+test("RevisionTraces remembers only the newest revisions", () => {
   const ids = new TraceIds(seededRandom(7));
   const traces = Array.from({ length: 12 }, () => ids.next(undefined));
   const ring = new RevisionTraces(8);

@@ -9,36 +9,36 @@ export interface SpanStart {
   readonly hop: HopName;
   readonly component: string;
   readonly object?: HopObject | undefined;
-  /** The cause; default: the trace that the running task belongs to. Without either, a new trace begins. */
+  /** The cause; default: the trace of the running task. Without either, a new trace begins. */
   readonly parent?: Trace | undefined;
-  /** When it began, if that is over already. */
+  /** When it began, if it is recorded afterwards. */
   readonly startMs?: number | undefined;
 }
 
 export interface SpanEnd {
   readonly revision?: number;
   readonly facts?: Facts;
-  /** Where the object was not known before: a generated name. */
+  /** For an object that was not known before, such as one with a generated name. */
   readonly object?: HopObject;
 }
 
-/** A step under way. What runs inside `currentTrace.run(span.trace, …)` is caused by it. */
+/** A step in progress. Whatever runs inside `currentTrace.run(span.trace, …)` is caused by it. */
 export interface Span {
   readonly trace: Trace;
-  /** Records the hop. A span that is never ended leaves nothing. */
+  /** Records the hop. A span that is never ended is not recorded. */
   end(end?: SpanEnd): void;
 }
 
 export interface RecorderDeps {
   readonly clock: Clock;
   readonly random?: Random;
-  /** How many hops are kept, the steps within a request not counted; 0 keeps none. */
+  /** How many hops are kept, not counting the steps within a request; 0 keeps none. */
   readonly capacity?: number;
 }
 
 const defaultCapacity = 1 << 15;
 
-/** The last hops. Recording is on the hot path and only appends; finding is for people and looks at all of them. */
+/** The last hops. Recording is on the hot path and only appends; searching is for people and scans all of them. */
 export class TraceRecorder {
   readonly ids: TraceIds;
   readonly #clock: Clock;
@@ -51,7 +51,7 @@ export class TraceRecorder {
     this.#ring = capacity > 0 ? new HopRing(capacity) : undefined;
   }
 
-  /** False: nothing is kept, so nothing need be measured. */
+  /** If false, nothing is kept, so nothing needs to be measured. */
   get isOn(): boolean {
     return this.#ring !== undefined;
   }
@@ -81,7 +81,7 @@ export class TraceRecorder {
     };
   }
 
-  /** For hops that were measured elsewhere: by another process, or within a request, then with its steps. */
+  /** Records a hop that was measured elsewhere: by another process, or within a request, with its steps. */
   record(hop: Hop, steps?: Steps): void {
     this.#ring?.push(hop, steps);
     for (const handler of this.#handlers) handler(hop);
@@ -91,19 +91,19 @@ export class TraceRecorder {
   byTrace(traceId: string): Hop[] {
     return [...(this.#ring?.ofTrace(traceId) ?? [])];
   }
-  /** Every hop that was about the object itself, oldest first, without the steps within. */
+  /** Every hop about the object itself, oldest first, without its steps. */
   byObject(object: HopObject): Hop[] {
     return [...(this.#ring?.ofObject(object) ?? [])];
   }
-  /** The traces that touched the object, the newest first. */
+  /** The traces that touched the object, newest first. */
   tracesOf(object: HopObject): string[] {
     return [...new Set(this.byObject(object).map(({ traceId }) => traceId))].reverse();
   }
-  /** All hops that are kept, oldest first. */
+  /** All kept hops, oldest first. */
   all(): Iterable<Hop> {
     return this.#ring?.all() ?? [];
   }
-  /** Calls for every hop from now on, without the steps within: exporters, the live page. */
+  /** Calls the handler for every hop from now on, without its steps: for exporters and the live page. */
   subscribe(handler: (hop: Hop) => void): () => void {
     this.#handlers.add(handler);
     return () => this.#handlers.delete(handler);

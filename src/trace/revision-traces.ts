@@ -8,8 +8,8 @@ const kept = 64;
 const words = 6;
 
 /**
- * Which trace made a revision, for the newest revisions: whoever wakes for one then works in its trace. A ring of
- * numbers, so that a commit costs a fraction of a microsecond and memory is touched only as far as it is used.
+ * The traces of the newest revisions, so that work caused by a revision joins its trace. A ring of numbers, so that a
+ * commit costs a fraction of a microsecond and memory is touched only as far as it is used.
  *
  *     revisions  [ 4097 | 2 | 4099 | … ]     slot = revision mod capacity
  *     ids        [ 6 words | 6 words | … ]
@@ -18,7 +18,7 @@ export class RevisionTraces {
   readonly #capacity: number;
   readonly #revisions: Float64Array;
   readonly #ids: Uint32Array;
-  /** The newest as they came: they are asked for at once, by everyone who watches. */
+  /** The newest ones as objects, because all watchers ask for them right after the commit. */
   readonly #newest: { revision: number; trace: Trace | undefined }[];
 
   constructor(capacity: number = defaultCapacity) {

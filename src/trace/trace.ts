@@ -1,24 +1,24 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
-/** Which apply a step belongs to, and which step caused it: W3C trace context. */
+/** Which apply a step belongs to, and the step itself: W3C trace context. */
 export interface Trace {
   /** 32 hex digits, the same for every step of one apply. */
   readonly traceId: string;
   /** 16 hex digits: the step itself. */
   readonly spanId: string;
-  /** Where a request of this process notes what becomes of its write. */
+  /** Where a request in this process records the progress of its write. */
   readonly write?: WriteSteps;
 }
 
-/** How far a write has come. */
+/** Callbacks for the progress of a write. */
 export interface WriteSteps {
-  /** The store has it. */
+  /** The store has committed it. */
   committed(revision: number): void;
-  /** Everyone who watches has been told. */
+  /** All watchers have received it. */
   delivered(): void;
 }
 
-/** The trace that the running task belongs to: set around a request and around a reconcile. */
+/** The trace of the running task: set around a request and around a reconcile. */
 export const currentTrace = new AsyncLocalStorage<Trace>();
 
 export const traceparent = ({ traceId, spanId }: Trace): string => `00-${traceId}-${spanId}-01`;

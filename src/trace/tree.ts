@@ -1,12 +1,12 @@
 import { type Hop, type HopObject } from "./hop.ts";
 
-/** A hop and what it caused, in the order in which that began. */
+/** A hop and its consequences, in the order in which they began. */
 export interface HopNode {
   readonly hop: Hop;
   readonly children: readonly HopNode[];
 }
 
-/** Hops whose cause is not among them are roots: the first request, or what was woken by something forgotten. */
+/** Hops whose cause is not among them are roots: the first request, or work caused by a hop that was dropped. */
 export function buildTree(hops: readonly Hop[]): HopNode[] {
   const nodes = new Map<string, { hop: Hop; children: HopNode[] }>();
   for (const hop of hops) nodes.set(hop.spanId, { hop, children: [] });
@@ -21,7 +21,7 @@ export function buildTree(hops: readonly Hop[]): HopNode[] {
 
 const byStart = (a: HopNode, b: HopNode): number => a.hop.startMs - b.hop.startMs;
 
-/** The node and everything that followed from it. */
+/** The node and everything that it caused. */
 export function* descendants(node: HopNode): Iterable<HopNode> {
   yield node;
   for (const child of node.children) yield* descendants(child);
@@ -32,7 +32,7 @@ export const endMs = ({ startMs, durationMs }: Hop): number => startMs + duratio
 export const isAbout = ({ object }: Hop, { resource, namespace, name }: HopObject): boolean =>
   object?.name === name && object.namespace === namespace && object.resource === resource;
 
-/** Only the ways that lead to hops about the object, and all that follows from those. */
+/** Only the paths to hops about the object, and everything that follows from those. */
 export function focusOn(roots: readonly HopNode[], object: HopObject): HopNode[] {
   return roots.flatMap((node) => {
     if (isAbout(node.hop, object)) return [node];
@@ -43,6 +43,6 @@ export function focusOn(roots: readonly HopNode[], object: HopObject): HopNode[]
   });
 }
 
-/** Steps of a request are within it; everything else comes after it. */
+/** The steps of a request happen within it; everything else comes after it. */
 export const isStepOf = (step: Hop, request: Hop): boolean =>
   request.hop === "client" && step.hop !== "client" && step.spanId.slice(0, -1) === request.spanId.slice(0, -1);

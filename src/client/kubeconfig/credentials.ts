@@ -4,27 +4,29 @@ import { unauthorized } from "#api/status.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { type ClientConfig, type ExecConfig, type Impersonation } from "../client-config.ts";
 
-/** Who the caller is, kept fresh: token files are read again, programs are asked again when their answer expires. */
+/**
+ * The caller's credentials, kept fresh: token files are read again, and programs run again when their token expires.
+ */
 export interface Credentials {
   headers(): Promise<Readonly<Record<string, string | string[]>>>;
-  /** A certificate that a program gave, if one did. */
+  /** A certificate from a program, if it returned one. */
   certificate(): Promise<{ cert: string; key: string } | undefined>;
-  /** The server answered 401: forgets what can be had anew, and says whether there is such a thing. */
+  /** The server answered 401: drops credentials that can be renewed, and returns whether there were any. */
   refused(): boolean;
 }
 
 export interface CredentialsDeps {
   readonly clock: Clock;
-  /** The environment that programs are started in. */
+  /** The environment of credential programs. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** A person is there to answer a program's questions. */
+  /** A user can answer a program's questions. */
   readonly interactive?: boolean;
 }
 
 interface Secret {
   readonly token?: string;
   readonly certificate?: { cert: string; key: string };
-  /** Milliseconds since the epoch; undefined: good until refused. */
+  /** Milliseconds since the epoch; undefined if it is valid until refused. */
   readonly expiresAt: number | undefined;
 }
 
@@ -80,7 +82,7 @@ function basicHeader({ auth }: ClientConfig): Record<string, string> {
   return { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}` };
 }
 
-/** Header names carry the extra keys, so those are escaped. */
+/** Header names contain the extra keys, so those are escaped. */
 function impersonationHeaders({ user, uid, groups, extra }: Impersonation): Record<string, string | string[]> {
   const headers: Record<string, string | string[]> = { "impersonate-user": user };
   if (uid) headers["impersonate-uid"] = uid;
@@ -150,7 +152,7 @@ function secretFrom({ command, apiVersion }: ExecConfig, output: string): Secret
     throw unauthorized(`the credential program ${command} did not print an ExecCredential`);
   }
   if (answer.apiVersion !== apiVersion) {
-    throw unauthorized(`the credential program ${command} was to answer in ${apiVersion}, got ${answer.apiVersion}`);
+    throw unauthorized(`the credential program ${command} must answer in ${apiVersion}, got ${answer.apiVersion}`);
   }
   const { token, clientCertificateData: cert, clientKeyData: key, expirationTimestamp } = answer.status ?? {};
   if (!token && !(cert && key)) {

@@ -1,6 +1,6 @@
 import { type ExecConfig, type Impersonation } from "../client-config.ts";
 
-/** A kubeconfig cannot be read or does not say what is needed; the message names the file and the field. */
+/** A kubeconfig cannot be read or lacks something; the message names the file and the field. */
 export class KubeconfigError extends Error {
   override readonly name = "KubeconfigError";
 }
@@ -14,7 +14,7 @@ export interface Kubeconfig {
   readonly contexts: Map<string, KubeconfigContext>;
 }
 
-/** Which file an entry is from, and where in it. */
+/** The file of an entry, and the place in it. */
 interface Origin {
   readonly path: string;
   readonly at: string;
@@ -49,7 +49,7 @@ export interface KubeconfigContext {
   readonly namespace: string | undefined;
 }
 
-/** Reads one file's text; YAML is loaded only for text that is not JSON. */
+/** Parses the text of one file. The YAML parser is loaded only for text that is not JSON. */
 export async function parseKubeconfig(text: string, path: string): Promise<Kubeconfig> {
   const root = new Section(await parseText(text, path), path, "");
   const kind = root.string("kind");
@@ -76,7 +76,7 @@ async function parseText(text: string, path: string): Promise<unknown> {
   }
 }
 
-/** A list of `{ name, <key>: … }` as a map; the first of a name wins. */
+/** A list of `{ name, <key>: … }` as a map; the first entry of a name wins. */
 function named<T>(root: Section, list: string, key: string, read: (section: Section) => T): Map<string, T> {
   const entries = new Map<string, T>();
   for (const item of root.sections(list)) {
@@ -163,7 +163,7 @@ const readContext = (at: Section): KubeconfigContext => ({
   namespace: at.string("namespace"),
 });
 
-/** One mapping of the file, which knows where it stands so that a complaint can say so. */
+/** One mapping of the file, which knows its place, so that errors can name it. */
 class Section implements Origin {
   readonly path: string;
   readonly #where: string;
@@ -227,7 +227,7 @@ class Section implements Origin {
   }
 }
 
-/** The form of a wrong value, never a long or secret one. */
+/** The type of a wrong value; never a long or secret value itself. */
 function show(value: unknown): string {
   if (Array.isArray(value)) return "a list";
   if (typeof value === "object") return "a mapping";

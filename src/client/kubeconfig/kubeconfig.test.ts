@@ -33,7 +33,7 @@ const second = JSON.stringify({
   users: [{ name: "bob", user: { tokenFile: "token", as: "eve", "as-groups": ["g"] } }],
 });
 
-test("loadKubeconfig() merges the files of KUBECONFIG, the first to say something wins", async () => {
+test("loadKubeconfig() merges the files of KUBECONFIG, and the first one wins", async () => {
   await using dir = await folder();
   await writeFile(join(dir.path, "a"), first);
   await writeFile(join(dir.path, "b"), second);
@@ -58,7 +58,7 @@ test("loadKubeconfig() merges the files of KUBECONFIG, the first to say somethin
   });
 });
 
-test("a file that was named must be there, one that was not need not", async () => {
+test("an explicitly named file must exist, a default one need not", async () => {
   await using dir = await folder();
   const path = join(dir.path, "none");
 
@@ -71,9 +71,13 @@ const broken = [
   { name: "is no YAML", text: "a: [", says: /^f: is neither YAML nor JSON/ },
   { name: "is a list", text: "- a", says: /^f: the file must be a mapping, got a list/ },
   { name: "is of another kind", text: "kind: Pod", says: /^f: kind must be Config, got "Pod"/ },
-  { name: "has clusters that are no list", text: "clusters: {}", says: /^f: clusters must be a list, got a mapping/ },
   {
-    name: "has a server that is no URL",
+    name: "has clusters that are not a list",
+    text: "clusters: {}",
+    says: /^f: clusters must be a list, got a mapping/,
+  },
+  {
+    name: "has a server that is not a URL",
     text: "clusters: [{ name: a, cluster: { server: here } }]",
     says: /^f: clusters\[0\]\.cluster\.server must be a URL such as .*, got "here"/,
   },
@@ -94,12 +98,12 @@ const broken = [
   },
 ];
 for (const { name, text, says } of broken) {
-  test(`a kubeconfig that ${name} is refused with the place`, async () => {
+  test(`a kubeconfig that ${name} is refused, naming the field`, async () => {
     await assert.rejects(parseKubeconfig(text, "f"), { name: "KubeconfigError", message: says });
   });
 }
 
-test("a context that names what is not there says so", async () => {
+test("a context with an unknown cluster or user is refused", async () => {
   const kubeconfig = await parseKubeconfig("contexts: [{ name: a, context: { cluster: x } }]", "f");
 
   await assert.rejects(resolveContext(kubeconfig), /no current-context is set/);
@@ -107,7 +111,7 @@ test("a context that names what is not there says so", async () => {
   await assert.rejects(resolveContext(kubeconfig, { context: "a" }), /cluster "x" of context "a" does not exist/);
 });
 
-test("inClusterConfig() is what a pod finds in its files, and nothing elsewhere", async () => {
+test("inClusterConfig() reads the files of a pod, and is undefined elsewhere", async () => {
   await using dir = await folder();
   const env = { KUBERNETES_SERVICE_HOST: "fd00::1", KUBERNETES_SERVICE_PORT: "443" };
   const outside = await inClusterConfig(env, dir.path);

@@ -13,13 +13,13 @@ import {
 
 /** Where to look for kubeconfig files. */
 export interface KubeconfigSource {
-  /** Named by the caller (`--kubeconfig`): must exist, and is the only one read. */
+  /** Given by the caller (`--kubeconfig`): must exist, and is the only file read. */
   readonly path?: string;
-  /** `KUBECONFIG` and `HOME` count. */
+  /** Only `KUBECONFIG` and `HOME` are used. */
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Reads and merges: of two files that set the same thing, the first wins, entry by entry. Missing files are skipped. */
+/** Reads and merges the files: if two define the same entry, the first wins. Missing files are skipped. */
 export async function loadKubeconfig(source: KubeconfigSource): Promise<Kubeconfig> {
   const paths = kubeconfigPaths(source);
   const files: Kubeconfig[] = [];
@@ -30,7 +30,7 @@ export async function loadKubeconfig(source: KubeconfigSource): Promise<Kubeconf
   return mergeKubeconfigs(files, paths);
 }
 
-/** The files in the order in which they count. */
+/** The files in order of precedence. */
 function kubeconfigPaths({ path, env }: KubeconfigSource): string[] {
   if (path) return [resolve(path)];
   const listed = [...new Set((env.KUBECONFIG ?? "").split(":").filter(Boolean))];
@@ -87,7 +87,7 @@ export interface ResolvedKubeconfig {
   readonly context: string;
 }
 
-/** The connection that a context stands for, with certificates read from their files. */
+/** The connection of a context, with certificates read from their files. */
 export async function resolveContext(
   kubeconfig: Kubeconfig,
   overrides: KubeconfigOverrides = {},
@@ -142,7 +142,7 @@ async function tlsOf(cluster: KubeconfigCluster, user: KubeconfigUser | undefine
   };
 }
 
-/** Data goes before a file, as upstream has it. Files are relative to the kubeconfig that names them. */
+/** Inline data takes precedence over a file, as upstream. Files are relative to the kubeconfig that names them. */
 async function pemOf(
   data: string | undefined,
   file: string | undefined,
@@ -171,7 +171,7 @@ function execOf(exec: ExecConfig, path: string): ExecConfig {
   return exec.command.includes("/") ? { ...exec, command: resolve(dirname(path), exec.command) } : exec;
 }
 
-/** The configuration that every pod has; undefined outside of one. */
+/** The configuration inside a pod; undefined elsewhere. */
 export async function inClusterConfig(
   { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port }: Readonly<Record<string, string | undefined>>,
   dir = serviceAccountDir,

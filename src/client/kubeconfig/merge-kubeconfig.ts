@@ -1,6 +1,6 @@
 import { KubeconfigError } from "./kubeconfig-file.ts";
 
-/** The parts of a kubeconfig that belong together under one name. */
+/** The sections of a kubeconfig whose entries we add under one name. */
 interface Named {
   readonly name: string;
   readonly cluster?: { readonly server?: string } | null;
@@ -15,7 +15,7 @@ interface File {
 }
 const lists = ["clusters", "contexts", "users"] as const;
 
-/** The user's file with our cluster, context and user in it. Everything else in it, comments too, stays as it is. */
+/** The user's file with our cluster, context and user added. Everything else, including comments, stays unchanged. */
 export async function addToKubeconfig(text: string, addition: string, path: string): Promise<string> {
   const document = await open(text, path);
   const { parse } = await import("yaml");
@@ -25,19 +25,19 @@ export async function addToKubeconfig(text: string, addition: string, path: stri
       removeNamed(document, list, entry.name);
       if (!isList(document, list)) document.set(list, document.createNode([]));
       const entries = document.get(list);
-      // An empty list is written in one line, and what is added to it would be too.
+      // An empty list is written on one line, and its new entries would be too.
       if (typeof entries === "object" && entries !== null && "flow" in entries) entries.flow = false;
       document.addIn([list], document.createNode(entry));
     }
   }
   document.set("apiVersion", "v1");
   document.set("kind", "Config");
-  // Anew: a value that is only changed keeps the quotes of the one before.
+  // A new node, because a changed value would keep the quotes of the old one.
   document.set("current-context", document.createNode(added["current-context"]));
   return document.toString();
 }
 
-/** The same kubeconfig, with its one cluster, context and user all under this name. */
+/** The same kubeconfig, with its cluster, context and user renamed to this name. */
 export async function renameKubeconfig(text: string, name: string): Promise<string> {
   const { parse, stringify } = await import("yaml");
   const file = parse(text) as File;
@@ -46,14 +46,14 @@ export async function renameKubeconfig(text: string, name: string): Promise<stri
   return stringify({ ...file, clusters, contexts, users, "current-context": name });
 }
 
-/** Which server each cluster of the file has. */
+/** The server of each cluster in the file. */
 export async function serversIn(text: string, path: string): Promise<ReadonlyMap<string, string>> {
   const { clusters } = (await open(text, path)).toJS() as File;
   if (!Array.isArray(clusters)) return new Map();
   return new Map(clusters.map(({ name, cluster }) => [name, cluster?.server ?? ""]));
 }
 
-/** The same file without what `addToKubeconfig` added under these names; `next` is current if one of them was. */
+/** The same file without what `addToKubeconfig` added under these names. `next` becomes current if one of them was. */
 export async function removeFromKubeconfig(
   text: string,
   { names, next }: { readonly names: readonly string[]; readonly next: string },
@@ -71,7 +71,7 @@ async function open(text: string, path: string) {
   const { parseDocument, isMap } = await import("yaml");
   const document = parseDocument(text.trim() === "" ? "{}" : text);
   const [fault] = document.errors;
-  const advice = "mend it, move it away, or name another file in KUBECONFIG";
+  const advice = "fix it, move it away, or name another file in KUBECONFIG";
   if (fault) throw new KubeconfigError(`${path} is not valid YAML (${fault.message.split("\n")[0]}): ${advice}`);
   if (!isMap(document.contents)) throw new KubeconfigError(`${path} is not a kubeconfig: ${advice}`);
   document.contents.flow = false;

@@ -1,20 +1,20 @@
-/** Everything that one context needs, embedded. */
+/** Everything that one context needs, inline. */
 export interface KubeconfigFacts {
-  /** Names the cluster and the context. */
+  /** The name of the cluster and the context. */
   readonly name: string;
   readonly user: string;
   /** `https://host:port` */
   readonly server: string;
   /** PEM. */
   readonly certificateAuthority: string;
-  /** PEM of the client certificate and of its key; or a token. */
+  /** PEM of the client certificate and of its key, or a token. */
   readonly certificate?: string;
   readonly key?: string;
   readonly token?: string;
   readonly namespace?: string;
 }
 
-/** A kubeconfig with one context, which is the current one. */
+/** A kubeconfig with a single context, which is the current one. */
 export function renderKubeconfig(facts: KubeconfigFacts): string {
   const { name, user, server, certificateAuthority, certificate, key, token, namespace } = facts;
   const credentials = [
@@ -45,7 +45,7 @@ export function renderKubeconfig(facts: KubeconfigFacts): string {
 
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
 
-/** Plain where YAML cannot take it for anything but this text. */
+/** Unquoted where YAML can only read it as this string. */
 const quoted = (text: string): string =>
   /^[A-Za-z][\w./-]*(:[\w./-]+)*$/.test(text) && !/^(true|false|yes|no|on|off|null|y|n)$/i.test(text)
     ? text

@@ -5,7 +5,7 @@ import { type Credentials } from "#client/kubeconfig/credentials.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { type ClientConfig } from "../client-config.ts";
 
-/** What a TLS connection to the server needs; also for connections of one's own (exec, port-forward). */
+/** TLS options for a connection to the server; also for separate connections (exec, port-forward). */
 export async function tlsOptions(url: URL, config: ClientConfig, credentials: Credentials): Promise<ConnectionOptions> {
   const { tls = {} } = config;
   const { cert, key } = (await credentials.certificate()) ?? tls;
@@ -26,7 +26,7 @@ export interface DialDeps {
   readonly clock: Clock;
 }
 
-/** A connected socket, and whether HTTP/2 is spoken on it. */
+/** A connected socket, and whether it uses HTTP/2. */
 export interface Dialed {
   readonly socket: Socket;
   readonly http2: boolean;

@@ -23,7 +23,7 @@ import { type HttpDeps, httpClient } from "./http.ts";
 type Serve = (request: IncomingMessage, response: ServerResponse) => void;
 
 for (const version of ["HTTP/2", "HTTP/1.1"] as const) {
-  test(`over ${version}, calls carry bodies both ways and errors as they are`, async () => {
+  test(`over ${version}, calls carry bodies both ways and errors unchanged`, async () => {
     await using setup = await start(version, (request, response) => {
       let body = "";
       request.on("data", (chunk) => (body += String(chunk)));
@@ -57,7 +57,7 @@ for (const version of ["HTTP/2", "HTTP/1.1"] as const) {
     await assert.rejects(setup.client.get(Widget, { namespace: "default", name: "none" }), isNotFound);
   });
 
-  test(`over ${version}, a watch yields events as they come and ends with its signal`, async () => {
+  test(`over ${version}, a watch yields events as they arrive and ends with its signal`, async () => {
     await using setup = await start(version, (_request, response) => {
       const line = (name: string) => `${JSON.stringify({ type: "ADDED", object: { metadata: { name } } })}\n`;
       response.writeHead(200, { "content-type": "application/json" });
@@ -83,7 +83,7 @@ for (const version of ["HTTP/2", "HTTP/1.1"] as const) {
     await assert.rejects(setup.client.list(Widget, { signal: stop.signal }), /enough/);
   });
 
-  test(`over ${version}, a read whose connection breaks is sent again, a write is not`, async () => {
+  test(`over ${version}, a read is repeated after its connection breaks, a write is not`, async () => {
     let reads = 0;
     let writes = 0;
     await using setup = await start(version, (request, response) => {
@@ -156,7 +156,7 @@ test("after GOAWAY new calls go over a new connection", async () => {
   assert.equal(sessions.size, 3);
 });
 
-test("calls carry trace, token and impersonation, and warnings come out", async () => {
+test("calls carry trace, token and impersonation, and report warnings", async () => {
   const warnings: string[] = [];
   let headers: IncomingMessage["headers"] = {};
   await using setup = await start(
@@ -205,7 +205,7 @@ test("a credential program is asked once, and again when the server refuses its 
   assert.deepEqual(tokens, ["Bearer 1", "Bearer 2", "Bearer 2"]);
 });
 
-test("an answer that is no Status becomes the error its code stands for", async () => {
+test("a response that is not a Status becomes the error of its code", async () => {
   await using setup = await start("HTTP/1.1", (_request, response) => {
     response.writeHead(403);
     response.end("go away");
@@ -214,7 +214,7 @@ test("an answer that is no Status becomes the error its code stands for", async 
   await assert.rejects(setup.client.list(Widget), { reason: "Forbidden", code: 403, message: "go away" });
 });
 
-test("a server that is not there is ServiceUnavailable at once", async () => {
+test("a server that does not exist is ServiceUnavailable immediately", async () => {
   const client = httpClient({ server: "http://127.0.0.1:1" }, { clock: systemClock, log: silentLog });
 
   await assert.rejects(client.list(Widget), (error: StatusError) => error.reason === "ServiceUnavailable");
@@ -247,6 +247,6 @@ async function start(version: string, serve: Serve, deps: Partial<HttpDeps> = {}
   };
 }
 
-/** HTTP/2's requests and responses do what HTTP/1.1's do, but their types do not say so. */
+/** HTTP/2's requests and responses behave like HTTP/1.1's, but their types do not show it. */
 const compatible = (serve: Serve) => (request: Http2ServerRequest, response: Http2ServerResponse) =>
   serve(request as unknown as IncomingMessage, response as unknown as ServerResponse);

@@ -18,14 +18,14 @@ import { type Transport, WireError, type WireRequest, type WireResponse } from "
 export interface HttpDeps {
   readonly clock: Clock;
   readonly log: Log;
-  /** For credential programs. */
+  /** The environment of credential programs. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly interactive?: boolean;
-  /** Where the server's warnings go; default: the log. */
+  /** Receives the server's warnings; default: the log. */
   onWarning?(text: string): void;
 }
 
-/** A Client over HTTP/2 or HTTP/1.1. Dispose of it, or its connections keep the process alive. */
+/** A Client over HTTP/2 or HTTP/1.1. It must be disposed of, because its connections keep the process alive. */
 export function httpClient(config: ClientConfig, deps: HttpDeps): Client & AsyncDisposable {
   const wire = new Wire(config, deps);
   const client = clientOver({
@@ -68,7 +68,7 @@ const rawRequest = (method: string, path: string, { headers = {}, body }: RawOpt
 const defaultTimeoutMs = 70_000;
 const maxRetries = 10;
 
-/** Requests with everything around them: identity, trace, time limit, and the retries that are safe. */
+/** Sends requests with identity, trace, timeout, and the retries that are safe. */
 class Wire {
   readonly #transport: Transport;
   readonly #credentials: Credentials;
@@ -87,7 +87,7 @@ class Wire {
     this.#transport.close();
   }
 
-  /** A whole request and answer within the time limit. */
+  /** A complete request and response within the timeout. */
   async exchange<A>(
     draft: Draft,
     signal: AbortSignal | undefined,
@@ -109,7 +109,7 @@ class Wire {
     }
   }
 
-  /** An answer that breaks off half way is asked for again, if asking changes nothing. */
+  /** Repeats a request whose response breaks off, if it changes nothing. */
   async #readAgain<A>(draft: Draft, signal: AbortSignal, read: (response: WireResponse) => Promise<A>): Promise<A> {
     for (let broken = 1; ; broken++) {
       const response = await this.send(draft, signal);
@@ -140,7 +140,7 @@ class Wire {
     }
   }
 
-  /** Resolves with the head of the answer, whatever its status, after the retries that are safe. */
+  /** Resolves with the head of the response, whatever its status, after the retries that are safe. */
   async send(draft: Draft, signal: AbortSignal): Promise<WireResponse> {
     let refusedOnce = false;
     for (let attempt = 1; ; attempt++) {
@@ -179,7 +179,7 @@ class Wire {
     return response;
   }
 
-  /** `299 - "text"`, several with commas between. */
+  /** `299 - "text"`; several are separated by commas. */
   #warn(header: string | undefined): void {
     for (const [, text = ""] of header?.matchAll(/299 \S+ "((?:[^"\\]|\\.)*)"/g) ?? []) {
       const warning = text.replaceAll(/\\(.)/g, "$1");
@@ -189,12 +189,12 @@ class Wire {
   }
 }
 
-/** Our own server then adds to every event which trace it belongs to; others do not know the header. */
+/** Makes our own server add its trace to every event; others ignore the header. */
 const askForTraces = { "x-orlop-traces": "1" };
 
 const readOnly = (method: string): boolean => method === "GET" || method === "HEAD" || method === "OPTIONS";
 
-/** A request that the server has not looked at may always be sent again; a lost one only if it changes nothing. */
+/** A request that the server has not processed may always be sent again; a lost one only if it changes nothing. */
 const mayRepeat = ({ method }: Draft, { kind }: WireError): boolean =>
   kind === "refused" || (kind === "lost" && readOnly(method));
 
@@ -240,7 +240,7 @@ function parseJson(body: Uint8Array): unknown {
   }
 }
 
-/** Servers leave the kind out of the items of a list; in a cache every object should know what it is. */
+/** Servers omit the kind of list items, but cached objects should have it. */
 function withTypes(answer: unknown, resource: Resource): unknown {
   if (typeof answer !== "object" || answer === null || !("items" in answer)) return answer;
   if (!Array.isArray(answer.items)) return { ...answer, items: [] };
@@ -270,15 +270,15 @@ const reasons: Readonly<Record<number, Reason>> = {
   504: "Timeout",
 };
 
-/** The Status that the server sent, or the best that can be made of something else, such as a proxy's page. */
+/** The Status that the server sent, or the closest equivalent of another response, such as a proxy's page. */
 function errorOf(code: number, body: Uint8Array): StatusError {
   const text = Buffer.from(body).toString();
   try {
     const status = JSON.parse(text) as { kind?: string };
     if (status.kind === "Status") return statusErrorFrom({ code, ...status });
   } catch {
-    // Not from an API server: its words are all there is.
+    // Not from an API server, so the text is all there is.
   }
-  const words = text.trim().slice(0, 1000) || `the server answered with status ${code} and said no more`;
+  const words = text.trim().slice(0, 1000) || `the server answered with status ${code} and no message`;
   return statusErrorFrom({ code, message: words, reason: reasons[code] ?? "" });
 }

@@ -5,10 +5,10 @@ import { flat, WireError, type WireRequest, type WireResponse } from "./wire.ts"
 
 const pingEveryMs = 30_000;
 const pingTimeoutMs = 15_000;
-/** Watches hold a stream each, and a server allows a few hundred to a connection. */
+/** Each watch holds a stream, and a server allows a few hundred per connection. */
 const maxSessions = 16;
 
-/** A connection and how many requests are under way on it. */
+/** A connection and the number of requests in progress on it. */
 export interface Http2Slot {
   readonly session: ClientHttp2Session;
   streams: number;
@@ -29,7 +29,7 @@ export class Http2Sessions {
     this.#clock = clock;
   }
 
-  /** A connection with room for one more stream; undefined if the server does not speak HTTP/2. */
+  /** A connection with a free stream; undefined if the server does not support HTTP/2. */
   async acquire(): Promise<Http2Slot | undefined> {
     const free = this.#withRoom();
     if (free) return free;
@@ -37,7 +37,7 @@ export class Http2Sessions {
       this.#connecting = undefined;
     });
     const connected = await this.#connecting;
-    // Many may have waited for the same connection and filled it.
+    // Others may have waited for the same connection and filled it.
     return connected && (this.#withRoom() ?? connected);
   }
 
@@ -78,15 +78,15 @@ export class Http2Sessions {
       this.#open.delete(slot);
     };
     session.on("close", drop);
-    // The reason reaches the callers through their streams.
+    // The streams report the reason to the callers.
     session.on("error", drop);
-    // The server wants to go: what is under way may end, what is new goes elsewhere.
+    // The server is shutting down: requests in progress may finish, new ones use another connection.
     session.on("goaway", drop);
     return slot;
   }
 }
 
-/** Finds connections that died without a word. Returns how to stop. */
+/** Detects dead connections. Returns a function that stops it. */
 function keepAlive(session: ClientHttp2Session, clock: Clock): () => void {
   let cancel = () => {};
   const ping = () => {
@@ -102,7 +102,7 @@ function keepAlive(session: ClientHttp2Session, clock: Clock): () => void {
   return () => cancel();
 }
 
-/** Sends on one connection; resolves with the head of the answer. */
+/** Sends on one connection; resolves with the head of the response. */
 export function sendHttp2(slot: Http2Slot, request: WireRequest): Promise<WireResponse> {
   return new Promise((resolve, reject) => {
     const { signal, body } = request;
@@ -132,7 +132,7 @@ function openStream(session: ClientHttp2Session, { method, path, headers, body }
     const head = { ":method": method, ":path": path, ...headers };
     return session.request(head, { endStream: body === undefined });
   } catch (error) {
-    // The connection is on its way out: nothing was sent.
+    // The connection is closing, and nothing was sent.
     throw new WireError("refused", error);
   }
 }

@@ -13,10 +13,10 @@ const newApi = () => openFaultyApi(createVirtualClock());
 const widget = (name: string, size = 1) => ({ metadata: { namespace: "default", name }, spec: { size } });
 const trace = { traceId: "0af7651916cd43dd8448eb211c80319c", spanId: "b7ad6b7169203331" };
 
-test("a written object comes back as the server's own, uncopied", async () => {
+test("a written object is returned without a copy", async () => {
   await using api = await newApi();
   const { client } = api;
-  await client.list(Widget); // From now on the server has a cache of them.
+  await client.list(Widget); // Makes the server cache this kind.
 
   const created = await client.create(Widget, widget("a"));
 
@@ -48,13 +48,13 @@ test("errors are StatusErrors with their reason", async () => {
   await assert.rejects(client.create(Widget, { metadata: { name: "x" } }), /an empty namespace may not be set/);
 });
 
-test("what the server throws outside of a Status becomes InternalError", async () => {
+test("an error of the server that is not a Status becomes InternalError", async () => {
   const broken = localClient(() => Promise.reject(new Error("boom")), { name: "x", groups: [] });
 
   await assert.rejects(broken.list(Widget), (error: StatusError) => error.reason === "InternalError");
 });
 
-test("delete() resolves with an object that lives on and with undefined for one that is gone", async () => {
+test("delete() resolves with an object that still exists and with undefined for one that is gone", async () => {
   await using api = await newApi();
   const { client } = api;
   await client.create(Widget, widget("gone"));
@@ -67,7 +67,7 @@ test("delete() resolves with an object that lives on and with undefined for one 
   assert.ok(held?.metadata.deletionTimestamp);
 });
 
-test("updateStatus(), patch() and apply() go to their own doors", async () => {
+test("updateStatus(), patch() and apply() use their own endpoints", async () => {
   await using api = await newApi();
   const { client } = api;
   const created = await client.create(Widget, widget("a"));
@@ -86,7 +86,7 @@ test("updateStatus(), patch() and apply() go to their own doors", async () => {
   );
 });
 
-test("calls carry the user and the trace, and events tell which trace made them", async () => {
+test("calls carry the user and the trace, and events carry the trace that caused them", async () => {
   await using api = await newApi();
   const seen: ApiRequest[] = [];
   api.intercept = (request) => void seen.push(request);
@@ -102,7 +102,7 @@ test("calls carry the user and the trace, and events tell which trace made them"
   assert.equal(event?.type === "ADDED" && event.trace, traceparent(written));
 });
 
-test("watch() sends the initial objects, a bookmark, then changes, and ends with its signal", async () => {
+test("watch() yields the initial objects, a bookmark, then changes, and ends with its signal", async () => {
   await using api = await newApi();
   await api.client.create(Widget, widget("a"));
   const stop = new AbortController();
@@ -119,7 +119,7 @@ test("watch() sends the initial objects, a bookmark, then changes, and ends with
   assert.deepEqual(events, ["ADDED:a", "end:true", "ADDED:b"]);
 });
 
-test("a watcher that falls too far behind is ended after what it has", async () => {
+test("a watcher that falls too far behind is ended after its pending events", async () => {
   const events: string[] = [];
   const answer: Answer = {
     type: "watch",
@@ -154,7 +154,7 @@ test("a watch that the server refuses or ends with an error throws it", async ()
   await assert.rejects(iterate, (error: StatusError) => error.code === 410);
 });
 
-test("raw() gives the bytes that a wire would have carried", async () => {
+test("raw() returns the bytes that HTTP would have carried", async () => {
   await using api = await newApi();
   const { client } = api;
   await client.create(Widget, widget("a"));

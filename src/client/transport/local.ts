@@ -13,15 +13,17 @@ import { WatchInbox } from "./watch-inbox.ts";
 export type Handle = (request: ApiRequest) => Promise<Answer>;
 
 export interface LocalDeps {
-  /** Who writes, in managed fields; default: nobody in particular. */
+  /** The user agent, for managed fields; default: none. */
   readonly userAgent?: string;
-  /** Which trace made a revision. */
+  /** The trace that made a revision. */
   traceOf?(revision: number): Trace | undefined;
-  /** A server that sends more events than this to a watcher that is full is left; default 10,000. */
+  /** The watch ends if a server sends more than this to a full inbox; default 10,000 events. */
   readonly watchBuffer?: number;
 }
 
-/** A Client that calls the server in this process: every gate, no bytes, and the cache's own objects uncopied. */
+/**
+ * A Client that calls the server in this process: through every gate, without bytes, and with the cache's own objects.
+ */
 export function localClient(handle: Handle, user: UserInfo, deps: LocalDeps = {}): Client {
   const peer: Peer = { address: "", user };
   const send = async (request: Omit<ApiRequest, "peer" | "headers">, type: string | undefined): Promise<Answer> => {
@@ -47,7 +49,7 @@ export function localClient(handle: Handle, user: UserInfo, deps: LocalDeps = {}
     async *watch(call, _resource, signal) {
       if (signal.aborted) return;
       const answer = await ask(call, signal);
-      if (answer.type !== "watch") throw badRequest(`the server did not answer with a watch: ${failureOf(answer)}`);
+      if (answer.type !== "watch") throw badRequest(`the server's response is not a watch: ${failureOf(answer)}`);
       yield* eventsOf(answer, deps, signal);
     },
     async raw(method, path, options) {
@@ -59,7 +61,7 @@ export function localClient(handle: Handle, user: UserInfo, deps: LocalDeps = {}
   return clientOver(transport);
 }
 
-/** Across a wire a refusal is an answer with a status code, and so it is here. */
+/** Over HTTP a refusal is a response with a status code, and here it is too. */
 function statusAnswer(error: unknown): Answer {
   if (error instanceof StatusError) return { type: "value", status: error.code, value: error };
   throw error;
@@ -74,7 +76,7 @@ function headersOf(contentType: string | undefined, userAgent: string | undefine
   return headers;
 }
 
-/** What the caller gets: the value itself, or the error that it describes. */
+/** Returns the value, or throws the error that it describes. */
 function resultOf(answer: Answer): unknown {
   switch (answer.type) {
     case "object":
@@ -88,7 +90,7 @@ function resultOf(answer: Answer): unknown {
       if (answer.status >= 400) throw errorOf(parse(answer.body), answer.status);
       return parse(answer.body);
     default:
-      throw badRequest(`an object was asked for, the server answered with a ${answer.type}`);
+      throw badRequest(`expected an object, but the server answered with a ${answer.type}`);
   }
 }
 
@@ -111,7 +113,7 @@ function errorOf(value: unknown, status: number): StatusError {
   return statusErrorFrom({ code: status, ...(value as object) });
 }
 
-/** Throws the error if there is one, else names what came. */
+/** Throws the error if there is one; otherwise names the type of the response. */
 function failureOf(answer: Answer): string {
   if (answer.type === "value" || answer.type === "bytes") resultOf(answer);
   return answer.type;
@@ -119,7 +121,7 @@ function failureOf(answer: Answer): string {
 
 const parse = (body: Uint8Array): unknown => JSON.parse(Buffer.from(body).toString()) as unknown;
 
-/** Carries a watch's events to one iterating consumer, at its pace. */
+/** Delivers a watch's events to one consumer, at its pace. */
 async function* eventsOf(
   { start }: Extract<Answer, { type: "watch" }>,
   deps: LocalDeps,
@@ -141,7 +143,7 @@ async function* eventsOf(
   }
 }
 
-/** The same answer as it would have crossed a wire. */
+/** The response in the form that HTTP would have carried. */
 function rawOf(answer: Answer, deps: LocalDeps, signal: AbortSignal = neverAborted): RawStream {
   switch (answer.type) {
     case "object":
@@ -159,7 +161,7 @@ function rawOf(answer: Answer, deps: LocalDeps, signal: AbortSignal = neverAbort
     case "watch":
       return { status: 200, headers: jsonHeaders, body: lines(eventsOf(answer, deps, signal), answer.resource) };
     case "upgrade":
-      throw badRequest("the answer is a connection of its own, which a call within the process has not");
+      throw badRequest("the response takes over the connection, which a call within the process does not have");
   }
 }
 

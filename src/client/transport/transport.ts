@@ -7,7 +7,7 @@ import { plainTransport, secureTransport } from "./http1.ts";
 import { Http2Sessions, sendHttp2 } from "./http2.ts";
 import { type Transport } from "./wire.ts";
 
-/** HTTP/2 if the server has it, else HTTP/1.1; asked once, when the first connection is made. */
+/** HTTP/2 if the server supports it, otherwise HTTP/1.1; decided when the first connection is made. */
 export function createTransport(config: ClientConfig, credentials: Credentials, clock: Clock): Transport {
   const url = new URL(config.server);
   const secure = url.protocol === "https:";

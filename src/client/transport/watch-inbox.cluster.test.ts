@@ -6,7 +6,7 @@ import { WatchInbox } from "./watch-inbox.ts";
 
 const namespace = "default";
 
-/** Starts a watch, and gives the consumer's side of it after the first event. */
+/** Starts a watch, and returns the consumer's side of it after the first event. */
 async function openWatch(cluster: Awaited<ReturnType<typeof startCluster>>, signal: AbortSignal) {
   const watch = cluster.client.watch(ConfigMap, { namespace, signal, sendInitialEvents: true });
   const events = watch[Symbol.asyncIterator]();
@@ -14,7 +14,7 @@ async function openWatch(cluster: Awaited<ReturnType<typeof startCluster>>, sign
   return events;
 }
 
-test("a consumer in the process that stops for a while holds little, and then misses nothing", async () => {
+test("a local consumer that pauses uses little memory, and then misses nothing", async () => {
   await using cluster = await startCluster({ controllers: false });
   const stop = new AbortController();
   const events = await openWatch(cluster, stop.signal);
@@ -29,7 +29,7 @@ test("a consumer in the process that stops for a while holds little, and then mi
   for (; written < held + 1500; written++) {
     await cluster.client.create(ConfigMap, { metadata: { namespace, name: `c-${written}` } });
   }
-  assert(isLagging(), "nothing was sent to an inbox that is full");
+  assert(isLagging(), "a full inbox accepted more events");
 
   const names: string[] = [];
   while (names.length < written) {
@@ -47,7 +47,7 @@ test("a consumer in the process that stops for a while holds little, and then mi
   await events.return?.();
 });
 
-test("large objects fill an inbox before many of them are in it", async () => {
+test("a few large objects fill an inbox", async () => {
   await using cluster = await startCluster({ controllers: false });
   const stop = new AbortController();
   const events = await openWatch(cluster, stop.signal);
@@ -64,9 +64,9 @@ test("large objects fill an inbox before many of them are in it", async () => {
   await events.return?.();
 });
 
-test("WatchInbox measures an event without making its bytes", () => {
+test("WatchInbox measures an event without encoding it", () => {
   const inbox = new WatchInbox({});
-  const make = (): Uint8Array => assert.fail("bytes were made");
+  const make = (): Uint8Array => assert.fail("the event was encoded");
   const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" } };
 
   const loads = Array.from({ length: 4 }, (_, n) => {

@@ -6,13 +6,13 @@ import { type Trace, traceparent } from "#trace/trace.ts";
 import { type WatchEvent } from "../client.ts";
 
 export interface WatchInboxDeps {
-  /** Which trace made a revision. */
+  /** The trace that made a revision. */
   traceOf?(revision: number): Trace | undefined;
-  /** What a server may send that does not ask whether there is room; default 10,000 events. */
+  /** How much a server may send without checking for room; default 10,000 events. */
   readonly watchBuffer?: number;
 }
 
-/** Above these the inbox is full, and below a quarter of both it is idle again. */
+/** Above one of these the inbox is full, and below a quarter of both it is idle again. */
 const fullEvents = 1000;
 const fullBytes = 4 << 20;
 
@@ -21,7 +21,7 @@ interface Held {
   readonly bytes: number;
 }
 
-/** Events of a watch in this process, between the server and the one who iterates over them. */
+/** Events of a watch in this process, between the server and the consumer. */
 export class WatchInbox implements WatchSink {
   readonly #deps: WatchInboxDeps;
   readonly #channel: Channel<Held>;
@@ -45,7 +45,7 @@ export class WatchInbox implements WatchSink {
     this.#wakeIfIdle();
   }
 
-  /** Until now a server that does not ask for room could send the whole state at once. */
+  /** Until now a server that does not check for room could send the whole state. */
   started(): void {
     this.#isStarted = true;
   }
@@ -65,7 +65,7 @@ export class WatchInbox implements WatchSink {
     this.#channel.close(error && !(error instanceof StatusError) ? internalError(error) : error);
   }
 
-  /** Ends it at once, without what was not taken. */
+  /** Ends the watch immediately, and drops the events that were not taken. */
   discard(): void {
     this.#channel.discard();
   }

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { isExpired } from "#api/status.ts";
 import { LineSplitter, parseWatchEvent } from "./watch-lines.ts";
 
-test("LineSplitter cuts the same lines wherever the chunks end, also within a character", () => {
+test("LineSplitter returns the same lines wherever the chunks end, even within a character", () => {
   const text = 'first\nsécönd 🚢 line\n\n{"third":"日本"}\n';
   const bytes = Buffer.from(text);
 

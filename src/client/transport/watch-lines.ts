@@ -4,13 +4,13 @@ import { initialEventsEndAnnotation } from "#api/well-known.ts";
 import { type WatchEvent } from "../client.ts";
 
 /**
- * Cuts a byte stream into lines. Works on bytes, so a character that two chunks share is never torn, and a line is
- * copied only if it spans chunks.
+ * Splits a byte stream into lines. It works on bytes, so a character that spans two chunks is never broken, and a line
+ * is copied only if it spans chunks.
  */
 export class LineSplitter {
   #rest: Uint8Array[] = [];
 
-  /** The lines that this chunk completes. */
+  /** Yields the lines that this chunk completes. */
   *push(chunk: Uint8Array): Generator<string> {
     const buffer = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     let start = 0;
@@ -21,7 +21,7 @@ export class LineSplitter {
     }
     if (start < buffer.length) this.#rest.push(buffer.subarray(start));
   }
-  /** What came after the last line break. */
+  /** The text after the last line break. */
   end(): string {
     const line = Buffer.concat(this.#rest).toString();
     this.#rest = [];
@@ -39,7 +39,7 @@ const newline = 10;
 interface WireEvent {
   type: string;
   object: ApiObject & { message?: string; reason?: string; details?: Details; code?: number };
-  /** Only from our own server, and only if asked for. */
+  /** Only from our own server, and only on request. */
   trace?: string;
 }
 

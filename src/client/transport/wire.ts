@@ -4,7 +4,7 @@ import { messageOf } from "#lib/text/message-of.ts";
 
 export interface WireRequest {
   readonly method: string;
-  /** With the query. */
+  /** Includes the query. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string | string[]>>;
   readonly body: Uint8Array | undefined;
@@ -16,17 +16,17 @@ export interface WireResponse {
   readonly body: Readable;
 }
 
-/** Carries requests to one server; connects when needed, again when lost. */
+/** Sends requests to one server; connects when needed, and again after a loss. */
 export interface Transport {
-  /** Resolves when the head of the answer is there. Fails with a WireError, or the signal's reason. */
+  /** Resolves when the head of the response has arrived. Fails with a WireError, or the signal's reason. */
   send(request: WireRequest): Promise<WireResponse>;
   close(): void;
 }
 
-/** No answer came. */
+/** There was no response. */
 export class WireError extends Error {
   override readonly name = "WireError";
-  /** `connect`: no connection. `refused`: the server did not look at the request. `lost`: it may have. */
+  /** `connect`: no connection. `refused`: the server did not process the request. `lost`: it may have. */
   readonly kind: "connect" | "refused" | "lost";
 
   constructor(kind: "connect" | "refused" | "lost", cause: unknown) {
@@ -35,7 +35,7 @@ export class WireError extends Error {
   }
 }
 
-/** One value a name, without HTTP/2's own. */
+/** One value per name, without the pseudo-headers of HTTP/2. */
 export function flat(headers: IncomingHttpHeaders): Record<string, string | undefined> {
   const to: Record<string, string | undefined> = {};
   for (const [name, value] of Object.entries(headers)) {

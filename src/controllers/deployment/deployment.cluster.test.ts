@@ -19,7 +19,7 @@ const deploymentOf = (
 });
 
 const images = (pods: readonly Pod[]) => [...new Set(pods.map(({ spec }) => spec.containers[0]?.image))];
-test("a Deployment rolls out, rolls on and rolls back", async () => {
+test("a Deployment rolls out, updates and rolls back", async () => {
   await using cluster = await startWithNode();
   await cluster.apply(Deployment, deploymentOf(4, "web:1"));
   await cluster.settle();

@@ -22,7 +22,7 @@ import { hashLabel, podTemplateHash, sameTemplate } from "./pod-template-hash.ts
 import { newSetAnnotations, nextRevision, sizeAnnotations } from "./revision.ts";
 import { deploymentStatus, nextProgressCheckMs, withNews } from "./status.ts";
 
-/** Brings a deployment's pods to its newest template, step by step, through one ReplicaSet for each template. */
+/** Moves a deployment's pods to its newest template, step by step, through one ReplicaSet for each template. */
 export function deploymentController(deps: ReconcilerDeps): Reconciler<Deployment> {
   const { client, informers, clock } = deps;
   const sets = informers.of(ReplicaSet);
@@ -60,7 +60,7 @@ export function deploymentController(deps: ReconcilerDeps): Reconciler<Deploymen
   };
 }
 
-/** A deployment that recreates waits for the last of its old pods to go. */
+/** A deployment with the Recreate strategy waits until the last of its old pods is gone. */
 function* recreated(
   { type, object }: Change<Pod>,
   { sets, deployments }: { sets: Informer<ReplicaSet>; deployments: Informer<Deployment> },
@@ -84,7 +84,7 @@ async function refuse(deps: ReconcilerDeps, deployment: Deployment, signal: Abor
   await writeStatusIfChanged(deps, { resource: Deployment, object: deployment, status }, signal);
 }
 
-/** Of several sets with the template, the oldest is the new one. */
+/** If several sets have the template, the oldest is the new one. */
 function split(deployment: Deployment, sets: readonly ReplicaSet[], pods: Informer<Pod>): Situation {
   const { template } = deployment.spec;
   const newSet = sets.toSorted(byAge).find((set) => sameTemplate(set.spec.template, template));
@@ -100,7 +100,7 @@ interface Round {
   readonly situation: Situation;
 }
 
-/** Keeps revision, copied annotations and minReadySeconds of the new set right. */
+/** Updates revision, copied annotations and minReadySeconds of the new set. */
 async function syncNewSet(
   { client }: ReconcilerDeps,
   { deployment, situation }: Round,
@@ -168,7 +168,7 @@ async function scale(
 
 const maxNameLength = 253;
 
-/** The set for the deployment's template, named after its content: the same however often it is tried. */
+/** The set for the deployment's template. Its name comes from the content, so a retry produces the same name. */
 export function newReplicaSet(
   deployment: Deployment,
   oldSets: readonly ReplicaSet[],
@@ -226,7 +226,7 @@ async function createSet(
   }
 }
 
-/** Our own set that we did not know of yet, or another one that has its name: then the next name is tried. */
+/** A set of ours that the cache did not show yet, or another one with that name: then the next name is tried. */
 async function ownOrCollision(
   deps: ReconcilerDeps,
   { deployment, name, error }: { readonly deployment: Deployment; readonly name: string; readonly error: unknown },
@@ -254,7 +254,7 @@ async function noteFailure(
   await writeStatusIfChanged(deps, { resource: Deployment, object: deployment, status }, signal);
 }
 
-/** Status and, through the same door, the revision that the new set has. */
+/** Writes the status, and with it the revision of the new set. */
 async function writeStatus(
   deps: ReconcilerDeps,
   {

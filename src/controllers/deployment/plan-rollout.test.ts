@@ -47,9 +47,9 @@ interface SetFacts {
   readonly size: number;
   readonly available?: number;
   readonly there?: number;
-  /** Its status is from the first. */
+  /** The status is from generation 1. */
   readonly generation?: number;
-  /** What the annotations say of the deployment's size and maximum. */
+  /** The size and maximum of the deployment in the annotations. */
   readonly desired?: number;
   readonly max?: number;
   readonly age?: number;
@@ -92,21 +92,21 @@ const cases: {
   create?: number;
   scale?: Record<string, number>;
 }[] = [
-  { name: "makes the first set at full size", facts: { replicas: 3 }, create: 3 },
+  { name: "creates the first set at full size", facts: { replicas: 3 }, create: 3 },
   {
-    name: "makes a new set as large as the surge allows",
+    name: "creates a new set as large as the surge allows",
     facts: { replicas: 10, surge: 3, unavailable: 2 },
     oldSets: [{ size: 10 }],
     create: 3,
   },
   {
-    name: "makes a new set of none where there is no surge",
+    name: "creates an empty new set without a surge",
     facts: { replicas: 2, surge: 0, unavailable: 1 },
     oldSets: [{ size: 2 }],
     create: 0,
   },
   {
-    name: "takes away as many old pods as may be missing",
+    name: "removes as many old pods as may be unavailable",
     facts: { replicas: 10, surge: 3, unavailable: 2 },
     newSet: { size: 3, available: 0 },
     oldSets: [{ size: 10 }],
@@ -120,20 +120,20 @@ const cases: {
     scale: { new: 5 },
   },
   {
-    name: "waits for old pods that were given up but are still there",
+    name: "waits for old pods that are being removed",
     facts: { replicas: 10, surge: 3, unavailable: 2 },
     newSet: { size: 3, available: 0 },
     oldSets: [{ size: 8, there: 10, available: 10 }],
   },
   {
-    name: "does not count on old pods that were given up",
+    name: "does not count old pods that are being removed as available",
     facts: { replicas: 6, surge: 2, unavailable: 1 },
     newSet: { size: 2 },
     oldSets: [{ size: 5, there: 6, available: 6, generation: 2 }],
     scale: { old: 3 },
   },
   {
-    name: "waits for sets that have not said how many pods they have",
+    name: "waits for sets that have not reported how many pods they have",
     facts: { replicas: 4, surge: 1, unavailable: 0 },
     newSet: { size: 1 },
     oldSets: [{ size: 0, there: 0, generation: 2 }],
@@ -145,7 +145,7 @@ const cases: {
     oldSets: [{ size: 8 }],
   },
   {
-    name: "takes away old pods that do not work first",
+    name: "removes unhealthy old pods first",
     facts: { replicas: 10, surge: 3, unavailable: 2 },
     newSet: { size: 0 },
     oldSets: [
@@ -155,7 +155,7 @@ const cases: {
     scale: { broken: 0 },
   },
   {
-    name: "is content when all is there",
+    name: "does nothing when the rollout is complete",
     facts: { replicas: 3 },
     newSet: { size: 3 },
     oldSets: [{ size: 0 }],
@@ -173,7 +173,7 @@ const cases: {
     scale: { new: 5 },
   },
   {
-    name: "resizes sets in proportion amid a rollout",
+    name: "resizes sets in proportion during a rollout",
     facts: { replicas: 15, surge: 3, unavailable: 2 },
     newSet: { size: 5, available: 0, desired: 10, max: 13 },
     oldSets: [{ size: 8, desired: 10, max: 13 }],
@@ -186,7 +186,7 @@ const cases: {
     scale: { old: 4 },
   },
   {
-    name: "recreates by ending the old first",
+    name: "removes the old pods first when it recreates",
     facts: { replicas: 2, recreate: true },
     oldSets: [{ size: 2 }],
     running: true,
@@ -221,7 +221,7 @@ for (const { name, facts, newSet, oldSets = [], running = false, create, scale =
   });
 }
 
-test("planRollout() forgets the oldest empty sets once the rollout is complete", () => {
+test("planRollout() removes the oldest empty sets once the rollout is complete", () => {
   const status = { observedGeneration: 1, replicas: 1, updatedReplicas: 1, availableReplicas: 1 };
   const oldSets = [
     old({ name: "c", size: 0, revision: 3 }),
@@ -297,14 +297,14 @@ test("a set that is rolled back to gets a new revision and remembers the old one
   assert.deepEqual(newSetAnnotations(subject, second, 2n), second);
 });
 
-test("nextRevision() counts on from a number of 64 bits", () => {
+test("nextRevision() increments a 64-bit number", () => {
   const adopted = old({ size: 1, revision: 1 });
   const metadata = { ...adopted.metadata, annotations: { "deployment.kubernetes.io/revision": "3546343826724305832" } };
 
   assert.equal(nextRevision([{ ...adopted, metadata }]), 3546343826724305833n);
 });
 
-test("deploymentStatus() tells of a new set, then of progress, then of success", () => {
+test("deploymentStatus() reports a new set, then progress, then success", () => {
   const subject = deployment({ replicas: 2 });
   const base = { oldSets: [], isRollout: true, created: false };
   const steps = [
@@ -334,7 +334,7 @@ test("deploymentStatus() tells of a new set, then of progress, then of success",
   assert.equal(progressing?.lastTransitionTime, now);
 });
 
-test("deploymentStatus() says that a rollout is overdue", () => {
+test("deploymentStatus() reports that a rollout is overdue", () => {
   const subject = deployment({ replicas: 2 });
   const newSet = set({ size: 2, there: 2, available: 0 });
   const base = { newSet, oldSets: [], isRollout: true, created: false };
@@ -350,7 +350,7 @@ test("deploymentStatus() says that a rollout is overdue", () => {
   assert.equal(reasonOf(late), "ProgressDeadlineExceeded");
 });
 
-test("deploymentStatus() stops the time of a paused deployment", () => {
+test("deploymentStatus() stops the deadline of a paused deployment", () => {
   const paused = deployment({ replicas: 1, paused: true });
   const base = { newSet: set({ size: 1 }), oldSets: [], isRollout: false, created: false, nowMs };
 

@@ -8,17 +8,17 @@ export interface Situation {
   /** The set that has the deployment's template, if there is one. */
   readonly newSet: ReplicaSet | undefined;
   readonly oldSets: readonly ReplicaSet[];
-  /** Pods of other sets than the new one may still run. */
+  /** Pods of other sets than the new one may still be running. */
   readonly oldPodsRunning: boolean;
 }
 
 export interface RolloutPlan {
-  /** Make the new set, with so many replicas. */
+  /** Create the new set with this many replicas. */
   readonly create?: number;
   readonly scale: readonly Scaling[];
   /** Old sets beyond the history limit. */
   readonly remove: readonly ReplicaSet[];
-  /** Whether this is a step of a rollout, whose progress is watched, and not only a change of size. */
+  /** Whether this is a step of a rollout, whose progress is tracked, and not only a change of size. */
   readonly isRollout: boolean;
 }
 export interface Scaling {
@@ -46,7 +46,7 @@ export function planRollout(deployment: Deployment, situation: Situation): Rollo
 
 type Step = Partial<Pick<RolloutPlan, "create" | "scale">>;
 
-/** New pods up to the surge, then old ones down as far as availability allows. */
+/** Adds new pods up to the surge, then removes old ones as far as availability allows. */
 function planRolling(deployment: Deployment, { newSet, oldSets }: Situation): Step {
   const { replicas } = deployment.spec;
   if (!newSet) return { create: roomFor(deployment, 0, oldSets) };
@@ -58,8 +58,8 @@ function planRolling(deployment: Deployment, { newSet, oldSets }: Situation): St
 }
 
 /**
- * How large the new set can be, given how many pods there are in all. Pods of a set that was made smaller count until
- * they are really on their way out, so that there are never more at once than the surge allows.
+ * How large the new set can be, given the total number of pods. Pods of a set that was scaled down count until they are
+ * terminating, so that there are never more pods than the surge allows.
  */
 function roomFor({ spec }: Deployment, current: number, sets: readonly ReplicaSet[]): number {
   if (sets.some(isUnsure)) return current;
@@ -68,7 +68,7 @@ function roomFor({ spec }: Deployment, current: number, sets: readonly ReplicaSe
   return room <= 0 ? current : current + Math.min(room, spec.replicas - current);
 }
 
-/** Old pods that do not work go first, then those that are not needed for availability. */
+/** Unhealthy old pods go first, then those that are not needed for availability. */
 function planScaleDown(deployment: Deployment, newSet: ReplicaSet, oldSets: readonly ReplicaSet[]): Scaling[] {
   const active = oldSets.filter(isActive).toSorted(byAge);
   const minAvailable = deployment.spec.replicas - maxUnavailable(deployment);
@@ -82,7 +82,7 @@ function planScaleDown(deployment: Deployment, newSet: ReplicaSet, oldSets: read
   return scalingsOf(sizes);
 }
 
-/** Makes the sets smaller, one after another, by `amount` in all and by at most `most` each. */
+/** Scales the sets down, one after another, by `amount` in total and by at most `most` each. */
 function take(sizes: Map<ReplicaSet, number>, amount: number, most: (set: ReplicaSet, size: number) => number): void {
   let left = amount;
   for (const [set, size] of sizes) {
@@ -98,7 +98,7 @@ const scalingsOf = (sizes: ReadonlyMap<ReplicaSet, number>): Scaling[] =>
     ({ set, replicas }) => replicas !== set.spec.replicas,
   );
 
-/** All old pods must be gone before the first new one comes. */
+/** All old pods must be gone before the first new one is created. */
 function planRecreate({ spec }: Deployment, { newSet, oldSets, oldPodsRunning }: Situation): Step {
   const active = oldSets.filter(isActive);
   if (active.length > 0) return { scale: active.map((set) => ({ set, replicas: 0 })) };
@@ -107,11 +107,11 @@ function planRecreate({ spec }: Deployment, { newSet, oldSets, oldPodsRunning }:
   return newSet.spec.replicas === spec.replicas ? {} : { scale: [{ set: newSet, replicas: spec.replicas }] };
 }
 
-/** The deployment's size changed since a set was last written. */
+/** The deployment's size has changed since a set was last written. */
 const wasResized = ({ spec }: Deployment, sets: readonly ReplicaSet[]): boolean =>
   sets.filter(isActive).some((set) => (desiredReplicasOf(set) ?? spec.replicas) !== spec.replicas);
 
-/** Changes the size without moving a rollout forward: each set keeps its share. */
+/** Changes the size without advancing a rollout: each set keeps its share. */
 function planSize(deployment: Deployment, { newSet, oldSets }: Situation): Scaling[] {
   const { replicas, strategy } = deployment.spec;
   const sets = newSet ? [...oldSets, newSet] : oldSets;
@@ -129,7 +129,7 @@ function planSize(deployment: Deployment, { newSet, oldSets }: Situation): Scali
 const isSaturated = ({ spec }: Deployment, set: ReplicaSet): boolean =>
   set.spec.replicas === spec.replicas && desiredReplicasOf(set) === spec.replicas && availableOf(set) === spec.replicas;
 
-/** Every active set is part of the answer, also where its size stays: its annotations must follow the new size. */
+/** Includes every active set, even if its size stays the same: its annotations must follow the new size. */
 function planShares(deployment: Deployment, active: readonly ReplicaSet[]): Scaling[] {
   const { spec } = deployment;
   const allowed = spec.replicas > 0 ? spec.replicas + maxSurge(deployment) : 0;
@@ -152,7 +152,7 @@ function planShares(deployment: Deployment, active: readonly ReplicaSet[]): Scal
   }));
 }
 
-/** By how much the set changes if it keeps its part of the whole. */
+/** The change of the set's size that keeps its share of the total. */
 function shareOf(deployment: Deployment, set: ReplicaSet): number {
   const { spec, status } = deployment;
   const size = set.spec.replicas;
@@ -162,7 +162,7 @@ function shareOf(deployment: Deployment, set: ReplicaSet): number {
   return Math.round((size * (spec.replicas + maxSurge(deployment))) / before) - size;
 }
 
-/** Old sets beyond the limit, the oldest revisions first, if nothing of them is left. */
+/** Empty old sets beyond the limit, the oldest revisions first. */
 function planCleanup(deployment: Deployment, oldSets: readonly ReplicaSet[]): ReplicaSet[] {
   if (!hasHistoryLimit(deployment)) return [];
   const alive = oldSets.filter(({ metadata }) => !metadata.deletionTimestamp);
@@ -176,20 +176,20 @@ const isEmpty = ({ metadata, spec, status }: ReplicaSet): boolean =>
   spec.replicas === 0 && status.replicas === 0 && (metadata.generation ?? 0) <= (status.observedGeneration ?? 0);
 
 const isActive = ({ spec }: ReplicaSet): boolean => spec.replicas > 0;
-/** Of a set that was made smaller, its status may still count pods that are about to go. */
+/** The status of a set that was scaled down may still count pods that are about to be deleted. */
 const availableOf = ({ spec, status }: ReplicaSet): number => Math.min(status.availableReplicas ?? 0, spec.replicas);
-/** It was resized, and its status is from before: it may have more pods than its size and its status say. */
+/** It was resized, and its status is older: it may have more pods than its size and its status say. */
 const isUnsure = ({ metadata: { generation = 1 }, status }: ReplicaSet): boolean =>
   generation > 1 && (status.observedGeneration ?? 0) < generation;
 const wantedBy = (sets: readonly ReplicaSet[]): number => sets.reduce((sum, { spec }) => sum + spec.replicas, 0);
 
-/** Time stamps of one form compare as text. */
+/** Timestamps in the same format compare as text. */
 function byCreation(a: ReplicaSet, b: ReplicaSet): number {
   const first = a.metadata.creationTimestamp;
   const second = b.metadata.creationTimestamp;
   return first < second ? -1 : first > second ? 1 : 0;
 }
 
-/** The oldest first. */
+/** Oldest first. */
 export const byAge = (a: ReplicaSet, b: ReplicaSet): number =>
   byCreation(a, b) || (a.metadata.name < b.metadata.name ? -1 : 1);

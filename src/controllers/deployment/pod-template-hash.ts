@@ -5,7 +5,7 @@ import { nameLetters } from "#lib/data/random.ts";
 
 export const hashLabel = "pod-template-hash";
 
-/** A short name for a template: the same for the same content, whatever the order of its fields. */
+/** A short hash of a template: equal for equal content, whatever the order of its fields. */
 export function podTemplateHash(template: PodTemplateSpec, collisions = 0): string {
   const text = `${canonical(template)}${collisions || ""}`;
   let rest = hash("sha256", text, "buffer").readUIntBE(0, 6);
@@ -17,7 +17,7 @@ export function podTemplateHash(template: PodTemplateSpec, collisions = 0): stri
   return name;
 }
 
-/** Whether two templates would make the same pods; the label that tells sets apart does not count. */
+/** Whether two templates create the same pods; the label that distinguishes the sets does not count. */
 export const sameTemplate = (a: PodTemplateSpec, b: PodTemplateSpec): boolean =>
   equal(a.spec, b.spec) && equal(withoutHash(a), withoutHash(b));
 
@@ -27,7 +27,7 @@ function withoutHash({ metadata }: PodTemplateSpec): object {
   return { ...rest, labels: others };
 }
 
-/** JSON with the fields in order. */
+/** JSON with sorted fields. */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";

@@ -7,7 +7,7 @@ const historyKey = "deployment.kubernetes.io/revision-history";
 const desiredKey = "deployment.kubernetes.io/desired-replicas";
 const maxKey = "deployment.kubernetes.io/max-replicas";
 
-/** What is about the deployment itself, or about one revision only. */
+/** Annotations of the deployment itself, or of a single revision. */
 const notCopied = new Set([
   lastAppliedAnnotation,
   revisionAnnotation,
@@ -20,7 +20,7 @@ const maxHistoryLength = 2000;
 
 type Annotations = Record<string, string>;
 
-/** 0 if it has none; undefined if it is no number. All 64 bits count: adopted sets may have any number. */
+/** 0 if there is none, undefined if it is not a number. All 64 bits count, because adopted sets may have any number. */
 export function revisionOf({
   metadata,
 }: {
@@ -31,7 +31,7 @@ export function revisionOf({
   return /^[-+]?\d{1,19}$/.test(text) ? BigInt(text.replace("+", "")) : undefined;
 }
 
-/** The number of the revision that comes after these sets. */
+/** The revision number after those of these sets. */
 export function nextRevision(oldSets: readonly ReplicaSet[]): bigint {
   let highest = 0n;
   for (const set of oldSets) {
@@ -41,7 +41,7 @@ export function nextRevision(oldSets: readonly ReplicaSet[]): bigint {
   return highest + 1n;
 }
 
-/** The annotations of the set that runs the deployment's template: those of the deployment, and its revision. */
+/** The annotations of the set with the deployment's template: those of the deployment, and its revision. */
 export function newSetAnnotations(
   deployment: Deployment,
   current: Readonly<Annotations> | undefined,
@@ -55,19 +55,19 @@ export function newSetAnnotations(
   const old = before ? revisionOf({ metadata: { annotations } }) : 0n;
   if (old === undefined || old >= revision) return annotations;
   annotations[revisionAnnotation] = String(revision);
-  // A set that had a revision is rolled back to: what it was before is remembered.
+  // The set already had a revision, so this is a rollback: the old number is remembered.
   if (before !== undefined) annotations[historyKey] = longerHistory(annotations[historyKey], before);
   return annotations;
 }
 
-/** The oldest entries go when there is no more room. */
+/** The oldest entries are dropped when the history gets too long. */
 function longerHistory(history: string | undefined, revision: string): string {
   const revisions = [...(history ? history.split(",") : []), revision];
   while (revisions.length > 1 && revisions.join(",").length > maxHistoryLength) revisions.shift();
   return revisions.join(",");
 }
 
-/** By these a change of the deployment's size is told from a step of its rollout. */
+/** These distinguish a change of the deployment's size from a step of its rollout. */
 export function sizeAnnotations({ spec }: Deployment): Annotations {
   return { [desiredKey]: String(spec.replicas), [maxKey]: String(spec.replicas + maxSurge({ spec })) };
 }

@@ -7,7 +7,7 @@ import { hasProgressDeadline, maxUnavailable } from "./limits.ts";
 export interface Outcome {
   readonly newSet: ReplicaSet | undefined;
   readonly oldSets: readonly ReplicaSet[];
-  /** The new set was made just now. */
+  /** The new set was created in this run. */
   readonly created: boolean;
   readonly isRollout: boolean;
   readonly nowMs: number;
@@ -15,10 +15,10 @@ export interface Outcome {
 
 type Conditions = readonly DeploymentCondition[];
 
-/** What the deployment's status should say. */
+/** The desired status of the deployment. */
 export function deploymentStatus(deployment: Deployment, outcome: Outcome): DeploymentStatus {
   const { newSet, isRollout, nowMs } = outcome;
-  // First what was just done, then what that comes to: progress is judged against the conditions as they then are.
+  // First what was just done, then its effect: progress is judged against the conditions after that.
   const before = noteSet(deployment, notePause(deployment, nowMs), outcome);
   const counts = countsOf(deployment, outcome);
   let conditions = noteAvailability(deployment, before, { counts, nowMs });
@@ -29,14 +29,14 @@ export function deploymentStatus(deployment: Deployment, outcome: Outcome): Depl
   return { ...counts, ...(conditions.length > 0 ? { conditions: [...conditions] } : {}) };
 }
 
-/** All wanted pods are there, of the newest template, and available. */
+/** All desired pods exist, have the newest template, and are available. */
 export const isComplete = ({ spec, metadata }: Deployment, status: DeploymentStatus): boolean =>
   (status.updatedReplicas ?? 0) === spec.replicas &&
   (status.replicas ?? 0) === spec.replicas &&
   (status.availableReplicas ?? 0) === spec.replicas &&
   (status.observedGeneration ?? 0) >= (metadata.generation ?? 0);
 
-/** When a rollout that shows no progress must be looked at again; undefined if that is not so. */
+/** When a rollout without progress must be checked again; undefined if that is not needed. */
 export function nextProgressCheckMs(
   deployment: Deployment,
   status: DeploymentStatus,
@@ -51,7 +51,7 @@ export function nextProgressCheckMs(
 const deadlineMs = ({ spec }: Deployment, { lastUpdateTime }: DeploymentCondition): number =>
   Date.parse(lastUpdateTime ?? "") + spec.progressDeadlineSeconds * 1000;
 
-/** A paused deployment's time does not run. */
+/** The deadline of a paused deployment does not run. */
 function notePause({ spec, status }: Deployment, nowMs: number): Conditions {
   const { conditions = [] } = status;
   const current = findCondition(conditions, "Progressing");
@@ -99,7 +99,7 @@ function countsOf({ metadata, status }: Deployment, { newSet, oldSets }: Outcome
   };
 }
 
-/** Unknown as long as a set that was looked at does not say. */
+/** Undefined as long as one of the sets does not report it. */
 function terminatingOf(sets: readonly ReplicaSet[]): number | undefined {
   let sum = 0;
   for (const { status } of sets) {
@@ -127,14 +127,14 @@ function noteAvailability(
 
 interface Judgement {
   readonly conditions: Conditions;
-  /** As they were before this round's numbers. */
+  /** The conditions before the current counts. */
   readonly before: Conditions;
   readonly counts: DeploymentStatus;
   readonly newSet: ReplicaSet | undefined;
   readonly nowMs: number;
 }
 
-/** Done, moving, or out of time. */
+/** Complete, progressing, or timed out. */
 function noteProgress(deployment: Deployment, judgement: Judgement): Conditions {
   const { conditions, before, counts, newSet, nowMs } = judgement;
   const others = conditions.filter(({ type }) => type !== "Progressing");
@@ -148,7 +148,7 @@ function noteProgress(deployment: Deployment, judgement: Judgement): Conditions 
     return withNews(conditions, progress("True", "NewReplicaSetAvailable", message), nowMs);
   }
   if (hasMoved(deployment.status, counts)) {
-    // Also if it says the same as before: its time is what the deadline counts from.
+    // Even if it says the same as before, because the deadline counts from its time.
     const moved = stamped(progress("True", "ReplicaSetUpdated", `${subject} is progressing.`), nowMs);
     return [...others, current?.status === "True" ? withTransition(moved, current) : moved];
   }
@@ -173,7 +173,7 @@ function hasMoved(old: DeploymentStatus, now: DeploymentStatus): boolean {
   );
 }
 
-/** A set that cannot make its pods makes the deployment fail; the new set speaks first. */
+/** A set that cannot create its pods makes the deployment fail; the new set takes precedence. */
 function noteFailures(conditions: Conditions, { newSet, oldSets, nowMs }: Outcome): Conditions {
   const sets = newSet ? [newSet, ...oldSets] : oldSets;
   for (const { status } of sets) {
@@ -203,7 +203,7 @@ const withTransition = (condition: DeploymentCondition, { lastTransitionTime }: 
   ...(lastTransitionTime ? { lastTransitionTime } : {}),
 });
 
-/** With this condition at the end; unchanged if it says nothing new. */
+/** Adds this condition at the end; returns the list unchanged if the condition is not new. */
 export function withNews(conditions: Conditions, news: DeploymentCondition, nowMs: number): Conditions {
   const current = findCondition(conditions, news.type);
   if (current?.status === news.status && current.reason === news.reason) return conditions;

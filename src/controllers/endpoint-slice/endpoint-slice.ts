@@ -18,7 +18,7 @@ import { addressTypesOf, endpointsOf } from "./endpoints-of.ts";
 import { manager, planSlices, type SlicePlan } from "./plan-slices.ts";
 import { TriggerTimes } from "./trigger-times.ts";
 
-/** Writes down, for every service with a selector, where its traffic can go. */
+/** Maintains, for every service with a selector, the slices with its endpoints. */
 export function endpointSliceController(deps: ReconcilerDeps): Reconciler<Service> {
   const { informers, clock, events } = deps;
   const services = informers.of(Service);
@@ -46,7 +46,7 @@ export function endpointSliceController(deps: ReconcilerDeps): Reconciler<Servic
       const time = triggerTimes.next(service, selected);
       try {
         await carryOut(deps, { service, plan, time }, signal);
-        if (plan.homeless.length > 0) throw homelessError(service, plan.homeless);
+        if (plan.withoutNode.length > 0) throw missingNodeError(service, plan.withoutNode);
       } catch (error) {
         if (signal.aborted) throw error;
         const why = messageOf(error);
@@ -65,7 +65,7 @@ export function endpointSliceController(deps: ReconcilerDeps): Reconciler<Servic
 }
 
 interface FullPlan extends SlicePlan {
-  readonly homeless: Pod[];
+  readonly withoutNode: Pod[];
 }
 
 function planAll(
@@ -77,22 +77,22 @@ function planAll(
   }: { readonly selected: readonly Pod[]; readonly existing: readonly EndpointSlice[]; nodes: Informer<Node> },
 ): FullPlan {
   const types = addressTypesOf(service);
-  const plan: FullPlan = { create: [], update: [], remove: [], homeless: [] };
+  const plan: FullPlan = { create: [], update: [], remove: [], withoutNode: [] };
   const nodeOf = (name: string) => nodes.get({ name });
   for (const type of types) {
-    const { groups, homeless } = endpointsOf(service, selected, { type, nodeOf });
+    const { groups, withoutNode } = endpointsOf(service, selected, { type, nodeOf });
     const slices = existing.filter(({ addressType }) => addressType === type);
     const { create, update, remove } = planSlices(service, groups, { type, slices });
     plan.create.push(...create);
     plan.update.push(...update);
     plan.remove.push(...remove);
-    plan.homeless.push(...homeless);
+    plan.withoutNode.push(...withoutNode);
   }
   plan.remove.push(...existing.filter(({ addressType }) => !types.some((type) => type === addressType)));
   return plan;
 }
 
-function homelessError({ metadata }: Service, pods: readonly Pod[]): Error {
+function missingNodeError({ metadata }: Service, pods: readonly Pod[]): Error {
   const service = `${metadata.namespace}/${metadata.name}`;
   const texts = pods.map(
     (pod) => `skipping Pod ${pod.metadata.name} for Service ${service}: Node ${pod.spec.nodeName} Not Found`,
@@ -131,7 +131,7 @@ async function carryOut(
   }
 }
 
-/** The services that select the pod, or did, if something changed that a slice shows. */
+/** The services that select the pod now or did before, if something changed that slices contain. */
 function* servicesFor(change: Change<Pod>, services: Informer<Service>): Iterable<Wake> {
   const { object } = change;
   const previous = change.type === "put" ? change.previous : undefined;
@@ -159,7 +159,7 @@ function isVisible(before: Pod, after: Pod): boolean {
   );
 }
 
-/** A slice of ours that somebody else changed or deleted is put right. */
+/** A slice of ours that somebody else changed or deleted is repaired. */
 function* serviceOf({ object }: Change<EndpointSlice>): Iterable<Wake> {
   const { namespace, labels } = object.metadata;
   const name = labels?.[serviceNameLabel];

@@ -7,17 +7,17 @@ import { zoneLabel } from "#api/well-known.ts";
 
 export type AddressType = "IPv4" | "IPv6";
 
-/** Endpoints that have the same ports, by pod and address. */
+/** Endpoints with the same ports, by pod and address. */
 export interface PortGroup {
   readonly ports: readonly EndpointPort[];
   readonly endpoints: Map<string, Endpoint>;
 }
 
 export interface ServiceEndpoints {
-  /** By what the ports are. */
+  /** By their ports. */
   readonly groups: Map<string, PortGroup>;
-  /** Pods that are left out because their node is not known. */
-  readonly homeless: readonly Pod[];
+  /** Pods that are left out because their node is unknown. */
+  readonly withoutNode: readonly Pod[];
 }
 
 /** The address types of a service's slices. */
@@ -27,17 +27,17 @@ export function addressTypesOf({ spec }: Service): readonly AddressType[] {
   return [spec.clusterIP?.includes(":") ? "IPv6" : "IPv4"];
 }
 
-/** It has no address of its own. */
+/** It has no cluster IP. */
 export const isHeadless = ({ spec }: Pick<Service, "spec">): boolean => !spec.clusterIP || spec.clusterIP === "None";
 
-/** What the service's slices of one address type should hold. */
+/** The desired endpoints of the service's slices of one address type. */
 export function endpointsOf(
   service: Service,
   pods: readonly Pod[],
   { type, nodeOf }: { readonly type: AddressType; nodeOf(name: string): Node | undefined },
 ): ServiceEndpoints {
   const groups = new Map<string, PortGroup>();
-  const homeless: Pod[] = [];
+  const withoutNode: Pod[] = [];
   const portsOf = portFinder(service);
   for (const pod of pods) {
     if (!hasPlace(pod)) continue;
@@ -49,29 +49,29 @@ export function endpointsOf(
     }
     const node = pod.spec.nodeName ? nodeOf(pod.spec.nodeName) : undefined;
     if (!node && !service.spec.publishNotReadyAddresses) {
-      homeless.push(pod);
+      withoutNode.push(pod);
       continue;
     }
     const endpoint = endpointFor(service, pod, { node, type });
     if (endpoint) group.endpoints.set(endpointKey(endpoint), endpoint);
   }
-  return { groups, homeless };
+  return { groups, withoutNode };
 }
 
-/** It has an address and has not ended. */
+/** The pod has an address and has not finished. */
 const hasPlace = (pod: Pod): boolean => !isFinished(pod) && Boolean(pod.status.podIP || pod.status.podIPs?.length);
 
 export const endpointKey = ({ targetRef, addresses }: Endpoint): string =>
   `${targetRef?.namespace}/${targetRef?.name} ${addresses.join(",")}`;
 
-/** The same for the same ports in any order. */
+/** Equal for the same ports in any order. */
 export const portsKey = (ports: readonly EndpointPort[] | undefined): string =>
   (ports ?? [])
     .map(({ name, protocol, port, appProtocol }) => JSON.stringify([name, protocol, port, appProtocol]))
     .sort()
     .join();
 
-/** Finds a pod's ports; where none is given by name they are the same for all pods. */
+/** Finds a pod's ports; without named ports they are the same for all pods. */
 function portFinder({ spec }: Service): (pod: Pod) => { readonly key: string; readonly ports: EndpointPort[] } {
   const { ports: wanted = [] } = spec;
   const find = (pod: Pod | undefined) => {
@@ -88,7 +88,7 @@ function portFinder({ spec }: Service): (pod: Pod) => { readonly key: string; re
   return () => same;
 }
 
-/** The number behind a service's port in one pod: its own, or that of a container's port with this name. */
+/** The target of a service's port in one pod: a number, or the container port of that name. */
 function portNumber({ targetPort, port, protocol }: ServicePort, pod: Pod | undefined): number | undefined {
   if (typeof targetPort !== "string") return targetPort ?? port;
   const { containers = [], initContainers = [] } = pod?.spec ?? {};
@@ -132,7 +132,7 @@ function addressesOf({ status }: Pod): string[] {
 
 const nearby = new Set(["PreferClose", "PreferSameZone", "PreferSameNode"]);
 
-/** Traffic from a zone or node that prefers what is near goes to the endpoints that name it. */
+/** Endpoint hints for traffic that prefers its own zone or node. */
 function hintsFor(
   { spec }: Service,
   { zone, nodeName }: { readonly zone: string | undefined; readonly nodeName: string | undefined },

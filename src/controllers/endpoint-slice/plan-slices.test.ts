@@ -62,7 +62,7 @@ function after(slices: readonly EndpointSlice[], { create, update, remove }: Sli
 const sizes = (slices: readonly EndpointSlice[]) => slices.map(({ endpoints }) => endpoints.length);
 const counts = ({ create, update, remove }: SlicePlan) => [create.length, update.length, remove.length];
 
-test("endpointsOf() says what a pod is to a service", () => {
+test("endpointsOf() describes a pod as an endpoint of a service", () => {
   const { groups } = endpointsOf(service(), [pod(1, { hostname: "db" })], { type, nodeOf });
 
   const [group] = [...groups.values()];
@@ -88,7 +88,7 @@ const conditionCases = [
   { name: "a pod that is published anyway", facts: { ready: false }, publish: true, expected: [true, false, false] },
 ];
 for (const { name, facts, publish = false, expected } of conditionCases) {
-  test(`endpointsOf() knows ${name}`, () => {
+  test(`endpointsOf() handles ${name}`, () => {
     const subject = service({ publishNotReadyAddresses: publish });
 
     const { groups } = endpointsOf(subject, [pod(1, facts)], { type, nodeOf });
@@ -99,7 +99,7 @@ for (const { name, facts, publish = false, expected } of conditionCases) {
   });
 }
 
-test("endpointsOf() groups pods by what a named port is", () => {
+test("endpointsOf() groups pods by the number of a named port", () => {
   const subject = service({ ports: [{ port: 80, targetPort: "web" }] });
 
   const { groups } = endpointsOf(subject, [pod(1), pod(2), pod(3, { port: 9090 })], { type, nodeOf });
@@ -111,14 +111,14 @@ test("endpointsOf() groups pods by what a named port is", () => {
   ]);
 });
 
-test("endpointsOf() leaves out a pod whose node is not known", () => {
-  const { groups, homeless } = endpointsOf(service(), [pod(1, { node: "?" })], { type, nodeOf });
+test("endpointsOf() leaves out a pod whose node is unknown", () => {
+  const { groups, withoutNode } = endpointsOf(service(), [pod(1, { node: "?" })], { type, nodeOf });
 
   assert.equal([...groups.values()][0]?.endpoints.size, 0);
-  assert.equal(homeless.length, 1);
+  assert.equal(withoutNode.length, 1);
 });
 
-test("endpointsOf() gives hints to traffic that prefers what is near", () => {
+test("endpointsOf() adds hints for traffic that prefers near endpoints", () => {
   const subject = service({ trafficDistribution: "PreferSameNode" });
 
   const { groups } = endpointsOf(subject, [pod(1)], { type, nodeOf });
@@ -127,7 +127,7 @@ test("endpointsOf() gives hints to traffic that prefers what is near", () => {
   assert.deepEqual(endpoint?.hints, { forZones: [{ name: "z" }], forNodes: [{ name: "n" }] });
 });
 
-test("planSlices() fills slices of a hundred", () => {
+test("planSlices() fills slices with a hundred endpoints each", () => {
   const slices = after([], plan(service(), pods(250), []));
 
   assert.deepEqual(sizes(slices), [100, 100, 50]);
@@ -168,7 +168,7 @@ test("planSlices() fills the gap that a replaced pod leaves", () => {
   assert.deepEqual(sizes(after(slices, next)), [100, 100]);
 });
 
-test("planSlices() removes slices that are empty, but keeps one to say that there is nothing", () => {
+test("planSlices() removes empty slices, but keeps one for a service without endpoints", () => {
   const slices = after([], plan(service(), pods(250), []));
 
   const next = plan(service(), [], slices);
@@ -180,7 +180,7 @@ test("planSlices() removes slices that are empty, but keeps one to say that ther
   assert.deepEqual(counts(plan(service(), [], left)), [0, 0, 0]);
 });
 
-test("planSlices() makes an empty slice for a service without pods and uses it for the first", () => {
+test("planSlices() creates an empty slice for a service without pods and uses it for the first one", () => {
   const slices = after([], plan(service(), [], []));
 
   const next = plan(service(), pods(1), slices);
@@ -190,7 +190,7 @@ test("planSlices() makes an empty slice for a service without pods and uses it f
   assert.equal(next.update[0]?.ports?.length, 1);
 });
 
-test("planSlices() takes away slices of an earlier service of the same name", () => {
+test("planSlices() removes slices of an earlier service of the same name", () => {
   const slices = after([], plan(service(), pods(1), []));
   const next = plan({ ...service(), metadata: { ...service().metadata, uid: "other" } }, pods(1), slices);
 

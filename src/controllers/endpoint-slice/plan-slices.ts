@@ -8,7 +8,7 @@ import { type AddressType, endpointKey, isHeadless, type PortGroup, portsKey } f
 
 export const manager = "endpointslice-controller.k8s.io";
 
-/** At most so many endpoints are in one slice. */
+/** The maximum number of endpoints in one slice. */
 const maxEndpoints = 100;
 
 export interface SlicePlan {
@@ -17,19 +17,19 @@ export interface SlicePlan {
   readonly remove: EndpointSlice[];
 }
 
-/** A slice as it will be; `from` is the one that it is now, if there is one. */
+/** A slice as it will be; `from` is its current state, if it exists. */
 interface Draft {
   readonly from: EndpointSlice | undefined;
   readonly ports: readonly EndpointPort[];
   readonly endpoints: Endpoint[];
   changed: boolean;
-  /** It stays though it is empty. */
+  /** It is kept although it is empty. */
   readonly isPlaceholder?: boolean;
 }
 
 /**
- * Decides how the slices of one address type come to hold the endpoints, with as few writes as possible: every endpoint
- * stays in its slice; new ones go where something changes anyway, else into one slice that has room for all, else into
+ * Decides how the slices of one address type get the endpoints with as few writes as possible: every endpoint stays in
+ * its slice. New ones go into slices that change anyway, or else into one slice with room for all of them, or else into
  * new slices.
  */
 export function planSlices(
@@ -71,7 +71,7 @@ function draftsFor({ ports, endpoints }: PortGroup, slices: readonly EndpointSli
   return drafts;
 }
 
-/** What of the slice is still wanted, as it is now; that is taken out of `left`. */
+/** The endpoints of the slice that are still wanted, updated; they are removed from `left`. */
 function keepWanted(from: EndpointSlice, ports: readonly EndpointPort[], left: Map<string, Endpoint>): Draft {
   const draft: Draft = { from, ports, endpoints: [], changed: false };
   for (const old of from.endpoints) {
@@ -96,13 +96,13 @@ function fill(draft: Draft, left: Map<string, Endpoint>): void {
   }
 }
 
-/** The slice without changes that is fullest, of those with room for so many more. */
+/** The fullest unchanged slice that has room for this many more endpoints. */
 function tightest(drafts: readonly Draft[], count: number): Draft | undefined {
   const candidates = drafts.filter(({ changed, endpoints }) => !changed && endpoints.length + count <= maxEndpoints);
   return candidates.sort(fullestFirst)[0];
 }
 
-/** A slice that would go takes over what would be a new one. */
+/** Reuses a slice that would be deleted instead of creating a new one. */
 function reuse(drafts: Draft[]): void {
   for (let index = drafts.length - 1; index >= 0; index--) {
     const draft = drafts[index];
@@ -116,7 +116,7 @@ function reuse(drafts: Draft[]): void {
   }
 }
 
-/** A service without endpoints has one empty slice without ports, to say so. */
+/** A service without endpoints has one empty slice without ports. */
 function keepOne(drafts: Draft[], own: readonly EndpointSlice[]): void {
   if (drafts.some(({ changed, endpoints }) => !changed || endpoints.length > 0)) return;
   const from = drafts[0]?.from ?? own[0];
@@ -157,7 +157,7 @@ const newSlice = (service: Service, addressType: AddressType): InputOf<EndpointS
 
 const reserved = new Set([serviceNameLabel, managedByLabel, headlessLabel]);
 
-/** Those of the service, and what the slice says about itself. */
+/** The labels of the service, and those of the slice itself. */
 function wantedLabels(service: Service): Record<string, string> {
   const labels = Object.entries(service.metadata.labels ?? {}).filter(([key]) => !reserved.has(key));
   return {

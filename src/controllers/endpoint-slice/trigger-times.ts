@@ -8,11 +8,14 @@ interface Seen {
   readonly pods: ReadonlyMap<string, string>;
 }
 
-/** Remembers when the pods of each service last changed, to tell how long a change took to reach the slices. */
+/** Tracks when the pods of each service last changed, to measure how long a change takes to reach the slices. */
 export class TriggerTimes {
   readonly #seen = new Map<string, Seen>();
 
-  /** The time of the oldest change since the last call; undefined if there was none. Times of one form compare as text. */
+  /**
+   * The time of the oldest change since the last call; undefined if there was none. Times in the same format compare as
+   * text.
+   */
   next({ metadata }: Service, pods: readonly Pod[]): string | undefined {
     const key = objectKey(metadata.namespace, metadata.name);
     const before = this.#seen.get(key);

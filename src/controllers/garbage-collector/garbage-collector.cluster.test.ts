@@ -24,7 +24,7 @@ const place = (name: string) => ({ namespace: "default", name });
 const names = async (cluster: TestCluster) =>
   (await cluster.list(ConfigMap, "default")).map(({ metadata }) => metadata.name).filter((name) => name?.length === 1);
 
-/** a owns b, which owns c. */
+/** a owns b, and b owns c. */
 async function startFamily(): Promise<TestCluster> {
   const cluster = await startCluster();
   await cluster.settle();
@@ -35,7 +35,7 @@ async function startFamily(): Promise<TestCluster> {
   return cluster;
 }
 
-test("what an object owns goes after it", async () => {
+test("dependents are deleted after their owner", async () => {
   await using cluster = await startFamily();
   const before = await names(cluster);
 
@@ -45,7 +45,7 @@ test("what an object owns goes after it", async () => {
   assert.deepEqual([before, await names(cluster)], [["a", "b", "c"], []]);
 });
 
-test("in the foreground, what an object owns goes before it", async () => {
+test("foreground deletion deletes dependents before their owner", async () => {
   await using cluster = await startFamily();
   const gone: (string | undefined)[] = [];
   cluster.informers.of(ConfigMap).subscribe(({ type, object }) => {
@@ -58,7 +58,7 @@ test("in the foreground, what an object owns goes before it", async () => {
   assert.deepEqual(gone, ["c", "b", "a"]);
 });
 
-test("in the foreground, an owner does not wait for what does not block it", async () => {
+test("foreground deletion does not wait for dependents that do not block it", async () => {
   await using cluster = await startCluster();
   await cluster.settle();
   const a = await cluster.client.create(ConfigMap, map("a"));
@@ -75,7 +75,7 @@ test("in the foreground, an owner does not wait for what does not block it", asy
   assert(left?.metadata.deletionTimestamp);
 });
 
-test("an orphaned object stays without its owner", async () => {
+test("an orphaned object stays after its owner is deleted", async () => {
   await using cluster = await startFamily();
 
   await cluster.client.delete(ConfigMap, place("a"), { propagationPolicy: "Orphan" });
@@ -86,7 +86,7 @@ test("an orphaned object stays without its owner", async () => {
   assert.equal(b.metadata.ownerReferences, undefined);
 });
 
-test("an object whose owner never was, or was another of that name, goes", async () => {
+test("an object whose owner never existed, or is another object of that name, is deleted", async () => {
   await using cluster = await startFamily();
   const a = await cluster.client.get(ConfigMap, place("a"));
 
@@ -103,7 +103,7 @@ test("an object whose owner never was, or was another of that name, goes", async
   );
 });
 
-test("the pods of a deleted ReplicaSet go, unless they are orphaned", async () => {
+test("the pods of a deleted ReplicaSet are deleted, unless they are orphaned", async () => {
   await using cluster = await startCluster();
   await cluster.settle();
   const metadata = { name: "web", namespace: "default" };

@@ -19,7 +19,7 @@ import {
 } from "./plan-collection.ts";
 
 export interface GarbageCollectorDeps extends RunDeps {
-  /** Every kind there is; asked again from time to time, as custom kinds come and go. */
+  /** Every kind; read again periodically, because custom kinds come and go. */
   resources(): readonly Resource[];
 }
 
@@ -28,8 +28,8 @@ const refreshMs = 30_000;
 const rememberedAbsent = 4096;
 
 /**
- * Deletes what has lost its last owner, and carries out the two slower ways of deleting: dependents first
- * (foreground), and without dependents (orphan). Unlike the reconcilers it follows all kinds at once.
+ * Deletes objects that have lost their last owner, and carries out the two slower ways of deletion: dependents first
+ * (foreground), and without dependents (orphan). Unlike the reconcilers it follows all kinds together.
  */
 export async function runGarbageCollector(deps: GarbageCollectorDeps, signal: AbortSignal): Promise<void> {
   const backlog = new Backlog(deps);
@@ -58,7 +58,7 @@ export async function runGarbageCollector(deps: GarbageCollectorDeps, signal: Ab
   }
 }
 
-/** What is to be looked at, each object once, and where it was seen last. */
+/** Objects to check, each once, with the place where they were last seen. */
 class Backlog {
   readonly queue: WorkQueue<Cause>;
   readonly #deps: GarbageCollectorDeps;
@@ -75,7 +75,7 @@ class Backlog {
     this.queue.add(key, trace ? { trace, atMs: this.#deps.clock.now() } : undefined);
   }
 
-  /** Until the queue is closed. */
+  /** Processes the queue until it is closed. */
   async workOff(collect: (place: Place | undefined) => Promise<void>, stop: AbortSignal): Promise<void> {
     const run = async ({ key, cause }: Work<Cause>): Promise<void> => {
       const place = this.#places.get(key);
@@ -93,7 +93,7 @@ class Backlog {
   }
 }
 
-/** What has no dependents and is none, such as an event, is left alone. */
+/** Kinds without owners and dependents, such as events, are left out. */
 const collectable = (deps: GarbageCollectorDeps): Resource[] =>
   deps
     .resources()
@@ -102,11 +102,11 @@ const collectable = (deps: GarbageCollectorDeps): Resource[] =>
         !storedAs && !hasNoDependents && verbs.includes("delete") && verbs.includes("watch"),
     );
 
-/** What is done about one object. */
+/** Acts on one object at a time. */
 class Collector {
   readonly #deps: GarbageCollectorDeps;
   readonly #graph: OwnerGraph;
-  /** Owners that are known to be gone; a uid never comes back. */
+  /** Owners that are known to be gone; a uid is never reused. */
   readonly #absent = new LruMap<string, true>(rememberedAbsent);
 
   constructor(deps: GarbageCollectorDeps, graph: OwnerGraph) {
@@ -122,7 +122,7 @@ class Collector {
     else if (!object.metadata.deletionTimestamp) await this.#check(place, signal);
   }
 
-  /** Takes the owner off all that it owns, then lets it go. */
+  /** Removes the owner from all its dependents, then lets its deletion finish. */
   async #orphan(place: Place, owner: ApiObject, signal: AbortSignal): Promise<void> {
     const { uid = "" } = owner.metadata;
     const dependents = this.#graph.dependentsOf(uid);
@@ -130,7 +130,7 @@ class Collector {
     await this.#removeFinalizer(place, orphanFinalizer, signal);
   }
 
-  /** Lets the owner go once nothing that it must wait for is left. */
+  /** Lets the owner's deletion finish once no blocking dependent is left. */
   async #deleteForeground(place: Place, owner: ApiObject, signal: AbortSignal): Promise<void> {
     const { uid = "" } = owner.metadata;
     const isLeft = (dependent: Place): boolean => {
@@ -156,7 +156,7 @@ class Collector {
     await this.#delete(place, { object: current, policy: plan.policy }, signal);
   }
 
-  /** undefined: its owner cannot be looked up, and it stays. */
+  /** Returns undefined if an owner cannot be looked up; then the object stays. */
   async #classify(
     place: Place,
     references: readonly OwnerReference[],
@@ -180,7 +180,7 @@ class Collector {
     return owners;
   }
 
-  /** Asks the server: the informers may not have seen a new owner yet. */
+  /** Asks the server, because the informers may not have seen a new owner yet. */
   async #owner(place: Place, { uid }: OwnerReference, signal: AbortSignal): Promise<ApiObject | undefined> {
     const key = `${keyOf(place)} ${uid}`;
     if (this.#absent.get(key)) return undefined;
@@ -200,7 +200,7 @@ class Collector {
     signal: AbortSignal,
   ): Promise<void> {
     const { uid = "", resourceVersion = "" } = object.metadata;
-    // With its version: an owner that it was given this moment must save it.
+    // With its version: if it has just got another owner, it must not be deleted.
     const preconditions = { uid, resourceVersion };
     const options = { propagationPolicy: policy, preconditions, signal };
     await this.#deps.client.delete(resource, ref, options).catch(ignoreNotFound);
@@ -232,7 +232,7 @@ class Collector {
     });
   }
 
-  /** Writes a change of metadata to the object as it is now; nothing, if there is none to make or it is gone. */
+  /** Writes a change of metadata to the current object; does nothing if there is no change or the object is gone. */
   async #change(
     place: Place,
     signal: AbortSignal,

@@ -3,7 +3,7 @@ import { type ApiObject, groupOf, type Resource } from "#api/resource.ts";
 import { equal } from "#lib/data/equal.ts";
 import { type Change, type Informer, type Informers } from "#runtime/informer.ts";
 
-/** Where an object is. */
+/** The location of an object. */
 export interface Place {
   readonly resource: Resource;
   readonly namespace: string;
@@ -22,7 +22,7 @@ export class OwnerGraph {
   readonly #wake: Wake;
   readonly #dependents = new Map<string, Map<string, Place>>();
   readonly #kinds = new Map<string, { readonly informer: Informer; stop(): void }>();
-  /** Until all kinds are known, an owner that is not there may only not have been read yet. */
+  /** Until all kinds are known, an owner that is not found may only not have been read yet. */
   #isComplete = false;
 
   constructor(informers: Informers, wake: Wake) {
@@ -30,7 +30,7 @@ export class OwnerGraph {
     this.#wake = wake;
   }
 
-  /** Takes in the objects of these kinds, one kind after another, and forgets kinds that are no longer there. */
+  /** Adds the objects of these kinds, one kind after another, and drops kinds that no longer exist. */
   async follow(resources: readonly Resource[], signal: AbortSignal): Promise<void> {
     const wanted = new Map(resources.map((resource) => [kindOf(resource), resource]));
     for (const [kind, { stop }] of this.#kinds) {
@@ -56,17 +56,17 @@ export class OwnerGraph {
     return this.#kinds.get(kindOf(resource))?.informer.get({ namespace, name });
   }
 
-  /** The places of what has this owner. */
+  /** The places of the objects with this owner. */
   dependentsOf(uid: string): Place[] {
     return [...(this.#dependents.get(uid)?.values() ?? [])];
   }
 
-  /** The kind that a reference speaks of; undefined if there is none such. */
+  /** The kind of a reference; undefined if it does not exist. */
   resourceOf({ apiVersion, kind }: Pick<OwnerReference, "apiVersion" | "kind">): Resource | undefined {
     return this.#kinds.get(`${groupOf(apiVersion)}/${kind}`)?.informer.resource;
   }
 
-  /** Everything that was not certain while kinds were missing. */
+  /** Checks everything that was uncertain while kinds were missing. */
   #complete(): void {
     this.#isComplete = true;
     for (const { informer } of this.#kinds.values()) {
@@ -93,7 +93,7 @@ export class OwnerGraph {
     const key = keyOf(place);
     for (const reference of old) {
       const next = now.find(({ uid }) => uid === reference.uid);
-      // An owner that waited for this one need not wait any longer.
+      // An owner that waited for this object need not wait any longer.
       if (reference.blockOwnerDeletion && !next?.blockOwnerDeletion) this.#wakeOwner(reference, place, trace);
       if (next) continue;
       const entry = this.#dependents.get(reference.uid);
@@ -107,7 +107,7 @@ export class OwnerGraph {
     }
   }
 
-  /** The owner is gone: who still has it? */
+  /** The owner is gone: wakes its dependents. */
   #wakeAfter({ metadata }: ApiObject, trace: string | undefined): void {
     for (const dependent of this.dependentsOf(metadata.uid ?? "")) this.#wake(dependent, trace);
   }
@@ -117,7 +117,7 @@ export class OwnerGraph {
     if (resource) this.#wake(ownerPlace(resource, reference, namespace), trace);
   }
 
-  /** Wakes an object that lost an owner or that is being deleted in one of the two ways that concern its dependents. */
+  /** Wakes an object that lost an owner or whose deletion concerns its dependents. */
   #judge(resource: Resource, object: ApiObject, change: Change<ApiObject> | undefined): void {
     const { metadata } = object;
     const previous = change?.type === "put" ? change.previous : undefined;
@@ -157,7 +157,7 @@ const placeOf = (resource: Resource, { metadata }: ApiObject): Place => ({
   name: metadata.name ?? "",
 });
 
-/** An owner is in the namespace of what it owns, or in none. */
+/** An owner is in the same namespace as its dependent, or cluster-wide. */
 export const ownerPlace = (resource: Resource, { name }: OwnerReference, namespace: string): Place => ({
   resource,
   namespace: resource.scope === "Namespaced" ? namespace : "",

@@ -24,31 +24,31 @@ const plans: {
   dependents?: ApiObject[];
   expected: ReturnType<typeof planCollection>;
 }[] = [
-  { name: "keeps what has an owner", owners: { solid: [one] }, expected: { type: "keep" } },
+  { name: "keeps an object with an owner", owners: { solid: [one] }, expected: { type: "keep" } },
   {
-    name: "unlinks owners that are gone or going",
+    name: "unlinks owners that are gone or being deleted",
     owners: { solid: [one], waiting: [two], dangling: [reference("3")] },
     expected: { type: "unlink", uids: ["3", "2"] },
   },
   {
-    name: "deletes what has lost its last owner",
+    name: "deletes an object that has lost its last owner",
     owners: { dangling: [one] },
     expected: { type: "delete", policy: "Background", unblock: false },
   },
   {
-    name: "honours the wish to orphan",
+    name: "honours the orphan policy",
     owners: { dangling: [one] },
     finalizers: ["orphan"],
     expected: { type: "delete", policy: "Orphan", unblock: false },
   },
   {
-    name: "deletes in the foreground what is waited for and has dependents",
+    name: "deletes a blocking object with dependents in the foreground",
     owners: { waiting: [one] },
     dependents: [object()],
     expected: { type: "delete", policy: "Foreground", unblock: false },
   },
   {
-    name: "opens a circle of waiting",
+    name: "breaks a cycle of blocking owners",
     owners: { waiting: [one] },
     dependents: [deleting],
     expected: { type: "delete", policy: "Foreground", unblock: true },

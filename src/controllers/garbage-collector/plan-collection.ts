@@ -4,13 +4,13 @@ import { type ApiObject } from "#api/resource.ts";
 export const orphanFinalizer = "orphan";
 export const foregroundFinalizer = "foregroundDeletion";
 
-/** What became of an object's owners. */
+/** The state of an object's owners. */
 export interface Owners {
-  /** They are there. */
+  /** They exist. */
   readonly solid: readonly OwnerReference[];
   /** They are gone. */
   readonly dangling: readonly OwnerReference[];
-  /** They are being deleted and wait for what they own to go first. */
+  /** They are being deleted and wait for their dependents to go first. */
   readonly waiting: readonly OwnerReference[];
 }
 
@@ -21,11 +21,11 @@ export type Collection =
   | {
       readonly type: "delete";
       readonly policy: "Orphan" | "Foreground" | "Background";
-      /** First let the owners go on without it: it waits for something that waits for them. */
+      /** The owners must no longer wait for this object, because it waits for something that waits for them. */
       readonly unblock: boolean;
     };
 
-/** Decides what happens to an object whose owners were looked at. It lives as long as one of them does. */
+/** Decides what happens to an object, given the state of its owners. It lives as long as one of them does. */
 export function planCollection(
   object: ApiObject,
   { solid, dangling, waiting }: Owners,
@@ -42,7 +42,7 @@ export function planCollection(
   return { type: "delete", policy: policyOf(object), unblock: false };
 }
 
-/** An object that has a wish of its own for its dependents keeps it. */
+/** The object's own deletion policy takes precedence. */
 function policyOf(object: ApiObject): "Orphan" | "Foreground" | "Background" {
   if (hasFinalizer(object, orphanFinalizer)) return "Orphan";
   return hasFinalizer(object, foregroundFinalizer) ? "Foreground" : "Background";
@@ -50,11 +50,11 @@ function policyOf(object: ApiObject): "Orphan" | "Foreground" | "Background" {
 
 const hasFinalizer = ({ metadata }: ApiObject, name: string): boolean => metadata.finalizers?.includes(name) ?? false;
 
-/** It is being deleted and waits for what it owns to go first. */
+/** It is being deleted and waits for its dependents to go first. */
 export const isDeletingDependents = (object: ApiObject): boolean =>
   object.metadata.deletionTimestamp !== undefined && hasFinalizer(object, foregroundFinalizer);
 
-/** It is being deleted and what it owns is to stay. */
+/** It is being deleted and its dependents stay. */
 export const isOrphaningDependents = (object: ApiObject): boolean =>
   object.metadata.deletionTimestamp !== undefined && hasFinalizer(object, orphanFinalizer);
 

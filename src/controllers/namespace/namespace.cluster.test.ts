@@ -9,7 +9,7 @@ import { isForbidden, isNotFound } from "#api/status.ts";
 import { startCluster } from "#testing/start-cluster.ts";
 import { namespaceConditions } from "./namespace.ts";
 
-test("a deleted namespace takes all with it", async () => {
+test("deleting a namespace deletes all its content", async () => {
   await using cluster = await startCluster();
   await cluster.apply(Namespace, { metadata: { name: "shop" } });
   await cluster.settle();
@@ -29,7 +29,7 @@ test("a deleted namespace takes all with it", async () => {
   assert.deepEqual(await Promise.all(left), [0, 0, 0]);
 });
 
-test("a deleted namespace waits for its pods, then for finalizers, and says so", async () => {
+test("a deleted namespace waits for its pods, then for finalizers, and reports it", async () => {
   await using cluster = await startCluster();
   await cluster.apply(Namespace, { metadata: { name: "shop" } });
   await cluster.settle();
@@ -67,7 +67,7 @@ test("a deleted namespace waits for its pods, then for finalizers, and says so",
   await assert.rejects(cluster.client.get(Namespace, { name: "shop" }), isNotFound);
 });
 
-test("namespaceConditions() keeps the time of what did not change", () => {
+test("namespaceConditions() keeps the time of unchanged conditions", () => {
   const content = { remaining: new Map(), finalizers: new Map(), failures: [new Error("no")], estimateSeconds: 0 };
   const first = namespaceConditions([], content, 0);
 

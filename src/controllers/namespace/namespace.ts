@@ -19,7 +19,7 @@ export const namespaceController =
       name: "namespace",
       reconciles: Namespace,
       watches: [
-        // The last of its pods to go is what most namespaces wait for.
+        // Most namespaces wait for the last of their pods.
         watch(Pod, ({ type, object: { metadata } }) => {
           const name = metadata.namespace;
           return type === "delete" && namespaces.get({ name })?.metadata.deletionTimestamp ? [{ name }] : [];
@@ -48,7 +48,7 @@ function deletable(resources: readonly Resource[]): Resource[] {
   return [...pods, ...namespaced.filter((resource) => !pods.includes(resource))];
 }
 
-/** What is left, and what went wrong. */
+/** What remains, and what went wrong. */
 export interface Content {
   readonly remaining: Map<string, number>;
   readonly finalizers: Map<string, number>;
@@ -76,7 +76,7 @@ async function deleteContent(
 
 const isPods = ({ group, plural }: Resource): boolean => group === "" && plural === "pods";
 
-/** A little longer than most finalizers take. */
+/** Slightly longer than most finalizers take. */
 const finalizerSeconds = 15;
 
 async function deleteAll(
@@ -134,7 +134,7 @@ const allIsWell = [
   ["NamespaceFinalizersRemaining", "ContentHasNoFinalizers", "All content-preserving finalizers finished"],
 ] as const;
 
-/** What the namespace's conditions should say about what is left. */
+/** The desired conditions of the namespace, given what remains. */
 export function namespaceConditions(
   current: readonly NamespaceCondition[],
   content: Content,
@@ -189,7 +189,7 @@ async function writeConditions(
 ): Promise<Namespace | undefined> {
   const { conditions: current = [] } = namespace.status;
   const isClean = content.remaining.size === 0 && content.failures.length === 0;
-  // A namespace that goes at once has nothing to tell.
+  // A namespace that is deleted without delay needs no conditions.
   if (isClean && current.length === 0) return namespace;
   const conditions = namespaceConditions(current, content, deps.clock.now());
   const status = { ...namespace.status, conditions };

@@ -7,14 +7,14 @@ import { timestamp } from "#lib/async/clock.ts";
 import { type ReconcilerDeps } from "#runtime/reconciler.ts";
 
 export interface Disruption {
-  /** Written to the pod's condition DisruptionTarget, for those who must know why it went. */
+  /** Written to the pod's condition DisruptionTarget, to explain why it was deleted. */
   readonly reason?: string;
   readonly message?: string;
-  /** Nobody is there to end it: it counts as failed and goes at once. */
+  /** No kubelet will end it: it is marked as failed and deleted immediately. */
   readonly isForced?: boolean;
 }
 
-/** Notes in the pod why it goes, then deletes it. Does nothing to one that is gone. */
+/** Records in the pod why it is deleted, then deletes it. Does nothing if the pod is gone. */
 export async function disruptPod(
   { client, clock }: ReconcilerDeps,
   { pod, ...disruption }: Disruption & { readonly pod: Pod },
@@ -22,7 +22,7 @@ export async function disruptPod(
 ): Promise<void> {
   const { uid, resourceVersion } = pod.metadata;
   const status = planNote(pod, disruption, clock.now());
-  // A patch, because upstream's role for the collector of pods allows no update.
+  // A patch, because upstream's role for the pod garbage collector does not allow updates.
   const patch = { type: "strategic", body: { metadata: { uid, resourceVersion }, status } } as const;
   const grace = disruption.isForced ? { gracePeriodSeconds: 0 } : {};
   try {
@@ -33,7 +33,7 @@ export async function disruptPod(
   }
 }
 
-/** What the note changes of the status; undefined if it is there, or the pod has ended anyway. */
+/** The change of the status; undefined if it is there, or the pod has finished anyway. */
 function planNote(
   pod: Pod,
   { reason, message, isForced }: Disruption,

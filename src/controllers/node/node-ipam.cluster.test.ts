@@ -6,7 +6,7 @@ import { runReconcilers } from "#runtime/run-reconciler.ts";
 import { startCluster } from "#testing/start-cluster.ts";
 import { nodeIpamController } from "./node-ipam.ts";
 
-test("a node without room in the range gets none, is told so, and gets one when another node goes", async () => {
+test("a node gets no range from a full pool, but an event, and gets one when another node is deleted", async () => {
   const ipam = nodeIpamController({ clusterCidr: "10.9.0.0/24", nodeCidrBits: 24 });
   await using cluster = await startCluster({
     controllers: false,

@@ -8,13 +8,13 @@ import { NodeRanges } from "./node-ranges.ts";
 export interface NodeIpamOptions {
   /** The range of all pods; default 10.244.0.0/16. */
   readonly clusterCidr?: string;
-  /** How large a node's part is; default 24 bits. */
+  /** The prefix length of a node's range; default 24 bits. */
   readonly nodeCidrBits?: number;
 }
 
 const retryMs = 60_000;
 
-/** Gives every node its own part of the range from which pods get their addresses. */
+/** Gives every node its own range of pod addresses. */
 export const nodeIpamController =
   ({ clusterCidr = "10.244.0.0/16", nodeCidrBits = 24 }: NodeIpamOptions = {}) =>
   ({ client, events }: ReconcilerDeps): Reconciler<Node> => {
@@ -22,7 +22,7 @@ export const nodeIpamController =
     return {
       name: "node-ipam",
       reconciles: Node,
-      // One at a time: two nodes must not choose the same.
+      // One at a time: two nodes must not choose the same range.
       workers: 1,
       watches: [watch(Node, (change) => note(ranges, change))],
 
@@ -43,7 +43,7 @@ export const nodeIpamController =
     };
   };
 
-/** Wakes nobody: a node with a range needs none, and one without has its own turn. */
+/** Wakes no other node: one with a range needs none, and one without has its own run. */
 function note(ranges: NodeRanges, { type, object: { metadata, spec } }: Change<Node>): [] {
   const { name } = metadata;
   if (type === "delete") ranges.release(name);

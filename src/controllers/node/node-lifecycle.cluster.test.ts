@@ -11,7 +11,7 @@ import { heartbeats, podRunner } from "#testing/pod-runner.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
 
 const shown = (taints: readonly Taint[]) => taints.map(({ key, effect }) => `${key.split("/")[1]}:${effect}`);
-/** Two nodes, of which the first goes silent when the test says so. */
+/** Two nodes, of which the first stops reporting when the test says so. */
 async function startTwoNodes(): Promise<TestCluster & { silence(): void }> {
   const silent = new AbortController();
   const cluster = await startCluster({
@@ -36,7 +36,7 @@ const podOn = (name: string, nodeName: string) => ({
   spec: { nodeName, containers: [{ name: "c", image: "i" }] },
 });
 
-test("nodes get a range each and lose their first taints", async () => {
+test("each node gets a range and loses its initial taints", async () => {
   await using cluster = await startTwoNodes();
 
   const all = await cluster.list(Node);
@@ -50,7 +50,7 @@ test("nodes get a range each and lose their first taints", async () => {
   );
 });
 
-test("a node that goes silent is marked, its pods are not ready, and after five minutes they go", async () => {
+test("a node that stops reporting is tainted, its pods are not ready, and are evicted after five minutes", async () => {
   await using cluster = await startTwoNodes();
   await cluster.client.create(Pod, podOn("p", "a"));
   await cluster.settle();
@@ -72,7 +72,7 @@ test("a node that goes silent is marked, its pods are not ready, and after five 
   await assert.rejects(cluster.client.get(Pod, { namespace: "default", name: "p" }), isNotFound);
 });
 
-test("a node that speaks again loses its taints", async () => {
+test("a node that reports again loses its taints", async () => {
   await using cluster = await startTwoNodes();
   cluster.silence();
   await cluster.clock.advance(62_000);
@@ -88,7 +88,7 @@ test("a node that speaks again loses its taints", async () => {
   assert.equal(spec.taints, undefined);
 });
 
-test("a node is told of when it ceases to be ready, and not because it is new", async () => {
+test("a node gets an event when it stops being ready, but not because it is new", async () => {
   await using cluster = await startTwoNodes();
   const notReady = { conditions: [{ type: "Ready", status: "False", lastTransitionTime: "2026-01-01T08:00:00Z" }] };
   await cluster.client.create(Node, { metadata: { name: "new" }, status: notReady });

@@ -25,7 +25,7 @@ const graceMs = 50_000;
 const startupGraceMs = 60_000;
 const monitorMs = 5_000;
 
-/** Notices nodes that are silent or not well, and keeps pods away from them. */
+/** Detects nodes that stopped reporting or are unhealthy, and keeps pods away from them. */
 export function nodeLifecycleController(deps: ReconcilerDeps): Reconciler<Node> {
   const { informers, events } = deps;
   const nodes = informers.of(Node);
@@ -39,7 +39,7 @@ export function nodeLifecycleController(deps: ReconcilerDeps): Reconciler<Node> 
         const { namespace, name } = change.object.metadata;
         if (namespace !== nodeLeaseNamespace || change.type === "delete") return [];
         heartbeats.lease(name, change.object.spec.renewTime ?? "");
-        // A healthy node has its own time to look at this; one that was given up is looked at now.
+        // A healthy node is checked at its own time; one that was marked as unknown is checked now.
         const node = nodes.get({ name });
         return node && readyOf(node) === "Unknown" ? [{ name }] : [];
       }),
@@ -59,13 +59,13 @@ class NodeLifecycle {
   readonly #nodes: Informer<Node>;
   readonly #pods: Informer<Pod>;
   readonly #limits: EvictionLimits;
-  /** The transition of a node to not ready for which its pods were marked. */
+  /** The transition to not ready after which the pods of each node were marked. */
   readonly #marked = new Map<string, string>();
-  /** Nodes that were ready when they were last looked at. */
+  /** Nodes that were ready in their last check. */
   readonly #wasReady = new Set<string>();
   readonly #known = new Set<string>();
   #allDown = false;
-  /** The name of one that was ready. */
+  /** The name of a node that was ready. */
   #readyNode = "";
 
   constructor(deps: ReconcilerDeps, nodes: Informer<Node>, pods: Informer<Pod>) {
@@ -88,7 +88,7 @@ class NodeLifecycle {
     const waitMs = await this.#taint(labeled, signal);
     await this.#markPods(labeled, signal);
     const nextMs = isSilent ? Infinity : dueMs - clock.now() + 1;
-    // What becomes of a node that is not ready depends on how the others are.
+    // What happens to a node that is not ready depends on the state of the others.
     const lookMs = isNodeReady(labeled) ? Infinity : monitorMs;
     return againAfter(Math.min(nextMs, lookMs, waitMs ?? Infinity));
   }
@@ -108,7 +108,7 @@ class NodeLifecycle {
     this.#deps.events.event(referenceTo(Node, node), "Normal", "RegisteredNode", message);
   }
 
-  /** Nothing was heard of it for too long. Returns undefined if it is gone. */
+  /** It has not reported for too long. Returns undefined if it is gone. */
   async #giveUp(node: Node, signal: AbortSignal): Promise<Node | undefined> {
     const conditions = silentConditions(node, this.#deps.clock.now());
     if (equal(findCondition(conditions, "Ready"), findCondition(node.status.conditions, "Ready"))) return node;
@@ -131,7 +131,7 @@ class NodeLifecycle {
     return await this.#deps.client.patch(Node, node, { type: "merge", body }, { signal });
   }
 
-  /** Returns how long to wait if pods could not be driven away yet. */
+  /** Returns how long to wait if eviction is not allowed yet. */
   async #taint(node: Node, signal: AbortSignal): Promise<number | undefined> {
     const { client, clock } = this.#deps;
     const { eviction, waitMs } = this.#eviction(node);
@@ -146,7 +146,7 @@ class NodeLifecycle {
 
   #eviction(node: Node): { readonly eviction: Eviction; readonly waitMs?: number } {
     const allDown = !isNodeReady(node) && !this.#isAnyReady();
-    // After a fault of our own, everyone gets a new chance to be heard.
+    // After a failure on our side, every node gets a new grace period.
     if (this.#allDown && !allDown) this.heartbeats.renewAll();
     this.#allDown = allDown;
     if (allDown) return { eviction: "never" };
@@ -157,7 +157,7 @@ class NodeLifecycle {
     return waitMs > 0 ? { eviction: "wait", waitMs } : { eviction: "evict" };
   }
 
-  /** One that was ready a moment ago mostly still is: then the others need no look. */
+  /** A node that was ready a moment ago usually still is; then the others need no check. */
   #isAnyReady(): boolean {
     const known = this.#nodes.get({ name: this.#readyNode });
     if (known && isNodeReady(known)) return true;
@@ -166,7 +166,7 @@ class NodeLifecycle {
     return found !== undefined;
   }
 
-  /** Pods of a node that is not ready are not ready either, whatever they last said. */
+  /** The pods of a node that is not ready are not ready either, whatever they last reported. */
   async #markPods(node: Node, signal: AbortSignal): Promise<void> {
     const { name } = node.metadata;
     const ready = findCondition(node.status.conditions, "Ready");
@@ -177,7 +177,7 @@ class NodeLifecycle {
     }
     const since = ready.lastTransitionTime ?? "";
     if (this.#marked.get(name) === since) return;
-    // One that is new has not ceased to be ready.
+    // A new node has not stopped being ready.
     if (this.#wasReady.delete(name)) {
       const message = `Node ${name} status is now: NodeNotReady`;
       this.#deps.events.event(referenceTo(Node, node), "Normal", "NodeNotReady", message);
@@ -208,7 +208,7 @@ interface Heartbeat {
   readonly atMs: number;
 }
 
-/** When each node was last heard of, by our own clock: theirs may be wrong. */
+/** When each node last reported, by our own clock, because theirs may be wrong. */
 class Heartbeats {
   readonly #clock: Clock;
   readonly #last = new Map<string, Heartbeat>();
@@ -234,7 +234,7 @@ class Heartbeats {
       this.#last.set(name, { renewTime, heartbeatTime, atMs });
       return atMs;
     }
-    // A status that we wrote ourselves is no sign of life: it leaves the time of the heartbeat as it was.
+    // A status that we wrote ourselves is not a heartbeat: it leaves the heartbeat's time unchanged.
     if (last && last.heartbeatTime === heartbeatTime) return last.atMs;
     const atMs = this.#clock.now();
     this.#last.set(name, { renewTime, heartbeatTime, atMs });
@@ -251,7 +251,7 @@ class Heartbeats {
   }
 }
 
-/** One node of a zone at a time. */
+/** Rate limit of evictions: one node of a zone at a time. */
 class EvictionLimits {
   readonly #clock: Clock;
   readonly #nextMs = new Map<string, number>();
@@ -260,7 +260,7 @@ class EvictionLimits {
     this.#clock = clock;
   }
 
-  /** 0 if it is this one's turn now, else how long to wait. */
+  /** Returns 0 if this node may be evicted now, otherwise how long to wait. */
   take(zone: string, perSecond: number): number {
     const now = this.#clock.now();
     const next = this.#nextMs.get(zone) ?? 0;

@@ -3,10 +3,10 @@ import { test } from "node:test";
 import { parseCidr } from "#lib/net/ip.ts";
 import { NodeRanges } from "./node-ranges.ts";
 
-/** Four parts of 24 bits. */
+/** A pool of four /24 ranges. */
 const fourParts = () => new NodeRanges(parseCidr("10.244.0.0/22"), 24);
 
-test("NodeRanges.take() gives out each part once", () => {
+test("NodeRanges.take() assigns each range once", () => {
   const ranges = fourParts();
   ranges.hold("a", "10.244.0.0/24");
 
@@ -14,7 +14,7 @@ test("NodeRanges.take() gives out each part once", () => {
   assert.equal(ranges.take("c"), "10.244.2.0/24");
 });
 
-test("NodeRanges.take() stays clear of ranges of other sizes", () => {
+test("NodeRanges.take() avoids ranges of other sizes", () => {
   const half = fourParts();
   half.hold("a", "10.244.0.0/23");
   const whole = fourParts();
@@ -24,7 +24,7 @@ test("NodeRanges.take() stays clear of ranges of other sizes", () => {
   assert.equal(whole.take("b"), undefined);
 });
 
-test("NodeRanges.take() keeps to what it promised a node", () => {
+test("NodeRanges.take() returns the same range for the same node", () => {
   const ranges = fourParts();
   ranges.take("a");
 
@@ -33,7 +33,7 @@ test("NodeRanges.take() keeps to what it promised a node", () => {
 });
 
 for (const cidr of ["10.244.1.0/24", "10.244.1.64/26", "10.244.0.0/16"]) {
-  test(`NodeRanges.release() makes the parts of ${cidr} free again`, () => {
+  test(`NodeRanges.release() frees the ranges within ${cidr}`, () => {
     const ranges = fourParts();
     ranges.hold("a", cidr);
     for (let i = 0; i < 4; i++) ranges.take(`n${i}`);
@@ -45,7 +45,7 @@ for (const cidr of ["10.244.1.0/24", "10.244.1.64/26", "10.244.0.0/16"]) {
   });
 }
 
-test("NodeRanges.release() leaves a part that another node holds too", () => {
+test("NodeRanges.release() keeps a range that another node also holds", () => {
   const ranges = fourParts();
   ranges.hold("a", "10.244.0.0/24");
   ranges.hold("b", "10.244.0.0/24");
@@ -55,7 +55,7 @@ test("NodeRanges.release() leaves a part that another node holds too", () => {
   assert.equal(ranges.take("c"), "10.244.1.0/24");
 });
 
-test("NodeRanges.hold() gives up what the node held before, and takes IPv6 as it is", () => {
+test("NodeRanges.hold() releases the node's previous range, and accepts IPv6", () => {
   const ranges = fourParts();
   ranges.take("a");
 

@@ -1,20 +1,20 @@
 import { type Cidr, formatIPv4, parseCidr } from "#lib/net/ip.ts";
 
 /**
- * Who has which part of the range of all pods. It is kept up to date with the nodes and not made from all of them for each
- * new one: with thousands of nodes, and more so when the range is used up, that took longer than everything else.
+ * Which node has which range of pod addresses. It is updated with the nodes instead of computed from all of them for
+ * each new one: with thousands of nodes, and even more when the pool was full, that took longer than everything else.
  */
 export class NodeRanges {
   readonly #range: Cidr;
   readonly #bits: number;
   readonly #size: number;
-  /** What each node has, or was promised. */
+  /** The range that each node has, or was assigned. */
   readonly #held = new Map<string, string>();
   /** How many nodes hold a range: one that a user wrote may be held twice. */
   readonly #holders = new Map<string, number>();
-  /** Those of another size, which may lie across parts of ours. */
+  /** Ranges of another size, which may overlap ours. */
   readonly #others = new Map<string, Cidr>();
-  /** No part below it is free. */
+  /** No range below this is free. */
   #lowest: number;
 
   constructor(range: Cidr, bits: number) {
@@ -24,7 +24,7 @@ export class NodeRanges {
     this.#lowest = range.base;
   }
 
-  /** What this node holds from now on. */
+  /** Sets the node's range. */
   hold(name: string, cidr: string): void {
     if (this.#held.get(name) === cidr) return;
     this.release(name);
@@ -45,7 +45,7 @@ export class NodeRanges {
     if (isOurs) this.#lowest = Math.min(this.#lowest, this.#partAt(parseCidr(cidr).base));
   }
 
-  /** The node's part: the one it holds, or the first that nobody does. undefined: none is left. */
+  /** The node's range: the one it holds, or the first free one; undefined if none is left. */
   take(name: string): string | undefined {
     const cidr = this.#held.get(name) ?? this.#firstFree();
     if (cidr !== undefined) this.hold(name, cidr);
@@ -61,7 +61,7 @@ export class NodeRanges {
     return undefined;
   }
 
-  /** A range of another size lies there. */
+  /** Whether it overlaps a range of another size. */
   #isCrossed(base: number): boolean {
     for (const other of this.#others.values()) {
       if (other.base < base + this.#size && base < other.base + other.size) return true;
@@ -73,7 +73,7 @@ export class NodeRanges {
     return !cidr.includes(":") && !cidr.endsWith(`/${this.#bits}`);
   }
 
-  /** The beginning of the part that an address lies in. */
+  /** The start of the range that contains an address. */
   #partAt(address: number): number {
     const { base } = this.#range;
     return base + Math.max(0, Math.floor((address - base) / this.#size)) * this.#size;

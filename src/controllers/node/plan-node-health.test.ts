@@ -20,18 +20,18 @@ const taint = (name: string, effect: string): Taint => ({ key: `node.kubernetes.
 const taintCases = [
   { name: "leaves a healthy node alone", subject: node("a", "True"), expected: [] },
   {
-    name: "marks a node that cannot be reached",
+    name: "taints a node that cannot be reached",
     subject: node("a", "Unknown"),
     expected: ["unreachable:NoSchedule", "unreachable:NoExecute"],
   },
   {
-    name: "holds back eviction when told to",
+    name: "delays eviction on request",
     subject: node("a", "False"),
     eviction: "wait",
     expected: ["not-ready:NoSchedule"],
   },
   {
-    name: "swaps the taint of a node that was evicting already",
+    name: "replaces the taint of a node that is already evicting",
     subject: node("a", "Unknown", { taints: [taint("not-ready", "NoExecute"), taint("not-ready", "NoSchedule")] }),
     eviction: "wait",
     expected: ["unreachable:NoSchedule", "unreachable:NoExecute"],
@@ -43,12 +43,12 @@ const taintCases = [
     expected: ["unreachable:NoSchedule"],
   },
   {
-    name: "keeps the taints of others and clears its own",
+    name: "keeps foreign taints and removes its own",
     subject: node("a", "True", { taints: [taint("not-ready", "NoSchedule"), { key: "x/mine", effect: "NoExecute" }] }),
     expected: ["mine:NoExecute"],
   },
   {
-    name: "marks a node that takes no pods",
+    name: "taints an unschedulable node",
     subject: node("a", "True", { unschedulable: true }),
     expected: ["unschedulable:NoSchedule"],
   },
@@ -62,7 +62,7 @@ for (const { name, subject, expected, ...options } of taintCases) {
   });
 }
 
-test("silentConditions() forgets what the kubelet said", () => {
+test("silentConditions() sets the kubelet's conditions to unknown", () => {
   const conditions = silentConditions(node("a", "True"), nowMs);
 
   assert.deepEqual(

@@ -3,7 +3,7 @@ import { findCondition, isConditionTrue } from "#api/meta/condition.ts";
 import { notReadyTaint, regionLabel, unreachableTaint, unschedulableTaint, zoneLabel } from "#api/well-known.ts";
 import { timestamp } from "#lib/async/clock.ts";
 
-/** Which taint a condition with a status stands for. */
+/** The taint for a condition with a status. */
 const taintKeys: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   Ready: { False: notReadyTaint, Unknown: unreachableTaint },
   MemoryPressure: { True: "node.kubernetes.io/memory-pressure" },
@@ -17,10 +17,10 @@ const evictingKeys = new Set([notReadyTaint, unreachableTaint]);
 export const readyOf = ({ status }: Node): string | undefined => findCondition(status.conditions, "Ready")?.status;
 export const isNodeReady = ({ status }: Node): boolean => isConditionTrue(status.conditions, "Ready");
 
-/** Conditions that only the kubelet knows: if it is silent, so are they. */
+/** Conditions that only the kubelet knows; they become unknown when it stops reporting. */
 const kubeletConditions = ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"];
 
-/** The conditions of a node whose kubelet was not heard of for too long. */
+/** The conditions of a node whose kubelet has not reported for too long. */
 export function silentConditions({ metadata, status }: Node, nowMs: number): NodeCondition[] {
   const conditions = [...(status.conditions ?? [])];
   const now = timestamp(nowMs);
@@ -49,7 +49,7 @@ export function silentConditions({ metadata, status }: Node, nowMs: number): Nod
   return conditions;
 }
 
-/** Whether pods are driven from a node that is not ready: if they already are, they stay so. */
+/** Whether pods are evicted from a node that is not ready. Evictions that have begun go on. */
 export type Eviction = "evict" | "wait" | "never";
 
 /** The taints that the node should have; the same list if it has them. */
@@ -78,7 +78,7 @@ function evictingTaint(node: Node, eviction: Eviction): string | undefined {
   return eviction === "evict" || isEvicting(node) ? key : undefined;
 }
 
-/** Pods are being driven from it. */
+/** Its pods are being evicted. */
 export const isEvicting = ({ spec }: Node): boolean =>
   spec.taints?.some(({ key, effect }) => effect === "NoExecute" && evictingKeys.has(key)) ?? false;
 
@@ -92,8 +92,8 @@ const largeZone = 50;
 const unhealthyShare = 0.55;
 
 /**
- * How many nodes of the zone may begin to lose their pods in a second. If many fail at once the fault is likely not
- * theirs; if all do, in all zones, it is likely ours, and no pod is taken away.
+ * How many nodes of the zone may begin to lose their pods per second. If many fail together, the cause is probably
+ * elsewhere; if all nodes of all zones fail, it is probably on our side, and no pod is evicted.
  */
 export function evictionRate(nodes: readonly Node[], zone: string): number {
   const counted = nodes.filter(

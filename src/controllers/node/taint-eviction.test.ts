@@ -18,8 +18,8 @@ const pod = (name: string, spec: InputOf<Pod>["spec"] = {}, status: InputOf<Pod>
 
 const unreachable = { ...taint("unreachable", "NoExecute"), timeAdded: now };
 const evictions = [
-  { name: "lets a pod without taints be", taints: [], due: undefined },
-  { name: "takes a pod that does not tolerate at once", taints: [unreachable], due: nowMs },
+  { name: "keeps a pod on a node without taints", taints: [], due: undefined },
+  { name: "evicts a pod without a toleration immediately", taints: [unreachable], due: nowMs },
   {
     name: "waits as long as the pod tolerates",
     taints: [unreachable],
@@ -27,19 +27,19 @@ const evictions = [
     due: nowMs + 300_000,
   },
   {
-    name: "waits for ever if the pod does",
+    name: "waits for ever if the toleration has no limit",
     taints: [unreachable],
     tolerations: [{ operator: "Exists" }],
     due: undefined,
   },
   {
-    name: "counts from when it was seen if the taint tells no time, however old the pod is",
+    name: "counts from the first sighting if the taint has no time, however old the pod is",
     taints: [taint("maintenance", "NoExecute")],
     tolerations: [{ key: "node.kubernetes.io/maintenance", operator: "Exists", tolerationSeconds: 60 }],
     due: nowMs + 50_000,
   },
   {
-    name: "goes by the first of several",
+    name: "uses the earliest of several times",
     taints: [unreachable, { ...taint("not-ready", "NoExecute"), timeAdded: "2026-01-01T08:01:00Z" }],
     tolerations: [
       { key: "node.kubernetes.io/unreachable", operator: "Exists", tolerationSeconds: 300 },

@@ -12,7 +12,7 @@ export function taintEvictionController(deps: ReconcilerDeps): Reconciler<Pod> {
   const { informers, clock, events } = deps;
   const pods = informers.of(Pod);
   const nodes = informers.of(Node);
-  /** Pods that are to go at some time, and since when: to say so if they need not, and for taints that tell no time. */
+  /** Pods with a planned eviction, and since when: to report a cancellation, and for taints without a time. */
   const planned = new Map<string, number>();
   return {
     name: "taint-eviction",
@@ -59,11 +59,11 @@ const noExecute = ({ spec }: Node): Taint[] => (spec.taints ?? []).filter(({ eff
 
 export interface EvictionTimes {
   readonly nowMs: number;
-  /** When the pod was first seen beside its node's taints: kubectl's tell no time of their own. */
+  /** When the pod was first seen with its node's taints, because those from kubectl have no time. */
   readonly sinceMs: number;
 }
 
-/** When the pod must go because of these taints; undefined if it may stay. */
+/** When the pod must be evicted because of these taints; undefined if it may stay. */
 export function planEviction(
   { metadata, spec, status }: Pod,
   taints: readonly Taint[],

@@ -9,20 +9,20 @@ export interface Claim<O extends ApiObject, D extends ApiObject> {
   readonly ownerResource: Resource<O>;
   readonly resource: Resource<D>;
   readonly selector: LabelSelector;
-  /** What has the owner as its controller. */
+  /** Objects controlled by the owner. */
   readonly owned: readonly D[];
-  /** What has no controller. */
+  /** Objects without a controller. */
   readonly orphans: readonly D[];
 }
 
-/** What the owner has, takes and gives up, by its selector. */
+/** What the owner keeps, adopts and releases, by its selector. */
 export interface ClaimPlan<D> {
   readonly keep: D[];
   readonly adopt: D[];
   readonly release: D[];
 }
 
-/** Decides by labels who belongs to the owner. One that is being deleted takes and gives up nothing. */
+/** Decides by labels what belongs to the owner. An owner that is being deleted adopts and releases nothing. */
 export function planClaim<O extends ApiObject, D extends ApiObject>(claim: Claim<O, D>): ClaimPlan<D> {
   const { owner, selector, owned, orphans } = claim;
   const plan: ClaimPlan<D> = { keep: [], adopt: [], release: [] };
@@ -38,7 +38,7 @@ export function planClaim<O extends ApiObject, D extends ApiObject>(claim: Claim
   return plan;
 }
 
-/** Adopts and releases so that the owner has what its selector matches, and returns that. */
+/** Adopts and releases objects so that the owner has what its selector matches, and returns those. */
 export async function claim<O extends ApiObject, D extends ApiObject>(
   client: Client,
   request: Claim<O, D>,
@@ -51,7 +51,10 @@ export async function claim<O extends ApiObject, D extends ApiObject>(
   return [...keep, ...adopted.filter((object) => object !== undefined)];
 }
 
-/** An owner that is gone must not take anything: the garbage collector would take it away from the next one. */
+/**
+ * A deleted owner must not adopt anything: the garbage collector would then delete it, although the next owner wants
+ * it.
+ */
 async function checkStillThere<O extends ApiObject, D extends ApiObject>(
   client: Client,
   { owner, ownerResource }: Claim<O, D>,
@@ -88,7 +91,7 @@ async function letGo<O extends ApiObject, D extends ApiObject>(
   try {
     await client.patch(resource, object, { type: "strategic", body: { metadata } }, { signal });
   } catch (error) {
-    // It is gone, or another has its name now.
+    // It is gone, or another object has its name now.
     if (!isNotFound(error) && !isStatus(error, "Invalid")) throw error;
   }
 }

@@ -2,7 +2,7 @@ import { isActive, isReady, readySince } from "#api/core/pod/pod-state.ts";
 import { type Pod } from "#api/core/pod.ts";
 import { deletionCostAnnotation } from "#api/well-known.ts";
 
-/** So many pods are made or deleted in one round. */
+/** The maximum number of pods created or deleted in one run. */
 const burst = 500;
 
 export interface ReplicaPlan {
@@ -11,14 +11,14 @@ export interface ReplicaPlan {
 }
 
 export interface ReplicaSituation {
-  /** The pods that count. */
+  /** Pods that have neither finished nor been deleted. */
   readonly active: readonly Pod[];
-  /** Pods of the same owner's sets: of two nodes, the one with more of them loses a pod first. */
+  /** Pods of all sets of the same owner: the node with more of them loses a pod first. */
   readonly related?: readonly Pod[];
   readonly nowMs: number;
 }
 
-/** Decides, without acting, how to get from the pods there are to the count wanted. */
+/** Decides, without acting, how to get to the desired number of pods. */
 export function planReplicas(desired: number, { active, related = [], nowMs }: ReplicaSituation): ReplicaPlan {
   const missing = desired - active.length;
   if (missing >= 0) return { create: Math.min(missing, burst), remove: [] };
@@ -29,7 +29,7 @@ export function planReplicas(desired: number, { active, related = [], nowMs }: R
   return { create: 0, remove: ranked.slice(0, surplus).map(({ pod }) => pod) };
 }
 
-/** Number of active pods by node. */
+/** The number of active pods by node. */
 function crowdsOf(pods: readonly Pod[]): Map<string, number> {
   const crowds = new Map<string, number>();
   for (const pod of pods) {
@@ -39,7 +39,7 @@ function crowdsOf(pods: readonly Pod[]): Map<string, number> {
   return crowds;
 }
 
-/** What decides which of two pods is deleted first, read once. */
+/** What determines which of two pods is deleted first, read once. */
 interface Rank {
   readonly pod: Pod;
   readonly placed: number;
@@ -76,7 +76,10 @@ function rank(pod: Pod, crowds: ReadonlyMap<string, number>, nowMs: number): Ran
   };
 }
 
-/** Negative if `a` goes first: the one that has done the least, costs the least, or is one of many. */
+/**
+ * Negative if `a` is deleted first: the one that has done the least work, costs the least, or has most siblings on its
+ * node.
+ */
 function byLossOfWork(a: Rank, b: Rank): number {
   return (
     a.placed - b.placed ||
@@ -91,7 +94,7 @@ function byLossOfWork(a: Rank, b: Rank): number {
   );
 }
 
-/** Ages are compared by their magnitude only; those alike are mixed by uid, so that no node or zone always loses. */
+/** Compares only the magnitude of the ages; similar ones are ordered by uid, so that no node or zone always loses. */
 function youngerFirst(a: Rank, b: Rank, time: "readyMs" | "createdMs", age: "readyAge" | "age"): number {
   const first = a[time];
   const second = b[time];
@@ -101,7 +104,7 @@ function youngerFirst(a: Rank, b: Rank, time: "readyMs" | "createdMs", age: "rea
   return a[age] - b[age] || (a.pod.metadata.uid < b.pod.metadata.uid ? -1 : 1);
 }
 
-/** The whole binary logarithm of the age in nanoseconds. */
+/** The integer binary logarithm of the age in nanoseconds. */
 function logAge(sinceMs: number | undefined, nowMs: number): number {
   if (sinceMs === undefined) return -1;
   const age = (nowMs - sinceMs) * 1e6;

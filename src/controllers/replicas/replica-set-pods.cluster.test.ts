@@ -15,7 +15,7 @@ const setOf = (replicas: number): InputOf<ReplicaSet> => ({
   spec: { replicas, selector: { matchLabels: labels }, template: template("web:1") },
 });
 
-test("a ReplicaSet makes its pods and says so", async () => {
+test("a ReplicaSet creates its pods and reports it", async () => {
   await using cluster = await startWithNode();
 
   await cluster.apply(ReplicaSet, setOf(3));
@@ -53,7 +53,7 @@ test("a ReplicaSet replaces a pod that is deleted", async () => {
   assert(!pods.some((pod) => pod.metadata.uid === victim.metadata.uid));
 });
 
-test("a ReplicaSet shrinks, adopts what fits and releases what does not", async () => {
+test("a ReplicaSet scales down, adopts matching pods and releases others", async () => {
   await using cluster = await startWithNode();
   await cluster.client.create(Pod, { metadata: { ...metadata, name: "lone", labels }, spec: template("web:1").spec });
   await cluster.apply(ReplicaSet, setOf(2));

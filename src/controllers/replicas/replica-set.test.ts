@@ -51,10 +51,10 @@ const unready = pod({ name: "unready", node: "a" });
 const running = pod({ name: "running", node: "a", readyFor: 50 });
 
 const cases = [
-  { name: "creates what is missing", desired: 3, active: [running], create: 2, remove: [] },
+  { name: "creates missing pods", desired: 3, active: [running], create: 2, remove: [] },
   { name: "does nothing when the count is right", desired: 1, active: [running], create: 0, remove: [] },
   {
-    name: "removes the pods that have done the least first",
+    name: "removes the pods with the least progress first",
     desired: 1,
     active: [running, unready, placed, waiting],
     create: 0,
@@ -72,7 +72,7 @@ const cases = [
     remove: ["cheap"],
   },
   {
-    name: "reads a cost that is no number as none",
+    name: "ignores a cost that is not a number",
     desired: 1,
     active: [
       pod({ name: "odd", node: "a", readyFor: 500, age: 500, cost: "-05" }),
@@ -111,7 +111,7 @@ for (const { name, desired, active, create, remove } of cases) {
   });
 }
 
-test("planReplicas() takes a pod from the node that has the most of the owner's pods", () => {
+test("planReplicas() removes a pod from the node that has the most of the owner's pods", () => {
   const a = pod({ name: "a", node: "crowded", readyFor: 9 });
   const b = pod({ name: "b", node: "empty", readyFor: 9 });
   const sister = pod({ name: "sister", node: "crowded", readyFor: 9 });
@@ -175,7 +175,7 @@ test("replicaSetStatus() counts labels, readiness and availability", () => {
   });
 });
 
-test("replicaSetStatus() notes a failure once and forgets it when all is well", () => {
+test("replicaSetStatus() adds a failure once and removes it after a success", () => {
   const failure = { error: new Error("exceeded quota"), reason: "FailedCreate" } as const;
   const failed = replicaSetStatus(set, { active: [], terminating: 0, failure }, nowMs);
   const next = { ...set, status: failed };

@@ -20,13 +20,13 @@ import { Pace } from "../pace.ts";
 import { claim } from "./claim.ts";
 import { planReplicas, type ReplicaPlan } from "./plan-replicas.ts";
 
-/** What a kind must have for this controller to keep its pods. */
+/** What this controller requires of a kind. */
 export interface ReplicaOwner extends Stored {
   spec: { replicas: number; minReadySeconds?: number; template?: PodTemplateSpec };
   status: ReplicaSetStatus;
 }
 
-/** What differs from kind to kind. */
+/** The differences between the kinds. */
 export interface ReplicaKind<T extends ReplicaOwner> {
   readonly name: string;
   readonly resource: Resource<T>;
@@ -34,7 +34,7 @@ export interface ReplicaKind<T extends ReplicaOwner> {
   selectorOf(owner: T): LabelSelector;
 }
 
-/** Keeps as many pods as a ReplicaSet asks for. */
+/** Maintains the number of pods of a ReplicaSet. */
 export const replicaSetController = replicaController<ReplicaSet>({
   name: "replicaset",
   resource: ReplicaSet,
@@ -42,7 +42,7 @@ export const replicaSetController = replicaController<ReplicaSet>({
   selectorOf: ({ spec }) => spec.selector,
 });
 
-/** Keeps as many pods as each object of a kind asks for. */
+/** Maintains the number of pods of each object of a kind. */
 export function replicaController<T extends ReplicaOwner>(
   kind: ReplicaKind<T>,
 ): (deps: ReconcilerDeps) => Reconciler<T> {
@@ -84,7 +84,7 @@ export function replicaController<T extends ReplicaOwner>(
   };
 }
 
-/** The active pods that it has, and those that it could have. */
+/** The active pods that it owns, and those that it could adopt. */
 const claimOf = <T extends ReplicaOwner>({ resource, selectorOf }: ReplicaKind<T>, owner: T, pods: Informer<Pod>) => ({
   owner,
   ownerResource: resource,
@@ -105,7 +105,7 @@ function planFor(
   return planReplicas(spec.replicas, { active, related: others, nowMs });
 }
 
-/** The pods of all sets that the same deployment owns. */
+/** The pods of all sets of the same deployment. */
 function relatedPods<T extends ReplicaOwner>(
   set: T,
   { owners, pods }: { owners: Informer<T>; pods: Informer<Pod> },
@@ -120,7 +120,7 @@ interface Failure {
   readonly reason: "FailedCreate" | "FailedDelete";
 }
 
-/** Does what was planned, tells of it, and says what went wrong. */
+/** Carries out the plan, reports it in events, and returns what went wrong. */
 async function carryOut<T extends ReplicaOwner>(
   { client, events }: ReconcilerDeps,
   { resource, owner, plan }: { readonly resource: Resource<T>; readonly owner: T; readonly plan: ReplicaPlan },
@@ -132,7 +132,7 @@ async function carryOut<T extends ReplicaOwner>(
       const pod = await client.create(Pod, podFor(resource, owner), { signal });
       events.event(about, "Normal", "SuccessfulCreate", `Created pod: ${pod.metadata.name}`);
     } catch (error) {
-      // Whatever is tried in this namespace will fail: there is nothing to tell and nothing to wait for.
+      // Every attempt in this namespace will fail, so there is nothing to report or wait for.
       if (isNamespaceEnding(error)) return;
       if (!signal.aborted) events.event(about, "Warning", "FailedCreate", `Error creating: ${messageOf(error)}`);
       throw error;
@@ -150,7 +150,7 @@ async function carryOut<T extends ReplicaOwner>(
     }
   };
   try {
-    // Doubling batches: a full quota then costs one refused request, not five hundred.
+    // Doubling batches: a full quota costs one refused request, not five hundred.
     await slowStart(plan.create, create);
     const removed = await Promise.allSettled(plan.remove.map(remove));
     for (const result of removed) if (result.status === "rejected") throw result.reason;
@@ -161,7 +161,7 @@ async function carryOut<T extends ReplicaOwner>(
   }
 }
 
-/** The pod that a set makes: its template, owned by it. */
+/** The pod that a set creates: its template, owned by the set. */
 export function podFor<T extends ReplicaOwner>(resource: Resource<T>, owner: T): InputOf<Pod> {
   const { metadata = {}, spec = {} } = owner.spec.template ?? {};
   const { labels, annotations, finalizers } = metadata;
@@ -180,12 +180,12 @@ export function podFor<T extends ReplicaOwner>(resource: Resource<T>, owner: T):
 
 export interface ReplicaCounts {
   readonly active: readonly Pod[];
-  /** Where the kind counts them. */
+  /** Only for kinds that count them. */
   readonly terminating?: number | undefined;
   readonly failure?: Failure | undefined;
 }
 
-/** What the set's status should say. */
+/** The desired status of the set. */
 export function replicaSetStatus(
   owner: ReplicaOwner,
   { active, terminating, failure }: ReplicaCounts,
@@ -214,7 +214,7 @@ export function replicaSetStatus(
   };
 }
 
-/** A failure is noted once, and forgotten with the first round that goes well. */
+/** A failure is recorded once, and removed after the first successful run. */
 function failureConditions({ status }: ReplicaOwner, failure: Failure | undefined, nowMs: number) {
   const { conditions = [] } = status;
   const known = findCondition(conditions, "ReplicaFailure");
@@ -226,7 +226,7 @@ function failureConditions({ status }: ReplicaOwner, failure: Failure | undefine
   return [...conditions, { type: "ReplicaFailure", status: "True", lastTransitionTime, reason, message }];
 }
 
-/** When the next ready pod becomes available, which no event will tell. */
+/** When the next ready pod becomes available, because no event reports that. */
 function nextCheck({ spec }: ReplicaOwner, active: readonly Pod[], nowMs: number): Again | undefined {
   if (!spec.minReadySeconds) return undefined;
   let next = Infinity;

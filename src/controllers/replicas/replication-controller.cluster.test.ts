@@ -13,7 +13,7 @@ const template = { metadata: { labels }, spec: { containers: [{ name: "web", ima
 const web = { metadata: { name: "web", namespace: "default" }, spec: { replicas: 2, template } };
 const scalePath = "/api/v1/namespaces/default/replicationcontrollers/web/scale";
 
-test("a ReplicationController makes its pods, replaces one that is deleted, and says so", async () => {
+test("a ReplicationController creates its pods, replaces a deleted one, and reports it", async () => {
   await using cluster = await startCluster();
   await cluster.apply(ReplicationController, web);
   await cluster.settle();
@@ -36,7 +36,7 @@ test("a ReplicationController makes its pods, replaces one that is deleted, and 
   );
 });
 
-test("a ReplicationController is scaled through its scale, whose selector is text", async () => {
+test("a ReplicationController is scaled through its scale subresource, whose selector is text", async () => {
   await using cluster = await startCluster();
   await cluster.apply(ReplicationController, web);
   await cluster.settle();

@@ -5,22 +5,22 @@ import { equal } from "#lib/data/equal.ts";
 import { type Change, type Informer } from "#runtime/informer.ts";
 import { type Wake } from "#runtime/reconciler.ts";
 
-/** Those that have the owner as their controller. */
+/** Objects controlled by the owner. */
 export const ownedBy = <D extends ApiObject>(informer: Informer<D>, { metadata }: Stored): D[] =>
   informer.by("controller", metadata.uid);
 
-/** Those beside the owner that have no controller. Their Resource needs the index `orphan`. */
+/** Objects in the owner's namespace without a controller. Their Resource needs the index `orphan`. */
 export const orphansBeside = <D extends ApiObject>(informer: Informer<D>, { metadata }: ApiObject): D[] =>
   informer.by("orphan", metadata.namespace ?? "");
 
-/** Those of the namespace with these labels. */
+/** Objects of the namespace with these labels. */
 export const labelledWith = <D extends ApiObject>(
   informer: Informer<D>,
   namespace: string,
   labels: Readonly<Record<string, string>>,
 ): D[] => informer.list(namespace).filter(({ metadata }) => matchesLabels(labels, metadata.labels));
 
-/** Wakes the owners that wait for an object without a controller, when it is new or its labels have changed. */
+/** Wakes the owners that may adopt an object without a controller, when it is new or its labels have changed. */
 export function* adopters<O extends Stored, D extends ApiObject>(
   change: Change<D>,
   owners: Informer<O>,

@@ -9,7 +9,7 @@ const { signal } = new AbortController();
 const told = { type: "Told", status: "True" };
 const shop = { metadata: { name: "shop" } };
 
-test("writeStatusIfChanged() writes what is new, and nothing else", async () => {
+test("writeStatusIfChanged() writes only a changed status", async () => {
   await using cluster = await startCluster({ controllers: false });
   const object = await cluster.client.create(Namespace, shop);
 
@@ -27,7 +27,7 @@ test("writeStatusIfChanged() writes what is new, and nothing else", async () => 
   assert.equal((await cluster.client.get(Namespace, object)).status.conditions?.[0]?.type, "Told");
 });
 
-test("writeStatusIfChanged() does not write over what somebody else has changed since", async () => {
+test("writeStatusIfChanged() does not overwrite a change that somebody else has made since", async () => {
   await using cluster = await startCluster({ controllers: false });
   const object = await cluster.client.create(Namespace, shop);
   await cluster.client.patch(Namespace, object, { type: "merge", body: { metadata: { labels: { a: "b" } } } });
@@ -36,7 +36,7 @@ test("writeStatusIfChanged() does not write over what somebody else has changed 
   await assert.rejects(writeStatusIfChanged(cluster, { resource: Namespace, object, status }, signal), isConflict);
 });
 
-test("writeStatusIfChanged() leaves alone what is gone", async () => {
+test("writeStatusIfChanged() ignores an object that is gone", async () => {
   await using cluster = await startCluster({ controllers: false });
   const object = await cluster.client.create(Namespace, shop);
   const gone = { ...object, metadata: { ...object.metadata, name: "gone" } };

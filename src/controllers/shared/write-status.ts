@@ -5,14 +5,16 @@ import { type ReconcilerDeps } from "#runtime/reconciler.ts";
 
 export interface StatusWrite<T extends ApiObject & { status: unknown }> {
   readonly resource: Resource<T>;
-  /** As it was read. If somebody else has changed it since, the write fails with a conflict and the object comes back. */
+  /**
+   * The object as it was read. If somebody else has changed it since, the write fails with a conflict and is retried.
+   */
   readonly object: T;
   readonly status: T["status"];
-  /** What the status shows in the metadata, such as a revision; default: as it is. */
+  /** Metadata that is written with the status, such as a revision; default: unchanged. */
   readonly metadata?: T["metadata"];
 }
 
-/** Writes the status if it says something new, and returns the object as it is then; undefined if it is gone. */
+/** Writes the status if it has changed, and returns the current object; undefined if it is gone. */
 export async function writeStatusIfChanged<T extends ApiObject & { status: unknown }>(
   { client }: Pick<ReconcilerDeps, "client">,
   { resource, object, status, metadata = object.metadata }: StatusWrite<T>,

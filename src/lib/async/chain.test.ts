@@ -28,14 +28,14 @@ const throws = (name: string, error: unknown): Asked => ({
 });
 const later = ({ name, answer }: Asked): Asked => ({ name, answer: async () => await answer() });
 
-test("runChain() returns the first answer at once, and asks nobody after it", () => {
+test("runChain() returns the first answer immediately, and asks no step after it", () => {
   const notes: Notes = [];
 
   assert.equal(runChain(chain, [answers("a"), answers("b", "yes"), answers("c", "no")], notes), "yes");
   assert.deepEqual(notes, ["a", "b"]);
 });
 
-test("runChain() runs every step if none of them answers, and makes no promise of its own", () => {
+test("runChain() runs every step if none of them answers, and creates no promise of its own", () => {
   const notes: Notes = [];
 
   assert.equal(runChain(chain, [answers("a"), answers("b")], notes), undefined);
@@ -54,21 +54,21 @@ test("runChain() waits for a step before it asks the next", async () => {
 });
 
 for (const { when, of } of [
-  { when: "at once", of: (step: Asked) => step },
+  { when: "immediately", of: (step: Asked) => step },
   { when: "late", of: later },
 ]) {
   const run = async (steps: readonly Asked[]) => await runChain(chain, steps, []);
 
-  test(`runChain() ends with a refusal that comes ${when}, as it is`, async () => {
+  test(`runChain() rethrows a refusal that comes ${when} unchanged`, async () => {
     const refusal = new Refusal("not today");
     await assert.rejects(run([of(throws("a", refusal)), answers("b", "yes")]), (error) => error === refusal);
   });
 
-  test(`runChain() passes over a step whose error, ${when}, means nothing to the others`, async () => {
+  test(`runChain() skips a step whose error, thrown ${when}, does not concern the others`, async () => {
     assert.equal(await run([of(throws("a", new NotMine())), answers("b", "yes")]), "yes");
   });
 
-  test(`runChain() names the step that breaks ${when}`, async () => {
+  test(`runChain() names the step that fails ${when}`, async () => {
     const cause = new TypeError("x is not a function");
     await assert.rejects(run([answers("a"), of(throws("b", cause)), answers("c", "yes")]), (error) => {
       assert(error instanceof StepError);
@@ -79,12 +79,12 @@ for (const { when, of } of [
   });
 }
 
-test("every error is a fault of a chain that gives errors no meaning", () => {
+test("a chain without meaning() treats every error as a fault", () => {
   const { meaning: _, ...plain } = chain;
   assert.throws(() => runChain(plain, [throws("a", new Refusal("no"))], []), { message: 'running plugin "a": no' });
 });
 
-test("runChain() times the steps that wait, whether or not they answer", async () => {
+test("runChain() times the steps that have to wait, whether or not they answer", async () => {
   let nowMs = 0;
   const heard: [string, number][] = [];
   const waits = { now: () => nowMs, waited: (step: string, ms: number) => heard.push([step, ms]) };

@@ -1,17 +1,20 @@
 import { messageOf } from "#lib/text/message-of.ts";
 
-/** One way of asking a list of plugins, such as authenticators or admission plugins: what they are asked, and the rules. */
+/**
+ * How a list of plugins, such as authenticators or admission plugins, is asked: the question, and what replies and
+ * errors mean.
+ */
 export interface Chain<S extends Step, Q, A> {
   /** What a step is called in errors: `admission plugin`. */
   readonly what: string;
   /** Anything falsy is no answer. A step returns a promise only if it has to wait. */
   ask(step: S, question: Q): Reply<A> | Promise<Reply<A>>;
   /**
-   * What an error of a step means: `refusal` ends the chain with this error, `next` passes over the step. By default, and
-   * for `fault`, the step is broken: the chain ends with a StepError.
+   * What an error of a step means: `refusal` ends the chain with this error, and `next` skips the step. By default, and
+   * for `fault`, the step is broken, and the chain ends with a StepError.
    */
   meaning?(error: unknown, question: Q): "refusal" | "next" | "fault";
-  /** Hears how long a step took that had to wait. The others take microseconds and are not timed. */
+  /** Receives how long each step took that had to wait. The others take microseconds and are not timed. */
   readonly waits?: Waits | undefined;
 }
 
@@ -26,7 +29,7 @@ export interface Waits {
 
 type Reply<A> = A | undefined | false | void;
 
-/** A step is broken. The message says which one. */
+/** A step failed unexpectedly. The message names it. */
 export class StepError extends Error {
   override readonly name = "StepError";
 
@@ -35,10 +38,7 @@ export class StepError extends Error {
   }
 }
 
-/**
- * Asks the steps in order and returns the first answer. Where no step ever answers, all of them run. Makes no promise
- * unless a step does.
- */
+/** Asks the steps in order and returns the first answer. Creates no promise unless a step does. */
 export function runChain<S extends Step, Q, A>(
   chain: Chain<S, Q, A>,
   steps: readonly S[],

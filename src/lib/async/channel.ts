@@ -1,10 +1,10 @@
 /**
- * A queue between a producer that cannot wait and one consumer that iterates. Order is kept, nothing is dropped
+ * A queue between a producer that cannot wait and one consumer that iterates. It keeps the order and drops nothing
  * silently: `push` says when the channel is full or closed.
  */
 export class Channel<T> implements AsyncIterable<T> {
   #items: (T | undefined)[] = [];
-  /** Items before this one were taken. */
+  /** Items before this index have been taken. */
   #head = 0;
   readonly #limit: number;
   #closed: { error: Error | undefined } | undefined;
@@ -19,24 +19,24 @@ export class Channel<T> implements AsyncIterable<T> {
   get closed(): boolean {
     return this.#closed !== undefined;
   }
-  /** False, and nothing happened, if the channel is full or closed. */
+  /** Returns false, and changes nothing, if the channel is full or closed. */
   push(item: T): boolean {
     return this.size < this.#limit && this.pushUnbounded(item);
   }
-  /** The same without the limit, for what must get through. */
+  /** Like `push`, but without the limit: for items that must not be lost. */
   pushUnbounded(item: T): boolean {
     if (this.#closed) return false;
     this.#items.push(item);
     this.#wake?.();
     return true;
   }
-  /** The consumer still gets what is there, then the end, or the error. */
+  /** The consumer still gets the remaining items, and then the end or the error. */
   close(error?: Error): void {
     if (this.#closed) return;
     this.#closed = { error };
     this.#wake?.();
   }
-  /** Ends the channel and forgets what was not taken. */
+  /** Ends the channel and drops the items that were not taken. */
   discard(): void {
     this.close();
     this.#items = [];
@@ -57,7 +57,7 @@ export class Channel<T> implements AsyncIterable<T> {
       this.#wake = undefined;
     }
   }
-  /** Moves past the first item, and lets go of it; shortens the array when half of it was taken. */
+  /** Releases the first item, and shortens the array once half of it has been taken. */
   #forget(): void {
     this.#items[this.#head++] = undefined;
     if (this.#head === this.#items.length) {

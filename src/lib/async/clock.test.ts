@@ -4,7 +4,7 @@ import { systemClock } from "./clock.ts";
 
 const dayMs = 86_400_000;
 
-test("systemClock waits for delays that are longer than a timer of Node can be", (context) => {
+test("systemClock supports delays that are longer than a Node timer can be", (context) => {
   context.mock.timers.enable({ apis: ["setTimeout"] });
   let calls = 0;
   systemClock.after(100 * dayMs, () => calls++);

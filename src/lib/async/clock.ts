@@ -1,8 +1,8 @@
-/** Where all time comes from: timers, deadlines, backoff and time stamps. A test drives a virtual one by hand. */
+/** The source of all time: timers, deadlines, backoff and timestamps. Tests drive a virtual clock by hand. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
-  /** The same with fractions, where the clock has them: for measuring, not for deciding. */
+  /** Like `now`, but with fractions where the clock has them: for measuring, not for decisions. */
   fine?(): number;
   /** Calls back once after the delay; the returned function cancels. */
   after(delayMs: number, callback: () => void): () => void;
@@ -21,10 +21,10 @@ export const systemClock: Clock = {
   sleep: (delayMs, signal) => sleepOn(systemClock, delayMs, signal),
 };
 
-/** Node fires a timer at once that is longer than this. */
+/** Node fires a timer that is longer than this immediately. */
 const maxTimerMs = 2 ** 31 - 1;
 
-/** One timer after the other: users ask for delays of years. */
+/** Chains timers, because users ask for delays of years. */
 function afterLong(delayMs: number, callback: () => void): () => void {
   const next = () => {
     cancel = systemClock.after(delayMs - maxTimerMs, callback);
@@ -33,7 +33,7 @@ function afterLong(delayMs: number, callback: () => void): () => void {
   return () => cancel();
 }
 
-/** `sleep` in terms of `after`, for every clock. */
+/** Implements `sleep` with `after`, for every clock. */
 export function sleepOn(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
@@ -58,8 +58,8 @@ export function timestamp(ms: number): string {
   }
   return lastTimestamp;
 }
-/** Many writes fall into one second. */
+/** Caches the last result, because many writes fall into the same second. */
 let lastSecond = Number.NaN;
 let lastTimestamp = "";
-/** RFC 3339 with microseconds, as leases and events write theirs. */
+/** RFC 3339 with microseconds, as in leases and events. */
 export const microTimestamp = (ms: number): string => `${new Date(ms).toISOString().slice(0, 23)}000Z`;

@@ -5,10 +5,13 @@ export interface DeadlineDeps {
   readonly signal: AbortSignal;
 }
 
-/** The limit was reached first. */
+/** Returned when the limit was reached first. */
 export const outOfTime: unique symbol = Symbol("out of time");
 
-/** The task's result, or `outOfTime`: then the task's own signal has fired, and what it does after that is ignored. */
+/**
+ * Returns the task's result, or `outOfTime`. In that case the task's signal has fired, and what it does later is
+ * ignored.
+ */
 export async function withDeadline<T>(
   limitMs: number,
   { clock, signal }: DeadlineDeps,

@@ -1,6 +1,6 @@
 /**
- * Keeps one thing that others refer to weakly from being collected for a while: long enough for those who ask for it at
- * the same time, and no memory is held once nobody does. The next thing takes its place.
+ * Keeps one weakly referenced value alive for a while, so that requests at about the same time share it, and its memory
+ * is free again once nobody asks. The next value replaces it.
  */
 export function createBriefHold(holdMs: number): (value: object) => void {
   const slot: { value?: object } = {};

@@ -1,4 +1,4 @@
-/** Tells one who waits that something has changed, also if that was before it began to wait. */
+/** Tells a waiter that something has changed, even if that happened before it began to wait. */
 export class Nudge {
   #isGiven = false;
   #wake: (() => void) | undefined;
@@ -8,7 +8,7 @@ export class Nudge {
     this.#wake?.();
   }
 
-  /** Resolves when a nudge was given since the last time. */
+  /** Resolves as soon as there was a nudge since the last call. */
   async taken(): Promise<void> {
     if (!this.#isGiven) {
       await new Promise<void>((resolve) => {

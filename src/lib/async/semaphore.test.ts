@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Semaphore } from "./semaphore.ts";
 
-test("so many work at once, in order, also after one has failed", async () => {
+test("Semaphore runs a limited number concurrently, in order, even after one has failed", async () => {
   const semaphore = new Semaphore(2);
   const gates = Array.from({ length: 4 }, () => Promise.withResolvers<void>());
   const begun: number[] = [];

@@ -1,4 +1,4 @@
-/** Lets so many do their work at once; the others wait in the order in which they came. */
+/** Runs a limited number of functions concurrently; the others wait in the order in which they came. */
 export class Semaphore {
   #free: number;
   readonly #waiting: (() => void)[] = [];

@@ -1,6 +1,6 @@
 /**
- * Runs the action `count` times in batches that double: 1, 2, 4 … A batch with a failure is the last one; its first
- * error is thrown when the batch has ended. So a full quota costs one refused request, not five hundred.
+ * Runs the action `count` times in batches that double: 1, 2, 4 … A batch with a failure is the last one, and its first
+ * error is thrown once the batch has ended. So a full quota costs one refused request, not five hundred.
  */
 export async function slowStart(count: number, action: (index: number) => Promise<unknown>): Promise<void> {
   let done = 0;

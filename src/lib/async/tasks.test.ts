@@ -19,7 +19,7 @@ test("runTogether() stops all when one fails, and throws what it threw", async (
   assert.deepEqual(ended, ["stopped", "stopped"]);
 });
 
-test("runTogether() ends quietly with its signal, and when all are done", async () => {
+test("runTogether() ends without an error when its signal fires, and when all tasks are done", async () => {
   const clock = createVirtualClock();
   const stop = new AbortController();
   const run = runTogether(stop.signal, [(signal) => clock.sleep(1000, signal), async () => {}]);
@@ -32,7 +32,7 @@ test("runTogether() ends quietly with its signal, and when all are done", async 
   assert.equal(await runTogether(neverAborted, [async () => {}]), undefined);
 });
 
-test("orAborted() and withDeadline() give up in time", async () => {
+test("orAborted() and withDeadline() stop waiting at their signal or limit", async () => {
   const clock = createVirtualClock();
   const never = new Promise<never>(() => {});
   const deadline = { clock, signal: neverAborted };

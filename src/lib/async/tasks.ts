@@ -1,8 +1,8 @@
-/** Lives until its signal fires or its work is done. */
+/** Runs until its signal fires or its work is done. */
 export type Task = (signal: AbortSignal) => Promise<void>;
 
 /**
- * Starts all tasks at once. The first to fail stops the rest, and its error is thrown after all have ended. A task
+ * Starts all tasks concurrently. The first to fail stops the rest, and its error is thrown after all have ended. A task
  * that ends because the signal fired has not failed.
  */
 export async function runTogether(signal: AbortSignal, tasks: readonly Task[]): Promise<void> {
@@ -34,7 +34,7 @@ export function isAbort(error: unknown, signal: AbortSignal): boolean {
   return error === signal.reason || (error instanceof Error && error.name === "AbortError");
 }
 
-/** A signal that is there and never fires. */
+/** A signal that never fires, for callers that must pass one. */
 export const neverAborted: AbortSignal = new AbortController().signal;
 
 /** Resolves when the signal fires. */
@@ -54,7 +54,7 @@ export function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefine
   });
 }
 
-/** Fires on SIGINT or SIGTERM; the second one ends the process at once. */
+/** Fires on SIGINT or SIGTERM; a second signal ends the process immediately. */
 export function shutdownSignal(): AbortSignal {
   const stop = new AbortController();
   for (const name of ["SIGINT", "SIGTERM"] as const) {
@@ -66,7 +66,7 @@ export function shutdownSignal(): AbortSignal {
   return stop.signal;
 }
 
-/** Works on eight items at a time: whoever wrote a long list must not take every thread of the process. */
+/** Works on eight items at a time, so that a long list from a user does not occupy every thread of the process. */
 export async function fewAtATime<In, Out>(items: readonly In[], work: (item: In) => Promise<Out>): Promise<Out[]> {
   const done: Out[] = [];
   for (let at = 0; at < items.length; at += atATime) {

@@ -1,12 +1,12 @@
-/** Resolves in the next turn of the event loop: others come first. */
+/** Resolves in the next turn of the event loop, so that other work runs first. */
 export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** What one turn may take before the event loop goes round. */
+/** How long one turn may take before the event loop continues. */
 const turnMs = 4;
 
 /**
- * Work that can wait: a little of it in every turn of the event loop, first come, first served, so that nothing else
- * waits long for it.
+ * Low-priority work: does a little in every turn of the event loop, first come, first served, so that nothing else
+ * waits for it for long.
  */
 export class Turns {
   #waiting: (() => void)[] = [];
@@ -32,7 +32,7 @@ export class Turns {
     let done = 0;
     do steps[done++]?.();
     while (done < steps.length && performance.now() < until);
-    // What did not come to its turn goes before what was added meanwhile.
+    // Steps that did not get their turn go before those that were added meanwhile.
     if (done < steps.length) this.#waiting = steps.slice(done).concat(this.#waiting);
     if (this.#waiting.length > 0) this.#schedule();
   }

@@ -27,7 +27,7 @@ test("readDer() gives back what der wrote, nested to any depth and of any length
   );
 });
 
-test("readDer() refuses bytes that are no DER with a RangeError and nothing else", () => {
+test("readDer() refuses bytes that are not DER with a RangeError and with no other error", () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
       try {

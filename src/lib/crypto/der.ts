@@ -3,7 +3,7 @@ export const der = {
   sequence: (...parts: Uint8Array[]): Buffer => encode(0x30, ...parts),
   set: (...parts: Uint8Array[]): Buffer => encode(0x31, ...parts),
   boolean: (value: boolean): Buffer => encode(0x01, Buffer.from([value ? 0xff : 0])),
-  /** Big-endian bytes of a number that is not negative. */
+  /** Big-endian bytes of a non-negative number. */
   integer: (bytes: Uint8Array): Buffer => encode(0x02, unsigned(bytes)),
   bitString: (bytes: Uint8Array, unusedBits = 0): Buffer => encode(0x03, Buffer.from([unusedBits]), bytes),
   octetString: (bytes: Uint8Array): Buffer => encode(0x04, bytes),
@@ -46,7 +46,7 @@ export function readDer(bytes: Uint8Array): DerValue[] {
   return values;
 }
 
-/** `2.5.4.3` out of its bytes. */
+/** Decodes an object identifier such as `2.5.4.3`. */
 export function readObjectId(content: Uint8Array): string {
   const numbers: number[] = [];
   let value = 0;
@@ -74,7 +74,7 @@ function lengthBytes(length: number): number[] {
   return [0x80 | bytes.length, ...bytes];
 }
 
-/** No needless zeros in front, but one if the top bit would read as a sign. */
+/** Removes leading zeros, but keeps one if the top bit would otherwise read as a sign. */
 function unsigned(bytes: Uint8Array): Uint8Array {
   let start = 0;
   while (start < bytes.length - 1 && bytes[start] === 0) start++;

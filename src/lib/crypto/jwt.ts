@@ -2,9 +2,9 @@ import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, ve
 
 export type JwtAlgorithm = "ES256" | "ES384" | "ES512" | "RS256";
 
-/** The public half of a key that tokens are signed with. */
+/** The public half of a signing key. */
 export interface VerifyingKey {
-  /** Base64url of the SHA-256 over the public key: says which key was used and nothing about it. */
+  /** Base64url of the SHA-256 of the public key: it identifies the key and reveals nothing about it. */
   readonly id: string;
   readonly algorithm: JwtAlgorithm;
   readonly publicKey: KeyObject;
@@ -13,11 +13,11 @@ export interface SigningKey extends VerifyingKey {
   readonly privateKey: KeyObject;
 }
 
-/** A token taken apart. Nothing in it can be trusted before `isSignedBy` has said so. */
+/** A parsed token. Nothing in it can be trusted before `isSignedBy` has verified it. */
 export interface ParsedJwt {
   readonly header: JwtPart;
   readonly claims: JwtPart;
-  /** What the signature is over. */
+  /** The text that the signature covers. */
   readonly signed: string;
   readonly signature: Uint8Array;
 }
@@ -40,12 +40,13 @@ export function signJwt(key: SigningKey, claims: JwtPart): string {
   return `${signed}.${sign(hashes[key.algorithm], Buffer.from(signed), input).toString("base64url")}`;
 }
 
-/** Far more than a token of ours has; its parts are then short enough to be parsed before anybody is known. */
+/** Far more than our tokens need, and short enough to parse before the caller is authenticated. */
 const maxTokenChars = 10 * 1024;
 
 /**
- * undefined if the text is no token at all. A token has one spelling only: anything that Node's decoder would skip, such
- * as padding, junk or spare bits, makes it none. So does a `crit` header, which asks for rules that are not known here.
+ * Returns undefined if the text is not a token. A token has exactly one spelling: text that Node's decoder would skip,
+ * such as padding, junk or spare bits, makes it invalid. So does a `crit` header, because it demands extensions that we
+ * do not have.
  */
 export function parseJwt(token: string): ParsedJwt | undefined {
   if (token.length > maxTokenChars) return undefined;
@@ -58,14 +59,14 @@ export function parseJwt(token: string): ParsedJwt | undefined {
   return { header, claims, signed: `${head}.${body}`, signature };
 }
 
-/** The key decides about the algorithm, never the token. */
+/** The key determines the algorithm, never the token. */
 export function isSignedBy(key: VerifyingKey, jwt: ParsedJwt): boolean {
   if (jwt.header.alg !== key.algorithm) return false;
   const input = { key: key.publicKey, dsaEncoding: "ieee-p1363" } as const;
   return verify(hashes[key.algorithm], Buffer.from(jwt.signed), input, jwt.signature);
 }
 
-/** The keys as a JSON Web Key Set, for those who verify tokens elsewhere. */
+/** The keys as a JSON Web Key Set, for verification elsewhere. */
 export function jsonWebKeys(keys: readonly VerifyingKey[]): { keys: JwtPart[] } {
   return {
     keys: keys.map(({ id, algorithm, publicKey }) => ({
@@ -100,7 +101,7 @@ function algorithmOf(key: KeyObject): JwtAlgorithm {
 
 const encoded = (part: JwtPart): string => Buffer.from(JSON.stringify(part)).toString("base64url");
 
-/** undefined unless the text is exactly how these bytes are written. */
+/** Decodes base64url strictly: undefined unless the text is exactly how these bytes are encoded. */
 function bytesIn(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, "base64url");
   return bytes.toString("base64url") === text ? bytes : undefined;

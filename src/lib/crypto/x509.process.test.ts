@@ -10,7 +10,7 @@ const start = Date.UTC(2026, 0, 1);
 const validity = { notBeforeMs: start, notAfterMs: start + 365 * day };
 const authority = createAuthority({ subject: { commonName: "test-ca" }, ...validity });
 
-test("createAuthority() makes a certificate that signed itself and may sign others", () => {
+test("createAuthority() makes a self-signed certificate that may sign others", () => {
   const certificate = new X509Certificate(authority.certificate);
 
   assert.equal(certificate.ca, true);

@@ -38,7 +38,9 @@ export function createKey(): KeyObject {
 
 export const keyToPem = (key: KeyObject): string => key.export({ type: "pkcs8", format: "pem" }).toString();
 
-/** A certificate authority that signed itself. With the key of an older one, what that one signed stays valid. */
+/**
+ * A self-signed certificate authority. With the key of an older one, certificates that the older one signed stay valid.
+ */
 export function createAuthority(request: Omit<CertificateRequest, "use" | "hosts">, key = createKey()): KeyPair {
   const name = nameOf(request.subject);
   const publicKey = publicKeyOf(key);
@@ -67,7 +69,7 @@ export function createCertificate(authority: KeyPair, request: CertificateReques
   return { certificate, key: keyToPem(key) };
 }
 
-/** A certificate for someone else's key, given as SubjectPublicKeyInfo, as certificate signing requests have it. */
+/** A certificate for somebody else's key, given as SubjectPublicKeyInfo, as in certificate signing requests. */
 function certifyPublicKey(authority: KeyPair, publicKey: Uint8Array, request: CertificateRequest): string {
   const issuerKey = keyOf(authority);
   const { hosts = [], use } = request;
@@ -84,13 +86,15 @@ function certifyPublicKey(authority: KeyPair, publicKey: Uint8Array, request: Ce
   return signCertificate({ ...request, issuerName, issuerKey, name: nameOf(request.subject), publicKey, extensions });
 }
 
-/** Common name and organizations of a certificate, read from its DER because text forms cannot be split safely. */
+/**
+ * The common name and the organizations of a certificate, read from its DER because text forms cannot be split safely.
+ */
 export function readSubject(certificate: X509Certificate | Uint8Array): Subject & { organizations: readonly string[] } {
   const raw = certificate instanceof X509Certificate ? certificate.raw : certificate;
   return readName(subjectOf(raw));
 }
 
-/** Reads an X.501 Name: what stands in a certificate and in a signing request. */
+/** Reads an X.501 Name, as in a certificate or a signing request. */
 function readName(name: Uint8Array): Subject & { organizations: readonly string[] } {
   let commonName = "";
   const organizations: string[] = [];
@@ -143,7 +147,7 @@ const oid = {
   rsaWithSha256: "1.2.840.113549.1.1.11",
 };
 
-/** Parsing a key takes as long as signing with it. */
+/** Parsing a key takes as long as signing with it, so the result is kept. */
 const parsedKeys = new WeakMap<KeyPair, KeyObject>();
 function keyOf(pair: KeyPair): KeyObject {
   let key = parsedKeys.get(pair);
@@ -207,7 +211,7 @@ function altName(host: string): Buffer {
 /** SubjectPublicKeyInfo of a private key. */
 const publicKeyOf = (key: KeyObject): Buffer => createPublicKey(key).export({ type: "spki", format: "der" });
 
-/** 4 or 16 bytes; the text is known to be an address. */
+/** Returns 4 or 16 bytes. The text must be an address. */
 function addressBytes(address: string): Buffer {
   if (isIP(address) === 4) return Buffer.from(address.split(".").map(Number));
   const dotted = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(address);
@@ -225,7 +229,7 @@ function addressBytes(address: string): Buffer {
   );
 }
 
-/** SHA-1 over the key bits, as RFC 5280 proposes; a name for the key, not a protection. */
+/** SHA-1 of the key bits, as RFC 5280 proposes. It identifies the key and protects nothing. */
 function keyId(publicKey: Uint8Array): Buffer {
   const bits = readDer(readDer(publicKey)[0]?.content ?? Buffer.alloc(0))[1];
   return createHash("sha1")

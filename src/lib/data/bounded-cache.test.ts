@@ -10,7 +10,7 @@ test("BoundedCache forgets the oldest when there are too many", () => {
   assert.deepEqual([cache.get("a"), cache.get("b"), cache.get("c")], [undefined, 1, 2]);
 });
 
-test("BoundedCache is bounded in characters, of values too, however it is filled", () => {
+test("BoundedCache limits the characters of keys and values, however it is filled", () => {
   const cache = new BoundedCache<number>({ entries: 1000, chars: 50, keyChars: 20 });
 
   for (let at = 0; at < 500; at++) {
@@ -25,7 +25,7 @@ test("BoundedCache is bounded in characters, of values too, however it is filled
   assert(cache.size > 0);
 });
 
-test("BoundedCache keeps no key that is too long", () => {
+test("BoundedCache does not keep a key that is too long", () => {
   const cache = new BoundedCache<number>({ entries: 10, chars: 1000, keyChars: 20 });
 
   cache.set("x".repeat(21), 1);

@@ -1,14 +1,14 @@
 export interface CacheLimits {
   readonly entries: number;
-  /** Of all keys together, and of the values as far as `set` is told. */
+  /** Total of all keys, and of the values as far as `set` is given their size. */
   readonly chars: number;
-  /** A longer key is never kept, nor looked up. */
+  /** Longer keys are neither kept nor looked up. */
   readonly keyChars: number;
 }
 
 /**
- * Remembers values by text that others wrote, within limits of count and size. The oldest entries make room. It holds
- * copies of the keys: a part of a long text would keep the whole text in memory.
+ * Caches values by text from users, within limits of count and size. The oldest entries make room. The keys are copies,
+ * because a substring would keep its whole source text in memory.
  */
 export class BoundedCache<V> {
   readonly #entries = new Map<string, { readonly value: V; readonly chars: number }>();
@@ -27,7 +27,7 @@ export class BoundedCache<V> {
   get(key: string): V | undefined {
     return key.length > this.#limits.keyChars ? undefined : this.#entries.get(key)?.value;
   }
-  /** `valueChars` is how much text the value holds besides. */
+  /** `valueChars` is how much text the value holds in addition to the key. */
   set(key: string, value: V, valueChars = 0): void {
     const { entries, chars, keyChars } = this.#limits;
     const size = key.length + valueChars;
@@ -49,6 +49,6 @@ export class BoundedCache<V> {
   }
 }
 
-/** The beginning of a text as a text of its own, so that nothing else of where it came from stays in memory. */
+/** Copies the beginning of a text, so that the copy does not keep the source text in memory. */
 export const ownText = (text: string, maxChars = text.length): string =>
   Buffer.from(text.length > maxChars ? text.slice(0, maxChars) : text, "utf16le").toString("utf16le");

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { ByteQueue } from "./byte-queue.ts";
 
-test("ByteQueue gives back what was put in, however it is cut", () => {
+test("ByteQueue returns the bytes that were put in, however they are split", () => {
   const arrivals = fc.array(fc.uint8Array({ maxLength: 3000 }), { maxLength: 30 });
   const takes = fc.array(fc.nat(5000), { maxLength: 60 });
   fc.assert(
@@ -28,7 +28,7 @@ test("ByteQueue gives back what was put in, however it is cut", () => {
   );
 });
 
-test("ByteQueue holds single bytes in little more than their size", () => {
+test("ByteQueue stores single bytes in little more than their size", () => {
   const queue = new ByteQueue();
   const before = process.memoryUsage();
 

@@ -1,12 +1,12 @@
 const nothing = Buffer.alloc(0);
-/** Arrivals that are smaller are joined: a Buffer for each byte would take a hundred times its size. */
+/** Smaller chunks are joined: a Buffer for each byte would take a hundred times its size. */
 const smallBytes = 1024;
 const blockBytes = 8 << 10;
 
-/** Bytes that arrived in pieces and are taken in other pieces. Copies only small arrivals, and pieces that span several. */
+/** Bytes that arrive in chunks and are taken in other sizes. Copies only small chunks, and ranges that span several. */
 export class ByteQueue {
   #chunks: Buffer[] = [];
-  /** Room behind the last chunk, for small arrivals. */
+  /** Free space behind the last chunk, for small arrivals. */
   #room: Buffer = nothing;
   #size = 0;
 
@@ -22,7 +22,7 @@ export class ByteQueue {
     this.#room = nothing;
   }
 
-  /** Puts a small arrival behind the last one, if that was small too. */
+  /** Appends a small chunk to the last one, if that was small too. */
   #join(chunk: Uint8Array): void {
     const last = this.#chunks.at(-1);
     if (last && this.#room.length >= chunk.length) {
@@ -42,13 +42,13 @@ export class ByteQueue {
     }
   }
 
-  /** The first bytes, which stay. There must be that many. */
+  /** Returns the first bytes without removing them. There must be that many. */
   peek(count: number): Buffer {
     this.#gather(count);
     return (this.#chunks[0] ?? nothing).subarray(0, count);
   }
 
-  /** The first bytes, which are gone then. There must be that many. */
+  /** Removes and returns the first bytes. There must be that many. */
   take(count: number): Buffer {
     if (count === 0) return nothing;
     this.#gather(count);

@@ -8,7 +8,7 @@ import { Heap } from "./heap.ts";
 import { LruMap } from "./lru-map.ts";
 import { randomHex, seededRandom } from "./random.ts";
 
-test("Heap gives the least first", () => {
+test("Heap returns the smallest item first", () => {
   const random = seededRandom(3);
   const numbers = Array.from({ length: 200 }, () => Math.floor(random() * 50));
   const heap = new Heap<number>((a, b) => a < b);
@@ -23,7 +23,7 @@ test("Heap gives the least first", () => {
   assert.equal(heap.pop(), undefined);
 });
 
-test("Channel keeps order, refuses beyond its limit, and gives what it has before its error", async () => {
+test("Channel keeps order, refuses items beyond its limit, and hands out its items before its error", async () => {
   const channel = new Channel<number>(2);
   const accepted = [1, 2, 3].map((item) => channel.push(item));
   channel.close(new Error("end"));
@@ -60,7 +60,7 @@ test("Channel carries thousands of items between a fast producer and its consume
   assert.equal(sum, 12_502_500);
 });
 
-test("LruMap forgets what was not used for longest", () => {
+test("LruMap drops the least recently used entry", () => {
   const map = new LruMap<string, number>(2);
   map.set("a", 1);
   map.set("b", 2);
@@ -81,12 +81,12 @@ test("Backoff doubles up to its limit and starts over", () => {
   assert.equal(backoff.nextMs(), 100);
 });
 
-test("seededRandom() repeats itself and randomHex() has its length", () => {
+test("seededRandom() repeats its sequence and randomHex() returns the requested length", () => {
   assert.equal(randomHex(seededRandom(1), 16), randomHex(seededRandom(1), 16));
   assert.match(randomHex(seededRandom(2), 5), /^[0-9a-f]{10}$/);
 });
 
-test("cloneJson() shares nothing, leaves out undefined, and keeps odd keys as keys", () => {
+test("cloneJson() shares nothing, omits undefined, and copies unusual keys as keys", () => {
   const odd = JSON.parse('{"__proto__":{"x":1}}') as object;
   const value = { list: [{ a: 1 }], gone: undefined, nothing: null, odd };
 
@@ -98,7 +98,7 @@ test("cloneJson() shares nothing, leaves out undefined, and keeps odd keys as ke
   assert.equal(Object.getPrototypeOf(copy.odd), Object.prototype);
 });
 
-test("Channel lets go of what was taken while more waits behind it", async () => {
+test("Channel releases taken items while others are still waiting", async () => {
   const size = 100_000;
   const channel = new Channel<Uint8Array>();
   const before = heldBufferBytes();

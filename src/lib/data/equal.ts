@@ -1,4 +1,4 @@
-/** Deep equality of plain JSON values. A field that is undefined counts as absent. Shared parts cost nothing. */
+/** Deep equality of plain JSON values. A field that is undefined counts as absent. Shared parts are not compared. */
 export function equal(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;

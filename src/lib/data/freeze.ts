@@ -1,4 +1,4 @@
-/** Freezes a JSON value and all in it; what is frozen already is taken to be frozen all the way down. */
+/** Freezes a JSON value deeply. A part that is frozen already is assumed to be frozen deeply. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
   if (Array.isArray(value)) for (const item of value) deepFreeze(item);

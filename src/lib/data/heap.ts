@@ -1,4 +1,4 @@
-/** A binary heap: the least item first, by `before`. */
+/** A binary heap with the smallest item first, according to `before`. */
 export class Heap<T> {
   readonly #items: T[] = [];
   readonly #before: (a: T, b: T) => boolean;
@@ -41,7 +41,7 @@ export class Heap<T> {
     this.#items.length = 0;
   }
 
-  /** Lets `item` take the root's place and go down to where it belongs. */
+  /** Puts `item` in the root's place and moves it down to where it belongs. */
   #sink(item: T): void {
     const items = this.#items;
     const { length } = items;

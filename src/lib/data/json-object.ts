@@ -2,7 +2,7 @@
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Sets a member under any name: plain assignment to `__proto__` would change the prototype instead. */
+/** Sets a member under any name: a plain assignment to `__proto__` would change the prototype instead. */
 export function setOwn(object: Record<string, unknown>, key: string, value: unknown): void {
   if (key === "__proto__") {
     Object.defineProperty(object, key, { value, configurable: true, enumerable: true, writable: true });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { lastingBytes, lastingConcat } from "./lasting-bytes.ts";
 
-test("lasting bytes hold no more memory than they are long", () => {
+test("lasting bytes hold no more memory than their own length", () => {
   const text = "größer als ein Zeichen: 漢字";
 
   const bytes = lastingBytes(text);

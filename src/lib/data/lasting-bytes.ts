@@ -1,6 +1,6 @@
 /**
- * Bytes that are kept for long. Node cuts small buffers out of slabs of 64 KiB, and one that is kept keeps its slab: an hour of
- * events held ten times their own size. These have memory of their own.
+ * Bytes for long-term storage. Node cuts small buffers out of slabs of 64 KiB, and one live buffer keeps its whole
+ * slab: an hour of events held ten times their own size. These buffers have their own memory.
  */
 export function lastingBytes(text: string): Buffer {
   const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
@@ -8,7 +8,7 @@ export function lastingBytes(text: string): Buffer {
   return bytes;
 }
 
-/** The parts joined, in memory of their own. */
+/** Joins the parts into a buffer with its own memory. */
 export function lastingConcat(parts: readonly Uint8Array[]): Buffer {
   const bytes = Buffer.allocUnsafeSlow(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;

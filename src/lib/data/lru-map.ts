@@ -1,4 +1,4 @@
-/** A map of bounded size: what was not used for longest makes room. */
+/** A map of bounded size that drops the least recently used entry. */
 export class LruMap<K, V> {
   readonly #entries = new Map<K, V>();
   readonly #capacity: number;

@@ -1,14 +1,14 @@
 import { randomInt } from "node:crypto";
 
-/** The source of randomness: a number from 0 up to, not including, 1. A test uses a seeded one. */
+/** A source of random numbers from 0 up to, but not including, 1. Tests use a seeded one. */
 export type Random = () => number;
 
 export const systemRandom: Random = () => Math.random();
 
-/** For what others must not guess. */
+/** For values that others must not guess. */
 export const secureRandom: Random = () => randomInt(2 ** 32) / 2 ** 32;
 
-/** The same numbers for the same seed (mulberry32). */
+/** Returns the same numbers for the same seed (mulberry32). */
 export function seededRandom(seed: number): Random {
   let state = seed >>> 0;
   return () => {
@@ -19,7 +19,7 @@ export function seededRandom(seed: number): Random {
   };
 }
 
-/** As a uid looks. Not for secrets. */
+/** Has the form of a uid. Not for secrets. */
 export function randomUid(random: Random): string {
   const hex = randomHex(random, 16);
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20)}`;
@@ -32,7 +32,7 @@ export function randomHex(random: Random, bytes: number): string {
   return hex.slice(0, bytes * 2);
 }
 
-/** What generated names are made of: no vowels and no digits that look like them, so no words come out. */
+/** The letters of generated names: without vowels and the digits that look like them, so that no words result. */
 export const nameLetters = "bcdfghjklmnpqrstvwxz2456789";
 
 /** The end of a generated name. */

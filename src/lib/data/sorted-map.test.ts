@@ -46,7 +46,7 @@ suite("SortedMap", () => {
     assert.equal(map.count("", "004998"), 1);
   });
 
-  test("filled at once is the same as filled one by one", () => {
+  test("a map filled in bulk equals one filled entry by entry", () => {
     const keys = Array.from({ length: 3000 }, (_, n) => `/${(n * 7919) % 3000}`);
     const filled = new SortedMap<number>();
     filled.fill(keys.map((key, n) => [key, n]));

@@ -36,7 +36,7 @@ export class SortedMap<V> {
     this.#size++;
   }
 
-  /** Takes many at once, each key once, into a map that is empty: much cheaper than one by one. */
+  /** Adds many entries with distinct keys to an empty map: much cheaper than one by one. */
   fill(entries: readonly (readonly [string, V])[]): void {
     assert(this.#size === 0, "only an empty map can be filled");
     if (entries.some(([key]) => surrogate.test(key))) this.#compare = compareBytes;
@@ -82,14 +82,14 @@ export class SortedMap<V> {
     return Math.max(0, count + to.index);
   }
 
-  /** Where the first key with this prefix and after `after` is or would be. */
+  /** The position of the first key with this prefix after `after`, or where it would be. */
   #start(prefix: string, after: string | undefined): Place {
     if (after === undefined || compareKeys(prefix, after) > 0) return this.#seek(prefix);
     const place = this.#seek(after);
     return place.found ? { ...place, index: place.index + 1 } : place;
   }
 
-  /** Where the first key is that is beyond all keys with this prefix. */
+  /** The position of the first key behind all keys with this prefix. */
   #end(prefix: string): Place {
     const compare = this.#compareFor(prefix);
     const isBeyond = (key: string) => compare(key, prefix) > 0 && !key.startsWith(prefix);
@@ -98,7 +98,7 @@ export class SortedMap<V> {
     return { chunk: at, index: firstWhere(keys.length, (n) => isBeyond(keys[n] as string)), found: false };
   }
 
-  /** Where `key` is or would be inserted. */
+  /** The position of `key`, or where it would be inserted. */
   #seek(key: string): Place {
     const chunks = this.#chunks;
     const compare = this.#compareFor(key);
@@ -122,7 +122,9 @@ export class SortedMap<V> {
     return { chunk: at, index: low, found: keys[low] === key };
   }
 
-  /** Code units sort as bytes do until a surrogate turns up: from then on the slower comparison is used. */
+  /**
+   * Code units sort like bytes as long as there is no surrogate. After the first one, the slower comparison is used.
+   */
   #compareFor(key: string): Compare {
     if (this.#compare === compareUnits && surrogate.test(key)) this.#compare = compareBytes;
     return this.#compare;
@@ -132,13 +134,15 @@ export class SortedMap<V> {
     this.#chunks.push({ keys: [key], values: [value] });
   }
 
-  /** In half; but keys that come in order would leave every chunk half full, so the last chunk hands on only its last key. */
+  /**
+   * Splits in half. Ascending keys would leave every chunk half full, so the last chunk passes on only its last key.
+   */
   #split(at: number, chunk: Chunk<V>): void {
     const half = at === this.#chunks.length - 1 ? chunk.keys.length - 1 : chunk.keys.length >>> 1;
     this.#chunks.splice(at + 1, 0, { keys: chunk.keys.splice(half), values: chunk.values.splice(half) });
   }
 
-  /** Drops a chunk that is empty and joins one that is nearly so with its neighbour. */
+  /** Drops an empty chunk, and joins a nearly empty one with its neighbour. */
   #shrink(at: number, chunk: Chunk<V>): void {
     if (chunk.keys.length === 0) {
       this.#chunks.splice(at, 1);
@@ -175,7 +179,9 @@ export function compareKeys(a: string, b: string): number {
 
 const compareUnits: Compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
 
-/** UTF-8 sorts by code point; UTF-16 does too, but for surrogates, which stand for code points beyond all other units. */
+/**
+ * UTF-8 sorts by code point. UTF-16 does too, except for surrogates, which stand for code points above all other units.
+ */
 function compareBytes(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let at = 0; at < length; at++) {
@@ -187,7 +193,7 @@ function compareBytes(a: string, b: string): number {
 }
 const rank = (unit: number): number => (unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit);
 
-/** The first of 0 … length - 1 for which `holds`, or `length`; once it holds it must go on to hold. */
+/** The first of 0 … length - 1 for which `holds` is true, or `length`. It must be true for all that follow. */
 function firstWhere(length: number, holds: (n: number) => boolean): number {
   let low = 0;
   let high = length;

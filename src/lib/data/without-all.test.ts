@@ -8,7 +8,7 @@ const cases: readonly { items: string[]; others: string[]; left: string[] }[] = 
   { items: [], others: ["a"], left: [] },
   { items: ["a", "b"], others: [], left: ["a", "b"] },
   { items: ["a", "b", "c"], others: ["b"], left: ["a", "c"] },
-  // Ten thousand million comparisons, if each were compared with each.
+  // Ten thousand million comparisons if each were compared with each.
   { items: many(0, 100_000), others: many(10, 100_010), left: many(0, 10) },
 ];
 for (const { items, others, left } of cases) {

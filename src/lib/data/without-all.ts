@@ -1,4 +1,4 @@
-/** The items that are not among the others. Takes time in proportion to both lists, however long they are. */
+/** The items that are not among the others, in time linear in both lists. */
 export function withoutAll(items: readonly string[], others: readonly string[]): readonly string[] {
   if (items.length === 0 || others.length === 0) return items;
   if (items.length * others.length <= 64) return items.filter((item) => !others.includes(item));

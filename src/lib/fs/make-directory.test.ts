@@ -9,7 +9,7 @@ const temp = mkdtempSync(path.join(tmpdir(), "orlop-test-"));
 after(() => rmSync(temp, { recursive: true }));
 const mode = 0o700;
 
-test("makeDirectory() makes all that is missing, with its mode, also if two do it at once", async () => {
+test("makeDirectory() makes every missing directory with its mode, even if two calls do so concurrently", async () => {
   const dir = path.join(temp, "a/b/c");
 
   await Promise.all([makeDirectory(dir, { mode }), makeDirectory(dir, { mode })]);
@@ -18,7 +18,7 @@ test("makeDirectory() makes all that is missing, with its mode, also if two do i
   for (const each of ["a", "a/b", "a/b/c"]) assert.equal(statSync(path.join(temp, each)).mode & 0o777, mode);
 });
 
-test("makeDirectory() ends where no directory can be made", { timeout: 5_000 }, async () => {
+test("makeDirectory() returns an error where no directory can be made", { timeout: 5_000 }, async () => {
   const file = path.join(temp, "file");
   writeFileSync(file, "");
 

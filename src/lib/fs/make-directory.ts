@@ -3,8 +3,8 @@ import path from "node:path";
 import { isGone } from "#lib/text/error-code.ts";
 
 /**
- * Makes a directory and those above it that are missing; no harm if it exists. Node's own recursive way never ends, and
- * keeps a thread busy, where the kernel says ENOENT although the parent is there: everywhere in /proc.
+ * Makes a directory and its missing parents; an existing one is fine. Node's recursive mkdir never ends, and keeps a
+ * thread busy, where the kernel says ENOENT although the parent exists: everywhere in /proc.
  */
 export async function makeDirectory(dir: string, { mode }: { readonly mode: number }): Promise<void> {
   const missing: string[] = [];
@@ -13,7 +13,7 @@ export async function makeDirectory(dir: string, { mode }: { readonly mode: numb
     try {
       await mkdir(each, { mode });
     } catch (error) {
-      // Somebody else may have made it in the meantime.
+      // Somebody else may have made it meanwhile.
       if (!(await isDirectory(each))) throw error;
     }
   }

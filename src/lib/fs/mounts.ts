@@ -14,17 +14,17 @@ export async function mount({ type, source, target, options = [] }: MountRequest
   if (!target.startsWith("/")) throw new Error(`cannot mount at ${JSON.stringify(target)}: not an absolute path`);
   const kind = type === undefined ? ["--bind"] : ["--types", filesystemType(type)];
   const how = options.length > 0 ? ["--options", options.join(",")] : [];
-  // Paths are taken as they are: a link that someone swaps in must not lead elsewhere.
+  // Links in the paths are not followed: a link that somebody swaps in must not lead elsewhere.
   await runCommand("mount", ["--no-canonicalize", ...kind, ...how], { operands: [source, target] });
 }
 
-/** The name of a file system, such as `ext4`. Nothing else may become part of the name of a program. */
+/** The name of a file system, such as `ext4`. It becomes part of a program's name, so nothing else is accepted. */
 export function filesystemType(name: string): string {
   if (!/^[a-z][a-z0-9]{0,31}$/.test(name)) throw new Error(`not a type of file system: ${JSON.stringify(name)}`);
   return name;
 }
 
-/** Unmounts what is mounted in or below the directories, deepest first. `lazy` does not wait for its users. */
+/** Unmounts what is mounted in or below the directories, deepest first. `lazy` does not wait for users of the mount. */
 export async function unmountUnder(directories: readonly string[], how: "strict" | "lazy"): Promise<void> {
   const mounts = await mountsUnder(directories);
   if (mounts.length === 0) return;
@@ -45,7 +45,7 @@ export async function mountsUnder(directories: readonly string[]): Promise<strin
 const unescapeMount = (point: string): string =>
   point.replace(/\\(\d{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
 
-/** Whether a file system of its own is mounted at the directory: anything but a bind mount. */
+/** Whether a separate file system is mounted at the directory: anything but a bind mount. */
 export async function hasOwnFilesystem(dir: string): Promise<boolean> {
   const [here, above] = await Promise.all([stat(dir), stat(dirname(dir))]);
   return here.dev !== above.dev;

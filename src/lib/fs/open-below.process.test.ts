@@ -36,7 +36,7 @@ suite("openBelow()", { timeout: 20_000 }, () => {
     }
   });
 
-  test("refuses what leads out, whatever it is called", async () => {
+  test("refuses every path that leads out", async () => {
     await symlink("/", `${dir}/root/slash`);
     await symlink("../secret", `${dir}/root/out`);
     await symlink("../../..", `${dir}/root/a/b/far`);
@@ -52,7 +52,7 @@ suite("openBelow()", { timeout: 20_000 }, () => {
     await assert.rejects(read("a/b/file/x"), { code: "ENOTDIR" });
   });
 
-  test("a directory that is moved out on the way leads nowhere else", async () => {
+  test("a directory that is moved out during the walk does not lead elsewhere", async () => {
     await using place = await openBelow(`${dir}/root`, "a/b");
     await rename(`${dir}/root/a/b`, `${dir}/moved`);
     await symlink("/etc", `${dir}/root/a/b`);
@@ -61,7 +61,7 @@ suite("openBelow()", { timeout: 20_000 }, () => {
     await assert.rejects(read("a/b/passwd"), LeadsOut);
   });
 
-  test("never opens what is outside while directories are swapped with links", async () => {
+  test("never opens anything outside while directories are swapped with links", async () => {
     await mkdir(`${dir}/host/b`, { recursive: true });
     await writeFile(`${dir}/host/b/shadow`, "");
     const swap = `
@@ -80,7 +80,7 @@ suite("openBelow()", { timeout: 20_000 }, () => {
           await using place = await openBelow(`${dir}/root`, "a/b");
           for (const name of await readdir(place.path)) found.add(name);
         } catch (error) {
-          // What is not there just now, or leads out, is not opened.
+          // An entry that is missing right now, or leads out, is not opened.
           if (!(error instanceof LeadsOut) && !isGone(error) && errorCode(error) !== "EINVAL") throw error;
         }
       }
@@ -93,7 +93,7 @@ suite("openBelow()", { timeout: 20_000 }, () => {
     assert.deepEqual([...found], ["file"]);
   });
 
-  test("directories are made only where no link leads", async () => {
+  test("makes no directories through links", async () => {
     await symlink("a/none", `${dir}/root/dangling`);
 
     await using _made = await openBelow(`${dir}/root`, "a/new/deep", { makeMissing: true });
@@ -102,7 +102,7 @@ suite("openBelow()", { timeout: 20_000 }, () => {
     assert.deepEqual((await readdir(`${dir}/root/a`)).toSorted(), ["b", "new"]);
   });
 
-  test("only regular files are read: a FIFO holds nobody up, and what is too large is refused", async () => {
+  test("reads only regular files: a FIFO does not block, and a file that is too large is refused", async () => {
     await runCommand("mkfifo", [], { operands: [`${dir}/root/fifo`] });
     await truncate(`${dir}/root/a/b/file`, 1 << 30);
 
@@ -114,7 +114,7 @@ suite("openBelow()", { timeout: 20_000 }, () => {
     await assert.rejects(readOwnFile("/dev/zero", { maxBytes }), /not a regular file/);
   });
 
-  test("of a large file the end can be read", async () => {
+  test("can read the end of a large file", async () => {
     await using file = await open(`${dir}/root/log`, "w");
     await file.write(Buffer.from("the end"), 0, 7, 1 << 30);
 

@@ -2,9 +2,9 @@ import { chmod, mkdir, readlink } from "node:fs/promises";
 import { errorCode, isGone } from "#lib/text/error-code.ts";
 import { type Name, Place } from "./place.ts";
 
-/** More links than this on the way are a loop: the kernel's own limit. */
+/** More links than this on one path are a loop: the kernel's own limit. */
 const maxLinks = 40;
-/** Each level of the way is held open. */
+/** Every level of the path is held open. */
 const maxDepth = 256;
 
 export interface OpenBelowOptions {
@@ -18,8 +18,8 @@ export class LeadsOut extends Error {
 }
 
 /**
- * Opens a path below a directory in which others may replace directories by links at any moment. The way is gone name
- * by name, each from the opened one before. Links are followed as long as they stay below the root.
+ * Opens a path below a directory in which others may replace directories by links at any moment. The path is walked
+ * name by name, each opened from the one before. Links are followed as long as they stay below the root.
  */
 export async function openBelow(rootPath: string, path: string, options: OpenBelowOptions = {}): Promise<Place> {
   const root = await Place.open(rootPath);
@@ -37,11 +37,11 @@ export async function openBelow(rootPath: string, path: string, options: OpenBel
   return walk.take();
 }
 
-/** As the kernel has it, which sees to it for links. */
+/** The kernel's limit, which it already enforces for links. */
 const maxLength = 4096;
 const partsOf = (path: string): string[] => path.split("/").filter((part) => part !== "" && part !== ".");
 
-/** The directories on the way, all open, so that `..` of a link leads where it did when we came. */
+/** The directories on the path, all open, so that the `..` of a link leads to where it led when we came. */
 class Walk implements AsyncDisposable {
   readonly #way: Place[];
   readonly #rootPath: string;
@@ -69,7 +69,7 @@ class Walk implements AsyncDisposable {
     await this.take()[Symbol.asyncDispose]();
   }
 
-  /** Goes one step down. A link is not entered: its target is the answer. */
+  /** Descends one level. A link is not entered; its target is returned instead. */
   async enter(name: Name, { makeMissing }: OpenBelowOptions): Promise<string | undefined> {
     if (this.#way.length > maxDepth) throw new LeadsOut(`more than ${maxDepth} directories deep`);
     const at = this.#at;
@@ -99,7 +99,7 @@ class Walk implements AsyncDisposable {
     const { mode } = (await this.#way[0]?.stat()) ?? { mode: 0o755 };
     await mkdir(this.#at.pathTo(name), { mode: mode & 0o777 });
     const made = await this.#at.enter(name);
-    // Apart from making it, since the umask would take bits away.
+    // Separate from mkdir, because the umask would remove bits there.
     if ((await made.stat()).isDirectory()) await chmod(made.path, mode & 0o7777);
     return made;
   }
@@ -111,11 +111,11 @@ class Walk implements AsyncDisposable {
 
 export interface ReadOptions {
   readonly maxBytes: number;
-  /** Default `start`, where a larger file is refused. From the `end`, as much as may be read is. */
+  /** Default `start`, where a larger file is refused. With `end`, the last `maxBytes` are read. */
   readonly from?: "start" | "end";
 }
 
-/** Reads a regular file. Anything else is refused, since opening a FIFO or a device may wait for ever. */
+/** Reads a regular file. Anything else is refused, because opening a FIFO or a device may block for ever. */
 export async function readRegularFile(place: Place, { maxBytes, from = "start" }: ReadOptions): Promise<Buffer> {
   const stats = await place.stat();
   if (!stats.isFile()) throw new Error("not a regular file");
@@ -133,7 +133,7 @@ export async function readRegularFile(place: Place, { maxBytes, from = "start" }
   return buffer.subarray(0, filled);
 }
 
-/** Reads a regular file at a path that only we can change; undefined if it is not there. */
+/** Reads a regular file at a path that only we can change; undefined if it does not exist. */
 export async function readOwnFile(path: string, options: ReadOptions): Promise<Buffer | undefined> {
   try {
     await using place = await Place.open(path);

@@ -3,7 +3,7 @@ import { type FileHandle, open, opendir, readlink } from "node:fs/promises";
 import { isGone } from "#lib/text/error-code.ts";
 
 /**
- * A file or directory that is held by a descriptor. Somebody may rename it or put a link where it was: this stays what
+ * A file or directory held by a descriptor. Even if somebody renames it or puts a link in its place, this stays what
  * was opened. Node has no `openat`, so children are opened as `/proc/self/fd/<descriptor>/<name>`.
  */
 export class Place implements AsyncDisposable {
@@ -13,12 +13,12 @@ export class Place implements AsyncDisposable {
     this.#handle = handle;
   }
 
-  /** Follows links in the path, so the path must be one that only we can change. */
+  /** Follows links in the path, so only we may be able to change that path. */
   static async open(path: string): Promise<Place> {
     return new Place(await open(path, placeOnly));
   }
 
-  /** A path to exactly this place, for calls that take paths. It is good for as long as the place is open. */
+  /** A path to exactly this place, for calls that take paths. It is valid as long as the place is open. */
   get path(): string {
     return `/proc/self/fd/${this.#handle.fd}`;
   }
@@ -29,7 +29,7 @@ export class Place implements AsyncDisposable {
     return this.#handle.stat();
   }
 
-  /** A path to a name in this directory. Only calls that do not follow a link at the end of a path may use it. */
+  /** A path to a name in this directory. Use it only with calls that do not follow a link at the end of the path. */
   pathTo(name: Name): Buffer {
     const text = name.toString("latin1");
     if (text === "" || text === "." || text === ".." || /[/\0]/.test(text)) {
@@ -38,22 +38,22 @@ export class Place implements AsyncDisposable {
     return Buffer.concat([Buffer.from(`${this.path}/`), name]);
   }
 
-  /** Opens what has this name now. A link is opened as itself, and nothing is read or waited for. */
+  /** Opens the current entry of this name. A link is opened as itself, and nothing is read or waited for. */
   async enter(name: Name): Promise<Place> {
     return new Place(await open(this.pathTo(name), placeOnly | constants.O_NOFOLLOW));
   }
 
-  /** Opens the content. Does not wait for the other end of a FIFO; the caller has checked what the place is. */
+  /** Opens the content. Does not wait for the other end of a FIFO; the caller has checked the type. */
   async content(): Promise<FileHandle> {
     return await open(this.path, constants.O_RDONLY | constants.O_NONBLOCK);
   }
 
-  /** The names in this directory, a few at a time however many there are. */
+  /** The names in this directory, read a few at a time. */
   async *names(): AsyncGenerator<Name, void> {
     for await (const entry of await opendir(this.path, { encoding: "latin1" })) yield Buffer.from(entry.name, "latin1");
   }
 
-  /** Where a link in this directory leads. */
+  /** The target of a link in this directory. */
   linkTarget(name: Name): Promise<string> {
     return readlink(this.pathTo(name));
   }
@@ -63,13 +63,13 @@ export class Place implements AsyncDisposable {
   }
 }
 
-/** As the file system has it: a name need not be text. */
+/** Bytes, because a name need not be valid text. */
 export type Name = Buffer;
 
-/** O_PATH: opens a place without its content. It has this value on every architecture that Node runs on. */
+/** O_PATH: opens a place without its content. The value is the same on every architecture that Node supports. */
 const placeOnly = 0o10000000;
 
-/** Undefined if the place is not there. */
+/** Returns undefined if the place does not exist. */
 export async function orGone(opening: Promise<Place>): Promise<Place | undefined> {
   try {
     return await opening;

@@ -12,9 +12,9 @@ suite("removeTree()", { timeout: 30_000 }, () => {
   });
   afterEach(() => rm(dir, { recursive: true, force: true }));
 
-  test("removes a tree whose paths are longer than any path may be, and names that are no text", async () => {
+  test("removes a tree with paths over the kernel's limit and names that are not text", async () => {
     const name = "d".repeat(200);
-    // Made from the inside out, since no path to its deepest directory exists.
+    // Made from the inside out, because no path can reach its deepest directory.
     await mkdir(`${dir}/tree`);
     for (let level = 0; level < 100; level++) {
       await mkdir(`${dir}/next`);
@@ -30,7 +30,7 @@ suite("removeTree()", { timeout: 30_000 }, () => {
     assert.deepEqual(await readdir(dir), []);
   });
 
-  test("removes links and not what they lead to, and minds nothing that is gone", async () => {
+  test("removes links but not their targets, and accepts that an entry is gone", async () => {
     await mkdir(`${dir}/tree/sub`, { recursive: true });
     await mkdir(`${dir}/host`);
     await writeFile(`${dir}/host/file`, "");
@@ -45,7 +45,7 @@ suite("removeTree()", { timeout: 30_000 }, () => {
     assert.deepEqual(await readdir(`${dir}/host`), ["file"]);
   });
 
-  test("does not reach into a file system that is mounted there", async () => {
+  test("does not enter a file system that is mounted inside", async () => {
     await mkdir(`${dir}/tree/disk`, { recursive: true });
     await mount({ type: "tmpfs", source: "tmpfs", target: `${dir}/tree/disk` });
     await writeFile(`${dir}/tree/disk/data`, "");

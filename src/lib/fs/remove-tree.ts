@@ -3,12 +3,12 @@ import { basename, dirname } from "node:path";
 import { errorCode, isGone } from "#lib/text/error-code.ts";
 import { type Name, orGone, Place } from "./place.ts";
 
-/** Each level holds two descriptors. What is deeper is moved up to the root first. */
+/** Each level holds two descriptors. Deeper directories are moved up to the root first. */
 const maxOpenLevels = 32;
 
 /**
- * Removes a directory or file with everything in it. No name may be too long and no tree too deep: everything is reached
- * from an open directory, so no path grows. Nothing outside and no other file system that is mounted there is touched.
+ * Removes a directory or file with everything in it, however long its names and however deep the tree: everything is
+ * reached from an open directory, so no path grows. It touches nothing outside and no other mounted file system.
  */
 export async function removeTree(path: string): Promise<void> {
   const name = Buffer.from(basename(path));
@@ -17,7 +17,7 @@ export async function removeTree(path: string): Promise<void> {
   await using root = await orGone(above.enter(name));
   if (!root) return;
   const removal = new Removal(root, (await root.stat()).dev);
-  // What was moved up may not have been seen yet. Each time, the tree is less deep.
+  // Directories that were moved up may not have been visited yet. The tree gets less deep each time.
   do await removal.clear(root, 1);
   while (removal.takeMoved() > 0);
   await removeDirectory(above, name);
@@ -34,7 +34,7 @@ class Removal {
     this.#device = device;
   }
 
-  /** How many directories were moved up to the root since it was asked last. */
+  /** How many directories were moved up to the root since the last call. */
   takeMoved(): number {
     const moved = this.#moved;
     this.#moved = 0;
@@ -66,14 +66,14 @@ class Removal {
         this.#moved++;
         return;
       } catch (error) {
-        // A name that is taken.
+        // The name is taken.
         if (!["ENOTEMPTY", "EEXIST", "ENOTDIR"].includes(String(errorCode(error)))) throw error;
       }
     }
   }
 }
 
-/** False if it is a directory. */
+/** Returns false for a directory. */
 async function unlinkFile(dir: Place, name: Name): Promise<boolean> {
   try {
     await unlink(dir.pathTo(name));

@@ -1,6 +1,6 @@
 import { open, rename } from "node:fs/promises";
 
-/** Writes all of the text or none of it, also if the power fails; only this user can read it. */
+/** Writes all of the text or none of it, even if the power fails. Only this user can read the file. */
 export async function replaceFile(path: string, text: string): Promise<void> {
   const temporary = `${path}.new`;
   const file = await open(temporary, "w", 0o600);

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { runCommand } from "#lib/process/processes.ts";
 import { tar } from "./tar.ts";
 
-test("tar() makes an archive that tar itself reads", async () => {
+test("tar() makes an archive that the tar program reads", async () => {
   const long = `${"deep/".repeat(30)}name`;
   const bytes = tar([
     { path: "dir", type: "directory", mode: 0o700 },
@@ -29,7 +29,7 @@ test("tar() makes an archive that tar itself reads", async () => {
   );
 });
 
-test("tar itself unpacks any files that tar() packed, byte for byte", async () => {
+test("the tar program unpacks any files that tar() packed, byte for byte", async () => {
   const name = fc.string({ unit: fc.constantFrom(..."abcxyzäö漢_-."), minLength: 1, maxLength: 120 });
   const entry = fc.record({ name: name.map((text) => `f${text}`), content: fc.string({ maxLength: 1500 }) });
   const entries = fc.uniqueArray(entry, { selector: (one) => one.name, minLength: 1, maxLength: 5 });

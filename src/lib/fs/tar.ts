@@ -1,10 +1,10 @@
-/** What one entry of an archive is. */
+/** One entry of an archive. */
 export type TarEntry =
   | { readonly path: string; readonly type?: "file"; readonly content: Uint8Array; readonly mode?: number }
   | { readonly path: string; readonly type: "directory"; readonly mode?: number }
   | { readonly path: string; readonly type: "symlink"; readonly target: string };
 
-/** A POSIX tar archive. The same entries always give the same bytes: owner root, time 0. */
+/** A POSIX tar archive. The same entries always result in the same bytes: owner root, time 0. */
 export function tar(entries: readonly TarEntry[]): Uint8Array<ArrayBuffer> {
   const blocks: Uint8Array[] = [];
   for (const entry of entries) {

@@ -3,19 +3,19 @@ import { type Name, orGone, type Place } from "./place.ts";
 
 export type Visit = (place: Place, stats: Stats) => Promise<void>;
 
-/** A directory below the root, by the names on the way to it. */
+/** A directory below the root, by the names on the path to it. */
 interface Way {
   readonly above: Way | undefined;
   readonly name: Name;
   readonly depth: number;
 }
 
-/** Each level holds two descriptors. What is deeper is opened anew from the root. */
+/** Each level holds two descriptors. Deeper directories are opened again from the root. */
 const maxOpenLevels = 32;
 
 /**
  * Visits everything below a directory, in no particular order, while others may change it: no link is followed, nothing
- * outside is reached, and what disappears meanwhile is passed over. Stays on the file system of the root.
+ * outside is reached, and entries that disappear meanwhile are skipped. Stays on the root's file system.
  */
 export async function walkBelow(root: Place, visit: Visit, signal?: AbortSignal): Promise<void> {
   const { dev } = await root.stat();
@@ -40,7 +40,7 @@ export async function walkBelow(root: Place, visit: Visit, signal?: AbortSignal)
   }
 }
 
-/** Undefined if the way has changed. */
+/** Returns undefined if the path has changed. */
 async function follow(root: Place, way: Way): Promise<Place | undefined> {
   const names: Name[] = [];
   for (let step: Way | undefined = way; step; step = step.above) names.push(step.name);

@@ -1,7 +1,7 @@
 import { watch } from "node:fs";
 import { Nudge } from "#lib/async/nudge.ts";
 
-/** Tells of changes in a directory, and of the signal. */
+/** Nudges on every change in a directory, and when the signal fires. */
 export function watchDirectory(dir: string, signal: AbortSignal): Nudge {
   const changes = new Nudge();
   const watcher = watch(dir, { signal, persistent: false }, () => changes.give());

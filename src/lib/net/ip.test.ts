@@ -44,7 +44,7 @@ for (const text of ["10.0.0.0", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0
   });
 }
 
-test("parseIPv6() reads every way to write an address", () => {
+test("parseIPv6() reads every spelling of an address", () => {
   const hex = (text: string) => Buffer.from(parseIPv6(text) ?? []).toString("hex");
 
   assert.equal(hex("fd00::1:2"), "fd000000000000000000000000010002");

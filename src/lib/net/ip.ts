@@ -28,7 +28,7 @@ export function parseCidr(text: string): Cidr {
   };
 }
 
-/** undefined: not an address in the usual form. */
+/** Returns undefined unless the text is an address in the usual form. */
 export function parseIPv4(text: string): number | undefined {
   const parts = text.split(".");
   if (parts.length !== 4) return undefined;
@@ -43,7 +43,7 @@ export function parseIPv4(text: string): number | undefined {
 export const formatIPv4 = (address: number): string =>
   [24, 16, 8, 0].map((shift) => Math.floor(address / 2 ** shift) % 256).join(".");
 
-/** The 16 bytes of an IPv6 address; undefined if it is not one, or has a zone. */
+/** The 16 bytes of an IPv6 address; undefined for other text, or if it has a zone. */
 export function parseIPv6(text: string): Uint8Array | undefined {
   if (!isIPv6(text) || text.includes("%")) return undefined;
   const lastColon = text.lastIndexOf(":");
@@ -60,15 +60,15 @@ export function parseIPv6(text: string): Uint8Array | undefined {
 
 const toHex = (group: number): string => group.toString(16);
 
-/** Every address of this machine, as the kernel knows it now. */
+/** Every current address of this machine. */
 export const ownAddresses = (): string[] =>
   Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address));
 
-/** The first IPv4 address of the machine that others can reach. */
+/** The machine's first IPv4 address that others can reach. */
 export function primaryAddress(): string | undefined {
   const all = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
   return all.find(({ family, internal }) => family === "IPv4" && !internal)?.address;
 }
 
-/** An IPv6 address needs brackets where a port may follow. */
+/** Puts an IPv6 address in brackets, because a port may follow. */
 export const hostInUrl = (host: string): string => (host.includes(":") ? `[${host}]` : host);

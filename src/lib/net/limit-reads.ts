@@ -5,13 +5,13 @@ const sliceBytes = 2048;
 
 export interface ReadLimits {
   readonly bytes: number;
-  /** Each arrival costs time, however small it is. */
+  /** Each chunk costs time, however small it is. */
   readonly chunks: number;
 }
 
 /**
- * The socket, until more has come over it than the limits allow: then it is destroyed. Whatever protocol is spoken on it,
- * whatever frames it has that are answered or ignored unseen, the peer gets no further than that.
+ * Destroys the socket once more has arrived than the limits allow. This bounds the peer whatever the protocol,
+ * including frames that a library answers or ignores by itself.
  */
 export function limitReads(socket: Socket, limits: ReadLimits = unlimited): LimitedSocket {
   return new LimitedSocket(socket, limits);
@@ -26,7 +26,7 @@ export class ReadLimitError extends Error {
 export class LimitedSocket extends Duplex {
   readonly #socket: Socket;
   #sliceBytes = sliceBytes;
-  /** What has arrived and is not handed out yet. */
+  /** Bytes that have arrived and are not handed out yet. */
   #held: Buffer = Buffer.alloc(0);
   #hasEnded = false;
   #isWanted = false;
@@ -52,7 +52,7 @@ export class LimitedSocket extends Duplex {
     });
   }
 
-  /** From here on there is nothing to give up on: what arrives is handed out as it is. */
+  /** Stops slicing: from here on chunks are handed out as they arrive. */
   readWhole(): void {
     this.#sliceBytes = Number.POSITIVE_INFINITY;
   }
@@ -68,7 +68,7 @@ export class LimitedSocket extends Duplex {
     this.#handOut();
   }
 
-  /** A slice at a time: a reader who gives up on the first does not have to parse all that arrived with it. */
+  /** Hands out a slice at a time, so that a reader that gives up early does not parse everything that arrived. */
   #handOut(): void {
     if (!this.#isWanted) return;
     if (this.#held.length > 0) {

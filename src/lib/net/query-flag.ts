@@ -1,4 +1,4 @@
-/** As upstream reads a boolean in a query: given without a value it is true, and so is all but `false` and `0`. */
+/** Parses a boolean query parameter like upstream: everything but `false` and `0` is true, also an empty value. */
 export const isTrue = (value: string | null): boolean =>
   value !== null && value !== "0" && value.toLowerCase() !== "false";
 

@@ -2,10 +2,10 @@ import { type Socket } from "node:net";
 import { type Duplex, type Writable } from "node:stream";
 import { type Clock } from "#lib/async/clock.ts";
 
-/** How long a peer has to take what was written before its socket is cut. */
+/** How long a peer may take to read what was written before its socket is cut. */
 const lingerMs = 10_000;
 
-/** Resolves when the stream takes more, or takes nothing any more. */
+/** Resolves when the stream accepts more, or is closed. */
 export function drained(stream: Writable): Promise<void> {
   if (!stream.writableNeedDrain || stream.destroyed) return Promise.resolve();
   return new Promise((resolve) => {
@@ -19,7 +19,7 @@ export function drained(stream: Writable): Promise<void> {
   });
 }
 
-/** Writes, and waits where the peer is slow. */
+/** Writes, and waits for a slow peer. */
 export async function writeAll(socket: Duplex, ...parts: readonly Uint8Array[]): Promise<void> {
   if (socket.destroyed || socket.writableEnded) throw new Error("the connection is closed");
   socket.cork();
@@ -28,20 +28,23 @@ export async function writeAll(socket: Duplex, ...parts: readonly Uint8Array[]):
   if (socket.writableNeedDrain) await drained(socket);
 }
 
-/** What arrives, at the pace at which it is taken; leaves the socket open. A broken connection is an end. */
+/** Yields what arrives at the reader's pace and leaves the socket open. A broken connection counts as an end. */
 export async function* chunksOf(socket: Duplex): AsyncGenerator<Buffer> {
   try {
     for await (const chunk of socket.iterator({ destroyOnReturn: false })) yield chunk;
   } catch {
-    // Reset by the peer, or destroyed here: whoever cares asks `readableEnded`.
+    // Reset by the peer, or destroyed here: a caller that needs to know checks `readableEnded`.
   } finally {
-    // A socket on its way out closes only once all that was sent to it is read. Later, since the stream takes note of
-    // its reader's leave later, and stops then.
+    // A socket that we have ended closes only once everything sent to it is read. This waits, because the stream
+    // notices that its reader has left only later, and would pause then.
     if (socket.writableEnded) setImmediate(() => socket.resume());
   }
 }
 
-/** Ends our side after what was written, drops what still comes, and cuts the connection if the peer does not end it. */
+/**
+ * Ends our side after the pending writes, drops what still arrives, and cuts the connection if the peer does not end
+ * it.
+ */
 export function endSoon(socket: Duplex, clock: Clock): void {
   if (socket.destroyed) return;
   socket.on("error", ignore);
@@ -53,7 +56,7 @@ export function endSoon(socket: Duplex, clock: Clock): void {
 
 export const ignore = (): void => {};
 
-/** Calls back once nothing was touched for so long; `stop` ends it. */
+/** Calls back after `touch` was not called for the given time; `stop` cancels it. */
 export class IdleTimer {
   readonly #clock: Clock;
   readonly #idleMs: number;
@@ -86,7 +89,9 @@ export interface SpliceOptions {
   readonly idleMs: number;
 }
 
-/** Passes bytes both ways, at the pace of the slower side, until one side ends; then the other gets the rest and ends. */
+/**
+ * Copies bytes both ways, at the pace of the slower side, until one side ends; then the other gets the rest and ends.
+ */
 export async function splice(one: Duplex, other: Duplex, { clock, idleMs }: SpliceOptions): Promise<void> {
   const cut = () => {
     one.destroy();
@@ -110,8 +115,8 @@ export async function splice(one: Duplex, other: Duplex, { clock, idleMs }: Spli
 }
 
 /**
- * The same text for a TCP socket and for the TLS socket above it, and for no other connection that is open. The peer's
- * address and port alone are not enough: it may use one port for connections to several addresses of this machine.
+ * The same text for a TCP socket and the TLS socket above it, and different for every other open connection. The peer's
+ * address and port are not enough: it may use one port for connections to several addresses of this machine.
  */
 export const connectionKey = (
   socket: Pick<Socket, "remoteAddress" | "remotePort" | "localAddress" | "localPort">,

@@ -10,13 +10,13 @@ function filled(...connections: Stranger[]): Strangers<Stranger> {
 const secured = (address: string): Stranger => ({ address, hasSpoken: true, isSecured: true });
 const silent = (address: string): Stranger => ({ address, hasSpoken: false, isSecured: false });
 
-test("surplus() is none while there is room", () => {
+test("surplus() is undefined while there is room", () => {
   const strangers = filled(silent("a"), silent("a"), silent("b"));
 
   assert.equal(strangers.surplus("a"), undefined);
 });
 
-test("surplus() is the oldest of an address that has its share, first one without TLS", () => {
+test("surplus() is the oldest connection of an address at its limit, preferably one without TLS", () => {
   const old = silent("a");
   const strangers = filled(secured("a"), old, silent("a"));
 
@@ -24,7 +24,7 @@ test("surplus() is the oldest of an address that has its share, first one withou
   assert.equal(strangers.surplus("b"), undefined);
 });
 
-test("surplus() takes one that has sent nothing before one that is in its handshake", () => {
+test("surplus() prefers a connection that has sent nothing to one in its handshake", () => {
   const speaking = { address: "a", hasSpoken: true, isSecured: false };
   const old = silent("a");
 
@@ -32,7 +32,7 @@ test("surplus() takes one that has sent nothing before one that is in its handsh
   assert.equal(filled(secured("a"), speaking, secured("a")).surplus("a"), speaking);
 });
 
-test("surplus() lets an address have more for as long as its oldest connection is not late", () => {
+test("surplus() allows an address more as long as its oldest connection is not late", () => {
   const strangers = filled(silent("a"), silent("a"), silent("a"));
 
   assert.equal(

@@ -1,9 +1,9 @@
-/** A connection whose peer is not known yet. */
+/** A connection whose peer is not authenticated yet. */
 export interface Stranger {
   readonly address: string;
-  /** It has sent something. */
+  /** The peer has sent something. */
   readonly hasSpoken: boolean;
-  /** TLS is done. */
+  /** The TLS handshake is done. */
   readonly isSecured: boolean;
 }
 
@@ -13,8 +13,8 @@ export interface StrangerLimits {
 }
 
 /**
- * The connections of peers that nobody knows yet. When there are too many, an old one of the greediest address makes
- * room: refusing new ones would let a few addresses lock out everybody else.
+ * The connections of peers that are not authenticated yet. When there are too many, an old one of the address with the
+ * most makes room: refusing new ones would let a few addresses lock out everybody else.
  */
 export class Strangers<C extends Stranger> {
   readonly #limits: StrangerLimits;
@@ -44,8 +44,8 @@ export class Strangers<C extends Stranger> {
   }
 
   /**
-   * The connection that must go before another can come from this address; undefined: there is room. The share of an
-   * address counts once its oldest connection is one that `isLate` names.
+   * The connection that must go before this address can open another; undefined while there is room. The limit of an
+   * address applies only once its oldest connection satisfies `isLate`.
    */
   surplus(address: string, isLate: (oldest: C) => boolean = () => true): C | undefined {
     const own = this.#byAddress.get(address) ?? new Set();
@@ -62,7 +62,7 @@ export class Strangers<C extends Stranger> {
   }
 }
 
-/** The first that has sent nothing, or else the first that has not finished its handshake, or else the first. */
+/** The first that has sent nothing, or else the first without a finished handshake, or else the first. */
 function oldestOf<C extends Stranger>(connections: ReadonlySet<C>): C | undefined {
   const [first] = connections;
   const silent = connections.values().find(({ hasSpoken }) => !hasSpoken);

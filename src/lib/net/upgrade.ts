@@ -7,20 +7,20 @@ export interface UpgradeRequest {
   readonly url: URL;
   readonly method: string;
   readonly headers: OutgoingHttpHeaders;
-  /** Where connections come from; it has the certificates, where they are needed. */
+  /** Opens the connections; it holds the certificates where they are needed. */
   readonly agent?: Agent | undefined;
-  /** In place of an agent: a connection for this request alone, to a server that nobody trusts. */
+  /** Instead of an agent: a separate connection for this request, to a server that is not trusted. */
   connect?(): UntrustedConnection;
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface UntrustedConnection {
   readonly socket: Duplex;
-  /** Called once the head of the answer has come. */
+  /** Called once the head of the response has arrived. */
   readWhole(): void;
 }
 
-/** A request that waits to be sent. A server may send a few interim answers to it, and not one after the other. */
+/** A request that is not sent yet. The server may send a few interim responses to it, but no endless series. */
 export function openRequest({ url, method, headers, agent, connect, signal }: UpgradeRequest): ClientRequest {
   const { request } = url.protocol === "https:" ? https : http;
   const connection = connect?.();
@@ -38,13 +38,13 @@ export type UpgradeResult =
   | { readonly type: "upgraded"; readonly response: IncomingMessage; readonly socket: Duplex; readonly head: Buffer }
   | { readonly type: "refused"; readonly response: IncomingMessage };
 
-/** Asks a server to make the connection into something else. */
+/** Asks a server to upgrade the connection. */
 export function dialUpgrade({ signal, ...request }: UpgradeRequest): Promise<UpgradeResult> {
   return new Promise((resolve, reject) => {
     const outgoing = openRequest(request);
     const abort = () => outgoing.destroy(new Error("the request was given up"));
     const settle = (result: UpgradeResult) => {
-      // What becomes of the connection from here on is the caller's matter.
+      // From here on the connection is the caller's responsibility.
       signal?.removeEventListener("abort", abort);
       outgoing.on("error", ignore);
       resolve(result);
@@ -61,10 +61,10 @@ export function dialUpgrade({ signal, ...request }: UpgradeRequest): Promise<Upg
   });
 }
 
-/** As many as Go's client takes. */
+/** As many as Go's client accepts. */
 const maxInterim = 5;
 
-/** Ends a request whose server sends one interim answer (100 to 199) after the other, and never a final one. */
+/** Aborts a request whose server sends interim responses (100 to 199) without end. */
 export function limitInterim(outgoing: ClientRequest): void {
   let count = 0;
   outgoing.on("information", () => {
@@ -72,11 +72,11 @@ export function limitInterim(outgoing: ClientRequest): void {
   });
 }
 
-/** Whether a request wants the connection to become something else. */
+/** Whether a request asks for an upgrade of its connection. */
 export const isUpgrade = (headers: Readonly<Record<string, string | undefined>>): boolean =>
   (headers.connection ?? "").toLowerCase().includes("upgrade") && headers.upgrade !== undefined;
 
-/** The answer to an upgrade, as another server gave it. */
+/** Renders another server's response to an upgrade. */
 export function renderUpgrade({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): string {
   let text = "HTTP/1.1 101 Switching Protocols\r\n";
   for (let i = 0; i < rawHeaders.length; i += 2) text += `${rawHeaders[i]}: ${rawHeaders[i + 1]}\r\n`;
@@ -93,7 +93,7 @@ const passedOn = [
   "user-agent",
 ];
 
-/** What of an upgrade's headers the next server needs. */
+/** The upgrade headers that the next server needs. */
 export function upgradeHeaders(headers: IncomingHttpHeaders | Readonly<Record<string, string | undefined>>) {
   const result: OutgoingHttpHeaders = {};
   for (const name of passedOn) {
@@ -103,7 +103,7 @@ export function upgradeHeaders(headers: IncomingHttpHeaders | Readonly<Record<st
   const protocols = withoutTokens(headers["sec-websocket-protocol"]);
   if (protocols === undefined) delete result["sec-websocket-protocol"];
   else result["sec-websocket-protocol"] = protocols;
-  // Older servers take each of these as one name, commas and all.
+  // Older servers read each of these as one name, including the commas.
   const versions = String(headers["x-stream-protocol-version"] ?? "").split(",");
   const names = versions.map((version) => version.trim()).filter((version) => version !== "");
   if (names.length > 0) result["x-stream-protocol-version"] = names;
@@ -113,7 +113,7 @@ export function upgradeHeaders(headers: IncomingHttpHeaders | Readonly<Record<st
 /** Browsers can send a bearer token only as a subprotocol with this prefix. */
 export const tokenProtocolPrefix = "base64url.bearer.authorization.k8s.io.";
 
-/** The subprotocols that a client offers, without its token: that one is for this server only. */
+/** The subprotocols that a client offers, without its token, which is for this server only. */
 export function withoutTokens(protocols: string | undefined): string | undefined {
   if (!protocols?.includes(tokenProtocolPrefix)) return protocols;
   const names = protocols.split(",").map((name) => name.trim());

@@ -28,7 +28,7 @@ suite("WebSocketConnection", { timeout: 20_000 }, () => {
     assert.deepEqual(client.closedBy, { code: 1000, reason: "done" });
   });
 
-  test("takes the protocols of Kubernetes, which are not tokens", async () => {
+  test("accepts the protocols of Kubernetes, which are not valid HTTP tokens", async () => {
     const protocol = "SPDY/3.1+portforward.k8s.io";
 
     const { server, wire, head } = await rawClient(protocol);
@@ -39,7 +39,7 @@ suite("WebSocketConnection", { timeout: 20_000 }, () => {
     wire.destroy();
   });
 
-  test("hands out what was sent before the close", async () => {
+  test("delivers what was sent before the close", async () => {
     const { client, server } = await webSocketPair();
     const heard = collect(server);
 
@@ -65,7 +65,7 @@ suite("WebSocketConnection", { timeout: 20_000 }, () => {
     const received = (await collect(server)).length;
     await sending;
 
-    assert(before < 10, `${before} messages were taken by nobody`);
+    assert(before < 10, `${before} messages were accepted although nobody read them`);
     assert.equal(received, 100);
   });
 
@@ -83,7 +83,7 @@ suite("WebSocketConnection", { timeout: 20_000 }, () => {
 
 const empty = { fragment: [0x02, 0x80, 0, 0, 0, 0], more: [0x00, 0x80, 0, 0, 0, 0], ping: [0x89, 0x80, 0, 0, 0, 0] };
 
-/** A client that writes its own frames. */
+/** A client that writes raw frames. */
 async function rawClient(protocol = "x"): Promise<{ server: WebSocketConnection; wire: Duplex; head: string }> {
   const [wire, serverSide] = duplexPair();
   const accepted = acceptOn(serverSide);
@@ -114,7 +114,7 @@ suite("a hostile WebSocket client", { timeout: 20_000 }, () => {
     { name: "compressed frames", first: [0xc2, 0x80, 0, 0, 0, 0], next: [], message: /RSV1 must be clear/ },
   ];
   for (const { name, first, next, message } of overLimit) {
-    test(`is cut off for ${name}`, async () => {
+    test(`is disconnected for ${name}`, async () => {
       const { server, wire } = await rawClient();
       wire.resume();
       const heard = collect(server);
@@ -144,7 +144,7 @@ suite("a hostile WebSocket client", { timeout: 20_000 }, () => {
     assert(pongs < 10, `${pongs} pongs`);
   });
 
-  test("cannot make the server hold messages that nobody takes", async () => {
+  test("cannot make the server hold messages that nobody reads", async () => {
     const { server, wire } = await rawClient();
     const messages = server.messages();
     const block = Buffer.from(Array(1000).fill([0x82, 0x81, 0, 0, 0, 0, 0x78]).flat());
@@ -159,7 +159,7 @@ suite("a hostile WebSocket client", { timeout: 20_000 }, () => {
   });
 });
 
-test("readWebSocketRequest() reads what is offered, without tokens, and refuses bad requests", () => {
+test("readWebSocketRequest() reads the offered protocols without tokens, and refuses bad requests", () => {
   const headers = {
     upgrade: "websocket",
     "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",

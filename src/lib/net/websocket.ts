@@ -4,18 +4,18 @@ import type { WebSocket } from "ws";
 import { http } from "./node-http.ts";
 import { withoutTokens } from "./upgrade.ts";
 
-/** What a peer may make us hold. Whoever goes beyond is cut off with the code 1009 or 1008. */
+/** How much a peer may make us hold. A peer that exceeds it is disconnected with code 1009 or 1008. */
 const limits = {
-  /** Of one message, however many fragments it has. Clients send their input in messages of some 32 KiB. */
+  /** Size of one message, however many fragments it has. Clients send their input in messages of about 32 KiB. */
   maxPayload: 4 << 20,
   maxFragments: 1024,
-  /** Pieces of the connection that wait for the rest of their frame. */
+  /** Chunks of the connection that wait for the rest of their frame. */
   maxBufferedChunks: 16 << 10,
   /** How long a peer has to answer a close. */
   closeTimeout: 10_000,
 };
 
-/** `send` waits once this much is not taken by the peer. */
+/** `send` waits while the peer has left this much unread. */
 const maxUnsentBytes = 64 << 10;
 
 export interface WebSocketMessage {
@@ -25,16 +25,16 @@ export interface WebSocketMessage {
 
 export interface WebSocketRequest {
   readonly headers: Readonly<Record<string, string | undefined>>;
-  /** Subprotocols that the client offers, the one it likes best first. */
+  /** Subprotocols that the client offers, in order of preference. */
   readonly protocols: readonly string[];
 }
 
-/** The client's request for a WebSocket is not one that can be granted. */
+/** The client's request for a WebSocket cannot be granted. */
 export class WebSocketError extends Error {
   override readonly name = "WebSocketError";
 }
 
-/** What a client asks for, if its request is one for a WebSocket; throws where it is a bad one. */
+/** Parses a request for a WebSocket; undefined if it is not one. Throws if it is invalid. */
 export function readWebSocketRequest(headers: WebSocketRequest["headers"]): WebSocketRequest | undefined {
   if (headers.upgrade?.toLowerCase() !== "websocket") return undefined;
   const key = headers["sec-websocket-key"] ?? "";
@@ -48,21 +48,23 @@ export function readWebSocketRequest(headers: WebSocketRequest["headers"]): WebS
 
 export interface RawConnection {
   readonly socket: Duplex;
-  /** What was read behind the request. */
+  /** Bytes that were read behind the request. */
   readonly head: Uint8Array;
 }
 
-/** Answers the request with one of the protocols that were offered (or ""), and speaks WebSocket on its connection from then on. */
+/**
+ * Accepts the request with one of the offered protocols (or ""), and speaks WebSocket on its connection from then on.
+ */
 export async function acceptWebSocket(
   { headers }: WebSocketRequest,
   protocol: string,
   { socket, head }: RawConnection,
 ): Promise<WebSocketConnection> {
-  // Loaded when somebody first needs it: it takes 9 ms and 1.2 MiB.
+  // Loaded on first use: it takes 9 ms and 1.2 MiB.
   const { WebSocketServer } = await import("ws");
   const fixed = { noServer: true, clientTracking: false, perMessageDeflate: false, autoPong: false } as const;
   const server = new WebSocketServer({ ...fixed, ...limits });
-  // `SPDY/3.1+portforward.k8s.io` is not a subprotocol by the letter of RFC 6455, so ws is not told of any.
+  // RFC 6455 does not allow a subprotocol such as `SPDY/3.1+portforward.k8s.io`, so this header is hidden from ws.
   const { "sec-websocket-protocol": _, ...others } = headers;
   if (protocol) server.on("headers", (lines) => void lines.push(`Sec-WebSocket-Protocol: ${protocol}`));
   const message = new http.IncomingMessage(new Socket());
@@ -70,14 +72,14 @@ export async function acceptWebSocket(
   return await new Promise((resolve, reject) => {
     server.once("wsClientError", reject);
     server.handleUpgrade(message, socket, Buffer.from(head), (ws) => {
-      // A client that has stopped sending without a close does not wait for anything either.
+      // A client that stops sending without a close does not expect anything either.
       socket.once("end", () => ws.terminate());
       resolve(new WebSocketConnection(ws));
     });
   });
 }
 
-/** One end of a WebSocket. Messages are read at the pace at which they are taken. */
+/** One end of a WebSocket. Messages are read at the consumer's pace. */
 export class WebSocketConnection {
   readonly #ws: WebSocket;
   #received: WebSocketMessage[] = [];
@@ -86,7 +88,7 @@ export class WebSocketConnection {
   #isClosing = false;
   #failure: Error | undefined;
   #ping: Buffer | undefined;
-  /** What the peer gave as its reason to close; undefined for as long as it has not. */
+  /** The code and reason that the peer closed with; undefined as long as it has not. */
   closedBy: { readonly code: number; readonly reason: string } | undefined;
 
   constructor(ws: WebSocket) {
@@ -100,7 +102,7 @@ export class WebSocketConnection {
     ws.on("close", (code, reason) => this.#onClose(code, reason.toString()));
   }
 
-  /** Whole messages until the peer closes or is gone. What breaks the protocol or a limit is thrown. */
+  /** Yields whole messages until the peer closes or is gone. Throws on a violation of the protocol or of a limit. */
   async *messages(): AsyncGenerator<WebSocketMessage> {
     for (;;) {
       const batch = this.#received;
@@ -117,18 +119,18 @@ export class WebSocketConnection {
     }
   }
 
-  /** One message made of the parts. Waits where the peer is slow. */
+  /** Sends one message that consists of the parts. Waits for a slow peer. */
   async send(type: "binary" | "text", ...parts: readonly Uint8Array[]): Promise<void> {
     if (this.#ws.readyState !== this.#ws.OPEN) throw new Error("the connection is closed");
     const [only, ...others] = parts;
     const data = only && others.length === 0 ? only : Buffer.concat(parts);
     const sent = Promise.withResolvers<void>();
-    // If it fails, the connection is over, and the next call says so.
+    // If it fails, the connection is over, and the next call reports that.
     this.#ws.send(data, { binary: type === "binary" }, () => sent.resolve());
     if (this.#ws.bufferedAmount > maxUnsentBytes) await sent.promise;
   }
 
-  /** Says why, then ends the connection after what was sent. What still comes is dropped. */
+  /** Sends the reason, then ends the connection after pending messages. What still arrives is dropped. */
   close(code = 1000, reason = ""): void {
     this.#isClosing = true;
     this.#received = [];
@@ -144,7 +146,7 @@ export class WebSocketConnection {
     this.#wake?.();
   }
 
-  /** Only the last of many pings is answered, and none while the peer does not read. */
+  /** Answers only the last of many pings, and none while the peer does not read. */
   #onPing(data: Buffer): void {
     const isFirst = this.#ping === undefined;
     this.#ping = data;
@@ -164,10 +166,10 @@ export class WebSocketConnection {
   }
 }
 
-/** Stands for a connection that ended without a word. */
+/** The code for a connection that ended without a close frame. */
 const abnormalClosure = 1006;
 
-/** By default there is one Buffer for each message; the types know of other settings. */
+/** With our settings each message is one Buffer; the types allow for other settings. */
 function bytesOf(data: Buffer | ArrayBuffer | Buffer[]): Buffer {
   if (Array.isArray(data)) return Buffer.concat(data);
   return Buffer.isBuffer(data) ? data : Buffer.from(data);

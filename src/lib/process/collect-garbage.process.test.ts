@@ -6,14 +6,14 @@ import { collectGarbage, shrinkHeap } from "./collect-garbage.ts";
 const nurseryBytes = (): number =>
   getHeapSpaceStatistics().find(({ space_name }) => space_name === "new_space")?.space_size ?? 0;
 
-/** The nursery grows with what survives in it. */
+/** The young generation grows with the objects that survive in it. */
 const makeObjects = (count: number): object[] => Array.from({ length: count }, (_, n) => ({ name: `object ${n}`, n }));
 
-test("shrinkHeap() gives back the nursery that a busy start has made large, if the heap is small", async () => {
+test("shrinkHeap() releases a young generation that a busy start has enlarged, if the heap is small", async () => {
   const objects = makeObjects(1_000_000);
   const large = nurseryBytes();
   await shrinkHeap();
-  assert(nurseryBytes() > large / 2, "a heap that is full was shrunk");
+  assert(nurseryBytes() > large / 2, "a full heap was shrunk");
   objects.length = 0;
   await collectGarbage();
 
@@ -23,7 +23,7 @@ test("shrinkHeap() gives back the nursery that a busy start has made large, if t
   assert(large >= 4 << 20 && left <= large / 2, `${large} bytes before, ${left} after`);
 });
 
-test("collectGarbage() finds what nobody refers to", async () => {
+test("collectGarbage() frees unreachable objects", async () => {
   const objects = makeObjects(500_000);
   const full = process.memoryUsage().heapUsed;
   objects.length = 0;

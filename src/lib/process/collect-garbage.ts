@@ -5,17 +5,17 @@ type Collect = (options: { type: "major"; execution: "async"; flavor: "regular" 
 let collect: Collect | undefined;
 
 /**
- * Asks V8 for a full collection soon. It waits for new allocations otherwise, so a process that has nothing to do keeps
- * the garbage of its last busy minute.
+ * Asks V8 for a full collection soon. Otherwise it waits for new allocations, so an idle process keeps the garbage of
+ * its last busy minute.
  */
 export const collectGarbage = (): Promise<void> => run("regular");
 
-/** A larger heap would stand still for too long. */
+/** A collection of a larger heap would block for too long. */
 const maxShrunkBytes = 40 << 20;
 
 /**
- * Collects twice or more, and shrinks the nursery too, which otherwise stays as large as it ever was. For a process that
- * has just started: a heap that is already full of objects is left alone.
+ * Collects at least twice and shrinks the young generation too, which otherwise keeps its largest size. For a process
+ * that has just started: a heap that is already full of objects is left alone.
  */
 export async function shrinkHeap(): Promise<void> {
   if (process.memoryUsage().heapUsed <= maxShrunkBytes) await run("last-resort");

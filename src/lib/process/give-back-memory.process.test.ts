@@ -4,7 +4,7 @@ import { heldBufferBytes } from "#testing/held-buffers.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { findMallocTrim, giveBackMemory } from "./give-back-memory.ts";
 
-test("findMallocTrim() gives back what was freed between buffers that stay", () => {
+test("findMallocTrim() returns memory that was freed between live buffers", () => {
   const trim = findMallocTrim();
   assert(trim);
   const size = 16 << 10;
@@ -20,7 +20,7 @@ test("findMallocTrim() gives back what was freed between buffers that stay", () 
   assert.equal(buffers.length, 500);
 });
 
-test("giveBackMemory() shrinks the heap once, and trims again and again until it is told to end", async () => {
+test("giveBackMemory() shrinks the heap once, and trims repeatedly until its signal fires", async () => {
   const clock = createVirtualClock(0);
   const stop = new AbortController();
   const done: string[] = [];

@@ -1,9 +1,9 @@
 import { type Clock } from "#lib/async/clock.ts";
 import { shrinkHeap } from "./collect-garbage.ts";
 
-/** When what was needed for the start alone is garbage. */
+/** By then, whatever only the start needed is garbage. */
 const startedMs = 1000;
-/** How long memory may stay with a process that needs it no more. A call takes some milliseconds. */
+/** How long unused memory may stay with the process. A call takes a few milliseconds. */
 const pauseMs = 20_000;
 
 export interface MemoryDeps {
@@ -13,8 +13,8 @@ export interface MemoryDeps {
 }
 
 /**
- * Hands unused memory back to the system: what the start took, and then now and then what malloc keeps. It keeps for later
- * what is freed between two things that stay, and after a flood of small buffers that can be twice what is in use.
+ * Returns unused memory to the system: once what the start took, and then periodically what malloc keeps. malloc keeps
+ * memory that is freed between two live blocks: after a flood of small buffers up to twice what is in use.
  */
 export async function giveBackMemory(
   { clock, shrink = shrinkHeap, findTrim = findMallocTrim }: MemoryDeps,
@@ -23,11 +23,11 @@ export async function giveBackMemory(
   await clock.sleep(startedMs, signal);
   await shrink();
   await clock.sleep(pauseMs, signal);
-  // Not before: it takes two MiB to find, and a process that has just started has nothing to give.
+  // Not earlier: finding it takes two MiB, and a process that has just started has nothing to return.
   for (const trim = findTrim(); trim; await clock.sleep(pauseMs, signal)) trim();
 }
 
-/** The C library's own; undefined if it has none, or this Node cannot call it: then memory returns as malloc sees fit. */
+/** The C library's own; undefined if it has none, or if this Node cannot call it. Then malloc alone decides. */
 export function findMallocTrim(): (() => void) | undefined {
   try {
     const ffi = process.getBuiltinModule("node:ffi");

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { limitedLog } from "./limited-log.ts";
 
-test("the same message is written a limited number of times, and then how many were left out", async () => {
+test("limitedLog() limits repeated messages, and then says how many it left out", async () => {
   const clock = createVirtualClock();
   const lines: { message: string; [field: string]: unknown }[] = [];
   const log = limitedLog((line) => lines.push(JSON.parse(line)), { clock, level: "info" });
@@ -19,10 +19,10 @@ test("the same message is written a limited number of times, and then how many w
   assert.equal(last?.message, "lines were left out");
   assert.deepEqual([last?.line, last?.lines], ["error question failed", 4_900]);
   log.error("question failed");
-  assert.equal(lines.at(-1)?.message, "question failed", "a new while");
+  assert.equal(lines.at(-1)?.message, "question failed", "a new period");
 });
 
-test("many messages together are limited too", async () => {
+test("limitedLog() limits the total of different messages too", async () => {
   const clock = createVirtualClock();
   let written = 0;
   const limits = { same: 100, all: 250, whileMs: 1_000 };
@@ -33,7 +33,7 @@ test("many messages together are limited too", async () => {
   assert.equal(written, 250);
 });
 
-test("lines below the level take no room from others, and nobody hears that they were left out", async () => {
+test("lines below the level do not count, and are not reported as left out", async () => {
   const clock = createVirtualClock();
   const messages: string[] = [];
   const limits = { same: 10, all: 10, whileMs: 1_000 };

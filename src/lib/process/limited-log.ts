@@ -2,7 +2,7 @@ import { type Clock } from "#lib/async/clock.ts";
 import { isWritten, jsonLog, type Log, type LogFields, type LogLevel } from "./log.ts";
 
 export interface LogLimits {
-  /** Lines with the same message, and lines in all, within each while. */
+  /** Lines with the same message, and lines in total, within each period. */
   readonly same: number;
   readonly all: number;
   readonly whileMs: number;
@@ -10,7 +10,7 @@ export interface LogLimits {
 
 export interface LimitedLogOptions {
   readonly clock: Clock;
-  /** Lines below it are dropped, and do not count. */
+  /** Lines below this level are dropped, and do not count. */
   readonly level: LogLevel;
   readonly limits?: LogLimits;
 }
@@ -18,7 +18,7 @@ export interface LimitedLogOptions {
 const defaultLimits: LogLimits = { same: 100, all: 2_000, whileMs: 10_000 };
 
 /**
- * A `jsonLog` that writes the same message only so often, and says how many it left out: a flood of lines would push
+ * A `jsonLog` that limits how often it writes the same message, and says how many lines it left out: a flood would push
  * everything else out of the files that are kept. Logs made by `with` share the limits.
  */
 export function limitedLog(
@@ -48,7 +48,7 @@ class Counts {
   readonly #log: Log;
   readonly #clock: Clock;
   readonly #limits: LogLimits;
-  /** Lines of this while by level and message; there are few messages, as they are constants. */
+  /** Lines of this period by level and message. Messages are constants, so there are few. */
   readonly #written = new Map<string, number>();
   readonly #leftOut = new Map<string, number>();
   #all = 0;

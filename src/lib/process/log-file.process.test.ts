@@ -32,7 +32,7 @@ suite("a log file", () => {
     assert.equal(statSync(at("a.log.1")).mode & 0o777, 0o600);
   });
 
-  test("stays the file that another process writes to", () => {
+  test("remains the same file for another process that writes to it", () => {
     writeFileSync(at("b.log"), "x".repeat(20_000));
     const other = openSync(at("b.log"), "a");
 
@@ -44,7 +44,7 @@ suite("a log file", () => {
     assert.equal(statSync(at("b.log.1")).size, 20_000);
   });
 
-  test("is known by a process whose standard error it is", () => {
+  test("is recognised by a process that has it as its standard error", () => {
     const module = JSON.stringify(import.meta.resolve("./log-file.ts"));
     const script = `import { isStandardError } from ${module};
       process.stdout.write(process.argv.slice(1).map(isStandardError).join());`;
@@ -60,7 +60,7 @@ suite("a log file", () => {
     assert.equal(stdout.toString(), "true,false,false");
   });
 
-  test("is made anew when somebody removes it", () => {
+  test("is created again when somebody removes it", () => {
     const write = openLogFile(at("c.log"), { maxBytes: 400, files: 2 });
     write("one\n");
     rmSync(at("c.log"));
@@ -70,7 +70,7 @@ suite("a log file", () => {
     assert.match(readFileSync(at("c.log"), "utf8"), /line 99\n$/);
   });
 
-  test("on a full disk loses lines, and is written again when there is room", (t) => {
+  test("loses lines on a full disk, and is written again when there is space", (t) => {
     const disk = at("disk");
     const script = `mkdir ${disk} && mount -t tmpfs -o size=64k tmpfs ${disk}`;
     if (process.getuid?.() !== 0 || spawnSync("unshare", ["-m", "sh", "-c", script]).status !== 0) {

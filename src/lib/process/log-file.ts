@@ -12,20 +12,20 @@ import {
 } from "node:fs";
 
 export interface LogFileLimits {
-  /** A file that has reached this is put aside. */
+  /** The file is rotated when it reaches this size. */
   readonly maxBytes: number;
-  /** The file itself and those put aside: `orlop.log`, `orlop.log.1`, `orlop.log.2`. */
+  /** The current file and the rotated ones: `orlop.log`, `orlop.log.1`, `orlop.log.2`. */
   readonly files: number;
 }
 
 const defaultLimits: LogFileLimits = { maxBytes: 10 * 1024 * 1024, files: 3 };
 
-/** How much is written before the size of the file is looked at again. */
+/** How much is written before the size of the file is checked again. */
 const checkBytes = 64 * 1024;
 
 /**
- * Opens a file for lines that are added to it, and returns what adds one. A line that cannot be written, as on a full
- * disk, is lost: it must not end what it tells about.
+ * Opens a file for appending and returns the function that adds a line. A line that cannot be written, for example on a
+ * full disk, is lost: logging must not end the process.
  */
 export function openLogFile(path: string, limits: LogFileLimits = defaultLimits): (line: string) => void {
   let file = openSync(path, "a", 0o600);
@@ -45,14 +45,14 @@ export function openLogFile(path: string, limits: LogFileLimits = defaultLimits)
       if (unchecked >= Math.min(checkBytes, limits.maxBytes / 4)) check();
       writeSync(file, line);
     } catch {
-      return; // There is nowhere left to say it.
+      return; // There is nowhere left to report it.
     }
   };
 }
 
 /**
- * Puts a file that is too large aside and empties it. The file stays the same one, because other processes may have it
- * open, and what a dying process says last must not go into a file that nobody reads. On a full disk no copy is kept.
+ * Copies a file that is too large and empties it. It stays the same file, because other processes may have it open, and
+ * the last lines of a dying process must not go to a deleted file. On a full disk no copy is kept.
  */
 export function rotateLogFile(path: string, { maxBytes, files }: LogFileLimits = defaultLimits): void {
   if (sizeOf(path) < maxBytes) return;
@@ -69,7 +69,7 @@ export function rotateLogFile(path: string, { maxBytes, files }: LogFileLimits =
   truncateSync(path);
 }
 
-/** Whether the open file is the one that standard error goes to. */
+/** Whether the file is the one that standard error goes to. */
 export const isStandardError = (path: string): boolean => isAt(path, 2);
 
 function isAt(path: string, file: number): boolean {
@@ -77,9 +77,9 @@ function isAt(path: string, file: number): boolean {
     const [there, open] = [statSync(path), fstatSync(file)];
     return there.ino === open.ino && there.dev === open.dev;
   } catch {
-    return false; // One of them is not there.
+    return false; // One of them does not exist.
   }
 }
 
-/** -1: there is no such file. */
+/** -1 if the file does not exist. */
 const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? -1;

@@ -4,7 +4,7 @@ import { closeSync, existsSync, openSync } from "node:fs";
 import { test } from "node:test";
 import { jsonLog } from "./log.ts";
 
-test("a full disk under the log loses lines, and not the process", { skip: !existsSync("/dev/full") }, () => {
+test("a full disk costs log lines, but does not end the process", { skip: !existsSync("/dev/full") }, () => {
   const full = openSync("/dev/full", "w");
   const script = `import { jsonLog, writeStandardError } from ${JSON.stringify(import.meta.resolve("./log.ts"))};
     const log = jsonLog(writeStandardError);
@@ -26,7 +26,7 @@ const lineOf = (fields: Record<string, unknown>): string => {
   return lines.join("");
 };
 
-test("a line is bounded, whatever is in its fields", () => {
+test("the length of a line is bounded, whatever its fields contain", () => {
   const circle: Record<string, unknown> = {};
   circle.self = circle;
   const wide = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`key${index}`, "x".repeat(100)]));
@@ -45,18 +45,18 @@ test("a line is bounded, whatever is in its fields", () => {
   }
 });
 
-test("a line says how large a bigint is", () => {
+test("a line shows the value of a bigint", () => {
   assert.equal(JSON.parse(lineOf({ bytes: 2n ** 64n })).bytes, "18446744073709551616");
 });
 
-test("a line says what an error says, with its causes", () => {
+test("a line shows the message of an error and of its causes", () => {
   const { error } = JSON.parse(lineOf({ error: new TypeError("outer", { cause: new Error("inner") }) }));
 
   assert.deepEqual([error.name, error.message, error.cause.message], ["TypeError", "outer", "inner"]);
   assert.match(error.stack, /log\.process\.test/);
 });
 
-test("no text of a user reaches a terminal as an order", () => {
+test("text from users cannot control the terminal", () => {
   const line = lineOf({ name: "a\u001b[2Jb\u009b31mc\nd\u202ee\u2028" });
 
   assert.match(line, /^[ -~…]+\n$/);

@@ -1,12 +1,12 @@
 import { writeSync } from "node:fs";
 
-/** Constant message in lower case, facts in fields. */
+/** Messages are constant and in lower case; the facts go into fields. */
 export interface Log {
   debug(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
   error(message: string, fields?: LogFields): void;
-  /** A log whose every line has these fields too. */
+  /** A log that adds these fields to every line. */
   with(fields: LogFields): Log;
 }
 export type LogFields = Readonly<Record<string, unknown>>;
@@ -14,10 +14,12 @@ export type LogFields = Readonly<Record<string, unknown>>;
 const levels = ["debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof levels)[number];
 
-/** Whether a log of the level `least` has lines of this level. */
+/** Whether a log with the level `least` writes lines of this level. */
 export const isWritten = (level: LogLevel, least: LogLevel): boolean => levels.indexOf(level) >= levels.indexOf(least);
 
-/** One JSON object a line, of bounded length whatever the fields are, and with no character that a terminal obeys. */
+/**
+ * One JSON object per line, of bounded length whatever the fields are, and without characters that control a terminal.
+ */
 export function jsonLog(write: (line: string) => void, level: LogLevel = "info", base: LogFields = {}): Log {
   const at =
     (lineLevel: LogLevel) =>
@@ -35,24 +37,27 @@ export function jsonLog(write: (line: string) => void, level: LogLevel = "info",
   };
 }
 
-/** To standard error. A line that cannot be written, as on a full disk, is lost: it must not end what it tells about. */
+/**
+ * Writes to standard error. A line that cannot be written, for example on a full disk, is lost: logging must not end
+ * the process.
+ */
 export function writeStandardError(line: string): void {
   try {
     writeSync(2, line);
   } catch {
-    return; // There is nowhere left to say it.
+    return; // There is nowhere left to report it.
   }
 }
 
 export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {}, with: () => silentLog };
 
-/** How much of one line may be what somebody else wrote: texts, lists and depth. */
+/** Limits for the fields of one line: their length, items and depth. */
 const maxLineLength = 16_384;
 const maxTextLength = 4_096;
 const maxItems = 100;
 const maxDepth = 6;
 
-/** A copy that is small enough to write. Errors have no enumerable fields: what they say is taken. */
+/** A copy that is small enough to write. Errors have no enumerable fields, so their message is taken. */
 function bounded(value: unknown, budget: { left: number }, depth: number): unknown {
   budget.left -= 8;
   if (typeof value === "string") return boundedText(value, budget);
@@ -83,7 +88,9 @@ function boundedText(text: string, budget: { left: number }): string {
   return text.length > room ? `${text.slice(0, room)}… of ${text.length} characters` : text;
 }
 
-/** JSON escapes the old control characters only: these are the newer ones, and those that turn the direction of text. */
+/**
+ * JSON escapes only the old control characters. These are the newer ones, and those that change the direction of text.
+ */
 const controls = /[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 const escapeControls = (text: string): string =>
   text.replace(controls, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);

@@ -40,7 +40,7 @@ level 4
   );
 });
 
-test("a name that is used twice is one family", () => {
+test("using a name twice results in one family", () => {
   const metrics = new Metrics();
 
   metrics.counter("x_total", "X.").add([]);
@@ -49,7 +49,7 @@ test("a name that is used twice is one family", () => {
   assert.match(metrics.render(), /^x_total 2$/m);
 });
 
-test("render() escapes what Prometheus unescapes, and nothing else", () => {
+test("render() escapes exactly what Prometheus unescapes", () => {
   const metrics = new Metrics();
   const total = metrics.counter("total", "All.", ["a", "b"]);
 

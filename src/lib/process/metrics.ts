@@ -12,7 +12,7 @@ export class Metrics {
     };
   }
 
-  /** Read when somebody asks. */
+  /** The value is read at every scrape. */
   gauge(name: string, help: string, read: () => number): void {
     this.#family(name, help, { type: "gauge", labels: [] }).read = read;
   }
@@ -85,7 +85,7 @@ function keyOf(values: readonly string[]): string {
   let key = "";
   for (let at = 0; at < values.length; at++) {
     const value = values[at] ?? "";
-    // A value that holds the separator must not become two.
+    // A value that contains the separator must not become two.
     const part = value.includes(separator) ? value.replaceAll(separator, "\ufffd") : value;
     key = at === 0 ? part : key + separator + part;
   }
@@ -116,6 +116,6 @@ function labelText(labels: readonly string[], key: string, extra = ""): string {
   return parts.length > 0 ? `{${parts.join(",")}}` : "";
 }
 
-/** The text format knows three escapes, and takes all other characters as they are. */
+/** The text format has three escapes, and takes all other characters literally. */
 export const escapeLabel = (value: string): string =>
   /[\\"\n]/.test(value) ? value.replace(/[\\"\n]/g, (char) => (char === "\n" ? "\\n" : `\\${char}`)) : value;

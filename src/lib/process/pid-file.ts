@@ -1,6 +1,6 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 
-/** Leaves word of which process is at work here, for people and messages, if it can: the lock itself is somewhere else. */
+/** Writes the id of this process, for people and messages, if possible. It is not a lock: that is elsewhere. */
 export function writePidFile(file: string): void {
   try {
     writeFileSync(file, `${process.pid}\n`);
@@ -11,7 +11,7 @@ export function writePidFile(file: string): void {
 
 export const removePidFile = (file: string): void => rmSync(file, { force: true });
 
-/** undefined: nobody left word, or it cannot be read. */
+/** Returns undefined if there is no file, or it cannot be read. */
 export function readPidFile(file: string): number | undefined {
   try {
     return Number.parseInt(readFileSync(file, "utf8"), 10) || undefined;

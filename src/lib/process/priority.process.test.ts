@@ -7,7 +7,7 @@ import { test } from "node:test";
 const mayRaise = spawnSync("nice", ["-n", "-1", "true"]).stderr.length === 0;
 const skip = mayRaise ? false : "needs CAP_SYS_NICE";
 
-/** What a script prints as JSON that raises its own process, whose end ends its priority too. */
+/** The JSON that a script prints after raising its own process, whose priority ends with it. */
 async function inRaisedProcess(script: string, { leadsSession = true } = {}): Promise<unknown> {
   const [priority, processes] = ["priority", "processes"].map((name) => import.meta.resolve(`./${name}.ts`));
   const source = `
@@ -22,7 +22,7 @@ async function inRaisedProcess(script: string, { leadsSession = true } = {}): Pr
   return JSON.parse(await text(child.stdout));
 }
 
-test("raisePriority() raises every thread, also one that is started later", { skip }, async () => {
+test("raisePriority() raises every thread, including one that is started later", { skip }, async () => {
   const found = await inRaisedProcess(`
     await import("node:fs/promises").then(({ readFile }) => readFile("/proc/self/stat")); // Starts the pool's threads.
     return { isRaised, threads: readdirSync("/proc/self/task").map((thread) => getPriority(Number(thread))) };`);
@@ -39,11 +39,11 @@ test("raisePriority() raises the session that it leads, and no other", { skip },
   const own = await inRaisedProcess(script);
   const shared = await inRaisedProcess(script, { leadsSession: false });
 
-  // Not every kernel has groups of sessions.
+  // Not every kernel schedules by session.
   assert.deepEqual([own, shared], own === "none" ? ["none", "none"] : ["-7", "0"]);
 });
 
-test("raisePriority() says that it may not", { skip }, async () => {
+test("raisePriority() returns false without permission", { skip }, async () => {
   const script = `import { raisePriority } from "${import.meta.resolve("./priority.ts")}"; console.log(raisePriority());`;
   const args = [process.execPath, "--input-type=module", "--eval", script];
   const child = spawn("setpriv", ["--bounding-set", "-sys_nice", "--inh-caps", "-sys_nice", ...args], {

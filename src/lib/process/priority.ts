@@ -4,12 +4,12 @@ import { constants, getPriority, setPriority } from "node:os";
 const { PRIORITY_NORMAL, PRIORITY_ABOVE_NORMAL } = constants.priority;
 
 /**
- * Gives every thread of this process more weight than other programs have, so that it answers while they take every core.
- * Threads that are started later inherit it. False if the machine does not allow it: that needs root or CAP_SYS_NICE.
+ * Gives every thread of this process more weight than other programs have, so that it responds while they use every
+ * core. Threads that are started later inherit it. Returns false without permission: it needs root or CAP_SYS_NICE.
  */
 export function raisePriority(): boolean {
   try {
-    // Linux keeps a priority for each thread; the compiler's and the collector's are there before this code is.
+    // Linux has a priority for each thread, and those of the compiler and the collector start before this code runs.
     for (const thread of readdirSync("/proc/self/task")) setPriority(Number(thread), PRIORITY_ABOVE_NORMAL);
     raiseSession();
     return true;
@@ -19,8 +19,8 @@ export function raisePriority(): boolean {
 }
 
 /**
- * Where the kernel shares cores between sessions first, a thread's own weight counts only within its session. A session
- * that somebody else leads, such as a terminal's, is left as it is.
+ * Where the kernel first divides cores between sessions, a thread's weight counts only within its session. A session
+ * with another leader, such as a terminal's, is left alone.
  */
 function raiseSession(): void {
   const stat = readFileSync("/proc/self/stat", "utf8");
@@ -29,13 +29,13 @@ function raiseSession(): void {
   try {
     writeFileSync("/proc/self/autogroup", String(PRIORITY_ABOVE_NORMAL));
   } catch {
-    // This kernel does not share by session.
+    // This kernel does not divide by session.
   }
 }
 
 /**
- * Calls a function that starts a program, which gets no more weight than any other has. What a program inherits is the
- * priority that the thread has while it starts it, so there is no moment at which it has a higher one.
+ * Calls a function that starts a program, so that the program gets normal priority. A program inherits the priority
+ * that the thread has when it starts it, so there is no moment with a higher one.
  */
 export function atNormalPriority<T>(start: () => T): T {
   const own = getPriority();

@@ -13,16 +13,19 @@ export interface CommandOptions {
   readonly input?: Uint8Array | string | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
-  /** What the command works on. It stands behind `--`, and must not look like an option for programs that ignore that. */
+  /**
+   * What the command works on. It comes after `--`, and must not look like an option, because some programs ignore
+   * `--`.
+   */
   readonly operands?: readonly string[];
-  /** Exit codes that are no failure; default 0 alone. */
+  /** Exit codes that count as success; default only 0. */
   readonly okCodes?: readonly number[];
 }
 
-/** Characters of what a command says that go into an error, and from there into events. */
+/** How much of a command's output goes into an error, and from there into events. */
 const maxDetail = 2000;
 
-/** A command that could not be run or did not end with 0; the message has what it wrote to stderr. */
+/** A command that could not be run or failed; the message contains what it wrote to stderr. */
 export class CommandError extends Error {
   override readonly name = "CommandError";
   readonly exitCode: number | undefined;
@@ -64,7 +67,7 @@ function run(command: string, args: readonly string[], options: CommandOptions):
   const stderr: Buffer[] = [];
   child.stdout?.on("data", (chunk: Buffer) => stdout.push(chunk));
   child.stderr?.on("data", (chunk: Buffer) => stderr.push(chunk));
-  // A command that ends before it has read its input says so by its exit code.
+  // A command that ends without reading its input reports that by its exit code.
   child.stdin?.on("error", () => {});
   child.stdin?.end(input);
   child.on("error", (error) => reject(new CommandError(command, undefined, error.message, { cause: error })));
@@ -76,7 +79,7 @@ function run(command: string, args: readonly string[], options: CommandOptions):
   return promise;
 }
 
-/** Runs a command to its end and hands over each line that it writes, so that they are never all in memory. */
+/** Runs a command to its end and passes on each line that it writes, so that they are never all in memory. */
 export function eachLine(command: string, args: readonly string[], line: (text: string) => void): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const child = atNormalPriority(() => spawn(command, args, { stdio: ["ignore", "pipe", "pipe"] }));
@@ -96,11 +99,11 @@ const maxComplaint = 4096;
 
 export interface Daemon {
   readonly pid: number;
-  /** Resolves with the reason when it has ended. */
+  /** Resolves with the reason when the process has ended. */
   readonly ended: Promise<string>;
 }
 
-/** Starts a program in a session of its own that outlives this process; its output is added to the log file. */
+/** Starts a program in its own session, so that it outlives this process. Its output is appended to the log file. */
 export function startDaemon(command: string, args: readonly string[], logFile: string): Promise<Daemon> {
   const { promise, resolve, reject } = Promise.withResolvers<Daemon>();
   const log = openSync(logFile, "a", 0o600);
@@ -117,7 +120,7 @@ export function startDaemon(command: string, args: readonly string[], logFile: s
   return promise;
 }
 
-/** Whether the process is there and not a zombie. */
+/** Whether the process exists and is not a zombie. */
 export function isRunning(pid: number): boolean {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
@@ -127,7 +130,7 @@ export function isRunning(pid: number): boolean {
   }
 }
 
-/** Sends a signal; false if the process is gone. */
+/** Sends a signal; returns false if the process is gone. */
 export function signalProcess(pid: number, signal: NodeJS.Signals): boolean {
   try {
     return process.kill(pid, signal);
@@ -142,7 +145,7 @@ export interface RunningProcess {
   readonly args: readonly string[];
 }
 
-/** Every process of the machine that shows its command line. */
+/** Every process of the machine whose command line is readable. */
 export async function listProcesses(): Promise<RunningProcess[]> {
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
   const found = await Promise.all(pids.map((pid) => commandLine(Number(pid))));
@@ -158,7 +161,7 @@ async function commandLine(pid: number): Promise<RunningProcess | undefined> {
   }
 }
 
-/** The machine's processor, by Go's name, as images and nodes write it. */
+/** The machine's architecture by Go's name, as images and nodes use it. */
 export const goArchitecture = (): string => (process.arch === "x64" ? "amd64" : process.arch);
 
 export const ownPid = (): number => process.pid;

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { runCommand } from "./processes.ts";
 
-test("a dependency's own # imports are its own", async () => {
+test("# imports of a dependency resolve inside that dependency", async () => {
   const dir = await mkdtemp(`${tmpdir()}/orlop-modules-`);
   const files = {
     "src/main.ts": `

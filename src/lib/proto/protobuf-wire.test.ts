@@ -4,7 +4,7 @@ import fc from "fast-check";
 import protobuf from "protobufjs";
 import { Reader, WireError, Writer, wire } from "./protobuf-wire.ts";
 
-/** Ours writes a message from its end; the peer is protobufjs, which nobody here wrote. */
+/** Ours writes a message from its end. protobufjs is the independent implementation to compare with. */
 const written = (write: (writer: Writer) => void): Uint8Array => {
   const writer = new Writer();
   write(writer);
@@ -58,7 +58,7 @@ test("text and bytes are written as protobufjs writes them", () => {
   );
 });
 
-test("a reader of any bytes comes to their end or throws a WireError", () => {
+test("a reader of arbitrary bytes reaches their end or throws a WireError", () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
       const reader = new Reader(bytes);

@@ -8,21 +8,21 @@ export class WireError extends Error {
 
 export class TooManyFieldsError extends WireError {}
 
-/** How the bytes of a field are laid out. */
+/** The wire types: how the bytes of a field are laid out. */
 export const wire = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;
 
 const two32 = 0x1_0000_0000;
 
 /**
- * Writes a message from its end to its start: when the length of an inner message is wanted, its bytes are there
- * already, so nothing is measured first or moved later. Fields are therefore written last one first, and of each field
- * its value before its key.
+ * Writes a message from its end to its start: when the length of an inner message is needed, its bytes are already
+ * there, so nothing is measured first or moved later. Callers therefore write the last field first, and each field's
+ * value before its key.
  */
 export class Writer {
   #buffer = Buffer.allocUnsafeSlow(16 * 1024);
   #at = this.#buffer.length;
 
-  /** How many bytes are written. */
+  /** How many bytes have been written. */
   get size(): number {
     return this.#buffer.length - this.#at;
   }
@@ -31,7 +31,7 @@ export class Writer {
     this.uint32((tag << 3) | wireType);
   }
 
-  /** Key of field `tag` for what was written since `size` was `before`. */
+  /** Writes the length and the key of field `tag` for everything written since `size` was `before`. */
   lengthAndKey(before: number, tag: number): void {
     this.uint32(this.size - before);
     this.key(tag, wire.bytes);
@@ -68,13 +68,13 @@ export class Writer {
     this.#buffer.writeDoubleLE(value, this.#at);
   }
 
-  /** The bytes of a string, with their length in front. */
+  /** A string in UTF-8, with its length in front. */
   string(text: string): void {
     const length = this.#text(text);
     this.uint32(length);
   }
 
-  /** Bytes as they are, with their length in front. */
+  /** Raw bytes, with their length in front. */
   bytes(bytes: Uint8Array): void {
     this.raw(bytes);
     this.uint32(bytes.length);
@@ -86,7 +86,7 @@ export class Writer {
     this.#buffer.set(bytes, this.#at);
   }
 
-  /** A copy of what was written; the writer is empty then and can be used again. */
+  /** Returns a copy of what was written and empties the writer for reuse. */
   finish(): Uint8Array {
     const bytes = lastingConcat([this.#buffer.subarray(this.#at)]);
     this.clear();
@@ -94,7 +94,7 @@ export class Writer {
   }
 
   clear(): void {
-    // One huge object must not keep its room for ever.
+    // One huge object must not keep its memory for ever.
     if (this.#buffer.length > 1024 * 1024) this.#buffer = Buffer.allocUnsafeSlow(16 * 1024);
     this.#at = this.#buffer.length;
   }
@@ -156,7 +156,7 @@ function varintSize(high: number, low: number): number {
   return high < 0x8 ? 5 : Math.ceil((32 - Math.clz32(high) + 32) / 7);
 }
 
-/** Reads one message. Every length is checked against the bytes that are there before anything is made of it. */
+/** Reads one message. Every length is checked against the available bytes before anything is allocated. */
 export class Reader {
   readonly #buffer: Buffer;
   #at: number;
@@ -184,7 +184,7 @@ export class Reader {
     return key;
   }
 
-  /** One value more: throws if there are too many. */
+  /** Counts one more value, and throws if there are too many. */
   count(): void {
     if (--this.#left < 0) throw new TooManyFieldsError("proto: too many fields");
   }
@@ -239,7 +239,7 @@ export class Reader {
     return this.#buffer.subarray(start, this.#at);
   }
 
-  /** Starts on the message that lies here; give the result to `leave` when it is `done`. */
+  /** Starts reading the nested message at this position; pass the result to `leave` when it is `done`. */
   enter(): number {
     const length = this.uint32();
     this.#need(length);
@@ -279,7 +279,7 @@ export class Reader {
     return this.#buffer[this.#at++] as number;
   }
 
-  /** The bits after a first byte that says there are more. */
+  /** The remaining bits after a first byte that says there are more. */
   #rest(first: number): { high: number; low: number } {
     let low = first & 0x7f;
     let high = 0;

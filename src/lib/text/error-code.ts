@@ -2,5 +2,5 @@
 export const errorCode = (error: unknown): unknown =>
   error instanceof Error && "code" in error ? error.code : undefined;
 
-/** The file is not there, or not any more. */
+/** The file does not exist, or no longer exists. */
 export const isGone = (error: unknown): boolean => errorCode(error) === "ENOENT" || errorCode(error) === "ENOTDIR";

@@ -15,7 +15,7 @@ const results = [
   },
   { name: "appends an item", from: { a: [1] }, patch: [{ op: "add", path: "/a/-", value: 2 }], to: { a: [1, 2] } },
   {
-    name: "counts from the end below zero",
+    name: "counts negative indexes from the end",
     from: { a: [1, 2] },
     patch: [{ op: "add", path: "/a/-1", value: 9 }],
     to: { a: [1, 2, 9] },
@@ -23,7 +23,7 @@ const results = [
   { name: "removes a member", from: { a: 1, b: 2 }, patch: [{ op: "remove", path: "/a" }], to: { b: 2 } },
   { name: "removes an item", from: { a: [1, 2, 3] }, patch: [{ op: "remove", path: "/a/1" }], to: { a: [1, 3] } },
   {
-    name: "replaces a member that is not there",
+    name: "replaces a member that does not exist",
     from: {},
     patch: [{ op: "replace", path: "/a", value: 1 }],
     to: { a: 1 },
@@ -62,13 +62,13 @@ const results = [
     to: { a: { b: [1] } },
   },
   {
-    name: "takes an absent member for null in a test",
+    name: "treats an absent member as null in a test",
     from: {},
     patch: [{ op: "test", path: "/a", value: null }],
     to: {},
   },
   {
-    name: "has no member that objects inherit",
+    name: "does not see inherited members",
     from: {},
     patch: [{ op: "test", path: "/constructor", value: null }],
     to: {},
@@ -141,13 +141,13 @@ for (const { op, says } of faults) {
   });
 }
 
-test("applyJsonPatch() refuses what is no patch", () => {
+test("applyJsonPatch() refuses a value that is not a patch", () => {
   const says = "json: cannot unmarshal object into Go value of type jsonpatch.Patch";
 
   assert.throws(() => applyJsonPatch({}, { op: "add" }), new PatchError(400, says));
 });
 
-test("applyJsonPatch() takes at most 10,000 operations", () => {
+test("applyJsonPatch() accepts at most 10,000 operations", () => {
   const many = (count: number) => Array.from({ length: count }, () => ({ op: "add", path: "/a", value: 1 }));
 
   assert.deepEqual(applyJsonPatch({}, many(10_000)), { a: 1 });
@@ -155,13 +155,13 @@ test("applyJsonPatch() takes at most 10,000 operations", () => {
   assert.throws(() => applyJsonPatch({}, many(10_001)), new PatchError(413, says));
 });
 
-test("applyJsonPatch() stops copies that would double a document for ever", () => {
+test("applyJsonPatch() stops copies that would double a document again and again", () => {
   const bomb = Array.from({ length: 40 }, (_, round) => ({ op: "copy", from: "/a", path: `/a/${round}` }));
 
   assert.throws(() => applyJsonPatch({ a: { text: "x".repeat(100) } }, bomb), /exceeding the limit 3145728$/);
 });
 
-test("applyJsonPatch() shares what it does not change and leaves its own values alone", () => {
+test("applyJsonPatch() shares unchanged parts and does not modify the patch's values", () => {
   const from = { kept: { deep: {} }, list: [] };
   const value = { inner: [] as number[] };
   const patch = [
@@ -196,7 +196,7 @@ const costly = [
   { name: "comparisons with many keys", document: [many], operation: { op: "test", path: "/0", value: { ...many } } },
 ];
 for (const { name, document, operation } of costly) {
-  test(`applyJsonPatch() refuses ${name} without end`, () => {
+  test(`applyJsonPatch() refuses too many ${name}`, () => {
     assert.deepEqual(typeof applyJsonPatch(document, [operation]), "object");
     const patch = Array.from({ length: 10_000 }, () => operation);
 

@@ -3,13 +3,13 @@ import { cloneJson } from "./json.ts";
 import { PatchError } from "./patch-error.ts";
 
 const maxOperations = 10_000;
-/** What all `copy` operations of one patch may add, as JSON. */
+/** How much JSON all `copy` operations of one patch may add. */
 const maxCopiedBytes = 3 * 1024 * 1024;
-/** Steps that one patch may take: an item of a list that moves is one, a key that is looked at some. */
+/** How many steps one patch may take: moving a list item is one, and looking at a key is a few. */
 const maxSteps = 5_000_000;
 const stepsPerKey = 20;
 
-/** RFC 6902 as the API server has it: indexes below zero count from the end, and `replace` may set a new member. */
+/** RFC 6902 as upstream implements it: negative indexes count from the end, and `replace` may set a new member. */
 export function applyJsonPatch(document: unknown, patch: unknown): unknown {
   const work: Work = { root: document, owned: new Set(), copiedBytes: 0, steps: 0 };
   for (const operation of operationsOf(patch)) apply(work, operation);
@@ -17,8 +17,8 @@ export function applyJsonPatch(document: unknown, patch: unknown): unknown {
 }
 
 /**
- * The document as it changes. Containers are copied when they are first written to, and are `owned` from then on: the
- * input is never touched, and a long patch copies each container once.
+ * The document during the patch. Containers are copied on the first write, and are `owned` from then on: the input is
+ * never modified, and a long patch copies each container only once.
  */
 interface Work {
   root: unknown;
@@ -127,7 +127,7 @@ function copy(work: Work, operation: Operation): void {
         `${work.copiedBytes}, exceeding the limit ${maxCopiedBytes}`,
     );
   }
-  // A clone: two places with one owned container would both change when one of them is written to.
+  // A clone: otherwise both places would change when one of them is written to.
   insert(work, target, { value: cloneJson(value ?? null), context: "error while adding value during copy" });
 }
 
@@ -144,7 +144,7 @@ function test(work: Work, operation: Operation): void {
   if (!same(work, value, wanted)) throw unfit(`testing value ${path} failed: test failed`);
 }
 
-/** Counts what it looks at: few bytes of a patch can ask for many comparisons with a large document. */
+/** Counts what it compares: a short patch can ask for many comparisons with a large document. */
 function same(work: Work, value: unknown, wanted: unknown): boolean {
   if (value === wanted) return true;
   if (typeof value !== "object" || typeof wanted !== "object" || value === null || wanted === null) return false;
@@ -179,7 +179,7 @@ const pathOf = (op: string, operation: Operation): string =>
 const fromOf = (op: string, operation: Operation): string =>
   textOf(operation.from, `${op} operation failed to decode from: operation, missing from field: missing value`);
 
-/** The last container on a path, owned, and the key in it that the path ends with. */
+/** The last container on a path, owned, and the last key of the path. */
 interface Target {
   readonly container: Container;
   readonly key: string;
@@ -220,7 +220,7 @@ function member(container: Container, key: string | number): unknown {
   return Object.hasOwn(container, key) ? container[key] : undefined;
 }
 
-/** Undefined for a member that is not there; lists have no such members. */
+/** Undefined for a missing member; lists have no missing members. */
 function read(target: Target, context: string): unknown {
   if (!Array.isArray(target.container)) return member(target.container, target.key);
   const found = indexIn(target.container, target.key);

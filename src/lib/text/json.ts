@@ -1,4 +1,4 @@
-/** A JSON value that shares nothing with the other; what JSON has no word for is left out. */
+/** A JSON value that shares nothing with the original; values that JSON cannot express are omitted. */
 export function cloneJson<T>(value: T): T {
   return copy(value) as T;
 }
@@ -12,12 +12,12 @@ function copy(value: unknown): unknown {
 
 function copyObject(from: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const to: Record<string, unknown> = {};
-  // Faster than Object.entries by half; JSON values inherit nothing.
+  // Twice as fast as Object.entries; JSON values inherit nothing.
   for (const key in from) {
     const item = from[key];
     if (item === undefined) continue;
     const copied = typeof item === "object" ? copy(item) : item;
-    // Setting it would change what the copy inherits.
+    // An assignment would change the prototype of the copy.
     if (key === "__proto__") Object.defineProperty(to, key, { ...plainProperty, value: copied });
     else to[key] = copied;
   }

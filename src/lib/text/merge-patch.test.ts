@@ -9,13 +9,13 @@ const results = [
   { name: "removes a member", from: { a: "b", b: "c" }, patch: { a: null }, to: { b: "c" } },
   { name: "replaces a list", from: { a: ["b", "c"] }, patch: { a: ["d"] }, to: { a: ["d"] } },
   {
-    name: "goes into objects",
+    name: "merges nested objects",
     from: { a: { b: "c", d: 1 } },
     patch: { a: { b: "d", c: null } },
     to: { a: { b: "d", d: 1 } },
   },
   {
-    name: "keeps no nulls of new objects",
+    name: "drops nulls in new objects",
     from: {},
     patch: { a: { b: { c: null, d: 1 } } },
     to: { a: { b: { d: 1 } } },

@@ -1,7 +1,7 @@
 import { isObject, setOwn } from "#lib/data/json-object.ts";
 import { PatchError } from "./patch-error.ts";
 
-/** RFC 7386. The input is not touched; what the patch leaves as it is is shared with it. */
+/** RFC 7386. The input is not modified; unchanged parts are shared with it. */
 export function applyMergePatch(document: unknown, patch: unknown): unknown {
   if (Array.isArray(patch)) return withoutNulls(patch);
   if (!isObject(patch)) throw new PatchError(400, "Invalid JSON Patch");
@@ -29,7 +29,7 @@ function merge(document: unknown, patch: unknown): unknown {
   return merged ?? document;
 }
 
-/** Nulls say «remove»: where there is nothing to remove they go, but those that are items of a list stay. */
+/** Drops nulls, which mean «remove», where there is nothing to remove. Nulls that are list items stay. */
 export function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls);
   if (!isObject(value)) return value;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { messageOf } from "./message-of.ts";
 
-test("messageOf() finds the text of whatever was thrown", () => {
+test("messageOf() finds the message of any thrown value", () => {
   const refused = [new Error("refused by ::1"), new Error("refused by 127.0.0.1")];
 
   assert.equal(messageOf(new Error("the disk is full")), "the disk is full");

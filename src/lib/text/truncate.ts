@@ -1,4 +1,4 @@
-/** The beginning of a text, at most so many bytes long as UTF-8. No character is cut in two. */
+/** The longest beginning of a text that takes at most this many bytes as UTF-8. No character is cut in two. */
 export function truncateBytes(text: string, maxBytes: number): string {
   // No UTF-16 unit takes more than three bytes.
   if (text.length * 3 <= maxBytes) return text;

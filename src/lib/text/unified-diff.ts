@@ -1,6 +1,6 @@
 const context = 3;
 
-/** What differs between two texts, as one hunk from the first line that differs to the last. Empty if nothing does. */
+/** The difference of two texts as one hunk from the first changed line to the last. Empty if they are equal. */
 export function unifiedDiff(before: string, after: string): string {
   if (before === after) return "";
   const a = before.split("\n");

@@ -1,20 +1,20 @@
 import { Worker } from "node:worker_threads";
 
-/** Too many texts wait already: come again. */
+/** Too many texts are waiting; the caller should retry. */
 export class YamlBusyError extends Error {
   override readonly name = "YamlBusyError";
 }
 
-/** A text to read, or a JSON text to write as YAML. */
+/** A text to parse, or a JSON text to write as YAML. */
 export interface YamlJob {
   readonly task: "read" | "write";
   readonly text: string;
-  /** Whose it is: one owner's texts do not keep the others' waiting. */
+  /** Who sent it: one owner's texts do not delay those of others. */
   readonly owner: string;
 }
-/** What a thread answers. */
+/** The reply of a thread. */
 export interface YamlAnswer {
-  /** UTF-8: JSON of what was read, or YAML of what was to be written. */
+  /** UTF-8: JSON of the parsed text, or the YAML that was written. */
   readonly bytes?: Uint8Array;
   readonly fault?: string;
 }
@@ -27,14 +27,14 @@ const maxThreads = 2;
 const maxWaiting = 64;
 const maxWaitingPerOwner = 8;
 const maxWaitingChars = 16 << 20;
-/** A text of 1 MiB with a field in every line takes some 60 MiB. */
+/** A text of 1 MiB with a field in every line takes about 60 MiB. */
 const threadLimits = { maxOldGenerationSizeMb: 160, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 };
 const defaultJobMs = 10_000;
-/** A thread without work goes, and its memory with it. */
+/** An idle thread ends, which frees its memory. */
 const idleMs = 5000;
 const tooMuch = "too long to be read: send it as JSON";
 
-/** Reads and writes long YAML beside the event loop: in few threads, with little memory, and not for ever. */
+/** Parses and writes long YAML outside the event loop, with limits on threads, memory and time. */
 export class YamlPool {
   readonly #threads = new Set<Thread>();
   readonly #waiting: Waiting[] = [];
@@ -71,7 +71,7 @@ export class YamlPool {
     if (thread) thread.start(this.#take(), this.#jobMs);
   }
 
-  /** The oldest of an owner that has none under way; if there is no such owner, the oldest. */
+  /** The oldest job of an owner that has none running; if there is no such owner, the oldest job. */
   #take(): Waiting {
     const busy = new Set([...this.#threads].map(({ job }) => job?.owner));
     const index = Math.max(
@@ -85,7 +85,7 @@ export class YamlPool {
   }
 }
 
-/** One worker thread and what it is at. */
+/** One worker thread and its current job. */
 class Thread {
   job: Waiting | undefined;
   readonly #worker: Worker;
@@ -99,7 +99,7 @@ class Thread {
     this.#worker = new Worker(new URL("./yaml-thread.ts", import.meta.url), { resourceLimits: threadLimits });
     this.#worker.unref();
     this.#worker.on("message", (answer: YamlAnswer) => this.#done(answer));
-    // Out of memory, most of all.
+    // Usually out of memory.
     this.#worker.on("error", () => this.#end());
     this.#worker.on("exit", () => this.#end());
   }

@@ -3,13 +3,13 @@ import { messageOf } from "./message-of.ts";
 import { formatYamlHere, jsonOf, parseYaml } from "./yaml.ts";
 import { type YamlAnswer, type YamlJob } from "./yaml-pool.ts";
 
-/** What was read may be no longer than this: aliases can make much of little. */
+/** The longest result: aliases can expand a short text into a long one. */
 const maxJsonBytes = 8 << 20;
 
 /** Does one job after the other. */
 parentPort?.on("message", async (job: Pick<YamlJob, "task" | "text">) => {
   const answer = await work(job).catch((error: unknown): YamlAnswer => ({ fault: messageOf(error) }));
-  // Copied into memory of its own, which changes hands without a copy.
+  // Copied into its own memory, which can be transferred without another copy.
   const bytes = answer.bytes && new Uint8Array(answer.bytes);
   parentPort?.postMessage({ ...answer, ...(bytes ? { bytes } : {}) }, bytes ? [bytes.buffer] : []);
 });

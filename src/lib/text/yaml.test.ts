@@ -22,7 +22,7 @@ for (const [text, value] of cases) {
   });
 }
 
-test("parseYaml() refuses what is not one sound document", async () => {
+test("parseYaml() refuses text that is not exactly one valid document", async () => {
   const bomb = ["a: &a [x,x,x,x,x,x,x,x,x]"];
   for (let level = 0; level < 8; level++) {
     const from = String.fromCharCode(97 + level);
@@ -71,7 +71,7 @@ const lines = (count: number): string =>
   Array.from({ length: count }, (_, n) => `key${n}: {a: [1, "x", ${n}]}`).join("\n");
 const fromJson = (bytes: Uint8Array): unknown => JSON.parse(Buffer.from(bytes).toString());
 
-test("yamlToJson() and formatYaml() do with long texts in a thread what they do with short ones here", async () => {
+test("yamlToJson() and formatYaml() treat long texts in a thread like short ones here", async () => {
   for (const count of [3, 1000]) {
     const text = lines(count);
     const { value } = await parseYaml(text);
@@ -81,7 +81,7 @@ test("yamlToJson() and formatYaml() do with long texts in a thread what they do 
   }
 });
 
-test("a text that takes too long is given up, and the next one is read", async () => {
+test("a text that takes too long is abandoned, and the next one is read", async () => {
   const pool = new YamlPool(300);
   const text = `[${"{a: &x [],b: *x},".repeat(170_000)}]`;
 
@@ -92,7 +92,7 @@ test("a text that takes too long is given up, and the next one is read", async (
   assert.deepEqual(fromJson(honest.bytes ?? assert.fail()), { a: 1 });
 });
 
-test("yamlToJson() lets one owner wait with a few texts only, and others go first", async () => {
+test("yamlToJson() queues only a few texts of one owner, and others go first", async () => {
   const order: string[] = [];
   const read = (owner: string) => yamlToJson(lines(500), owner).then(() => order.push(owner));
   const own = Array.from({ length: 12 }, () => read("mallory"));

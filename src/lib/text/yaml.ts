@@ -2,7 +2,7 @@ import type { Document, DocumentOptions, ParseOptions, ScalarTag, SchemaOptions,
 import { messageOf } from "./message-of.ts";
 import { type YamlAnswer, YamlPool } from "./yaml-pool.ts";
 
-/** A text that is not YAML, or YAML that JSON cannot say. */
+/** Text that is not YAML, or YAML that JSON cannot express. */
 export class YamlError extends Error {
   override readonly name = "YamlError";
 }
@@ -10,14 +10,14 @@ export class YamlError extends Error {
 export interface ParsedYaml {
   /** Plain JSON. */
   readonly value: unknown;
-  /** Keys that stand twice in one mapping, the last of which won: `line 4: key "a" already set in map`. */
+  /** Duplicate keys of a mapping, where the last one won: `line 4: key "a" already set in map`. */
   readonly duplicates: string[];
 }
 
-/** How often one text may repeat parts of itself through aliases. */
+/** How often aliases may repeat parts of one text. */
 const maxAliases = 100;
 
-/** Texts from this length on are read and written beside the event loop: hostile ones take 5 µs for each character. */
+/** Longer texts are parsed and written outside the event loop: hostile ones take 5 µs per character. */
 const longFrom = 8 << 10;
 
 /**
@@ -35,18 +35,18 @@ export async function parseYaml(text: string): Promise<ParsedYaml> {
 }
 
 /**
- * The same as JSON in UTF-8, for texts from anybody. Long ones are read in a thread; `owner` is whose they are. Throws
- * YamlBusyError if too many wait.
+ * Like `parseYaml`, but returns JSON in UTF-8, for text from any caller. Long text is parsed in a thread; `owner` is
+ * the caller. Throws YamlBusyError if too many are waiting.
  */
 export async function yamlToJson(text: string, owner: string): Promise<Uint8Array> {
   if (text.length < longFrom) return jsonOf((await parseYaml(text)).value);
   return bytesOf(await pool.run({ task: "read", text, owner }));
 }
 
-/** An anchor that contains itself makes a value that JSON cannot write. */
+/** Throws if an anchor contains itself, because JSON cannot express that. */
 export const jsonOf = (value: unknown): Uint8Array => Buffer.from(guarded(() => JSON.stringify(value)));
 
-/** Keys in order of their names, lists not indented, and no string that an old reader could take for something else. */
+/** Keys in order of their names, lists not indented, and every string quoted that an old parser could misread. */
 export async function formatYaml(value: unknown, owner = ""): Promise<string> {
   const text = JSON.stringify(value) ?? "null";
   if (text.length < longFrom) return await formatYamlHere(value);
@@ -60,7 +60,7 @@ function bytesOf({ bytes, fault }: YamlAnswer): Uint8Array {
   return bytes;
 }
 
-/** `formatYaml` in this thread however long it takes. */
+/** Like `formatYaml`, but always in this thread. */
 export async function formatYamlHere(value: unknown): Promise<string> {
   const yaml = await load();
   return yaml.stringify(value, {
@@ -75,7 +75,7 @@ export async function formatYamlHere(value: unknown): Promise<string> {
 const load = () => import("yaml");
 const firstLine = (message: string): string => message.replace(/ at line [0-9]+.*$/s, "").split("\n", 1)[0] ?? "";
 
-/** The parser recurses: a text that nests too deep ends its stack, not ours. */
+/** The parser recurses, so text that is nested too deeply overflows the stack. That must be an error of the text. */
 function guarded<T>(parse: () => T): T {
   try {
     return parse();
@@ -86,7 +86,7 @@ function guarded<T>(parse: () => T): T {
   }
 }
 
-/** Our stack's end may also reach us as one of the parser's own errors, which has the words only. */
+/** The stack overflow may also arrive as one of the parser's own errors, which only has its message. */
 const isTooDeep = (error: unknown): boolean =>
   error instanceof RangeError || (error instanceof Error && error.message.startsWith("Maximum call stack size"));
 
@@ -126,7 +126,7 @@ const readOptions: ParseOptions & DocumentOptions & SchemaOptions = {
   uniqueKeys: false,
   logLevel: "error",
   stringKeys: false,
-  // Pretty ones each quote their line: a long line with many errors would take hours.
+  // Pretty errors each quote their line: a long line with many errors would take hours.
   prettyErrors: false,
 };
 const writeOptions: DocumentOptions & SchemaOptions = { schema: "core", compat: "yaml-1.1" };
@@ -137,7 +137,7 @@ const lineAt = (text: string, offset: number): number => {
   return line;
 };
 
-/** As many as anyone reads. */
+/** More would not be read anyway. */
 const maxDuplicates = 100;
 
 function duplicatesIn(yaml: typeof import("yaml"), document: Document.Parsed, text: string): string[] {

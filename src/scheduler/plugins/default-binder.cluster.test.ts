@@ -15,7 +15,7 @@ async function startWithAccount(): Promise<TestCluster> {
   return cluster;
 }
 
-test("DefaultBinder places the pod on the node", async () => {
+test("DefaultBinder binds the pod to the node", async () => {
   await using cluster = await startWithAccount();
   const pod = await cluster.client.create(Pod, { metadata: { namespace: "default", name: "p" }, spec });
 
@@ -25,7 +25,7 @@ test("DefaultBinder places the pod on the node", async () => {
   assert.equal((await cluster.client.get(Pod, pod)).spec.nodeName, "node-1");
 });
 
-test("DefaultBinder does not place another pod that has the name by now", async () => {
+test("DefaultBinder does not bind another pod that has the same name by now", async () => {
   await using cluster = await startWithAccount();
   const metadata = { namespace: "default", name: "p" };
   const first = await cluster.client.create(Pod, { metadata, spec });

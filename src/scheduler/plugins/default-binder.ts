@@ -4,7 +4,7 @@ import { type InputOf, type Resource } from "#api/resource.ts";
 import { type Client } from "#client/client.ts";
 import { type SchedulerPlugin } from "../framework.ts";
 
-/** Writes the decision down, where everybody can see it: the binding subresource. */
+/** Writes the decision to the pod's binding subresource. */
 export const defaultBinder = (client: Client): SchedulerPlugin => ({
   name: "DefaultBinder",
 

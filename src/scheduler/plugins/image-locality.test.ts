@@ -12,7 +12,7 @@ const running = (...images: string[]) =>
   makePod("p", { containers: images.map((image, at) => ({ name: `c${at}`, image })) });
 
 const cases = [
-  { name: "0 where the image is not", pod: running("web:1"), nodes: [{ "db:1": 900 }, {}], scores: [0, 0] },
+  { name: "0 where the image is missing", pod: running("web:1"), nodes: [{ "db:1": 900 }, {}], scores: [0, 0] },
   { name: "by size times spread", pod: running("web:1"), nodes: [{ "web:1": 1000 }, {}], scores: [48, 0] },
   {
     name: "an image that all nodes have in full",
@@ -21,7 +21,7 @@ const cases = [
     scores: [100, 100],
   },
   { name: "small images with 0", pod: running("web:1"), nodes: [{ "web:1": 23 }], scores: [0] },
-  { name: "huge ones with no more than 100", pod: running("web:1"), nodes: [{ "web:1": 5000 }], scores: [100] },
+  { name: "huge images with at most 100", pod: running("web:1"), nodes: [{ "web:1": 5000 }], scores: [100] },
   { name: "untagged images as latest", pod: running("web"), nodes: [{ "web:latest": 1000 }], scores: [100] },
   {
     name: "a registry's port not as a tag",
@@ -51,7 +51,7 @@ for (const { name, pod, nodes, scores } of cases) {
   });
 }
 
-test("ImageLocality rests on how many of how many nodes have the images", () => {
+test("the basis of ImageLocality is how many nodes have each image", () => {
   const pod = running("web:1");
   const snapshot = snapshotOf([withImages("a", {}), withImages("b", { "db:1": 900 })]);
   const basis = () => imageLocality.basis?.(pod, snapshot);

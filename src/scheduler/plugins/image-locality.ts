@@ -13,14 +13,14 @@ interface Wanted {
   readonly snapshot: Snapshot;
 }
 
-/** Prefers nodes that have the pod's images already; one that few nodes have counts less, so that they are not flooded. */
+/** Prefers nodes that have the pod's images. An image on few nodes counts less, so that these are not flooded. */
 export const imageLocality: SchedulerPlugin = {
   name: "ImageLocality",
   weight: 1,
 
   looksAt: (pod) => [containersOf(pod), imagesOf(pod)],
 
-  /** On how many of how many nodes each image is; nothing, if none is anywhere. */
+  /** How many nodes of how many have each image; undefined if no node has any. */
   basis(pod, snapshot) {
     const spread = imagesOf(pod).map((image) => snapshot.imageSpread(image));
     return spread.some((nodes) => nodes > 0) ? `${spread.join()}/${snapshot.nodes.length}` : "";
@@ -44,7 +44,7 @@ export const imageLocality: SchedulerPlugin = {
 
 const containersOf = ({ spec }: Pod): number => spec.containers.length + (spec.initContainers?.length ?? 0);
 
-/** Of all containers and volumes, as nodes list them. */
+/** The images of all containers and volumes, in the form in which nodes list them. */
 function imagesOf({ spec }: Pod): string[] {
   const images = spec.containers.map(({ image }) => fullName(image ?? ""));
   for (const { image } of spec.initContainers ?? []) images.push(fullName(image ?? ""));
@@ -52,6 +52,6 @@ function imagesOf({ spec }: Pod): string[] {
   return images;
 }
 
-/** Nodes list their images with a tag. */
+/** Adds the tag, because nodes list their images with one. */
 const fullName = (image: string): string =>
   image.lastIndexOf(":") <= image.lastIndexOf("/") ? `${image}:latest` : image;

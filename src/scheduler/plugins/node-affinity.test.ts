@@ -29,25 +29,25 @@ const cases: { name: string; spec: Spec; fits: boolean }[] = [
   { name: "honours the selector", spec: { nodeSelector: { disk: "ssd" } }, fits: true },
   { name: "refuses another value of the selector", spec: { nodeSelector: { disk: "hdd" } }, fits: false },
   { name: "refuses a missing label", spec: { nodeSelector: { gpu: "yes" } }, fits: false },
-  { name: "refuses names that every object has", spec: required(label("constructor", "Exists")), fits: false },
+  { name: "ignores inherited property names", spec: required(label("constructor", "Exists")), fits: false },
   { name: "knows In", spec: required(label("disk", "In", "ssd", "nvme")), fits: true },
-  { name: "knows In that fails", spec: required(label("disk", "In", "hdd")), fits: false },
+  { name: "handles In without a match", spec: required(label("disk", "In", "hdd")), fits: false },
   { name: "knows NotIn", spec: required(label("disk", "NotIn", "hdd")), fits: true },
-  { name: "takes a missing label for NotIn", spec: required(label("gpu", "NotIn", "old")), fits: true },
+  { name: "accepts a missing label for NotIn", spec: required(label("gpu", "NotIn", "old")), fits: true },
   { name: "knows Exists", spec: required(label("disk", "Exists")), fits: true },
   { name: "knows DoesNotExist", spec: required(label("disk", "DoesNotExist")), fits: false },
   { name: "knows Gt", spec: required(label("cores", "Gt", "4")), fits: true },
-  { name: "knows Gt of equals", spec: required(label("cores", "Gt", "8")), fits: false },
+  { name: "handles Gt of equal numbers", spec: required(label("cores", "Gt", "8")), fits: false },
   { name: "knows Lt", spec: required(label("cores", "Lt", "16")), fits: true },
-  { name: "compares no text with numbers", spec: required(label("size", "Gt", "4")), fits: false },
-  { name: "compares no missing label with numbers", spec: required(label("gpu", "Lt", "4")), fits: false },
+  { name: "does not compare text with numbers", spec: required(label("size", "Gt", "4")), fits: false },
+  { name: "does not compare a missing label with numbers", spec: required(label("gpu", "Lt", "4")), fits: false },
   {
-    name: "takes one term of several",
+    name: "accepts one matching term of several",
     spec: required(label("disk", "In", "hdd"), label("cores", "Exists")),
     fits: true,
   },
   { name: "matches nothing with an empty term", spec: required({}), fits: false },
-  { name: "knows the node's name", spec: required(named("a")), fits: true },
+  { name: "matches the node's name", spec: required(named("a")), fits: true },
   {
     name: "needs both selector and affinity",
     spec: { nodeSelector: { gpu: "x" }, ...required(named("a")) },
@@ -73,7 +73,7 @@ test("NodeAffinity names the only nodes that can fit", () => {
   assert.deepEqual(candidates(required(named("a", "b"))), { reasons: ["pod affinity terms conflict"], isFinal: true });
 });
 
-test("NodeAffinity prefers nodes by the weight of what they match", () => {
+test("NodeAffinity prefers nodes by the weight of the matching terms", () => {
   const prefer = (weight: number, preference: Term) => ({ weight, preference });
   const preferredDuringSchedulingIgnoredDuringExecution = [
     prefer(10, label("disk", "In", "ssd")),

@@ -48,14 +48,14 @@ function preferredTerms(pod: Pod) {
   return preferred && preferred.length > 0 ? preferred : undefined;
 }
 
-/** Whether the node is one that the pod asks for. */
+/** Whether the node satisfies the pod's requirements. */
 export function matchesRequired(pod: Pod, node: Node): boolean {
   const { labels } = node.metadata;
   for (const [key, value] of Object.entries(pod.spec.nodeSelector ?? {})) if (own(labels, key) !== value) return false;
   return requiredTerms(pod)?.some((term) => termMatches(term, node)) ?? true;
 }
 
-/** Every term that can match names its nodes: then no other node needs a look. */
+/** The nodes that every matching term names; then no other node needs to be evaluated. */
 function namedNodes(terms: readonly NodeSelectorTerm[]): ReadonlySet<string> | undefined {
   const names = new Set<string>();
   for (const { matchFields = [] } of terms) {
@@ -99,7 +99,7 @@ function requirementMatches(
   }
 }
 
-/** Whole numbers only; anything else compares to nothing. */
+/** Integers only; anything else is not comparable. */
 function isLess(a: string | undefined, b: string | undefined): boolean {
   return isInteger(a) && isInteger(b) && BigInt(a) < BigInt(b);
 }

@@ -16,7 +16,7 @@ const withPorts = (name: string, ports: readonly Port[], nodeName?: string) =>
 const refusal = { reasons: ["node(s) didn't have free ports for the requested pod ports"], isFinal: false };
 
 const cases: { name: string; wanted: Port[]; used: Port[]; fits: boolean }[] = [
-  { name: "lets pods without host ports anywhere", wanted: [], used: [{ hostPort: 80 }], fits: true },
+  { name: "accepts pods without host ports", wanted: [], used: [{ hostPort: 80 }], fits: true },
   { name: "accepts another port", wanted: [{ hostPort: 81 }], used: [{ hostPort: 80 }], fits: true },
   { name: "refuses the same port", wanted: [{ hostPort: 80 }], used: [{ hostPort: 80 }], fits: false },
   {
@@ -43,7 +43,7 @@ const cases: { name: string; wanted: Port[]; used: Port[]; fits: boolean }[] = [
     used: [{ hostPort: 80, hostIP: "10.0.0.1" }],
     fits: false,
   },
-  { name: "does not take 180 for 80", wanted: [{ hostPort: 80 }], used: [{ hostPort: 180 }], fits: true },
+  { name: "does not confuse 180 with 80", wanted: [{ hostPort: 80 }], used: [{ hostPort: 180 }], fits: true },
 ];
 for (const { name, wanted, used, fits } of cases) {
   test(`NodePorts ${name}`, () => {

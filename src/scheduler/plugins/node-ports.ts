@@ -3,12 +3,12 @@ import { fits, reject, type SchedulerPlugin } from "../framework.ts";
 
 const taken = reject("node(s) didn't have free ports for the requested pod ports");
 
-/** Keeps two pods from claiming the same host port. */
+/** Prevents two pods from using the same host port. */
 export const nodePorts: SchedulerPlugin = {
   name: "NodePorts",
   retryOn: {
     node: (_pod, { change }) => change === "created",
-    /** Only a pod that had one of the ports makes room. */
+    /** Only a pod that used one of the ports makes room. */
     pod(pod, { change, object }) {
       const freed = new Set(hostPorts(object));
       return change === "deleted" && hostPorts(pod).some((wanted) => isPortTaken(wanted, freed));

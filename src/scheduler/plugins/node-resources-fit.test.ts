@@ -24,20 +24,20 @@ const cases: { name: string; wants: Amounts; used: Amounts; has?: Amounts; reaso
     reasons: ["Insufficient ephemeral-storage"],
   },
   {
-    name: "gives all reasons",
+    name: "reports all reasons",
     wants: { cpu: "3", memory: "5Gi" },
     used: { cpu: "2", memory: "4Gi" },
     reasons: ["Insufficient cpu", "Insufficient memory"],
   },
   {
-    name: "knows that no preemption makes a node larger",
+    name: "is final if the request exceeds the node",
     wants: { cpu: "5" },
     used: {},
     reasons: ["Insufficient cpu"],
     isFinal: true,
   },
   {
-    name: "knows that of storage too",
+    name: "is final for storage too",
     wants: { "ephemeral-storage": "11Gi" },
     used: {},
     reasons: ["Insufficient ephemeral-storage"],
@@ -51,7 +51,7 @@ const cases: { name: string; wants: Amounts; used: Amounts; has?: Amounts; reaso
     isFinal: true,
   },
   {
-    name: "misses devices that others use",
+    name: "refuses devices that other pods use",
     wants: { "example.com/gpu": "1" },
     used: { "example.com/gpu": "2" },
     has: { ...roomy, "example.com/gpu": "2" },
@@ -59,7 +59,7 @@ const cases: { name: string; wants: Amounts; used: Amounts; has?: Amounts; reaso
   },
   { name: "limits the number of pods", wants: {}, used: {}, has: { ...roomy, pods: "1" }, reasons: ["Too many pods"] },
   {
-    name: "takes a pod that asks for nothing where too much is in use",
+    name: "accepts a pod without requests on an overcommitted node",
     wants: {},
     used: { cpu: "4" },
     has: { ...roomy, cpu: "1" },
@@ -79,7 +79,7 @@ for (const { name, wants, used, has, reasons, isFinal = false } of cases) {
 const scores: { name: string; wants: Amounts; used?: Amounts; has?: Amounts; score: number }[] = [
   { name: "the mean share that is left", wants: { cpu: "1", memory: "4Gi" }, score: 62 },
   { name: "less where others are", wants: { cpu: "1", memory: "2Gi" }, used: { cpu: "1", memory: "2Gi" }, score: 50 },
-  { name: "pods that ask for nothing as if they did", wants: { cpu: "1", memory: "2Gi" }, used: {}, score: 72 },
+  { name: "pods without requests by default amounts", wants: { cpu: "1", memory: "2Gi" }, used: {}, score: 72 },
   { name: "CPU alone where a node has no memory", wants: { cpu: "1" }, has: { cpu: "4", pods: "9" }, score: 75 },
   { name: "0 where more is in use than there is", wants: { cpu: "8", memory: "16Gi" }, score: 0 },
   { name: "0 where a node has neither", wants: {}, has: { pods: "9" }, score: 0 },

@@ -5,7 +5,7 @@ import { maxScore } from "../normalize.ts";
 import { type PodRequest, type Resources, requestOf, resourcesOf } from "../resources.ts";
 import { type NodeInfo } from "../snapshot.ts";
 
-/** Is there room, and where is most of it left. */
+/** Requires enough free resources, and prefers the node with the most left. */
 export const nodeResourcesFit: SchedulerPlugin = {
   name: "NodeResourcesFit",
   weight: 1,
@@ -14,7 +14,7 @@ export const nodeResourcesFit: SchedulerPlugin = {
       if (change === "deleted" || !info || missingOn(requestOf(pod).requests, info).length > 0) return false;
       return !previous || offersMore(requestOf(pod).requests, object, previous);
     },
-    /** Only what is free there now counts, whoever left. */
+    /** Only what is free on the node now counts, whichever pod left. */
     pod: (pod, { info }) => info !== undefined && missingOn(requestOf(pod).requests, info).length === 0,
   },
 
@@ -30,7 +30,9 @@ export const nodeResourcesFit: SchedulerPlugin = {
 
   preScore: (pod) => requestOf(pod),
 
-  /** Least allocated: the mean share of CPU and memory that would be left. What a node does not have is left out. */
+  /**
+   * Least allocated: the mean fraction of CPU and memory that would be left. Resources that a node lacks are left out.
+   */
   score(_pod, { allocatable, nonZero: used }, state) {
     const { nonZero } = state as PodRequest;
     const hasCpu = allocatable.milliCpu > 0;
@@ -54,7 +56,7 @@ function hasRoom(requests: Resources, { pods, allowedPods, allocatable, requeste
   );
 }
 
-/** Asking for nothing is fine even where more is in use than there is. */
+/** A request of nothing fits even on an overcommitted node. */
 const isWithin = (amount: number, free: number): boolean => amount === 0 || amount <= free;
 
 /** What the node lacks for the pod, in upstream's words. */
@@ -75,14 +77,14 @@ function missingScalars(requests: Resources, { allocatable, requested }: Pick<No
   return [...requests.scalar].filter(isMissing).map(([name]) => `Insufficient ${name}`);
 }
 
-/** Not even the empty node would do. */
+/** The pod would not fit even on the empty node. */
 const exceeds = (requests: Resources, allocatable: Resources): boolean =>
   requests.milliCpu > allocatable.milliCpu ||
   requests.memory > allocatable.memory ||
   requests.ephemeralStorage > allocatable.ephemeralStorage ||
   requests.scalar.entries().some(([name, amount]) => amount > (allocatable.scalar.get(name) ?? 0));
 
-/** More room for pods, or more of what is asked for. */
+/** The node now allows more pods, or has more of a requested resource. */
 function offersMore(requests: Resources, node: Node, previous: Node): boolean {
   const pods = ({ status }: Node): number => quantityValue(status?.allocatable?.pods ?? "0");
   if (pods(node) > pods(previous)) return true;

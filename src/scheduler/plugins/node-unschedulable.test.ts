@@ -12,13 +12,13 @@ const cases = [
   { name: "accepts an ordinary node", node: open, pod: makePod("p"), verdict: undefined },
   { name: "refuses a cordoned node", node: cordoned, pod: makePod("p"), verdict: refusal },
   {
-    name: "lets a pod that tolerates it onto a cordoned node",
+    name: "accepts a cordoned node for a pod that tolerates it",
     node: cordoned,
     pod: makePod("p", { tolerations: [{ key, operator: "Exists", effect: "NoSchedule" }] }),
     verdict: undefined,
   },
   {
-    name: "asks for a toleration of the right effect",
+    name: "requires a toleration of the right effect",
     node: cordoned,
     pod: makePod("p", { tolerations: [{ key, operator: "Exists", effect: "NoExecute" }] }),
     verdict: refusal,

@@ -6,7 +6,7 @@ import { fits, rejectFinally, type SchedulerPlugin } from "../framework.ts";
 const taint = { key: unschedulableTaint, effect: "NoSchedule" };
 const cordoned = rejectFinally("node(s) were unschedulable");
 
-/** Leaves cordoned nodes alone, unless the pod tolerates that. */
+/** Rejects cordoned nodes, unless the pod tolerates that. */
 export const nodeUnschedulable: SchedulerPlugin = {
   name: "NodeUnschedulable",
   retryOn: {

@@ -14,11 +14,11 @@ const queued = (priority: number | undefined, queuedAt: number) => ({
 });
 
 const cases = [
-  { name: "the more important first", a: queued(10, 2), b: queued(5, 1), first: true },
-  { name: "the less important later", a: queued(5, 1), b: queued(10, 2), first: false },
+  { name: "the higher priority first", a: queued(10, 2), b: queued(5, 1), first: true },
+  { name: "the lower priority later", a: queued(5, 1), b: queued(10, 2), first: false },
   { name: "the one that came first among equals", a: queued(5, 1), b: queued(5, 2), first: true },
   { name: "no priority as 0", a: queued(undefined, 1), b: queued(0, 2), first: true },
-  { name: "neither of two that are the same", a: queued(5, 1), b: queued(5, 1), first: false },
+  { name: "neither of two equal pods first", a: queued(5, 1), b: queued(5, 1), first: false },
 ];
 for (const { name, a, b, first } of cases) {
   test(`PrioritySort puts ${name}`, () => assert.equal(prioritySort.queueSort?.(a, b), first));

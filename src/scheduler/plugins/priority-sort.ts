@@ -1,6 +1,6 @@
 import { type SchedulerPlugin } from "../framework.ts";
 
-/** The more important pod first; among equals the one that has waited longer. */
+/** The pod with the higher priority first; among equals the one that has waited longer. */
 export const prioritySort: SchedulerPlugin = {
   name: "PrioritySort",
 

@@ -1,6 +1,6 @@
 import { type SchedulerPlugin } from "../framework.ts";
 
-/** A pod with gates is not looked at until they are gone. */
+/** A pod with gates does not enter the queue until they are removed. */
 export const schedulingGates: SchedulerPlugin = {
   name: "SchedulingGates",
 

@@ -12,7 +12,7 @@ const cases = [
   { name: "refuses NoExecute", taints: [taint("NoExecute")], tolerations: [], verdict: refusal },
   { name: "accepts PreferNoSchedule", taints: [taint("PreferNoSchedule")], tolerations: [], verdict: undefined },
   {
-    name: "accepts what is tolerated by value",
+    name: "accepts a taint that is tolerated by value",
     taints: [taint("NoSchedule")],
     tolerations: [{ key: "only", value: "gpu" }],
     verdict: undefined,
@@ -44,7 +44,7 @@ for (const { name, taints, tolerations, verdict } of cases) {
   });
 }
 
-test("TaintToleration prefers nodes with fewer mild taints", () => {
+test("TaintToleration prefers nodes with fewer PreferNoSchedule taints", () => {
   const mild = (count: number) =>
     Array.from({ length: count }, (_, at) => ({ key: `k${at}`, effect: "PreferNoSchedule" }));
   const snapshot = snapshotOf([0, 1, 3].map((count) => makeNode(`n${count}`, { spec: { taints: mild(count) } })));
@@ -54,7 +54,7 @@ test("TaintToleration prefers nodes with fewer mild taints", () => {
   assert.deepEqual(scoresOf(taintToleration, tolerant, snapshot), [100, 100, 100]);
 });
 
-test("TaintToleration waits for a node that lost what was not tolerated", () => {
+test("TaintToleration waits for a node that lost an untolerated taint", () => {
   const clean = makeNode("a");
   const tainted = makeNode("a", { spec: { taints: [taint("NoSchedule")] } });
   const helps = (object: typeof clean, previous?: typeof clean) => {

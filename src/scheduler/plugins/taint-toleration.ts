@@ -6,7 +6,7 @@ import { normalizeReversed } from "../normalize.ts";
 
 const tainted = rejectFinally("node(s) had untolerated taint(s)");
 
-/** Keeps pods off nodes whose taints they do not tolerate, and prefers nodes without mild ones. */
+/** Rejects nodes with untolerated taints, and prefers nodes with fewer PreferNoSchedule taints. */
 export const taintToleration: SchedulerPlugin = {
   name: "TaintToleration",
   weight: 3,

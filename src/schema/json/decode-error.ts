@@ -1,21 +1,21 @@
-/** What a client sent cannot be read. The message is the one that Go's decoder gives. */
+/** The client's input cannot be read. The message is that of Go's decoder. */
 export class DecodeError extends Error {
   override readonly name = "DecodeError";
 }
 
-/** It could be read, but has too many parts: reading and checking them would stop everybody else. */
+/** The input could be read, but has too many parts: reading and checking them would block everybody else. */
 export class TooManyValues extends DecodeError {
   constructor() {
     super(`Request entity too large: it has more than ${maxValues} values`);
   }
 }
 
-/** A value of the wrong type, seen where its place is not known yet; becomes a DecodeError that names the place. */
+/** A value of the wrong type whose place is not known yet; it becomes a DecodeError that names the place. */
 export class Mismatch extends Error {
   override readonly name = "Mismatch";
-  /** What was found, in Go's words: `string`, `number 1.5`. */
+  /** What was found, as Go names it: `string`, `number 1.5`. */
   readonly found: string;
-  /** The Go type that was wanted. */
+  /** The expected Go type. */
   readonly wanted: string;
 
   constructor(found: string, wanted: string) {
@@ -33,9 +33,9 @@ export function jsonKind(value: unknown): string {
   return type === "boolean" ? "bool" : type;
 }
 
-/** How deep a schema that contains itself may be used: far beyond honest objects, well within the stack. */
+/** How deep a recursive schema may nest: far beyond real objects, well within the stack. */
 export const maxRecursion = 256;
-/** The same for JSON of any form. */
+/** The same limit for arbitrary JSON. */
 export const maxDepth = 1000;
-/** Numbers, texts, lists and objects in one body: the largest honest ones have some ten thousand. */
+/** Numbers, strings, lists and objects in one body: the largest real ones have about ten thousand. */
 export const maxValues = 50_000;

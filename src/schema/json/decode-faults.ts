@@ -5,19 +5,19 @@ import { DecodeError, jsonKind, Mismatch, maxRecursion } from "./decode-error.ts
 /** As many as upstream lists. */
 const maxUnknown = 100;
 
-/** Where the walk stands: for unknown fields with indexes, for faults in Go's way without. */
+/** The current place: with indexes for unknown fields, and without them for faults, as Go reports both. */
 interface Place {
   readonly path: string;
   readonly goPath: string;
   /** The Go name of the innermost struct. */
   readonly struct: string;
-  /** How many schemas within themselves. */
+  /** How many recursive schemas enclose this place. */
   readonly depth: number;
 }
 
 /**
- * The slow walk, for values in which something is wrong: throws the DecodeError of the first value of the wrong type,
- * else returns the paths of all unknown fields.
+ * The slow walk, for values with a fault: throws the DecodeError of the first value of the wrong type, or else returns
+ * the paths of all unknown fields.
  */
 export function explainFault(schema: Schema, raw: unknown): string[] {
   const unknown: string[] = [];

@@ -92,7 +92,7 @@ test("decode() fills defaults, runs hooks, and drops nulls and zero values", () 
   assert.equal(keys, 12);
 });
 
-test("decode() gives required fields their zero value and leaves defaults out if not asked for them", () => {
+test("decode() gives required fields their zero value and adds no defaults unless asked to", () => {
   assert.deepEqual(plain({ spec: {} }), { spec: { containers: [] } });
   assert.deepEqual(plain({ spec: { containers: [{}] } }), { spec: { containers: [{ name: "" }] } });
 });
@@ -108,7 +108,7 @@ test("decode() drops unknown fields and names them as upstream does", () => {
 });
 
 for (const micro of ["2024-02-28T01:30:00.000001Z", "2024-02-29T23:59:59.999999Z"]) {
-  test(`decode() keeps the time ${micro}, which is in its normal form`, () => {
+  test(`decode() keeps the time ${micro}, which is already canonical`, () => {
     assert.deepEqual(plain({ micro }), { micro });
   });
 }

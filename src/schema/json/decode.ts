@@ -4,24 +4,26 @@ import { DecodeError, jsonKind, Mismatch, maxDepth, maxRecursion } from "./decod
 import { explainFault } from "./decode-faults.ts";
 
 export interface DecodeOptions {
-  /** Fill what is absent with its default. */
+  /** Fill absent fields with their defaults. */
   readonly defaults: boolean;
-  /** In normal form already: members that the raw value shares with it are taken over as they are. */
+  /**
+   * An object that is already in canonical form: members that the raw value shares with it are taken over unchanged.
+   */
   readonly settled?: object | undefined;
 }
 export interface Decoded<T> {
   readonly value: T;
-  /** Dotted paths of the fields that the schema does not know: `spec.containers[0].foo`. They are dropped. */
+  /** Dotted paths of unknown fields: `spec.containers[0].foo`. They are dropped. */
   readonly unknown: string[];
-  /** How many object keys there are in the raw value; a text with more of them has duplicates. */
+  /** The number of object keys in the raw value; a text with more of them has duplicates. */
   readonly keys: number;
 }
 
 /**
- * Reads a JSON value as what the schema describes. The result is a new object in normal form: nulls, unknown fields and
- * the zero values of `optional` fields are gone, times and quantities are canonical. Throws DecodeError.
+ * Decodes a JSON value according to the schema. The result is a new object in canonical form: without nulls, unknown
+ * fields and zero values of `optional` fields, and with canonical times and quantities. Throws DecodeError.
  *
- * The walk that every write pays for keeps no paths; if it meets anything wrong, a second walk finds out where.
+ * Every write pays for the first walk, which tracks no paths; if something is wrong, a second walk finds out where.
  */
 export function decode<T>(schema: Schema<T>, raw: unknown, options: DecodeOptions): Decoded<T> {
   const settled = options.settled as Raw | undefined;
@@ -39,7 +41,7 @@ export function decode<T>(schema: Schema<T>, raw: unknown, options: DecodeOption
 
 interface State {
   readonly defaults: boolean;
-  /** Only the outermost object has it. */
+  /** Only for the outermost object. */
   settled: Raw | undefined;
   unknown: number;
   keys: number;
@@ -76,7 +78,7 @@ function compile(schema: Schema): Decoder {
   }
 }
 
-/** Only a lazy schema can contain itself, so only here the depth has to be watched. */
+/** Only a lazy schema can be recursive, so the depth is checked only here. */
 function compileLazy(get: () => Schema): Decoder {
   let inner: Decoder | undefined;
   return (raw, state) => {
@@ -118,7 +120,7 @@ function compileEither({ object, other }: Either): Decoder {
   return (raw, state) => decoderOf(isObject(raw) ? object : other)(raw, state);
 }
 
-/** Any JSON is kept as it is; the walk only counts its keys and bounds its depth. */
+/** Arbitrary JSON is kept unchanged; the walk only counts its keys and limits its depth. */
 function decodeAny(raw: unknown, state: State): unknown {
   countKeys(raw, state, 0);
   return raw;
@@ -141,15 +143,15 @@ interface CompiledField {
   readonly name: string;
   readonly decode: Decoder;
   readonly drops: Drops;
-  /** What stands in for an absent value; returns undefined if nothing does. */
+  /** The replacement for an absent value; returns undefined if there is none. */
   readonly fill: ((state: State) => unknown) | undefined;
 }
-/** Which decoded values are the same as absent. */
+/** Which decoded values count as absent. */
 type Drops = "nothing" | "zero" | "emptyList" | "emptyMap";
 
 interface ObjectPlan {
   readonly fields: ReadonlyMap<string, CompiledField>;
-  /** Those that are there even if the client did not send them. */
+  /** Fields that exist even if the client did not send them. */
   readonly filled: readonly CompiledField[];
 }
 
@@ -217,7 +219,7 @@ function dropsOf(field: Field): Drops {
   if (schema.type === "map") return "emptyMap";
   if (schema.type === "string") return "zero";
   if (field.mode === "optional") return isPlainScalar(schema) ? "zero" : "nothing";
-  // A defaulted number that cannot be 0 takes its default for 0, as Go's do that are not pointers.
+  // A defaulted number that cannot be 0 gets its default instead of 0, as non-pointers in Go do.
   return (schema.type === "int32" || schema.type === "int64") && (schema.options.min ?? 0) > 0 ? "zero" : "nothing";
 }
 
@@ -233,14 +235,14 @@ function fillOf(field: Field): CompiledField["fill"] {
   return (state) => (state.defaults ? decodeValue(value, { ...state }) : undefined);
 }
 
-/** What Go has where JSON has nothing. */
+/** Go's zero value, for an absent field. */
 function zeroOf(schema: Schema, state: State): unknown {
   const { type } = schema;
   if (type === "list") return [];
   if (type === "map") return {};
   if (type === "any") return undefined;
   if (type === "lazy") return zeroOf(schema.get(), state);
-  // The keys and unknown fields of a made-up value are not the client's.
+  // The keys and unknown fields of a generated value are not the client's.
   if (type === "object") return decoderOf(schema)({}, state);
   return zeroScalars[type];
 }
@@ -248,7 +250,7 @@ function zeroOf(schema: Schema, state: State): unknown {
 const isAbsent = (value: unknown): value is null | undefined => value === null || value === undefined;
 const isObject = (value: unknown): value is Raw => typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Plain assignment of `__proto__` would change the object's prototype. */
+/** A plain assignment to `__proto__` would change the object's prototype. */
 function put(out: Raw, key: string, value: unknown): void {
   if (key === "__proto__") {
     Object.defineProperty(out, key, { value, writable: true, enumerable: true, configurable: true });

@@ -1,17 +1,17 @@
 const endOfInput = "unexpected end of JSON input";
 
-/** What is wrong with a text that is not JSON, in Go's words. */
+/** What is wrong with text that is not JSON, in Go's words. */
 export function explainSyntax(text: string): string {
   return new Scanner(text).run();
 }
 
-/** What may come next. */
+/** The part of the grammar that may come next. */
 type Expect = "value" | "firstItem" | "firstKey" | "key" | "colon" | "afterValue";
 
-/** Follows the grammar, without recursion, up to the first character that does not fit. */
+/** Follows the grammar, without recursion, up to the first unexpected character. */
 class Scanner {
   readonly #text: string;
-  /** Closing brackets still owed, innermost last. */
+  /** Closing brackets that are still expected, innermost last. */
   readonly #owed: ("}" | "]")[] = [];
   #at = 0;
   #expect: Expect = "value";

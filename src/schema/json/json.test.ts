@@ -32,7 +32,7 @@ for (const [text, message] of faults) {
   });
 }
 
-test("parseJson() refuses broken UTF-8 and bottomless nesting", () => {
+test("parseJson() refuses invalid UTF-8 and excessive nesting", () => {
   const deep = "[".repeat(1001) + "]".repeat(1001);
   const wide = `[${'"[[[",{},'.repeat(5000)}1]`;
 
@@ -41,7 +41,7 @@ test("parseJson() refuses broken UTF-8 and bottomless nesting", () => {
   assert.equal((parseJson(Buffer.from(wide)).value as unknown[]).length, 10_001);
 });
 
-test("parseJson() refuses keys that are too long to be hashed, and no long values", () => {
+test("parseJson() refuses keys that are too long to hash, but accepts long values", () => {
   const long = "x".repeat(8193);
   const quoted = `\\"\\\\`.repeat(3000);
   const parse = (text: string) => parseJson(Buffer.from(text)).value;
@@ -65,7 +65,7 @@ for (const [text, keys, expected] of duplicates) {
   test(`duplicateKeys() of ${text}`, () => assert.deepEqual(duplicateKeys(text, keys), expected));
 }
 
-test("parseJson() refuses more values than anyone needs, and counts none within strings", () => {
+test("parseJson() refuses too many values, and does not count inside strings", () => {
   const parse = (text: string) => parseJson(Buffer.from(text)).value;
   const list = (count: number, item: string) => `[${Array(count).fill(item).join()}]`;
 

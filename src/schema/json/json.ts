@@ -9,7 +9,7 @@ export interface ParsedJson {
   readonly text: string;
 }
 
-/** Parses a body. Throws DecodeError with Go's words for what is wrong. */
+/** Parses a body. Throws DecodeError with Go's message. */
 export function parseJson(bytes: Uint8Array): ParsedJson {
   if (!isUtf8(bytes)) throw new DecodeError("invalid UTF-8 in JSON text");
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
@@ -21,12 +21,12 @@ export function parseJson(bytes: Uint8Array): ParsedJson {
   } catch (error) {
     throw new DecodeError(explainSyntax(text), { cause: error });
   }
-  // V8 parses without recursion; it is the readers of the value whose stack must be kept safe.
+  // V8 parses without recursion, but the code that reads the value recurses and needs the limit.
   if (mayBeDeep(bytes) && depthOf(text) > maxDepth) throw new DecodeError("exceeded max depth");
   return { value, text };
 }
 
-/** Looks at the strings of long texts only; to be asked before the text is parsed. */
+/** Scans strings only in long text. Must be called before the text is parsed. */
 function hasLongKey(text: string): boolean {
   if (text.length <= maxKeyChars) return false;
   for (let start = text.indexOf('"'); start >= 0; ) {
@@ -37,7 +37,9 @@ function hasLongKey(text: string): boolean {
   return false;
 }
 
-/** Every value but the first follows a comma or a bracket; those within strings are sorted out only if it matters. */
+/**
+ * Every value but the first follows a comma or a bracket. Those inside strings are excluded only if there are too many.
+ */
 function mayBeMany(bytes: Uint8Array): boolean {
   if (bytes.length <= maxValues) return false;
   let found = 0;
@@ -58,7 +60,7 @@ function valuesIn(text: string): number {
   return found;
 }
 
-/** No text with fewer brackets than this can be too deep, and nearly none has so many. */
+/** Text with fewer brackets than the limit cannot be too deep, and almost no text has that many. */
 function mayBeDeep(bytes: Uint8Array): boolean {
   if (bytes.length < 2 * maxDepth) return false;
   let opened = 0;
@@ -91,14 +93,14 @@ const closeList = 0x5d;
 const maxReported = 100;
 
 /**
- * The dotted paths of the keys that stand twice in one object: `spec.containers[0].image`. `text` is JSON that has been
- * parsed, `keyCount` the number of keys in the parsed value, where a duplicate is gone.
+ * The dotted paths of duplicate keys: `spec.containers[0].image`. `text` is valid JSON, and `keyCount` is the number of
+ * keys in the parsed value, which has no duplicates.
  */
 export function duplicateKeys(text: string, keyCount: number): string[] {
   return colonsAfterQuotes(text) === keyCount ? [] : findDuplicates(text);
 }
 
-/** Never less than the number of keys in the text; more only if a string holds such a colon. */
+/** At least the number of keys in the text; more only if a string contains such a colon. */
 function colonsAfterQuotes(text: string): number {
   let count = 0;
   for (let at = text.indexOf(":"); at >= 0; at = text.indexOf(":", at + 1)) {
@@ -112,7 +114,7 @@ function colonsAfterQuotes(text: string): number {
 const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 
 interface Level {
-  /** Of an object; a list has an index instead. */
+  /** The keys of an object; undefined for a list, which has an index instead. */
   readonly keys: Set<string> | undefined;
   readonly path: string;
   /** The last key seen. */

@@ -1,6 +1,6 @@
 import { isObject } from "#lib/data/json-object.ts";
 
-/** A JSON value as Go's `%v` prints it; some messages that clients see have this form. */
+/** A JSON value as Go's `%v` prints it, for error messages in that form. */
 export function showGo(value: unknown): string {
   if (value === null || value === undefined) return "<nil>";
   if (Array.isArray(value)) return `[${value.map(showGo).join(" ")}]`;

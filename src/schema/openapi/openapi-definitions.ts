@@ -1,7 +1,7 @@
 import { type Field, type ListOptions, type ObjectSchema, type Schema } from "../schema.ts";
 
 export type Json = Record<string, unknown>;
-/** The two forms of the document differ in how they refer, in defaults, and in values of several types. */
+/** The two versions differ in references, in defaults, and in values of several types. */
 export type Flavor = "v2" | "v3";
 export interface GroupVersionKind {
   readonly group: string;
@@ -18,7 +18,10 @@ const packages: Readonly<Record<string, string>> = {
   apiregistration: "io.k8s.kube-aggregator.pkg.apis.apiregistration",
 };
 
-/** `core/v1.PodSpec` is `io.k8s.api.core.v1.PodSpec`; a group of one's own, `example.com/v1.Foo`, is turned round. */
+/**
+ * `core/v1.PodSpec` becomes `io.k8s.api.core.v1.PodSpec`; for a custom group, `example.com/v1.Foo`, the domain is
+ * reversed.
+ */
 export function definitionName(name: string): string {
   const slash = name.indexOf("/");
   const group = slash < 0 ? name.slice(0, name.indexOf(".")) : name.slice(0, slash);
@@ -47,7 +50,7 @@ export class Definitions {
     return this.#byName.has(definitionName(name));
   }
 
-  /** A reference by name; the definition is made or given elsewhere. */
+  /** A reference by name; the definition is added elsewhere. */
   refer(name: string): Json {
     return { $ref: `#/${this.flavor === "v2" ? "definitions" : "components/schemas"}/${definitionName(name)}` };
   }
@@ -61,7 +64,7 @@ export class Definitions {
     const known = this.#byName.get(name);
     if (known && kinds.length === 0) return;
     const definition: Json = known ?? {};
-    // Registered before it is filled, for schemas that contain themselves.
+    // Registered before it is filled, for recursive schemas.
     this.#byName.set(name, definition);
     if (!known) Object.assign(definition, this.#objectDefinition(schema));
     if (kinds.length > 0) definition["x-kubernetes-group-version-kind"] = kinds;
@@ -93,7 +96,7 @@ export class Definitions {
     };
   }
 
-  /** What a property, an item or a map's value says about its type. */
+  /** The type of a property, an item or a map's value. */
   value(schema: Schema): Json {
     switch (schema.type) {
       case "lazy":
@@ -137,7 +140,7 @@ export class Definitions {
   }
 }
 
-/** FieldsV1 and RawExtension are objects; what stands in schemas may be anything. */
+/** FieldsV1 and RawExtension are objects; JSON inside schemas may be of any type. */
 const isObjectName = (name: string): boolean => !name.startsWith("apiextensions/");
 
 const scalars = {

@@ -1,7 +1,7 @@
 import { type ObjectSchema } from "../schema.ts";
 import { type Definitions, type Flavor, type GroupVersionKind, type Json } from "./openapi-definitions.ts";
 
-/** What a document says about one resource; a Resource of the API has all of it. */
+/** The part of a Resource that a document describes. */
 export interface OpenApiResource {
   readonly group: string;
   readonly version: string;
@@ -12,7 +12,7 @@ export interface OpenApiResource {
   readonly verbs: readonly string[];
   readonly schema: ObjectSchema<unknown>;
   readonly subresources: readonly OpenApiSubresource[];
-  /** Ready-made OpenAPI v3, for kinds that bring their own instead of a schema in our language. */
+  /** Ready-made OpenAPI v3, for kinds that come with it instead of a schema of ours. */
   readonly definition?: Json;
 }
 export interface OpenApiSubresource {
@@ -70,7 +70,7 @@ const deleteParameters = [
 const writeParameters = [dryRun, fieldManager, fieldValidation];
 const patchParameters = [...writeParameters, force];
 
-/** Clients look these two up in the operation itself, so they are never referred to. */
+/** Clients look for these two in the operation itself, so they are never references. */
 const inPlace = new Set(["dryRun", "fieldValidation"]);
 
 const mediaTypes = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
@@ -89,7 +89,7 @@ interface Operation {
   readonly word: string;
   readonly description: string;
   readonly parameters: readonly Parameter[];
-  /** Definition names of what is sent and answered. */
+  /** Definition names of the request and response bodies. */
   readonly body?: string;
   readonly answer?: string;
   readonly codes: readonly number[];
@@ -100,7 +100,7 @@ const statusName = "meta/v1.Status";
 const patchName = "meta/v1.Patch";
 const deleteOptionsName = "meta/v1.DeleteOptions";
 
-/** Where the parameters that several operations share are kept, in the v2 document. */
+/** The parameters that several operations share, in the v2 document. */
 export type SharedParameters = Map<string, Json>;
 
 /** Every path of a resource with its operations. */
@@ -195,7 +195,7 @@ function itemOperations({ kind, schema, verbs }: OpenApiResource): Operation[] {
   return all.filter(([verb]) => verbs.includes(verb)).map(([, made]) => made);
 }
 
-/** Subresources that hand over the connection. */
+/** Subresources that take over the connection. */
 const connects = new Set(["exec", "attach", "portforward", "proxy"]);
 
 function subresourceOperations(resource: OpenApiResource, { name, verbs, body }: OpenApiSubresource): Operation[] {
@@ -257,7 +257,7 @@ interface Place {
   readonly isNamed: boolean;
   /** Last word of the operations' ids. */
   readonly suffix: string;
-  /** The kind that travels. */
+  /** The kind of the request and response bodies. */
   readonly kind: GroupVersionKind;
 }
 
@@ -313,7 +313,7 @@ function operationJson(made: Operation, place: Place, definitions: Definitions, 
 const content = (types: readonly string[], schema: Json): Json =>
   Object.fromEntries(types.map((type) => [type, { schema }]));
 
-/** A name that the document does not define is only said to be an object. */
+/** A name that the document does not define is described only as an object. */
 const typeJson = (name: string, definitions: Definitions): Json =>
   definitions.has(name) ? definitions.refer(name) : { type: "object" };
 
@@ -335,7 +335,9 @@ function parameterJson(parameter: Parameter, flavor: Flavor, shared: SharedParam
   return { $ref: `#/parameters/${name}` };
 }
 
-/** `rbac.authorization.k8s.io/v1` is `RbacAuthorizationV1` in operation ids and `rbacAuthorization_v1` as a tag. */
+/**
+ * `rbac.authorization.k8s.io/v1` becomes `RbacAuthorizationV1` in operation ids and `rbacAuthorization_v1` as a tag.
+ */
 const groupWords = (group: string): string[] => (group ? group.replace(/\.k8s\.io$/, "").split(/[.-]/) : ["core"]);
 const title = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);
 const groupTitle = ({ group, version }: OpenApiResource): string =>

@@ -1,20 +1,20 @@
 import { Writer, wire } from "#lib/proto/protobuf-wire.ts";
 import { type Json } from "./openapi-definitions.ts";
 
-/** The media type that kubectl asks for, which is not a well-formed one, and the one that answers it. */
+/** The media type that kubectl requests, which is malformed, and the one of the response. */
 export const openApiV2ProtobufTypes = {
   asked: "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
   answered: "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
 } as const;
 
-/** The v2 document in the protobuf form that kubectl asks for: the messages of gnostic's openapi.v2. */
+/** The v2 document in the protobuf form that kubectl requests: the messages of gnostic's openapi.v2. */
 export function openApiV2Protobuf(document: Json): Uint8Array {
   const writer = new Writer();
   writeMessage(writer, messages.Document, document);
   return writer.finish();
 }
 
-/** How one JSON field is written: its number, and what it holds. */
+/** How one JSON field is written: its number and its type. */
 type Slot = readonly [tag: number, type: SlotType];
 type SlotType =
   | "string"
@@ -22,7 +22,7 @@ type SlotType =
   | "bool"
   | "double"
   | "int"
-  /** A message that holds the value as text, or several of them. */
+  /** A message that holds one value as text, or several. */
   | "any"
   | "anys"
   | { readonly message: MessageName }
@@ -55,9 +55,9 @@ type MessageName =
   | "ApiKey";
 interface Message {
   readonly fields: Readonly<Record<string, Slot>>;
-  /** Where fields go whose name starts with `x-`. */
+  /** The number for fields whose name starts with `x-`. */
   readonly extensions?: number;
-  /** Wraps the value in the one message of several that fits it. */
+  /** Chooses the message that fits the value among several. */
   choose?(value: Json): readonly [tag: number, message: MessageName];
 }
 
@@ -216,7 +216,7 @@ function writeMessages(writer: Writer, tag: number, type: Exclude<SlotType, stri
       within(writer, tag, () => writeMessage(writer, messages[type.messages], item));
     }
   } else if ("message" in type) {
-    // `additionalProperties: true` says no more than its absence.
+    // `additionalProperties: true` means the same as its absence.
     if (value === true || value === false) return;
     within(writer, tag, () => writeMessage(writer, messages[type.message], asMessage(type.message, value)));
   } else {
@@ -249,6 +249,6 @@ function writeString(writer: Writer, tag: number, text: string): void {
   writer.key(tag, wire.bytes);
 }
 
-/** JSON is YAML. */
+/** The text may be JSON, because JSON is valid YAML. */
 const writeAny = (writer: Writer, tag: number, value: unknown): void =>
   within(writer, tag, () => writeString(writer, 2, JSON.stringify(value)));

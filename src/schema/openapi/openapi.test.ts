@@ -128,14 +128,14 @@ test("openApiV3() describes the operations that clients look for", () => {
   assert.deepEqual(patch["x-kubernetes-group-version-kind"], { group: "", version: "v1", kind: "Service" });
 });
 
-test("openApiV2() refers only to what it defines", () => {
+test("openApiV2() refers only to its own definitions", () => {
   const document = openApiV2([resource], options);
 
   const references = JSON.stringify(document).matchAll(/"\$ref":"#\/(definitions|parameters)\/([^"]+)"/g);
   for (const [, section = "", name = ""] of references) assert(at(document, section, name), name);
 });
 
-test("a kind that brings its own schema is described by it", () => {
+test("a kind with its own OpenAPI schema is described by it", () => {
   const definition = { type: "object", properties: { oneOf: { oneOf: [{ type: "string" }], type: "object" } } };
 
   const v2 = openApiV2([{ ...resource, definition }], options);

@@ -3,7 +3,7 @@ import { Definitions, type Flavor, type GroupVersionKind, type Json } from "./op
 import { listName, type OpenApiResource, pathsOf, type SharedParameters } from "./openapi-paths.ts";
 
 export interface OpenApiOptions {
-  /** Types that operations use and no resource holds: ListMeta, Status, DeleteOptions, Scale, Eviction… */
+  /** Types that operations use and no resource contains: ListMeta, Status, DeleteOptions, Scale, Eviction… */
   readonly common?: readonly ObjectSchema<unknown>[];
   /** The server's version, as in `v1.36.4`. */
   readonly version?: string;
@@ -34,7 +34,7 @@ export function openApiV3(
   };
 }
 
-/** The OpenAPI v2 document of everything that is served, for /openapi/v2. */
+/** The OpenAPI v2 document of everything served, for /openapi/v2. */
 export function openApiV2(resources: readonly OpenApiResource[], options: OpenApiOptions = {}): Json {
   const definitions = new Definitions("v2");
   define(resources, definitions, options.common ?? []);
@@ -73,7 +73,7 @@ function define(
   }
 }
 
-/** Those of the common types that are kinds of their own. */
+/** The common types that are kinds themselves. */
 function commonKinds({ name, fields }: ObjectSchema<unknown>): GroupVersionKind[] {
   if (!("kind" in fields) || !("apiVersion" in fields)) return [];
   const [, group = "", version = "", kind = ""] = /^([^/]*)\/([^.]*)\.(.*)$/.exec(name) ?? [];
@@ -87,7 +87,7 @@ function ownDefinition({ group, kind, version }: OpenApiResource, definition: Js
 
 const onlyV3 = new Set(["oneOf", "anyOf", "allOf", "not", "nullable", "default"]);
 
-/** A v3 schema without what v2 has no words for. */
+/** A v3 schema without what v2 cannot express. */
 function sayLess(schema: unknown): Json {
   const out: Json = {};
   for (const [key, value] of Object.entries(schema as Json)) {

@@ -7,7 +7,7 @@ import { isInstant, microTimeText, timeText } from "../instant.ts";
 import { type ScalarSchema } from "../scalars.ts";
 import { type Either, type ObjectSchema, resolve, type Schema } from "../schema.ts";
 
-/** The JSON-like value of a message, to be handed to `decode()`. Unknown fields are skipped. Throws DecodeError. */
+/** The JSON-like value of a message, as input for `decode()`. Unknown fields are skipped. Throws DecodeError. */
 export function decodeProtobuf(schema: Schema, bytes: Uint8Array): unknown {
   const at = resolve(schema);
   const out = {};
@@ -18,7 +18,7 @@ export function decodeProtobuf(schema: Schema, bytes: Uint8Array): unknown {
   return out;
 }
 
-/** Runs a reader of bytes that a client sent; what is wrong with them becomes a DecodeError. */
+/** Reads bytes from a client, and turns errors in them into a DecodeError. */
 export function readingSafely<T>(read: () => T): T {
   try {
     return read();
@@ -30,13 +30,13 @@ export function readingSafely<T>(read: () => T): T {
 }
 
 type Raw = Record<string, unknown>;
-/** Reads one occurrence of a field; `before` is what earlier ones made. */
+/** Reads one occurrence of a field; `before` is the result of earlier ones. */
 type Read = (reader: Reader, wireType: number, before: unknown, depth: number) => unknown;
 interface FieldReader {
   readonly name: string;
   readonly read: Read;
 }
-/** By number; a map within is a message of fields that JSON has flat. */
+/** By field number; a nested map is a message whose fields are flat in JSON. */
 type FieldReaders = Map<number, FieldReader | FieldReaders>;
 
 const compiled = new WeakMap<object, FieldReaders>();
@@ -167,14 +167,14 @@ function readMap(schema: Schema): Read {
       return true;
     });
     if (entry.key.length > maxKeyChars) throw new DecodeError(`a key is longer than ${maxKeyChars} characters`);
-    // An entry may leave out a value that is zero; null is how JSON says so.
+    // An entry may omit a zero value; in JSON that is null.
     const value = entry.value ?? null;
     Object.defineProperty(out, entry.key, { value, writable: true, enumerable: true, configurable: true });
     return out;
   };
 }
 
-/** Reads a small message by hand: `take` says whether it has read the field. */
+/** Reads a small message manually: `take` returns whether it has read the field. */
 function readMessage<T>(
   reader: Reader,
   wireType: number,

@@ -3,7 +3,7 @@ import { Reader, Writer, wire } from "#lib/proto/protobuf-wire.ts";
 import { DecodeError } from "#schema/json/decode-error.ts";
 import { readingSafely } from "./protobuf-decode.ts";
 
-/** What stands around every protobuf body: `k8s\0` and a runtime.Unknown that says what the bytes are. */
+/** The wrapper of every protobuf body: `k8s\0` and a runtime.Unknown that describes the bytes. */
 export interface Envelope {
   readonly apiVersion: string;
   readonly kind: string;
@@ -18,7 +18,7 @@ const writer = new Writer();
 export const encodeEnvelope = (apiVersion: string, kind: string, raw: Uint8Array): Uint8Array =>
   Buffer.concat([envelopeHead(apiVersion, kind, raw.length), raw]);
 
-/** All of the envelope that comes before the message. */
+/** The part of the envelope before the message. */
 function envelopeHead(apiVersion: string, kind: string, length: number): Uint8Array {
   writer.uint32(length);
   writer.key(2, wire.bytes);
@@ -32,7 +32,7 @@ function envelopeHead(apiVersion: string, kind: string, length: number): Uint8Ar
   return writer.finish();
 }
 
-/** Throws DecodeError if the bytes are no envelope. */
+/** Throws DecodeError if the bytes are not an envelope. */
 export function decodeEnvelope(bytes: Uint8Array): Envelope {
   if (bytes.length < magic.length || !magic.equals(bytes.subarray(0, magic.length))) {
     throw new DecodeError("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]");
@@ -62,7 +62,7 @@ function readTypeMeta(reader: Reader, out: { apiVersion: string; kind: string })
 }
 
 /**
- * A whole list body from the messages of its items: envelope, metadata in field 1, items in field 2. The items are
+ * A complete list body from the messages of its items: envelope, metadata in field 1, items in field 2. The items are
  * copied once, into the result.
  */
 export function encodeListEnvelope(
@@ -82,8 +82,8 @@ export function encodeListEnvelope(
 }
 
 /**
- * A watch event in its frame: four bytes of length, then {type = 1, object = 2 {raw = 1}}. `object` is the whole body
- * that a GET would answer, envelope included.
+ * A watch event in its frame: four bytes of length, then {type = 1, object = 2 {raw = 1}}. `object` is the complete
+ * body that a GET would return, including the envelope.
  */
 export function encodeWatchFrame(type: string, object: Uint8Array): Uint8Array {
   const typeBytes = Buffer.from(type);
@@ -111,7 +111,7 @@ function putField(out: Buffer, at: number, tag: number, bytes: Uint8Array): numb
   return start + bytes.length;
 }
 
-/** Key and length of a field; the numbers are small, so the key is one byte. */
+/** The key and length of a field. The field numbers are small, so the key is one byte. */
 function putHead(out: Buffer, at: number, tag: number, length: number): number {
   out[at] = (tag << 3) | wire.bytes;
   let next = at + 1;

@@ -67,7 +67,7 @@ const full = {
   path: "/x",
 };
 
-test("a message comes back as the JSON value it was made from", () => {
+test("decoding a message returns the JSON value it was made from", () => {
   const raw = decodeProtobuf(Every, encodeProtobuf(Every, full));
 
   assert.deepEqual(decode(Every, raw, { defaults: false }).value, full);
@@ -83,7 +83,7 @@ test("encodeProtobuf() writes the bytes that Go writes", () => {
   assert.equal(hex({ extra: { a: ["b"] } }), "720" + "80a016112030a0162c20c00");
 });
 
-test("decodeProtobuf() takes packed lists, skips unknown fields and reads empty messages as zero", () => {
+test("decodeProtobuf() accepts packed lists, skips unknown fields and reads empty messages as zero", () => {
   const read = (hex: string) => decodeProtobuf(Every, Buffer.from(hex, "hex"));
 
   assert.deepEqual(read("6a03010203"), { numbers: [1, 2, 3] });
@@ -93,7 +93,7 @@ test("decodeProtobuf() takes packed lists, skips unknown fields and reads empty 
   assert.deepEqual(read("4a030a0161"), { amounts: { a: null } });
 });
 
-test("decodeProtobuf() refuses malformed bytes with a DecodeError and nothing else", () => {
+test("decodeProtobuf() refuses malformed bytes with a DecodeError and with no other error", () => {
   const sound = encodeProtobuf(Every, full);
   let seed = 1;
   const random = (below: number) => {
@@ -111,7 +111,7 @@ test("decodeProtobuf() refuses malformed bytes with a DecodeError and nothing el
   }
 });
 
-test("one of two types travels in a field of its own", () => {
+test("each of two types has its own field", () => {
   const Or = object("x/v1.Or", "", {
     flag: optional(1, either("x/v1.OrBool", [2, Inner], [1, boolean()]), ""),
     list: optional(2, either("x/v1.OrStrings", [1, Inner], [2, list(string())]), ""),
@@ -133,7 +133,7 @@ test("one of two types travels in a field of its own", () => {
   });
 });
 
-test("decodeProtobuf() refuses bottomless nesting", () => {
+test("decodeProtobuf() refuses excessive nesting", () => {
   interface Tree {
     child?: Tree;
   }
@@ -154,7 +154,7 @@ test("decodeProtobuf() refuses bottomless nesting", () => {
   assert.throws(() => decodeProtobuf(Tree, deep), DecodeError);
 });
 
-test("an envelope says what it holds", () => {
+test("an envelope describes its content", () => {
   const body = encodeEnvelope("apps/v1", "Deployment", Buffer.from("abc"));
 
   assert.equal(body.subarray(0, 4).toString(), Buffer.from("k8s\0").toString());
@@ -164,7 +164,7 @@ test("an envelope says what it holds", () => {
   assert.throws(() => decodeEnvelope(Buffer.from("k8s\0\x0a\x7f")), DecodeError);
 });
 
-test("a list is put together from the bytes of its items", () => {
+test("a list is assembled from the bytes of its items", () => {
   const List = object("x/v1.List", "", { metadata: optional(1, Inner, ""), items: optional(2, list(Inner), "") });
   const items = [{ name: "a" }, { name: "b".repeat(300) }];
   const metadata = encodeProtobuf(Inner, { name: "m" });
@@ -181,7 +181,7 @@ test("a list is put together from the bytes of its items", () => {
   assert.deepEqual(decodeProtobuf(List, raw), { metadata: { name: "m" }, items });
 });
 
-test("a watch event stands in a frame with its length", () => {
+test("a watch event is framed with its length", () => {
   const frame = Buffer.from(encodeWatchFrame("ADDED", Buffer.alloc(200, 7)));
 
   assert.equal(frame.readUInt32BE(), frame.length - 4);

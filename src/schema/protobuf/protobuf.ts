@@ -4,7 +4,9 @@ import { parseDuration } from "../duration.ts";
 import { microsOf, secondsOf } from "../instant.ts";
 import { type Either, type Field, type ObjectSchema, resolve, type Schema } from "../schema.ts";
 
-/** The protobuf message of a decoded object: what is absent is not written, what is there is, even if it is zero. */
+/**
+ * The protobuf message of a decoded object: absent fields are omitted, present ones are written even if they are zero.
+ */
 export function encodeProtobuf(schema: Schema, value: unknown): Uint8Array {
   try {
     encoderOf(schema).content(writer, value);
@@ -14,14 +16,14 @@ export function encodeProtobuf(schema: Schema, value: unknown): Uint8Array {
   }
 }
 
-/** Encoding never waits, so one writer is enough for all. */
+/** One writer is enough, because encoding is synchronous. */
 const writer = new Writer();
 
-/** How a schema's values are written. */
+/** How the values of a schema are written. */
 interface Encoder {
-  /** The field `tag` whole. */
+  /** Writes the complete field `tag`. */
   field(writer: Writer, value: unknown, tag: number): void;
-  /** What the field holds, without key and length. */
+  /** Writes the content of the field, without key and length. */
   content(writer: Writer, value: unknown): void;
 }
 
@@ -168,7 +170,7 @@ function mapEncoder(schema: Schema): Encoder {
   return { field, content: (writer, value) => field(writer, value, 1) };
 }
 
-/** One field of a message, or a message of fields that JSON has flat. */
+/** One field of a message, or a message whose fields are flat in JSON. */
 interface Part {
   readonly tag: number;
   write(writer: Writer, value: Record<string, unknown>): void;
@@ -182,7 +184,7 @@ function objectContent(schema: ObjectSchema<unknown>): Encoder["content"] {
   };
 }
 
-/** The last one first, as the writer wants them. */
+/** The last field first, because the writer works from the end. */
 function partsOf(schema: ObjectSchema<unknown>): Part[] {
   const parts: Part[] = [];
   const inlined = new Map<number, Part[]>();

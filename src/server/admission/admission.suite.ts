@@ -15,7 +15,7 @@ import { type AdmissionRequest } from "./plugin.ts";
 const jane = { name: "jane", groups: [] };
 export const nodeA = { name: "system:node:a", groups: ["system:nodes"] };
 
-/** All built-in plugins in their order, over caches that a test fills. */
+/** All built-in plugins in order, with caches that a test fills. */
 export function setUp(part: { client?: Pick<Client, "get"> } = {}) {
   const informers = createFakeInformers();
   const clock = createVirtualClock();

@@ -15,11 +15,11 @@ export interface AdmissionDeps extends EscalationDeps {
   readonly informers: Informers;
   readonly clock: Clock;
   readonly random: Random;
-  /** Reads past the cache, for what was written a moment ago. */
+  /** Reads from the server instead of the cache, for objects that were just written. */
   readonly client?: Pick<Client, "get">;
 }
 
-/** The built-in plugins, in the order in which they are asked. */
+/** The built-in plugins, in the order in which they are called. */
 export const builtInAdmission = (deps: AdmissionDeps): AdmissionPlugin[] => [
   namespaceLifecycle(deps),
   serviceAccount(deps),

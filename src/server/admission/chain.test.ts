@@ -6,7 +6,7 @@ import { podWith, requestFor } from "./admission.suite.ts";
 import { createAdmission } from "./chain.ts";
 import { type AdmissionPlugin } from "./plugin.ts";
 
-test("createAdmission() asks in order, only those who apply, and waits for those who take time", async () => {
+test("createAdmission() calls the plugins that apply in order, and waits for promises", async () => {
   const asked: string[] = [];
   const plugin = (name: string, wait: boolean, applies = true): AdmissionPlugin => ({
     name,
@@ -28,7 +28,7 @@ test("createAdmission() asks in order, only those who apply, and waits for those
   assert.equal(admission.validate(requestFor(Pod, podWith())), undefined);
 });
 
-test("createAdmission() passes a refusal on as it is, and names a plugin that breaks", () => {
+test("createAdmission() rethrows a refusal unchanged, and names a plugin that fails", () => {
   const refusing = (error: Error): AdmissionPlugin => ({
     name: "Strict",
     appliesTo: () => true,

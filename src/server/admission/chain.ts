@@ -2,9 +2,9 @@ import { type Chain, runChain, type Waits } from "#lib/async/chain.ts";
 import { refusalOrFault } from "../refusal.ts";
 import { type AdmissionPlugin, type AdmissionRequest } from "./plugin.ts";
 
-/** What stands between a decoded object and the store. */
+/** Runs between decoding and storing an object. */
 export interface Admission {
-  /** Runs before validation; plugins see what those before them changed. */
+  /** Runs before validation; each plugin sees the changes of those before it. */
   mutate(request: AdmissionRequest): void | Promise<void>;
   /** Runs on the object as it will be written. */
   validate(request: AdmissionRequest): void | Promise<void>;
@@ -12,7 +12,7 @@ export interface Admission {
 
 type AdmissionChain = Chain<AdmissionPlugin, AdmissionRequest, never>;
 
-/** Asks the plugins in order; the first refusal ends it. */
+/** Calls the plugins in order; the first refusal ends the chain. */
 export function createAdmission(plugins: readonly AdmissionPlugin[], waits?: Waits): Admission {
   const mutating = plugins.filter((plugin) => plugin.mutate);
   const validating = plugins.filter((plugin) => plugin.validate);

@@ -6,7 +6,9 @@ import { type AdmissionPlugin } from "./plugin.ts";
 const taints = [notReadyTaint, unreachableTaint];
 const tolerationSeconds = 300;
 
-/** Lets every pod stay for five minutes on a node that is not ready or out of reach, unless it says otherwise. */
+/**
+ * Lets every pod stay for five minutes on a node that is not ready or unreachable, unless it has its own tolerations.
+ */
 export const defaultTolerations: AdmissionPlugin = {
   name: "DefaultTolerationSeconds",
   appliesTo: (request) => isWriteOf(Pod, request),

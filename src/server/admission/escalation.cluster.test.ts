@@ -9,7 +9,7 @@ import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
 const rule = (verbs: string[], apiGroups: string[], resources: string[]) => ({ verbs, apiGroups, resources });
 const rbac = "rbac.authorization.k8s.io";
 
-/** jane may write roles and read pods, and nothing else. */
+/** jane may write roles and read pods, but nothing else. */
 async function startWithJane(...more: ReturnType<typeof rule>[]): Promise<TestCluster> {
   const cluster = await startCluster({ controllers: false });
   await cluster.client.create(ClusterRole, {
@@ -29,7 +29,7 @@ const roleOf = (resource: string) => ({
   rules: [rule(["get"], [""], [resource])],
 });
 
-test("rbacEscalation lets a writer give the rights that they have, and no others", async () => {
+test("rbacEscalation allows a writer to grant only the rights that they have", async () => {
   await using cluster = await startWithJane();
 
   await asJane(cluster).create(Role, roleOf("pods"));
@@ -51,7 +51,7 @@ test("rbacEscalation refuses an update that adds rights to a role", async () => 
   await assert.rejects(refused, isForbidden);
 });
 
-test("rbacEscalation lets those through who may escalate", async () => {
+test("rbacEscalation allows users who may escalate", async () => {
   await using cluster = await startWithJane(rule(["escalate"], [rbac], ["roles"]));
 
   const role = await asJane(cluster).create(Role, roleOf("secrets"));

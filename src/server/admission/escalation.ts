@@ -26,7 +26,7 @@ export interface EscalationDeps {
 
 const guarded = new Set(["roles", "clusterroles", "rolebindings", "clusterrolebindings"]);
 
-/** Nobody can give rights that they do not have, unless they may `escalate` roles or `bind` them. */
+/** Nobody can grant rights that they do not have, unless they may `escalate` or `bind` roles. */
 export const rbacEscalation = (deps: EscalationDeps): AdmissionPlugin => ({
   name: "RBACEscalation",
   appliesTo: ({ operation, resource }) =>
@@ -71,7 +71,7 @@ async function checkBinding(deps: EscalationDeps, request: AdmissionRequest, ref
   if (fault) throw forbidden(resource, request.object?.metadata.name ?? "", fault);
 }
 
-/** What the user lacks, in words; undefined if nothing. */
+/** Describes the rights that the user lacks; undefined if there are none. */
 function missingRights(
   { rbac }: EscalationDeps,
   { user, namespace }: AdmissionRequest,
@@ -96,7 +96,7 @@ async function may(
   return (await decide(authorizers, user, info)).verdict === "allow";
 }
 
-/** Garbage collection must be able to let go of any object. */
+/** Garbage collection must be able to release any object. */
 function changesBookkeepingOnly(object: ApiObject, old: ApiObject): boolean {
   const { ownerReferences, finalizers, managedFields, ...rest } = old.metadata;
   const { ownerReferences: _owners, finalizers: _finalizers, managedFields: _fields, ...mine } = object.metadata;

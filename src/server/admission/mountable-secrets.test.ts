@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import { admitPod, podWith, setUp } from "./admission.suite.ts";
 
-test("an account can keep its pods to the secrets that it names", async () => {
+test("an account can limit its pods to the secrets that it names", async () => {
   const set = setUp();
   const annotations = { "kubernetes.io/enforce-mountable-secrets": "true" };
   set.informers.put(ServiceAccount, {

@@ -7,7 +7,7 @@ import { refusal } from "./refuse.ts";
 
 const truths = new Set(["1", "t", "T", "true", "TRUE", "True"]);
 
-/** An account that asks for it lets its pods use only the secrets that it names. */
+/** An account with that annotation allows its pods only the secrets that it names. */
 export function checkMountable(request: AdmissionRequest, pod: Pod, account: ServiceAccount): void {
   if (!truths.has(account.metadata.annotations?.[enforceMountableAnnotation] ?? "")) return;
   const fault =

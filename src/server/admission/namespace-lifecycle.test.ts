@@ -34,7 +34,7 @@ test("a namespace that the cache has not seen yet is looked up", async () => {
   });
 });
 
-test("a terminating namespace takes nothing new but lets the old be changed", async () => {
+test("a terminating namespace refuses new objects but allows changes of existing ones", async () => {
   const { admit, informers } = setUp();
   informers.put(Namespace, { metadata: { name: "shop" }, status: { phase: "Terminating" } });
   const account = { metadata: { name: "sa" } };

@@ -14,7 +14,7 @@ export interface NamespaceLifecycleDeps {
   readonly client?: Pick<Client, "get">;
 }
 
-/** Refuses objects in a namespace that is missing, and new ones in one on its way out; keeps system namespaces. */
+/** Refuses objects in missing namespaces and new ones in terminating namespaces, and protects system namespaces. */
 export function namespaceLifecycle({ informers, client }: NamespaceLifecycleDeps): AdmissionPlugin {
   const namespaces = informers.of(Namespace);
   const check = (request: AdmissionRequest): void | Promise<void> => {
@@ -22,7 +22,7 @@ export function namespaceLifecycle({ informers, client }: NamespaceLifecycleDeps
     const known = namespaces.get({ name: request.namespace });
     if (known) return checkPhase(request, known);
     if (!client) throw notFound(Namespace, request.namespace);
-    // It may have been created a moment ago.
+    // It may have just been created.
     return lookUp(client, request).then((found) => checkPhase(request, found));
   };
   return {
@@ -62,6 +62,6 @@ function checkPhase(request: AdmissionRequest, { status }: Namespace): void {
   throw new StatusError("Forbidden", message, { ...details, causes: [cause] });
 }
 
-/** Its answer must not tell whether the namespace exists. */
+/** The response must not reveal whether the namespace exists. */
 const isAccessReview = (request: AdmissionRequest): boolean =>
   isAbout({ group: "authorization.k8s.io", plural: "localsubjectaccessreviews" }, request);

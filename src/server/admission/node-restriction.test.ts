@@ -16,7 +16,7 @@ const nodeCases: { name: string; request: AdmissionRequest; refused?: string }[]
     refused: 'nodes "b" is forbidden: node "a" is not allowed to modify node "b"',
   },
   {
-    name: "set labels that draw pods",
+    name: "set labels that attract pods",
     request: requestFor(Node, {
       metadata: {
         name: "a",
@@ -59,7 +59,7 @@ const nodeCases: { name: string; request: AdmissionRequest; refused?: string }[]
     ),
   },
   {
-    name: "create a mirror pod that nobody owns",
+    name: "create a mirror pod without an owner",
     request: requestFor(Pod, podWith({ nodeName: "a" }, { annotations: { "kubernetes.io/config.mirror": "x" } })),
     refused: 'pods "web" is forbidden: node "a" can only create pods with an owner reference set to itself',
   },
@@ -70,7 +70,7 @@ const nodeCases: { name: string; request: AdmissionRequest; refused?: string }[]
   },
   { name: "delete its pod", request: requestFor(Pod, undefined, { operation: "DELETE", name: "mine" }) },
   {
-    name: "get a token that is bound to nothing",
+    name: "get an unbound token",
     request: requestFor(ServiceAccount, undefined, {
       name: "default",
       subresource: "token",
@@ -91,7 +91,7 @@ for (const { name, request, refused } of nodeCases) {
   });
 }
 
-test("a node gets tokens for the audiences of its pods' volumes only", async () => {
+test("a node gets tokens only for the audiences of its pods' volumes", async () => {
   const { admit, informers } = setUp();
   const sources = [{ serviceAccountToken: { path: "t", audience: "vault" } }];
   const pod = informers.put(Pod, {

@@ -23,7 +23,7 @@ export interface NodeRestrictionDeps {
   readonly authorizers: readonly Authorizer[];
 }
 
-/** Keeps a node to its own: its Node and Lease, the pods on it, their mirror pods and tokens. */
+/** Limits a node to its own objects: its Node and Lease, the pods on it, their mirror pods and tokens. */
 export function nodeRestriction({ informers, authorizers }: NodeRestrictionDeps): AdmissionPlugin {
   const facts = { pods: informers.of(Pod), nodes: informers.of(Node), authorizers };
   const check = (request: AdmissionRequest): void | Promise<void> => {
@@ -168,7 +168,7 @@ function restrictClaims({ node, request: { operation, subresource, object, oldOb
   throw deny(`node "${node}" is not allowed to update fields other than status.quantity and status.conditions`);
 }
 
-/** A claim without what a node reports when it resizes a volume. */
+/** A claim without the fields that a node reports when it resizes a volume. */
 function withoutProgress(claim: ApiObject): object {
   const { resourceVersion: _revision, managedFields: _fields, ...metadata } = claim.metadata;
   const status = "status" in claim && typeof claim.status === "object" ? { ...claim.status } : {};
@@ -239,7 +239,7 @@ function restrictSigningRequests({ node, request: { operation, object }, deny }:
   if (commonName !== `system:node:${node}`) throw deny(`can only create a node CSR with CN=system:node:${node}`);
 }
 
-/** A text of the spec; "" if there is none. */
+/** A string field of the spec; "" if there is none. */
 function textIn(object: ApiObject | undefined, field: string): string {
   const spec = object && "spec" in object ? object.spec : undefined;
   if (typeof spec !== "object" || spec === null) return "";

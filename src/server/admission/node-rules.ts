@@ -2,7 +2,7 @@ import { regionLabel, zoneLabel } from "#api/well-known.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
-/** Labels in Kubernetes' own namespaces that a node may set on itself. */
+/** Labels in the namespaces of Kubernetes that a node may set on itself. */
 const ownLabels = new Set([
   "kubernetes.io/hostname",
   "kubernetes.io/os",
@@ -17,7 +17,7 @@ const ownLabels = new Set([
   "failure-domain.beta.kubernetes.io/region",
 ]);
 
-/** The changed labels by which a node could draw pods to itself that are not meant for it, in order. */
+/** The changed labels with which a node could attract pods that are not meant for it, sorted. */
 export function forbiddenLabels(labels: Labels = {}, old: Labels = {}): string[] {
   const keys = new Set([...Object.keys(labels), ...Object.keys(old)]);
   return [...keys].filter((key) => labels[key] !== old[key] && isForbidden(key)).sort();

@@ -1,7 +1,7 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { type UserInfo } from "#server/request/pipeline.ts";
 
-/** Changes or refuses what is about to be written. Refusing means throwing a StatusError. */
+/** Changes or refuses a write. To refuse, a plugin throws a StatusError. */
 export interface AdmissionPlugin {
   readonly name: string;
   appliesTo(request: AdmissionRequest): boolean;
@@ -20,7 +20,7 @@ export interface AdmissionRequest {
   readonly name: string;
   /** undefined for DELETE. */
   readonly object: ApiObject | undefined;
-  /** undefined for CREATE. Shared: do not change. */
+  /** undefined for CREATE. It is shared and must not be changed. */
   readonly oldObject: ApiObject | undefined;
   readonly user: UserInfo;
   readonly dryRun: boolean;

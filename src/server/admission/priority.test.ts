@@ -23,7 +23,7 @@ test("a pod gets the number of its class, or that of the default class", async (
   assert.deepEqual([priorityClassName, usual], ["usual", 5]);
 });
 
-test("there is one default priority class, and the system's cannot be deleted", async () => {
+test("there is only one default priority class, and system classes cannot be deleted", async () => {
   const { informers, admit } = setUp();
   const usual = { metadata: { name: "usual" }, value: 5, globalDefault: true };
   await admit(requestFor(PriorityClass, usual));

@@ -5,7 +5,7 @@ import { isAbout, isWriteOf, objectOf, oldObjectOf } from "./object-of.ts";
 import { type AdmissionPlugin, type AdmissionRequest } from "./plugin.ts";
 import { refusal } from "./refuse.ts";
 
-/** Turns the name of a priority class into a number, and keeps the system's classes and the one default. */
+/** Resolves the name of a priority class to a number, and protects the system classes and the single default. */
 export const priority = ({ informers }: { readonly informers: Informers }): AdmissionPlugin => ({
   name: "Priority",
   appliesTo: (request) => isWriteOf(Pod, request) || (isAbout(PriorityClass, request) && request.subresource === ""),
@@ -62,10 +62,10 @@ function classOf(request: AdmissionRequest, name: string | undefined, informers:
   return { ...found, name };
 }
 
-/** Pods of the system may come before the server has written down its own classes. */
+/** System pods may arrive before the server has created its own classes. */
 const systemClass = (name: string) => systemPriorityClasses.find(({ metadata }) => metadata.name === name);
 
-/** Of several defaults, which only a race can make, the least important counts. */
+/** Several defaults are possible only after a race; the lowest priority counts. */
 function defaultClass(informers: Informers): PriorityFacts | undefined {
   const defaults = informers
     .of(PriorityClass)

@@ -54,7 +54,7 @@ test("a pod or its account can do without the token", async () => {
   assert.deepEqual(quiet.spec?.imagePullSecrets, [{ name: "pull" }]);
 });
 
-test("a mount at the token's place is kept", async () => {
+test("an existing mount at the token's path is kept", async () => {
   const mine = { name: "mine", mountPath: "/var/run/secrets/kubernetes.io/serviceaccount" };
   const spec = await admitPod(podWith({ containers: [{ name: "c", volumeMounts: [mine] }] }));
 
@@ -69,7 +69,7 @@ test("a service account that does not exist is named in the refusal", async () =
   });
 });
 
-test("the default account of a new namespace is waited for", async () => {
+test("a pod waits for the default account of a new namespace", async () => {
   const { informers, clock, admit } = setUp();
   informers.put(Namespace, { metadata: { name: "new" }, status: { phase: "Active" } });
   const pod = podWith();
@@ -85,7 +85,7 @@ test("the default account of a new namespace is waited for", async () => {
   await refused;
 });
 
-test("a mirror pod can need nothing from the API", async () => {
+test("a mirror pod may not reference API objects", async () => {
   const mirror = { annotations: { "kubernetes.io/config.mirror": "x" } };
   const refused = (spec: InputOf<Pod>["spec"], why: string) =>
     assert.rejects(admitPod(podWith(spec, mirror)), { message: `pods "web" is forbidden: ${why}` });

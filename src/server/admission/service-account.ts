@@ -20,11 +20,11 @@ export interface ServiceAccountDeps {
   readonly client?: Pick<Client, "get">;
 }
 
-/** In a namespace that is just being made, the account of that name is about to appear. */
+/** In a new namespace the account of this name is about to appear. */
 const defaultAccount = "default";
 const defaultAccountWaitMs = 1500;
 
-/** Gives every pod a service account that exists, a token for it, and its pull secrets. */
+/** Gives every pod an existing service account, a token for it, and its pull secrets. */
 export function serviceAccount(deps: ServiceAccountDeps): AdmissionPlugin {
   const accounts = deps.informers.of(ServiceAccount);
   const find = (request: AdmissionRequest, name: string) =>
@@ -70,7 +70,7 @@ function fillFrom(account: ServiceAccount, pod: Pod, random: Random): void {
   }
 }
 
-/** A static pod must run without the API server, so it cannot need anything from it. */
+/** A static pod must run without the API server, so it may not need anything from it. */
 function checkMirror(request: AdmissionRequest, pod: Pod): void {
   if (pod.spec.serviceAccountName) throw refusal(request, "a mirror pod may not reference service accounts");
   if (referencesOf(pod).secrets.size > 0) throw refusal(request, "a mirror pod may not reference secrets");
@@ -107,7 +107,7 @@ async function readPastCache(
   }
 }
 
-/** The account as soon as it is there; undefined if it does not come in time. */
+/** The account as soon as it exists; undefined if it does not appear in time. */
 function appearing(
   { accounts, clock }: Lookup,
   { namespace, signal }: AdmissionRequest,
@@ -126,7 +126,7 @@ function appearing(
     const isWanted = ({ metadata }: ServiceAccount) => metadata.name === name && metadata.namespace === namespace;
     let early: ServiceAccount | undefined;
     let unsubscribe = () => {};
-    // What is there already is told before subscribing has returned.
+    // Existing objects are delivered before subscribe() returns.
     let isSubscribed = false;
     unsubscribe = accounts.subscribe(({ type, object }) => {
       if (type !== "put" || !isWanted(object)) return;

@@ -5,7 +5,7 @@ import { type AdmissionPlugin } from "./plugin.ts";
 
 const effect = "NoSchedule";
 
-/** Nothing is placed on a new node before it was seen to be ready. */
+/** Keeps pods off a new node until it is ready. */
 export const taintNodes: AdmissionPlugin = {
   name: "TaintNodesByCondition",
   appliesTo: (request) => request.operation === "CREATE" && request.subresource === "" && isAbout(Node, request),

@@ -5,10 +5,10 @@ import { serviceAccountDir } from "#api/well-known.ts";
 import { type Random, randomSuffix } from "#lib/data/random.ts";
 
 const prefix = "kube-api-access-";
-/** An hour and a bit: by this number the server knows that nobody chose it. */
+/** An hour and a few seconds: this number shows the server that no user chose it. */
 const expirationSeconds = 3607;
 
-/** Mounts token, authority and namespace into every container that has nothing else at that place. */
+/** Mounts token, authority and namespace into every container that has no other mount at that path. */
 export function mountToken(spec: PodSpec, random: Random): void {
   const volumes = spec.volumes ?? [];
   const given = volumes.find(({ name }) => name.startsWith(prefix));

@@ -48,7 +48,7 @@ async function start(ranges: ServiceRanges = defaultServiceRanges) {
 const nodePorts = ({ spec }: Service): (number | undefined)[] => (spec.ports ?? []).map(({ nodePort }) => nodePort);
 const allocated = /provided (IP|port) is already allocated/;
 
-test("of two that ask for the same address at once one gets it", async () => {
+test("one of two concurrent requests for the same address gets it", async () => {
   await using services = await start();
 
   const spec = { clusterIP: "10.96.0.99" };
@@ -59,7 +59,7 @@ test("of two that ask for the same address at once one gets it", async () => {
   assert.match(String(refused?.reason), allocated);
 });
 
-test("an address is free again when its Service is gone, was refused or was only tried", async () => {
+test("an address is free again when its Service is deleted, was refused or was a dry run", async () => {
   await using services = await start();
   const spec: Spec = { clusterIP: "10.96.0.99", type: "NodePort", ports: [{ port: 80, nodePort: 30080 }] };
 
@@ -83,7 +83,7 @@ test("a Service keeps its address and ports through updates that do not name the
   assert.equal(services.revision(), before);
 });
 
-test("a Service that needs no address any more gives it back", async () => {
+test("a Service that no longer needs an address releases it", async () => {
   await using services = await start();
   const created = await services.create("a", { type: "NodePort" });
   const { clusterIP = "" } = created.spec;
@@ -98,7 +98,7 @@ test("a Service that needs no address any more gives it back", async () => {
   assert.deepEqual(back.spec.clusterIPs, [back.spec.clusterIP]);
 });
 
-test("a headless Service has no address, and none to give", async () => {
+test("a headless Service neither gets nor releases an address", async () => {
   await using services = await start();
 
   const one = await services.create("a", { clusterIP: "None" });
@@ -107,7 +107,7 @@ test("a headless Service has no address, and none to give", async () => {
   assert.deepEqual([one.spec.clusterIPs, other.spec.clusterIPs], [["None"], ["None"]]);
 });
 
-test("one port over TCP and UDP is one node port, which no other Service gets", async () => {
+test("one port over TCP and UDP is a single node port, which no other Service gets", async () => {
   await using services = await start();
   const both = (nodePort?: number): NonNullable<Spec["ports"]> => [
     { name: "dns", port: 53, protocol: "UDP", ...(nodePort ? { nodePort } : {}) },
@@ -135,7 +135,7 @@ test("addresses and ports outside of their ranges are refused", async () => {
   await assert.rejects(services.create("a", low), valid);
 });
 
-test("what is chosen for a Service comes from the upper part of its range until that is full", async () => {
+test("allocated values come from the upper part of the range until that is full", async () => {
   const ranges = { cidr: "10.0.0.0/27", nodePorts: { min: 30000, max: 30019 } };
   await using services = await start(ranges);
   const { base } = parseCidr(ranges.cidr);

@@ -9,15 +9,15 @@ import { type WriteHook } from "#server/write/write.ts";
 import { settleFamilies } from "./service-families.ts";
 
 export interface ServiceRanges {
-  /** Where cluster addresses come from: `10.96.0.0/16`. */
+  /** The range of cluster addresses: `10.96.0.0/16`. */
   readonly cidr: string;
   readonly nodePorts: { readonly min: number; readonly max: number };
 }
 export const defaultServiceRanges: ServiceRanges = { cidr: "10.96.0.0/16", nodePorts: { min: 30000, max: 32767 } };
 
 /**
- * Gives Services their cluster address and node ports before they are written. What is taken is what the Services say;
- * what a write under way has taken is kept beside it until the write is seen or has failed.
+ * Gives Services their cluster address and node ports before they are written. The existing Services say what is taken;
+ * what a pending write has claimed is kept in addition until the write is seen or has failed.
  */
 export function serviceAllocator(services: Informer<Service>, ranges: ServiceRanges, random: Random): WriteHook {
   const taken = takenBy(services);
@@ -36,7 +36,7 @@ interface Pool {
   readonly underway: Set<string>;
 }
 
-/** Counted, because for a moment two Services may both say that they have the same. */
+/** Counted, because two Services may have the same value for a moment. */
 function takenBy(services: Informer<Service>): Map<string, number> {
   const taken = new Map<string, number>();
   const count = (service: ApiObject | undefined, by: number): void => {
@@ -53,7 +53,9 @@ function takenBy(services: Informer<Service>): Map<string, number> {
   return taken;
 }
 
-/** `ip 10.96.0.7`, `port 30080`: everything that a Service holds alone. TCP and UDP of a node port go together. */
+/**
+ * `ip 10.96.0.7`, `port 30080`: everything that a Service holds exclusively. TCP and UDP of a node port count as one.
+ */
 function* held({ spec }: Service): Iterable<string> {
   for (const ip of spec.clusterIPs ?? []) if (ip !== "None") yield ipKey(ip);
   const ports = new Set((spec.ports ?? []).map(({ nodePort }) => nodePort).filter(Boolean));
@@ -63,7 +65,7 @@ function* held({ spec }: Service): Iterable<string> {
 const ipKey = (address: string): string => `ip ${address}`;
 const portKey = (port: number): string => `port ${port}`;
 
-/** What one write takes: what its Service has already is no question. */
+/** The claims of one write. What its Service already has needs no claim. */
 class Claims {
   readonly #pool: Pool;
   readonly #own: ReadonlySet<string>;
@@ -102,7 +104,7 @@ async function allocate(pool: Pool, service: Service, old: Service | undefined):
     if (faults.some(({ reason }) => reason === "InternalError")) throw internalError(new Error(faults[0]?.message));
     throw invalid(Service, name, faults);
   }
-  // Called when the write has ended: it then holds what it claimed by itself, or not at all.
+  // Called when the write has ended: either the Service holds what was claimed, or nobody does.
   return () => claims.release();
 }
 
@@ -116,7 +118,7 @@ function* claimAddress({ ranges, random }: Pool, { spec }: Service, claims: Clai
     return;
   }
   const { base, size } = parseCidr(ranges.cidr);
-  // The first and the last address of a network are its own.
+  // The first and the last address of a network are reserved.
   const span = { min: 1, max: size - 2, low: lowPart(size, { step: 16, max: 256 }) };
   const at = findFree(span, random, (offset) => claims.takeNew(ipKey(formatIPv4(base + offset))));
   if (at === undefined) {
@@ -140,7 +142,7 @@ function* claimPorts(pool: Pool, { spec }: Service, claims: Claims): Iterable<Fi
   const wantsPorts =
     spec.type === "NodePort" || (spec.type === "LoadBalancer" && spec.allocateLoadBalancerNodePorts !== false);
   const ports = spec.ports ?? [];
-  /** The same port over TCP and UDP is the same port on the nodes. */
+  /** The same port over TCP and UDP is one port on the nodes. */
   const byPort = new Map(ports.filter(({ nodePort }) => nodePort).map(({ port, nodePort }) => [port, nodePort]));
   for (const [index, port] of ports.entries()) {
     if (!wantsPorts && !port.nodePort) continue;
@@ -178,11 +180,14 @@ function freePort({ ranges, random }: Pool, claims: Claims): number | undefined 
   return findFree({ min, max, low }, random, (port) => claims.takeNew(portKey(port)));
 }
 
-/** How much of a range is left for what people choose themselves, as long as there is something else. */
+/** The part of a range that is reserved for users' own choices, as long as there is another free value. */
 const lowPart = (size: number, { step, max }: { step: number; max: number }): number =>
   size <= 16 ? 0 : Math.min(Math.max(16, Math.floor(size / step)), max);
 
-/** From somewhere in the upper part upwards and around; the lower part when the upper one is full. */
+/**
+ * Searches upwards from a random place in the upper part and wraps around; uses the lower part when the upper one is
+ * full.
+ */
 function findFree(
   { min, max, low }: { min: number; max: number; low: number },
   random: Random,

@@ -2,8 +2,8 @@ import { type Service } from "#api/core/service.ts";
 import { type FieldError, invalidValue, root } from "#schema/field-error.ts";
 
 /**
- * Says which address families a Service has, for a cluster that has IPv4 only: what the client left open is settled
- * from what was there before, from the addresses given, or by the default. Yields what such a cluster cannot give.
+ * Decides the address families of a Service in a cluster with IPv4 only. What the client left open is derived from the
+ * old object, from the given addresses, or by default. Yields what such a cluster cannot provide.
  */
 export function* settleFamilies(service: Service, old: Service | undefined): Iterable<FieldError> {
   const { spec } = service;
@@ -26,7 +26,7 @@ export function* settleFamilies(service: Service, old: Service | undefined): Ite
 
 const policyPath = root.child("spec", "ipFamilyPolicy");
 
-/** A preference is settled once: it does not follow the cluster when that gains or loses a family. */
+/** A preference is resolved only once: it does not change when the cluster gains or loses a family. */
 function isSameAsBefore({ spec }: Service, old: Service | undefined): boolean {
   if (!old || spec.ipFamilyPolicy !== "PreferDualStack" || old.spec.ipFamilyPolicy !== "PreferDualStack") return false;
   const same = (mine: readonly string[] = [], theirs: readonly string[] = []): boolean =>
@@ -34,7 +34,7 @@ function isSameAsBefore({ spec }: Service, old: Service | undefined): boolean {
   return same(spec.clusterIPs, old.spec.clusterIPs) && same(spec.ipFamilies, old.spec.ipFamilies);
 }
 
-/** Asking for one family while leaving the lists as they are means the first of each. */
+/** Requesting one family without changing the lists means the first of each. */
 function dropSecond({ spec }: Service, { spec: old }: Service): void {
   if (spec.clusterIPs && spec.clusterIPs.join() === (old.clusterIPs ?? []).join())
     spec.clusterIPs = spec.clusterIPs.slice(0, 1);
@@ -69,7 +69,7 @@ function* inferFamilies({ spec }: Service): Iterable<FieldError> {
   }
 }
 
-/** Nothing is allocated and nobody is selected: whoever writes the endpoints decides, so both families are open. */
+/** Without a selector, nothing is allocated: the author of the endpoints decides, so both families are allowed. */
 function listFreely({ spec }: Service): void {
   if (!spec.ipFamilies?.length) spec.ipFamilies = ["IPv4"];
   const [first] = spec.ipFamilies;

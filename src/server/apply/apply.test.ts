@@ -62,7 +62,7 @@ const owners = (object: ApiObject): string[] =>
   (object.metadata.managedFields ?? []).map(({ manager, operation, time }) => `${manager} ${operation} ${time}`);
 const time = (second: number): string => `2026-01-01T00:00:0${second}Z`;
 
-test("applying what is not there creates it and owns what it names", () => {
+test("applying a new object creates it and owns the fields that it names", () => {
   const made = apply({ config: pod({ nodeSelector: { disk: "ssd" } }, { labels: { app: "web" } }) });
 
   assert.deepEqual(owners(made), [`me Apply ${time(1)}`]);
@@ -73,14 +73,14 @@ test("applying what is not there creates it and owns what it names", () => {
   );
 });
 
-test("applying the same again changes neither the object nor the time", () => {
+test("applying the same configuration again changes neither the object nor the time", () => {
   const config = pod({}, { labels: { app: "web" } });
   const made = apply({ config });
 
   assert.equal(apply({ live: made, config, second: 5 }), made);
 });
 
-test("what is no longer applied goes", () => {
+test("fields that are no longer applied are removed", () => {
   const made = apply({
     config: pod(
       { containers: [{ name: "a", image: "1", env: [{ name: "X", value: "1" }] }, { name: "b" }] },
@@ -97,7 +97,7 @@ test("what is no longer applied goes", () => {
   assert.deepEqual(owners(next), [`me Apply ${time(2)}`]);
 });
 
-test("what someone else applies too, or has written to, stays", () => {
+test("fields that another manager applies or has written stay", () => {
   const labels = { app: "web", tier: "x" };
   const mine = apply({ config: pod({}, { labels }) });
   const both = apply({ live: mine, config: pod({}, { labels: { tier: "x" } }), manager: "you", second: 2 });
@@ -109,7 +109,7 @@ test("what someone else applies too, or has written to, stays", () => {
   assert.deepEqual(next.metadata.labels, { tier: "x", extra: "1" });
 });
 
-test("a value that someone else owns is a conflict that names the field and the owner", () => {
+test("changing a value with another owner is a conflict that names the field and the owner", () => {
   const live = update(undefined, pod({ nodeName: "n1" }), "kubectl-client-side-apply");
 
   const run = () => apply({ live, config: pod({ nodeName: "n2" }) });
@@ -145,7 +145,7 @@ test("several conflicts are listed by their owners", () => {
   assert.throws(run, { message });
 });
 
-test("equal values are shared, and force takes the others over", () => {
+test("equal values are shared, and force takes over the others", () => {
   const live = apply({ config: pod({ nodeName: "n1", priority: 1 }), manager: "a" });
 
   const next = apply({ live, config: pod({ nodeName: "n2", priority: 1 }), force: true, second: 2 });
@@ -163,7 +163,12 @@ test("equal values are shared, and force takes the others over", () => {
 });
 
 const orders = [
-  { name: "new items go where the configuration has them", live: ["a", "b"], config: ["x", "b"], is: ["a", "x", "b"] },
+  {
+    name: "new items go to their place in the configuration",
+    live: ["a", "b"],
+    config: ["x", "b"],
+    is: ["a", "x", "b"],
+  },
   { name: "items of others keep their place", live: ["a", "b", "c"], config: ["c"], is: ["a", "b", "c"] },
   { name: "the order of the configuration wins", live: ["a", "b", "c"], config: ["c", "a"], is: ["b", "c", "a"] },
   { name: "new items at the end stay there", live: ["a", "b"], config: ["b", "z"], is: ["a", "b", "z"] },
@@ -238,7 +243,7 @@ for (const { config, code, says } of faults) {
   });
 }
 
-test("an object that nobody has tracked gets an entry for what was there before", () => {
+test("an untracked object gets an entry for its existing fields", () => {
   const { managedFields: _, ...metadata } = update(undefined, pod({ nodeName: "n1" })).metadata;
   const live = { ...update(undefined, pod({ nodeName: "n1" })), metadata };
 
@@ -251,7 +256,7 @@ test("an object that nobody has tracked gets an entry for what was there before"
 });
 
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration";
-test("kubectl takes over from client-side apply what that left as it was, and keeps its annotation in step", () => {
+test("kubectl takes over unchanged fields from client-side apply, and keeps its annotation up to date", () => {
   const annotations = { [lastApplied]: JSON.stringify(pod({ nodeName: "n1", priority: 1 })) };
   const live = update(undefined, pod({ nodeName: "n1", priority: 7 }, { annotations }), "kubectl-client-side-apply");
 
@@ -266,7 +271,7 @@ test("kubectl takes over from client-side apply what that left as it was, and ke
   assert.throws(() => apply({ live, config: pod({ nodeName: "n2" }) }), { code: 409 });
 });
 
-test("the status endpoint applies the status only", () => {
+test("the status endpoint applies only the status", () => {
   const live = apply({ resource: Deployment, config: deployment({ replicas: 1 }) });
 
   const next = apply({
@@ -285,7 +290,7 @@ function deployment(spec: Json): Json {
   return { apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "d" }, spec: { selector, template, ...spec } };
 }
 
-test("where there is no schema, objects are owned field by field and lists as a whole", () => {
+test("without a schema, objects are owned field by field and lists as a whole", () => {
   const fields = {
     ...Pod.schema.fields,
     spec: optional(2, any(), "Anything."),

@@ -27,12 +27,12 @@ import { mergeValues } from "./merge-values.ts";
 
 export interface ApplyFacts {
   readonly resource: Resource;
-  /** What is in the store; undefined to create it. */
+  /** The stored object; undefined to create it. */
   readonly liveObject: ApiObject | undefined;
-  /** The configuration as the client sent it: parsed, but neither decoded nor defaulted. */
+  /** The client's configuration: parsed, but neither decoded nor defaulted. */
   readonly applied: unknown;
   readonly manager: string;
-  /** Take over what others own. */
+  /** Take over fields of other managers. */
   readonly force: boolean;
   /** "" for the object itself. */
   readonly subresource: string;
@@ -48,8 +48,8 @@ export interface Applied {
 }
 
 /**
- * Server-side apply: merges a configuration into the live object, removes what the manager applied before and no
- * longer does, and notes what it owns now. Throws a Conflict if it would change what another manager owns.
+ * Server-side apply: merges a configuration into the live object, removes what the manager applied before and no longer
+ * does, and records what it owns now. Throws a Conflict if it would change fields of another manager.
  */
 export function applyPatch(facts: ApplyFacts): Applied {
   const config = checkConfiguration(facts);
@@ -68,7 +68,7 @@ export function applyPatch(facts: ApplyFacts): Applied {
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The configuration must be whole enough to be read by the schema. */
+/** The configuration must be valid enough to be read with the schema. */
 function checkConfiguration({ resource, applied }: ApplyFacts): Json {
   const config: Json = isObject(applied) ? applied : {};
   checkAppliedKind(resource, config);
@@ -82,11 +82,11 @@ function checkConfiguration({ resource, applied }: ApplyFacts): Json {
 
 interface Task extends ApplyFacts {
   readonly config: Json;
-  /** Who owned what before. */
+  /** The ownership before this apply. */
   readonly before: Entries;
 }
 
-/** An object that nobody has applied to may have no entries: then one stands for all that was there before. */
+/** An object without entries that is applied to for the first time gets one entry for all its existing fields. */
 function entriesOf({ resource, liveObject, subresource, now }: ApplyFacts): Entries {
   const entries = liveObject?.metadata.managedFields ?? [];
   const fault = faultIn(entries);

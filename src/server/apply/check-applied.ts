@@ -6,19 +6,19 @@ import { type ListSchema, resolve, type Schema } from "#schema/schema.ts";
 import { showElement } from "./fields/path-element.ts";
 import { findElement, shapeOf } from "./fields/shape.ts";
 
-/** A configuration must say which kind it is, and be of the kind that it is applied to. */
+/** A configuration must state its kind, which must be the kind that it is applied to. */
 export function checkAppliedKind(resource: Resource, { apiVersion, kind }: Readonly<Record<string, unknown>>): void {
   if (apiVersion === apiVersionOf(resource) && kind === resource.kind) return;
   throw badRequest(`invalid object type: ${kindText(apiVersion, kind)}`);
 }
 
-/** `apps/v1, Kind=Deployment`; the core group has no name before its slash. */
+/** `apps/v1, Kind=Deployment`; the core group has nothing before its slash. */
 export const kindText = (apiVersion: unknown, kind: unknown): string => {
   const version = typeof apiVersion === "string" ? apiVersion : "";
   return `${version.includes("/") ? version : `/${version}`}, Kind=${typeof kind === "string" ? kind : ""}`;
 };
 
-/** What is wrong with an applied configuration, in the form in which upstream lists it; undefined if all is well. */
+/** The faults of an applied configuration, as upstream lists them; undefined if there are none. */
 export function faultsIn(schema: Schema, value: unknown): string | undefined {
   const faults: string[] = [];
   check(schema, value, { path: "", faults });

@@ -11,8 +11,8 @@ import { shapeOf } from "./fields/shape.ts";
 const maxAnnotationBytes = 256 * 1024;
 
 /**
- * Fields that client-side apply wrote and that still have the value it gave them: `kubectl apply --server-side` may take
- * them over without a conflict.
+ * Fields that client-side apply wrote and that still have its value: `kubectl apply --server-side` may take them over
+ * without a conflict.
  */
 export function lastAppliedFields(resource: Resource, live: ApiObject): FieldSet {
   const text = live.metadata.annotations?.[lastAppliedAnnotation];
@@ -32,7 +32,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** Keeps the annotation of client-side apply in step, so that a user can go back to it. */
+/** Keeps the annotation of client-side apply up to date, so that a user can go back to it. */
 export function withLastApplied(merged: ApiObject, applied: Readonly<Record<string, unknown>>): ApiObject {
   const { annotations } = merged.metadata;
   if (!annotations?.[lastAppliedAnnotation]) return merged;
@@ -54,7 +54,7 @@ function withoutAnnotation(applied: Readonly<Record<string, unknown>>): unknown 
   return { ...applied, metadata: Object.keys(annotations).length > 0 ? { ...rest, annotations } : rest };
 }
 
-/** JSON with the members of every object in the order of their names. */
+/** JSON with sorted members. */
 function stable(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(stable).join(",")}]`;
   if (!isObject(value)) return encode(value);

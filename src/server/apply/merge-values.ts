@@ -4,7 +4,7 @@ import { elementIn } from "./fields/compare.ts";
 import { type PathElement } from "./fields/path-element.ts";
 import { type KeyedShape, type SetShape, type Shape } from "./fields/shape.ts";
 
-/** What an applied configuration makes of the live object. Shares with `live` what does not change. */
+/** Merges an applied configuration into the live object. Unchanged parts are shared with `live`. */
 export function mergeValues(shape: Shape, live: unknown, config: unknown): unknown {
   if (config === undefined || live === config) return live;
   if (live === undefined) return config;
@@ -49,18 +49,21 @@ function mergeLists(shape: ListShape, live: unknown, config: unknown): unknown {
 }
 
 /**
- * Weaves two lists of keyed items. The items of the configuration come in its order; those that only the live list has
- * stay behind the items that they stood behind, as far as that order allows.
+ * Merges two lists of keyed items. The items of the configuration come in its order; items that only the live list has
+ * stay behind the items that they were behind, as far as that order allows.
  */
 class ListMerge {
   readonly #shape: ListShape;
   readonly #live: readonly unknown[];
   readonly #liveElements: readonly PathElement[];
-  /** Null for a key that several live items have: none of them is the one to merge with. */
+  /** Null for a key that several live items have, because none of them can be merged. */
   readonly #liveItems = new Map<PathElement, unknown>();
   readonly #wanted: readonly PathElement[];
   readonly #wantedItems = new Map<PathElement, unknown>();
-  /** The items that both have, in the order of the configuration; the first is the next that may be merged in place. */
+  /**
+   * The items that both lists have, in the order of the configuration; the first is the next that can be merged in
+   * place.
+   */
   readonly #shared: PathElement[];
   readonly #done = new Set<PathElement>();
   readonly #out: unknown[] = [];
@@ -92,7 +95,7 @@ class ListMerge {
           next++;
           continue;
         }
-        // It has its turn later, where the configuration wants it.
+        // It comes later, where the configuration wants it.
         if (this.#wantedItems.has(mine) && this.#shared.length > 0 && this.#shared[0] !== mine) {
           at++;
           continue;

@@ -1,10 +1,13 @@
 import { badRequest, StatusError, tooLarge } from "#api/status.ts";
 import { type PatchError } from "#lib/text/patch-error.ts";
 
-/** The answer to a patch that cannot be applied. Upstream hides why a patch does not fit; here the message goes on. */
+/**
+ * The response to a patch that cannot be applied. Upstream hides why a patch does not fit; here the message is passed
+ * on.
+ */
 export function patchStatus(error: PatchError): StatusError {
   const options = { cause: error };
-  // Where upstream answers 500 for a patch that makes no sense, it is still the client's patch.
+  // Upstream answers 500 to some invalid patches, but they are the client's mistake.
   if (error.code === 400 || error.code === 500) return badRequest(error.message);
   if (error.code === 413) return tooLarge(`Request entity too large: ${error.message}`);
   // Without the object's name in the details, kubectl shows the message.

@@ -14,13 +14,13 @@ const entry = (manager: string, operation: string, fieldsV1: object, apiVersion 
 const replicas = { "f:spec": { "f:replicas": {} } };
 const more = { "f:spec": { "f:paused": {}, "f:replicas": {} } };
 
-test("a Scale is owned by those who own the number of replicas", () => {
+test("a Scale has the owners of the number of replicas", () => {
   const parent = [entry("a", "Apply", more), entry("b", "Update", { "f:spec": { "f:paused": {} } })];
 
   assert.deepEqual(scaleEntries(parent, paths), [entry("a", "Apply", replicas, "autoscaling/v1")]);
 });
 
-test("who scales takes the number of replicas from the object's owners", () => {
+test("scaling takes the number of replicas from the object's owners", () => {
   const scaler = { ...entry("hpa", "Update", replicas, "autoscaling/v1"), subresource: "scale" };
 
   const next = parentEntries([entry("a", "Apply", more), entry("b", "Update", replicas)], [scaler], {

@@ -3,13 +3,13 @@ import { type Entries, isSameManager, sortEntries } from "./fields/entries.ts";
 import { difference, type FieldSet, fieldsOf, intersection, isBare, leaf } from "./fields/field-set.ts";
 import { fieldElement } from "./fields/path-element.ts";
 
-/** Where each version of a kind has the number of replicas: `apps/v1` to `.spec.replicas`. */
+/** The path of the number of replicas in each version of a kind: `apps/v1` to `.spec.replicas`. */
 export type ReplicasPaths = ReadonlyMap<string, string>;
 
 const scaleVersion = "autoscaling/v1";
 const inScale = pathSet(".spec.replicas");
 
-/** The managedFields that an object's Scale has: who owns the number of replicas, in the words of Scale. */
+/** The managedFields of an object's Scale: the owners of the number of replicas, with the paths of Scale. */
 export function scaleEntries(parent: Entries, paths: ReplicasPaths): Entries {
   const found: ManagedFieldsEntry[] = [];
   for (const entry of parent) {
@@ -19,7 +19,9 @@ export function scaleEntries(parent: Entries, paths: ReplicasPaths): Entries {
   return sortEntries(found);
 }
 
-/** The managedFields of the object after its Scale was written: who owns the number now has it in the object too. */
+/**
+ * The managedFields of the object after its Scale was written: the new owner of the number owns it in the object too.
+ */
 export function parentEntries(
   parent: Entries,
   scale: Entries,
@@ -50,7 +52,7 @@ export function parentEntries(
 
 const owns = (entry: ManagedFieldsEntry, field: FieldSet): boolean => !isBare(intersection(fieldsOf(entry), field));
 
-/** The set of one field: `.spec.replicas`. */
+/** The set of a single field: `.spec.replicas`. */
 function pathSet(path: string): FieldSet {
   const names = path.split(".").filter((name) => name !== "");
   return names.reduceRight<FieldSet>((below, name) => ({ [fieldElement(name)]: below }), leaf);

@@ -15,7 +15,7 @@ test("bearerToken() reads the header and the WebSocket protocol", () => {
   assert.equal(bearerToken({ headers: { "sec-websocket-protocol": protocols } }), "se.cr.et");
 });
 
-test("bearer() asks for the token only, and refuses one that nobody knows", () => {
+test("bearer() passes only the token on, and refuses an unknown one", () => {
   const jane = { name: "jane", groups: [] };
   const authenticator = bearer({
     name: "one token",

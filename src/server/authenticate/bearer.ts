@@ -2,12 +2,12 @@ import { type ApiRequest, type UserInfo } from "#api/exchange.ts";
 import { tokenProtocolPrefix } from "#lib/net/upgrade.ts";
 import { type Authenticator } from "./authenticator.ts";
 
-/** Knows a kind of token; asked for bearer tokens of requests and for those in TokenReviews. */
+/** Recognises a kind of token, both in requests and in TokenReviews. */
 export interface TokenAuthenticator {
   readonly name: string;
   /**
-   * undefined: not my kind of token. A token of mine that is no longer good throws `unauthorized()`.
-   * Without `audiences` the token must be meant for the API server.
+   * undefined: not this kind of token. A token of this kind that is no longer valid throws `unauthorized()`. Without
+   * `audiences` the token must be for the API server.
    */
   authenticateToken(
     token: string,
@@ -17,11 +17,11 @@ export interface TokenAuthenticator {
 
 export interface TokenIdentity {
   readonly user: UserInfo;
-  /** Those of the asked audiences that the token is for; absent if the token does not know about audiences. */
+  /** The requested audiences that the token is for; absent if the token has no audiences. */
   readonly audiences?: readonly string[];
 }
 
-/** Uses a token authenticator on the `Authorization` header. */
+/** Applies a token authenticator to the `Authorization` header. */
 export const bearer = (tokens: TokenAuthenticator): Authenticator => ({
   name: tokens.name,
   authenticate(request) {

@@ -12,14 +12,14 @@ import { parseTokenFile, tokenFile } from "./token-file.ts";
 
 const tokens = tokenFile(parseTokenFile('secret,jane,1,"dev,ops"\n', "tokens.csv"));
 const chain: Authenticator[] = [inProcess, clientCertificate, bearer(tokens), anonymous()];
-test("the first identity wins and joins system:authenticated", async () => {
+test("the first identity wins and gets the group system:authenticated", async () => {
   const context = contextOf({ headers: { authorization: "Bearer secret" } });
   await authenticate(chain)(context, () => done);
 
   assert.deepEqual(context.user, { name: "jane", uid: "1", groups: ["dev", "ops", "system:authenticated"] });
 });
 
-test("the same identity is the same object, so that later stages can remember by it", () => {
+test("the same identity is the same object, so that later stages can use it as a cache key", () => {
   const peer = { address: "", certificate: { commonName: "jane", organizations: ["dev"] } };
   const first = identify(chain, request({ peer }));
   const second = identify(chain, request({ peer }));
@@ -29,7 +29,7 @@ test("the same identity is the same object, so that later stages can remember by
   assert.equal(withAuthenticatedGroup(first), withAuthenticatedGroup(second));
 });
 
-test("who shows nothing is anonymous and does not join system:authenticated", async () => {
+test("a caller without credentials is anonymous and not in system:authenticated", async () => {
   const context = contextOf({});
   await authenticate(chain)(context, () => done);
 
@@ -37,8 +37,8 @@ test("who shows nothing is anonymous and does not join system:authenticated", as
 });
 
 const refused = [
-  { name: "a token that nobody knows", part: { headers: { authorization: "Bearer wrong" } } },
-  { name: "a certificate of a stranger", part: { peer: { address: "", certificateFault: "UNABLE_TO_VERIFY" } } },
+  { name: "an unknown token", part: { headers: { authorization: "Bearer wrong" } } },
+  { name: "an unverified certificate", part: { peer: { address: "", certificateFault: "UNABLE_TO_VERIFY" } } },
   {
     name: "a certificate without a name",
     part: { peer: { address: "", certificate: { commonName: "", organizations: [] } } },
@@ -51,14 +51,14 @@ for (const { name, part } of refused) {
   });
 }
 
-test("a good token counts beside a bad certificate", async () => {
+test("a valid token counts even with a bad certificate", async () => {
   const peer = { address: "", certificateFault: "expired" };
   const user = await identify(chain, request({ peer, headers: { authorization: "bearer secret" } }));
 
   assert.equal(user.name, "jane");
 });
 
-test("authenticators may take their time", async () => {
+test("authenticators may be asynchronous", async () => {
   const slow: Authenticator = { name: "slow", authenticate: async () => ({ name: "late", groups: [] }) };
   const failing: Authenticator = { name: "failing", authenticate: async () => Promise.reject(unauthorized()) };
 

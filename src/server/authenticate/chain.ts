@@ -8,8 +8,8 @@ import { type Authenticator } from "./authenticator.ts";
 import { bearerToken } from "./bearer.ts";
 
 /**
- * Asks the authenticators in order and takes the first identity. A bad credential does not stop the search, for another
- * may know it; but if nobody does, the answer is 401 and never anonymous.
+ * Asks the authenticators in order and takes the first identity. A bad credential does not end the search, because
+ * another authenticator may know it. If none does, the response is 401, never anonymous.
  */
 export function authenticate(authenticators: readonly Authenticator[], waits?: Waits): Stage {
   const chain = { ...identities, waits };
@@ -27,7 +27,7 @@ function as(context: Context, user: UserInfo): Context {
 
 interface Search {
   readonly request: ApiRequest;
-  /** The first credential that was refused. */
+  /** The error of the first refused credential. */
   fault: unknown;
 }
 
@@ -41,7 +41,7 @@ const identities: Chain<Authenticator, Search, UserInfo> = {
   },
 };
 
-/** Stays off promises for as long as the authenticators do: most of them answer at once. */
+/** Creates no promises as long as the authenticators do not: most of them answer synchronously. */
 export function identify(
   authenticators: readonly Authenticator[],
   request: ApiRequest,
@@ -52,7 +52,7 @@ export function identify(
   return user instanceof Promise ? user.then((known) => accept(search, known)) : accept(search, user);
 }
 
-/** Somebody who showed a credential that nobody knows must hear so, and not be served as a stranger. */
+/** A caller with an unknown credential must get an error, and not be treated as anonymous. */
 function accept({ request, fault }: Search, user: UserInfo | undefined): UserInfo {
   if (user && user !== anonymousUser) return user;
   if (fault) throw fault;
@@ -61,7 +61,7 @@ function accept({ request, fault }: Search, user: UserInfo | undefined): UserInf
 }
 
 const authenticatedGroup = "system:authenticated";
-/** The same object for the same identity, so that later stages can remember by it. */
+/** The same object for the same identity, so that later stages can use it as a cache key. */
 const grouped = new WeakMap<UserInfo, UserInfo>();
 
 export function withAuthenticatedGroup(user: UserInfo): UserInfo {

@@ -8,7 +8,7 @@ import { clientCertificate } from "./client-certificate.ts";
 const ask = (peer: object) =>
   identify([clientCertificate, anonymous()], request({ peer: { address: "127.0.0.1", ...peer } }));
 
-test("clientCertificate takes the common name as the user and the organizations as groups", async () => {
+test("clientCertificate uses the common name as the user and the organizations as groups", async () => {
   const user = await ask({ certificate: { commonName: "jane", organizations: ["dev", "ops"] } });
 
   assert.equal(user.name, "jane");

@@ -2,7 +2,7 @@ import { type Peer, type UserInfo } from "#api/exchange.ts";
 import { unauthorized } from "#api/status.ts";
 import { type Authenticator } from "./authenticator.ts";
 
-/** The common name is the user, the organizations are the groups. TLS has verified the certificate already. */
+/** The common name is the user, the organizations are the groups. TLS has already verified the certificate. */
 export const clientCertificate: Authenticator = {
   name: "client-certificate",
   authenticate({ peer }) {
@@ -11,7 +11,7 @@ export const clientCertificate: Authenticator = {
   },
 };
 
-/** One identity for a connection, however many requests come over it: later stages remember by identity. */
+/** One identity per connection, however many requests it carries: later stages use it as a cache key. */
 const users = new WeakMap<object, UserInfo>();
 
 function userOf(certificate: NonNullable<Peer["certificate"]>): UserInfo | undefined {

@@ -20,7 +20,7 @@ const actAs = async (headers: Record<string, string>) => {
   return context.user;
 };
 
-test("impersonate() asks for each thing that is taken over", async () => {
+test("impersonate() authorises every impersonated attribute", async () => {
   const user = await actAs({
     "impersonate-user": "jane",
     "impersonate-group": "dev, ops",
@@ -45,14 +45,14 @@ test("impersonate() asks for each thing that is taken over", async () => {
   });
 });
 
-test("impersonate() asks for an extra of any name, and takes over nothing else", async () => {
+test("impersonate() authorises an extra of any name, and impersonates nothing else", async () => {
   const user = await actAs({ "impersonate-user": "jane", "impersonate-extra-__proto__": "x" });
 
   assert.deepEqual(asked, ["impersonate /users/  jane", "impersonate authentication.k8s.io/userextras/__proto__  x"]);
   assert.deepEqual(Object.entries(user.extra ?? {}), [["__proto__", ["x"]]]);
 });
 
-test("impersonate() knows the groups of a service account", async () => {
+test("impersonate() adds the groups of a service account", async () => {
   const user = await actAs({ "impersonate-user": "system:serviceaccount:shop:web" });
 
   assert.deepEqual(asked, ["impersonate /serviceaccounts/ shop web"]);

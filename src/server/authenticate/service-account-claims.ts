@@ -1,13 +1,13 @@
 import { type UserInfo } from "#api/exchange.ts";
 import { type JwtPart } from "#lib/crypto/jwt.ts";
 
-/** What a service account token says about its bearer. */
+/** The claims of a service account token. */
 export interface ServiceAccountClaims {
   readonly namespace: string;
   readonly account: ObjectClaim;
   readonly pod?: ObjectClaim;
   readonly secret?: ObjectClaim;
-  /** The Secret that a token of the old kind lives in: good for as long as it stands there. */
+  /** The Secret of a legacy token, which is valid only as long as it is stored there. */
   readonly homeSecret?: string;
   readonly node?: ObjectClaim;
   readonly id?: string;
@@ -15,7 +15,7 @@ export interface ServiceAccountClaims {
   readonly issuedMs?: number;
   readonly notBeforeMs?: number;
   readonly expiresMs?: number;
-  /** A token that is used after this should have been renewed. */
+  /** A token that is used after this time should have been renewed. */
   readonly warnAfterMs?: number;
 }
 export interface ObjectClaim {
@@ -23,7 +23,7 @@ export interface ObjectClaim {
   readonly uid: string;
 }
 
-/** Tokens that live in Secrets come from here, whatever the cluster's issuer is. */
+/** The issuer of tokens in Secrets, whatever the cluster's issuer is. */
 export const legacyIssuer = "kubernetes/serviceaccount";
 const userPrefix = "system:serviceaccount:";
 
@@ -33,7 +33,7 @@ export const serviceAccountGroups = (namespace: string): string[] => [
   `system:serviceaccounts:${namespace}`,
 ];
 
-/** Namespace and name of a service account's user name. */
+/** The namespace and name in a service account's user name. */
 export function splitServiceAccountName(user: string): { namespace: string; name: string } | undefined {
   if (!user.startsWith(userPrefix)) return undefined;
   const [namespace, name, more] = user.slice(userPrefix.length).split(":");
@@ -42,7 +42,7 @@ export function splitServiceAccountName(user: string): { namespace: string; name
   return isName ? { namespace, name } : undefined;
 }
 
-/** The user that the bearer of a token is. */
+/** The user that the token identifies. */
 export function serviceAccountUser({ namespace, account, pod, node, id }: ServiceAccountClaims): UserInfo {
   const prefix = "authentication.kubernetes.io";
   const extra = {
@@ -59,7 +59,7 @@ export function serviceAccountUser({ namespace, account, pod, node, id }: Servic
   };
 }
 
-/** undefined: a claim that must be there is missing or has the wrong form. */
+/** Returns undefined if a required claim is missing or malformed. */
 export function readClaims(claims: JwtPart): ServiceAccountClaims | undefined {
   if (claims.iss === legacyIssuer) return readLegacyClaims(claims);
   const own = claims["kubernetes.io"];
@@ -94,7 +94,7 @@ function readStandardClaims(claims: JwtPart) {
   };
 }
 
-/** Tokens that live in Secrets have flat claims, no end, and name the account's uid but not the secret's. */
+/** Tokens in Secrets have flat claims, no expiry, and the uid of the account but not of the secret. */
 function readLegacyClaims(claims: JwtPart): ServiceAccountClaims | undefined {
   const text = (name: string): string => {
     const value = claims[`kubernetes.io/serviceaccount/${name}`];

@@ -29,7 +29,7 @@ function setUp() {
   return { informers, clock, claims, ask: async (token: string) => tokens.authenticateToken(token) };
 }
 
-test("serviceAccountTokens() knows the account of a token and its groups", async () => {
+test("serviceAccountTokens() returns the account of a token and its groups", async () => {
   const { claims, ask } = setUp();
 
   const identity = await ask(signJwt(key, claims));

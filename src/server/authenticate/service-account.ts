@@ -17,21 +17,21 @@ import { legacyIssuer, readClaims, type ServiceAccountClaims, serviceAccountUser
 export interface ServiceAccountTokenDeps {
   readonly informers: Informers;
   readonly clock: Clock;
-  /** Tokens of other issuers are not ours to judge. The first is the one we issue under. */
+  /** Tokens of other issuers are ignored. The first one is used to issue tokens. */
   readonly issuers: readonly string[];
-  /** Who the API server is: a token for someone else opens nothing here. */
+  /** The audiences of the API server: a token for others is not valid here. */
   readonly audiences: readonly string[];
   readonly keys: readonly VerifyingKey[];
 }
 
-/** Clocks may differ by this much. */
+/** The tolerated difference between clocks. */
 const leewayMs = 60_000;
-/** Only tokens with a good signature are remembered; longer ones than the API server itself makes are not. */
+/** Only tokens with a valid signature are cached, and none longer than those that the API server issues. */
 const rememberedTokens = { entries: 4096, chars: 8 * 1024 * 1024, keyChars: 8 * 1024 };
 
 /**
- * Tokens of service accounts, verified here. The signature is checked once and remembered; that the account and what
- * the token is bound to still exist is looked up every time, for that is how a token is taken back.
+ * Verifies the tokens of service accounts. The signature is checked once and cached; the existence of the account and
+ * of the bound object is checked every time, because deleting them revokes a token.
  */
 export function serviceAccountTokens(deps: ServiceAccountTokenDeps): TokenAuthenticator {
   const { informers, clock } = deps;
@@ -63,13 +63,13 @@ export function serviceAccountTokens(deps: ServiceAccountTokenDeps): TokenAuthen
 interface Verified {
   readonly claims: ServiceAccountClaims;
   readonly user: UserInfo;
-  /** The tokens of old have no audience: they are for the API server. */
+  /** Legacy tokens have no audience: they are for the API server. */
   readonly audiences: readonly string[];
-  /** undefined: the token is meant for others. */
+  /** undefined if the token is for others. */
   readonly forServer: TokenIdentity | undefined;
 }
 
-/** undefined: not one of our tokens. */
+/** Returns undefined if it is not one of our tokens. */
 function verifyToken(deps: ServiceAccountTokenDeps, token: string): Verified | undefined {
   const jwt = parseJwt(token);
   const issuer = jwt?.claims.iss;
@@ -131,7 +131,7 @@ function checkBound(objects: BoundObjects, claims: ServiceAccountClaims, deleted
 const isGone = ({ metadata }: ApiObject, deletedBefore: number): boolean =>
   metadata.deletionTimestamp !== undefined && Date.parse(metadata.deletionTimestamp) < deletedBefore;
 
-/** A token that lives in a Secret must still stand there, and not be marked as too old. */
+/** A token in a Secret must still be stored there, and not be marked as invalid. */
 function checkHome({ secrets }: BoundObjects, { namespace, homeSecret }: ServiceAccountClaims, token: string): void {
   if (homeSecret === undefined) return;
   const secret = secrets.get({ namespace, name: homeSecret });
@@ -147,7 +147,7 @@ function checkHome({ secrets }: BoundObjects, { namespace, homeSecret }: Service
   if (!timingSafeEqual(kept, shown)) refuse("Token does not match server's copy");
 }
 
-/** The bearer only hears that it is not authorised; why stands in the cause, for the log and for TokenReviews. */
+/** The bearer only learns that it is unauthorised; the reason is in the cause, for the log and for TokenReviews. */
 function refuse(why: string): never {
   throw new StatusError("Unauthorized", "Unauthorized", undefined, { cause: new Error(why) });
 }

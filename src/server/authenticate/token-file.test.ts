@@ -6,8 +6,8 @@ const badTokenFiles = [
   { text: "a,b", says: "t.csv:1: must have at least 3 columns (token, user name, user uid), found 2" },
   { text: "a,b,c\n\n,x,1", says: "t.csv:3: the token is empty" },
   { text: "a,,c", says: "t.csv:1: the user name is empty" },
-  { text: "a,b,c\na,d,e", says: "t.csv:2: the token stands in an earlier line too" },
-  { text: 'a,b,c,"x', says: "t.csv:1: a quote is not closed or stands in the middle of a field" },
+  { text: "a,b,c\na,d,e", says: "t.csv:2: the token is also in an earlier line" },
+  { text: 'a,b,c,"x', says: "t.csv:1: a quote is not closed or is in the middle of a field" },
 ];
 
 for (const { text, says } of badTokenFiles) {
@@ -23,7 +23,7 @@ test("a token file that cannot be read is reported by its path", async () => {
   );
 });
 
-test("parseTokenFile() reads quoted groups, blank lines and lines of remarks", () => {
+test("parseTokenFile() reads quoted groups, and skips blank lines and comments", () => {
   const users = parseTokenFile('# staff\n\nt1,"o""neil",7,"a,b"\r\nt2,max,\n', "t.csv");
 
   assert.deepEqual(users.get("t1"), { name: 'o"neil', uid: "7", groups: ["a", "b"] });

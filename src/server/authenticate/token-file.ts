@@ -4,7 +4,7 @@ import { maxKeyChars } from "#lib/text/long-text.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { type TokenAuthenticator } from "./bearer.ts";
 
-/** Static tokens from a file of lines `token,user,uid,"group1,group2"`. */
+/** Static tokens from a file with lines of the form `token,user,uid,"group1,group2"`. */
 export async function loadTokenFile(path: string): Promise<TokenAuthenticator> {
   let text: string;
   try {
@@ -27,7 +27,7 @@ export function tokenFile(tokens: ReadonlyMap<string, UserInfo>): TokenAuthentic
   };
 }
 
-/** Reads the whole file or refuses it: half of a list of users is not a list of users. */
+/** Reads the whole file or refuses it: a partial list of users would be worse than none. */
 export function parseTokenFile(text: string, path: string): Map<string, UserInfo> {
   const users = new Map<string, UserInfo>();
   for (const { line, fields } of parseCsv(text, path)) {
@@ -39,13 +39,13 @@ export function parseTokenFile(text: string, path: string): Map<string, UserInfo
     }
     if (!token) throw new TokenFileError(`${path}:${line}: the token is empty`);
     if (!name) throw new TokenFileError(`${path}:${line}: the user name is empty`);
-    if (users.has(token)) throw new TokenFileError(`${path}:${line}: the token stands in an earlier line too`);
+    if (users.has(token)) throw new TokenFileError(`${path}:${line}: the token is also in an earlier line`);
     users.set(token, { name, ...(uid ? { uid } : {}), groups: groups ? groups.split(",") : [] });
   }
   return users;
 }
 
-/** Says in which file and line the fault is; never quotes a token. */
+/** Names the file and line of the fault; never quotes a token. */
 export class TokenFileError extends Error {
   override readonly name = "TokenFileError";
 }
@@ -55,7 +55,7 @@ interface CsvRecord {
   readonly fields: readonly string[];
 }
 
-/** Fields may stand in quotes, with a quote inside written twice. Blank lines and lines that start with # are skipped. */
+/** Fields may be quoted, with a quote inside written twice. Blank lines and lines that start with # are skipped. */
 function* parseCsv(text: string, path: string): Iterable<CsvRecord> {
   let line = 0;
   for (const row of text.split(/\r?\n/)) {
@@ -66,7 +66,7 @@ function* parseCsv(text: string, path: string): Iterable<CsvRecord> {
     for (let at = 0; at <= row.length; at = field.lastIndex) {
       field.lastIndex = at;
       const found = field.exec(row);
-      if (!found) throw new TokenFileError(`${path}:${line}: a quote is not closed or stands in the middle of a field`);
+      if (!found) throw new TokenFileError(`${path}:${line}: a quote is not closed or is in the middle of a field`);
       fields.push(found[1]?.replaceAll('""', '"') ?? found[2]?.trim() ?? "");
       if (found[3] === "") break;
     }

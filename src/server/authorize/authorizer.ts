@@ -1,6 +1,6 @@
 import { type RequestInfo, type UserInfo } from "#server/request/pipeline.ts";
 
-/** One opinion about a request. The chain takes the first that has one. */
+/** Decides about a request, or has no opinion. The chain takes the first decision. */
 export interface Authorizer {
   readonly name: string;
   authorize(user: UserInfo, info: RequestInfo): Decision | Promise<Decision>;

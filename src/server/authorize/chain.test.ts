@@ -42,7 +42,7 @@ const later = (authorizer: Authorizer): Authorizer => ({
 });
 const done = { type: "value", status: 200, value: {} } as const;
 
-test("decide() takes the first opinion and joins the reasons of those who have none", async () => {
+test("decide() takes the first decision and joins the reasons of authorisers without one", async () => {
   const shy = says("no opinion", "a");
 
   assert.deepEqual(decide([shy, says("deny", "d"), says("allow")], user, info), { verdict: "deny", reason: "d" });
@@ -53,7 +53,7 @@ test("decide() takes the first opinion and joins the reasons of those who have n
   });
 });
 
-test("authorize() lets through what is allowed and keeps why", async () => {
+test("authorize() passes an allowed request on and records why", async () => {
   const context = contextOf("");
   await authorize([says("allow", "because")])(context, () => done);
 
@@ -61,7 +61,7 @@ test("authorize() lets through what is allowed and keeps why", async () => {
   assert.equal(context.annotations.get("authorization.k8s.io/reason"), "because");
 });
 
-test("authorize() refuses with everybody's reasons, also late", async () => {
+test("authorize() refuses with all reasons, also asynchronously", async () => {
   const message =
     'pods is forbidden: User "jane" cannot list resource "pods" in API group "" in the namespace "shop": no such role';
   const shy = says("no opinion", "no such role");
@@ -70,7 +70,7 @@ test("authorize() refuses with everybody's reasons, also late", async () => {
   await assert.rejects(async () => authorize([later(shy)])(contextOf(""), () => done), { message });
 });
 
-test("a list by name counts as a request for that object", async () => {
+test("a list that selects one name counts as a request for that object", async () => {
   const seen: RequestInfo[] = [];
   const recording: Authorizer = {
     name: "recording",

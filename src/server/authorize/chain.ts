@@ -6,7 +6,7 @@ import { refusalOrFault } from "../refusal.ts";
 import { type Authorizer, type Decision } from "./authorizer.ts";
 import { forbiddenRequest } from "./forbidden.ts";
 
-/** Lets a request through if an authoriser allows it before another denies it. If none has an opinion, it is refused. */
+/** Passes a request on if an authoriser allows it before another denies it. If none decides, it is refused. */
 export function authorize(authorizers: readonly Authorizer[], waits?: Waits): Stage {
   const chain = { ...opinions, waits };
   return (context, next) => {
@@ -35,12 +35,12 @@ function withSelector({ info, query }: Context): RequestInfo {
     if (info.name || info.verb === "deletecollection") return { ...info, fieldSelector };
     return { ...info, fieldSelector, name: requiredField(fields, "metadata.name") ?? "" };
   } catch {
-    // The endpoint will say what is wrong with it; a selector that cannot be read narrows nothing down.
+    // The endpoint reports what is wrong with it; an invalid selector narrows nothing down.
     return info;
   }
 }
 
-/** The verdict of the whole chain; without one, everybody's reasons. Stays off promises for as long as the chain does. */
+/** The decision of the whole chain, or else all reasons. Creates no promises as long as the chain does not. */
 export const decide = (
   authorizers: readonly Authorizer[],
   user: UserInfo,
@@ -50,7 +50,7 @@ export const decide = (
 interface Question {
   readonly user: UserInfo;
   readonly info: RequestInfo;
-  /** Of those who had no opinion. */
+  /** The reasons of authorisers without a decision. */
   readonly reasons: string[];
 }
 

@@ -3,7 +3,7 @@ import { groupResource } from "#api/resource.ts";
 import { StatusError } from "#api/status.ts";
 import { type RequestInfo } from "#server/request/pipeline.ts";
 
-/** 403 in upstream's words. The rule that would have allowed it stands in the details. */
+/** 403 with upstream's message. The details contain the rule that would have allowed the request. */
 export function forbiddenRequest(user: UserInfo, info: RequestInfo, reason: string): StatusError {
   const { group, resource, name } = info;
   const subject = `${groupResource({ group }, resource)}${name ? ` ${JSON.stringify(name)}` : ""}`;
@@ -25,7 +25,7 @@ function deniedAction({ name }: UserInfo, info: RequestInfo): string {
   return `${who} resource ${resource} in API group ${JSON.stringify(info.group)} ${where}`;
 }
 
-/** What a role would need, as it is written in YAML's flow style. */
+/** The rule that a role would need, in YAML's flow style. */
 function missingRule({ isResource, verb, group, resource, subresource, path }: RequestInfo): string {
   if (!isResource) return `{nonResourceURLs: [${JSON.stringify(path)}], verbs: ["${verb}"]}`;
   const combined = subresource ? `${resource}/${subresource}` : resource;

@@ -8,7 +8,7 @@ import { type Authorizer } from "./authorizer.ts";
 import { decide } from "./chain.ts";
 import { forbiddenRequest } from "./forbidden.ts";
 
-/** Lets those who may `impersonate` act as somebody else for one request. */
+/** Lets users with the right to `impersonate` act as somebody else for one request. */
 export function impersonate(authorizers: readonly Authorizer[]): Stage {
   return (context, next) => {
     const wanted = readWanted(context.request.headers);
@@ -30,7 +30,7 @@ interface Wanted {
 
 const extraPrefix = "impersonate-extra-";
 
-/** undefined: the request is made in the caller's own name. */
+/** undefined if the request does not impersonate. */
 function readWanted(headers: ApiRequest["headers"]): Wanted | undefined {
   let found = false;
   const extras: [key: string, values: string[]][] = [];
@@ -40,7 +40,7 @@ function readWanted(headers: ApiRequest["headers"]): Wanted | undefined {
     if (name.startsWith(extraPrefix)) extras.push([decoded(name.slice(extraPrefix.length)), values(headers[name])]);
   }
   if (!found) return undefined;
-  // Makes own properties of any name, also of `__proto__`: what is taken over is what was asked about.
+  // Creates own properties of any name, even `__proto__`: exactly what was authorised is impersonated.
   const extra = Object.fromEntries(extras);
   const user = headers["impersonate-user"] ?? "";
   const groups = values(headers["impersonate-group"]);
@@ -59,7 +59,7 @@ function decoded(key: string): string {
   try {
     return decodeURIComponent(key);
   } catch {
-    // As it was sent: upstream keeps keys that are not encoded well.
+    // Unchanged: upstream keeps keys with invalid encoding.
     return key;
   }
 }

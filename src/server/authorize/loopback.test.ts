@@ -5,7 +5,7 @@ import { createLoopback } from "./loopback.ts";
 
 const info = { ...blankRequestInfo, verb: "delete", isResource: true, resource: "nodes" };
 
-test("createLoopback() allows its own user everything, and nobody else of that name", async () => {
+test("createLoopback() allows everything to its own user, but not to others of that name", async () => {
   const { user, authorizer } = createLoopback();
   const ask = async (who: typeof user) => (await authorizer.authorize(who, info)).verdict;
 
@@ -14,7 +14,7 @@ test("createLoopback() allows its own user everything, and nobody else of that n
   assert.equal(await ask(createLoopback().user), "no opinion");
 });
 
-test("createLoopback() makes a user that nobody can change", () => {
+test("createLoopback() returns an immutable user", () => {
   const { user } = createLoopback();
 
   assert.throws(() => Object.assign(user, { groups: ["system:masters"] }), TypeError);

@@ -46,7 +46,7 @@ test("an apply that would create needs the right to create", async () => {
   assert.equal(cluster.store.revision, revision);
 });
 
-test("an apply of what is there needs no right to create", async () => {
+test("an apply of an existing object needs no right to create", async () => {
   await using cluster = await clusterWhereMalloryMay({ verbs: ["patch"], apiGroups: [""], resources: ["configmaps"] });
   await ask(cluster.api.server, "POST /api/v1/namespaces/default/configmaps", { body: configMap });
 
@@ -76,7 +76,7 @@ test("an update that would create needs the right to create, for the name in the
   assert.equal(allowed.status, 201);
 });
 
-test("a collection is not deleted with the right to delete one object of it", async () => {
+test("the right to delete single objects does not allow deleting a collection", async () => {
   await using cluster = await clusterWhereMalloryMay({
     verbs: ["deletecollection", "list"],
     apiGroups: [""],

@@ -4,7 +4,7 @@ import { decide } from "./chain.ts";
 import { forbiddenRequest } from "./forbidden.ts";
 
 /**
- * Throws 403 unless the user may also create what the request names. It is for requests that were authorised by another
+ * Throws 403 unless the user may also create what the request names. For requests that were authorised with another
  * verb and turn out to create something: a PUT or an apply of an object that does not exist, or a WebSocket that begins
  * with GET.
  */

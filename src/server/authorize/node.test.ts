@@ -122,7 +122,7 @@ for (const { ask, selector, refused } of cases) {
   });
 }
 
-test("who is not a node is left to others", async () => {
+test("has no opinion on users that are not nodes", async () => {
   for (const stranger of [
     { name: "system:node:a", groups: [] },
     { name: "jane", groups: ["system:nodes"] },

@@ -15,9 +15,9 @@ export interface NodeAuthorizerDeps {
   readonly volumes?: VolumeRelations;
 }
 
-/** How storage objects belong to claims and nodes. Without it nodes cannot read any of them. */
+/** How storage objects relate to claims and nodes. Without it nodes cannot read any of them. */
 export interface VolumeRelations {
-  /** The volumes that are bound to a claim, with the secrets that a node needs to mount them. */
+  /** The volumes bound to a claim, with the secrets that a node needs to mount them. */
   volumesOf(claim: { namespace: string; name: string }): Iterable<{
     readonly name: string;
     readonly secrets: readonly { readonly namespace: string; readonly name: string }[];
@@ -52,7 +52,7 @@ export function createNodeAuthorizer({ informers, volumes }: NodeAuthorizerDeps)
   };
 }
 
-/** The name of the node that a user is; "" if it does not say, undefined if the user is not a node. */
+/** The node name of a user; "" if it has none, undefined if the user is not a node. */
 export function nodeOf({ name, groups }: UserInfo): string | undefined {
   if (!name.startsWith("system:node:")) return undefined;
   return groups.includes("system:nodes") ? name.slice("system:node:".length) : undefined;
@@ -71,7 +71,7 @@ interface Question {
 const allowed: Decision = { verdict: "allow", reason: "" };
 const refused = (reason: string): Decision => ({ verdict: "no opinion", reason });
 
-/** Resources that are not the same to all nodes. */
+/** Resources whose access depends on the node. */
 const guarded: Readonly<Record<string, (question: Question) => Decision>> = {
   "/secrets": (q) => readNamespaced(q, () => needs(q, "secrets") || mounts(q, "secret")),
   "/configmaps": (q) => readNamespaced(q, () => needs(q, "configMaps")),
@@ -88,7 +88,7 @@ const guarded: Readonly<Record<string, (question: Question) => Decision>> = {
   "coordination.k8s.io/leases": lease,
 };
 
-/** Whether a pod on the node names the object. Mirror pods count for nothing: the node itself makes them. */
+/** Whether a pod on the node references the object. Mirror pods do not count, because the node itself creates them. */
 function needs({ graph, node, info }: Question, kind: keyof PodReferences): boolean {
   return graph.podsOn(node).some((pod) => isFrom(pod, info.namespace) && referencesOf(pod)[kind].has(info.name));
 }
@@ -96,7 +96,7 @@ function needs({ graph, node, info }: Question, kind: keyof PodReferences): bool
 const isFrom = ({ metadata }: Pod, namespace: string): boolean =>
   metadata.namespace === namespace && !metadata.annotations?.[mirrorAnnotation];
 
-/** Whether a pod on the node uses a claim whose volume is this one, or needs this secret to be mounted. */
+/** Whether a pod on the node uses a claim with this volume, or with a volume that needs this secret. */
 function mounts({ graph: { podsOn, volumes }, node, info }: Question, wanted: "volume" | "secret"): boolean {
   if (!volumes) return false;
   for (const pod of podsOn(node)) {
@@ -199,7 +199,7 @@ function lease(question: Question): Decision {
   if (info.namespace !== nodeLeaseNamespace) {
     return refused('can only access leases in the "kube-node-lease" system namespace');
   }
-  // The name of what is created is known to admission only.
+  // On create, only admission knows the name.
   if (info.verb === "create" || info.name === node) return allowed;
   return refused("can only access node lease with the same name as the requesting node");
 }

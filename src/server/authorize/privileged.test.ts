@@ -6,7 +6,7 @@ import { privileged } from "./privileged.ts";
 const verdict = async (name: string, ...groups: string[]) =>
   (await privileged.authorize({ name, groups }, { ...blankRequestInfo, verb: "delete" })).verdict;
 
-test("privileged allows members of system:masters, whatever else they are", async () => {
+test("privileged allows members of system:masters, whatever their other groups", async () => {
   assert.equal(await verdict("jane", "dev", "system:masters"), "allow");
 });
 

@@ -4,7 +4,7 @@ export const privilegedGroup = "system:masters";
 
 const allowed: Decision = { verdict: "allow", reason: "" };
 
-/** Members of system:masters may do anything, also when every role is gone. */
+/** Members of system:masters may do anything, even when every role is gone. */
 export const privileged: Authorizer = {
   name: "privileged-group",
   authorize: ({ groups }) => (groups.includes(privilegedGroup) ? allowed : noOpinion),

@@ -56,7 +56,7 @@ function setUp() {
 }
 const podReader: PolicyRule = { verbs: ["get", "list"], apiGroups: [""], resources: ["pods", "pods/log"] };
 
-test("a cluster role binding allows everywhere and says why", async () => {
+test("a cluster role binding allows access everywhere and gives the reason", async () => {
   const { ask, clusterRole, bindCluster } = setUp();
   clusterRole("reader", podReader);
   bindCluster("devs", "reader", { kind: "Group", name: "dev" });
@@ -69,7 +69,7 @@ test("a cluster role binding allows everywhere and says why", async () => {
   assert.equal((await ask({ name: "max", groups: [] }, {})).verdict, "no opinion");
 });
 
-test("a role binding allows in its namespace only, also for service accounts of that namespace", async () => {
+test("a role binding allows access only in its namespace, including to service accounts of that namespace", async () => {
   const { ask, role, bind } = setUp();
   role("reader", podReader);
   bind("web", ["Role", "reader"], { kind: "ServiceAccount", name: "web" });
@@ -94,7 +94,7 @@ test("a decision is forgotten when a role or a binding changes", async () => {
   assert.equal((await ask(jane, { verb: "list" })).verdict, "no opinion");
 });
 
-test("a path is never taken for a resource, nor one text for two", async () => {
+test("cache keys never confuse a path with a resource, or one text with two", async () => {
   const { ask, clusterRole, bindCluster } = setUp();
   clusterRole("paths", { verbs: ["get"], nonResourceURLs: ["*"] });
   bindCluster("b", "paths", { kind: "User", name: "jane" });
@@ -116,7 +116,7 @@ test("a path is never taken for a resource, nor one text for two", async () => {
   }
 });
 
-test("a binding of one namespace does not count in another that is spelled like a part of its subject", async () => {
+test("a binding does not count in a namespace whose name looks like part of its subject", async () => {
   const { ask, role, bind } = setUp();
   role("reader", podReader);
   bind("b", ["Role", "reader"], { kind: "User", name: "alice user mallory" });
@@ -127,7 +127,7 @@ test("a binding of one namespace does not count in another that is spelled like 
   }
 });
 
-test("requests for what does not exist leave nothing behind", async () => {
+test("requests for things that do not exist leave nothing in the cache", async () => {
   const { ask, rbac, role, bind, clusterRole, bindCluster } = setUp();
   role("reader", podReader);
   bind("b", ["Role", "reader"], { kind: "User", name: "jane" });
@@ -147,7 +147,7 @@ test("requests for what does not exist leave nothing behind", async () => {
   assert.equal(rbac.rememberedChars, before);
 });
 
-test("what is remembered is bounded, however many are allowed how much", async () => {
+test("the cache is bounded, however many users are allowed however much", async () => {
   const { ask, rbac, clusterRole, bindCluster } = setUp();
   clusterRole("all", { verbs: ["*"], apiGroups: ["*"], resources: ["*"] }, { verbs: ["*"], nonResourceURLs: ["*"] });
   bindCluster("b", "all", { kind: "Group", name: "dev" });
@@ -167,7 +167,7 @@ test("what is remembered is bounded, however many are allowed how much", async (
   assert((most.at(-1) ?? 0) < (most.at(30_000) ?? 0));
 });
 
-test("a user who is too long to be remembered loses rights as soon as the others", async () => {
+test("a user whose name is too long to cache loses rights as soon as others", async () => {
   const { ask, informers, clusterRole, bindCluster } = setUp();
   clusterRole("reader", podReader);
   bindCluster("devs", "reader", { kind: "Group", name: "dev" });
@@ -179,7 +179,7 @@ test("a user who is too long to be remembered loses rights as soon as the others
   assert.equal((await ask(member, {})).verdict, "no opinion");
 });
 
-test("no more rules apply than can be searched quickly, and the refusal says so", async () => {
+test("the number of rules that apply is limited, and the refusal says so", async () => {
   const { ask, role, bind } = setUp();
   const names = Array.from({ length: 49_990 }, (_, at) => `n${at}`);
   role("large", { ...podReader, resourceNames: names }, { verbs: ["get"], apiGroups: [""], resources: ["secrets"] });
@@ -223,7 +223,7 @@ const wildcards: { rule: PolicyRule; yes: Partial<RequestInfo>[]; no: Partial<Re
   },
 ];
 for (const { rule, yes, no } of wildcards) {
-  test(`${JSON.stringify(rule)} matches as upstream has it`, async () => {
+  test(`${JSON.stringify(rule)} matches like upstream`, async () => {
     const { ask, clusterRole, bindCluster } = setUp();
     clusterRole("r", rule);
     bindCluster("b", "r", { kind: "User", name: "jane" });
@@ -308,7 +308,7 @@ test("checkEscalation() refuses rights that the writer does not have", async () 
   });
 });
 
-test("checkEscalation() lets those through who may escalate or bind", async () => {
+test("checkEscalation() allows users who may escalate or bind", async () => {
   const { rbac, role, bind, clusterRole } = setUp();
   const apiGroups = ["rbac.authorization.k8s.io"];
   clusterRole("power", { verbs: ["*"], apiGroups: ["*"], resources: ["*"] });
@@ -328,7 +328,7 @@ test("checkEscalation() lets those through who may escalate or bind", async () =
   );
 });
 
-test("checkEscalation() refuses a role of 40 million combinations with a short text", async () => {
+test("checkEscalation() refuses a role of 40 million combinations with a short message", async () => {
   const { rbac, role, bind } = setUp();
   role("reader", podReader);
   bind("b", ["Role", "reader"], { kind: "User", name: "jane" });
@@ -343,7 +343,7 @@ test("checkEscalation() refuses a role of 40 million combinations with a short t
   await assert.rejects(refused, (error: StatusError) => error.code === 403 && error.message.length < 200_000);
 });
 
-test("checkEscalation() keeps aggregation for cluster admins", async () => {
+test("checkEscalation() allows aggregation only to cluster admins", async () => {
   const { rbac } = setUp();
   const gathering = { metadata: { name: "x" }, rules: [], aggregationRule: { clusterRoleSelectors: [{}] } };
 
@@ -365,7 +365,7 @@ test("checkEscalation() lets garbage collection change owners and finalizers", a
   await checkEscalation({ rbac, authorizers: [rbac] }, request);
 });
 
-test("of more bindings than count, the same ones count in whichever order they came", async () => {
+test("with too many bindings, the same ones count regardless of their order", async () => {
   const names = Array.from({ length: 2500 }, (_, n) => `b-${String(n).padStart(4, "0")}`);
   const answers = [];
   for (const order of [names, names.toReversed()]) {

@@ -7,27 +7,27 @@ import { type AppliedRules, createRoleIndex, type RoleIndex, type SourcedRule } 
 import { nameMatches, ruleMatches } from "./rules.ts";
 
 export interface RbacAuthorizer extends Authorizer, RuleResolver {
-  /** How many characters of requests and identities are remembered. */
+  /** The number of cached characters of requests and identities. */
   readonly rememberedChars: number;
 }
 
-/** Knows all rules that apply to a user, for those who must compare or list them. */
+/** Resolves all rules that apply to a user, for code that compares or lists them. */
 export interface RuleResolver {
   /** In a namespace, or outside of all with "". `faults` are bindings to roles that do not exist. */
   rulesFor(user: UserInfo, namespace: string): { rules: readonly PolicyRule[]; faults: readonly string[] };
-  /** undefined: there is no such role. */
+  /** undefined if the role does not exist. */
   rulesOfRole(ref: { kind: string; name: string }, namespace: string): readonly PolicyRule[] | undefined;
 }
 
 /**
- * Role-based access control. What was allowed is remembered until an RBAC object changes, so the usual request costs two
- * lookups:
+ * Role-based access control. Allowed requests are cached until an RBAC object changes, so the usual request costs two
+ * look-ups:
  *
  *     identity (object, else name and groups) -> rules for the whole cluster        -> verb, group, resource -> allowed
  *                                             -> rules of a namespace with bindings -> verb, group, resource -> allowed
  *
- * Only answers that a rule gave are remembered, and never under a namespace that has no bindings: requests for what does
- * not exist leave nothing behind.
+ * Only results of a rule are cached, and never under a namespace without bindings, so requests for things that do not
+ * exist leave nothing behind.
  */
 export function createRbac({ informers }: { readonly informers: Informers }): RbacAuthorizer {
   const index = createRoleIndex(informers);
@@ -50,16 +50,16 @@ export function createRbac({ informers }: { readonly informers: Informers }): Rb
   };
 }
 
-/** Longer texts are never remembered nor looked up; names of users, groups, resources and verbs are far shorter. */
+/** Longer texts are neither cached nor looked up; names of users, groups, resources and verbs are far shorter. */
 const maxTextChars = 1024;
-/** When so much is remembered, everything is forgotten. */
+/** The cache is cleared when it holds this much. */
 const maxKeptChars = 4 * 1024 * 1024;
-/** What an entry costs besides its text. */
+/** The cost of an entry besides its text. */
 const entryChars = 100;
 
 class Memory {
   readonly #index: RoleIndex;
-  /** The same person over one connection is the same object: no key needs to be built. */
+  /** One connection's user is always the same object, so no key needs to be built. */
   #byObject = new WeakMap<UserInfo, UserMemory>();
   #byIdentity = new Map<string, UserMemory>();
   #keptChars = 0;
@@ -86,7 +86,7 @@ class Memory {
     this.#byObject.set(user, memory);
     return memory;
   }
-  /** Whether an entry with a text of this length may be added, which is then counted. */
+  /** Whether an entry of this length may be added; if so, it is counted. */
   keep(chars: number): boolean {
     if (chars > maxTextChars) return false;
     if (this.#keptChars + chars + entryChars > maxKeptChars) this.startOver();
@@ -102,7 +102,7 @@ class Memory {
   }
 }
 
-/** Everything found out about one user since the last change. */
+/** Everything cached about one user since the last change. */
 class UserMemory {
   readonly #index: RoleIndex;
   readonly #user: UserInfo;
@@ -117,7 +117,7 @@ class UserMemory {
     this.#cluster = new RuleSet(index.rulesFor(user, ""), memory);
   }
 
-  /** Rules for all objects go before rules for named ones: their answer does for every name. */
+  /** Rules for all objects come before rules for named ones, because their result holds for every name. */
   decide(info: RequestInfo): Decision {
     const everywhere = this.#cluster.find(info);
     if (everywhere && "verdict" in everywhere) return everywhere;
@@ -128,7 +128,7 @@ class UserMemory {
     return named ? allowedBy(named) : refusal([...this.#cluster.applied.faults, ...(set?.applied.faults ?? [])]);
   }
 
-  /** The rules of the cluster, and those of the namespace if it has any for this user. */
+  /** The cluster-wide rules, and those of the namespace if it has any for this user. */
   setsFor(namespace: string): readonly RuleSet[] {
     const here = namespace ? this.#rulesIn(namespace) : undefined;
     return here ? [this.#cluster, here] : [this.#cluster];
@@ -136,7 +136,7 @@ class UserMemory {
 
   #rulesIn(namespace: string): RuleSet | undefined {
     if (namespace.length > maxTextChars) return undefined;
-    // A text of its own: a part of a request's path would keep the whole path in memory.
+    // A separate string: a substring of a request's path would keep the whole path in memory.
     const key = `in ${namespace}`;
     const known = this.#namespaces.get(key);
     if (known) return known;
@@ -151,7 +151,7 @@ class UserMemory {
 /** A decision, or the rules that allow some objects by their names. */
 type Found = Decision | readonly SourcedRule[];
 
-/** The rules that a user has in one place, and what they allowed so far. */
+/** The rules of a user in one place, and the cached decisions. */
 class RuleSet {
   readonly applied: AppliedRules;
   readonly #memory: Memory;
@@ -162,7 +162,7 @@ class RuleSet {
     this.#memory = memory;
   }
 
-  /** undefined: no rule is about this. */
+  /** undefined if no rule applies. */
   find(info: RequestInfo): Found | undefined {
     const key = keyOf(info);
     const known = key.length > maxTextChars ? undefined : this.#found.get(key);
@@ -182,7 +182,7 @@ class RuleSet {
   }
 }
 
-/** No two requests share a key: the lengths say where each part ends, and a path is told from a resource. */
+/** No two requests share a key: the lengths say where each part ends, and paths differ from resources. */
 const keyOf = ({ isResource, verb, group, resource, subresource, path }: RequestInfo): string =>
   isResource
     ? `${verb.length},${group.length},${resource.length} ${verb}${group}${resource}${subresource}`

@@ -10,22 +10,22 @@ import { maxKeyChars } from "#lib/text/long-text.ts";
 import { type Informer, type Informers } from "#runtime/informer.ts";
 import { serviceAccountName } from "#server/authenticate/service-account-claims.ts";
 
-/** A rule and through whom it came to the user. */
+/** A rule and the binding by which the user has it. */
 export interface SourcedRule {
   readonly rule: PolicyRule;
   /** `ClusterRoleBinding "x" of ClusterRole "y" to Group "z"` */
   source(): string;
 }
 
-/** The rules of a user in one place, and what is wrong with their bindings. */
+/** The rules of a user in one place, and the faults of their bindings. */
 export interface AppliedRules {
   readonly rules: readonly SourcedRule[];
   readonly faults: readonly string[];
 }
 
-/** Finds the bindings of a user without looking at those of everybody else. */
+/** Finds the bindings of a user without scanning those of everybody else. */
 export interface RoleIndex {
-  /** By the bindings of one namespace, or by those for the whole cluster with "". */
+  /** From the bindings of one namespace, or from the cluster-wide ones with "". */
   rulesFor(user: UserInfo, namespace: string): AppliedRules;
   rulesOfRole(ref: { kind: string; name: string }, namespace: string): readonly PolicyRule[] | undefined;
   /** Called after every change of a role or binding. */
@@ -63,7 +63,7 @@ export function createRoleIndex(informers: Informers): RoleIndex {
 
 const bySubject = "rbacSubject";
 
-/** A service account counts as the user that its tokens stand for. */
+/** A service account counts as the user of its tokens. */
 function userNameOf({ kind, name, namespace }: Subject, bindingNamespace: string): string | undefined {
   if (kind === "User") return name;
   const home = namespace || bindingNamespace;
@@ -81,17 +81,17 @@ function subjectKeys({ metadata, subjects = [] }: Binding): string[] {
   return [...keys].filter((key) => key.length <= maxKeyChars);
 }
 
-/** No two subjects share a key: both the namespace of a request and the name of a user can be any text. */
+/** No two subjects share a key: the namespace of a request and the name of a user can be any text. */
 const subjectKey = (namespace: string, kind: "user" | "group", name: string): string =>
   `${namespace.length} ${namespace}${kind}${name}`;
 
-/** In one place nobody needs more bindings or rules; more would make each of their requests slow for everybody. */
+/** Nobody needs more bindings or rules in one place; more would make each of their requests slow for everybody. */
 const maxBindings = 2000;
 const maxRuleValues = 50_000;
 
 /**
- * In order of their names, so that the same request is always explained by the same binding. Of too many the first in that
- * order count, however they came to be.
+ * Sorted by name, so that the same request is always explained by the same binding. If there are too many, the first in
+ * that order count, however they came about.
  */
 function bindingsOf<B extends Binding>(
   bindings: Informer<B>,
@@ -107,7 +107,7 @@ function bindingsOf<B extends Binding>(
   return { first: firstByName(found, maxBindings), isCut: found.size > maxBindings };
 }
 
-/** Without sorting those that are not among them: they can be very many. */
+/** Does not sort the rest, which may be very many. */
 function firstByName<B extends Binding>(bindings: Iterable<B>, limit: number): B[] {
   const lastFirst = new Heap<B>((a, b) => nameOf(a) > nameOf(b));
   for (const binding of bindings) {
@@ -123,7 +123,7 @@ function firstByName<B extends Binding>(bindings: Iterable<B>, limit: number): B
 
 const nameOf = ({ metadata }: Binding): string => metadata.name ?? "";
 
-/** The rules of one binding after the other, up to a limit; a role that is bound twice counts once. */
+/** Collects the rules of one binding after the other, up to a limit; a role that is bound twice counts once. */
 class CollectedRules implements AppliedRules {
   readonly rules: SourcedRule[] = [];
   readonly faults: string[] = [];

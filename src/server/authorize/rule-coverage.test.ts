@@ -14,7 +14,7 @@ const resourceRule = fc.record({
 const pathRule = fc.record({ verbs: some("get", "post", "*"), nonResourceURLs: some("/a", "/a/*", "/a/b", "*") });
 const rules = fc.array(fc.oneof(resourceRule, pathRule), { maxLength: 4 });
 
-test("uncoveredRules() finds what comparing every single piece finds", () => {
+test("uncoveredRules() finds the same as comparing every combination", () => {
   fc.assert(
     fc.property(rules, rules, (held, wanted) => {
       const { missing, gaveUp } = uncoveredRules(held, wanted);
@@ -30,7 +30,7 @@ test("uncoveredRules() finds what comparing every single piece finds", () => {
 const textsOf = (found: readonly PolicyRule[]): string[] =>
   [...new Set(found.map(({ verbs, ...rest }) => JSON.stringify({ verbs, ...rest })))].sort();
 
-/** As upstream does it: every verb, group, resource and name by itself. */
+/** Like upstream: every combination of verb, group, resource and name separately. */
 function pieces({ verbs, apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] }: PolicyRule) {
   const names = resourceNames.length > 0 ? resourceNames.map((name) => ({ resourceNames: [name] })) : [{}];
   return verbs.flatMap((verb): PolicyRule[] => [
@@ -64,7 +64,7 @@ function covers(own: PolicyRule, piece: PolicyRule): boolean {
 
 const many = (count: number, prefix: string): string[] => Array.from({ length: count }, (_, at) => `${prefix}${at}`);
 
-test("uncoveredRules() needs no more steps for a rule of 40 million combinations than it has values", () => {
+test("uncoveredRules() needs as many steps for a rule of 40 million combinations as it has values", () => {
   const [verbs, apiGroups, resources, resourceNames] = ["v", "g", "r", "n"].map((prefix) => many(80, prefix));
   const rule = { verbs: verbs ?? [], apiGroups: apiGroups ?? [], resources: resources ?? [], resourceNames };
   const wanted = [{ ...rule, resourceNames: resourceNames ?? [] }];
@@ -77,7 +77,7 @@ test("uncoveredRules() needs no more steps for a rule of 40 million combinations
   assert.deepEqual(all, { missing: [], gaveUp: false });
 });
 
-test("uncoveredRules() gives up on rules that differ in every combination, and covers nothing then", () => {
+test("uncoveredRules() gives up on rules that differ in every combination, and then covers nothing", () => {
   const values = many(60, "x");
   const held = values.map((_, at): PolicyRule => {
     const without = (other: number) => values.filter((_value, index) => index % 7 !== (at + other) % 7);
@@ -91,7 +91,7 @@ test("uncoveredRules() gives up on rules that differ in every combination, and c
   assert(missing.length < 1000);
 });
 
-test("describeMissing() prints a line for each resource, and not more than a hundred", () => {
+test("describeMissing() prints a line for each resource, up to a hundred", () => {
   const box = { verbs: ["get", "list"], apiGroups: [""], resources: ["pods", "secrets"] };
 
   assert.deepEqual(describeMissing([box]), [

@@ -1,21 +1,21 @@
 import { type PolicyRule } from "#api/rbac/policy-rule.ts";
 import { describeRule, urlCovers } from "./rules.ts";
 
-/** What `wanted` allows and `held` does not. */
+/** What `wanted` allows but `held` does not. */
 export interface Uncovered {
   /** Empty if everything is covered. A rule stands for all its verbs on all its resources. */
   readonly missing: readonly PolicyRule[];
-  /** The comparison was given up: what was not compared counts as missing. */
+  /** The comparison was abandoned: what was not compared counts as missing. */
   readonly gaveUp: boolean;
 }
 
-/** Comparisons of one value with one rule; so many take some 10 ms. */
+/** The maximum number of comparisons of one value with one rule; these take about 10 ms. */
 const maxSteps = 100_000;
 const maxMissing = 1000;
 
 /**
- * A rule is a box: verbs x groups x resources x names. Its values are sorted into classes that the same held rules have,
- * dimension after dimension, so the work depends on how much the held rules differ and not on the size of the box.
+ * A rule is a box: verbs x groups x resources x names. In each dimension, its values are grouped by the held rules that
+ * have them, so the work depends on how much the held rules differ and not on the size of the box.
  *
  *     wanted  get list delete | pods secrets          held  A: get list | pods     B: * | configmaps
  *     verbs   {get list} -> A B    {delete} -> B
@@ -38,7 +38,7 @@ export function uncoveredRules(
   return { missing: work.missing, gaveUp: work.isOver };
 }
 
-/** One line for each group, resource and name, as upstream prints them; and a last one if there are too many. */
+/** One line for each group, resource and name, as upstream prints them, and a final one if there are too many. */
 export function describeMissing(missing: readonly PolicyRule[], maxLines = 100): string[] {
   const verbsOf = new Map<string, { readonly target: PolicyRule; readonly verbs: Set<string> }>();
   for (const { verbs, ...box } of missing) {
@@ -69,7 +69,7 @@ function* targetsOf({ apiGroups = [], resources = [], resourceNames = [], nonRes
   for (const url of nonResourceURLs) yield { nonResourceURLs: [url] } satisfies Target;
 }
 
-/** Counts the work, and ends it when it is too much. */
+/** Counts the work, and stops when it is too much. */
 class Comparison {
   readonly missing: PolicyRule[] = [];
   #left: number;
@@ -87,10 +87,10 @@ class Comparison {
 
 type Dimension = "verbs" | "apiGroups" | "resources" | "resourceNames" | "nonResourceURLs";
 
-/** Lists of this length are searched as they are. */
+/** Shorter lists are searched linearly. */
 const shortList = 8;
 
-/** A rule that somebody has, with quick answers about its values. */
+/** A held rule with fast look-ups of its values. */
 class HeldRule {
   readonly #rule: PolicyRule;
   #sets: Map<Dimension, ReadonlySet<string>> | undefined;
@@ -107,7 +107,7 @@ class HeldRule {
     const slash = dimension === "resources" ? value.indexOf("/") : -1;
     return slash >= 0 && this.#includes(dimension, `*${value.slice(slash)}`, work);
   }
-  /** A rule without names is about all objects. */
+  /** A rule without names applies to all objects. */
   hasAllNames(work: Comparison): boolean {
     work.count(1);
     return (this.#rule.resourceNames ?? []).length === 0;
@@ -133,15 +133,15 @@ function hasUrl(patterns: readonly string[], url: string, work: Comparison): boo
 }
 
 interface Box {
-  /** What is still to be split, the values with it. */
+  /** The dimensions that remain to be split, with their values. */
   readonly dimensions: readonly (readonly [Dimension, readonly string[]])[];
-  /** The rules that have all that was split before. */
+  /** The rules that have all values split so far. */
   readonly held: readonly HeldRule[];
-  /** The values that were split before. */
+  /** The values split so far. */
   readonly part: PolicyRule;
 }
 
-/** A rule about resources is one box, and so is a rule about paths; a rule that is both is two. */
+/** A rule about resources is one box, and so is a rule about paths; a rule with both is two. */
 function boxesOf({ verbs, apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] }: PolicyRule) {
   const part: PolicyRule = { verbs: [] };
   const about: Box["dimensions"] = [
@@ -160,7 +160,7 @@ function boxesOf({ verbs, apiGroups = [], resources = [], resourceNames = [], no
   ];
 }
 
-/** The usual case: one rule has it all. */
+/** The usual case: one rule covers everything. */
 function coversWhole(own: HeldRule, boxes: ReturnType<typeof boxesOf>, work: Comparison): boolean {
   return boxes.every(({ dimensions }) =>
     dimensions.every(([dimension, values]) => {
@@ -192,7 +192,7 @@ interface ValueClass {
   readonly held: readonly HeldRule[];
 }
 
-/** Values that the same rules have. */
+/** Groups the values by the rules that have them. */
 function classesOf(
   work: Comparison,
   { dimension, values, held }: { dimension: Dimension; values: readonly string[]; held: readonly HeldRule[] },
@@ -214,7 +214,7 @@ function classesOf(
   return classes.values();
 }
 
-/** The part with everything that was not split yet. */
+/** The part with all remaining dimensions. */
 function whole(part: PolicyRule, dimensions: Box["dimensions"]): PolicyRule {
   const rest = dimensions.filter(([, values]) => values.length > 0);
   return { ...part, ...Object.fromEntries(rest.map(([dimension, values]) => [dimension, [...values]])) };

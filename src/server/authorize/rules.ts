@@ -3,7 +3,7 @@ import { quotedList } from "#lib/text/quoted-list.ts";
 import { trimEndOf } from "#lib/text/trim-end.ts";
 import { type RequestInfo } from "#server/request/pipeline.ts";
 
-/** Whether the rule speaks of what the request does, leaving names of objects aside. */
+/** Whether the rule covers the request, ignoring names of objects. */
 export function ruleMatches(rule: PolicyRule, info: RequestInfo): boolean {
   if (!hasOrAll(rule.verbs, info.verb)) return false;
   if (!info.isResource) return rule.nonResourceURLs?.some((url) => urlCovers(url, info.path)) ?? false;
@@ -16,7 +16,7 @@ export function ruleMatches(rule: PolicyRule, info: RequestInfo): boolean {
 export const ruleAllows = (rule: PolicyRule, info: RequestInfo): boolean =>
   ruleMatches(rule, info) && nameMatches(rule, info.name);
 
-/** A rule without names is about all objects. */
+/** A rule without names applies to all objects. */
 export const nameMatches = ({ resourceNames }: PolicyRule, name: string): boolean =>
   !resourceNames || resourceNames.length === 0 || resourceNames.includes(name);
 
@@ -35,6 +35,6 @@ export function describeRule(rule: PolicyRule): string {
 
 const hasOrAll = (list: readonly string[], value: string): boolean => list.includes(value) || list.includes("*");
 
-/** A star at the end of a pattern stands for all that may follow. */
+/** A star at the end of a pattern matches any rest. */
 export const urlCovers = (pattern: string, path: string): boolean =>
   pattern === path || (pattern.endsWith("*") && path.startsWith(trimEndOf(pattern, "*")));

@@ -30,8 +30,8 @@ import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { groups, type Row, requestOf } from "./user-by-verb.suite.ts";
 
 /**
- * Request, the answer to those who may, and the rights that are enough: any one of those between semicolons, where + means
- * both. Every user in the table has one of these rights and no other, and gets 403 in every other row.
+ * A request, the response to authorised users, and the rights that are enough: semicolons separate alternatives, and +
+ * means both. Every user in the table has exactly one of these alternatives, and gets 403 in every other row.
  *
  * Paths are in the namespace `shop`, or have `all:` before them. A right may end in the :name of an object or in the
  * @namespace that it is bound in. All writes are dry. WATCH is a GET, APPLY and JSON are PATCH, AS is a GET of a pod as
@@ -140,7 +140,7 @@ const table = `
   GET    /orlop/trace/pods/shop/web             200  get /orlop/*; get /*
 `;
 
-/** Rights that are enough for nothing in the table: near misses, and spellings that are no wildcards. */
+/** Rights that allow nothing in the table: near misses, and spellings that are not wildcards. */
 const useless = [
   "get pods/*",
   "get pods@other",
@@ -162,7 +162,7 @@ const rows: readonly Row[] = table
     return { method, target, variant, status: Number(status), enough: enough.split(";").map((one) => one.trim()) };
   });
 
-/** Everybody in the table, by what they may. */
+/** Every user in the table, by their rights. */
 const users: readonly string[] = [...new Set([...rows.flatMap(({ enough }) => enough), ...useless])].filter(
   (rights) => rights !== "everyone",
 );
@@ -278,7 +278,7 @@ for (const row of rows) {
   });
 }
 
-test("every right of the table is enough for something, but for those that are to be useless", () => {
+test("every right of the table allows something, except for those in `useless`", () => {
   const idle = users.filter((rights) => !rows.some((row) => !row.enough.includes("everyone") && may(rights, row)));
 
   assert(rows.length * users.length > 10_000);

@@ -5,11 +5,11 @@ export interface Row {
   readonly target: string;
   readonly variant: string;
   readonly status: number;
-  /** One of these is enough. */
+  /** Any one of these is enough. */
   readonly enough: readonly string[];
 }
 
-/** Of the resources that are not in the core group. */
+/** The groups of the resources outside the core group. */
 export const groups: Readonly<Record<string, string>> = {
   deployments: "apps",
   leases: "coordination.k8s.io",
@@ -40,7 +40,7 @@ const patchTypes: Readonly<Record<string, string>> = {
   PATCH: "merge-patch+json",
 };
 
-/** The request of a row of the table, with a body that is valid. */
+/** The request of a row of the table, with a valid body. */
 export async function requestOf({ method, target, variant }: Row, admin: Client): Promise<Sent> {
   if (method === "AS")
     return { method: "GET", path: pathOf("pods/web"), query: "", headers: impersonating(target, variant) };
@@ -81,7 +81,7 @@ interface BodyFacts {
   readonly admin: Client;
 }
 
-/** What a valid request of this kind sends. */
+/** The body of a valid request of this kind. */
 async function bodyOf({ method, place, path, variant, admin }: BodyFacts): Promise<unknown> {
   const [plural = "", name = "", part = ""] = place.replace("all:", "").split("/");
   const rules = variant === "(secrets)" ? [{ verbs: ["get"], apiGroups: [""], resources: ["secrets"] }] : [];

@@ -37,7 +37,7 @@ suite("GrpcClient", { timeout: 20_000 }, () => {
     assert.equal(reply.text.length, 300_000);
   });
 
-  test("runs many calls at once on one connection", async () => {
+  test("runs many calls concurrently on one connection", async () => {
     const replies = await Promise.all(Array.from({ length: 500 }, (_, n) => client.call(echo, { text: `${n}` })));
 
     assert.deepEqual(
@@ -47,7 +47,7 @@ suite("GrpcClient", { timeout: 20_000 }, () => {
     assert.equal(server.sessions(), 1);
   });
 
-  test("streams replies, and leaving the loop cancels the call", async () => {
+  test("streams replies, and cancels the call when the loop is left", async () => {
     const all = await Array.fromAsync(client.stream(many, { text: "3" }));
     for await (const { text } of client.stream(many, { text: "1000000" })) if (text === "5") break;
 
@@ -70,7 +70,7 @@ suite("GrpcClient", { timeout: 20_000 }, () => {
   });
 
   for (const method of [refuse, refuseAtOnce]) {
-    test(`gives the status of a refusal: ${method.path}`, async () => {
+    test(`reports the status of a refusal: ${method.path}`, async () => {
       await assert.rejects(client.call(method, {}), { name: "GrpcError", code: "NOT_FOUND", message: "gone: ü" });
       await assert.rejects(Array.fromAsync(client.stream(method, {})), { code: "NOT_FOUND", message: "gone: ü" });
     });
@@ -81,7 +81,7 @@ suite("GrpcClient", { timeout: 20_000 }, () => {
     await assert.rejects(Array.fromAsync(client.stream(hang, {}, { timeoutMs: 5 })), { code: "DEADLINE_EXCEEDED" });
   });
 
-  test("ends a call by its signal, with the signal's reason", async () => {
+  test("ends a call when its signal fires, with the signal's reason", async () => {
     const stop = new AbortController();
     const calls = [
       client.call(hang, {}, { signal: stop.signal }),

@@ -27,15 +27,15 @@ export interface GrpcOptions {
   readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string };
   /** A larger message fails its call with `RESOURCE_EXHAUSTED`; default 16 MiB. */
   readonly maxMessageBytes?: number;
-  /** How much may come in all while the client lives: for servers that nobody trusts, and `http` only. */
+  /** Total that may arrive during the client's life: for servers that are not trusted, and `http` only. */
   readonly readLimits?: ReadLimits;
 }
 
-/** As much as containerd sends. */
+/** The most that containerd sends. */
 const defaultMaxMessageBytes = 16 << 20;
-/** For headers and trailers; the texts of errors are among them. */
+/** For headers and trailers, which include error messages. */
 const maxHeaderListBytes = 64 << 10;
-/** gRPC has eight digits for it. */
+/** The timeout header of gRPC has eight digits. */
 const maxTimeoutMs = 99_999_999;
 
 export interface CallOptions {
@@ -45,8 +45,8 @@ export interface CallOptions {
 }
 
 /**
- * Calls methods of one server. It connects when it is first asked to and again when the connection was lost; a call
- * that was under way then fails with `UNAVAILABLE`, and is not repeated, since the server may have carried it out.
+ * Calls methods of one server. It connects on the first call, and again when the connection was lost. A call that was
+ * in flight then fails with `UNAVAILABLE` and is not repeated, because the server may have carried it out.
  */
 export class GrpcClient implements Disposable {
   readonly #options: GrpcOptions;
@@ -58,7 +58,7 @@ export class GrpcClient implements Disposable {
     this.#clock = options.clock ?? systemClock;
   }
 
-  /** One message there, one message back. */
+  /** One request, one reply. */
   async call<In, Out>(method: Rpc<In, Out>, request: In, options: CallOptions = {}): Promise<Out> {
     const call = this.#open(method.path, options);
     const replies: Uint8Array[] = [];
@@ -78,14 +78,14 @@ export class GrpcClient implements Disposable {
     return method.response.decode(reply);
   }
 
-  /** One message there, any number back. Leaving the loop cancels the call. */
+  /** One request, any number of replies. Leaving the loop cancels the call. */
   async *stream<In, Out>(method: Rpc<In, Out>, request: In, options: CallOptions = {}): AsyncGenerator<Out, void> {
     const call = this.#open(method.path, options);
     call.stream.end(frame(method.request.encode(request)));
     yield* received(call, method.response, this.#reader());
   }
 
-  /** Messages both ways at once. Leaving the loop, or a failure of `requests`, cancels the call. */
+  /** Messages in both directions concurrently. Leaving the loop, or a failure of `requests`, cancels the call. */
   async *duplex<In, Out>(
     method: Rpc<In, Out>,
     requests: AsyncIterable<In>,
@@ -136,7 +136,7 @@ export class GrpcClient implements Disposable {
     const forget = () => {
       if (this.#session === session) this.#session = undefined;
     };
-    // Each call on the session learns of the failure itself.
+    // Each call on the session sees the failure itself.
     session.on("error", forget);
     session.on("close", forget);
     session.on("goaway", forget);
@@ -160,10 +160,10 @@ function connect({ address, tls, readLimits }: GrpcOptions): http2.ClientHttp2Se
 
 interface OpenCall {
   readonly stream: http2.ClientHttp2Stream;
-  /** Resolves when the server said OK, else rejects. */
+  /** Resolves when the server's status is OK, otherwise rejects. */
   readonly done: Promise<void>;
   cancel(): void;
-  /** Cancels it, for a reason that counts for more than what the server says. */
+  /** Cancels the call for a reason that takes precedence over the server's status. */
   fail(reason: unknown): void;
 }
 
@@ -196,7 +196,7 @@ function trackCall(stream: http2.ClientHttp2Stream, { signal, timeoutMs, clock }
           cancel();
         });
   const { promise: done, resolve, reject } = Promise.withResolvers<void>();
-  done.catch(() => {}); // Whoever reads the call awaits it; one that was left early is nobody's business.
+  done.catch(() => {}); // The reader of the call awaits it, unless the call was left early.
   stream.on("response", (headers) => {
     head = headers;
   });
@@ -216,7 +216,7 @@ function trackCall(stream: http2.ClientHttp2Stream, { signal, timeoutMs, clock }
   return { stream, done, cancel, fail };
 }
 
-/** What went wrong, if anything: the server's own word counts for more than the connection's. */
+/** What went wrong, if anything. The server's status takes precedence over the connection's error. */
 function outcome(headers: http2.IncomingHttpHeaders, failure: unknown): unknown {
   const status = statusOf(headers);
   if (status === "OK") return undefined;
@@ -246,7 +246,7 @@ async function* received<Out>(
   }
 }
 
-/** The stream's data; its errors are told by `done`, together with the server's status. */
+/** The stream's data. Errors are reported by `done`, together with the server's status. */
 async function* chunksOf(stream: http2.ClientHttp2Stream): AsyncGenerator<Buffer, void> {
   try {
     yield* stream;

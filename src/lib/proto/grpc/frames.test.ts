@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { frame, GrpcMessageReader } from "./frames.ts";
 
-test("GrpcMessageReader gives back the messages, however they are cut", () => {
+test("GrpcMessageReader returns the messages, however their bytes are split", () => {
   const messages = fc.array(fc.uint8Array({ maxLength: 2000 }), { maxLength: 10 });
   fc.assert(
     fc.property(messages, fc.integer({ min: 1, max: 3000 }), (sent, step) => {

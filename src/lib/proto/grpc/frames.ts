@@ -12,7 +12,7 @@ export function frame(bytes: Uint8Array): Buffer {
   return framed;
 }
 
-/** Cuts what arrives back into messages. Each byte is copied at most once more, however it is cut up. */
+/** Splits arriving bytes into messages. Each byte is copied at most once more, however they are split. */
 export class GrpcMessageReader {
   readonly #bytes = new ByteQueue();
   readonly #maxMessageBytes: number;

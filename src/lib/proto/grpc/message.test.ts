@@ -38,13 +38,13 @@ const full = {
   unsigned: 9_007_199_254_740_991,
 };
 
-test("a message comes back as it was sent", () => {
+test("decode() returns the message that was encoded", () => {
   const decoded = Everything.decode(Everything.encode(full));
 
   assert.deepEqual({ ...decoded, data: new Uint8Array(decoded.data) }, full);
 });
 
-test("what was not sent is zero, empty or undefined", () => {
+test("a field that was not sent is zero, empty or undefined", () => {
   const decoded = Everything.decode(new Uint8Array(0));
 
   assert.equal(decoded.text, "");
@@ -78,7 +78,7 @@ test("unknown fields are skipped, and lists may come packed or not", () => {
   assert.deepEqual(Numbers.decode(new Uint8Array([8, 1, 8, 2, 10, 2, 3, 4])).n, [1, 2, 3, 4]);
 });
 
-test("cut and senseless bytes are refused", () => {
+test("truncated and invalid bytes are refused", () => {
   const bytes = Everything.encode({ text: "hello" });
 
   assert.throws(() => Everything.decode(bytes.subarray(0, 3)), /unexpected EOF/);

@@ -1,9 +1,9 @@
 import { Reader, Writer, wire } from "../protobuf-wire.ts";
 
 /**
- * Plain proto3 messages, declared as values whose TypeScript types are inferred. What is decoded has every field: a
- * scalar that was not sent is its zero value, a list is empty, a nested message is undefined. What is encoded may
- * leave out any field.
+ * Plain proto3 messages, declared as values whose TypeScript types are inferred. A decoded message has every field: a
+ * scalar that was not sent is its zero value, a list is empty, a nested message is undefined. Encoding allows any field
+ * to be absent.
  */
 export interface Message<Out, In = Partial<Out>> {
   encode(value: In): Uint8Array;
@@ -34,7 +34,7 @@ export interface FieldDeclaration<Out, In> {
   readonly tag: number;
   readonly shape: Shape;
   readonly of: ScalarName | AnyMessage;
-  /** Carry the types; never have a value. */
+  /** Carries only the types; never has a value. */
   readonly decoded?: Out;
   readonly encodable?: In;
 }
@@ -85,7 +85,7 @@ export function message<D extends Declarations>(declarations: D): Message<Decode
   };
 }
 
-/** Encoding never waits, so one is enough. */
+/** One writer is enough, because encoding is synchronous. */
 const writer = new Writer();
 
 interface CompiledField {
@@ -95,7 +95,7 @@ interface CompiledField {
   readonly codec: Codec;
 }
 
-/** How one value travels: its wire type, its zero value, and both directions. */
+/** How one value is encoded: its wire type, its zero value, and both directions. */
 interface Codec<T = unknown> {
   readonly wire: number;
   readonly zero: T;
@@ -149,7 +149,7 @@ function compile(name: string, { tag, shape, of }: FieldDeclaration<unknown, unk
   return { name, tag, shape, codec };
 }
 
-/** Last field first, as the writer works from the end. */
+/** Last field first, because the writer works from the end. */
 function writeFields(fields: readonly CompiledField[], value: Readonly<Record<string, unknown>>): void {
   for (let at = fields.length - 1; at >= 0; at--) {
     const { name, tag, shape, codec } = fields[at] as CompiledField;

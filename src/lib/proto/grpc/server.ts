@@ -6,12 +6,12 @@ import { frame, GrpcMessageReader } from "./frames.ts";
 import type { Message } from "./message.ts";
 import { codeNumber, encodeMessage, GrpcError } from "./status.ts";
 
-/** As grpc-go has it. */
+/** The same limit as grpc-go. */
 const maxRequestBytes = 4 << 20;
 const maxHeaderListSize = 16 << 10;
 const maxConcurrentStreams = 100;
 
-/** A method that we serve: one message in, and one or many out. */
+/** A method that we serve: one request, and one or many replies. */
 export interface GrpcMethod {
   readonly path: string;
   answer(request: Uint8Array, signal: AbortSignal): AsyncIterable<Uint8Array>;
@@ -39,7 +39,7 @@ export const serveStream = <In, Out>(
   },
 });
 
-/** Serves methods at a unix socket; a socket that is left there from before is replaced. */
+/** Serves methods at a unix socket. Replaces a socket that is left over from before. */
 export async function serveGrpc(socket: string, methods: readonly GrpcMethod[]): Promise<AsyncDisposable> {
   const byPath = new Map(methods.map((method) => [method.path, method]));
   const server = http2.createServer({ settings: { maxConcurrentStreams, maxHeaderListSize } });
@@ -49,7 +49,7 @@ export async function serveGrpc(socket: string, methods: readonly GrpcMethod[]):
     session.on("close", () => sessions.delete(session));
   });
   server.on("stream", (stream: http2.ServerHttp2Stream, headers) => {
-    stream.on("error", () => {}); // The caller has left; its signal says so.
+    stream.on("error", () => {}); // The caller has left, and the call's signal has fired.
     void answer(stream, byPath.get(String(headers[":path"])));
   });
   await rm(socket, { force: true });
@@ -88,7 +88,7 @@ async function answer(stream: http2.ServerHttp2Stream, method: GrpcMethod | unde
   if (!stream.destroyed) stream.end();
 }
 
-/** The one message of the call. */
+/** The single message of the call. */
 async function readRequest(stream: http2.ServerHttp2Stream): Promise<Uint8Array> {
   const frames = new GrpcMessageReader(maxRequestBytes);
   let request: Uint8Array | undefined;

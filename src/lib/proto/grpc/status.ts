@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http2";
 
-/** The codes of gRPC, at their numbers. */
+/** The codes of gRPC; the index is the number. */
 const codes = [
   "OK",
   "CANCELLED",
@@ -38,7 +38,7 @@ export class GrpcError extends Error {
 export const isGrpcError = (error: unknown, ...wanted: readonly GrpcCode[]): error is GrpcError =>
   error instanceof GrpcError && (wanted.length === 0 || wanted.includes(error.code));
 
-/** What the trailers say of the call; nothing if the server said nothing. */
+/** The status in the trailers; undefined if the server sent none. */
 export function statusOf(headers: IncomingHttpHeaders): "OK" | GrpcError | undefined {
   const number = headers["grpc-status"];
   if (number === undefined) return undefined;
@@ -49,14 +49,14 @@ export function statusOf(headers: IncomingHttpHeaders): "OK" | GrpcError | undef
 
 const maxMessageLength = 4096;
 
-/** As the protocol has it: printable ASCII stays as it is, but for `%`. */
+/** Percent-encoding as the protocol defines it: printable ASCII except `%` stays as it is. */
 export const encodeMessage = (text: string): string =>
   text
     .slice(0, maxMessageLength)
     .toWellFormed()
     .replace(/[^ -$&-~]+/g, encodeURIComponent);
 
-/** Messages travel percent-encoded; one that is not well formed is shown as it came. */
+/** Messages are percent-encoded. One that is malformed is shown as it came. */
 function decodeMessage(message: string): string {
   try {
     return decodeURIComponent(message);

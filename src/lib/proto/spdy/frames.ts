@@ -1,6 +1,6 @@
 import { ByteQueue } from "#lib/data/byte-queue.ts";
 
-/** The kinds of control frames of SPDY/3.1 that occur here. */
+/** The kinds of SPDY/3.1 control frames that occur here. */
 export const control = {
   synStream: 1,
   synReply: 2,
@@ -16,7 +16,7 @@ export const resetStatus = { protocolError: 1, invalidStream: 2, refusedStream: 
 
 export const flagFin = 1;
 
-/** The peer broke the protocol. */
+/** The peer violated the protocol. */
 class SpdyError extends Error {
   override readonly name = "SpdyError";
 }
@@ -25,7 +25,7 @@ export type SpdyFrame =
   | { readonly type: "data"; readonly streamId: number; readonly isLast: boolean; readonly data: Buffer }
   | { readonly type: "control"; readonly kind: number; readonly flags: number; readonly payload: Buffer };
 
-/** More than this in one frame is no header block of ours and no data of a sane peer. */
+/** A larger frame is neither a header block of ours nor data from a sane peer. */
 const maxFrameBytes = 8 << 20;
 
 /**
@@ -81,7 +81,7 @@ export function controlFrame(kind: number, payload: Uint8Array, flags = 0): Buff
   return Buffer.concat([head, payload]);
 }
 
-/** Opens a stream. The block is what `HeaderEncoder` makes. */
+/** Opens a stream. `block` comes from `HeaderEncoder`. */
 export const synStream = (streamId: number, block: Uint8Array): Buffer =>
   controlFrame(control.synStream, Buffer.concat([words(streamId, 0), Buffer.alloc(2), block]));
 

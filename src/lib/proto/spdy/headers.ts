@@ -3,13 +3,13 @@ export type SpdyHeaders = Readonly<Record<string, string>>;
 /** zlib's first two bytes with the preset-dictionary flag, then the checksum that names the dictionary of SPDY/3. */
 const zlibStart = Buffer.from([0x78, 0xbb, 0xe3, 0xc6, 0xa7, 0xc2]);
 
-/** Where a reader is to hand out what it has; some wait for more without it. */
+/** Flushes the decompressor: without it, some readers wait for more. */
 const emptyBlock = Buffer.from([0, 0, 0, 0xff, 0xff]);
 
 /**
- * Header blocks of one direction of a connection: one zlib stream, cut at the ends of blocks. The few short headers
- * that open a stream are not worth compressing, so they go into blocks that deflate calls stored; these refer to
- * nothing before them, and the dictionary itself is never needed.
+ * Header blocks of one direction of a connection: one zlib stream that is flushed after each block. The few short
+ * headers that open a stream are not worth compressing, so they go into deflate's stored blocks. These refer to nothing
+ * before them, so the dictionary itself is not needed.
  */
 export class HeaderEncoder {
   #hasStarted = false;
@@ -26,7 +26,7 @@ export class HeaderEncoder {
   }
 }
 
-/** Count, then each name and value with its length before it. Names are in lower case. */
+/** The count, then each name and value after its length. Names are in lower case. */
 function plainBlock(headers: SpdyHeaders): Buffer {
   const entries = Object.entries(headers);
   const texts = entries.flatMap(([name, value]) => [name.toLowerCase(), value]);

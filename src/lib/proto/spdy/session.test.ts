@@ -20,7 +20,7 @@ import {
 import { HeaderEncoder } from "./headers.ts";
 import { SpdySession } from "./session.ts";
 
-/** Name and value lists behind deflate, as any inflater reads them. */
+/** The inflated list of names and values. */
 function plainOf(deflated: Uint8Array): Buffer {
   return inflateRawSync(deflated, { finishFlush: constants.Z_SYNC_FLUSH });
 }
@@ -31,20 +31,20 @@ function word(value: number): Buffer {
   return bytes;
 }
 
-test("HeaderEncoder writes one zlib stream, cut at the ends of blocks", () => {
+test("HeaderEncoder writes one zlib stream that is flushed after each block", () => {
   const encoder = new HeaderEncoder();
 
   const first = encoder.encode({ streamType: "stdin" });
   const second = encoder.encode({ a: "1", b: "" });
 
-  // Deflate with the dictionary whose checksum is that of SPDY/3.
+  // The zlib header with the checksum of SPDY/3's dictionary.
   assert.deepEqual([...first.subarray(0, 6)], [0x78, 0xbb, 0xe3, 0xc6, 0xa7, 0xc2]);
   assert.deepEqual(plainOf(first.subarray(6)), Buffer.concat([word(1), text("streamtype"), text("stdin")]));
   assert.deepEqual(plainOf(second), Buffer.concat([word(2), text("a"), text("1"), text("b"), text("")]));
   assert.equal(plainOf(Buffer.concat([first.subarray(6), second])).length, plainOf(first.subarray(6)).length + 23);
 });
 
-test("SpdyFrameReader reads back frames, however they are cut", () => {
+test("SpdyFrameReader reads frames, however their bytes are split", () => {
   const data = Buffer.alloc(70_000, "x");
   const bytes = Buffer.concat([synStream(1, Buffer.from("block")), dataHead(1, data.length, flagFin), data, ping(7)]);
 
@@ -63,12 +63,12 @@ test("SpdyFrameReader reads back frames, however they are cut", () => {
   }
 });
 
-test("SpdyFrameReader refuses other versions and monstrous frames", () => {
+test("SpdyFrameReader refuses other versions and oversized frames", () => {
   assert.throws(() => [...new SpdyFrameReader().read(Buffer.from([0x80, 2, 0, 1, 0, 0, 0, 0]))], /version 2/);
   assert.throws(() => [...new SpdyFrameReader().read(dataHead(1, 0xffffff))], /16777215 bytes/);
 });
 
-/** The other end, frame by frame. */
+/** The peer's end, frame by frame. */
 function aSession() {
   const [near, far] = duplexPair();
   const session = new SpdySession(near, { clock: systemClock });
@@ -88,7 +88,7 @@ const nothing = (): void => {};
 const isKind = (frame: SpdyFrame, kind: number): boolean => frame.type === "control" && frame.kind === kind;
 
 suite("SpdySession", () => {
-  test("sends data only once the peer has taken the stream, then in order, then the end", async () => {
+  test("sends data only once the peer has accepted the stream, in order, and then the end", async () => {
     const { session, far, next } = aSession();
     const running = session.run();
     const stream = session.open({ streamtype: "stdin" }, nothing);
@@ -107,7 +107,7 @@ suite("SpdySession", () => {
     assert.equal(await stream.ended, "lost");
   });
 
-  test("hands out data at the reader's pace", async () => {
+  test("delivers data at the reader's pace", async () => {
     const { session, far, next } = aSession();
     const running = session.run();
     const gate = Promise.withResolvers<void>();
@@ -132,7 +132,7 @@ suite("SpdySession", () => {
     assert.equal(received, (taken + 1) * 40_000 + 3);
   });
 
-  test("answers the peer's pings, takes resets and farewells, refuses streams of the peer", async () => {
+  test("answers pings, accepts resets and GOAWAY, and refuses streams that the peer opens", async () => {
     const { session, far, next } = aSession();
     const running = session.run();
     const [one, two] = [session.open({}, nothing), session.open({}, nothing)];
@@ -154,11 +154,11 @@ suite("SpdySession", () => {
 
   const floods = [
     { name: "pings", block: ping(4) },
-    { name: "streams of its own", block: synStream(2, Buffer.alloc(0)) },
-    { name: "data of streams that are not there", block: Buffer.concat([dataHead(99, 1), Buffer.alloc(1)]) },
+    { name: "new streams", block: synStream(2, Buffer.alloc(0)) },
+    { name: "data of unknown streams", block: Buffer.concat([dataHead(99, 1), Buffer.alloc(1)]) },
   ];
   for (const { name, block } of floods) {
-    test(`reads no further ${name} from a peer that does not take the answers`, async () => {
+    test(`stops reading ${name} from a peer that does not read the replies`, async () => {
       const [near, far] = duplexPair();
       const session = new SpdySession(near, { clock: systemClock });
       const running = session.run();
@@ -174,7 +174,7 @@ suite("SpdySession", () => {
     });
   }
 
-  test("resets what is open when it is closed", async () => {
+  test("resets open streams when it is closed", async () => {
     const { session, far, next } = aSession();
     const running = session.run();
     session.open({}, nothing);

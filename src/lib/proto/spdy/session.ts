@@ -18,20 +18,20 @@ import { HeaderEncoder, type SpdyHeaders } from "./headers.ts";
 
 export interface SpdySessionOptions {
   readonly clock: Clock;
-  /** What was read behind the handshake. */
+  /** Bytes that were read behind the handshake. */
   readonly head?: Uint8Array | undefined;
 }
 
-/** Gets the data of a stream. Nothing else of the session is read before it is done. */
+/** Receives the data of a stream. Nothing else of the session is read until it is done. */
 export type DataHandler = (data: Buffer) => void | Promise<void>;
 
 const maxDataBytes = 256 << 10;
 
 /**
- * The client's end of a SPDY/3.1 connection whose upgrade is done. The servers of this world (all on one library)
- * neither keep to windows nor say when theirs moves, so there are none here either: the pace of a stream is the pace of
- * the connection. Telling such a server of windows would even do harm: it closes without reading what it was sent last,
- * which makes the kernel reset the connection and drop what it had sent itself.
+ * The client's end of a SPDY/3.1 connection after the upgrade. Existing servers (all use one library) neither respect
+ * flow-control windows nor send window updates, so there are none here: a stream is as fast as its connection. Sending
+ * window updates would even do harm: such a server closes without reading what it was sent last, which makes the kernel
+ * reset the connection and drop what the server had sent.
  */
 export class SpdySession {
   readonly #socket: Duplex;
@@ -58,12 +58,12 @@ export class SpdySession {
     return stream;
   }
 
-  /** Reads until the peer is gone; every stream has ended then. Throws what handlers throw. */
+  /** Reads until the peer is gone; by then every stream has ended. Throws what handlers throw. */
   async run(): Promise<void> {
     try {
       for await (const chunk of chunksOf(this.#socket)) {
         for (const frame of this.#reader.read(chunk)) await this.#receive(frame);
-        // Frames that are ignored would otherwise be read without a pause.
+        // Without this, ignored frames would be read without a pause.
         await nextTurn();
       }
     } finally {
@@ -72,7 +72,7 @@ export class SpdySession {
     }
   }
 
-  /** Resets what is still open, and ends the connection. */
+  /** Resets open streams, and ends the connection. */
   close(): void {
     for (const [id, stream] of this.#streams) {
       if (!stream.isDone) this.#write(rstStream(id, resetStatus.cancel));
@@ -85,7 +85,7 @@ export class SpdySession {
     if (frame.type === "data") return await this.#onData(frame);
     const { kind, flags, payload } = frame;
     if (kind === control.ping) {
-      // Ours have odd numbers, and these are the answers to them.
+      // Our streams have odd numbers, and these are the answers to them.
       if (payload.length >= 4 && payload.readUInt32BE(0) % 2 === 0) await this.#reply(ping(payload.readUInt32BE(0)));
       return;
     }
@@ -105,7 +105,7 @@ export class SpdySession {
     if (isLast) stream.settle("finished");
   }
 
-  /** Answers something of the peer. Nothing more is read from a peer that does not take its answers. */
+  /** Replies to the peer. Nothing more is read from a peer that does not read the replies. */
   async #reply(bytes: Uint8Array): Promise<void> {
     this.#write(bytes);
     await drained(this.#socket);
@@ -119,10 +119,10 @@ export class SpdySession {
 /** How the peer's half of a stream ended. `lost`: with the connection. */
 export type StreamEnd = "finished" | "reset" | "lost";
 
-/** One stream that this side has opened. */
+/** One stream opened by this side. */
 export class SpdyStream {
   readonly id: number;
-  /** Resolves once the peer took the stream; data before that would be dropped by it. Rejects if it does not. */
+  /** Resolves once the peer has accepted the stream; it would drop earlier data. Rejects if it refuses. */
   readonly opened: Promise<void>;
   readonly ended: Promise<StreamEnd>;
   readonly #opened = Promise.withResolvers<void>();
@@ -141,12 +141,12 @@ export class SpdyStream {
     this.ended = this.#ended.promise;
   }
 
-  /** Nothing goes on in either direction. */
+  /** Both directions have ended. */
   get isDone(): boolean {
     return this.#isEnded && this.#hasSentEnd;
   }
 
-  /** Waits where the peer is slow. What the peer no longer wants is dropped. */
+  /** Waits for a slow peer. Data that the peer no longer wants is dropped. */
   async write(data: Uint8Array): Promise<void> {
     await this.opened;
     for (let at = 0; at < data.length; at += maxDataBytes) {
@@ -156,7 +156,7 @@ export class SpdyStream {
     }
   }
 
-  /** No more data will come from here. */
+  /** Says that no more data will come. */
   async end(): Promise<void> {
     await this.opened;
     if (this.#hasSentEnd) return;

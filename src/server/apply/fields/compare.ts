@@ -11,10 +11,12 @@ export interface Delta {
   readonly removed: FieldSet | undefined;
 }
 
-/** Whether absent fields of new parts count as their zero values, as in decoded objects, or as absent, as in raw ones. */
+/**
+ * Whether absent fields of new parts count as their zero values, as in decoded objects, or as absent, as in raw ones.
+ */
 export type Reading = "decoded" | "raw";
 
-/** Compares two objects in one walk that does not enter what they share. Undefined if they are the same. */
+/** Compares two objects in one walk that skips shared parts. Undefined if they are equal. */
 export function compare(shape: Shape, old: unknown, now: unknown, reading: Reading = "decoded"): Delta | undefined {
   if (old === now) return undefined;
   const delta = new Builder(reading);
@@ -39,7 +41,7 @@ export function compare(shape: Shape, old: unknown, now: unknown, reading: Readi
   return delta.result();
 }
 
-/** Every field of a value that is there as a whole: the value itself and all in it. */
+/** Every field of a new value: the value itself and everything inside. */
 function everyField(shape: Shape, value: unknown, reading: Reading): FieldSet {
   switch (shape.kind) {
     case "leaf":
@@ -62,11 +64,11 @@ const isPlainObject = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 const none: Fields = Object.freeze({});
 const empty: readonly unknown[] = Object.freeze([]);
-/** Null, and what has the wrong type, is as good as empty. */
+/** Null and values of the wrong type count as empty. */
 const asObject = (value: unknown): Fields => (isPlainObject(value) ? value : none);
 const asList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : empty);
 
-/** Gathers the members of the two sets of a Delta; neither is made before it has one. */
+/** Collects the members of the two sets of a Delta; each set is created with its first member. */
 class Builder {
   readonly reading: Reading;
   #changed: SetPath | undefined;
@@ -76,7 +78,7 @@ class Builder {
     this.reading = reading;
   }
 
-  /** Compares one member; undefined is absent. */
+  /** Compares one member; undefined means absent. */
   member(element: PathElement, shape: Shape, old: unknown, now: unknown): void {
     if (old === now) return;
     if (old === undefined) this.change(element, everyField(shape, now, this.reading));
@@ -101,13 +103,13 @@ class Builder {
     if (!this.#changed && !this.#removed) return undefined;
     return { changed: this.#changed?.set, removed: this.#removed?.set };
   }
-  /** For lists, whose items came in their own order. */
+  /** For lists, whose items come in their own order. */
   sort(): void {
     if (this.#changed) this.#changed = pathOf(sorted(this.#changed.set));
     if (this.#removed) this.#removed = pathOf(sorted(this.#removed.set));
   }
 
-  /** Without a schema a value may turn from one type into another. */
+  /** Without a schema a value may change its type. */
   #retyped(element: PathElement, shape: Shape, old: unknown, now: unknown): void {
     if (equal(old, now)) return;
     if (isPlainObject(now)) this.change(element, { ".": leaf, ...everyField(shape, now, this.reading) });
@@ -156,7 +158,7 @@ function everyEntry(value: Shape, map: Fields, reading: Reading): FieldSet {
 type ListShape = SetShape | KeyedShape;
 type Items = readonly unknown[];
 
-/** An item that cannot be named makes the whole ownership unknowable; validation refuses such a list anyway. */
+/** With an item that cannot be identified, ownership is unknown; validation refuses such a list anyway. */
 export class UnnamedItemError extends Error {}
 export function elementIn(shape: ListShape, item: unknown): PathElement {
   const element = findElement(shape, item);
@@ -186,7 +188,7 @@ function compareSets(shape: SetShape, delta: Builder, old: Items, now: Items): v
   compareByElement(shape, delta, old, now);
 }
 
-/** Items mostly stay where they are: then no element has to be made for those that did not change. */
+/** Items usually keep their place; then unchanged ones need no path element. */
 function compareKeyed(shape: KeyedShape, delta: Builder, old: Items, now: Items): void {
   const changes = old.length === now.length ? changesInPlace(shape, old, now, delta.reading) : undefined;
   if (changes && changes.length === 0) return;
@@ -262,6 +264,6 @@ function compareGroup(
   const [after] = twinsNow ? [] : now;
   delta.member(element, itemShape(shape), before, after);
   if (twinsNow) delta.change(element, leaf);
-  // What has lost its twin stays, with its parts: only the mark of the pair would go, and it is the item's own.
+  // An item that has lost its duplicate keeps its own parts: only the marker of the pair is removed.
   if (twinsBefore && after === undefined) delta.remove(element, leaf);
 }

@@ -3,20 +3,20 @@ import { StatusError } from "#api/status.ts";
 import { idText } from "./entries.ts";
 import { difference, type FieldSet, isBare, pathsOf } from "./field-set.ts";
 
-/** Fields that the configuration would change although another manager owns them. */
+/** Fields of another manager that the configuration would change. */
 export interface Conflict {
   readonly entry: ManagedFieldsEntry;
   readonly fields: FieldSet;
 }
 
-/** What is left of the conflicts when those in `allowed` do not count. */
+/** The conflicts that remain without those in `allowed`. */
 export function without(conflicts: readonly Conflict[], allowed: FieldSet): Conflict[] {
   return conflicts
     .map(({ entry, fields }) => ({ entry, fields: difference(fields, allowed) }))
     .filter(({ fields }) => !isBare(fields));
 }
 
-/** Names every field and who owns it, in upstream's words. */
+/** Names every field and its owner, in upstream's words. */
 export function conflictError(conflicts: readonly Conflict[]): StatusError {
   const found = conflicts
     .toSorted((a, b) => (idText(a.entry) < idText(b.entry) ? -1 : 1))

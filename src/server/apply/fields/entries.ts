@@ -4,12 +4,12 @@ import { equal } from "#lib/data/equal.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { fieldsOf, readFieldSet, union } from "./field-set.ts";
 
-/** The managedFields of an object. Entries are values: shared, never changed. */
+/** The managedFields of an object. Entries are immutable and shared. */
 export type Entries = readonly ManagedFieldsEntry[];
 
 type Id = Pick<ManagedFieldsEntry, "manager" | "operation" | "apiVersion" | "subresource">;
 
-/** An applier is one manager in all versions; an updater is another one in every version and subresource. */
+/** An applier is the same manager in all versions; an updater is a different one in every version and subresource. */
 export function isSameManager(a: Id, b: Id): boolean {
   return (
     (a.manager ?? "") === (b.manager ?? "") &&
@@ -19,7 +19,7 @@ export function isSameManager(a: Id, b: Id): boolean {
   );
 }
 
-/** What tells managers apart, as one text; messages and ties in an order use it. */
+/** The identity of a manager as text, for messages and for ordering. */
 export function idText({ manager, operation, apiVersion, subresource }: Id): string {
   return JSON.stringify({
     ...(manager ? { manager } : {}),
@@ -29,7 +29,7 @@ export function idText({ manager, operation, apiVersion, subresource }: Id): str
   });
 }
 
-/** Reads entries that a client sent; undefined if one of them is not valid, or there is none. */
+/** Reads entries that a client sent; undefined if one of them is invalid, or there are none. */
 export function readEntries(sent: Entries, live: Entries | undefined): Entries | undefined {
   if (faultIn(sent)) return undefined;
   const read: ManagedFieldsEntry[] = [];
@@ -42,7 +42,7 @@ export function readEntries(sent: Entries, live: Entries | undefined): Entries |
   return read.length > 0 ? read : undefined;
 }
 
-/** What is wrong with managedFields that came from outside. */
+/** What is wrong with managedFields from a client. */
 export function faultIn(entries: Entries): string | undefined {
   for (const [index, { operation, apiVersion, fieldsType, fieldsV1 }] of entries.entries()) {
     if (operation !== "Apply" && operation !== "Update") return "operation must be `Apply` or `Update`";
@@ -60,7 +60,7 @@ export function faultIn(entries: Entries): string | undefined {
   return undefined;
 }
 
-/** Appliers first, then by time; returns the list itself if it is in order. */
+/** Appliers first, then by time; returns the same list if it is in order. */
 export function sortEntries(entries: Entries): Entries {
   for (let index = 1; index < entries.length; index++) {
     if (compareEntries(entries[index - 1] ?? {}, entries[index] ?? {}) > 0) return entries.toSorted(compareEntries);
@@ -80,7 +80,7 @@ function compareEntries(a: ManagedFieldsEntry, b: ManagedFieldsEntry): number {
 const maxUpdaters = 10;
 const bucketName = "ancient-changes";
 
-/** Keeps the list short: when more than ten updaters are in it, the oldest of each version become one. */
+/** Keeps the list short: with more than ten updaters, the oldest of each version are merged into one. */
 export function capUpdates(entries: Entries): Entries {
   const updaters = entries.filter(({ operation }) => operation !== "Apply");
   if (updaters.length <= maxUpdaters) return entries;
@@ -102,7 +102,7 @@ export function capUpdates(entries: Entries): Entries {
   return result;
 }
 
-/** Puts the fields of an entry into the bucket of its version, which the first of them becomes if there is none. */
+/** Adds the fields of an entry to the bucket of its version; the first entry becomes the bucket. */
 function pour(entries: Entries, first: ManagedFieldsEntry, entry: ManagedFieldsEntry): Entries {
   const { manager: _manager, subresource: _subresource, ...rest } = entry;
   const id = {

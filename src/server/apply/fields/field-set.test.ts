@@ -32,7 +32,7 @@ const operations: {
     is: { 'k:{"port":80}': yes, 'k:{"port":443}': yes },
   },
   {
-    name: "difference() takes fields away",
+    name: "difference() removes fields",
     run: difference,
     a: { "f:a": { "f:b": yes, "f:c": yes } },
     b: { "f:a": { "f:b": yes } },
@@ -92,11 +92,11 @@ test("set operations return the first set itself when it does not change", () =>
   assert.equal(difference(a, { "f:x": yes, "f:a": { "f:y": yes } }), a);
 });
 
-test("leaves() drops what only holds others", () => {
+test("leaves() drops nodes that only contain others", () => {
   assert.deepEqual(leaves({ "f:a": { ".": yes, "f:b": yes }, "f:c": yes }), { "f:a": { "f:b": yes }, "f:c": yes });
 });
 
-test("pathsOf() names a level before what is below it", () => {
+test("pathsOf() lists a level before the levels below it", () => {
   const set = readFieldSet({
     "f:spec": {
       "f:ports": { ".": {}, 'k:{"containerPort":80,"protocol":"TCP"}': { ".": {}, "f:name": {} } },
@@ -117,7 +117,7 @@ test("pathsOf() names a level before what is below it", () => {
   );
 });
 
-test("readFieldSet() brings what a client sent into our order and spelling", () => {
+test("readFieldSet() normalises the order and spelling of a client's set", () => {
   const sent = {
     ".": {},
     "f:b": { ".": {} },

@@ -3,25 +3,25 @@ import { isObject } from "#lib/data/json-object.ts";
 import { canonicalElement, compareElements, type PathElement, parseElement, showElement } from "./path-element.ts";
 
 /**
- * A set of fields, in the very form of FieldsV1, so that nothing is encoded or decoded on the way to the store:
+ * A set of fields in the form of FieldsV1, so that nothing needs to be encoded or decoded for the store:
  *
  *   { "f:spec": { "f:replicas": {}, "f:ports": { ".": {}, "k:{\"port\":80}": {} } } }
  *
- * A node without members is a field of the set; a node with members is one only if "." is among them. Members are in
- * order. Sets are shared and never changed.
+ * A node without members is a field of the set; a node with members is one only if "." is among them. Members are
+ * sorted. Sets are shared and immutable.
  */
 export interface FieldSet {
   readonly [element: PathElement]: FieldSet;
 }
 
-/** A field that is in a set, with nothing of what is below it. */
+/** A field in a set, without anything below it. */
 export const leaf: FieldSet = Object.freeze({});
 export const noFields: FieldSet = leaf;
 
 export const fieldsOf = (entry: ManagedFieldsEntry): FieldSet => (entry.fieldsV1 ?? noFields) as FieldSet;
 const onlySelf: FieldSet = Object.freeze({ ".": leaf });
 
-/** True for a leaf, and for a whole set without fields. */
+/** True for a leaf, and for an empty set. */
 export function isBare(node: FieldSet): boolean {
   if (node === leaf) return true;
   for (const _ in node) return false;
@@ -29,7 +29,7 @@ export function isBare(node: FieldSet): boolean {
 }
 const includesSelf = (node: FieldSet): boolean => node["."] !== undefined || isBare(node);
 
-/** What is in either. Returns `a` itself when `b` adds nothing. */
+/** Fields that are in either. Returns `a` itself if `b` adds nothing. */
 export function union(a: FieldSet, b: FieldSet): FieldSet {
   if (a === b || isBare(b)) return a;
   if (isBare(a)) return b;
@@ -57,7 +57,10 @@ function uniteMembers(a: FieldSet, b: FieldSet): FieldSet {
   return unsorted ? sorted(changed) : changed;
 }
 
-/** What is in `a` and not in `b`. A field of `b` takes nothing of what is below it. Returns `a` if all of it stays. */
+/**
+ * Fields that are in `a` but not in `b`. A field of `b` does not remove the fields below it. Returns `a` if nothing is
+ * removed.
+ */
 export function difference(a: FieldSet, b: FieldSet): FieldSet {
   if (a === b) return noFields;
   return isBare(a) || isBare(b) ? a : (subtractMembers(a, b) ?? noFields);
@@ -85,7 +88,7 @@ function subtractMembers(a: FieldSet, b: FieldSet): FieldSet | undefined {
   return tidy(kept);
 }
 
-/** What is in both. */
+/** Fields that are in both. */
 export function intersection(a: FieldSet, b: FieldSet): FieldSet {
   if (a === b) return a;
   return isBare(a) || isBare(b) ? noFields : (intersectMembers(a, b) ?? noFields);
@@ -105,7 +108,7 @@ function intersectMembers(a: FieldSet, b: FieldSet): FieldSet | undefined {
   return tidy(shared);
 }
 
-/** Only the fields that have nothing below them. */
+/** Only the fields without others below them. */
 export function leaves(set: FieldSet): FieldSet {
   const kept: Record<PathElement, FieldSet> = {};
   for (const element in set) {
@@ -117,7 +120,7 @@ export function leaves(set: FieldSet): FieldSet {
   return kept;
 }
 
-/** Every field of the set as messages show it, `.spec.ports[port=80]`; those on one level before what is below them. */
+/** Every field of the set as messages show it, `.spec.ports[port=80]`; each level before the levels below it. */
 export function* pathsOf(set: FieldSet, prefix = ""): Generator<string> {
   for (const element in set) {
     if (element !== "." && includesSelf(set[element] as FieldSet)) yield prefix + showElement(element);
@@ -128,7 +131,7 @@ export function* pathsOf(set: FieldSet, prefix = ""): Generator<string> {
   }
 }
 
-/** A node with the members of `members`, undefined if there are none. */
+/** A node with these members; undefined if there are none. */
 export function tidy(members: Record<PathElement, FieldSet>): FieldSet | undefined {
   let count = 0;
   for (const _ in members) if (++count > 1) return members;
@@ -136,14 +139,16 @@ export function tidy(members: Record<PathElement, FieldSet>): FieldSet | undefin
   return members["."] ? leaf : members;
 }
 
-/** The same members in order. */
+/** The same members, sorted. */
 export function sorted(members: FieldSet): FieldSet {
   const ordered: Record<PathElement, FieldSet> = {};
   for (const element of Object.keys(members).toSorted(compareElements)) ordered[element] = members[element] as FieldSet;
   return ordered;
 }
 
-/** Reads what a client sent: spelling and order become ours, elements of unknown kinds go. Throws what is wrong. */
+/**
+ * Reads a client's set: normalises spelling and order, and drops elements of unknown kinds. Throws if it is invalid.
+ */
 export function readFieldSet(json: unknown): FieldSet {
   if (json === undefined || json === null) return noFields;
   return readMembers(json, 0) ?? noFields;

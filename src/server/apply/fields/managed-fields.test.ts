@@ -58,7 +58,7 @@ const status =
   '{"f:status":{"f:conditions":{".":{},"k:{\\"type\\":\\"Progressing\\"}":{".":{},"f:lastTransitionTime":{},' +
   '"f:lastUpdateTime":{},"f:status":{},"f:type":{}}},"f:observedGeneration":{},"f:replicas":{}}}';
 
-test("a create gives all fields to its manager, letter by letter as upstream", () => {
+test("a create gives all fields to its manager, exactly as upstream", () => {
   const stored = write({ now: web(), manager: "kubectl-create" });
 
   assert.equal(
@@ -68,7 +68,7 @@ test("a create gives all fields to its manager, letter by letter as upstream", (
   );
 });
 
-test("a status update owns the status, by an entry of its own", () => {
+test("a status update owns the status, in a separate entry", () => {
   const stored = write({ now: web(), manager: "kubectl-create" });
   const conditions = [{ type: "Progressing", status: "True" }];
   const now = edit(stored, { status: { observedGeneration: 1, replicas: 3, conditions } });
@@ -83,7 +83,7 @@ test("a status update owns the status, by an entry of its own", () => {
   );
 });
 
-test("each endpoint is blind to what it resets", () => {
+test("no endpoint owns the fields that it resets", () => {
   const stored = write({ now: web(), manager: "kubectl-create" });
 
   const byMain = write({ old: stored, now: edit(stored, { status: { replicas: 1 } }), manager: "x" });
@@ -93,7 +93,7 @@ test("each endpoint is blind to what it resets", () => {
   assert.equal(entries(byStatus), entries(stored));
 });
 
-test("a changed field moves to who changed it, and a removed one is nobody's", () => {
+test("a changed field moves to the manager that changed it, and a removed one has no owner", () => {
   const stored = write({ now: web(), manager: "a" });
   const now = edit(web({ replicas: 5 }), {}, { labels: { tier: "front" } });
 
@@ -117,7 +117,7 @@ test("an update that changes nothing keeps the list itself", () => {
   assert.equal(entries(next), entries(stored));
 });
 
-test("a list that a client sends back is not taken for a change", () => {
+test("managedFields that a client sends back unchanged are not a change", () => {
   const stored = write({ now: web(), manager: "a" });
   const sent = structuredClone(edit(stored, {}, { annotations: { x: "1" } }));
 
@@ -128,7 +128,7 @@ test("a list that a client sends back is not taken for a change", () => {
 });
 
 for (const wiped of [[], [{}]]) {
-  test(`managedFields ${JSON.stringify(wiped)} forgets who wrote what, until the next apply`, () => {
+  test(`managedFields ${JSON.stringify(wiped)} removes all ownership, until the next apply`, () => {
     const stored = write({ now: web(), manager: "a" });
 
     const next = write({ old: stored, now: edit(web({ replicas: 5 }), {}, { managedFields: wiped }), manager: "b" });
@@ -139,7 +139,7 @@ for (const wiped of [[], [{}]]) {
   });
 }
 
-test("managedFields that make no sense, or come to a subresource, are ignored", () => {
+test("managedFields that are invalid, or sent to a subresource, are ignored", () => {
   const stored = write({ now: web(), manager: "a" });
   const nonsense = edit(stored, {}, { managedFields: [{ manager: "a", operation: "Guess" }] });
   const wiped = edit(stored, {}, { managedFields: [] });
@@ -148,7 +148,7 @@ test("managedFields that make no sense, or come to a subresource, are ignored", 
   assert.equal(entries(write({ old: stored, now: wiped, manager: "b", subresource: "status" })), entries(stored));
 });
 
-test("a client may hand fields over in managedFields", () => {
+test("a client may transfer fields in managedFields", () => {
   const stored = write({ now: web(), manager: "a" });
   const [entry] = entries(stored);
   const handed = edit(stored, {}, { managedFields: [{ ...entry, manager: "heir" }] });
@@ -188,7 +188,7 @@ const ownedBy = (object: ApiObject): unknown => {
 };
 const changes = [
   {
-    name: "items of a list are told apart by their keys",
+    name: "items of a list are identified by their keys",
     from: { ports: [{ containerPort: 80 }, { containerPort: 443, name: "tls" }] },
     to: { ports: [{ containerPort: 443, name: "https" }, { containerPort: 8080 }] },
     fields: {
@@ -227,7 +227,7 @@ for (const { name, from, to, fields } of changes) {
   });
 }
 
-test("managerOf() takes the parameter, or the first word of the user agent", () => {
+test("managerOf() returns the parameter, or the first word of the user agent", () => {
   assert.equal(managerOf("me", "kubectl/v1.36"), "me");
   assert.equal(managerOf("", "kubectl/v1.36 (linux)"), "kubectl");
   assert.equal(managerOf("", "odd\u0007name"), "oddname");
@@ -235,7 +235,7 @@ test("managerOf() takes the parameter, or the first word of the user agent", () 
   assert.equal(managerOf("", ""), "");
 });
 
-test("settledEntries() takes new times back when nothing else is new", () => {
+test("settledEntries() keeps the old times when nothing else has changed", () => {
   const stored = write({ now: web(), manager: "a" });
   const later = entries(stored).map((entry) => ({ ...entry, time: time(5) }));
   const same = edit(structuredClone(stored), {}, { managedFields: later });

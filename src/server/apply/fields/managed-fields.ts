@@ -12,9 +12,9 @@ import { shapeOf } from "./shape.ts";
 
 export interface UpdateFacts {
   readonly resource: Resource;
-  /** What is in the store; undefined for a create. */
+  /** The stored object; undefined for a create. */
   readonly oldObject: ApiObject | undefined;
-  /** What is to be stored, decoded and defaulted. Its own managedFields are what the client sent. */
+  /** The object to store, decoded and defaulted. Its managedFields are those that the client sent. */
   readonly newObject: ApiObject;
   /** See `managerOf`. */
   readonly manager: string;
@@ -25,16 +25,16 @@ export interface UpdateFacts {
   readonly versions?: Versions | undefined;
 }
 
-/** Kinds with several versions: entries name fields in the version that they were written in. */
+/** For kinds with several versions: entries name fields in the version in which they were written. */
 export interface Versions {
   /** The object in another version, or undefined if that version is not served. */
   convert(object: ApiObject, apiVersion: string): { resource: Resource; object: ApiObject } | undefined;
 }
 
 /**
- * The managedFields of the new object after a create, update or patch: the fields that the write changed now belong to
- * its manager. An entry that nothing changed for is kept as it is, the whole list is if there was no change at all, and
- * undefined says that the object is not tracked.
+ * The managedFields of the new object after a create, update or patch: the changed fields now belong to the manager of
+ * the write. Unchanged entries are kept, the whole list is kept if there was no change, and undefined means that the
+ * object is not tracked.
  */
 export function updateManagedFields(facts: UpdateFacts): Entries | undefined {
   const live = facts.oldObject?.metadata.managedFields;
@@ -50,7 +50,7 @@ export function updateManagedFields(facts: UpdateFacts): Entries | undefined {
   }
 }
 
-/** Who a write is by: the `fieldManager` parameter, or what stands before the first slash of the user agent. */
+/** The manager of a write: the `fieldManager` parameter, or the user agent up to the first slash. */
 export function managerOf(fieldManager: string, userAgent: string): string {
   if (fieldManager) return fieldManager;
   const slash = userAgent.indexOf("/");
@@ -68,7 +68,7 @@ export function managerOf(fieldManager: string, userAgent: string): string {
 }
 const maxManagerBytes = 128;
 
-/** A client may send managedFields of its own; [] or [{}] wipes them; leaving them out, or nonsense, changes nothing. */
+/** A client may send its own managedFields; [] or [{}] removes them; absent or invalid ones change nothing. */
 function entriesToStartFrom({ subresource, newObject }: UpdateFacts, live: Entries | undefined): Entries {
   const sent = newObject.metadata.managedFields;
   if (subresource !== "" || sent === undefined || sent === live) return live ?? [];
@@ -95,7 +95,7 @@ function moveFields(facts: UpdateFacts, entries: Entries): Entries {
   return sortEntries(capUpdates([...others, mine]));
 }
 
-/** What changed in the part of the object that the endpoint can write. */
+/** The changes in the part of the object that the endpoint can write. */
 export function compareObjects(
   { resource, subresource }: Pick<UpdateFacts, "resource" | "subresource">,
   old: ApiObject | undefined,
@@ -105,7 +105,7 @@ export function compareObjects(
   return compare(ownableShape(resource, subresource), old, now, reading);
 }
 
-/** The entries after those fields that someone else changed, or that are gone, were taken from them. */
+/** The entries without the fields that somebody else changed or that were removed. */
 export function withoutMoved(
   facts: Pick<UpdateFacts, "resource" | "subresource" | "versions" | "oldObject" | "newObject">,
   entries: Entries,
@@ -131,7 +131,7 @@ export function withoutMoved(
 const withoutDelta = (fields: FieldSet, delta: Delta | undefined): FieldSet =>
   difference(difference(fields, delta?.changed ?? noFields), delta?.removed ?? noFields);
 
-/** The same change in the words of the version that an entry is written in. */
+/** The same change with the fields of the version in which an entry is written. */
 export class DeltasByVersion {
   readonly #facts: Parameters<typeof withoutMoved>[0];
   readonly #known = new Map<string, Delta | undefined | "not served">();
@@ -163,7 +163,7 @@ export interface ManagerId {
   readonly apiVersion: string;
   readonly subresource: string;
 }
-/** What one manager does in one second is mostly the same: the objects share the entry. */
+/** The writes of one manager within one second are usually alike, so the objects share the entry. */
 export function entryOf(id: ManagerId, fields: FieldSet, time: string | undefined): ManagedFieldsEntry {
   const last = lastEntry;
   const isLast = last?.fieldsV1 === fields && last.time === time && isSameManager(last, id);
@@ -173,7 +173,7 @@ export function entryOf(id: ManagerId, fields: FieldSet, time: string | undefine
 }
 let lastEntry: ManagedFieldsEntry | undefined;
 
-/** Members in the order in which Go writes them. */
+/** Members in Go's order. */
 function makeEntry(id: ManagerId, fields: FieldSet, time: string | undefined): ManagedFieldsEntry {
   const entry: ManagedFieldsEntry = { manager: id.manager, operation: id.operation, apiVersion: id.apiVersion };
   if (time !== undefined) entry.time = time;
@@ -184,8 +184,8 @@ function makeEntry(id: ManagerId, fields: FieldSet, time: string | undefined): M
 }
 
 /**
- * A write that changes nothing but times is no change: then these are the entries of the old object, and otherwise those
- * of the new one. To be asked last, when the new object is what would be stored.
+ * A write that changes only times is not a change: then these are the entries of the old object, otherwise those of the
+ * new one. Must be called last, when the new object is what would be stored.
  */
 export function settledEntries(oldObject: ApiObject, newObject: ApiObject): Entries | undefined {
   const old = oldObject.metadata.managedFields;

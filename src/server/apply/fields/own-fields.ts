@@ -4,8 +4,8 @@ import { fieldElement, type PathElement } from "./path-element.ts";
 import { findElement, type KeyedShape, type ObjectShape, type SetShape, type Shape } from "./shape.ts";
 
 /**
- * The fields that an applied configuration names: its leaves, the items of its lists and the entries of its maps. What
- * only holds others is not a field of its own, unless it is empty.
+ * The fields that an applied configuration names: its leaves, the items of its lists and the entries of its maps. A
+ * node that only contains others is not a separate field, unless it is empty.
  */
 export function ownFields(shape: Shape, value: unknown): FieldSet {
   return membersOf(shape, value) ?? noFields;
@@ -13,7 +13,7 @@ export function ownFields(shape: Shape, value: unknown): FieldSet {
 
 type Members = Record<PathElement, FieldSet>;
 
-/** Undefined for what holds nothing. */
+/** Undefined for an empty value. */
 function membersOf(shape: Shape, value: unknown): FieldSet | undefined {
   switch (shape.kind) {
     case "leaf":
@@ -41,7 +41,7 @@ function declaredMembers(shape: ObjectShape, object: Readonly<Record<string, unk
   }
   return members;
 }
-/** Nothing can be below it, so it must be a field itself to be one at all. */
+/** Nothing can be below it, so it must be a field itself. */
 const isNothing = (value: unknown): boolean => value === null || (isObject(value) && Object.keys(value).length === 0);
 
 function entries(value: Shape, map: Readonly<Record<string, unknown>>): FieldSet | undefined {
@@ -59,7 +59,7 @@ function items(shape: SetShape | KeyedShape, list: readonly unknown[]): FieldSet
   for (const item of list) {
     const element = findElement(shape, item);
     if (element === undefined) continue;
-    // Of two items with one key, neither has parts that can be named.
+    // If two items have the same key, neither has parts that can be named.
     const alone = members[element] === undefined && shape.kind === "keyed";
     members[element] = alone ? withSelf(membersOf(shape.item, item)) : leaf;
   }

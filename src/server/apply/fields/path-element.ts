@@ -7,20 +7,20 @@ import { compareText } from "#lib/data/compare-text.ts";
  *   f:name               a field of an object, or an entry of a map
  *   k:{"name":"web"}     the item of a list that has these keys
  *   v:"text"             the item of a set with this value
- *   i:3                  an item by its place
+ *   i:3                  an item by its index
  */
 export type PathElement = string;
 
 export const fieldElement = (name: string): PathElement => `f:${name}`;
 export const valueElement = (value: unknown): PathElement => `v:${encode(value)}`;
-/** `keys` in the order of their names. */
+/** `keys` must be sorted by name. */
 export function keyElement(keys: readonly (readonly [name: string, value: unknown])[]): PathElement {
   let text = "";
   for (const [name, value] of keys) text += `${text ? "," : ""}${JSON.stringify(name)}:${encode(value)}`;
   return `k:{${text}}`;
 }
 
-/** JSON as Go writes it: what could end an HTML script is escaped. */
+/** JSON as Go writes it: characters that could end an HTML script are escaped. */
 export function encode(value: unknown): string {
   const text = JSON.stringify(value);
   return unsafe.test(text) ? text.replace(unsafeAll, escape16) : text;
@@ -35,7 +35,7 @@ type Parsed =
   | { readonly rank: 2; readonly value: unknown }
   | { readonly rank: 3; readonly index: number };
 
-/** Undefined for an element of a kind that nobody knows yet; throws if it is malformed. */
+/** Undefined for an element of an unknown kind; throws if it is malformed. */
 export function parseElement(element: PathElement): Parsed | undefined {
   if (element.length < 2) throw new Error("key must be 2 characters long:");
   if (element[1] !== ":") throw new Error(`missing colon: ${element}`);
@@ -58,14 +58,14 @@ export function parseElement(element: PathElement): Parsed | undefined {
   }
 }
 
-/** The one spelling that every element has. */
+/** The canonical spelling of an element. */
 export function canonicalElement(parsed: Parsed): PathElement {
   if (parsed.rank === 0) return fieldElement(parsed.name);
   if (parsed.rank === 1) return keyElement(parsed.keys);
   return parsed.rank === 2 ? valueElement(parsed.value) : `i:${parsed.index}`;
 }
 
-/** As messages show it: `.spec`, `[name="web"]`, `[="text"]`, `[3]`. */
+/** The form in messages: `.spec`, `[name="web"]`, `[="text"]`, `[3]`. */
 export function showElement(element: PathElement): string {
   const parsed = parsedOf(element);
   if (parsed.rank === 0) return `.${parsed.name}`;
@@ -80,7 +80,7 @@ function showValue(value: unknown): string {
     .join("");
 }
 
-/** Fields before keys before values before places; "." before all. */
+/** Fields before keys before values before indexes; "." before all. */
 export function compareElements(a: PathElement, b: PathElement): number {
   if (a === b) return 0;
   if (a === ".") return -1;
@@ -114,7 +114,7 @@ function compareValues(a: unknown, b: unknown): number {
   return ranks || compareText(JSON.stringify(a), JSON.stringify(b));
 }
 
-/** The same few keys are compared again and again. */
+/** The same few keys are compared repeatedly. */
 const known = new BoundedCache<Parsed>({ entries: 4096, chars: 512 * 1024, keyChars: 512 });
 function parsedOf(element: PathElement): Parsed {
   let parsed = known.get(element);

@@ -6,7 +6,7 @@ import { ownFields } from "./own-fields.ts";
 import { fieldElement, type PathElement } from "./path-element.ts";
 import { findElement, type KeyedShape, memberShape, type SetShape, type Shape, shapeOf } from "./shape.ts";
 
-/** Fields in the words of a version. */
+/** Fields with the paths of a version. */
 export interface VersionedSet {
   readonly apiVersion: string;
   readonly fields: FieldSet;
@@ -18,11 +18,11 @@ export interface PruneFacts {
   readonly merged: ApiObject;
   /** What the applier owned before. */
   readonly last: VersionedSet | undefined;
-  /** What everyone owns now, the applier's new fields among them. */
+  /** What all managers own now, including the applier's new fields. */
   readonly owned: readonly VersionedSet[];
 }
 
-/** Removes what the applier owned, does not apply any more, and nobody else owns. */
+/** Removes fields that the applier owned, no longer applies, and nobody else owns. */
 export function prune(facts: PruneFacts): ApiObject {
   const { last, merged, resource, versions } = facts;
   if (!last || isBare(last.fields)) return merged;
@@ -40,7 +40,7 @@ export function prune(facts: PruneFacts): ApiObject {
   return versions?.convert(pruned, apiVersionOf(resource))?.object ?? merged;
 }
 
-/** Puts back what someone owns; what is owned in other versions is looked for there. */
+/** Restores fields that somebody owns; fields owned in other versions are looked up in those. */
 function giveBack(
   facts: PruneFacts,
   before: { resource: Resource; object: ApiObject },
@@ -70,7 +70,7 @@ function inVersion(facts: PruneFacts, object: ApiObject, apiVersion: string) {
 const asObject = (value: unknown): ApiObject => (isObject(value) ? value : {}) as unknown as ApiObject;
 const namedFields = (shape: Shape, value: unknown): FieldSet => withNamed(shape, ownFields(shape, value));
 
-/** The set with every declared field in it that only holds others, so that it can be taken away as a whole. */
+/** Adds every declared field that only contains others, so that it can be removed as a whole. */
 function withNamed(shape: Shape | undefined, set: FieldSet): FieldSet {
   const members: Record<PathElement, FieldSet> = {};
   for (const element in set) {

@@ -2,12 +2,12 @@ import { type FieldSet, isBare, leaf } from "./field-set.ts";
 import { type PathElement } from "./path-element.ts";
 import { memberShape, type Shape } from "./shape.ts";
 
-/** Sets that are known to be in line with a shape. Sets never change, so they stay so as long as the shape does. */
+/** Sets that are known to match a shape. Sets are immutable, so this holds as long as the shape does. */
 const known = new WeakMap<FieldSet, Shape>();
 
 /**
- * A schema may have changed since a set was written: what became one value since then is owned as a whole. Returns the
- * set itself if nothing of that kind is in it.
+ * A schema may have changed since a set was written: a part that is atomic now is owned as a whole. Returns the set
+ * itself if there is no such part.
  */
 export function reconcileFields(shape: Shape, set: FieldSet): FieldSet {
   if (known.get(set) === shape || isBare(set)) return set;

@@ -1,7 +1,7 @@
 import { type FieldTree, type Resource } from "#api/resource.ts";
 import { type Filter, filteredShape, type ObjectShape } from "./shape.ts";
 
-/** What no manager can own: the server gives it, or it names the object. */
+/** What no manager can own: the server sets it, or it identifies the object. */
 const ofTheServer: FieldTree = {
   apiVersion: true,
   kind: true,
@@ -21,8 +21,8 @@ const ofTheServer: FieldTree = {
 const shapes = new WeakMap<Resource["schema"], Map<string, ObjectShape>>();
 
 /**
- * The part of an object that a write to `subresource` ("" for the object itself) can own fields in: without what the
- * server gives, and without what that endpoint resets to what was there before.
+ * The part of an object in which a write to `subresource` ("" for the object itself) can own fields: without what the
+ * server sets, and without what that endpoint resets to its old value.
  */
 export function ownableShape(resource: Resource, subresource: string): ObjectShape {
   let known = shapes.get(resource.schema);
@@ -38,7 +38,7 @@ export function ownableShape(resource: Resource, subresource: string): ObjectSha
   return shape;
 }
 
-/** What an endpoint ignores is declared with it; the object's own endpoint ignores the status where that has its own. */
+/** What an endpoint ignores is declared with it; the main endpoint ignores the status if that has its own. */
 function filterOf({ subresources }: Resource, subresource: string): Filter {
   const part = subresources.find(({ name }) => name === subresource);
   if (part?.only) return { skip: ofTheServer, only: part.only };

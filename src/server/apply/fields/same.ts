@@ -2,7 +2,7 @@ import { equal } from "#lib/data/equal.ts";
 import { isObject } from "#lib/data/json-object.ts";
 import { readField, type Shape } from "./shape.ts";
 
-/** Whether two values mean the same: an absent field is its zero value, and the order of lists counts. */
+/** Whether two values are equivalent: an absent field equals its zero value, and the order of lists counts. */
 export function same(shape: Shape, a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (shape.kind === "object" && isObject(a) && isObject(b)) {

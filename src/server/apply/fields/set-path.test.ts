@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { leaf } from "./field-set.ts";
 import { pathOf, SetPath } from "./set-path.ts";
 
-test("SetPath gives the same set for the same members", () => {
+test("SetPath returns the same set for the same members", () => {
   const once = SetPath.start().with(".", leaf).with("f:a", leaf).with("f:b", leaf).set;
 
   const again = pathOf({ ".": {}, "f:a": leaf, "f:b": leaf });
@@ -13,7 +13,7 @@ test("SetPath gives the same set for the same members", () => {
   assert.deepEqual(once, { ".": {}, "f:a": {}, "f:b": {} });
 });
 
-test("SetPath tells sets apart by their members and by what is in these", () => {
+test("SetPath distinguishes sets by their members and the content of these", () => {
   const start = SetPath.start();
 
   const sets = [
@@ -26,7 +26,7 @@ test("SetPath tells sets apart by their members and by what is in these", () => 
   assert.equal(new Set(sets).size, sets.length);
 });
 
-test("SetPath forgets and starts over rather than to grow without end", () => {
+test("SetPath starts over rather than grow without limit", () => {
   const before = SetPath.start();
   let path = before;
   for (let i = 0; i < 20_000; i++) path = before.with(`f:${i}`, leaf);

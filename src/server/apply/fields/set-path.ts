@@ -2,8 +2,8 @@ import { type FieldSet, leaf } from "./field-set.ts";
 import { type PathElement } from "./path-element.ts";
 
 /**
- * The members of a field set, one after the other. Objects that are alike own the same fields: they walk the same path
- * and get the same set, which is made once, held once in memory, and the same for a check of identity.
+ * The members of a field set, one after the other. Similar objects own the same fields, so they follow the same path and
+ * get the same set: it is created and stored once, and equal sets are identical.
  *
  *     start ─ "." ─→ ○ ─ f:image ─→ ○ ─ f:name ─→ ●  { ".": {}, "f:image": {}, "f:name": {} }
  */
@@ -11,7 +11,7 @@ export class SetPath {
   readonly #before: SetPath | undefined;
   readonly #element: PathElement;
   readonly #node: FieldSet;
-  /** The step that was taken last is mostly the next one too. */
+  /** The last step taken is usually the next one too. */
   #last: SetPath | undefined;
   #others: Map<PathElement, Map<FieldSet, SetPath>> | undefined;
   #set: FieldSet | undefined;
@@ -31,7 +31,7 @@ export class SetPath {
     return start;
   }
 
-  /** One member more; members come in their order. */
+  /** Adds one member; members must come in order. */
   with(element: PathElement, node: FieldSet): SetPath {
     const last = this.#last;
     if (last !== undefined && last.#node === node && last.#element === element) return last;
@@ -70,7 +70,7 @@ export class SetPath {
   }
 }
 
-/** When there are too many, all are forgotten: those that are needed come again. */
+/** When there are too many, all are dropped: those that are needed are created again. */
 const maxSteps = 16_384;
 let steps = 0;
 let start: SetPath | undefined;

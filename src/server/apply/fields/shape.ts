@@ -3,41 +3,41 @@ import { zeroScalars } from "#schema/scalars.ts";
 import { type Field, type ObjectSchema, resolve, type Schema } from "#schema/schema.ts";
 import { fieldElement, keyElement, type PathElement, valueElement } from "./path-element.ts";
 
-/** How field ownership sees a value; compiled from the schema once. */
+/** How field ownership sees a value; compiled once from the schema. */
 export type Shape = LeafShape | ObjectShape | MapShape | SetShape | KeyedShape | DeducedShape;
 
-/** One value as a whole: scalars, and what is atomic. */
+/** One value as a whole: a scalar, or anything atomic. */
 export interface LeafShape {
   readonly kind: "leaf";
 }
-/** Every entry is a field of its own. */
+/** Every entry is a separate field. */
 export interface MapShape {
   readonly kind: "map";
   readonly value: Shape;
 }
-/** A list of scalars in which every value is a field of its own. */
+/** A list of scalars in which every value is a separate field. */
 export interface SetShape {
   readonly kind: "set";
 }
-/** No schema: objects are maps, lists and scalars are leaves. */
+/** Without a schema: objects are maps, lists and scalars are leaves. */
 export interface DeducedShape {
   readonly kind: "deduced";
 }
 
-/** A list whose items are told apart by some of their fields. */
+/** A list whose items are identified by some of their fields. */
 export class KeyedShape {
   readonly kind = "keyed";
   readonly item: Shape;
-  /** In the order of their names. */
+  /** Sorted by name. */
   readonly #keys: readonly { readonly name: string; readonly default: unknown }[];
-  /** Elements by the one key that most lists have: the same few names come again and again. */
+  /** Elements by the single key that most lists have: the same few names occur repeatedly. */
   readonly #byName = new Map<string, PathElement>();
 
   constructor(item: Shape, keys: readonly { name: string; default: unknown }[]) {
     this.item = item;
     this.#keys = keys;
   }
-  /** Undefined for an item that has none of the keys. */
+  /** Undefined for an item without any of the keys. */
   elementOf(item: unknown): PathElement | undefined {
     if (typeof item !== "object" || item === null) return undefined;
     const found: [string, unknown][] = [];
@@ -62,7 +62,7 @@ export class KeyedShape {
     }
     return element;
   }
-  /** Whether two items have the same keys, without making their elements. */
+  /** Whether two items have the same keys, without creating their elements. */
   alike(a: unknown, b: unknown): boolean {
     if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
     for (const { name } of this.#keys) {
@@ -80,20 +80,20 @@ export interface FieldShape {
   readonly name: string;
   readonly element: PathElement;
   readonly shape: Shape;
-  /** What an absent field counts as: Go has a zero value here where JSON has nothing. Undefined if absent is absent. */
+  /** What an absent field counts as: Go has a zero value where JSON has nothing. Undefined if it is really absent. */
   readonly zero: unknown;
-  /** Objects inherit a member of this name: it counts only if it is the object's own. */
+  /** Objects inherit a member of this name, so it counts only as an own property. */
   readonly inherited: boolean;
 }
 
-/** The value of a declared field, its zero if it is absent. */
+/** The value of a declared field, or its zero value if it is absent. */
 export function readField(object: Readonly<Record<string, unknown>>, { name, zero, inherited }: FieldShape): unknown {
   if (inherited && !Object.hasOwn(object, name)) return zero;
   const value = object[name];
   return value === undefined ? zero : value;
 }
 
-/** An object with declared fields. They are compiled when first asked for: schemas may contain themselves. */
+/** An object with declared fields. They are compiled on first use, because schemas may be recursive. */
 export class ObjectShape {
   readonly kind = "object";
   readonly #schema: ObjectSchema;
@@ -105,7 +105,7 @@ export class ObjectShape {
     this.#schema = schema;
     this.#filter = filter;
   }
-  /** In the order of their names. */
+  /** Sorted by name. */
   get fields(): readonly FieldShape[] {
     this.#fields ??= compileFields(this.#schema, this.#filter);
     return this.#fields;
@@ -116,7 +116,7 @@ export class ObjectShape {
   }
 }
 
-/** Parts of an object that a shape is blind to. `only` keeps what it names, and "*" in it stands for any item. */
+/** Parts of an object that a shape ignores. `only` keeps what it names, and "*" in it stands for any item. */
 export interface Filter {
   readonly skip?: FieldTree;
   readonly only?: FieldTree;
@@ -194,10 +194,10 @@ const zeros: Readonly<Record<string, unknown>> = {
   map: Object.freeze({}),
 };
 const emptyObject = Object.freeze({});
-/** Formats that are structs in Go, which `omitempty` does not leave out. */
+/** Formats that are structs in Go, which `omitempty` does not omit. */
 const structs: ReadonlySet<string> = new Set(["time", "microTime", "duration", "quantity", "intOrString"]);
 
-/** Structs that are not behind a pointer are always there in Go, and so is every field without `omitempty`. */
+/** Structs without a pointer always exist in Go, and so does every field without `omitempty`. */
 function zeroOf({ mode, schema, default: value, go = {} }: Field): unknown {
   const { type } = resolve(schema);
   if (go.zero === "written") return mode === "nullable" || type === "object" ? null : zeros[type];
@@ -208,17 +208,17 @@ function zeroOf({ mode, schema, default: value, go = {} }: Field): unknown {
   }
   return mode === "required" || (mode === "optional" && structs.has(type)) ? zeros[type] : undefined;
 }
-/** Defaults that say something are of pointers, which Go can tell from what the client left out. */
+/** Defaults other than zero belong to pointers in Go, where absent differs from zero. */
 const saysSomething = (value: unknown): boolean =>
   typeof value === "object" && value !== null && Object.keys(value).length > 0;
 
-/** The element of an item of a list; undefined if it has no keys, or should be a scalar and is none. */
+/** The element of a list item; undefined if it has no keys, or is not a scalar where one is expected. */
 export function findElement(shape: SetShape | KeyedShape, item: unknown): PathElement | undefined {
   if (shape.kind === "keyed") return shape.elementOf(item);
   return typeof item === "object" ? undefined : valueElement(item);
 }
 
-/** The shape of what an element names in a value of some shape. */
+/** The shape of the member that an element names. */
 export function memberShape(shape: Shape | undefined, element: PathElement): Shape | undefined {
   if (shape?.kind === "object") return shape.byName.get(element.slice(2))?.shape;
   if (shape?.kind === "map") return shape.value;

@@ -1,6 +1,6 @@
 import { type RoleTexts, recordEvents } from "./bootstrap-policy.ts";
 
-/** What each controller may do, by its service account in kube-system; the role is `system:controller:<name>`. */
+/** The rules of each controller, by its service account in kube-system; the role is `system:controller:<name>`. */
 export const controllerRoleTexts: RoleTexts = {
   "attachdetach-controller": [
     "list watch | core | persistentvolumeclaims persistentvolumes",

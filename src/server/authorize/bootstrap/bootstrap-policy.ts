@@ -1,13 +1,13 @@
 /**
- * A rule in one line: verbs | API groups | resources | names of objects, or: verbs | paths. `core` stands for the group
- * without a name, `read` for get, list and watch, `write` for create, delete, deletecollection, patch and update.
+ * A rule in one line: verbs | API groups | resources | names of objects, or: verbs | paths. `core` stands for the empty
+ * group, `read` for get, list and watch, `write` for create, delete, deletecollection, patch and update.
  */
 export type RuleText = string;
 export type RoleTexts = Readonly<Record<string, readonly RuleText[]>>;
 
 export const recordEvents: RuleText = "create patch update | core events.k8s.io | events";
 
-/** Cluster roles that every cluster has, but for those of the controllers. */
+/** The cluster roles of every cluster, except for those of the controllers. */
 export const clusterRoleTexts: RoleTexts = {
   "cluster-admin": ["* | * | *", "* | *"],
   "system:aggregate-to-admin": [
@@ -183,7 +183,7 @@ export const clusterRoleTexts: RoleTexts = {
   ],
 };
 
-/** Cluster roles that are put together from those with the label `aggregate-to-<name>`, and the label they have themselves. */
+/** Cluster roles that are aggregated from those with the label `aggregate-to-<name>`, and their own label. */
 export const aggregatedRoles: readonly { readonly name: string; readonly partOf?: string }[] = [
   { name: "view", partOf: "edit" },
   { name: "edit", partOf: "admin" },

@@ -19,7 +19,7 @@ const info = (verb: string, resource: string) => ({
   namespace: "shop",
 });
 
-test("ensureBootstrapRoles() creates what is missing and then nothing more", async () => {
+test("ensureBootstrapRoles() creates missing roles once", async () => {
   await using api = await setUp();
   await ensureBootstrapRoles(api.client);
   const { revision } = api;
@@ -36,7 +36,7 @@ test("ensureBootstrapRoles() creates what is missing and then nothing more", asy
   );
 });
 
-test("ensureBootstrapRoles() gives back what was taken out, unless it is told not to", async () => {
+test("ensureBootstrapRoles() restores removed rules, unless the annotation forbids it", async () => {
   await using api = await setUp();
   await ensureBootstrapRoles(api.client);
   const dns = await api.client.get(ClusterRole, { name: "system:kube-dns" });

@@ -25,8 +25,8 @@ const autoUpdate = "rbac.authorization.kubernetes.io/autoupdate";
 const controllerPrefix = "system:controller:";
 
 /**
- * Creates the roles and bindings that every cluster has where they are missing, and gives back what was taken out of
- * them, except where the annotation says false. The namespaces kube-system and kube-public must exist.
+ * Creates the missing default roles and bindings, and restores what was removed from them, unless the annotation says
+ * false. The namespaces kube-system and kube-public must exist.
  */
 export async function ensureBootstrapRoles(client: Client, signal?: AbortSignal): Promise<void> {
   const ensure = async <T extends ApiObject>(kind: Ensured<T>) => {
@@ -52,7 +52,7 @@ type New<T extends ApiObject> = Omit<T, "metadata"> & { metadata: ObjectMeta };
 interface Ensured<T extends ApiObject> {
   readonly resource: Resource<T>;
   readonly wanted: readonly (New<T> & InputOf<T>)[];
-  /** What the object should be instead, or undefined if it has all that it must have. */
+  /** The object with missing parts restored, or undefined if it is complete. */
   repair(known: T, wanted: New<T>): (New<T> & InputOf<T>) | undefined;
 }
 
@@ -129,16 +129,16 @@ const bootstrapRoleBindings = (): New<RoleBinding>[] =>
     subjects: subjects.map(parseSubject),
   }));
 
-/** What a node may do, before the node authoriser narrows it down to its own. */
+/** The rules of nodes, before the node authoriser limits them to their own objects. */
 export const nodeRules = (): PolicyRule[] => rulesOf(clusterRoleTexts, "system:node");
 
-/** A new cluster need not wait for the controller: edit is view and more, admin is edit and more. */
+/** So that a new cluster need not wait for the controller: edit includes view, admin includes edit. */
 function aggregatedRules(name: string): PolicyRule[] {
   const inner = aggregatedRoles.find(({ partOf }) => partOf === name);
   const own = rulesOf(clusterRoleTexts, `system:aggregate-to-${name}`);
   if (!inner) return own;
   const taken = aggregatedRules(inner.name);
-  // In the order of the names of the roles they come from.
+  // In the order of the names of the source roles.
   return inner.name < `system:aggregate-to-${name}` ? [...taken, ...own] : [...own, ...taken];
 }
 
