@@ -15,7 +15,7 @@ export function sharedSettings({ client, informers }: ReconcilerDeps): Reconcile
     name: "shared-settings",
     reconciles: Namespace,
     watches: [
-      // A change of the original concerns every namespace, one of a copy its own.
+      // A change of the original concerns every namespace; a change of a copy concerns only its own.
       watch(ConfigMap, ({ object: { metadata } }) => {
         if (metadata.name !== source.name) return [];
         const concerned = metadata.namespace === source.namespace ? namespaces.list().filter(isAsking) : [];

@@ -7,8 +7,8 @@ import { int32, oneOf, setOf, string } from "#schema/types.ts";
 const AlarmSpec = object("example/v1.AlarmSpec", "When an alarm rings, and how.", {
   at: required(1, string(), "When it rings: 07:30."),
   sound: defaulted(2, oneOf("Bell", "Horn"), "Bell", "What it sounds like."),
-  snoozeMinutes: nullable(3, int32({ min: 1, max: 60 }), "It rings again after so many minutes."),
-  days: optional(4, setOf(string(), { patch: "merge" }), "Only on these days; empty: every day."),
+  snoozeMinutes: nullable(3, int32({ min: 1, max: 60 }), "Rings again after this many minutes."),
+  days: optional(4, setOf(string(), { patch: "merge" }), "Rings only on these days; every day if empty."),
 });
 
 const fields = { spec: required(2, AlarmSpec) };

@@ -7,7 +7,7 @@ import { startCluster } from "orlop/testing";
 const labels = { app: "web" };
 const template = { metadata: { labels }, spec: { containers: [{ name: "web", image: "nginx" }] } };
 
-test("three replicas become ready, on a node each", async () => {
+test("three replicas become ready, each on its own node", async () => {
   await using cluster = await startCluster({ nodes: 3 });
 
   await cluster.apply(Deployment, {

@@ -1,6 +1,6 @@
 /**
- * `npm pack`: writes what the package holds into dist/, because Node strips no types below node_modules. Each module of
- * src/ becomes JavaScript with the same lines and columns, and a declaration.
+ * `npm pack` runs this. It writes the package into dist/, because Node does not strip types below node_modules. Each module
+ * of src/ becomes JavaScript with the same lines and columns, and a declaration.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -26,7 +26,7 @@ function build(): void {
   }
 }
 
-/** Every mention of a module of ours, by `#folder/file.ts` or by `./file.ts`, becomes a relative one that ends in `.js`. */
+/** Rewrites imports of our modules (`#folder/file.ts` and `./file.ts`) to relative paths that end in `.js`. */
 function linkToJavaScript(text: string, file: string): string {
   const folder = path.join(src, path.dirname(file));
   return text.replace(/"(#|\.{1,2}\/)([^"\n]+\.ts)"/g, (_mention, start: string, rest: string) => {

@@ -31,7 +31,10 @@ suite("a server that cannot start says why and what to do", () => {
     const said = await refusal(["--data-dir", path.join(home, "port"), "--port", String(port)]);
 
     other.close();
-    assert.equal(said, `orlop: port ${port} is in use: stop what listens there or choose another with --port\n`);
+    assert.equal(
+      said,
+      `orlop: port ${port} is in use: stop the program that listens there, or choose another port with --port\n`,
+    );
   });
 
   test("a host that is not this machine's", async () => {
@@ -39,7 +42,7 @@ suite("a server that cannot start says why and what to do", () => {
 
     assert.equal(
       said,
-      "orlop: cannot listen on 192.0.2.1: it is no address of this machine: choose another with --host\n",
+      "orlop: cannot listen on 192.0.2.1: this machine does not have that address: choose another with --host\n",
     );
   });
 
@@ -138,7 +141,7 @@ suite("a server that cannot start says why and what to do", () => {
     const said = async (...args: string[]): Promise<string> => (await refusal(args)).replace(/^orlop: /, "");
     const dataDir = ["--data-dir", path.join(home, "flags")];
 
-    assert.equal(await said(), "--data-dir DIR is needed: where the cluster keeps its state and certificates\n");
+    assert.equal(await said(), "--data-dir DIR is required: the directory for the cluster's state and certificates\n");
     assert.equal(await said(...dataDir, "--bogus"), "Unknown option '--bogus'\n");
     assert.equal(
       await said(...dataDir, "--port", "http"),
@@ -155,7 +158,7 @@ suite("a server that cannot start says why and what to do", () => {
     );
     const unknown = await runOrlop(["serve"]);
     assert.equal(unknown.code, 2);
-    assert.match(unknown.stderr, /^orlop: there is no command "serve"\nusage: orlop COMMAND \[flags\]\n/);
+    assert.match(unknown.stderr, /^orlop: unknown command "serve"\nusage: orlop COMMAND \[flags\]\n/);
   });
 });
 

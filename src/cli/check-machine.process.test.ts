@@ -44,7 +44,7 @@ test("rangesOfCluster() reads another cluster's ranges from its command line", (
   assert.deepEqual(of("--foreground"), []);
 });
 
-test("a port that somebody listens on is named with its flag, before anything is started", async () => {
+test("a port in use is reported with its flag before anything is started", async () => {
   const server = createServer().listen(0, "0.0.0.0");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;

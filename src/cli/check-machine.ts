@@ -19,11 +19,11 @@ export interface WantedRange {
 export interface Wanted {
   readonly ports: readonly { readonly flag: string; readonly port: number }[];
   readonly ranges: readonly WantedRange[];
-  /** The bridge that a former start of this cluster left. */
+  /** The bridge that an earlier start of this cluster left. */
   readonly ownLink: string;
 }
 
-/** Throws if the machine uses what the cluster needs: before anything has been started, so that nothing is left. */
+/** Throws if the machine already uses what the cluster needs. Runs before anything is started, so a failure leaves nothing. */
 export async function checkMachine({ ports, ranges, ownLink }: Wanted): Promise<void> {
   const addresses = localAddresses().filter(({ link }) => link !== ownLink);
   const others = (await listProcesses()).flatMap(rangesOfCluster);
@@ -31,23 +31,25 @@ export async function checkMachine({ ports, ranges, ownLink }: Wanted): Promise<
   if (fault) throw new UserError(fault);
   for (const { flag, port } of ports) {
     if (await isFree(port)) continue;
-    throw new UserError(`port ${port} is in use: stop what listens there or choose another with --${flag}`);
+    throw new UserError(
+      `port ${port} is in use: stop the program that listens there, or choose another port with --${flag}`,
+    );
   }
 }
 
-/** What is wrong with the ranges, if they meet each other or one that the machine already uses. */
+/** Describes the first overlap between two of the ranges, or between one and a range that the machine uses. */
 export function findOverlap(ranges: readonly WantedRange[], addresses: readonly LocalAddress[]): string | undefined {
   for (const [index, { flag, cidr }] of ranges.entries()) {
     const other = ranges.slice(index + 1).find((each) => overlaps(each.cidr, cidr));
-    if (other) return `--${flag} ${cidr} and --${other.flag} ${other.cidr} overlap: choose two that do not`;
+    if (other) return `--${flag} ${cidr} and --${other.flag} ${other.cidr} overlap: choose ranges that do not`;
     const taken = addresses.find((each) => collides(each.cidr, cidr));
     if (taken)
-      return `--${flag} ${cidr} is in use on this machine: ${taken.link} has ${taken.cidr}: choose another with --${flag}`;
+      return `--${flag} ${cidr} is in use on this machine (${taken.link} has ${taken.cidr}): choose another range with --${flag}`;
   }
   return undefined;
 }
 
-/** A part of a larger network is ours to take, if the machine itself is not in it: the narrower route wins. */
+/** Part of a larger network may be used if the machine itself is not in that part: the narrower route wins. */
 function collides(local: string, wanted: string): boolean {
   const [address = ""] = local.split("/");
   const ours = parseCidr(wanted);
@@ -59,7 +61,7 @@ function overlaps(one: string, other: string): boolean {
   return a.base < b.base + b.size && b.base < a.base + a.size;
 }
 
-/** Another cluster's ranges: its bridge has no address before its first pod, and its services never have a link. */
+/** Another cluster's ranges. Its command line has them even before its bridge has an address; services never have a link. */
 export function rangesOfCluster({ pid, args }: RunningProcess): LocalAddress[] {
   const at = args.indexOf("--foreground");
   if (at < 1 || args[at - 1] !== "up" || !/orlop\.[jt]s$/.test(args[at - 2] ?? "")) return [];
@@ -68,10 +70,10 @@ export function rangesOfCluster({ pid, args }: RunningProcess): LocalAddress[] {
   return Object.values(values).flatMap((cidr) => (typeof cidr === "string" ? [{ link, cidr }] : []));
 }
 
-/** As `up` has them. */
+/** The flags of `up` that name ranges. */
 export const rangeFlags = {
-  "cluster-cidr": { type: "string", value: "RANGE", default: "10.244.0.0/16", help: "addresses of pods" },
-  "service-cidr": { type: "string", value: "RANGE", default: "10.96.0.0/16", help: "addresses of services" },
+  "cluster-cidr": { type: "string", value: "RANGE", default: "10.244.0.0/16", help: "range of pod addresses" },
+  "service-cidr": { type: "string", value: "RANGE", default: "10.96.0.0/16", help: "range of service addresses" },
 } as const;
 
 const localAddresses = (): LocalAddress[] =>
@@ -79,7 +81,7 @@ const localAddresses = (): LocalAddress[] =>
     addresses.flatMap(({ family, cidr }) => (family === "IPv4" && cidr ? [{ link, cidr }] : [])),
   );
 
-/** Any other fault than a port in use is for the one who really listens to tell. */
+/** Only "in use" counts here. Any other fault is reported by the server that listens for real. */
 function isFree(port: number): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const server = createServer();
@@ -88,7 +90,7 @@ function isFree(port: number): Promise<boolean> {
   return promise;
 }
 
-/** Whether something listens where the address leads. */
+/** Whether something listens at the address. */
 export function isServing(url: string): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   if (!URL.canParse(url)) return Promise.resolve(false);

@@ -30,19 +30,19 @@ for (const text of ["10.0.0.0", "10.0.0.0/33", "10.0.0/8", "fd00::/64", "10.0.0.
   });
 }
 
-test("refuseArguments() names what is too much", () => {
+test("refuseArguments() names the surplus argument", () => {
   const refuse = (...positionals: string[]) => refuseArguments("up", positionals, "--port N");
 
   assert.throws(() => refuse("now"), /^UserError: up takes flags only, not "now": write --port N$/);
   refuse();
 });
 
-test("a command that does not exist is no way into the program", async () => {
+test("an unknown command is refused, even if an object has a property of that name", async () => {
   for (const name of ["constructor", "__proto__", "toString", "nothing"])
     assert.equal(await runCommand(commands, [name]), 2);
 });
 
-test("an error that its user can mend has no stack, any other one goes on", async () => {
+test("an error that the user can fix is shown without a stack, and any other error is thrown", async () => {
   const failing = (error: Error) => ({
     it: { summary: "", load: async () => ({ flags: {}, run: () => Promise.reject(error) }) },
   });
@@ -59,12 +59,12 @@ for (const args of [
   ["help", "it"],
   ["--help", "it"],
 ]) {
-  test(`orlop ${args.join(" ")} explains the command and does not run it`, async () => {
+  test(`orlop ${args.join(" ")} shows the help of the command and does not run it`, async () => {
     assert.equal(await runCommand({ it: helpless }, args), 0);
   });
 }
 
-test("behind -- a word is no flag, so it asks for no help", async () => {
+test("after --, a word is not a flag and does not ask for help", async () => {
   await assert.rejects(runCommand({ it: helpless }, ["it", "--", "--help"]), /it ran/);
 });
 
@@ -86,11 +86,11 @@ do it
   );
 });
 
-test("a server that is not there is told by its address and by what to do", () => {
+test("an unreachable server is reported with its address and what to do", () => {
   const refused = Object.assign(new Error("refused"), { code: "ECONNREFUSED", address: "127.0.0.1", port: 6443 });
   const error = new Error("GET /x got no answer", { cause: new Error("wire", { cause: refused }) });
 
-  assert.match(explainConnection(error) ?? "", /^no server answers at 127\.0\.0\.1:6443: `.*orlop up` starts one/);
+  assert.match(explainConnection(error) ?? "", /^no server answers at 127\.0\.0\.1:6443: start one with `.*orlop up`/);
   assert.equal(explainConnection(new Error("a bug")), undefined);
 });
 
@@ -105,7 +105,7 @@ const faults: readonly { fault: object; says: RegExp }[] = [
   { fault: { code: "ENOSPC", path: "/data" }, says: /no space left/ },
 ];
 for (const { fault, says } of faults) {
-  test(`explainStart() puts ${JSON.stringify(fault)} into words`, () => {
+  test(`explainStart() explains ${JSON.stringify(fault)}`, () => {
     const explained = explainStart(Object.assign(new Error("raw"), fault), { port: 6443, "kubelet-port": "10250" });
 
     assert.ok(explained instanceof UserError);
@@ -113,13 +113,13 @@ for (const { fault, says } of faults) {
   });
 }
 
-test("explainStart() leaves alone what it does not know", () => {
+test("explainStart() returns an unknown error unchanged", () => {
   const error = new Error("a bug");
 
   assert.equal(explainStart(error, { port: 1 }), error);
 });
 
-test("a reader who leaves early, as head does, ends nothing", async () => {
+test("a reader that closes the pipe early, as head does, does not end the command", async () => {
   const entry = fileURLToPath(import.meta.resolve("../bin/orlop.ts"));
   const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", entry, "help"]);
   const said: Buffer[] = [];

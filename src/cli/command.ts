@@ -1,10 +1,10 @@
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import { parseCidr } from "#lib/net/ip.ts";
 
-/** One verb of the command line. It is imported only when it is asked for. */
+/** One verb of the command line. It is imported only when it is used. */
 export interface Command {
   readonly summary: string;
-  /** What it takes beside flags: `KIND/NAME`. */
+  /** Its positional arguments, as `--help` shows them: `KIND/NAME`. */
   readonly takes?: string;
   load(): Promise<{ readonly flags: Flags; run(args: readonly string[]): Promise<number> }>;
 }
@@ -13,12 +13,12 @@ export interface Command {
 export type Flag = NonNullable<ParseArgsConfig["options"]>[string] & { readonly help: string; readonly value?: string };
 export type Flags = Readonly<Record<string, Flag>>;
 
-/** Wrong use, or a state of the machine that the user can mend: shown as it is, with no stack. */
+/** Wrong usage, or a state of the machine that the user can fix. The message is shown without a stack. */
 export class UserError extends Error {
   override readonly name = "UserError";
 }
 
-/** Flags of one command; what is unknown is the user's mistake. */
+/** Parses the flags of one command. An unknown flag is the user's mistake. */
 export function parseFlags<const O extends NonNullable<ParseArgsConfig["options"]>>(
   args: readonly string[],
   options: O,
@@ -26,7 +26,7 @@ export function parseFlags<const O extends NonNullable<ParseArgsConfig["options"
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
   } catch (error) {
-    // Node adds advice on positional arguments, which has nothing to do with it.
+    // Node appends advice on positional arguments, which does not apply here.
     throw new UserError(
       error instanceof Error ? error.message.replace(/\. To specify a positional.*$/s, "") : String(error),
     );
@@ -49,7 +49,7 @@ export function addressRange(text: string, flag: string, { maxBits }: { maxBits:
   throw new UserError(`--${flag} must be a larger range: ${text} is smaller than a /${maxBits}`);
 }
 
-/** For commands that have flags only; `usage` has those that were probably meant. */
+/** For commands that take only flags. `usage` names the flags that the user probably meant. */
 export function refuseArguments(command: string, positionals: readonly string[], usage: string): void {
   if (positionals.length === 0) return;
   throw new UserError(`${command} takes flags only, not ${JSON.stringify(positionals[0])}: write ${usage}`);

@@ -11,8 +11,8 @@ import { jsonLog, writeStandardError } from "#lib/process/log.ts";
 
 /** Flags of every command that talks to a cluster. */
 export const connectFlags = {
-  kubeconfig: { type: "string", value: "FILE", help: "where the cluster's address and the credentials are" },
-  context: { type: "string", value: "NAME", help: "which of the kubeconfig's contexts" },
+  kubeconfig: { type: "string", value: "FILE", help: "the kubeconfig to use (default: the one that kubectl uses)" },
+  context: { type: "string", value: "NAME", help: "the context in the kubeconfig (default: the current one)" },
   namespace: { type: "string", short: "n", value: "NAME", help: "the object's namespace" },
 } as const;
 
@@ -27,7 +27,7 @@ export interface Connection extends AsyncDisposable {
   readonly namespace: string;
 }
 
-/** The cluster that kubectl would use, as the same user. */
+/** Connects to the cluster that kubectl would use, as the same user. */
 export async function connect(values: ConnectValues): Promise<Connection> {
   const resolved = await findCluster(values);
   const log = jsonLog(writeStandardError, "warn");
@@ -35,7 +35,7 @@ export async function connect(values: ConnectValues): Promise<Connection> {
   return { client, namespace: resolved.namespace, [Symbol.asyncDispose]: () => client[Symbol.asyncDispose]() };
 }
 
-/** Without a kubeconfig, a pod asks the cluster that it is in. */
+/** In a pod without a kubeconfig, this is the pod's own cluster. */
 async function findCluster({ kubeconfig: path, context, namespace }: ConnectValues): Promise<ResolvedKubeconfig> {
   const overrides = { ...(context ? { context } : {}), ...(namespace ? { namespace } : {}) };
   const file = await loadKubeconfig({ env: process.env, ...(path ? { path } : {}) });

@@ -9,7 +9,7 @@ import { isHeldByOther, readRecord, runningCluster, writeRecord } from "./runnin
 
 const record = { pid: process.pid, url: "https://127.0.0.1:6443", nodeName: "n", startedAt: "2026-01-01T00:00:00Z" };
 
-test("removeClusterData() takes what is Orlop's and leaves what is not", async () => {
+test("removeClusterData() removes Orlop's files and keeps all others", async () => {
   await using dir = await mkdtempDisposable(path.join(tmpdir(), "orlop-"));
   const dataDir = path.join(dir.path, "data");
   for (const name of ["pods/x", "seccomp", "manifests"]) await mkdir(path.join(dataDir, name), { recursive: true });
@@ -21,7 +21,7 @@ test("removeClusterData() takes what is Orlop's and leaves what is not", async (
 
   const left = await removeClusterData(dataDir);
 
-  assert.equal(before, false, "a directory that is not Orlop's is not taken for one");
+  assert.equal(before, false, "a directory without Orlop's files is not a cluster's");
   assert.deepEqual(left, ["manifests", "thesis.txt"]);
   assert.deepEqual(await readdir(dataDir), ["manifests", "thesis.txt"]);
 });
@@ -37,7 +37,7 @@ test("removeClusterData() removes a directory that has nothing else", async () =
   assert.ok(!existsSync(dataDir));
 });
 
-test("half a cluster.json is made up for by the other files", async () => {
+test("a truncated cluster.json is restored from the other files", async () => {
   await using dir = await mkdtempDisposable(path.join(tmpdir(), "orlop-"));
   await writeFile(path.join(dir.path, "cluster.json"), '{"pid": 12');
   const empty = await readRecord(dir.path);
@@ -48,10 +48,10 @@ test("half a cluster.json is made up for by the other files", async () => {
 
   assert.equal(empty, undefined);
   assert.partialDeepStrictEqual(repaired, { pid: 999999999, url: "https://127.0.0.1:7443" });
-  assert.equal(await runningCluster(dir.path), undefined, "that process is gone");
+  assert.equal(await runningCluster(dir.path), undefined, "that process has ended");
 });
 
-test("isHeldByOther() is another process that is alive", async () => {
+test("isHeldByOther() is true while another process that holds the directory is alive", async () => {
   await using dir = await mkdtempDisposable(path.join(tmpdir(), "orlop-"));
   const nobody = isHeldByOther(dir.path, 1);
   await writeFile(path.join(dir.path, "state.pid"), `${process.pid}\n`);

@@ -1,7 +1,7 @@
 import { readdir, rm, rmdir } from "node:fs/promises";
 import path from "node:path";
 
-/** Everything that Orlop puts into a data directory. What else is there belongs to somebody else. */
+/** Everything that Orlop puts into a data directory. Anything else there belongs to somebody else. */
 const ours = [
   "cluster.json",
   "cluster.json.new",
@@ -24,24 +24,24 @@ const ours = [
   "state.pid",
 ];
 
-/** Made by Orlop for what people put there: theirs, unless they did not. */
+/** Orlop creates these directories for users' files. They are the users' unless they are empty. */
 const theirs = ["manifests", "seccomp"];
 
-/** What a cluster in the background says; older lines are in files beside it. */
+/** The log of a cluster in the background; older lines are in files beside it. */
 export const logFile = (dataDir: string): string => path.join(dataDir, "orlop.log");
 
-/** Whether a cluster has, or has had, its data there. */
+/** Whether the directory holds, or has held, a cluster's data. */
 export async function hasClusterData(dataDir: string): Promise<boolean> {
   const names = await readdir(dataDir).catch(() => []);
   return names.some((name) => name === "state.db" || name === "cluster.json" || name === "orlop.log");
 }
 
-/** Removes Orlop's data, and the directory if nothing else is in it; resolves with what is. */
+/** Removes Orlop's data, and the directory itself if it is then empty. Resolves with the files that remain. */
 export async function removeClusterData(dataDir: string): Promise<string[]> {
   await Promise.all(ours.map((name) => rm(path.join(dataDir, name), { recursive: true, force: true })));
   await Promise.all(theirs.map((name) => rmdir(path.join(dataDir, name)).catch(() => undefined)));
   const left = await readdir(dataDir).catch(() => []);
-  // A directory in use, as a mount point is, stays: it is empty.
+  // A directory that is in use, such as a mount point, stays, but it is empty.
   if (left.length === 0) await rmdir(dataDir).catch(() => undefined);
   return left;
 }

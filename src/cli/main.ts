@@ -2,27 +2,27 @@ import { type Command, UserError } from "./command.ts";
 import { asksForHelp, renderHelp, renderUsage } from "./help.ts";
 import { program } from "./program.ts";
 
-/** Every command, by its name. What a command does not need it does not import. */
+/** Every command by name. Each is imported when it runs, so it loads only what it needs. */
 export const commands: Readonly<Record<string, Command>> = {
   up: { summary: "start a cluster with real containers on this machine", load: () => import("./commands/up.ts") },
-  down: { summary: "stop it and leave nothing behind", load: () => import("./commands/down.ts") },
-  status: { summary: "show what runs", load: () => import("./commands/status.ts") },
+  down: { summary: "stop the cluster and leave nothing behind", load: () => import("./commands/down.ts") },
+  status: { summary: "show the cluster's address, memory, nodes and pods", load: () => import("./commands/status.ts") },
   server: {
-    summary: "run the control plane: API server, controllers, scheduler",
+    summary: "run only the control plane: API server, controllers and scheduler",
     load: () => import("./commands/server.ts"),
   },
   trace: {
-    summary: "show the hops of an apply, with times and causes: trace deploy/web",
+    summary: "show where an apply spent its time, hop by hop: trace deploy/web",
     takes: "KIND/NAME",
     load: () => import("./commands/trace.ts"),
   },
   why: {
-    summary: "say why an object is not where it should be: why pod/web",
+    summary: "explain why an object is stuck: why pod/web",
     takes: "KIND/NAME",
     load: () => import("./commands/why.ts"),
   },
   run: {
-    summary: "run a program or its tests with Orlop's Node 26: run --test FILE",
+    summary: "run a TypeScript file or its tests with Orlop's Node 26: run --test FILE",
     takes: "[--test] FILE [args]",
     load: () => import("./commands/run.ts"),
   },
@@ -35,7 +35,7 @@ export async function runCommand(all: Readonly<Record<string, Command>>, args: r
   if (name === undefined || (isHelp && asksForHelp(others))) return write(process.stdout, renderUsage(all), 0);
   const command = Object.hasOwn(all, name) ? all[name] : undefined;
   if (!command) {
-    return write(process.stderr, `orlop: there is no command ${JSON.stringify(name)}\n${renderUsage(all)}`, 2);
+    return write(process.stderr, `orlop: unknown command ${JSON.stringify(name)}\n${renderUsage(all)}`, 2);
   }
   const { flags, run } = await command.load();
   if (isHelp || asksForHelp(rest)) return write(process.stdout, renderHelp(name, command, flags), 0);
@@ -64,12 +64,12 @@ const forUsers = new Set([
 const isForUser = (error: unknown): error is Error =>
   error instanceof UserError || (error instanceof Error && forUsers.has(error.name));
 
-/** Nobody listens where the kubeconfig leads: the server's own words would only say which request it was. */
+/** Explains a refused connection: the original error names only the request. */
 export function explainConnection(error: Error): string | undefined {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     if (!("code" in cause) || cause.code !== "ECONNREFUSED") continue;
     const where = "address" in cause && "port" in cause ? `${cause.address}:${cause.port}` : "the kubeconfig's address";
-    return `no server answers at ${where}: \`${program} up\` starts one; another is chosen with --context or --kubeconfig`;
+    return `no server answers at ${where}: start one with \`${program} up\`, or choose another with --context or --kubeconfig`;
   }
   return undefined;
 }

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { runCommand } from "#lib/process/processes.ts";
 import { UserError } from "./command.ts";
 
-/** What a node needs from Debian, and how to see that it is there. */
+/** What a node needs from Debian, and the files that show that it is installed. */
 const needed: readonly { readonly name: string; readonly files: readonly string[] }[] = [
   { name: "containerd", files: ["/usr/bin/containerd"] },
   { name: "runc", files: ["/usr/sbin/runc", "/usr/bin/runc"] },
@@ -13,14 +13,12 @@ const needed: readonly { readonly name: string; readonly files: readonly string[
   { name: "busybox-static", files: ["/bin/busybox", "/usr/bin/busybox"] },
 ];
 
-/** Installs what is missing, once. */
+/** Installs the packages that are missing. */
 export async function installPackages(say: (text: string) => void): Promise<void> {
   const missing = missingPackages();
   if (missing.length === 0) return;
   if (!existsSync("/usr/bin/apt-get")) {
-    throw new UserError(
-      `these programs are missing: ${missing.join(", ")}; there is no apt-get here, so install them by hand`,
-    );
+    throw new UserError(`these packages are missing, and there is no apt-get to install them: ${missing.join(", ")}`);
   }
   say(`installing from Debian: ${missing.join(", ")}`);
   const env = { DEBIAN_FRONTEND: "noninteractive" };
@@ -32,7 +30,7 @@ export async function installPackages(say: (text: string) => void): Promise<void
     throw new UserError(`could not install ${missing.join(", ")}: ${why}`);
   }
   const still = missingPackages();
-  if (still.length > 0) throw new UserError(`apt-get ended well, but these are still missing: ${still.join(", ")}`);
+  if (still.length > 0) throw new UserError(`apt-get succeeded, but these are still missing: ${still.join(", ")}`);
 }
 
 const missingPackages = (): string[] =>

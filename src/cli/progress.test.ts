@@ -7,7 +7,7 @@ import { ownPid } from "#lib/process/processes.ts";
 import { progressFile, progressWriter, readProgress } from "./progress.ts";
 import { readRecord, runningCluster, writeRecord } from "./running.ts";
 
-test("readProgress() reads what was said, and leaves a line that is not whole", async () => {
+test("readProgress() reads complete lines and leaves an incomplete one", async () => {
   await using dir = await mkdtempDisposable(path.join(tmpdir(), "orlop-"));
   assert.deepEqual(readProgress(dir.path), []);
   const progress = progressWriter(dir.path, Date.now());
@@ -20,7 +20,7 @@ test("readProgress() reads what was said, and leaves a line that is not whole", 
   assert.deepEqual(said, ["one doing", "two ready"]);
 });
 
-test("runningCluster() is a process that is alive and ours", async () => {
+test("runningCluster() finds only a process that is alive and Orlop's", async () => {
   await using dir = await mkdtempDisposable(path.join(tmpdir(), "orlop-"));
   const record = { url: "https://127.0.0.1:6443", nodeName: "a", startedAt: "2026-01-01T08:00:00Z" };
   assert.equal(await runningCluster(dir.path), undefined);
@@ -29,7 +29,7 @@ test("runningCluster() is a process that is alive and ours", async () => {
   assert.equal(await runningCluster(dir.path), undefined);
   assert.equal((await readRecord(dir.path))?.url, record.url);
   await writeRecord(dir.path, { pid: 1, ...record });
-  assert.equal(await runningCluster(dir.path), undefined, "somebody else has the number now");
+  assert.equal(await runningCluster(dir.path), undefined, "another program has this pid now");
   await writeFile(path.join(dir.path, "cluster.json"), "{");
   assert.equal(await readRecord(dir.path), undefined);
   assert.ok(ownPid() > 0);

@@ -1,7 +1,7 @@
 import { appendFileSync, readFileSync } from "node:fs";
 import { systemClock } from "#lib/async/clock.ts";
 
-/** What the cluster's process tells the command that started it, a line each, through a file in the data directory. */
+/** One line of the file through which the cluster's process reports its start to the command that started it. */
 export interface Progress {
   readonly step: string;
   /** Milliseconds since the start. */
@@ -18,7 +18,7 @@ export function progressWriter(dataDir: string, startedMs: number): (step: strin
   };
 }
 
-/** Everything said so far; a line that is still being written is left for the next time. */
+/** Every step reported so far. A line that is still being written is left for the next call. */
 export function readProgress(dataDir: string): Progress[] {
   let text: string;
   try {

@@ -1,7 +1,7 @@
 import { statusErrorFrom } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
 
-/** GETs a path of the server that is not about a resource. */
+/** GETs a path that is not about a resource. */
 export async function readAnswer<T>(client: Client, path: string): Promise<T> {
   const { status, body } = await client.raw("GET", path);
   const value = JSON.parse(Buffer.from(body).toString()) as unknown;

@@ -5,7 +5,7 @@ import { isRunning } from "#lib/process/processes.ts";
 import { errorCode } from "#lib/text/error-code.ts";
 import { UserError } from "./command.ts";
 
-/** What `up` left about the cluster in a data directory. */
+/** What `up` recorded in the data directory about the cluster. */
 export interface ClusterRecord {
   readonly pid: number;
   readonly url: string;
@@ -22,24 +22,26 @@ export async function writeRecord(dataDir: string, record: ClusterRecord): Promi
   await rename(`${file}.new`, file);
 }
 
-/** undefined: no cluster was ever started there. */
+/** Undefined if no cluster was ever started there. */
 export async function readRecord(dataDir: string): Promise<ClusterRecord | undefined> {
   let text: string;
   try {
     text = await readFile(recordFile(dataDir), "utf8");
   } catch (error) {
     if (errorCode(error) === "EACCES")
-      throw new UserError(`${dataDir} is closed to you (EACCES): use sudo, or name another with --data-dir`);
+      throw new UserError(
+        `no permission to read ${dataDir} (EACCES): use sudo, or choose another directory with --data-dir`,
+      );
     return undefined;
   }
   try {
     return JSON.parse(text) as ClusterRecord;
   } catch {
-    return await repairedRecord(dataDir); // Half of it, as a full disk leaves it.
+    return await repairedRecord(dataDir); // A full disk can leave a truncated file.
   }
 }
 
-/** What other files of the directory know, when the record itself is damaged. */
+/** Restores a damaged record from other files in the directory. */
 async function repairedRecord(dataDir: string): Promise<ClusterRecord | undefined> {
   const pid = readPidFile(path.join(dataDir, "state.pid"));
   const kubeconfig = await readFile(path.join(dataDir, "kubeconfig"), "utf8").catch(() => "");
@@ -47,7 +49,7 @@ async function repairedRecord(dataDir: string): Promise<ClusterRecord | undefine
   return pid && url ? { pid, url, nodeName: "", startedAt: "unknown" } : undefined;
 }
 
-/** The cluster of this directory if its process is alive, and still ours. */
+/** The cluster of this directory, if its process is alive and is still Orlop. */
 export async function runningCluster(dataDir: string): Promise<ClusterRecord | undefined> {
   const record = await readRecord(dataDir);
   if (!record || !isRunning(record.pid)) return undefined;
@@ -55,7 +57,7 @@ export async function runningCluster(dataDir: string): Promise<ClusterRecord | u
   return command.includes("orlop") ? record : undefined;
 }
 
-/** Whether the directory belongs to a process other than this one: two starts may have met there. */
+/** Whether another process owns the directory: two starts at the same time may have met there. */
 export function isHeldByOther(dataDir: string, pid: number): boolean {
   const holder = readPidFile(path.join(dataDir, "state.pid"));
   return holder !== undefined && holder !== pid && isRunning(holder);

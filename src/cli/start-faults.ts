@@ -1,6 +1,6 @@
 import { UserError } from "./command.ts";
 
-/** What goes wrong when a server starts, in words that say what to do. */
+/** Turns an error at the start of a server into a message that says what to do. */
 export function explainStart(
   error: unknown,
   ports: { readonly port: string | number; readonly "kubelet-port"?: string },
@@ -10,7 +10,9 @@ export function explainStart(
   const taken = "port" in error && typeof error.port === "number" ? error.port : Number(ports.port);
   const flag = taken === Number(ports["kubelet-port"]) ? "--kubelet-port" : "--port";
   if (code === "EADDRINUSE")
-    return new UserError(`port ${taken} is in use: stop what listens there or choose another with ${flag}`);
+    return new UserError(
+      `port ${taken} is in use: stop the program that listens there, or choose another port with ${flag}`,
+    );
   const isFile = "path" in error;
   const isDirectory = "syscall" in error && error.syscall === "mkdir";
   if (isFile && (isDirectory || code === "EACCES" || code === "EPERM" || code === "EROFS" || code === "ENOTDIR"))
@@ -19,7 +21,9 @@ export function explainStart(
     return new UserError(`not allowed to listen on port ${taken}: choose one above 1023 with ${flag}, or run as root`);
   if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND" || code === "EAI_AGAIN") {
     const host = "hostname" in error ? error.hostname : "address" in error ? error.address : "the host";
-    return new UserError(`cannot listen on ${host}: it is no address of this machine: choose another with --host`);
+    return new UserError(
+      `cannot listen on ${host}: this machine does not have that address: choose another with --host`,
+    );
   }
   if (code === "ENOSPC") return new UserError("no space left on the disk: free some space and start again");
   return error;

@@ -4,10 +4,10 @@ import { jsonLog, writeStandardError } from "#lib/process/log.ts";
 import { isRunning, signalProcess } from "#lib/process/processes.ts";
 import { removeClusterData } from "./data-dir.ts";
 
-/** How long the process may take to end by itself. */
+/** How long the process may take to end after SIGTERM. */
 const patienceMs = 15_000;
 
-/** SIGTERM, and SIGKILL after a while. */
+/** Sends SIGTERM, and SIGKILL if the process does not end. */
 export async function stopProcess(pid: number): Promise<void> {
   signalProcess(pid, "SIGTERM");
   for (let waitedMs = 0; isRunning(pid); waitedMs += 20) {
@@ -16,7 +16,7 @@ export async function stopProcess(pid: number): Promise<void> {
   }
 }
 
-/** Takes the node off the machine, and its data too if asked; resolves with what others have in its directory. */
+/** Removes the node from the machine, and its data if asked. Resolves with the files in its directory that are not Orlop's. */
 export async function takeDown(dataDir: string, { removeData }: { readonly removeData: boolean }): Promise<string[]> {
   const log = jsonLog(writeStandardError, "error");
   await removeNode({ dataDir, removeData }, { clock: systemClock, log });

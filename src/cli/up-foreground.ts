@@ -27,7 +27,7 @@ export interface UpValues {
   readonly verbose: boolean;
 }
 
-/** The whole cluster in this process: control plane and node. */
+/** Runs the whole cluster in this process: control plane and node. */
 export async function runInForeground(values: UpValues): Promise<number> {
   const started = systemClock.now();
   const progress = progressWriter(values.dataDir, started);
@@ -44,7 +44,7 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
   const { dataDir } = values;
   const log = limitedLog(logWriter(dataDir), { clock: systemClock, level: values.verbose ? "debug" : "info" });
   const base = { clock: systemClock, log, random: systemRandom };
-  if (!raisePriority()) log.warn("pods may slow down the API server: to come before them needs CAP_SYS_NICE");
+  if (!raisePriority()) log.warn("pods may slow down the API server: raising its priority needs CAP_SYS_NICE");
   const signal = shutdownSignal();
   const sinceMs = systemClock.now();
   await using plane = await startControlPlane({
@@ -58,7 +58,7 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
   });
   const nodeName = values["node-name"];
   await writeRecord(dataDir, { pid: ownPid(), url: plane.url, nodeName, startedAt: timestamp(systemClock.now()) });
-  progress(`the API server answers at ${plane.url}`);
+  progress(`the API server is serving at ${plane.url}`);
   try {
     await runTogether(signal, [
       (ended) => plane.run(ended),
@@ -72,7 +72,7 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
   return 0;
 }
 
-/** In the background, standard error is the data directory's log file, which must not grow for ever. */
+/** In the background, standard error is the log file in the data directory, and its size must stay bounded. */
 function logWriter(dataDir: string): (line: string) => void {
   const file = logFile(dataDir);
   return isStandardError(file) ? openLogFile(file) : writeStandardError;
@@ -96,7 +96,7 @@ function nodeOptions(values: UpValues, plane: ControlPlane) {
   };
 }
 
-/** Tells once that the node takes pods. */
+/** Reports once that the node accepts pods. */
 async function reportReady(
   { api }: ControlPlane,
   nodeName: string,
@@ -114,7 +114,7 @@ async function reportReady(
     await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
 }
 
-/** What a kubelet before this start wrote about itself says nothing about now. Heartbeats have whole seconds. */
+/** Conditions that an earlier kubelet wrote do not count. Heartbeats are in whole seconds. */
 export function isReadySince({ status }: Node, sinceMs: number): boolean {
   const ready = status?.conditions?.find(({ type }) => type === "Ready");
   return ready?.status === "True" && Date.parse(ready.lastHeartbeatTime ?? "") >= sinceMs - (sinceMs % 1000);

@@ -12,7 +12,7 @@ const addition = (url: string, isOtherUp = false) => ({
   answers: () => Promise.resolve(isOtherUp),
 });
 
-/** As kubeadm writes it: the user's name is the one in most administrators' certificates. */
+/** As kubeadm writes it; its user has the name that most administrators' certificates have. */
 const existing = `# mine
 apiVersion: v1
 kind: Config
@@ -34,7 +34,7 @@ test("userKubeconfigPath() is where kubectl looks first", () => {
   assert.equal(userKubeconfigPath({ KUBECONFIG: ":", HOME: "/home/x" }), "/home/x/.kube/config");
 });
 
-test("a context comes and goes, and all else in the file stays", async () => {
+test("adding and removing a context keeps the rest of the file", async () => {
   await using dir = await mkdtempDisposable(path.join(tmpdir(), "orlop-"));
   const file = path.join(dir.path, "config");
   await writeFile(file, existing, { mode: 0o640 });
@@ -59,7 +59,7 @@ test("a context comes and goes, and all else in the file stays", async () => {
   assert.equal((await stat(file)).mode & 0o777, 0o640);
 });
 
-test("a cluster that runs keeps its context when another one is started, and is current again when that ends", async () => {
+test("a running cluster keeps its context when another starts, and becomes current again when that one ends", async () => {
   await using dir = await mkdtempDisposable(path.join(tmpdir(), "orlop-"));
   const file = path.join(dir.path, "config");
   const [first, second] = ["https://127.0.0.1:6443", "https://127.0.0.1:7443"];
@@ -82,7 +82,7 @@ test("a cluster that runs keeps its context when another one is started, and is 
   assert.doesNotMatch(one, /7443/);
 });
 
-test("a file that is not there is made for its owner alone, and an empty one is filled", async () => {
+test("a missing file is created for its owner alone, and an empty one is filled", async () => {
   await using dir = await mkdtempDisposable(path.join(tmpdir(), "orlop-"));
   const file = path.join(dir.path, "new", "config");
   const empty = path.join(dir.path, "empty");
@@ -98,7 +98,7 @@ test("a file that is not there is made for its owner alone, and an empty one is 
   for (const each of [file, empty]) assert.match(await readFile(each, "utf8"), /server: https:\/\/127/);
 });
 
-test("a link stays a link", async () => {
+test("a symbolic link stays a link", async () => {
   await using dir = await mkdtempDisposable(path.join(tmpdir(), "orlop-"));
   const [file, link] = [path.join(dir.path, "real", "config"), path.join(dir.path, "config")];
   await mkdir(path.dirname(file));
@@ -112,7 +112,7 @@ test("a link stays a link", async () => {
 });
 
 for (const text of ["a: [", "- a list", "just text"]) {
-  test(`a file that is no kubeconfig is refused and left alone: ${text}`, async () => {
+  test(`a file that is not a kubeconfig is refused and left unchanged: ${text}`, async () => {
     await using dir = await mkdtempDisposable(path.join(tmpdir(), "orlop-"));
     const file = path.join(dir.path, "config");
     await writeFile(file, text);

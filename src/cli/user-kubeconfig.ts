@@ -10,29 +10,29 @@ import {
 import { makeDirectory } from "#lib/fs/make-directory.ts";
 import { errorCode } from "#lib/text/error-code.ts";
 
-/** Of the context, of the cluster and of the user; a second cluster on the machine has its port behind it. */
+/** Names the context, the cluster and the user. A second cluster on the machine appends its port. */
 const contextName = "orlop";
 const isOurs = (name: string): boolean => /^orlop(-\d+)?$/.test(name);
 
-/** Where the user's kubectl looks first. */
+/** The file that the user's kubectl reads first. */
 export function userKubeconfigPath(env: Readonly<Record<string, string | undefined>>): string {
   const [first] = (env.KUBECONFIG ?? "").split(path.delimiter).filter(Boolean);
   return first ?? path.join(env.HOME ?? homedir(), ".kube", "config");
 }
 
 export interface Cluster {
-  /** A kubeconfig with this cluster alone. */
+  /** A kubeconfig with only this cluster. */
   readonly kubeconfig: string;
   readonly url: string;
   /** Whether a server answers at an address. */
   answers(url: string): Promise<boolean>;
 }
 
-/** Adds a context for the cluster and makes it the current one; other contexts are left alone. Resolves with its name. */
+/** Adds a context for the cluster and makes it the current one; other contexts stay. Resolves with the context's name. */
 export async function addContext(file: string, { kubeconfig, url, answers }: Cluster): Promise<string> {
   const before = await readText(file);
   const taken = (await serversIn(before, file)).get(contextName);
-  // What another cluster left behind may be overwritten, but not one that runs.
+  // The context of a cluster that is gone may be overwritten, but not one of a running cluster.
   const isTaken = taken !== undefined && taken !== url && (await answers(taken));
   const name = isTaken ? `${contextName}-${new URL(url).port}` : contextName;
   const without = before === "" ? "" : await removeOurs(before, url, file);
@@ -40,12 +40,12 @@ export async function addContext(file: string, { kubeconfig, url, answers }: Clu
   return name;
 }
 
-/** Throws if the file is there and cannot be added to: better known before a cluster is started than after. */
+/** Throws if the file exists and cannot be extended: this must be known before a cluster is started. */
 export async function checkKubeconfig(file: string): Promise<void> {
   await addToKubeconfig(await readText(file), "{}", file);
 }
 
-/** Removes the contexts that lead to this cluster; another cluster's become current instead, if there is one. */
+/** Removes the contexts of this cluster. Another cluster's context becomes current instead, if there is one. */
 export async function removeContext(file: string, url: string): Promise<void> {
   const text = await readText(file);
   if (text === "" || !text.includes(url)) return;
@@ -69,7 +69,7 @@ async function readText(file: string): Promise<string> {
   }
 }
 
-/** Whole or not at all: a half-written kubeconfig locks people out of their other clusters. It stays whose it was. */
+/** Atomic, because a half-written kubeconfig would lock users out of their other clusters. Keeps owner and mode. */
 async function replaceFile(file: string, text: string): Promise<void> {
   await makeDirectory(path.dirname(file), { mode: 0o700 });
   const target = await realpath(file).catch(() => file);

@@ -52,26 +52,26 @@ export interface AssembleOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly random: Random;
-  /** Makes the uids of objects; default: from the system's randomness. */
+  /** Makes the uids of objects; random by default. */
   newUid?(): string;
   /** Signs service-account tokens. */
   readonly signingKey: SigningKey;
   readonly serverAddress: string;
   readonly tokens?: readonly TokenAuthenticator[];
   readonly serviceRanges?: ServiceRanges;
-  /** The kinds that are served; default: all that are built in. */
+  /** The kinds to serve; by default, all built-in kinds. */
   readonly resources?: readonly Resource[];
-  /** Streams to the node's agents and what else the process adds; they are given what the others get. */
+  /** Adds subresources, such as streams to kubelets; called with what the built-in ones get. */
   subresources?(deps: WriteDeps & { readonly authorizers: readonly Authorizer[] }): ReadonlyMap<string, Endpoint>;
   /** Paths that are not about a resource, by their first segment. */
   readonly paths?: NonResourceDeps["more"];
-  /** What the scheduler keeps of its decisions, for those who ask why. */
+  /** Where the scheduler keeps its decisions for `orlop why`. */
   readonly verdicts?: Verdicts;
-  /** false: no hops are kept, and nobody can ask where the time went. */
+  /** If false, no hops are recorded and `orlop trace` has nothing to show. */
   readonly tracing?: boolean;
 }
 
-/** The API server with everything it stands on, and no socket yet. */
+/** The API server with all its parts, before it has a socket. */
 export interface AssembledServer extends AsyncDisposable {
   readonly server: ApiServer;
   readonly objects: Objects;
@@ -79,11 +79,11 @@ export interface AssembledServer extends AsyncDisposable {
   readonly recorder: TraceRecorder;
   readonly resources: ResourceRegistry;
   readonly metrics: Metrics;
-  /** The trace that made a revision, if it is still known. */
+  /** The trace that wrote a revision, if it is still known. */
   traceOf(revision: number): Trace | undefined;
-  /** A client in this process, through all gates, as this user. */
+  /** A client in this process that acts as this user and passes through all checks. */
   clientFor(user: UserInfo): Client;
-  /** The same as the API server itself, which may do anything: for bootstrapping, and not for components. */
+  /** The same as the API server itself, which may do anything. Only for bootstrapping, not for components. */
   readonly loopback: Client;
 }
 
@@ -112,7 +112,7 @@ export async function assembleApiServer(options: AssembleOptions): Promise<Assem
   };
 }
 
-/** What the server stands on. */
+/** The parts that the server is built from. */
 type Parts = Pick<AssembledServer, "objects" | "informers" | "resources" | "metrics" | "recorder" | "traceOf">;
 type Security = ReturnType<typeof assembleSecurity>;
 
@@ -122,7 +122,7 @@ function openObjects(
 ): Objects {
   const watcherCut = cutCounter(metrics);
   const objects = new Objects({ store, clock, log, traces, watcherCut, ...(newUid ? { newUid } : {}) });
-  const help = "Watchers that have yet to read what there is.";
+  const help = "Watchers that are still reading their initial list.";
   metrics.gauge("orlop_lagging_watchers", help, () => objects.laggingWatchers);
   return objects;
 }
@@ -146,7 +146,7 @@ function serverDeps(options: AssembleOptions, parts: Parts, security: Security):
   };
 }
 
-/** What every write needs: admission in front of the objects, and the hooks between the two. */
+/** What every write needs: admission, the objects, and the hooks between the two. */
 function writeDeps(options: AssembleOptions, { objects, informers, metrics }: Parts, security: Security): WriteDeps {
   const { clock, random, serviceRanges = defaultServiceRanges } = options;
   const { authorizers, rbac } = security;
@@ -162,12 +162,12 @@ function writeDeps(options: AssembleOptions, { objects, informers, metrics }: Pa
 }
 
 function cutCounter(metrics: Metrics): (resource: Resource) => void {
-  const help = "Watchers ended because they were so slow that their history is gone.";
+  const help = "Watchers ended because they fell so far behind that their history is gone.";
   const cuts = metrics.counter("apiserver_terminated_watchers_total", help, ["group", "resource"]);
   return ({ group, plural }) => cuts.add([group, plural]);
 }
 
-/** What a component is called where people look for its writes; "" for people. */
+/** The name under which a component's writes appear in traces; "" for people. */
 function componentOf({ name }: UserInfo): string {
   if (name === "system:apiserver") return "kube-apiserver";
   if (name.startsWith("system:node:")) return "kubelet";
@@ -178,7 +178,7 @@ function componentOf({ name }: UserInfo): string {
   return name.startsWith("system:kube-") ? name.slice("system:".length) : "";
 }
 
-/** Who is it, and may they: each list is asked from its top. */
+/** Authenticators and authorizers, each list in the order in which it is asked. */
 function assembleSecurity({ clock, signingKey, tokens = [] }: AssembleOptions, informers: Informers) {
   const accounts = serviceAccountTokens({
     informers,

@@ -7,7 +7,7 @@ import { ensureBootstrapRoles } from "#server/authorize/bootstrap/bootstrap-role
 
 const namespaces = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
-/** What every cluster has before its first user: the namespaces, the priority classes and the default roles. */
+/** Creates what every cluster has before its first user: namespaces, priority classes and default roles. */
 export async function bootstrapCluster(client: Client): Promise<void> {
   await Promise.all(namespaces.map((name) => ensure(client, Namespace, { metadata: { name } })));
   await Promise.all(systemPriorityClasses.map((priorityClass) => ensure(client, PriorityClass, priorityClass)));

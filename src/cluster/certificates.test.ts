@@ -33,7 +33,7 @@ async function start() {
     messages,
     certificates,
     inUse,
-    /** Lets a day pass, and waits until the files have been looked at. */
+    /** Advances the clock by a day, and waits until the files have been checked. */
     async day() {
       await clock.advance(dayMs);
       while (clock.pending === 0) await setImmediate();
@@ -64,13 +64,13 @@ suite("Certificates", { timeout: 60_000 }, () => {
       }
     }
 
-    // A year less 90 days: each is replaced on days 275 and 550.
+    // A certificate lasts a year and is replaced 90 days before its end, so on days 275 and 550.
     for (const [name, pairs] of Object.entries(seen)) assert.equal(pairs.length, 3, name);
     assert.deepEqual(await pairOnDisk(cluster.dir, "server"), inUse.serving.current);
     assert.deepEqual(await pairOnDisk(cluster.dir, "admin"), inUse.admin.current);
   });
 
-  test("stay in use while they cannot be renewed, and are renewed as soon as they can", async () => {
+  test("stay in use while they cannot be renewed, and are renewed as soon as possible", async () => {
     await using cluster = await start();
     const { dir, clock, inUse, messages } = cluster;
     for (let day = 0; day < 274; day++) await cluster.day();
@@ -88,7 +88,7 @@ suite("Certificates", { timeout: 60_000 }, () => {
     assert.notEqual(inUse.serving.current.certificate, before.certificate);
   });
 
-  test("the authority is renewed with the same key, so that what it signed stays good", async () => {
+  test("the authority is renewed with the same key, so that the certificates it signed stay valid", async () => {
     await using cluster = await start();
     const { clock, certificates, inUse } = cluster;
     const first = new X509Certificate(certificates.pki.authority.certificate);

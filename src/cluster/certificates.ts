@@ -9,24 +9,24 @@ export interface CertificatesOptions {
   readonly dir: string;
   readonly clock: Clock;
   readonly log: Log;
-  /** Asked again each time: addresses of a machine change. */
+  /** Called again at each renewal, because a machine's addresses change. */
   hosts(): Pick<PkiOptions, "hosts" | "serviceAddress">;
 }
 
-/** Certificates end after a year and are replaced 90 days before that, so a day more or less does not matter. */
+/** Certificates are replaced 90 days before they expire, so checking once a day is enough. */
 const checkMs = 86_400_000;
 const retryMs = 3_600_000;
 
-/** A certificate that is replaced before it ends. */
+/** A certificate that is replaced before it expires. */
 export interface Renewed {
   readonly current: KeyPair;
-  /** Called with each later one. */
+  /** Called with each new pair. */
   onChange(listener: (pair: KeyPair) => void): void;
 }
 
 /**
- * The keys and certificates of a running cluster. While `run` runs, each of them is replaced long before it ends, on the disk
- * and in use. If that fails, the old ones stay in use, and it is tried again every hour.
+ * The keys and certificates of a running cluster. While `run` runs, each is replaced long before it expires, on the disk
+ * and in use. If that fails, the old ones stay in use, and renewal is tried again every hour.
  */
 export class Certificates {
   readonly #options: CertificatesOptions;
@@ -42,17 +42,17 @@ export class Certificates {
     return new Certificates(options, await load(options));
   }
 
-  /** Everything that is on the disk, as of now. */
+  /** Everything that is on the disk now. */
   get pki(): Pki {
     return this.#pki;
   }
 
-  /** A pair that is kept on the disk. */
+  /** A pair that is stored on the disk. */
   follow(name: "serving" | "admin"): Renewed {
     return this.#keep(({ [name]: pair }) => pair);
   }
 
-  /** A pair that is made when the process starts, and again before it ends. */
+  /** A pair that lives only in this process, made at its start and again before it expires. */
   issue(make: (pki: Pki) => KeyPair): Renewed {
     let pair: KeyPair | undefined;
     return this.#keep((pki) => {
@@ -61,7 +61,7 @@ export class Certificates {
     });
   }
 
-  /** Replaces what is about to end, until the signal. */
+  /** Replaces what is about to expire, until the signal. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#options;
     let waitMs = checkMs;
@@ -77,7 +77,7 @@ export class Certificates {
     }
   }
 
-  /** Looks at each once, and replaces those that are about to end. */
+  /** Checks each pair once, and replaces those that are about to expire. */
   async renew(): Promise<void> {
     this.#pki = await load(this.#options);
     for (const kept of this.#kept) {
@@ -114,7 +114,7 @@ class KeptPair implements Renewed {
     this.#listeners.push(listener);
   }
 
-  /** Whether there is a new one. */
+  /** Returns whether there is a new pair. */
   update(pki: Pki): boolean {
     const pair = this.#find(pki);
     if (pair.certificate === this.#current.certificate) return false;

@@ -53,11 +53,11 @@ test("a Node with the API server's own address gives nobody the API server's rig
 
   assert.equal(secrets.status, 503);
   assert.match(secrets.text, /the certificate is for \\"kube-apiserver\\", not for \\"system:node:mirror\\"/);
-  // Here the certificate is not checked, and the API server refuses itself.
+  // The test does not check the certificate, so the connection succeeds and the API server refuses its own request.
   assert.match(log.text, /the server responded with the status code 403/);
 });
 
-test("the identity that the API server has towards nodes has no rights at the API server", async () => {
+test("the identity that the API server uses towards kubelets has no rights at the API server", async () => {
   await using started = await startPlane();
   const { url, certificates } = started.plane;
   const { pki } = certificates;

@@ -34,15 +34,15 @@ export interface ControlPlaneOptions {
   readonly store: "sqlite" | "memory";
   readonly host: string;
   readonly port: number;
-  /** Where addresses of services come from; default 10.96.0.0/16. */
+  /** The range of service addresses; 10.96.0.0/16 by default. */
   readonly serviceCidr?: string;
-  /** Where the nodes' ranges of pod addresses come from; default 10.244.0.0/16. */
+  /** The range from which nodes get their pod ranges; 10.244.0.0/16 by default. */
   readonly clusterCidr?: string;
-  /** Names and addresses, besides the usual ones, that clients use for the server. */
+  /** Names and addresses, besides the usual ones, under which clients reach the server. */
   readonly hosts?: readonly string[];
-  /** Static tokens, a line each: `token,user,uid,"group1,group2"`. */
+  /** Static tokens, one per line: `token,user,uid,"group1,group2"`. */
   readonly tokenFile?: string | undefined;
-  /** false: `orlop trace` has nothing to show. */
+  /** If false, no hops are recorded and `orlop trace` has nothing to show. */
   readonly tracing?: boolean;
   readonly clock: Clock;
   readonly log: Log;
@@ -58,13 +58,13 @@ export interface ControlPlane extends AsyncDisposable {
   readonly api: AssembledServer;
   readonly verdicts: Verdicts;
   clientFor(user: UserInfo): Client;
-  /** Controllers and scheduler, until the signal. */
+  /** Runs the controllers and the scheduler until the signal. */
   run(signal: AbortSignal): Promise<void>;
 }
 
 export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
   const verdicts = new Verdicts();
-  // Before anything is opened: this is the file that a user may have got wrong.
+  // Read before anything is opened: a user may have made a mistake in this file.
   const tokens = options.tokenFile ? [await loadTokenFile(options.tokenFile)] : [];
   const [store, certificates] = await Promise.all([openStore(options), openCertificates(options)]);
   const api = await assembleApi(options, { store, certificates, verdicts, tokens });
@@ -116,7 +116,7 @@ interface Served {
   readonly certificates: Certificates;
 }
 
-/** The sockets, under a certificate that is renewed while they are open. */
+/** Opens the sockets, with a certificate that is renewed while they are open. */
 async function listenFor({ host, port, clock, log }: ControlPlaneOptions, { api, certificates }: Served) {
   const serving = certificates.follow("serving");
   const listening = await listen((request) => api.server.serve(request), {
@@ -132,11 +132,11 @@ async function listenFor({ host, port, clock, log }: ControlPlaneOptions, { api,
   return listening;
 }
 
-/** Where a client on this machine finds a server that may listen on all addresses. */
+/** The address for a client on this machine; the server may listen on all addresses. */
 const urlOf = ({ host }: ControlPlaneOptions, port: number): string =>
   `https://${host === "0.0.0.0" || host === "::" ? "127.0.0.1" : hostInUrl(host)}:${port}`;
 
-/** Writes the administrator's kubeconfig, and again whenever its certificate is renewed. Returns its path. */
+/** Writes the administrator's kubeconfig now and whenever its certificate is renewed. Returns its path. */
 async function keepKubeconfig(
   { dataDir, log }: ControlPlaneOptions,
   { certificates, url }: { readonly certificates: Certificates; readonly url: string },
@@ -153,10 +153,10 @@ async function keepKubeconfig(
 const rangesOf = ({ serviceCidr }: ControlPlaneOptions): ServiceRanges =>
   serviceCidr ? { ...defaultServiceRanges, cidr: serviceCidr } : defaultServiceRanges;
 
-/** The n-th address of the service range: the first is the API server's, the tenth DNS's. */
+/** The n-th address of the service range: the API server has the first, DNS the tenth. */
 export const serviceAddress = (cidr: string, n: number): string => formatIPv4(parseCidr(cidr).base + n);
 
-/** Makes the API server known as `kubernetes.default`, under an address that pods can reach. */
+/** Publishes the API server as the service `kubernetes.default`, at an address that pods can reach. */
 async function announce(
   options: ControlPlaneOptions,
   { api, port }: { api: AssembledServer; port: number },
@@ -168,12 +168,12 @@ async function announce(
 }
 
 /**
- * As whom the API server speaks to the nodes' agents. They know it by this name. Towards the API server it is nobody: a
- * Node may say that its address is the API server's.
+ * The identity of the API server when it calls kubelets, which know it by this name. It has no rights at the API server
+ * itself, because a Node could claim the API server's address as its own.
  */
 const nodeClient: Subject = { commonName: "kube-apiserver-kubelet-client", organizations: [] };
 
-/** What a TLS connection needs, as of now. */
+/** What a TLS connection needs at this moment. */
 const credentialsOf = ({ pki }: Certificates, { current }: Renewed) => ({
   key: current.key,
   cert: current.certificate,

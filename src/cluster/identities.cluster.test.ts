@@ -17,13 +17,13 @@ import { ask } from "#testing/peers/ask.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
 import { controllerManagerUser, controllerUser, dnsUser, nodeUser, schedulerUser } from "./identities.ts";
 
-/** Writes that authorisation refused. */
+/** Writes that the authorizers refused. */
 const refusals = ({ api }: TestCluster): string[] =>
   [...api.recorder.all()]
     .filter(({ facts }) => facts?.refusedAt === "authorize")
     .map(({ facts }) => String(facts?.message));
 
-/** Events are no hops: who was allowed to write one has left it. */
+/** Events leave no hops, so their sources show which components were allowed to write one. */
 const eventSources = async (cluster: TestCluster): Promise<ReadonlySet<string>> =>
   new Set((await cluster.list(Event)).map(({ source }) => source?.component ?? ""));
 const sources = [
@@ -63,7 +63,7 @@ test("every component can do its work with the rights of its own role", async ()
   const view = await client.get(ClusterRole, { name: "view" });
   assert(view.rules.some(({ apiGroups }) => apiGroups?.includes("acme.com")));
 
-  // A rollout, a node that dies with its pods, and everything's end.
+  // A rollout, the death of a node with its pods, and the deletion of everything.
   const changed = { ...template, spec: { containers: [{ name: "web", image: "web:2" }] } };
   await client.patch(Deployment, web, { type: "merge", body: { spec: { template: changed } } });
   await cluster.settle();
@@ -86,7 +86,7 @@ test("every component can do its work with the rights of its own role", async ()
   assert.deepEqual(refusals(cluster), []);
 });
 
-/** May get, list: as upstream's roles have it. */
+/** Who may get and list secrets, as upstream's roles say. */
 const secretReaders: readonly { user: UserInfo; get: boolean; list: boolean }[] = [
   ...[
     "service-account-controller",
@@ -98,7 +98,7 @@ const secretReaders: readonly { user: UserInfo; get: boolean; list: boolean }[] 
     "endpointslice-controller",
     "pod-garbage-collector",
   ].map((account) => ({ user: controllerUser(account), get: false, list: false })),
-  // These two must be able to remove anything.
+  // These two must be able to delete every kind of object.
   { user: controllerUser("namespace-controller"), get: true, list: true },
   { user: controllerUser("generic-garbage-collector"), get: true, list: true },
   { user: controllerManagerUser, get: true, list: true },
@@ -109,7 +109,7 @@ const secretReaders: readonly { user: UserInfo; get: boolean; list: boolean }[] 
   { user: { name: "kube-apiserver-kubelet-client", groups: ["system:authenticated"] }, get: false, list: false },
 ];
 
-test("no component can read secrets but those that upstream lets", async () => {
+test("only the components that upstream allows can read secrets", async () => {
   await using cluster = await startCluster({ controllers: false });
   await cluster.client.create(Secret, { metadata: { name: "s", namespace: "default" } });
   const can = async (attempt: Promise<unknown>): Promise<boolean> => {
@@ -130,7 +130,7 @@ test("no component can read secrets but those that upstream lets", async () => {
   }
 });
 
-test("cluster DNS may announce itself, twice, and touch no other Service", async () => {
+test("cluster DNS may publish its own Service repeatedly, and no other", async () => {
   await using cluster = await startCluster({ controllers: false });
   const client = cluster.clientFor(dnsUser);
   const place = { clusterIP: "10.96.0.10", address: "10.0.0.5", port: 5353, nodeName: "n1" };
@@ -144,7 +144,7 @@ test("cluster DNS may announce itself, twice, and touch no other Service", async
   await assert.rejects(client.update(Service, other), { code: 403 });
 });
 
-test("the name of the API server's own identity opens nothing", async () => {
+test("the name of the API server's own identity grants nothing", async () => {
   await using cluster = await startCluster({ controllers: false });
   const secrets = "GET /api/v1/secrets";
   const { server } = cluster.api;

@@ -11,7 +11,7 @@ import { nodeNames } from "./node-names.ts";
 
 const skip = (await canMakeNetworks()) ? false : "needs root, ip and nft";
 
-/** A command that leaves something behind, and the one that takes it away. */
+/** A command that leaves something behind, and the one that removes it. */
 type Step = readonly [string, readonly string[], string, readonly string[]];
 
 function newDataDir(cleanup: AsyncDisposableStack): string {
@@ -26,7 +26,7 @@ test("a node that never ran has left nothing", { skip }, async () => {
   assert.deepEqual(await findLeftovers(newDataDir(cleanup)), []);
 });
 
-test("each kind of thing that a node leaves behind is found", { skip }, async () => {
+test("each kind of leftover is found", { skip }, async () => {
   await using cleanup = new AsyncDisposableStack();
   const dataDir = newDataDir(cleanup);
   const { bridge, table } = nodeNames(dataDir);

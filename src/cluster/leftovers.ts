@@ -4,13 +4,13 @@ import { containerdPaths } from "#kubelet/containerd/paths.ts";
 import { listProcesses, runCommand } from "#lib/process/processes.ts";
 import { nodeNames } from "./node-names.ts";
 
-/** Something of a stopped node that is still on the machine. */
+/** Something that a stopped node left on the machine. */
 export interface Leftover {
   readonly kind: "process" | "mount" | "network namespace" | "nft table" | "cgroup" | "link" | "route" | "directory";
   readonly what: string;
 }
 
-/** Looks everywhere a node leaves its marks. An empty answer is the proof that it left none. */
+/** Looks for everything that a node puts on a machine. An empty answer proves that nothing is left. */
 export async function findLeftovers(dataDir: string): Promise<Leftover[]> {
   const { runDir, cgroupRoot } = containerdPaths(dataDir);
   const names = nodeNames(dataDir);

@@ -41,27 +41,27 @@ export interface NodeOptions {
   readonly serviceCidr: string;
   readonly dnsAddress: string;
   readonly kubeletPort: number;
-  /** Where the API server listens on this machine. */
+  /** The port of the API server on this machine. */
   readonly apiPort: number;
-  /** As this node: it may do what a node may, and no more. */
+  /** Acts as this node, with a node's rights and no more. */
   readonly client: Client;
-  /** As cluster DNS: for the service that leads to this node's server. */
+  /** Acts as cluster DNS, for the service that leads to this node's DNS server. */
   readonly dnsClient: Client;
   readonly informers: Informers;
   readonly recorder: TraceRecorder;
   readonly certificates: Certificates;
   readonly clock: Clock;
   readonly log: Log;
-  /** Tells what has been done, for those who wait. */
+  /** Reports a completed step to the command that waits. */
   progress(step: string): void;
 }
 
 const clusterDomain = "cluster.local";
 
-/** The image that examples run on: Debian's busybox, packed by Orlop. */
+/** The image of the examples: Debian's busybox, packed by Orlop. */
 export const busyboxImageName = "orlop.dev/busybox:1";
 
-/** containerd, kubelet and proxy of this machine, until the signal; containers go on after it. */
+/** Runs containerd, the kubelet and the proxy of this machine until the signal. Containers keep running after it. */
 export async function runNode(options: NodeOptions, signal: AbortSignal): Promise<void> {
   const { dataDir, clock, log } = options;
   const { containerd, machine, runtime } = await startRuntime(options, signal);
@@ -86,7 +86,7 @@ interface Runtime {
   readonly runtime: ContainerdRuntime;
 }
 
-/** containerd, adopted or started, and protected from the machine's running out of memory like Orlop itself. */
+/** Adopts or starts containerd, and protects it from the out-of-memory killer, as Orlop itself is. */
 async function startRuntime(options: NodeOptions, signal: AbortSignal): Promise<Runtime & { machine: Machine }> {
   const { dataDir, clock, log } = options;
   await protectFromOom([ownPid()], { log });
@@ -94,7 +94,7 @@ async function startRuntime(options: NodeOptions, signal: AbortSignal): Promise<
     startContainerd({ dataDir, sandboxImage: pauseImageName, clock, log, signal }),
     readMachine({ dataDir }),
   ]);
-  // One that was adopted may have been started by a process without that protection.
+  // An adopted containerd may have been started by a process without that protection.
   await protectFromOom([containerd.pid()], { log: silentLog });
   options.progress("containerd runs");
   const { oomNotes } = containerd.paths;
@@ -139,7 +139,7 @@ async function openKubelet(options: NodeOptions, parts: KubeletParts): Promise<K
 
 const logCheckMs = 60_000;
 
-/** containerd writes its log itself and does not limit it. */
+/** Rotates containerd's log, because containerd itself does not limit it. */
 async function boundLog(
   file: string,
   { clock, log }: Pick<NodeOptions, "clock" | "log">,
@@ -149,7 +149,7 @@ async function boundLog(
     try {
       rotateLogFile(file);
     } catch (error) {
-      log.warn("containerd's log cannot be put aside", { file, error });
+      log.warn("containerd's log could not be rotated", { file, error });
     }
     await clock.sleep(logCheckMs, signal);
   }
@@ -162,7 +162,7 @@ interface ImageUse extends Pick<NodeOptions, "dataDir" | "clock" | "log"> {
   pods(): readonly Pod[];
 }
 
-/** Removes images that nobody uses when the disk fills up. */
+/** Removes unused images when the disk fills up. */
 async function collectImages({ runtime, dataDir, clock, log, pods }: ImageUse, signal: AbortSignal): Promise<void> {
   const disk = async () => {
     const { blocks, bavail, bsize } = await statfs(dataDir);
@@ -179,14 +179,14 @@ async function collectImages({ runtime, dataDir, clock, log, pods }: ImageUse, s
   }
 }
 
-/** No registry is needed for the pause image, nor for the examples. */
+/** Imports the images of the sandbox and of the examples, so that neither needs a registry. */
 async function ensureImages(deps: ImportDeps, signal: AbortSignal): Promise<void> {
   await ensurePauseImage(deps, signal);
   if (await deps.runtime.imageStatus(busyboxImageName, signal)) return;
   await importImage(deps, await buildBusyboxImage(busyboxImageName), signal);
 }
 
-/** Pods get addresses as soon as the node has a range for them, services as soon as there are any. */
+/** Runs the pod network as soon as the node has a pod range, and the proxy. */
 async function runNetwork(options: NodeOptions, signal: AbortSignal): Promise<void> {
   const podCidr = await ownRange(options, signal);
   const { bridge, network, table } = nodeNames(options.dataDir);
@@ -200,7 +200,7 @@ async function runNetwork(options: NodeOptions, signal: AbortSignal): Promise<vo
   await runProxy({ ...options, ...ranges, events, tableName: table, masqueradeOutgoing: true }, signal);
 }
 
-/** Cluster DNS on this node, and the service that leads to it. */
+/** Runs cluster DNS on this node, and publishes the service that leads to it. */
 async function runNames(options: NodeOptions, { addresses }: Machine, signal: AbortSignal): Promise<void> {
   const { dnsClient, nodeName, dnsAddress: clusterIP, clusterCidr, serviceCidr } = options;
   await runDns(

@@ -7,14 +7,14 @@ import { type Log } from "#lib/process/log.ts";
 import { removeProxy } from "#proxy/proxy.ts";
 import { nodeNames } from "./node-names.ts";
 
-/** Takes down all that a node has on the machine: containers, containerd, mounts, bridge, rules, cgroups. */
+/** Removes everything that a node has on the machine: containers, containerd, mounts, bridge, rules and cgroups. */
 export async function removeNode(
   { dataDir, removeData }: { readonly dataDir: string; readonly removeData: boolean },
   { clock, log }: { readonly clock: Clock; readonly log: Log },
 ): Promise<void> {
   const { bridge, table } = nodeNames(dataDir);
   await stopContainerd({ dataDir, clock, log, removeData });
-  // The directory itself may be a file system that somebody mounted for it.
+  // The directory itself may be a mount point that somebody made for it; that mount stays.
   const mounts = await mountsUnder([dataDir, containerdPaths(dataDir).runDir]);
   await unmountUnder(
     mounts.filter((mount) => mount !== dataDir),

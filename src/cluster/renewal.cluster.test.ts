@@ -13,7 +13,7 @@ import { startControlPlane } from "./control-plane.ts";
 
 const dayMs = 86_400_000;
 
-/** The number of the certificate that a new connection is shown. */
+/** The serial number of the certificate that a new connection gets. */
 async function serialAt(port: number): Promise<string> {
   const socket = tls.connect({ port, host: "127.0.0.1", rejectUnauthorized: false });
   await once(socket, "secureConnect");

@@ -13,14 +13,14 @@ import { type Informers } from "#runtime/informer.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
 import { nodeUser } from "./identities.ts";
 
-/** What simulated nodes are like; all of it has defaults. */
+/** All of these have defaults. */
 export interface SimulationOptions {
   readonly capacity?: Amounts;
   readonly labels?: (index: number) => Readonly<Record<string, string>>;
   readonly taints?: readonly Taint[];
-  /** How long what containerd does takes; by default no time at all. */
+  /** How long containerd's operations take; no time by default. */
   readonly delays?: Partial<SimulationDelays>;
-  /** Where a test has its say in what containers do. */
+  /** Lets a test decide what containers do. */
   readonly hooks?: SimulationHooks;
 }
 
@@ -37,14 +37,14 @@ export interface SimulatedNodeDeps {
 /** A kubelet without a machine: its pods exist only as state. */
 export interface SimulatedNode {
   readonly name: string;
-  /** What runs on it; outlives the kubelet, as containers do. */
+  /** Its containers, which outlive the kubelet. */
   readonly runtime: SimulatedRuntime;
   readonly isRunning: boolean;
-  /** The kubelet falls silent, and its containers go on. */
+  /** Stops the kubelet; its containers keep running. */
   stop(): Promise<void>;
-  /** It comes back and takes over what it finds. */
+  /** Starts the kubelet again, which takes over the containers it finds. */
   start(): void;
-  /** Runs the kubelet, over all its stops and starts, until the signal. */
+  /** Runs the kubelet, through all its stops and starts, until the signal. */
   run: Task;
 }
 
@@ -57,7 +57,7 @@ export function createSimulatedNodes(
   return Array.from({ length: count }, (_, index) => new Simulated(index, deps, options));
 }
 
-/** Beside the range from which other nodes get their parts: 32,768 nodes of 253 pods. */
+/** Outside the range from which other nodes get their pod ranges. Fits 32,768 nodes of 253 pods. */
 const podBase = 10 * 2 ** 24 + 128 * 2 ** 16;
 const hostBase = 172 * 2 ** 24 + 16 * 2 ** 16;
 

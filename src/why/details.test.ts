@@ -87,26 +87,26 @@ const ended = build(Namespace, {
 
 const cases: readonly { name: string; facts: Facts; says: RegExp; evidence?: RegExp; advice?: RegExp }[] = [
   {
-    name: "memory in units that people read",
+    name: "memory in readable units",
     facts: of(
       podOf({ containers: [{ name: "c", image: "i", resources: { requests: { memory: "900Gi" } } }] }, {}),
       refused("NodeResourcesFit", "Insufficient memory", planRooms([node], [])),
     ),
-    says: /the most that is free is 23\.4Gi on n1/,
+    says: /at most 23\.4Gi is free \(on n1\)/,
     evidence: /free 23\.4Gi of 23\.4Gi memory/,
     advice: /the largest has 23\.4Gi memory/,
   },
   {
-    name: "whose the host port is",
+    name: "which pod uses the host port",
     facts: of(
       port("web"),
       refused("NodePorts", "no free ports", planRooms([node], [port("first", { nodeName: "n1" })])),
     ),
-    says: /host port in use/,
-    evidence: /8080\/TCP belongs to pod first/,
+    says: /host port already in use/,
+    evidence: /8080\/TCP is used by pod first/,
   },
   {
-    name: "what the affinity wants",
+    name: "which labels the affinity requires",
     facts: of(
       podOf({ affinity }, {}),
       refused("NodeAffinity", "didn't match Pod's node affinity/selector", planRooms([node], [])),
@@ -121,12 +121,12 @@ const cases: readonly { name: string; facts: Facts; says: RegExp; evidence?: Reg
         event("FailedToRetrieveImagePullSecret", "Unable to retrieve some image pull secrets (login); attempting"),
       ],
     }),
-    says: /does not let the node have/,
+    says: /does not allow the node to pull/,
     evidence: /there is no secret login/,
     advice: /names the secret login, which does not exist/,
   },
   {
-    name: "a probe that fails without a word",
+    name: "a probe that fails without a message",
     facts: of(
       podOf(
         { nodeName: "n1", containers: [{ name: "c", image: "i", startupProbe: { exec: { command: ["false"] } } }] },
@@ -134,10 +134,10 @@ const cases: readonly { name: string; facts: Facts; says: RegExp; evidence?: Reg
       ),
       { events: [event("Unhealthy", "Startup probe failed: ")] },
     ),
-    says: /its startup probe fails and says nothing\.$/,
+    says: /its startup probe fails without a message\.$/,
   },
   {
-    name: "a container that is up between two failures",
+    name: "a container that runs between two failures",
     facts: of(
       podOf(
         { nodeName: "n1" },
@@ -151,15 +151,15 @@ const cases: readonly { name: string; facts: Facts; says: RegExp; evidence?: Reg
       ),
       { logs: new Map([["c", ["out of ideas"]]]) },
     ),
-    says: /is ready now, but container c was restarted 3 times: it exits with 7\.$/,
-    evidence: /ended 5s ago with exit code 7.*\n.*last lines:\n.*out of ideas/,
+    says: /is ready now, but container c was restarted 3 times: it exits with code 7\.$/,
+    evidence: /exited 5s ago with code 7.*\n.*last log lines:\n.*out of ideas/,
   },
   {
     name: "a runtime class that no node has",
     facts: of(podOf({ nodeName: "n1" }, status({ waiting: { reason: "ContainerCreating" } })), {
       events: [event("FailedCreatePodSandBox", 'Failed: RuntimeClass "kata" is not known to this node')],
     }),
-    says: /its RuntimeClass kata is not known/,
+    says: /its RuntimeClass kata is unknown/,
     advice: /spec\.runtimeClassName kata/,
   },
   {
@@ -169,7 +169,7 @@ const cases: readonly { name: string; facts: Facts; says: RegExp; evidence?: Reg
     evidence: /spec\.activeDeadlineSeconds: 2/,
   },
   {
-    name: "a preStop hook that takes its time",
+    name: "a slow preStop hook",
     facts: of(
       podOf(
         {
@@ -180,14 +180,14 @@ const cases: readonly { name: string; facts: Facts; says: RegExp; evidence?: Reg
         { deletionTimestamp: timestamp(nowMs + 20_000), deletionGracePeriodSeconds: 30 },
       ),
     ),
-    says: /is ending/,
+    says: /is terminating/,
     evidence: /container c has a preStop hook/,
     advice: /make the hook shorter/,
   },
   {
     name: "what keeps a namespace",
     facts: { about: "object", nowMs, resource: Namespace as Resource, object: ended },
-    says: /something in it is left: 2 of configmaps, held by the finalizer a\/b\.$/,
+    says: /it still contains objects: 2 configmaps, held by the finalizer a\/b\.$/,
     advice: /kubectl get configmaps -n old.*orlop why configmaps\/NAME -n old/,
   },
   {
@@ -196,14 +196,14 @@ const cases: readonly { name: string; facts: Facts; says: RegExp; evidence?: Reg
     says: /There is no Pod x in namespace default any more: ann deleted it 3s ago\.$/,
   },
   {
-    name: "a name that is wrong",
+    name: "a wrong name",
     facts: { ...absent, resource: Node as Resource },
     says: /no Node x, and/,
     advice: /^Check the name\.$/,
   },
 ];
 for (const { name, facts, says, evidence, advice } of cases) {
-  test(`explain() tells ${name}`, () => {
+  test(`explain() names ${name}`, () => {
     const explanation = explain(facts);
 
     assert.match(explanation.headline, says);

@@ -56,7 +56,7 @@ const refusing = (plugin: string, ...reasons: string[]) => ({
   ),
 });
 
-/** A placed pod whose container is in this state. */
+/** A pod with a node, whose container is in this state. */
 const withState = (state: object, more: object = {}, status: Status = {}): Pod =>
   podOf(
     { nodeName: "n1" },
@@ -129,24 +129,24 @@ const image = (message: string) => ({
 
 const cases: readonly Case[] = [
   {
-    name: "a pod that asks for more than is free",
+    name: "a pod that requests more than is free",
     facts: facts(
       podOf({ containers: [{ name: "c", image: "i", resources: { requests: { cpu: "2" } } }] }, {}),
       refusing("NodeResourcesFit", "Insufficient cpu"),
     ),
     hop: "schedule",
-    says: /the pod asks for 2 cpu, and the most that is free is 1500m on n1\.$/,
-    evidence: /n1: Insufficient cpu \(asks 2, free 1500m of 4 cpu\)/,
-    advice: /Ask for less than 2 cpu/,
+    says: /the pod requests 2 cpu, and at most 1500m is free \(on n1\)\.$/,
+    evidence: /n1: Insufficient cpu \(requests 2, free 1500m of 4 cpu\)/,
+    advice: /Request less than 2 cpu/,
   },
   {
-    name: "a pod that asks for more than any node has",
+    name: "a pod that requests more than any node has",
     facts: facts(
       podOf({ containers: [{ name: "c", image: "i", resources: { requests: { cpu: "40" } } }] }, {}),
       refusing("NodeResourcesFit", "Insufficient cpu"),
     ),
     hop: "schedule",
-    says: /asks for 40 cpu/,
+    says: /requests 40 cpu/,
     advice: /No node is large enough even when empty \(the largest has 4 cpu\)/,
   },
   {
@@ -156,7 +156,7 @@ const cases: readonly Case[] = [
       rooms: planRooms([{ ...node, spec: { taints: [{ key: "team", value: "a", effect: "NoSchedule" }] } }], []),
     }),
     hop: "schedule",
-    says: /the only node n1 will not take it: it has a taint that the pod does not tolerate/,
+    says: /the only node, n1, does not fit: it has a taint that the pod does not tolerate/,
     advice: /kubectl taint node n1 team-/,
   },
   {
@@ -174,7 +174,7 @@ const cases: readonly Case[] = [
     name: "a host port in use",
     facts: facts(podOf({}, {}), refusing("NodePorts", "node(s) didn't have free ports for the requested pod ports")),
     hop: "schedule",
-    says: /host port in use/,
+    says: /host port already in use/,
   },
   {
     name: "no nodes",
@@ -191,7 +191,7 @@ const cases: readonly Case[] = [
       ],
     }),
     hop: "schedule",
-    says: /the cluster has none/,
+    says: /the cluster has no nodes/,
   },
   {
     name: "gates",
@@ -203,9 +203,14 @@ const cases: readonly Case[] = [
     name: "a scheduler that does not run",
     facts: facts(podOf({ schedulerName: "mine" }, {})),
     hop: "schedule",
-    says: /waits for a scheduler called mine/,
+    says: /is waiting for a scheduler called mine/,
   },
-  { name: "no scheduler at all", facts: facts(podOf({}, {})), hop: "schedule", says: /no scheduler has looked at it/ },
+  {
+    name: "no scheduler at all",
+    facts: facts(podOf({}, {})),
+    hop: "schedule",
+    says: /no scheduler has tried to place it/,
+  },
   {
     name: "an unschedulable pod without the scheduler's records",
     facts: facts(
@@ -228,7 +233,7 @@ const cases: readonly Case[] = [
     says: /0\/3 nodes are available: 3 Insufficient memory\./,
   },
   {
-    name: "a node that does not take the pod up",
+    name: "a kubelet that does not pick up the pod",
     facts: facts(
       podOf(
         { nodeName: "n1" },
@@ -237,7 +242,7 @@ const cases: readonly Case[] = [
       { heartbeatMs: undefined },
     ),
     hop: "run",
-    says: /placed on n1 30s ago, and the node has not taken it up/,
+    says: /placed on n1 30s ago, but its kubelet has not picked it up/,
     evidence: /never sent a heartbeat/,
   },
   {
@@ -254,10 +259,10 @@ const cases: readonly Case[] = [
     says: /there is no such node/,
   },
   {
-    name: "a pull under way",
+    name: "a pull in progress",
     facts: facts(waiting("ContainerCreating"), { events: [event("Pulling", 'Pulling image "registry.test/web:1"')] }),
     hop: "run",
-    says: /waiting for the image registry.test\/web:1, whose pull began 5s ago/,
+    says: /waiting for the image registry.test\/web:1; the pull started 5s ago/,
   },
   {
     name: "a missing configMap in a volume",
@@ -266,7 +271,7 @@ const cases: readonly Case[] = [
       events: [event("FailedMount", 'MountVolume.SetUp failed for volume "v" : configmap "settings" not found')],
     }),
     hop: "run",
-    says: /configmap "settings" that it refers to does not exist/,
+    says: /it refers to configmap "settings", which does not exist/,
     advice: /Create configmap "settings" in namespace default/,
   },
   {
@@ -286,7 +291,7 @@ const cases: readonly Case[] = [
     says: /the node has no address left/,
   },
   {
-    name: "a pod that only just starts",
+    name: "a pod that is just starting",
     facts: facts(waiting("ContainerCreating")),
     hop: "run",
     says: /is being started on n1; nothing has failed/,
@@ -300,18 +305,18 @@ const cases: readonly Case[] = [
   {
     name: "an image that needs a login",
     ...image("401 Unauthorized"),
-    says: /does not let the node have/,
+    says: /does not allow the node to pull/,
     advice: /has no imagePullSecrets/,
   },
   {
-    name: "a registry out of reach",
+    name: "an unreachable registry",
     ...image("dial tcp: lookup registry.test: no such host"),
     says: /the registry registry.test cannot be reached/,
   },
   {
     name: "an image for another platform",
     ...image("no match for platform in manifest: not found"),
-    says: /not made for the node's platform/,
+    says: /does not support the node's platform/,
   },
   {
     name: "an image that may not be pulled",
@@ -320,25 +325,25 @@ const cases: readonly Case[] = [
     says: /pull policy Never forbids/,
   },
   {
-    name: "a name that is none",
+    name: "an invalid image name",
     facts: facts(waiting("InvalidImageName")),
     hop: "run",
     says: /is not the name of an image/,
   },
   {
-    name: "a secret that variables come from",
+    name: "a missing secret for environment variables",
     facts: facts(waiting("CreateContainerConfigError", 'secret "db" not found')),
     hop: "run",
-    says: /the secret db that its variables come from does not exist/,
+    says: /the secret db, which its environment comes from, does not exist/,
   },
   {
-    name: "a key that is missing",
+    name: "a missing key",
     facts: facts(waiting("CreateContainerConfigError", "couldn't find key password in Secret default/db")),
     hop: "run",
     says: /the Secret default\/db has no key password/,
   },
   {
-    name: "a command that is not there",
+    name: "a command that does not exist",
     facts: facts(waiting("RunContainerError", 'exec: "serve": executable file not found in $PATH')),
     hop: "run",
     says: /cannot be executed/,
@@ -347,9 +352,9 @@ const cases: readonly Case[] = [
     name: "a crash loop",
     facts: facts(crashed({}), { logs: new Map([["c", ["starting", "no database"]]]) }),
     hop: "run",
-    says: /keeps failing because container c exits with 1/,
+    says: /keeps failing because container c exits with code 1/,
     evidence:
-      /ended 20s ago with exit code 1, it had run for 5s, restarted 3 times so far[\s\S]* {2}no database[\s\S]*next try in 20s/,
+      /exited 20s ago with code 1 after running for 5s; restarted 3 times so far[\s\S]* {2}no database[\s\S]*next restart in 20s/,
   },
   {
     name: "a container out of memory",
@@ -376,19 +381,19 @@ const cases: readonly Case[] = [
     evidence: /statuscode: 500/,
   },
   {
-    name: "a program that ends well",
+    name: "a program that exits successfully",
     facts: facts(crashed({ exitCode: 0, reason: "Completed" })),
     hop: "run",
-    says: /ends without an error/,
+    says: /exits without an error/,
   },
   {
     name: "a signal",
     facts: facts(crashed({ exitCode: 139 })),
     hop: "run",
-    says: /exits with 139 \(signal 11, a segmentation fault\)/,
+    says: /exits with code 139 \(signal 11, a segmentation fault\)/,
   },
   {
-    name: "an init container that runs",
+    name: "a running init container",
     facts: facts(
       podOf(
         { nodeName: "n1", initContainers: [{ name: "prepare", image: "i" }] },
@@ -418,7 +423,7 @@ const cases: readonly Case[] = [
     }),
     hop: "serve",
     says: /its readiness probe fails: HTTP probe failed with statuscode: 503/,
-    evidence: /GET http:\/\/:8080\/healthz every 10s, 3 failures in a row count/,
+    evidence: /GET http:\/\/:8080\/healthz every 10s, fails after 3 failures in a row/,
   },
   {
     name: "a startup probe that has not passed",
@@ -456,10 +461,10 @@ const cases: readonly Case[] = [
       ),
     ),
     hop: "serve",
-    says: /readiness gate example.com\/lb is not fulfilled/,
+    says: /readiness gate example.com\/lb is not met/,
   },
   {
-    name: "a pod whose service names a port that it has not",
+    name: "a pod whose service names a port that it does not have",
     facts: facts(ready(), {
       services: [
         serviceOf({ selector: { app: "web" }, ports: [{ port: 80, targetPort: "http" }] }, { pods: [ready()] }),
@@ -468,12 +473,12 @@ const cases: readonly Case[] = [
     hop: "serve",
     says: /no container of its pods has a port called http/,
   },
-  { name: "a pod that is well", facts: facts(ready()), hop: undefined, says: /Pod web is ready: nothing is stuck/ },
+  { name: "a healthy pod", facts: facts(ready()), hop: undefined, says: /Pod web is ready: nothing is stuck/ },
   {
-    name: "a pod that has done its work",
+    name: "a completed pod",
     facts: facts(podOf({ nodeName: "n1" }, { phase: "Succeeded" })),
     hop: undefined,
-    says: /has done its work/,
+    says: /has completed/,
   },
   {
     name: "an evicted pod",
@@ -496,8 +501,8 @@ const cases: readonly Case[] = [
       ),
     ),
     hop: undefined,
-    says: /is ending: its containers have 20s left/,
-    evidence: /deletion was asked for 10s ago, with 30s to end/,
+    says: /is terminating: its containers have 20s left/,
+    evidence: /deleted 10s ago, with a grace period of 30s/,
   },
   {
     name: "a pod held by a finalizer",
@@ -512,20 +517,20 @@ const cases: readonly Case[] = [
     says: /1 finalizer holds it: a\/b/,
   },
   {
-    name: "a pod that ends on a lost node",
+    name: "a pod that terminates on a lost node",
     facts: facts(
       podOf({ nodeName: "n1" }, { phase: "Running" }, { deletionTimestamp: ago(40), deletionGracePeriodSeconds: 30 }),
       { heartbeatMs: nowMs - 300_000 },
     ),
     hop: undefined,
-    says: /cannot end because its node n1 has not been heard of/,
+    says: /cannot terminate because its node n1 has sent no heartbeat/,
     advice: /--force --grace-period=0/,
   },
   {
     name: "a selector that matches nothing",
     facts: { about: "service", ...serviceOf({ selector: { app: "wob" }, ports: [{ port: 80 }] }, { near: [ready()] }) },
     hop: "serve",
-    says: /no pod in default has its labels app=wob/,
+    says: /no pod in namespace default has the labels app=wob/,
     evidence: /it has app=web instead of wob/,
   },
   {
@@ -562,7 +567,7 @@ const cases: readonly Case[] = [
       ),
     },
     hop: "serve",
-    says: /works, but the node ignores a part of it/,
+    says: /works, but the node ignores part of it/,
     evidence: /external address 10\.96\.0\.10 is ignored/,
   },
   {
@@ -604,7 +609,7 @@ const cases: readonly Case[] = [
       }),
     },
     hop: undefined,
-    says: /ConfigMap cm cannot go because 1 finalizer holds it: x\/y/,
+    says: /ConfigMap cm cannot be removed because 1 finalizer holds it: x\/y/,
   },
 ];
 
@@ -641,12 +646,12 @@ const workload = (object: Deployment, pods: readonly Pod[]): Facts => ({
   stuck: pods.filter((pod) => pod.status.phase !== "Running").map((pod) => facts(pod) as Facts & { about: "pod" }),
 });
 
-test("explain() lets the pod that is stuck speak for its Deployment", () => {
+test("explain() explains a Deployment by its stuck pod", () => {
   const { headline, hop } = explain(workload(deployment({}), [ready(), crashed({})]));
 
   assert.match(
     headline,
-    /^Deployment web has 1 of 2 pods not ready\. Pod web keeps failing because container c exits with 1/,
+    /^Deployment web has 1 of 2 pods not ready\. Pod web keeps failing because container c exits with code 1/,
   );
   assert.equal(hop, "run");
 });
@@ -661,12 +666,12 @@ test("explain() names the gate that refuses a Deployment's pods", () => {
   });
   const { headline, hop, advice } = explain(workload(refused, []));
 
-  assert.match(headline, /its pods are refused by the API server: pods "web-1" is forbidden/);
+  assert.match(headline, /the API server refuses its pods: pods "web-1" is forbidden/);
   assert.equal(hop, "admit");
   assert.match(advice.join(), /Create the service account nobody/);
 });
 
-test("explain() knows a Deployment that is complete, and one that nobody looks at", () => {
+test("explain() recognises a complete Deployment, and one that no controller has seen", () => {
   assert.match(explain(workload(deployment({ readyReplicas: 2 }), [ready(), ready()])).headline, /all 2 pods ready/);
   assert.equal(explain(workload(deployment({ observedGeneration: 0 }), [])).hop, "control");
 });

@@ -7,7 +7,7 @@ import { explainNode } from "./pod/lost-node.ts";
 import { explainService } from "./traffic.ts";
 import { explainWorkload } from "./workload.ts";
 
-/** Where the object stands and why. Pure: the same facts give the same answer. */
+/** Where the object is stuck and why. Pure: the same facts give the same answer. */
 export function explain(facts: Facts): Explanation {
   switch (facts.about) {
     case "pod":
@@ -28,7 +28,7 @@ export function explain(facts: Facts): Explanation {
 const there = ({ resource, object }: ObjectFacts): Explanation => ({
   hop: undefined,
   state: "Exists",
-  headline: `${resource.kind} ${object.metadata.name} is there, and nothing is known to be stuck about it.`,
+  headline: `${resource.kind} ${object.metadata.name} exists, and nothing about it seems stuck.`,
   evidence: [],
   advice: [],
 });

@@ -1,10 +1,10 @@
 import { type HopName } from "#trace/hop.ts";
 
-/** Where an object stands and why: one clear answer, then what it rests on and what would help. */
+/** Where an object is stuck and why: one clear answer, the evidence for it, and what would help. */
 export interface Explanation {
-  /** The hop that is not done; undefined if nothing is stuck, or if it is not on that way. */
+  /** The hop that is not done; undefined if nothing is stuck, or if the problem is not at a hop. */
   readonly hop: HopName | undefined;
-  /** In the words that people know: `Unschedulable`, `CrashLoopBackOff`. */
+  /** The usual name of the state: `Unschedulable`, `CrashLoopBackOff`. */
   readonly state: string;
   /** One sentence. */
   readonly headline: string;
@@ -12,10 +12,10 @@ export interface Explanation {
   readonly advice: readonly string[];
 }
 
-/** Looks at one family of states; undefined: it is not one of these. */
+/** Recognises one family of states; undefined if the object is in none of them. */
 export type Explain<F> = (facts: F) => Explanation | undefined;
 
-/** The first that knows. */
+/** The answer of the first explainer that has one. */
 export function firstOf<F>(explainers: readonly Explain<F>[], facts: F): Explanation | undefined {
   for (const explain of explainers) {
     const explanation = explain(facts);

@@ -4,7 +4,7 @@ import { timestamp } from "#lib/async/clock.ts";
 import { build } from "#testing/build.ts";
 import { type SeenEvent } from "./facts.ts";
 
-/** When the tests take place. */
+/** The time at which the tests ask. */
 export const nowMs = Date.parse("2026-01-01T00:10:00Z");
 export const ago = (seconds: number): string => timestamp(nowMs - seconds * 1000);
 

@@ -8,7 +8,7 @@ import { type ApiObject, type Resource } from "#api/resource.ts";
 import { type AttemptAnswer } from "#trace/answers.ts";
 import { type HopName } from "#trace/hop.ts";
 
-/** What is known about the object that somebody asks about, gathered before anything is concluded. */
+/** Everything known about the object in question, gathered before anything is concluded. */
 export type Facts =
   | ({ readonly about: "pod" } & PodFacts)
   | ({ readonly about: "workload" } & WorkloadFacts)
@@ -28,13 +28,13 @@ export interface PodFacts {
   readonly heartbeatMs: number | undefined;
   /** For a pod without a node: all nodes and what is free on them. */
   readonly rooms: readonly NodeRoom[];
-  /** The scheduler's last attempts, oldest first; undefined if they could not be asked for. */
+  /** The scheduler's last attempts, oldest first; undefined if they could not be read. */
   readonly attempts: readonly AttemptAnswer[] | undefined;
-  /** What the pod refers to and is not there: `configmap "settings"`. */
+  /** What the pod refers to and does not exist: `configmap "settings"`. */
   readonly missing: readonly string[];
-  /** Last lines of containers that have ended, by name. */
+  /** The last log lines of containers that have ended, by name. */
   readonly logs: ReadonlyMap<string, readonly string[]>;
-  /** Services that select it. */
+  /** Services that select the pod. */
   readonly services: readonly ServiceFacts[];
 }
 
@@ -50,9 +50,9 @@ export interface SeenEvent {
 
 export interface NodeRoom {
   readonly node: Node;
-  /** Allocatable less what pods there ask for. */
+  /** Allocatable minus the requests of the pods there. */
   readonly free: Readonly<Record<string, string>>;
-  /** Which pod has which port of the host: `8080/TCP`. */
+  /** Which pod holds which host port: `8080/TCP`. */
   readonly hostPorts: ReadonlyMap<string, string>;
 }
 
@@ -60,12 +60,12 @@ export interface ServiceFacts {
   readonly service: Service;
   /** Pods that the selector matches. */
   readonly pods: readonly Pod[];
-  /** Other pods of the namespace that match a part of it. */
+  /** Other pods of the namespace that match part of the selector. */
   readonly near: readonly Pod[];
   readonly slices: readonly EndpointSlice[];
-  /** Oldest first; undefined if nobody asked for them. */
+  /** Oldest first; undefined if they were not read. */
   readonly events?: readonly SeenEvent[];
-  /** One of its pods that is not ready, in full. */
+  /** All facts about one of its pods that is not ready. */
   readonly stuck: PodFacts | undefined;
 }
 
@@ -74,11 +74,11 @@ export interface WorkloadFacts {
   readonly kind: "Deployment" | "ReplicaSet";
   readonly object: Deployment | ReplicaSet;
   readonly events: readonly SeenEvent[];
-  /** Of a deployment: the set of its newest template. */
+  /** For a Deployment, the ReplicaSet of its newest template. */
   readonly newest: ReplicaSet | undefined;
   readonly newestEvents: readonly SeenEvent[];
   readonly pods: readonly Pod[];
-  /** The pods that are not ready, the first few, in full. */
+  /** All facts about the first few pods that are not ready. */
   readonly stuck: readonly PodFacts[];
 }
 
@@ -100,7 +100,7 @@ export interface AbsentFacts {
   readonly resource: Resource;
   readonly namespace: string;
   readonly name: string;
-  /** The last time somebody tried to write it and was refused. */
+  /** The last refused attempt to write it. */
   readonly refusal: Refusal | undefined;
   /** Who deleted it last, if that is known. */
   readonly removal: { readonly atMs: number; readonly user: string } | undefined;

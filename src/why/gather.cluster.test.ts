@@ -33,11 +33,11 @@ test("gather() finds through the API alone what explain() needs", async () => {
   await cluster.client.delete(Service, { ...place, name: "gone" });
   await cluster.clock.advance(1000);
 
-  assert.match(await why(Pod, "big"), /Pod big has no node because the cluster has none/);
-  assert.match(await why(Service), /no pod in default has its labels app=web/);
-  assert.match(await why(Deployment), /its pods are refused by the API server: .*serviceaccount "nobody" not found/);
+  assert.match(await why(Pod, "big"), /Pod big cannot be scheduled because the cluster has no nodes/);
+  assert.match(await why(Service), /no pod in namespace default has the labels app=web/);
+  assert.match(await why(Deployment), /the API server refuses its pods: .*serviceaccount "nobody" not found/);
   assert.match(await why(Deployment, "bad"), /There is no Deployment bad .* refused it: .*spec.replicas/);
   assert.match(await why(Pod, "early"), /There is no Pod early .* refused it: resourceVersion should not be set/);
   assert.match(await why(Service, "gone"), /There is no Service gone .* any more: \S+ deleted it 1s ago\.$/);
-  assert.match(await why(Pod, "none"), /There is no Pod none in namespace default, and nobody has tried/);
+  assert.match(await why(Pod, "none"), /There is no Pod none in namespace default, and no recent request/);
 });

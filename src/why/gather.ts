@@ -60,7 +60,7 @@ export async function gather(client: Client, subject: Subject, nowMs: number): P
   }
 }
 
-/** Pods that are told in full: one usually speaks for all. */
+/** How many pods are examined in full. One usually represents all. */
 const maxStuck = 3;
 const logLines = 10;
 
@@ -133,7 +133,7 @@ class Gatherer {
     return { heartbeatMs, events: items.map(seen).sort(byTime) };
   }
 
-  /** What the traces tell of something that is not there. */
+  /** What the traces know about an object that does not exist. */
   async historyOf({ resource, namespace, name }: Subject): Promise<Pick<AbsentFacts, "refusal" | "removal">> {
     const place = resource.scope === "Namespaced" ? namespace : "-";
     const path = [groupResource(resource, resource.plural), place, name].map(encodeURIComponent).join("/");
@@ -143,7 +143,7 @@ class Gatherer {
     return { refusal: await this.#refusal(path, answer), removal };
   }
 
-  /** The last time that somebody wanted to write it and was not let. */
+  /** The last refused attempt to write the object. */
   async #refusal(path: string, answer: TraceAnswer | undefined): Promise<Refusal | undefined> {
     const last = answer?.traces.find(({ status, verb }) => status >= 400 && verb !== "delete");
     if (!answer || !last) return undefined;
@@ -214,7 +214,7 @@ class Gatherer {
     return (await this.#client.list(EndpointSlice, { namespace, labelSelector })).items;
   }
 
-  /** What only our own server has, and only for those who may see it. */
+  /** An endpoint that only Orlop's server has; undefined where it is missing or the user may not read it. */
   async #own<T>(path: string): Promise<T | undefined> {
     const answer = await this.#client.raw("GET", path).catch(() => undefined);
     return answer?.status === 200 ? (JSON.parse(Buffer.from(answer.body).toString()) as T) : undefined;
@@ -233,7 +233,7 @@ function serviceFacts(service: Service, all: readonly Pod[], slices: readonly En
   return { service, pods, near: near.slice(0, 3), slices, stuck: undefined };
 }
 
-/** 3 for the same, more than 1 for what begins the same, 1 for a label of the name, 0 for none. */
+/** 3 for an equal value, more than 1 for a common beginning, 1 if only the key exists, 0 if not even that. */
 function likeness(has: string | undefined, wanted: string): number {
   if (has === undefined) return 0;
   if (has === wanted) return 3;

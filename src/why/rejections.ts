@@ -6,7 +6,7 @@ import { type NodeRejection } from "#trace/answers.ts";
 import { type NodeRoom, type PodFacts } from "./facts.ts";
 import { wantedHostPorts } from "./rooms.ts";
 
-/** Why a node was refused, in a person's words; the same words for the same cause. */
+/** Why a node was rejected, in plain words. Equal causes have equal words, so that they can be counted. */
 export interface Cause {
   /** `is short of cpu`. */
   readonly one: string;
@@ -23,27 +23,27 @@ export function causeOf({ plugin, reasons }: NodeRejection): Cause {
     case "NodeAffinity":
       return is("outside the pod's node selector or affinity");
     case "NodeName":
-      return is("not the one that the pod names");
+      return is("not the node that the pod names");
     case "NodePorts":
-      return has("the pod's host port in use");
+      return has("the pod's host port already in use");
     case "NodeUnschedulable":
       return is("cordoned");
     default:
-      return has(`this against it: ${reasons.join(", ")}`);
+      return has(`another reason: ${reasons.join(", ")}`);
   }
 }
 
 const is = (what: string): Cause => ({ one: `is ${what}`, many: `are ${what}` });
 const has = (what: string): Cause => ({ one: `has ${what}`, many: `have ${what}` });
 
-/** `cpu` of `Insufficient cpu`. */
+/** `Insufficient cpu` gives `cpu`. */
 const lackingOf = (reasons: readonly string[]): string[] =>
   reasons.flatMap((reason) => {
     if (reason === "Too many pods") return ["pods"];
     return reason.startsWith("Insufficient ") ? [reason.slice("Insufficient ".length)] : [];
   });
 
-/** For the headline when all nodes refuse for the same lack: what is asked and the most that is free. */
+/** For the headline when all nodes lack the same resource: what the pod requests, and the most that is free. */
 export function shortOf(facts: PodFacts, rejections: readonly NodeRejection[]): string | undefined {
   const [lack, ...more] = new Set(rejections.flatMap(({ reasons }) => lackingOf(reasons)));
   const isAll = rejections.every(({ reasons }) => lackingOf(reasons).length > 0);
@@ -52,22 +52,22 @@ export function shortOf(facts: PodFacts, rejections: readonly NodeRejection[]): 
   const frees = facts.rooms.map(({ node, free }) => ({ name: node.metadata.name, free: free[lack] ?? "0" }));
   const [best] = frees.toSorted((a, b) => compareQuantities(b.free, a.free));
   if (!asked || !best) return undefined;
-  return `the pod asks for ${asked} ${lack}, and the most that is free is ${readable(best.free, lack)} on ${best.name}`;
+  return `the pod requests ${asked} ${lack}, and at most ${readable(best.free, lack)} is free (on ${best.name})`;
 }
 
 const roomOf = ({ rooms }: PodFacts, name: string) => rooms.find(({ node }) => node.metadata.name === name);
 
-/** `node-1: Insufficient cpu (asks 4, free 1500m of 4)`. */
-export function tellRejection(facts: PodFacts, { node: name, plugin, reasons }: NodeRejection): string {
+/** `node-1: Insufficient cpu (requests 4, free 1500m of 4 cpu)`. */
+export function describeRejection(facts: PodFacts, { node: name, plugin, reasons }: NodeRejection): string {
   const room = roomOf(facts, name);
   if (!room) return `${name}: ${reasons.join(", ")}`;
   const lacking = lackingOf(reasons);
-  const details = lacking.map((resource) => tellLack(facts, room, resource));
-  // The scheduler stops at the first reason; a person wants to know them all.
+  const details = lacking.map((resource) => describeLack(facts, room, resource));
+  // The scheduler stops at the first reason, but a user wants to know all of them.
   const also =
     lacking.length > 0
       ? []
-      : shortages(facts, room).map((resource) => `also short: ${tellLack(facts, room, resource)}`);
+      : shortages(facts, room).map((resource) => `also short: ${describeLack(facts, room, resource)}`);
   const labels = reasons.some((reason) => reason.includes("affinity/selector"))
     ? [missingLabels(facts, room.node)]
     : [];
@@ -75,21 +75,21 @@ export function tellRejection(facts: PodFacts, { node: name, plugin, reasons }: 
     plugin === "NodePorts"
       ? wantedHostPorts(facts.pod).flatMap((port) => {
           const holder = room.hostPorts.get(port);
-          return holder ? [`${port} belongs to pod ${holder}`] : [];
+          return holder ? [`${port} is used by pod ${holder}`] : [];
         })
       : [];
-  const taints = plugin === "TaintToleration" ? untolerated(facts, room.node).map(tellTaint) : [];
+  const taints = plugin === "TaintToleration" ? untolerated(facts, room.node).map(describeTaint) : [];
   const more = [...details, ...labels, ...ports, ...taints, ...also].filter(Boolean).join("; ");
   return `${name}: ${reasons.join(", ")}${more ? ` (${more})` : ""}`;
 }
 
-function tellLack({ pod }: PodFacts, { node, free }: NodeRoom, resource: string): string {
+function describeLack({ pod }: PodFacts, { node, free }: NodeRoom, resource: string): string {
   const asked = resource === "pods" ? "1" : (podRequests(pod.spec)[resource] ?? "0");
   const has = (amount = "0"): string => readable(amount, resource);
-  return `asks ${asked}, free ${has(free[resource])} of ${has(node.status.allocatable?.[resource])} ${resource}`;
+  return `requests ${asked}, free ${has(free[resource])} of ${has(node.status.allocatable?.[resource])} ${resource}`;
 }
 
-/** Bytes in the largest unit that they fill: nobody reads 24524356Ki. */
+/** Bytes in the largest unit that they fill: nobody can read 24524356Ki. */
 function readable(amount: string, resource: string): string {
   const isBytes = resource === "memory" || resource === "ephemeral-storage" || resource.startsWith("hugepages-");
   const bytes = isBytes ? quantityValue(amount) : 0;
@@ -120,7 +120,7 @@ function wantedTerms({ spec }: PodFacts["pod"]): string[] {
   return terms.length > 0 ? [`wants ${terms.join(" or ")}`] : [];
 }
 
-/** What would make this node take the pod. */
+/** What would make this node accept the pod. */
 export function adviceFor(facts: PodFacts, rejection: NodeRejection): string[] {
   const { node, reasons } = rejection;
   const lacking = lackingOf(reasons);
@@ -137,14 +137,14 @@ function gateAdvice(facts: PodFacts, { node, plugin }: NodeRejection): string[] 
     case "NodeAffinity": {
       const [label] = Object.entries(facts.pod.spec.nodeSelector ?? {});
       const how = label ? `\`kubectl label node ${node} ${label[0]}=${label[1]}\`` : "label a node";
-      return [`Let the pod's node selector or affinity match a node: ${how}, or change the pod.`];
+      return [`Make a node match the pod's node selector or affinity: ${how}, or change the pod.`];
     }
     case "NodeName":
-      return [`Start a node called ${facts.pod.spec.nodeName ?? ""}, or take spec.nodeName out of the pod.`];
+      return [`Start a node called ${facts.pod.spec.nodeName ?? ""}, or remove spec.nodeName from the pod.`];
     case "NodePorts":
-      return ["Use another hostPort, or none: only one pod of a node can have a port of the host."];
+      return ["Use another hostPort, or none: only one pod per node can use a host port."];
     case "NodeUnschedulable":
-      return [`Let pods onto ${node} again: \`kubectl uncordon ${node}\`.`];
+      return [`Allow pods on ${node} again: \`kubectl uncordon ${node}\`.`];
     default:
       return [];
   }
@@ -152,7 +152,7 @@ function gateAdvice(facts: PodFacts, { node, plugin }: NodeRejection): string[] 
 
 function roomAdvice({ pod, rooms }: PodFacts, resource: string): string {
   if (resource === "pods")
-    return "Every node has all the pods that it may have: delete some, add a node, or raise its limit of pods.";
+    return "Every node has reached its limit of pods: delete some pods, add a node, or raise the limit.";
   const asked = podRequests(pod.spec)[resource] ?? "0";
   const largest = rooms
     .map(({ node }) => node.status?.allocatable?.[resource] ?? "0")
@@ -161,7 +161,7 @@ function roomAdvice({ pod, rooms }: PodFacts, resource: string): string {
   if (largest !== undefined && compareQuantities(asked, largest) > 0) {
     return `No node is large enough even when empty (the largest has ${readable(largest, resource)} ${resource}): lower the request of ${asked}, or add a larger node.`;
   }
-  return `Ask for less than ${asked} ${resource}, delete or scale down other pods, or add a node.`;
+  return `Request less than ${asked} ${resource}, delete or scale down other pods, or add a node.`;
 }
 
 function taintAdvice(facts: PodFacts, name: string): string {
@@ -179,4 +179,4 @@ const untolerated = ({ pod }: PodFacts, node: Node | undefined): Taint[] =>
     (taint) => taint.effect !== "PreferNoSchedule" && !tolerates(pod.spec.tolerations, taint),
   );
 
-const tellTaint = ({ key, value, effect }: Taint): string => `${key}${value ? `=${value}` : ""}:${effect}`;
+const describeTaint = ({ key, value, effect }: Taint): string => `${key}${value ? `=${value}` : ""}:${effect}`;

@@ -7,7 +7,7 @@ import { addQuantities, subtractQuantities } from "#api/meta/quantity.ts";
 import { type Client } from "#client/client.ts";
 import { type NodeRoom } from "./facts.ts";
 
-/** What is free on every node: what it offers less what the pods there ask for. */
+/** What is free on every node: its allocatable resources minus the requests of its pods. */
 export async function roomsOf(client: Client): Promise<NodeRoom[]> {
   const [nodes, pods] = await Promise.all([
     client.list(Node).catch(() => ({ items: [] })),

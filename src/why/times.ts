@@ -13,13 +13,13 @@ export const ago = (ms: number | undefined, nowMs: number): string =>
 export const lasting = (sinceMs: number | undefined, nowMs: number): string =>
   sinceMs === undefined ? "for an unknown time" : `for ${humanDuration(Math.max(0, nowMs - sinceMs))}`;
 
-/** `in 25s`, or `any moment` once it is due. */
+/** `in 25s`, or `any moment` if it is due. */
 export const ahead = (ms: number, nowMs: number): string =>
   ms - nowMs < 1000 ? "any moment" : `in ${humanDuration(ms - nowMs)}`;
 
 const units: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
 
-/** `1m20s` in milliseconds. */
+/** Parses `1m20s` into milliseconds. */
 export function parseDelay(text: string): number {
   let total = 0;
   for (const [, amount, unit = ""] of text.matchAll(/(\d+(?:\.\d+)?)(ms|h|m|s)/g)) {

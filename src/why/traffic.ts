@@ -8,27 +8,27 @@ import { podName } from "./pod/pod-parts.ts";
 
 const serviceName = ({ metadata }: Service): string => metadata.name;
 
-/** Where a service's traffic goes, and why not: hop 12. */
+/** Where a service's traffic goes, or why it goes nowhere: hop 12. */
 export function explainService(facts: ServiceFacts, explainStuck: Explain<PodFacts>): Explanation {
   return explainNoTraffic(facts, explainStuck) ?? ignored(facts) ?? served(facts);
 }
 
-/** The proxy says by an event what of a service it does not do, and when that is over. */
+/** The proxy's events say which parts of a service it ignores, and when that is resolved. */
 function ignored({ service, events = [] }: ServiceFacts): Explanation | undefined {
   const last = events.findLast(({ reason }) => reason === "NetworkRuleIgnored" || reason === "NetworkRulesInPlace");
   if (last?.reason !== "NetworkRuleIgnored") return undefined;
   return {
     hop: "serve",
     state: "RuleIgnored",
-    headline: `Service ${serviceName(service)} works, but the node ignores a part of it.`,
+    headline: `Service ${serviceName(service)} works, but the node ignores part of it.`,
     evidence: last.message.split("; "),
     advice: [
-      "An external address must not be one of the cluster, of its nodes or of an older service: choose another, or remove it.",
+      "An external address must not belong to the cluster, its nodes or an older service: choose another, or remove it.",
     ],
   };
 }
 
-/** undefined: traffic finds its way. */
+/** Undefined if traffic reaches the pods. */
 export function explainNoTraffic(facts: ServiceFacts, explainStuck: Explain<PodFacts>): Explanation | undefined {
   const { service, pods } = facts;
   const { type, selector = {} } = service.spec;
@@ -52,8 +52,8 @@ function byHand(service: Service): Explanation {
   return {
     hop: "serve",
     state: "NoEndpoints",
-    headline: `Service ${serviceName(service)} leads nowhere: it has no selector, and nobody has written endpoints for it.`,
-    evidence: ["spec.selector is empty", "no EndpointSlice with a ready endpoint has its name"],
+    headline: `Service ${serviceName(service)} has no endpoints: it has no selector, and nobody has written endpoints for it.`,
+    evidence: ["spec.selector is empty", "no EndpointSlice with a ready endpoint belongs to it"],
     advice: [
       `Give it a selector, or write an EndpointSlice with the label kubernetes.io/service-name=${serviceName(service)}.`,
     ],
@@ -68,16 +68,16 @@ function matchesNothing({ service, near }: ServiceFacts): Explanation {
   return {
     hop: "serve",
     state: "NoEndpoints",
-    headline: `Service ${serviceName(service)} leads nowhere because no pod in ${service.metadata.namespace} has its labels ${wanted}.`,
+    headline: `Service ${serviceName(service)} has no endpoints because no pod in namespace ${service.metadata.namespace} has the labels ${wanted}.`,
     evidence: [
       `spec.selector: ${wanted}`,
       ...(closest
-        ? [`pod ${podName(closest)} comes closest: ${differs}`]
-        : ["no pod of the namespace matches even a part of it"]),
+        ? [`the closest match is pod ${podName(closest)}: ${differs}`]
+        : ["no pod in the namespace matches any part of it"]),
     ],
     advice: [
       closest
-        ? "Make selector and labels agree: correct the service, or the labels of the pod template."
+        ? "Make the selector and the labels agree: correct the service, or the labels of the pod template."
         : "Start the pods, or correct the selector or the namespace.",
     ],
   };
@@ -89,7 +89,7 @@ const differences = (selector: Readonly<Record<string, string>>, { metadata }: P
     .map(([key, value]) => `it has ${key}=${metadata.labels?.[key] ?? "(nothing)"} instead of ${value}`)
     .join(", ");
 
-/** A name that no container has is certain; a number that none declares only a hint. */
+/** A missing port name is certainly wrong; an undeclared port number is only a hint. */
 function wrongPort({ service, pods }: ServiceFacts): Explanation | undefined {
   const [pod] = pods;
   if (!pod) return undefined;
@@ -103,12 +103,12 @@ function wrongPort({ service, pods }: ServiceFacts): Explanation | undefined {
     return {
       hop: "serve",
       state: "WrongPort",
-      headline: `Service ${serviceName(service)} leads nowhere because no container of its pods has a port called ${port.targetPort}.`,
+      headline: `Service ${serviceName(service)} has no endpoints because no container of its pods has a port called ${port.targetPort}.`,
       evidence: [
         `port ${port.port} has targetPort ${port.targetPort}`,
         `pod ${podName(pod)} has ${names || "no ports"}`,
       ],
-      advice: ["Use the name of a container port as targetPort, or its number."],
+      advice: ["Set targetPort to the name or the number of a container port."],
     };
   }
   return undefined;
@@ -126,7 +126,7 @@ function noneReady({ service, pods, stuck }: ServiceFacts, explainStuck: Explain
   return {
     hop: inner?.hop ?? "serve",
     state: "NoReadyEndpoints",
-    headline: `Service ${serviceName(service)} leads nowhere because ${pods.length === 1 ? "its only pod is not" : `none of its ${pods.length} pods is`} ready${inner ? `: ${inner.headline}` : "."}`,
+    headline: `Service ${serviceName(service)} has no ready endpoints because ${pods.length === 1 ? "its only pod is not" : `none of its ${pods.length} pods is`} ready${inner ? `: ${inner.headline}` : "."}`,
     evidence: inner?.evidence ?? [],
     advice: inner?.advice ?? [],
   };
@@ -139,7 +139,7 @@ function notTold({ service, pods }: ServiceFacts): Explanation {
     state: "NoEndpoints",
     headline: `Service ${serviceName(service)} has ${counted(ready, "ready pod")}, but its EndpointSlices do not show them.`,
     evidence: ["the EndpointSlice controller has not written them yet"],
-    advice: ["Ask again in a moment; if it stays, check that the controllers run."],
+    advice: ["Ask again in a moment. If this persists, check that the controllers are running."],
   };
 }
 
@@ -151,7 +151,7 @@ function served(facts: ServiceFacts): Explanation {
     return {
       hop: undefined,
       state: "ExternalName",
-      headline: `Service ${name} is another name for ${externalName}: it has no traffic of its own.`,
+      headline: `Service ${name} is an alias for ${externalName}: it has no endpoints of its own.`,
       evidence: [],
       advice: [],
     };

@@ -4,19 +4,19 @@ import { findCondition } from "#api/meta/condition.ts";
 import { counted, type Explanation } from "./explanation.ts";
 import { type SeenEvent, type WorkloadFacts } from "./facts.ts";
 import { explainPod } from "./pod/explain-pod.ts";
-import { tellEvent } from "./pod/pod-parts.ts";
+import { describeEvent } from "./pod/pod-parts.ts";
 import { ago, lasting, msOf } from "./times.ts";
 
 const titleOf = ({ kind, object }: WorkloadFacts): string => `${kind} ${object.metadata.name}`;
 
-/** A Deployment or ReplicaSet: its own troubles first, then those of its pods. */
+/** A Deployment or ReplicaSet: its own problems first, then those of its pods. */
 export function explainWorkload(facts: WorkloadFacts): Explanation {
   return (
     refused(facts) ?? notSeen(facts) ?? noneWanted(facts) ?? stuckPods(facts) ?? missingPods(facts) ?? complete(facts)
   );
 }
 
-/** Pods or their ReplicaSet cannot be made: hop 9, or the gate that refuses them. */
+/** The API server refuses its pods or its ReplicaSet: hop 9, or the check that refuses them. */
 function refused(facts: WorkloadFacts): Explanation | undefined {
   const { object, newest, events, newestEvents, nowMs } = facts;
   const sets = newest ? [newest, object] : [object];
@@ -28,14 +28,14 @@ function refused(facts: WorkloadFacts): Explanation | undefined {
   const found = condition ?? setRefused;
   if (!found) return undefined;
   const message = found.message ?? "";
-  const what = condition ? "its pods are" : "its ReplicaSet is";
+  const what = condition ? "pods" : "ReplicaSet";
   const event = lastOf([...newestEvents, ...events], ["FailedCreate", "ReplicaSetCreateError"]);
   return {
     hop: gateOf(message),
     state: found.reason || "ReplicaFailure",
-    headline: `${titleOf(facts)} cannot go on because ${what} refused by the API server: ${message}`,
-    evidence: [lasting(msOf(found.lastTransitionTime), nowMs), ...(event ? [tellEvent(event, nowMs)] : [])],
-    advice: [gateAdvice(message), "It is tried again by itself, less and less often."],
+    headline: `${titleOf(facts)} cannot make progress because the API server refuses its ${what}: ${message}`,
+    evidence: [lasting(msOf(found.lastTransitionTime), nowMs), ...(event ? [describeEvent(event, nowMs)] : [])],
+    advice: [gateAdvice(message), "The controller retries automatically, with growing pauses."],
   };
 }
 
@@ -49,19 +49,19 @@ function gateAdvice(message: string): string {
   const account =
     /serviceaccount "([^"]+)" not found/i.exec(message)?.[1] ??
     /error looking up service account \S+\/(\S+):/.exec(message)?.[1];
-  if (account) return `Create the service account ${account}, or take spec.serviceAccountName out of the template.`;
+  if (account) return `Create the service account ${account}, or remove spec.serviceAccountName from the template.`;
   if (/is invalid/.test(message)) return "Correct the pod template: the message names the field.";
-  if (/exceeded quota/.test(message)) return "Raise the quota of the namespace, or ask for less.";
+  if (/exceeded quota/.test(message)) return "Raise the quota of the namespace, or request less.";
   if (/violates PodSecurity/.test(message))
     return "Bring the pod template in line with the namespace's Pod Security level, or lower that level.";
-  if (/admission webhook "([^"]+)"/.test(message)) return "The webhook that is named refused it: its owner knows why.";
+  if (/admission webhook "([^"]+)"/.test(message)) return "The webhook named in the message refused it: ask its owner.";
   return "The message says which rule refused it: change the template or the rule.";
 }
 
 const lastOf = (events: readonly SeenEvent[], reasons: readonly string[]): SeenEvent | undefined =>
   events.findLast(({ reason }) => reasons.includes(reason));
 
-/** The controller has not looked at the newest version. */
+/** The controller has not seen the newest version. */
 function notSeen(facts: WorkloadFacts): Explanation | undefined {
   const { object, nowMs } = facts;
   const { generation = 0, creationTimestamp } = object.metadata;
@@ -69,12 +69,12 @@ function notSeen(facts: WorkloadFacts): Explanation | undefined {
   return {
     hop: "control",
     state: "Unobserved",
-    headline: `${titleOf(facts)} has not been looked at by its controller since it was last changed.`,
+    headline: `${titleOf(facts)} was changed, and its controller has not reacted yet.`,
     evidence: [
       `generation ${generation}, observed ${object.status.observedGeneration ?? 0}`,
       `created ${ago(msOf(creationTimestamp), nowMs)}`,
     ],
-    advice: ["Ask again in a moment; if it stays, check that the controllers run."],
+    advice: ["Ask again in a moment. If this persists, check that the controllers are running."],
   };
 }
 
@@ -88,7 +88,7 @@ function noneWanted(facts: WorkloadFacts): Explanation | undefined {
     hop: undefined,
     state: isPaused ? "Paused" : "ScaledToZero",
     headline: isPaused
-      ? `${titleOf(facts)} is paused: changes of its template are not rolled out.`
+      ? `${titleOf(facts)} is paused: changes to its template are not rolled out.`
       : `${titleOf(facts)} runs no pods because it is scaled to zero.`,
     evidence: [`spec.replicas: ${wanted(facts)}`],
     advice: [
@@ -99,7 +99,7 @@ function noneWanted(facts: WorkloadFacts): Explanation | undefined {
   };
 }
 
-/** The pod that is furthest back speaks for the others. */
+/** The pod that is furthest behind represents the others. */
 function stuckPods(facts: WorkloadFacts): Explanation | undefined {
   const { stuck, pods, object, nowMs } = facts;
   const explained = stuck.map(explainPod).filter(({ hop }) => hop !== undefined);
@@ -131,9 +131,9 @@ function missingPods(facts: WorkloadFacts): Explanation | undefined {
   return {
     hop: "control",
     state: "Progressing",
-    headline: `${titleOf(facts)} has ${pods.length} of ${counted(wanted(facts), "pod")}: the rest has not been made yet.`,
-    evidence: last ? [tellEvent(last, nowMs)] : ["no events"],
-    advice: ["Ask again in a moment; if it stays, check that the controllers run."],
+    headline: `${titleOf(facts)} has ${pods.length} of ${counted(wanted(facts), "pod")}: the rest have not been created yet.`,
+    evidence: last ? [describeEvent(last, nowMs)] : ["no events"],
+    advice: ["Ask again in a moment. If this persists, check that the controllers are running."],
   };
 }
 
@@ -146,7 +146,7 @@ function complete(facts: WorkloadFacts): Explanation {
     headline:
       notReady === 0
         ? `${titleOf(facts)} has all ${counted(wanted(facts), "pod")} ready: nothing is stuck.`
-        : `${titleOf(facts)} is on its way: ${notReady} of ${counted(facts.pods.length, "pod")} not ready yet, and nothing has failed.`,
+        : `${titleOf(facts)} is making progress: ${notReady} of ${counted(facts.pods.length, "pod")} not ready yet, and nothing has failed.`,
     evidence: [`${status.readyReplicas ?? 0} ready, ${status.availableReplicas ?? 0} available of ${wanted(facts)}`],
     advice: [],
   };

@@ -8,11 +8,11 @@ import { stopProcess, takeDown } from "../stop-cluster.ts";
 import { removeContext, userKubeconfigPath } from "../user-kubeconfig.ts";
 
 export const flags = {
-  "data-dir": { type: "string", value: "DIR", default: defaultDataDir, help: "where the cluster's state is" },
+  "data-dir": { type: "string", value: "DIR", default: defaultDataDir, help: "the cluster's data directory" },
   "keep-data": {
     type: "boolean",
     default: false,
-    help: "keep the state, so that the next `up` goes on with the same objects",
+    help: "keep the state, so that the next `up` continues with the same objects",
   },
 } as const;
 
@@ -24,19 +24,19 @@ export async function run(args: readonly string[]): Promise<number> {
   if (process.getuid?.() !== 0) throw new UserError(`stopping containers needs root: run \`sudo ${program} down\``);
   const dataDir = path.resolve(values["data-dir"]);
   if (!(await hasClusterData(dataDir))) {
-    say(`no cluster has its data in ${dataDir}: nothing to do`);
+    say(`there is no cluster in ${dataDir}: nothing to do`);
     return 0;
   }
   const record = await readRecord(dataDir);
   const running = await runningCluster(dataDir);
   if (running) {
     await stopProcess(running.pid);
-    say(`the cluster's process ${running.pid} has ended`);
+    say(`stopped the cluster's process ${running.pid}`);
   }
   const removeData = !values["keep-data"];
   const others = await takeDown(dataDir, { removeData });
   if (record) await removeContext(userKubeconfigPath(process.env), record.url);
-  if (others.length > 0) say(`${dataDir} stays: it has files that are not Orlop's (${others.slice(0, 3).join(", ")})`);
+  if (others.length > 0) say(`kept ${dataDir}: it holds files that are not Orlop's (${others.slice(0, 3).join(", ")})`);
   return await prove(dataDir, { removeData });
 }
 
@@ -44,7 +44,7 @@ async function prove(dataDir: string, { removeData }: { removeData: boolean }): 
   const left = await findLeftovers(dataDir);
   for (const { kind, what } of left) say(`left behind: ${kind} ${what}`);
   if (left.length > 0) return 1;
-  say("nothing is left: no processes, mounts, network namespaces, nft tables, links, routes or cgroups");
-  if (!removeData) say(`the state is kept in ${dataDir} for the next \`${program} up\``);
+  say("nothing is left behind: no processes, mounts, network namespaces, nft tables, links, routes or cgroups");
+  if (!removeData) say(`kept the state in ${dataDir} for the next \`${program} up\``);
   return 0;
 }

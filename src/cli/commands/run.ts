@@ -2,7 +2,7 @@ import { UserError } from "../command.ts";
 
 export const flags = {};
 
-/** The launcher itself runs files, so nobody gets here who has named one. */
+/** The launcher runs a named file itself, so this is reached only without one. */
 export async function run(): Promise<number> {
-  throw new UserError("say which file: orlop run FILE [args]");
+  throw new UserError("name a file to run: orlop run FILE [args]");
 }

@@ -11,31 +11,37 @@ import { parseFlags, refuseArguments, UserError, wholeNumber } from "../command.
 import { explainStart } from "../start-faults.ts";
 
 export const flags = {
-  "data-dir": { type: "string", value: "DIR", help: "where the cluster keeps its state and certificates; needed" },
-  port: { type: "string", value: "N", default: "6443", help: "the API server's port; 0 takes a free one" },
-  host: { type: "string", value: "ADDRESS", default: "127.0.0.1", help: "where it listens" },
+  "data-dir": { type: "string", value: "DIR", help: "directory for state and certificates; required" },
+  port: { type: "string", value: "N", default: "6443", help: "the API server's port; 0 picks a free one" },
+  host: { type: "string", value: "ADDRESS", default: "127.0.0.1", help: "the address to listen on" },
   "token-auth-file": {
     type: "string",
     value: "FILE",
-    help: 'static tokens, a line each: token,user,uid,"group1,group2"',
+    help: 'static tokens, one per line: token,user,uid,"group1,group2"',
   },
-  store: { type: "string", value: "KIND", default: "sqlite", help: "sqlite, or memory: state goes with the process" },
-  // What `orlop trace` shows costs about a percent of a write.
-  "no-trace": { type: "boolean", default: false, help: "keep no hops; `orlop trace` then has nothing to show" },
+  store: {
+    type: "string",
+    value: "KIND",
+    default: "sqlite",
+    help: "sqlite, or memory, which is lost when the process ends",
+  },
+  // Recording costs about one percent of a write.
+  "no-trace": { type: "boolean", default: false, help: "record no hops; `orlop trace` then has nothing to show" },
   "log-file": {
     type: "string",
     value: "FILE",
-    help: "log there and not to standard error; 30 MiB at most are kept, in FILE, FILE.1 and FILE.2",
+    help: "log to FILE instead of standard error; at most 30 MiB are kept, in FILE, FILE.1 and FILE.2",
   },
   verbose: { type: "boolean", short: "v", default: false, help: "log at debug level" },
 } as const;
 
-/** The control plane in the foreground, until it is told to end. */
+/** Runs the control plane in the foreground until a signal ends it. */
 export async function run(args: readonly string[]): Promise<number> {
   const { values, positionals } = parseFlags(args, flags);
   refuseArguments("server", positionals, "--data-dir DIR --port N");
   const dataDir = values["data-dir"];
-  if (!dataDir) throw new UserError("--data-dir DIR is needed: where the cluster keeps its state and certificates");
+  if (!dataDir)
+    throw new UserError("--data-dir DIR is required: the directory for the cluster's state and certificates");
   const { store, host } = values;
   if (store !== "sqlite" && store !== "memory")
     throw new UserError(`--store must be sqlite or memory, not ${JSON.stringify(store)}`);

@@ -12,18 +12,18 @@ import { program } from "../program.ts";
 import { defaultDataDir, runningCluster } from "../running.ts";
 
 export const flags = {
-  "data-dir": { type: "string", value: "DIR", default: defaultDataDir, help: "where the cluster's state is" },
+  "data-dir": { type: "string", value: "DIR", default: defaultDataDir, help: "the cluster's data directory" },
 } as const;
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
-/** What runs, how large it is, and how its nodes and pods are. */
+/** Shows the cluster's address, process and memory, and the state of its nodes and pods. */
 export async function run(args: readonly string[]): Promise<number> {
   const { values, positionals } = parseFlags(args, flags);
   refuseArguments("status", positionals, "--data-dir DIR");
   const dataDir = path.resolve(values["data-dir"]);
   const running = await runningCluster(dataDir);
   if (!running) {
-    say(`no cluster runs with its data in ${dataDir}: \`${program} up\` starts one`);
+    say(`no cluster is running in ${dataDir}: \`${program} up\` starts one`);
     return 1;
   }
   const { url, pid, startedAt } = running;

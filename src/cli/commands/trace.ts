@@ -9,9 +9,9 @@ import { parseTarget } from "../target.ts";
 
 export const flags = {
   ...connectFlags,
-  trace: { type: "string", value: "ID", default: "", help: "another trace than the newest apply's" },
-  all: { type: "boolean", short: "a", default: false, help: "every hop and every pod, also reports of status" },
-  json: { type: "boolean", default: false, help: "the answer as it is" },
+  trace: { type: "string", value: "ID", default: "", help: "show this trace instead of the newest apply" },
+  all: { type: "boolean", short: "a", default: false, help: "show every hop and every pod, including status updates" },
+  json: { type: "boolean", default: false, help: "print the server's answer as JSON" },
 } as const;
 
 const defaultWidth = 140;
@@ -30,7 +30,7 @@ export async function run(args: readonly string[]): Promise<number> {
   if (answer.hops.length === 0) {
     const where = resource.scope === "Namespaced" ? ` in namespace ${namespace}` : "";
     throw new UserError(
-      `nothing is recorded about ${resource.singular}/${name}${where}: the server keeps the newest hops only, and since its start`,
+      `no trace of ${resource.singular}/${name}${where}: the server keeps only the newest hops, and loses them when it restarts`,
     );
   }
   const width = process.stdout.columns ?? defaultWidth;

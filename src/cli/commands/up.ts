@@ -22,12 +22,12 @@ export const flags = {
     type: "string",
     value: "DIR",
     default: defaultDataDir,
-    help: "where state, certificates, images and logs are",
+    help: "directory for state, certificates, images and logs",
   },
   port: { type: "string", value: "N", default: "6443", help: "the API server's port, on all addresses" },
-  "node-name": { type: "string", value: "NAME", default: hostname().toLowerCase(), help: "what the node is called" },
+  "node-name": { type: "string", value: "NAME", default: hostname().toLowerCase(), help: "the name of the node" },
   ...rangeFlags,
-  "kubelet-port": { type: "string", value: "N", default: "10250", help: "the port of the node's own server" },
+  "kubelet-port": { type: "string", value: "N", default: "10250", help: "the kubelet's port" },
   foreground: { type: "boolean", default: false, help: "run in this process and log to standard error" },
   verbose: { type: "boolean", short: "v", default: false, help: "log at debug level" },
 } as const;
@@ -65,7 +65,7 @@ export async function run(args: readonly string[]): Promise<number> {
 function requireRoot(): void {
   if (process.getuid?.() === 0) return;
   throw new UserError(
-    `starting containers needs root: run \`sudo ${program} up\`, or \`${program} server\` for a control plane without containers`,
+    `starting containers requires root: run \`sudo ${program} up\`, or \`${program} server\` for a control plane without containers`,
   );
 }
 
@@ -73,12 +73,12 @@ type Needs = { readonly [flag in "port" | "kubelet-port" | "cluster-cidr" | "ser
 
 function checkFlags(values: Needs): void {
   for (const flag of ["port", "kubelet-port"] as const) wholeNumber(values[flag], flag, { min: 1, max: 65535 });
-  // The tenth address of the services' range is DNS's; a node's pods take a /24.
+  // DNS gets the tenth address of the service range, and a node's pods get a /24.
   addressRange(values["service-cidr"], "service-cidr", { maxBits: 28 });
   addressRange(values["cluster-cidr"], "cluster-cidr", { maxBits: 24 });
 }
 
-/** kubectl's configuration, and the flag that other commands need to find the cluster. */
+/** Which kubeconfig kubectl uses, and the flag that other commands need to find the cluster. */
 interface Access {
   readonly file: string;
   readonly where: string;
@@ -90,22 +90,22 @@ async function useRunning(
 ): Promise<void> {
   say(`orlop: already running: ${url} (process ${pid}, data in ${dataDir})`);
   const context = await useContext(file, { dataDir, url });
-  say(`orlop: kubectl uses it (context "${context}" in ${file})`);
+  say(`orlop: kubectl now uses it (context "${context}" in ${file})`);
   say(`orlop: \`${program} status${where}\` shows it, \`${program} down${where}\` stops it`);
 }
 
-/** What to do with a new cluster. */
+/** Suggests what to do with the new cluster. */
 function greet(context: string, { file, where }: Access): void {
   say("");
-  say(`The cluster is up. kubectl uses it now (context "${context}" in ${file}):`);
+  say(`The cluster is up, and kubectl now uses it (context "${context}" in ${file}):`);
   say("");
   const example = path.relative("", path.resolve(import.meta.dirname, "../../../examples/web.yaml"));
   const hints = [
     ["kubectl get nodes"],
     [`kubectl apply -f ${example}`],
-    [`${program} trace deploy/web`, "where the time went, hop by hop"],
-    [`${program} why pod/NAME`, "why a pod is stuck"],
-    [`${program} down${where}`, "stop it, and leave nothing behind"],
+    [`${program} trace deploy/web`, "see where the time went, hop by hop"],
+    [`${program} why pod/NAME`, "see why a pod is stuck"],
+    [`${program} down${where}`, "stop the cluster and leave nothing behind"],
   ];
   const width = Math.max(...hints.map(([command = "", what]) => (what ? command.length : 0)));
   for (const [command = "", what = ""] of hints) say(`  ${what ? `${command.padEnd(width)}  ${what}` : command}`);
@@ -130,7 +130,7 @@ async function useContext(file: string, { dataDir, url }: { dataDir: string; url
   return await addContext(file, { kubeconfig, url, answers: isServing });
 }
 
-/** Resolves when the node is ready. A start that fails or is interrupted leaves nothing that was not there before. */
+/** Resolves when the node is ready. A start that fails or is interrupted leaves the machine as it was. */
 async function startInBackground(args: readonly string[], dataDir: string): Promise<{ url: string }> {
   const isFirst = !(await hasClusterData(dataDir));
   await rm(progressFile(dataDir), { force: true });
@@ -144,7 +144,7 @@ async function startInBackground(args: readonly string[], dataDir: string): Prom
   } catch (error) {
     const { stopProcess, takeDown } = await import("../stop-cluster.ts");
     await stopProcess(pid);
-    // A log that may be needed stays.
+    // After a crash the log is needed, so the data stays.
     if (isFirst && !isHeldByOther(dataDir, pid))
       await takeDown(dataDir, { removeData: !(error instanceof StartError) });
     throw error;
@@ -154,7 +154,7 @@ async function startInBackground(args: readonly string[], dataDir: string): Prom
   return record;
 }
 
-/** The cluster's process ended without saying why. */
+/** The cluster's process ended without giving a reason. */
 class StartError extends UserError {}
 
 function lastLines(log: string): string {
@@ -171,7 +171,7 @@ interface Following {
   readonly interrupted: AbortSignal;
 }
 
-/** Shows every step as it ends, until the node is ready. */
+/** Prints every step as it completes, until the node is ready. */
 async function followProgress(dataDir: string, { pid, log, interrupted }: Following): Promise<void> {
   let shown = 0;
   for (;;) {
@@ -182,11 +182,9 @@ async function followProgress(dataDir: string, { pid, log, interrupted }: Follow
       if (state === "ready") return;
     }
     shown = progress.length;
-    if (interrupted.aborted) throw new UserError("interrupted: the start was stopped");
+    if (interrupted.aborted) throw new UserError("interrupted: the cluster was not started");
     if (!isRunning(pid) && readProgress(dataDir).length === shown) {
-      throw new StartError(
-        `the cluster ended before it was ready; its log is ${log}, and ends with:\n${lastLines(log)}`,
-      );
+      throw new StartError(`the cluster ended before it was ready. The end of its log, ${log}:\n${lastLines(log)}`);
     }
     await systemClock.sleep(10);
   }

@@ -8,10 +8,10 @@ import { parseTarget } from "../target.ts";
 
 export const flags = {
   ...connectFlags,
-  json: { type: "boolean", default: false, help: "the answer as it is" },
+  json: { type: "boolean", default: false, help: "print the answer as JSON" },
 } as const;
 
-/** Says at which hop an object stands, and why. */
+/** Says at which hop an object is stuck, and why. */
 export async function run(args: readonly string[]): Promise<number> {
   const { values, positionals } = parseFlags(args, flags);
   const { resource, name } = parseTarget(positionals, "why");

@@ -1,7 +1,7 @@
 import { hopNumber } from "#trace/hop.ts";
 import { type Explanation } from "#why/explanation.ts";
 
-/** The answer first, then where it stands, what that rests on, and what would help. */
+/** The answer comes first, then the state, the evidence and the advice. */
 export function renderExplanation({ headline, hop, state, evidence, advice }: Explanation): string {
   const place = hop ? `${state}, at hop ${hopNumber(hop)} of 12 (${hop})` : state;
   return [

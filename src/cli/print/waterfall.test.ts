@@ -136,7 +136,7 @@ const answer: TraceAnswer = {
   ],
 };
 
-test("renderWaterfall() tells the story once, with pods that are alike as one", () => {
+test("renderWaterfall() shows pods that are alike once", () => {
   const text = renderWaterfall(answer, { width: 100, all: false });
 
   assert.equal(
@@ -166,11 +166,11 @@ hop    start     took                    who         what
  11     85.0      0.0  ···············▏  kubelet n1                pod is ready
         14.0     70.0  ··█████████████·                      … and 1 more pod the same way, the slo…
 
-left out: reports of status, gates of inner requests (--all shows everything)`,
+hidden: status updates, and the steps of nested requests (--all shows everything)`,
   );
 });
 
-test("renderWaterfall() shows every hop if asked, and for a pod only its own way", () => {
+test("renderWaterfall() shows every hop if asked, and for a pod only the hops that led to it", () => {
   const all = renderWaterfall(answer, { width: 200, all: true });
   const traces = answer.traces.map((trace) => ({ ...trace, isRoot: false }));
   const one = renderWaterfall({ ...answer, object: podNamed("a"), traces }, { width: 200, all: false });
@@ -182,7 +182,7 @@ test("renderWaterfall() shows every hop if asked, and for a pod only its own way
   assert.doesNotMatch(one, /create pods b/);
 });
 
-test("renderWaterfall() says what went wrong, and leaves out a write that came too late", () => {
+test("renderWaterfall() shows errors and omits a write that came too late", () => {
   const run = { hop: "run", who: "kubelet n1", object: podNamed("a") } as const;
   const late = { ...request("update"), status: 409, refusedAt: "persist" };
   const hops = [
@@ -206,16 +206,16 @@ test("renderWaterfall() says what went wrong, and leaves out a write that came t
   assert.match(renderWaterfall({ ...answer, hops }, { width: 200, all: true }), /409/);
 });
 
-test("renderWaterfall() says so when only reports of status are kept", () => {
+test("renderWaterfall() says so when only status updates are kept", () => {
   const traces = answer.traces.map((trace) => ({ ...trace, subresource: "status" }));
 
   const text = renderWaterfall({ ...answer, traces }, { width: 200, all: false });
 
-  assert.match(text, /No request for it is kept/);
-  assert.doesNotMatch(renderWaterfall(answer, { width: 200, all: false }), /No request/);
+  assert.match(text, /requests that changed it are no longer kept/);
+  assert.doesNotMatch(renderWaterfall(answer, { width: 200, all: false }), /no longer kept/);
 });
 
-test("renderBar() keeps within its width", () => {
+test("renderBar() stays within its width", () => {
   assert.equal(renderBar({ from: 0, to: 10, totalMs: 10, width: 5 }), "█████");
   assert.equal(renderBar({ from: 10, to: 10, totalMs: 10, width: 5 }), "····▏");
   assert.equal(renderBar({ from: 5, to: 9, totalMs: 10, width: 5 }), "··██·");

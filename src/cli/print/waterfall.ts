@@ -6,12 +6,12 @@ import { planRows, type Row } from "#trace/plan-rows.ts";
 import { buildTree, focusOn, type HopNode } from "#trace/tree.ts";
 
 export interface WaterfallOptions {
-  /** Characters to a line. */
+  /** In characters. */
   readonly width: number;
   readonly all: boolean;
 }
 
-/** The hops of a trace as text: when, how long, a bar to the scale of the whole, who, and what for. */
+/** Renders a trace as one line per hop: start, duration, a bar to scale, who did it, and what. */
 export function renderWaterfall(answer: TraceAnswer, options: WaterfallOptions): string {
   const roots = shownRoots(answer);
   const rows = planRows(roots, options);
@@ -27,7 +27,7 @@ export function renderWaterfall(answer: TraceAnswer, options: WaterfallOptions):
   ].join("\n");
 }
 
-/** All of it if the trace began with the object, else the ways that led to it and from it. */
+/** The whole trace if it began with the object, else only the hops that led to the object and from it. */
 function shownRoots({ hops, object, traces, traceId }: TraceAnswer): HopNode[] {
   const roots = buildTree(hops);
   const isOwn = traces.some((trace) => trace.traceId === traceId && trace.isRoot);
@@ -45,13 +45,13 @@ function headline({ object }: TraceAnswer, milestones: Milestones): string {
       servedMs === undefined ? "" : `, traffic reaches ${pods.length === 1 ? "it" : "them"} after ${ms(servedMs)}`;
     return `${name}: ${count} ready after ${ms(allReadyMs)}${served}`;
   }
-  if (pods.length === 0) return `${name}: the last thing happened after ${ms(lastMs)}`;
-  return `${name}: ${ready} of ${pods.length} pods ready, ${placed} placed, the last thing happened after ${ms(lastMs)}`;
+  if (pods.length === 0) return `${name}: last activity after ${ms(lastMs)}`;
+  return `${name}: ${ready} of ${pods.length} pods ready, ${placed} placed, last activity after ${ms(lastMs)}`;
 }
 
 const ms = (value: number): string => `${value.toFixed(1)} ms`;
 
-/** The request with which it all began. */
+/** The request that began the trace. */
 function origin({ traceId, hops }: TraceAnswer, [root]: readonly HopNode[]): string {
   const { facts = {}, object, startMs = 0 } = root?.hop ?? {};
   const what = facts.verb ? `${facts.verb} ${object?.resource}/${object?.name} by ${facts.user} ` : "";
@@ -59,11 +59,11 @@ function origin({ traceId, hops }: TraceAnswer, [root]: readonly HopNode[]): str
   return `${what}${tool}at ${when(startMs)}, ${hops.length} hops, trace ${traceId}`;
 }
 
-/** After a restart the apply itself is forgotten. */
+/** After a restart, the request that created the object is forgotten. */
 const onlyReports = ({ traces }: TraceAnswer): string[] =>
   traces.length > 0 && traces.every(({ subresource }) => subresource === "status")
     ? [
-        "No request for it is kept: hops are kept in memory, the newest ones, since the server started. This is the last report of its status.",
+        "The requests that changed it are no longer kept: the server keeps only the newest hops, in memory. This is the last update of its status.",
       ]
     : [];
 
@@ -101,11 +101,11 @@ const cut = (text: string, width: number): string =>
 
 function footer({ traces, traceId }: TraceAnswer, { all }: WaterfallOptions): string[] {
   const lines: string[] = [];
-  if (!all) lines.push("left out: reports of status, gates of inner requests (--all shows everything)");
+  if (!all) lines.push("hidden: status updates, and the steps of nested requests (--all shows everything)");
   const older = traces.filter((trace) => trace.traceId !== traceId && trace.isRoot && trace.subresource !== "status");
   for (const { traceId: id, verb, subresource, user, startMs } of older.slice(0, 3)) {
     const what = subresource ? `${verb} ${subresource}` : verb;
-    lines.push(`also kept: ${what} by ${user} at ${when(startMs)} (--trace ${id})`);
+    lines.push(`other trace: ${what} by ${user} at ${when(startMs)} (--trace ${id})`);
   }
   return lines;
 }

@@ -3,7 +3,7 @@ import { type Explanation } from "../explanation.ts";
 import { type AbsentFacts } from "../facts.ts";
 import { ago } from "../times.ts";
 
-/** There is no such object: perhaps it was never let in. */
+/** The object does not exist; perhaps it was refused. */
 export function explainAbsent({ resource, namespace, name, refusal, removal, nowMs }: AbsentFacts): Explanation {
   const title = `${resource.kind} ${name}`;
   const place = resource.scope === "Namespaced" ? ` in namespace ${namespace}` : "";
@@ -20,7 +20,7 @@ export function explainAbsent({ resource, namespace, name, refusal, removal, now
     return {
       hop: undefined,
       state: "NotFound",
-      headline: `There is no ${title}${place}, and nobody has tried to make it lately.`,
+      headline: `There is no ${title}${place}, and no recent request tried to create it.`,
       evidence: [],
       advice: [place ? "Check the name and the namespace: `-n NAMESPACE`." : "Check the name."],
     };
@@ -32,7 +32,7 @@ export function explainAbsent({ resource, namespace, name, refusal, removal, now
     evidence: [
       `${refusal.verb} by ${refusal.user} ${ago(refusal.atMs, nowMs)} got ${refusal.status} at hop ${hopNumber(refusal.hop)} (${refusal.hop})`,
     ],
-    advice: [advice[refusal.hop] ?? "Correct what the message names and apply it again."],
+    advice: [advice[refusal.hop] ?? "Correct what the message names, and apply it again."],
   };
 }
 
@@ -40,5 +40,5 @@ const advice: Readonly<Partial<Record<string, string>>> = {
   authenticate: "Check the credentials in the kubeconfig.",
   authorize: "Give the user a Role that allows it, or use another user.",
   admit: "An admission rule refused it: change the object or the rule.",
-  persist: "Somebody else changed it at the same time, or it already exists: read it again and repeat.",
+  persist: "Somebody else changed it at the same time, or it already exists: read it again and retry.",
 };

@@ -4,6 +4,7 @@ import { counted, type Explanation } from "../explanation.ts";
 import { type PodFacts } from "../facts.ts";
 import { ago, ahead, msOf, parseDelay } from "../times.ts";
 import {
+  describeEvent,
   hasRestarted,
   isAbout,
   lastEvent,
@@ -11,11 +12,10 @@ import {
   partName,
   partsOf,
   podName,
-  tellEvent,
   waitingOf,
 } from "./pod-parts.ts";
 
-/** A container that keeps ending: hop 11. */
+/** A container that keeps exiting: hop 11. */
 export function explainCrashes(facts: PodFacts): Explanation | undefined {
   const part = partsOf(facts.pod).find(isCrashing);
   const ended = part && (part.status?.lastState.terminated ?? part.status?.state.terminated);
@@ -27,8 +27,8 @@ export function explainCrashes(facts: PodFacts): Explanation | undefined {
     state: waitingOf(part).reason || "Error",
     headline: `Pod ${podName(facts.pod)} keeps failing because ${partName(part)} ${why}.`,
     evidence: [
-      `${tellEnd(facts, ended)}, restarted ${counted(restarts, "time")} so far`,
-      ...(ended.message ? [`it left: ${ended.message.trim()}`] : []),
+      `${describeEnd(facts, ended)}; restarted ${counted(restarts, "time")} so far`,
+      ...(ended.message ? [`termination message: ${ended.message.trim()}`] : []),
       ...more,
       ...lastLines(facts, part),
       ...nextTry(facts, part, ended),
@@ -37,7 +37,7 @@ export function explainCrashes(facts: PodFacts): Explanation | undefined {
   };
 }
 
-/** Ready at this moment, after it has ended not long ago. */
+/** Ready now, but restarted recently. */
 export function explainRestarts(facts: PodFacts): Explanation | undefined {
   const part = partsOf(facts.pod).find((each) => hasRestarted(each, facts.nowMs));
   const ended = part?.status?.lastState.terminated;
@@ -48,28 +48,28 @@ export function explainRestarts(facts: PodFacts): Explanation | undefined {
     hop: "run",
     state: "Ready",
     headline: `Pod ${podName(facts.pod)} is ready now, but ${partName(part)} was restarted ${times}: it ${why}.`,
-    evidence: [tellEnd(facts, ended), ...more, ...lastLines(facts, part)],
+    evidence: [describeEnd(facts, ended), ...more, ...lastLines(facts, part)],
     advice,
   };
 }
 
-const tellEnd = ({ nowMs }: PodFacts, ended: ContainerStateTerminated): string =>
-  `ended ${ago(msOf(ended.finishedAt), nowMs)} with exit code ${ended.exitCode}${ended.reason ? ` (${ended.reason})` : ""}${tellLife(ended)}`;
+const describeEnd = ({ nowMs }: PodFacts, ended: ContainerStateTerminated): string =>
+  `exited ${ago(msOf(ended.finishedAt), nowMs)} with code ${ended.exitCode}${ended.reason ? ` (${ended.reason})` : ""}${describeLife(ended)}`;
 
 function isCrashing(part: PodPart): boolean {
   const { state, lastState, restartCount } = part.status ?? {};
   if (waitingOf(part).reason === "CrashLoopBackOff") return true;
-  // Between two attempts, or just started again after one that failed at once.
+  // Between two attempts, or just restarted after one that failed immediately.
   return (
     Boolean(state?.terminated && state.terminated.exitCode !== 0) ||
     Boolean(lastState?.terminated && state?.waiting && (restartCount ?? 0) > 0)
   );
 }
 
-const tellLife = ({ startedAt, finishedAt }: ContainerStateTerminated): string => {
+const describeLife = ({ startedAt, finishedAt }: ContainerStateTerminated): string => {
   const [from, to] = [msOf(startedAt), msOf(finishedAt)];
-  // What could not be started has no time at which it was.
-  return !from || to === undefined ? "" : `, it had run for ${Math.max(0, Math.round((to - from) / 1000))}s`;
+  // A container that could not be started has no start time.
+  return !from || to === undefined ? "" : ` after running for ${Math.max(0, Math.round((to - from) / 1000))}s`;
 };
 
 interface Judgement {
@@ -80,7 +80,7 @@ interface Judgement {
 
 type Judge = (facts: PodFacts, part: PodPart, ended: ContainerStateTerminated) => Judgement | undefined;
 
-/** The first that knows. */
+/** The first judge that recognises the case decides. */
 const judge = (facts: PodFacts, part: PodPart, ended: ContainerStateTerminated): Judgement =>
   outOfMemory(facts, part, ended) ??
   failedProbe(facts, part, ended) ??
@@ -94,14 +94,14 @@ const outOfMemory: Judge = (_facts, { container }, { reason }) => {
   if (!limit) {
     return {
       why: "is killed because the node ran out of memory",
-      more: ["no memory limit is set for it"],
-      advice: ["Set a memory request so that the scheduler keeps room for it."],
+      more: ["it has no memory limit"],
+      advice: ["Set a memory request, so that the scheduler reserves memory for it."],
     };
   }
   return {
     why: `uses more memory than its limit of ${limit} and is killed`,
     more: [`resources.limits.memory: ${limit}`],
-    advice: [`Raise the memory limit above ${limit}, or make the program use less.`],
+    advice: [`Raise the memory limit above ${limit}, or make the program use less memory.`],
   };
 };
 
@@ -114,9 +114,9 @@ const failedProbe: Judge = (facts, part, { exitCode }) => {
   const kind = probe.message.startsWith("Liveness") ? "liveness" : "startup";
   return {
     why: `fails its ${kind} probe and is killed`,
-    more: [tellEvent(probe, facts.nowMs)],
+    more: [describeEvent(probe, facts.nowMs)],
     advice: [
-      `Make the program answer the ${kind} probe, or give the probe more time: initialDelaySeconds, timeoutSeconds, failureThreshold.`,
+      `Make the program answer the ${kind} probe, or raise the probe's initialDelaySeconds, timeoutSeconds or failureThreshold.`,
     ],
   };
 };
@@ -127,27 +127,26 @@ const badCommand: Judge = (_facts, { container }, { exitCode, reason = "" }) => 
   return {
     why: exitCode === 126 ? "has a command that cannot be executed" : "has a command that is not in the image",
     more: command ? [`command: ${command}`] : ["it uses the image's own command"],
-    advice: ["Correct command and args: the first word must be a program in the image that can be executed."],
+    advice: ["Correct command and args: the first word must be an executable in the image."],
   };
 };
 
 const endedWell: Judge = ({ pod }, _part, { exitCode }) => {
   if (exitCode !== 0) return undefined;
   return {
-    why: "ends without an error, and its restart policy starts it again",
+    why: "exits without an error, and its restart policy restarts it",
     more: [`restartPolicy: ${pod.spec.restartPolicy}`],
     advice: [
-      "A program in a Deployment has to keep running; use a Job, or restartPolicy OnFailure in a bare pod, for work that ends.",
+      "A program in a Deployment has to keep running. For work that ends, use a Job, or a pod with restartPolicy OnFailure.",
     ],
   };
 };
 
 const failed = ({ pod }: PodFacts, { container }: PodPart, { exitCode }: ContainerStateTerminated): Judgement => ({
-  why: `exits with ${exitCode}${meaning(exitCode)}`,
+  why: `exits with code ${exitCode}${meaning(exitCode)}`,
   more: [],
   advice: [
-    "Read its last lines above; all of them: " +
-      `\`kubectl logs ${podName(pod)} -c ${container.name} --previous -n ${pod.metadata.namespace}\`.`,
+    `Read its last log lines above, or the whole log: \`kubectl logs ${podName(pod)} -c ${container.name} --previous -n ${pod.metadata.namespace}\`.`,
   ],
 });
 
@@ -155,7 +154,7 @@ const signals: Readonly<Record<number, string>> = {
   6: "aborted",
   9: "killed",
   11: "a segmentation fault",
-  15: "told to end",
+  15: "asked to terminate",
 };
 
 function meaning(exitCode: number): string {
@@ -166,15 +165,15 @@ function meaning(exitCode: number): string {
 
 function lastLines({ logs }: PodFacts, { container }: PodPart): string[] {
   const lines = logs.get(container.name) ?? [];
-  return lines.length > 0 ? ["its last lines:", ...lines.map((line) => `  ${line}`)] : ["it has written nothing"];
+  return lines.length > 0 ? ["its last log lines:", ...lines.map((line) => `  ${line}`)] : ["its log is empty"];
 }
 
 function nextTry({ nowMs, pod }: PodFacts, part: PodPart, ended: ContainerStateTerminated): string[] {
   const { reason, message } = waitingOf(part);
-  if (pod.spec.restartPolicy === "Never") return ["it is not started again: restartPolicy is Never"];
-  if (reason !== "CrashLoopBackOff") return ["it is being started again"];
+  if (pod.spec.restartPolicy === "Never") return ["it is not restarted: restartPolicy is Never"];
+  if (reason !== "CrashLoopBackOff") return ["it is being restarted"];
   const delay = /back-off (\S+)/.exec(message)?.[1] ?? "";
   const finishedMs = msOf(ended.finishedAt);
   if (!delay || finishedMs === undefined) return [message];
-  return [`started again ${delay} after it ended: next try ${ahead(finishedMs + parseDelay(delay), nowMs)}`];
+  return [`back-off of ${delay}: next restart ${ahead(finishedMs + parseDelay(delay), nowMs)}`];
 }

@@ -12,7 +12,7 @@ import { explainCreating, explainStartErrors } from "./not-started.ts";
 import { podName } from "./pod-parts.ts";
 import { explainUnplaced } from "./unplaced.ts";
 
-/** What ends a pod's story comes first, then the hops in their order. */
+/** Deletion and the end of the pod come first, then the hops in their order. */
 const families: readonly Explain<PodFacts>[] = [
   explainEndingPod,
   explainFinished,
@@ -29,13 +29,13 @@ const families: readonly Explain<PodFacts>[] = [
 
 export const explainPod = (facts: PodFacts): Explanation => firstOf(families, facts) ?? fine(facts);
 
-/** Ready, and a service that selects it does not lead to it. */
+/** The pod is ready, but a service that selects it does not reach it. */
 function unserved({ services, pod }: PodFacts): Explanation | undefined {
   if (!isReady(pod)) return undefined;
   for (const service of services) {
     const explanation = explainNoTraffic(service, explainPod);
     if (!explanation) continue;
-    const headline = `Pod ${podName(pod)} is ready, but gets nothing from one of its services: ${explanation.headline}`;
+    const headline = `Pod ${podName(pod)} is ready, but gets no traffic from one of its services: ${explanation.headline}`;
     return { ...explanation, headline };
   }
   return undefined;
@@ -49,7 +49,7 @@ function fine({ pod, services }: PodFacts): Explanation {
     state: isReady(pod) ? "Ready" : (pod.status.phase ?? "Unknown"),
     headline: isReady(pod)
       ? `Pod ${podName(pod)} is ready: nothing is stuck.`
-      : `Pod ${podName(pod)} is ${pod.status.phase ?? "new"}, and nothing is known to hold it up.`,
+      : `Pod ${podName(pod)} is ${pod.status.phase ?? "new"}, and nothing seems to hold it up.`,
     evidence: [
       `on node ${pod.spec.nodeName}, address ${pod.status.podIP ?? "none"}, ${counted(restarts, "restart")}`,
       names.length > 0 ? `services that lead to it: ${names.join(", ")}` : "no service selects it",

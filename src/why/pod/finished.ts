@@ -3,7 +3,7 @@ import { type PodFacts } from "../facts.ts";
 import { ago, msOf } from "../times.ts";
 import { partName, partsOf, podName } from "./pod-parts.ts";
 
-/** A pod that has ended for good. */
+/** A pod that has ended and will not restart. */
 export function explainFinished(facts: PodFacts): Explanation | undefined {
   const { pod, nowMs } = facts;
   const { phase, reason = "", message = "" } = pod.status;
@@ -11,7 +11,7 @@ export function explainFinished(facts: PodFacts): Explanation | undefined {
     return {
       hop: undefined,
       state: "Completed",
-      headline: `Pod ${podName(pod)} has done its work: all its containers ended well.`,
+      headline: `Pod ${podName(pod)} has completed: all its containers exited successfully.`,
       evidence: endings(facts),
       advice: [],
     };
@@ -22,7 +22,7 @@ export function explainFinished(facts: PodFacts): Explanation | undefined {
   const why = reason
     ? `${known[reason] ?? reason}${message ? `: ${withoutStop(message)}` : ""}`
     : failed
-      ? `${partName(failed)} ended with exit code ${code?.exitCode}${code?.reason ? ` (${code.reason})` : ""} ${ago(msOf(code?.finishedAt), nowMs)}`
+      ? `${partName(failed)} exited with code ${code?.exitCode}${code?.reason ? ` (${code.reason})` : ""} ${ago(msOf(code?.finishedAt), nowMs)}`
       : "one of its containers failed";
   const lines = failed ? (facts.logs.get(failed.container.name) ?? []) : [];
   return {
@@ -31,16 +31,16 @@ export function explainFinished(facts: PodFacts): Explanation | undefined {
     headline: `Pod ${podName(pod)} has failed for good because ${why}.`,
     evidence: [
       ...endings(facts),
-      ...(lines.length > 0 ? ["its last lines:", ...lines.map((line) => `  ${line}`)] : []),
+      ...(lines.length > 0 ? ["its last log lines:", ...lines.map((line) => `  ${line}`)] : []),
       reason === "DeadlineExceeded"
         ? `spec.activeDeadlineSeconds: ${pod.spec.activeDeadlineSeconds}`
         : `restartPolicy: ${pod.spec.restartPolicy}`,
     ],
-    advice: ["A failed pod is not started again: its owner makes a new one, or you do."],
+    advice: ["A failed pod is not restarted: its owner, or you, must create a new one."],
   };
 }
 
-/** The sentence that quotes it has a full stop of its own. */
+/** The sentence that quotes the message ends with its own full stop. */
 const withoutStop = (message: string): string => message.trimEnd().replace(/\.$/, "");
 
 const known: Readonly<Record<string, string>> = {
@@ -48,10 +48,10 @@ const known: Readonly<Record<string, string>> = {
   DeadlineExceeded: "it ran longer than activeDeadlineSeconds",
   NodeLost: "its node was lost",
   NodeAffinity: "its node no longer matches its affinity",
-  OutOfcpu: "the node had no CPU left for it",
-  OutOfmemory: "the node had no memory left for it",
-  UnexpectedAdmissionError: "the node could not give it the devices that it asks for",
-  OutOfpods: "the node has as many pods as it may have",
+  OutOfcpu: "the node did not have enough CPU for it",
+  OutOfmemory: "the node did not have enough memory for it",
+  UnexpectedAdmissionError: "the node could not give it the devices that it requests",
+  OutOfpods: "the node had reached its limit of pods",
 };
 
 const endings = ({ pod, nowMs }: PodFacts): string[] =>
@@ -59,7 +59,7 @@ const endings = ({ pod, nowMs }: PodFacts): string[] =>
     const ended = part.status?.state.terminated;
     return ended
       ? [
-          `${partName(part)} ended ${ago(msOf(ended.finishedAt), nowMs)} with exit code ${ended.exitCode}${ended.reason ? ` (${ended.reason})` : ""}`,
+          `${partName(part)} exited ${ago(msOf(ended.finishedAt), nowMs)} with code ${ended.exitCode}${ended.reason ? ` (${ended.reason})` : ""}`,
         ]
       : [];
   });

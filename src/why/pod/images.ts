@@ -1,7 +1,7 @@
 import { type Explanation } from "../explanation.ts";
 import { type PodFacts } from "../facts.ts";
 import { ahead } from "../times.ts";
-import { isAbout, lastEvent, type PodPart, partName, partsOf, podName, tellEvent, waitingOf } from "./pod-parts.ts";
+import { describeEvent, isAbout, lastEvent, type PodPart, partName, partsOf, podName, waitingOf } from "./pod-parts.ts";
 
 const reasons = new Set([
   "ErrImagePull",
@@ -12,7 +12,7 @@ const reasons = new Set([
   "RegistryUnavailable",
 ]);
 
-/** An image that cannot be had: hop 11. */
+/** An image that cannot be pulled: hop 11. */
 export function explainImages(facts: PodFacts): Explanation | undefined {
   const part = partsOf(facts.pod).find((each) => reasons.has(waitingOf(each).reason));
   if (!part) return undefined;
@@ -29,7 +29,7 @@ export function explainImages(facts: PodFacts): Explanation | undefined {
       `image: ${image}, pull policy ${part.container.imagePullPolicy ?? "IfNotPresent"}`,
       ...(message && !failed ? [message] : []),
       ...missingSecrets(facts).map((name) => `imagePullSecrets: there is no secret ${name} in the pod's namespace`),
-      ...(failed ? [tellEvent(failed, facts.nowMs)] : []),
+      ...(failed ? [describeEvent(failed, facts.nowMs)] : []),
       ...nextTry(facts, reason, failed),
     ],
     advice,
@@ -58,19 +58,19 @@ function judge({ reason, detail, image, facts }: Case): { why: string; advice: s
   }
   if (reason === "ErrImageNeverPull") {
     return {
-      why: `the image ${image} is not on the node, and the pull policy Never forbids to get it`,
+      why: `the image ${image} is not on the node, and the pull policy Never forbids pulling it`,
       advice: ["Import the image on the node, or set imagePullPolicy to IfNotPresent."],
     };
   }
   if (unreachable.test(detail)) {
     return {
       why: `the registry ${registryOf(image)} cannot be reached`,
-      advice: [`Check the node's network, DNS and proxy towards ${registryOf(image)}, or use a mirror.`],
+      advice: [`Check the node's network, DNS and proxy settings for ${registryOf(image)}, or use a mirror.`],
     };
   }
   if (wrongPlatform.test(detail)) {
     return {
-      why: `the image ${image} is not made for the node's platform`,
+      why: `the image ${image} does not support the node's platform`,
       advice: [
         `Use an image for ${facts.node?.status?.nodeInfo?.architecture ?? "this architecture"}, or place the pod on another kind of node.`,
       ],
@@ -83,13 +83,13 @@ function judge({ reason, detail, image, facts }: Case): { why: string; advice: s
       missing.length > 0
         ? `The pod names the secret ${missing.join(", ")}, which does not exist`
         : secrets.length > 0
-          ? `The login in ${secrets.join(", ")} is wrong or may not read it`
+          ? `The login in ${secrets.join(", ")} is wrong or may not read the image`
           : "The pod has no imagePullSecrets";
     return {
-      why: `the registry ${registryOf(image)} does not let the node have ${image}`,
+      why: `the registry ${registryOf(image)} does not allow the node to pull ${image}`,
       advice: [
-        `${known}: make a login with \`kubectl create secret docker-registry\` and name it there.`,
-        "Some registries also answer so if the image does not exist: check its name.",
+        `${known}: create a login with \`kubectl create secret docker-registry\`, and name it in imagePullSecrets.`,
+        "Some registries give the same answer if the image does not exist: check its name.",
       ],
     };
   }

@@ -2,11 +2,11 @@ import { type Node } from "#api/core/node.ts";
 import { type Explanation } from "../explanation.ts";
 import { type NodeFacts, type PodFacts } from "../facts.ts";
 import { ago, lasting, msOf } from "../times.ts";
-import { podName, tellEvent } from "./pod-parts.ts";
+import { describeEvent, podName } from "./pod-parts.ts";
 
 const readyOf = ({ status }: Node) => status?.conditions?.find(({ type }) => type === "Ready");
 
-/** The pod's node is gone or silent: what the pod's status says is old. */
+/** The pod's node is gone or silent, so the pod's status is out of date. */
 export function explainLostNode(facts: PodFacts): Explanation | undefined {
   const { pod, node, nowMs, heartbeatMs } = facts;
   const { nodeName } = pod.spec;
@@ -15,11 +15,9 @@ export function explainLostNode(facts: PodFacts): Explanation | undefined {
     return {
       hop: "run",
       state: "Unknown",
-      headline: `Pod ${podName(pod)} is assigned to node ${nodeName}, and there is no such node.`,
+      headline: `Pod ${podName(pod)} is assigned to node ${nodeName}, but there is no such node.`,
       evidence: [`spec.nodeName: ${nodeName}`],
-      advice: [
-        `Start a node called ${nodeName}, or delete the pod: pods of nodes that are gone are removed after a while.`,
-      ],
+      advice: [`Start a node called ${nodeName}, or delete the pod: pods of deleted nodes are removed after a while.`],
     };
   }
   const ready = readyOf(node);
@@ -38,7 +36,7 @@ export function explainLostNode(facts: PodFacts): Explanation | undefined {
       ...evictionOf(facts),
     ],
     advice: [
-      `Bring the node back: \`orlop why node/${nodeName}\`. A pod of a Deployment is replaced elsewhere when its time on a lost node is over.`,
+      `Bring the node back: \`orlop why node/${nodeName}\`. A pod of a Deployment is replaced on another node when its toleration ends.`,
     ],
   };
 }
@@ -52,7 +50,7 @@ function evictionOf({ pod, node }: PodFacts): string[] {
   return [`it is evicted ${toleration.tolerationSeconds}s after the node was tainted with ${taint.key}`];
 }
 
-/** A node that is asked about itself. */
+/** The question is about the node itself. */
 export function explainNode(facts: NodeFacts): Explanation {
   const { node, nowMs, heartbeatMs, events } = facts;
   const ready = readyOf(node);
@@ -63,7 +61,7 @@ export function explainNode(facts: NodeFacts): Explanation {
     beat,
     ...pressuresOf(node).map(({ type, message }) => `${type}: ${message ?? ""}`),
     ...(node.spec?.taints ?? []).map(({ key, value, effect }) => `taint ${key}${value ? `=${value}` : ""}:${effect}`),
-    ...events.slice(-3).map((event) => tellEvent(event, nowMs)),
+    ...events.slice(-3).map((event) => describeEvent(event, nowMs)),
   ];
   return { ...(ready?.status === "True" ? judgeReady(node) : judgeLost(facts)), evidence };
 }
@@ -81,16 +79,16 @@ function judgeLost({ node, nowMs }: NodeFacts): Judgement {
       hop: "run",
       state: "NotReady",
       headline: `Node ${name} is not ready: ${ready.message ?? ready.reason ?? ""}.`,
-      advice: ["The agent runs but its machine is not in order: container runtime, network or resources, as it says."],
+      advice: ["The kubelet runs, but reports a problem of its machine: see the message above."],
     };
   }
   return {
     hop: "run",
     state: "Unknown",
     headline: ready
-      ? `Node ${name} was lost ${ago(msOf(ready.lastTransitionTime), nowMs)}: its agent sends no heartbeats.`
-      : `Node ${name} has never reported: no agent runs for it.`,
-    advice: ["Check that the machine is up, that the agent runs on it, and that it reaches the API server."],
+      ? `Node ${name} was lost ${ago(msOf(ready.lastTransitionTime), nowMs)}: its kubelet sends no heartbeats.`
+      : `Node ${name} has never reported: no kubelet runs for it.`,
+    advice: ["Check that the machine is up, that the kubelet runs on it, and that it can reach the API server."],
   };
 }
 
@@ -102,14 +100,14 @@ function judgeReady(node: Node): Judgement {
       hop: undefined,
       state: "Ready,SchedulingDisabled",
       headline: `Node ${name} is ready but cordoned: it gets no new pods.`,
-      advice: [`\`kubectl uncordon ${name}\` lets them in again.`],
+      advice: [`Allow new pods again: \`kubectl uncordon ${name}\`.`],
     };
   }
   if (pressures.length > 0) {
     return {
       hop: undefined,
       state: "Pressure",
-      headline: `Node ${name} is ready but short of something: ${pressures.map(({ type }) => type).join(", ")}.`,
+      headline: `Node ${name} is ready, but short of resources: ${pressures.map(({ type }) => type).join(", ")}.`,
       advice: ["Pods may be evicted: free memory, disk or processes on it."],
     };
   }

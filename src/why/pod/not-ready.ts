@@ -3,9 +3,9 @@ import { isReady } from "#api/core/pod/pod-state.ts";
 import { type Explanation } from "../explanation.ts";
 import { type PodFacts } from "../facts.ts";
 import { lasting, msOf } from "../times.ts";
-import { isAbout, lastEvent, type PodPart, partName, partsOf, podName, tellEvent } from "./pod-parts.ts";
+import { describeEvent, isAbout, lastEvent, type PodPart, partName, partsOf, podName } from "./pod-parts.ts";
 
-/** Everything runs and yet the pod is not ready: hop 12. */
+/** All containers run, but the pod is not ready: hop 12. */
 export function explainNotReady(facts: PodFacts): Explanation | undefined {
   const { pod } = facts;
   if (isReady(pod) || pod.status.phase !== "Running") return undefined;
@@ -23,9 +23,9 @@ function probeFailing(facts: PodFacts, part: PodPart, kind: "startup" | "readine
   const sinceMs = msOf(part.status?.state.running?.startedAt);
   const is = probe
     ? event
-      ? `its ${kind} probe fails${answer ? `: ${answer.split("\n")[0]}` : " and says nothing"}`
+      ? `its ${kind} probe fails${answer ? `: ${answer.split("\n")[0]}` : " without a message"}`
       : `its ${kind} probe has not passed yet`
-    : "it has only just started";
+    : "it has just started";
   return {
     hop: "serve",
     state: "NotReady",
@@ -33,20 +33,20 @@ function probeFailing(facts: PodFacts, part: PodPart, kind: "startup" | "readine
     evidence: [
       `running ${lasting(sinceMs, facts.nowMs)}`,
       ...(probe ? [`${kind} probe: ${describeProbe(probe)}`] : []),
-      ...(event ? [tellEvent(event, facts.nowMs)] : []),
+      ...(event ? [describeEvent(event, facts.nowMs)] : []),
     ],
     advice: probe
       ? [
-          `Make the program answer the probe, or correct it: path, port, scheme, timeout (${probe.timeoutSeconds}s).`,
+          `Make the program answer the probe, or correct the probe's path, port, scheme or timeout (${probe.timeoutSeconds}s).`,
           ...(kind === "startup"
-            ? [`After ${probe.failureThreshold} failures in a row it is killed and started again.`]
+            ? [`After ${probe.failureThreshold} failures in a row it is killed and restarted.`]
             : ["Services send it no traffic until it passes."]),
         ]
       : ["Ask again in a moment."],
   };
 }
 
-/** `GET :8080/healthz every 10s, 3 failures in a row count`. */
+/** `GET http://:8080/healthz every 10s, fails after 3 failures in a row`. */
 function describeProbe({ httpGet, tcpSocket, exec, grpc, periodSeconds, failureThreshold }: Probe): string {
   const what = httpGet
     ? `GET ${(httpGet.scheme ?? "HTTP").toLowerCase()}://${httpGet.host ?? ""}:${httpGet.port}${httpGet.path ?? "/"}`
@@ -55,7 +55,7 @@ function describeProbe({ httpGet, tcpSocket, exec, grpc, periodSeconds, failureT
       : grpc
         ? `gRPC health of port ${grpc.port}`
         : `run ${(exec?.command ?? []).join(" ")}`;
-  return `${what} every ${periodSeconds}s, ${failureThreshold} failures in a row count`;
+  return `${what} every ${periodSeconds}s, fails after ${failureThreshold} ${failureThreshold === 1 ? "failure" : "failures in a row"}`;
 }
 
 function gatesOpen({ pod, nowMs }: PodFacts): Explanation | undefined {
@@ -69,10 +69,10 @@ function gatesOpen({ pod, nowMs }: PodFacts): Explanation | undefined {
   return {
     hop: "serve",
     state: "NotReady",
-    headline: `Pod ${podName(pod)} runs, but its readiness gate ${names.join(" and ")} is not fulfilled.`,
+    headline: `Pod ${podName(pod)} runs, but its readiness gate ${names.join(" and ")} is not met.`,
     evidence: [
       `Ready is ${ready?.status ?? "unknown"} ${lasting(msOf(ready?.lastTransitionTime), nowMs)}: ${ready?.message ?? ""}`,
     ],
-    advice: [`Whoever is to set the condition ${names.join(" and ")} in the pod's status has not done so.`],
+    advice: [`Find the controller that should set the condition ${names.join(" and ")} in the pod's status.`],
   };
 }

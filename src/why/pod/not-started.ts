@@ -1,7 +1,7 @@
 import { type Explanation } from "../explanation.ts";
 import { type PodFacts, type SeenEvent } from "../facts.ts";
 import { ago, lasting, msOf } from "../times.ts";
-import { isAbout, lastEvent, type PodPart, partName, partsOf, podName, tellEvent, waitingOf } from "./pod-parts.ts";
+import { describeEvent, isAbout, lastEvent, type PodPart, partName, partsOf, podName, waitingOf } from "./pod-parts.ts";
 
 const errors = new Set([
   "CreateContainerConfigError",
@@ -10,7 +10,7 @@ const errors = new Set([
   "PostStartHookError",
 ]);
 
-/** A container that could not be made or started: hop 11. */
+/** A container that could not be created or started: hop 11. */
 export function explainStartErrors(facts: PodFacts): Explanation | undefined {
   const part = partsOf(facts.pod).find((each) => errors.has(waitingOf(each).reason));
   if (!part) return undefined;
@@ -24,9 +24,9 @@ export function explainStartErrors(facts: PodFacts): Explanation | undefined {
     evidence: [
       ...(message ? [message] : []),
       ...missingLine(facts),
-      ...(failed ? [tellEvent(failed, facts.nowMs)] : []),
+      ...(failed ? [describeEvent(failed, facts.nowMs)] : []),
     ],
-    advice: [...advice, "It is tried again by itself."],
+    advice: [...advice, "The kubelet retries automatically."],
   };
 }
 
@@ -38,7 +38,7 @@ function judge(
   if (absent) {
     const [, kind = "", name = ""] = absent;
     return {
-      why: `the ${kind} ${name} that its variables come from does not exist`,
+      why: `the ${kind} ${name}, which its environment comes from, does not exist`,
       advice: [`Create the ${kind} ${name} in the pod's namespace, or mark the reference optional.`],
     };
   }
@@ -52,15 +52,15 @@ function judge(
   }
   if (/runAsNonRoot|non-root/i.test(message)) {
     return {
-      why: "it must not run as root, and its image would",
-      advice: ["Set securityContext.runAsUser to a number other than 0, or use an image with a user."],
+      why: "it must not run as root, but its image does",
+      advice: ["Set securityContext.runAsUser to a number other than 0, or use an image that sets a user."],
     };
   }
   if (/executable file not found|no such file or directory|permission denied/i.test(message)) {
     const command = [...(container.command ?? []), ...(container.args ?? [])].join(" ");
     return {
       why: `its command ${command || "(the image's own)"} cannot be executed`,
-      advice: ["Correct command and args: the first word must be a program in the image that can be executed."],
+      advice: ["Correct command and args: the first word must be an executable in the image."],
     };
   }
   if (reason === "PostStartHookError") {
@@ -72,10 +72,9 @@ function judge(
   return { why: message.split("\n")[0] || reason, advice: ["Correct the container's configuration."] };
 }
 
-const missingLine = ({ missing }: PodFacts): string[] =>
-  missing.length > 0 ? [`not there: ${missing.join(", ")}`] : [];
+const missingLine = ({ missing }: PodFacts): string[] => (missing.length > 0 ? [`missing: ${missing.join(", ")}`] : []);
 
-/** ContainerCreating and PodInitializing: what is being waited for. */
+/** ContainerCreating and PodInitializing: what the pod is waiting for. */
 export function explainCreating(facts: PodFacts): Explanation | undefined {
   const { pod } = facts;
   const parts = partsOf(pod);
@@ -88,7 +87,7 @@ export function explainCreating(facts: PodFacts): Explanation | undefined {
   return sandboxFailing(facts) ?? volumesMissing(facts) ?? pulling(facts) ?? notTakenUp(facts) ?? justStarting(facts);
 }
 
-/** A later event shows that what failed has worked since. */
+/** Whether the failure persists: no later event shows that the step has succeeded. */
 const isStill = ({ events }: PodFacts, event: SeenEvent, cures: readonly string[]): boolean =>
   !events.some(({ reason, lastMs }) => cures.includes(reason) && (lastMs ?? 0) > (event.lastMs ?? 0));
 
@@ -99,23 +98,23 @@ function sandboxFailing(facts: PodFacts): Explanation | undefined {
   const isNetwork = isFull || /cni|network|plugin/i.test(event.message);
   const runtimeClass = /RuntimeClass "([^"]+)"/.exec(event.message)?.[1];
   const why = runtimeClass
-    ? `its RuntimeClass ${runtimeClass} is not known`
+    ? `its RuntimeClass ${runtimeClass} is unknown`
     : isFull
       ? "the node has no address left for it"
       : isNetwork
         ? "its network could not be set up"
-        : "its sandbox could not be made";
+        : "its sandbox could not be created";
   return {
     hop: "run",
     state: "ContainerCreating",
     headline: `Pod ${podName(facts.pod)} does not start because ${why} on ${facts.pod.spec.nodeName}.`,
-    evidence: [tellEvent(event, facts.nowMs)],
+    evidence: [describeEvent(event, facts.nowMs)],
     advice: [
       runtimeClass
-        ? `Take spec.runtimeClassName ${runtimeClass} out of the pod, or name one that the node has.`
+        ? `Remove spec.runtimeClassName ${runtimeClass} from the pod, or name one that the node has.`
         : isFull
-          ? "Delete pods on the node, or give it a larger range of addresses."
-          : "Check the network plugins and their configuration on the node; it is tried again by itself.",
+          ? "Delete pods on the node, or give it a larger address range."
+          : "Check the network plugins and their configuration on the node; the kubelet retries automatically.",
     ],
   };
 }
@@ -126,18 +125,18 @@ function volumesMissing(facts: PodFacts): Explanation | undefined {
   if (!first && !(event && isStill(facts, event, ["Created", "Started"]))) return undefined;
   const volume = /volume "([^"]+)"/.exec(event?.message ?? "")?.[1];
   const why = first
-    ? `${facts.missing.join(" and ")} that it refers to ${facts.missing.length > 1 ? "do" : "does"} not exist`
+    ? `it refers to ${facts.missing.join(" and ")}, which ${facts.missing.length > 1 ? "do" : "does"} not exist`
     : `volume ${volume ?? ""} cannot be mounted`;
   return {
     hop: "run",
     state: "ContainerCreating",
     headline: `Pod ${podName(facts.pod)} does not start because ${why}.`,
-    evidence: event ? [tellEvent(event, facts.nowMs)] : [`not there: ${facts.missing.join(", ")}`],
+    evidence: event ? [describeEvent(event, facts.nowMs)] : [`missing: ${facts.missing.join(", ")}`],
     advice: [
       first
         ? `Create ${facts.missing.join(" and ")} in namespace ${facts.pod.metadata.namespace}, or mark the reference optional.`
-        : "Correct the volume; the node's answer is above.",
-      "It is tried again by itself.",
+        : "Correct the volume; the node's error is above.",
+      "The kubelet retries automatically.",
     ],
   };
 }
@@ -149,13 +148,13 @@ function pulling(facts: PodFacts): Explanation | undefined {
   return {
     hop: "run",
     state: "ContainerCreating",
-    headline: `Pod ${podName(facts.pod)} is waiting for the image ${image}, whose pull began ${ago(event.lastMs, facts.nowMs)}.`,
-    evidence: [tellEvent(event, facts.nowMs)],
-    advice: ["Large images take their time: a smaller image, or one already on the node, starts at once."],
+    headline: `Pod ${podName(facts.pod)} is waiting for the image ${image}; the pull started ${ago(event.lastMs, facts.nowMs)}.`,
+    evidence: [describeEvent(event, facts.nowMs)],
+    advice: ["Large images take time to pull: a smaller image, or one already on the node, starts sooner."],
   };
 }
 
-/** Placed, and the node has not said a word. */
+/** The pod has a node, but the kubelet has not reported anything about it. */
 function notTakenUp(facts: PodFacts): Explanation | undefined {
   const { pod, nowMs, heartbeatMs } = facts;
   if (pod.status.startTime) return undefined;
@@ -163,13 +162,13 @@ function notTakenUp(facts: PodFacts): Explanation | undefined {
   return {
     hop: "run",
     state: "Pending",
-    headline: `Pod ${podName(pod)} was placed on ${pod.spec.nodeName} ${ago(placedMs, nowMs)}, and the node has not taken it up.`,
+    headline: `Pod ${podName(pod)} was placed on ${pod.spec.nodeName} ${ago(placedMs, nowMs)}, but its kubelet has not picked it up.`,
     evidence: [
       heartbeatMs === undefined
         ? `node ${pod.spec.nodeName} has never sent a heartbeat`
         : `the node's last heartbeat was ${ago(heartbeatMs, nowMs)}`,
     ],
-    advice: [`Check that the agent runs on ${pod.spec.nodeName}: \`orlop why node/${pod.spec.nodeName}\`.`],
+    advice: [`Check that the kubelet runs on ${pod.spec.nodeName}: \`orlop why node/${pod.spec.nodeName}\`.`],
   };
 }
 
@@ -180,8 +179,8 @@ function justStarting(facts: PodFacts): Explanation {
     state: "ContainerCreating",
     headline: `Pod ${podName(facts.pod)} is being started on ${facts.pod.spec.nodeName}; nothing has failed so far.`,
     evidence: [
-      `the node took it up ${ago(msOf(facts.pod.status.startTime), facts.nowMs)}`,
-      ...(last ? [tellEvent(last, facts.nowMs)] : []),
+      `the kubelet picked it up ${ago(msOf(facts.pod.status.startTime), facts.nowMs)}`,
+      ...(last ? [describeEvent(last, facts.nowMs)] : []),
     ],
     advice: ["Ask again in a moment."],
   };
@@ -193,7 +192,7 @@ function initRunning({ pod, nowMs }: PodFacts, part: PodPart): Explanation {
     hop: "run",
     state: "PodInitializing",
     headline: `Pod ${podName(pod)} waits for its ${partName(part)}, which has been running ${lasting(since, nowMs)}.`,
-    evidence: [`init containers run one after the other, and the others wait for all of them`],
+    evidence: [`init containers run one after another, and the other containers wait for all of them`],
     advice: [
       `See what it does: \`kubectl logs ${podName(pod)} -c ${part.container.name} -n ${pod.metadata.namespace}\`.`,
     ],

@@ -6,14 +6,14 @@ import { ago, msOf } from "../times.ts";
 
 export const podName = ({ metadata }: Pod): string => metadata.name;
 
-/** A container of the pod with what is known of it. */
+/** A container of the pod, with its status. */
 export interface PodPart {
   readonly container: Container;
   readonly status: ContainerStatus | undefined;
   readonly isInit: boolean;
 }
 
-/** Init containers first: they hold up the others. */
+/** Init containers come first, because they hold up the others. */
 export function partsOf({ spec, status }: Pod): PodPart[] {
   const find = ({ name }: Container, statuses: readonly ContainerStatus[] | undefined) =>
     statuses?.find((one) => one.name === name);
@@ -39,7 +39,7 @@ export const waitingOf = ({ status }: PodPart): { reason: string; message: strin
 export const partName = ({ container, isInit }: PodPart): string =>
   `${isInit ? "init container" : "container"} ${container.name}`;
 
-/** The newest event with one of these reasons, about the container if one is given. */
+/** The newest event with one of these reasons; about the container, if one is given. */
 export function lastEvent(
   { events }: Pick<PodFacts, "events">,
   reasons: readonly string[],
@@ -53,12 +53,12 @@ export const isAbout =
   ({ fieldPath }: SeenEvent): boolean =>
     fieldPath === "" || fieldPath.includes(`{${container.name}}`);
 
-export function tellEvent({ reason, message, count, lastMs }: SeenEvent, nowMs: number): string {
+export function describeEvent({ reason, message, count, lastMs }: SeenEvent, nowMs: number): string {
   const times = count > 1 ? `, ${count} times` : "";
   return `event ${reason} ${ago(lastMs, nowMs)}${times}: ${message}`;
 }
 
-/** A restart is news for as long as the kubelet remembers it by longer pauses. */
+/** The kubelet resets the back-off after this time without a crash, so older restarts do not matter. */
 const newsMs = 10 * 60_000;
 export function hasRestarted({ status }: PodPart, nowMs: number): boolean {
   const endedMs = msOf(status?.lastState.terminated?.finishedAt);

@@ -4,14 +4,14 @@ import { Secret } from "#api/core/secret.ts";
 import { isNotFound } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
 
-/** A configMap or secret that a pod cannot do without, and a key of it if one is named. */
+/** A ConfigMap or Secret that the pod requires, and the key if the pod names one. */
 export interface Reference {
   readonly kind: "configmap" | "secret";
   readonly name: string;
   readonly key: string;
 }
 
-/** What the pod refers to and is not there: `configmap "settings"`, `key password of secret "db"`. */
+/** What the pod refers to and does not exist: `configmap "settings"`, `key password of secret "db"`. */
 export async function missingReferences(client: Client, pod: Pod): Promise<string[]> {
   const { namespace } = pod.metadata;
   const found = new Map<string, ReadonlySet<string> | undefined>();
@@ -26,7 +26,7 @@ export async function missingReferences(client: Client, pod: Pod): Promise<strin
   return [...missing];
 }
 
-/** undefined: not there. `*`: it may not be looked at, which is no evidence of anything. */
+/** Undefined if the object does not exist. `*` if the user may not read it, which proves nothing. */
 async function keysOf(
   client: Client,
   kind: Reference["kind"],
@@ -62,7 +62,7 @@ export function* referencesOf({ spec }: Pod): Iterable<Reference> {
   }
 }
 
-/** Whatever names a configMap or a secret, as a whole or by its keys. */
+/** Anything that names a ConfigMap or a Secret, as a whole or by its keys. */
 interface Source {
   readonly name?: string | undefined;
   readonly optional?: boolean | undefined;

@@ -2,9 +2,9 @@ import { isConditionTrue } from "#api/meta/condition.ts";
 import { type AttemptAnswer, type NodeRejection } from "#trace/answers.ts";
 import { counted, type Explanation, listed } from "../explanation.ts";
 import { type PodFacts } from "../facts.ts";
-import { adviceFor, type Cause, causeOf, shortOf, tellRejection } from "../rejections.ts";
+import { adviceFor, type Cause, causeOf, describeRejection, shortOf } from "../rejections.ts";
 import { ago, msOf } from "../times.ts";
-import { lastEvent, podName, tellEvent } from "./pod-parts.ts";
+import { describeEvent, lastEvent, podName } from "./pod-parts.ts";
 
 const defaultScheduler = "default-scheduler";
 
@@ -30,7 +30,9 @@ function gated({ pod }: PodFacts, gates: readonly string[]): Explanation {
     state: "SchedulingGated",
     headline: `Pod ${podName(pod)} is not scheduled because ${counted(gates.length, "scheduling gate")} ${gates.length === 1 ? "holds" : "hold"} it: ${listed(gates)}.`,
     evidence: [`spec.schedulingGates: ${gates.join(", ")}`],
-    advice: ["Whoever set a gate has to remove it from spec.schedulingGates; no scheduler looks at the pod before."],
+    advice: [
+      "The controller that set a gate has to remove it from spec.schedulingGates; until then no scheduler considers the pod.",
+    ],
   };
 }
 
@@ -39,21 +41,21 @@ function unschedulable(facts: PodFacts, { attempt, message, rejections, atMs, ev
   if (evaluated === 0 && rooms.length === 0) return noNodes(facts);
   const isOnly = rejections.length === 1;
   const nodes = isOnly
-    ? `the only node ${rejections[0]?.node} will not take it`
-    : `none of ${rejections.length} nodes will take it`;
-  const reason = shortOf(facts, rejections) ?? tellCauses(rejections);
+    ? `the only node, ${rejections[0]?.node}, does not fit`
+    : `none of ${rejections.length} nodes fits`;
+  const reason = shortOf(facts, rejections) ?? describeCauses(rejections);
   return {
     hop: "schedule",
     state: "Unschedulable",
-    headline: `Pod ${podName(pod)} has no node: ${nodes}: ${reason}.`,
+    headline: `Pod ${podName(pod)} cannot be scheduled: ${nodes}: ${reason}.`,
     evidence: [
-      ...rejections.slice(0, maxNodes).map((rejection) => tellRejection(facts, rejection)),
+      ...rejections.slice(0, maxNodes).map((rejection) => describeRejection(facts, rejection)),
       ...(rejections.length > maxNodes ? [`… and ${rejections.length - maxNodes} more nodes`] : []),
       `attempt ${attempt} ${ago(atMs, nowMs)}: ${message}`,
     ],
     advice: [
       ...new Set(rejections.flatMap((rejection) => adviceFor(facts, rejection))),
-      "It is tried again by itself as soon as a change on a node or of a pod could help.",
+      "The scheduler tries again as soon as a change to a node or a pod could help.",
     ],
   };
 }
@@ -61,7 +63,7 @@ function unschedulable(facts: PodFacts, { attempt, message, rejections, atMs, ev
 const maxNodes = 12;
 
 /** `2 are short of cpu and 1 has a taint …`. */
-function tellCauses(rejections: readonly NodeRejection[]): string {
+function describeCauses(rejections: readonly NodeRejection[]): string {
   const causes = new Map<string, { cause: Cause; count: number }>();
   for (const rejection of rejections) {
     const cause = causeOf(rejection);
@@ -77,42 +79,42 @@ function noNodes({ pod, nowMs, attempts }: PodFacts): Explanation {
   return {
     hop: "schedule",
     state: "Unschedulable",
-    headline: `Pod ${podName(pod)} has no node because the cluster has none.`,
+    headline: `Pod ${podName(pod)} cannot be scheduled because the cluster has no nodes.`,
     evidence: [
       "there is no Node object",
       ...(last ? [`attempt ${last.attempt} ${ago(last.atMs, nowMs)}: ${last.message}`] : []),
     ],
-    advice: ["Start a node: `orlop up` runs one on this machine, `orlop agent` joins another."],
+    advice: ["Start a node: `orlop up` runs a cluster with a node on this machine."],
   };
 }
 
-/** The scheduler's own records are out of reach: what it wrote into the pod has to do. */
+/** Used when the scheduler's own records cannot be read: the pod's condition has to suffice. */
 function unschedulableByCondition(facts: PodFacts, message: string): Explanation {
   if (facts.rooms.length === 0 && message.includes("no nodes available")) return noNodes(facts);
   const event = lastEvent(facts, ["FailedScheduling"]);
   return {
     hop: "schedule",
     state: "Unschedulable",
-    headline: `Pod ${podName(facts.pod)} has no node: ${message || "the scheduler found none that fits"}`,
-    evidence: event ? [tellEvent(event, facts.nowMs)] : [],
-    advice: ["Make room, change what the pod asks for, or add a node; it is tried again by itself."],
+    headline: `Pod ${podName(facts.pod)} cannot be scheduled: ${message || "the scheduler found no node that fits"}`,
+    evidence: event ? [describeEvent(event, facts.nowMs)] : [],
+    advice: ["Free resources, lower the pod's requests, or add a node; the scheduler retries automatically."],
   };
 }
 
-/** A node was found, and yet the pod is not on it. */
+/** A node was chosen, but the pod is not bound to it yet. */
 function binding(facts: PodFacts, { node, atMs }: AttemptAnswer): Explanation {
   const { pod, nowMs } = facts;
   const event = lastEvent(facts, ["FailedScheduling"]);
   return {
     hop: "schedule",
     state: "Pending",
-    headline: `Pod ${podName(pod)} was given node ${node} ${ago(atMs, nowMs)}, but the binding has not been written.`,
-    evidence: event ? [tellEvent(event, nowMs)] : [],
-    advice: ["Look again in a moment; if it stays, the API server refuses or loses the binding: see its log."],
+    headline: `Pod ${podName(pod)} was assigned to node ${node} ${ago(atMs, nowMs)}, but the binding has not been written.`,
+    evidence: event ? [describeEvent(event, nowMs)] : [],
+    advice: ["Ask again in a moment. If this persists, look in the API server's log for why it refuses the binding."],
   };
 }
 
-/** Nobody has tried. */
+/** No scheduler has tried. */
 function untouched(facts: PodFacts): Explanation {
   const { pod, nowMs, events } = facts;
   const { schedulerName = defaultScheduler } = pod.spec;
@@ -121,16 +123,16 @@ function untouched(facts: PodFacts): Explanation {
   const evidence = [
     since,
     `spec.schedulerName: ${schedulerName}`,
-    events.length === 0 ? "no events" : `${events.length} events, none of a scheduler`,
+    events.length === 0 ? "no events" : `${events.length} events, none from a scheduler`,
   ];
   if (schedulerName !== defaultScheduler) {
     return {
       hop: "schedule",
       state: "Pending",
-      headline: `Pod ${podName(pod)} waits for a scheduler called ${schedulerName}, and none of that name has looked at it.`,
+      headline: `Pod ${podName(pod)} is waiting for a scheduler called ${schedulerName}, which has not tried to place it.`,
       evidence,
       advice: [
-        `Start the scheduler ${schedulerName}, or make the pod anew without spec.schedulerName: then the default one takes it.`,
+        `Start the scheduler ${schedulerName}, or create the pod again without spec.schedulerName to use the default scheduler.`,
       ],
     };
   }
@@ -139,11 +141,11 @@ function untouched(facts: PodFacts): Explanation {
     hop: "schedule",
     state: "Pending",
     headline: isNew
-      ? `Pod ${podName(pod)} was only just created: the scheduler has not come to it yet.`
-      : `Pod ${podName(pod)} is not scheduled because no scheduler has looked at it.`,
+      ? `Pod ${podName(pod)} was just created: the scheduler has not reached it yet.`
+      : `Pod ${podName(pod)} is not scheduled because no scheduler has tried to place it.`,
     evidence: isConditionTrue(pod.status.conditions, "PodScheduled") ? [...evidence, "PodScheduled is True"] : evidence,
     advice: isNew
       ? ["Ask again in a moment."]
-      : ["Check that a scheduler runs: `orlop up` and `orlop server` include one."],
+      : ["Check that a scheduler is running: `orlop up` and `orlop server` include one."],
   };
 }
