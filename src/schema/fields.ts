@@ -55,3 +55,6 @@ export const immutable = <F extends Field>(field: F): F => ({ ...field, immutabl
 
 /** The same field, for a Go type that differs from what its mode implies. */
 export const inGo = <F extends Field>(go: GoForm, field: F): F => ({ ...field, go });
+
+/** The same field, which Go writes even if it is absent. */
+export const written = <F extends Field>(field: F): F => inGo({ zero: "written" }, field);

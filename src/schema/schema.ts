@@ -177,14 +177,34 @@ export function object<F extends Fields>(
   return { type: "object", name, fields, options: typeof about === "string" ? { doc: about } : about };
 }
 
-/** Like `object`, for a file whose objects are all in one package: `const object = inPackage("apps/v1")`. */
+/**
+ * Like `object`, for a file whose objects are all in one package: `const object = inPackage("apps/v1")`. An object that only
+ * one field holds is declared with that field: `spec: object.embedded(2, "LeaseSpec", "Who holds it.", { … })`.
+ */
 export function inPackage(goPackage: string) {
   const within = <F extends Fields>(name: string, about: string | ObjectOptions, fields: F) =>
     object(`${goPackage}.${name}`, about, fields);
   /** An object that server-side apply treats as one value. */
   const atomic = <F extends Fields>(name: string, doc: string, fields: F) =>
     within(name, { doc, atomic: true }, fields);
-  return Object.assign(within, { atomic });
+  /** An object with defaults that look at more than one field. */
+  const filledBy = <F extends Fields>(
+    defaults: NonNullable<ObjectOptions["defaults"]>,
+    name: string,
+    doc: string,
+    fields: F,
+  ) => within(name, { doc, defaults }, fields);
+  const heldBy =
+    <M extends FieldMode>(mode: M, more: Partial<Field> = {}) =>
+    <F extends Fields>(tag: number, name: string, doc: string, fields: F): Field<InferFields<F>, M> =>
+      ({ mode, tag, schema: within(name, doc, fields), doc, ...more }) as Field<InferFields<F>, M>;
+  return Object.assign(within, {
+    atomic,
+    filledBy,
+    nullable: heldBy("nullable"),
+    embedded: heldBy("defaulted", { default: {} }),
+    present: heldBy("required", { zeroAllowed: true }),
+  });
 }
 
 /** The schema behind a `lazy` one. */

@@ -58,9 +58,15 @@ export const atomicList = <T>(item: Schema<T>): ListSchema<T[]> => list(item, { 
 /** A list without duplicates. */
 export const setOf = <T>(item: Schema<T>, options: ListOptions = {}): ListSchema<T[]> =>
   list(item, { list: "set", ...options });
-/** A list that strategic merge and server-side apply both merge by the same key. */
-export const listByKey = <T>(key: string, item: Schema<T>): ListSchema<T[]> =>
-  list(item, { list: "map", keys: [key], patch: "merge", mergeKey: key });
+/** A list that server-side apply merges by these keys, and strategic merge by the first of them. */
+export const listByKey = <T>(
+  key: string | readonly [string, string],
+  item: Schema<T>,
+  patch: ListOptions["patch"] = "merge",
+): ListSchema<T[]> => {
+  const keys = typeof key === "string" ? [key] : key;
+  return list(item, { list: "map", keys, patch, mergeKey: keys[0] });
+};
 export const map = <T>(value: Schema<T>, options: MapOptions = {}): MapSchema<Record<string, T>> => ({
   type: "map",
   value,

@@ -5,15 +5,15 @@ import { any, int64 } from "#schema/types.ts";
 import { defineResource, groupOf, groupResource, type NamespacedObject } from "../resource.ts";
 
 const fields = {
-  data: immutable(nullable(2, any({ name: "runtime.RawExtension", opaque: true }), "The state. Cannot be changed.")),
-  revision: present(3, int64({ min: 0 }), "Number of the revision: a later state has a higher one."),
+  data: immutable(nullable(2, any({ name: "runtime.RawExtension", opaque: true }), "Saved state. Cannot be changed.")),
+  revision: present(3, int64({ min: 0 }), "Number of the revision. A later state has a higher number."),
 };
 export interface ControllerRevision extends NamespacedObject<typeof fields> {}
 
 export const ControllerRevision = defineResource("apps/v1.ControllerRevision", fields, {
   doc: "A snapshot of the state of a controller, for updates and rollbacks. Once created, its data cannot be changed.",
   columns: [
-    column("Controller", "The object that the revision belongs to.", (revision) => {
+    column("Controller", "Object that the revision belongs to.", (revision) => {
       const owner = controllerOf(revision);
       return owner
         ? `${groupResource({ group: groupOf(owner.apiVersion) }, owner.kind.toLowerCase())}/${owner.name}`

@@ -10,7 +10,7 @@ import { conditionOf } from "#api/meta/condition.ts";
 import { percentOf, validateAtMost100Percent, validateIntOrPercent } from "#api/meta/int-or-string.ts";
 import { formatLabelSelector, LabelSelector } from "#api/meta/label-selector.ts";
 import { equal } from "#lib/data/equal.ts";
-import { defaulted, embedded, immutable, inGo, nullable, optional, patched, present } from "#schema/fields.ts";
+import { defaulted, embedded, immutable, nullable, optional, patched, present, written } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { boolean, int32, int64, intOrString, listByKey, oneOf, time } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
@@ -18,66 +18,53 @@ import { defineResource, type NamespacedObject } from "../resource.ts";
 
 const object = inPackage("apps/v1");
 
-export const RollingUpdateDeployment = object("RollingUpdateDeployment", "How fast pods are replaced.", {
-  maxUnavailable: nullable(1, intOrString(), "Number or percentage of pods that may be unavailable."),
-  maxSurge: nullable(2, intOrString(), "How many pods more than wanted there may be, as a number or a percentage."),
+const RollingUpdateDeployment = object("RollingUpdateDeployment", "How many pods a rolling update replaces at once.", {
+  maxUnavailable: nullable(1, intOrString(), "How many pods may be unavailable, as a number or a percentage."),
+  maxSurge: nullable(2, intOrString(), "How many pods more than desired may exist, as a number or a percentage."),
 });
-export interface RollingUpdateDeployment extends Infer<typeof RollingUpdateDeployment> {}
+interface RollingUpdateDeployment extends Infer<typeof RollingUpdateDeployment> {}
 
-export const DeploymentStrategy = object(
-  "DeploymentStrategy",
-  { doc: "How old pods are replaced by new ones.", defaults: setRollingUpdate },
-  {
-    type: defaulted(1, oneOf("Recreate", "RollingUpdate"), "RollingUpdate", "Recreate or RollingUpdate."),
-    rollingUpdate: nullable(2, RollingUpdateDeployment, "How fast, for RollingUpdate."),
-  },
-);
-export interface DeploymentStrategy extends Infer<typeof DeploymentStrategy> {}
+const DeploymentStrategy = object.filledBy(setRollingUpdate, "DeploymentStrategy", "How old pods are replaced.", {
+  type: defaulted(1, oneOf("Recreate", "RollingUpdate"), "RollingUpdate", "Strategy: Recreate or RollingUpdate."),
+  rollingUpdate: nullable(2, RollingUpdateDeployment, "Settings of the RollingUpdate strategy."),
+});
+interface DeploymentStrategy extends Infer<typeof DeploymentStrategy> {}
 
 function setRollingUpdate(strategy: { type: string; rollingUpdate?: RollingUpdateDeployment }): void {
   if (strategy.type !== "RollingUpdate") return;
   strategy.rollingUpdate = { maxUnavailable: "25%", maxSurge: "25%", ...strategy.rollingUpdate };
 }
 
-export const DeploymentSpec = object("DeploymentSpec", "How many pods to run, which, and how to replace them.", {
-  replicas: defaulted(1, int32({ min: 0 }), 1, "Number of pods wanted."),
-  selector: inGo(
-    { zero: "written" },
-    immutable(present(2, LabelSelector, "Pods that belong to the deployment. Cannot be changed.")),
-  ),
-  template: present(3, PodTemplateSpec, "The pod to run; a change of it starts a rollout."),
-  strategy: patched("retainKeys", embedded(4, DeploymentStrategy, "How old pods are replaced by new ones.")),
-  minReadySeconds: optional(5, int32({ min: 0 }), "Seconds that a pod must be ready before it counts as available."),
-  revisionHistoryLimit: defaulted(6, int32({ min: 0 }), 10, "Number of old ReplicaSets kept for rollbacks."),
-  paused: optional(7, boolean(), "A change of the template waits until this is gone."),
-  progressDeadlineSeconds: defaulted(9, int32({ min: 0 }), 600, "Seconds without progress until the rollout fails."),
+const types = "Available, Progressing or ReplicaFailure";
+export const DeploymentCondition = conditionOf("apps/v1.DeploymentCondition", types, [7, 4, 5], {
+  lastUpdateTime: optional(6, time(), "When the condition was last updated."),
 });
-
-export const DeploymentCondition = conditionOf(
-  "apps/v1.DeploymentCondition",
-  "Type of the condition: Available, Progressing or ReplicaFailure.",
-  {
-    tags: { lastTransitionTime: 7, reason: 4, message: 5 },
-    more: { lastUpdateTime: optional(6, time(), "When the condition was last updated.") },
-  },
-);
 export interface DeploymentCondition extends Infer<typeof DeploymentCondition> {}
 
-export const DeploymentStatus = object("DeploymentStatus", "How far a deployment is.", {
-  observedGeneration: optional(1, int64(), "The generation that these numbers are about."),
-  replicas: optional(2, int32(), "Number of pods that are not on their way out."),
-  updatedReplicas: optional(3, int32(), "Number of those that are of the newest template."),
-  readyReplicas: optional(7, int32(), "Number of those that are ready."),
-  availableReplicas: optional(4, int32(), "Number of those that have been ready for minReadySeconds."),
-  unavailableReplicas: optional(5, int32(), "Number of pods that are still missing for full availability."),
-  terminatingReplicas: nullable(9, int32(), "Number of pods that are on their way out."),
-  conditions: optional(6, listByKey("type", DeploymentCondition), "Aspects of the present state."),
-  collisionCount: nullable(8, int32(), "How often the name of a new replica set was already taken."),
+export const DeploymentStatus = object("DeploymentStatus", "The observed state of a deployment.", {
+  observedGeneration: optional(1, int64(), "Generation of the deployment that this status was computed from."),
+  replicas: optional(2, int32(), "Number of pods of the deployment that are not terminating."),
+  updatedReplicas: optional(3, int32(), "Number of pods with the newest template that are not terminating."),
+  readyReplicas: optional(7, int32(), "Number of ready pods that are not terminating."),
+  availableReplicas: optional(4, int32(), "Number of pods that have been ready for at least minReadySeconds."),
+  unavailableReplicas: optional(5, int32(), "Number of pods that are missing or not yet available."),
+  terminatingReplicas: nullable(9, int32(), "Number of pods that are terminating."),
+  conditions: optional(6, listByKey("type", DeploymentCondition), "Conditions of the deployment, one for each type."),
+  collisionCount: nullable(8, int32(), "How often the name of a new ReplicaSet was already taken."),
 });
 export interface DeploymentStatus extends Infer<typeof DeploymentStatus> {}
 
 const fields = {
-  spec: embedded(2, DeploymentSpec),
+  spec: object.embedded(2, "DeploymentSpec", "The pods that a deployment runs and how it replaces them.", {
+    replicas: defaulted(1, int32({ min: 0 }), 1, "Number of desired pods."),
+    selector: written(immutable(present(2, LabelSelector, "Selects the pods of the deployment. Cannot be changed."))),
+    template: present(3, PodTemplateSpec, "Template of the pods. A change of it starts a rollout."),
+    strategy: patched("retainKeys", embedded(4, DeploymentStrategy, "How old pods are replaced by new ones.")),
+    minReadySeconds: optional(5, int32({ min: 0 }), "Seconds that a pod must be ready before it counts as available."),
+    revisionHistoryLimit: defaulted(6, int32({ min: 0 }), 10, "Number of old ReplicaSets to keep for rollbacks."),
+    paused: optional(7, boolean(), "Whether a change of the template does not start a rollout."),
+    progressDeadlineSeconds: defaulted(9, int32({ min: 0 }), 600, "Seconds without progress until a rollout fails."),
+  }),
   status: embedded(3, DeploymentStatus),
 };
 export interface Deployment extends NamespacedObject<typeof fields> {}
@@ -86,21 +73,17 @@ export const Deployment = defineResource("apps/v1.Deployment", fields, {
   shortNames: ["deploy"],
   categories: ["all"],
   hasGeneration: true,
-  doc: "Keeps pods of the newest template running, and replaces those of older ones.",
+  doc: "Keeps pods of the newest template running, and replaces those of older templates.",
   withStatus: () => ({}),
   statusResets: { spec: true, metadata: { labels: true } },
   scalable: true,
   columns: [
-    column(
-      "Ready",
-      "Number of pods that are ready, of those wanted.",
-      ({ spec, status }) => `${status.readyReplicas ?? 0}/${spec.replicas}`,
-    ),
-    column("Up-to-date", "Number of pods of the newest template.", ({ status }) => status.updatedReplicas ?? 0),
+    column("Ready", "Ready and desired pods.", ({ spec, status }) => `${status.readyReplicas ?? 0}/${spec.replicas}`),
+    column("Up-to-date", "Number of pods with the newest template.", ({ status }) => status.updatedReplicas ?? 0),
     column("Available", "Number of pods that are available.", ({ status }) => status.availableReplicas ?? 0),
     ageColumn,
     ...containerColumns,
-    wide(column("Selector", "Pods that belong to the deployment.", ({ spec }) => formatLabelSelector(spec.selector))),
+    wide(column("Selector", "Selects the pods of the deployment.", ({ spec }) => formatLabelSelector(spec.selector))),
   ],
 
   prepareForUpdate({ metadata }, old) {

@@ -5,18 +5,16 @@ import { UserInfo } from "./user-info.ts";
 
 const object = inPackage("authentication/v1");
 
-export const SelfSubjectReviewStatus = object("SelfSubjectReviewStatus", "Who the asker is.", {
-  userInfo: embedded(1, UserInfo, "Who the asker is."),
-});
-
 const fields = {
-  status: embedded(2, SelfSubjectReviewStatus),
+  status: object.embedded(2, "SelfSubjectReviewStatus", "The answer to a SelfSubjectReview.", {
+    userInfo: embedded(1, UserInfo, "Identity of the user that sent the request."),
+  }),
 };
 export interface SelfSubjectReview extends ObjectOf<typeof fields> {}
 
-/** `kubectl auth whoami`: a question that is answered at once; never stored. */
+/** The question of `kubectl auth whoami`. It is answered at once and never stored. */
 export const SelfSubjectReview = defineResource("authentication.k8s.io/v1.SelfSubjectReview", fields, {
   scope: "Cluster",
   verbs: ["create"],
-  doc: "Asks who the asker is.",
+  doc: "Asks the server which user it sees behind the request.",
 });

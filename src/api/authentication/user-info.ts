@@ -4,10 +4,10 @@ import { atomicList, list, map, string } from "#schema/types.ts";
 
 const object = inPackage("authentication/v1");
 
-export const UserInfo = object("UserInfo", "Who somebody is.", {
-  username: optional(1, string(), "The name that tells the user from all others."),
-  uid: optional(2, string(), "Tells users apart who had the same name at different times."),
-  groups: optional(3, atomicList(string()), "The groups that the user is in."),
-  extra: optional(4, map(list(string())), "What else the authenticator knew."),
+export const UserInfo = object("UserInfo", "The identity of a user.", {
+  username: optional(1, string(), "Name that identifies the user among all active users."),
+  uid: optional(2, string(), "Identifier that a later user of the same name does not have."),
+  groups: optional(3, atomicList(string()), "Groups that the user is a member of."),
+  extra: optional(4, map(list(string())), "Further facts about the user from the authenticator."),
 });
 export interface UserInfo extends Infer<typeof UserInfo> {}

@@ -1,60 +1,70 @@
 import { LabelSelectorRequirement, validateSelectorRequirement } from "#api/meta/label-selector.ts";
 import { equal } from "#lib/data/equal.ts";
 import { nullable, optional, present } from "#schema/fields.ts";
-import { type Infer, object } from "#schema/schema.ts";
+import { type Infer, inPackage, object } from "#schema/schema.ts";
 import { atomicList, boolean, string } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
 import { type ApiObject } from "../resource.ts";
 
-export const FieldSelectorRequirement = object("meta/v1.FieldSelectorRequirement", "One condition on one field.", {
-  key: present(1, string(), "The field that is looked at."),
-  operator: present(2, string(), "In, NotIn, Exists or DoesNotExist."),
-  values: optional(3, atomicList(string()), "What In and NotIn compare with."),
+const FieldSelectorRequirement = object("meta/v1.FieldSelectorRequirement", "A condition on one field.", {
+  key: present(1, string(), "Path of the field that the condition is about."),
+  operator: present(2, string(), "How the field is compared: In, NotIn, Exists or DoesNotExist."),
+  values: optional(3, atomicList(string()), "Values for In and NotIn; must be empty for Exists and DoesNotExist."),
 });
-export interface FieldSelectorRequirement extends Infer<typeof FieldSelectorRequirement> {}
+interface FieldSelectorRequirement extends Infer<typeof FieldSelectorRequirement> {}
 
-export const FieldSelectorAttributes = object("authorization/v1.FieldSelectorAttributes", "A limit by fields.", {
-  rawSelector: optional(1, string(), "The selector as text; cannot go with requirements."),
-  requirements: optional(2, atomicList(FieldSelectorRequirement), "Conditions that must all hold."),
-});
+const rawSelector = optional(1, string(), "The selector as text. Excludes requirements.");
+const requirements = "Conditions of the selector, all of which must hold. Excludes rawSelector.";
+const inAuthorization = inPackage("authorization/v1");
 
-export const LabelSelectorAttributes = object("authorization/v1.LabelSelectorAttributes", "A limit by labels.", {
-  rawSelector: optional(1, string(), "The selector as text; cannot go with requirements."),
-  requirements: optional(2, atomicList(LabelSelectorRequirement), "Conditions that must all hold."),
-});
-
-export const ResourceAttributes = object("authorization/v1.ResourceAttributes", "A request to a resource.", {
-  namespace: optional(1, string(), "The namespace; empty for all of them or for none."),
-  verb: optional(2, string(), "The verb, such as get or list; * is all."),
-  group: optional(3, string(), "The API group; * is all."),
-  version: optional(4, string(), "The API version; * is all."),
-  resource: optional(5, string(), "The resource; * is all."),
-  subresource: optional(6, string(), "The subresource, if one is meant."),
-  name: optional(7, string(), "The object, if one is meant."),
-  fieldSelector: nullable(8, FieldSelectorAttributes, "Only objects with such fields."),
-  labelSelector: nullable(9, LabelSelectorAttributes, "Only objects with such labels."),
+export const ResourceAttributes = inAuthorization("ResourceAttributes", "A request for a resource.", {
+  namespace: optional(1, string(), "Namespace of the request; empty for all namespaces or a cluster-wide resource."),
+  verb: optional(2, string(), "Verb of the request, such as get or list; * stands for all."),
+  group: optional(3, string(), "API group of the resource; * stands for all."),
+  version: optional(4, string(), "API version of the resource; * stands for all."),
+  resource: optional(5, string(), "Plural name of the resource, such as pods; * stands for all."),
+  subresource: optional(6, string(), "Subresource of the request; empty for none."),
+  name: optional(7, string(), "Name of the object; empty for all objects."),
+  fieldSelector: inAuthorization.nullable(8, "FieldSelectorAttributes", "Limits the request to objects by field.", {
+    rawSelector,
+    requirements: optional(2, atomicList(FieldSelectorRequirement), requirements),
+  }),
+  labelSelector: inAuthorization.nullable(9, "LabelSelectorAttributes", "Limits the request to objects by label.", {
+    rawSelector,
+    requirements: optional(2, atomicList(LabelSelectorRequirement), requirements),
+  }),
 });
 export interface ResourceAttributes extends Infer<typeof ResourceAttributes> {}
 
-export const NonResourceAttributes = object("authorization/v1.NonResourceAttributes", "A request to a URL path.", {
-  path: optional(1, string(), "The path."),
-  verb: optional(2, string(), "The verb, such as get or post."),
+export const NonResourceAttributes = inAuthorization("NonResourceAttributes", "A request for a URL path.", {
+  path: optional(1, string(), "URL path of the request."),
+  verb: optional(2, string(), "Verb of the request, such as get or post."),
 });
 export interface NonResourceAttributes extends Infer<typeof NonResourceAttributes> {}
 
-export const SubjectAccessReviewStatus = object("authorization/v1.SubjectAccessReviewStatus", "The answer.", {
-  allowed: present(1, boolean(), "Whether the request would be let through."),
-  denied: optional(4, boolean(), "Whether it would be refused for good, and nobody else asked."),
-  reason: optional(2, string(), "The reason for the answer."),
-  evaluationError: optional(3, string(), "What went wrong while finding out; the answer can still be right."),
-});
+/** What an access review asks about; one of the two is set. */
+export const attributeFields = {
+  resourceAttributes: nullable(1, ResourceAttributes, "The request, if it is for a resource."),
+  nonResourceAttributes: nullable(2, NonResourceAttributes, "The request, if it is for a URL path."),
+};
+
+export const SubjectAccessReviewStatus = inAuthorization(
+  "SubjectAccessReviewStatus",
+  "The answer to an access review.",
+  {
+    allowed: present(1, boolean(), "Whether the request would be allowed."),
+    denied: optional(4, boolean(), "Whether the request would be denied without asking further authorizers."),
+    reason: optional(2, string(), "Why the request would be allowed or denied."),
+    evaluationError: optional(3, string(), "Error during the check. The answer can be right all the same."),
+  },
+);
 
 interface Attributes {
   resourceAttributes?: ResourceAttributes;
   nonResourceAttributes?: NonResourceAttributes;
 }
 
-/** Exactly one of the two must be there. */
+/** Exactly one of the two must be set. */
 export function validateAttributes(at: Cursor<Attributes>): void {
   const { resourceAttributes, nonResourceAttributes } = at.value;
   if (resourceAttributes && nonResourceAttributes) {
@@ -98,7 +108,7 @@ function validateFieldRequirement(at: Cursor<FieldSelectorRequirement>): void {
   }
 }
 
-/** A review is a question: it has no identity. */
+/** A review is not stored, so it has no identity. */
 export function validateNoMetadata(review: Cursor<ApiObject>, except: "nothing" | "namespace"): void {
   const at = review.field("metadata");
   const { managedFields: _, namespace, ...others } = at.value;

@@ -4,16 +4,13 @@ import { defineResource, type ObjectOf } from "../resource.ts";
 import { SubjectAccessReviewStatus, validateNoMetadata } from "./attributes.ts";
 import { SubjectAccessReviewSpec, validateSubjectAccess } from "./subject-access-review.ts";
 
-const fields = {
-  spec: present(2, SubjectAccessReviewSpec),
-  status: embedded(3, SubjectAccessReviewStatus),
-};
+const fields = { spec: present(2, SubjectAccessReviewSpec), status: embedded(3, SubjectAccessReviewStatus) };
 export interface LocalSubjectAccessReview extends ObjectOf<typeof fields> {}
 
-/** A question about one namespace, so that the right to ask can be given there; never stored. */
+/** Limited to one namespace, so that the right to ask can be granted there. It is never stored. */
 export const LocalSubjectAccessReview = defineResource("authorization.k8s.io/v1.LocalSubjectAccessReview", fields, {
   verbs: ["create"],
-  doc: "Asks whether somebody may do something in one namespace.",
+  doc: "Asks whether a user may send a request in one namespace.",
 
   validate: validateReview,
 });

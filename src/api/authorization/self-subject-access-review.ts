@@ -1,9 +1,8 @@
-import { embedded, nullable, present } from "#schema/fields.ts";
+import { embedded } from "#schema/fields.ts";
 import { inPackage } from "#schema/schema.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
 import {
-  NonResourceAttributes,
-  ResourceAttributes,
+  attributeFields,
   SubjectAccessReviewStatus,
   validateAttributes,
   validateNoMetadata,
@@ -12,22 +11,17 @@ import {
 
 const object = inPackage("authorization/v1");
 
-export const SelfSubjectAccessReviewSpec = object("SelfSubjectAccessReviewSpec", "What the asker wants to do.", {
-  resourceAttributes: nullable(1, ResourceAttributes, "A request to a resource."),
-  nonResourceAttributes: nullable(2, NonResourceAttributes, "A request to a URL path."),
-});
-
 const fields = {
-  spec: present(2, SelfSubjectAccessReviewSpec),
+  spec: object.present(2, "SelfSubjectAccessReviewSpec", "The request that the user wants to send.", attributeFields),
   status: embedded(3, SubjectAccessReviewStatus),
 };
 export interface SelfSubjectAccessReview extends ObjectOf<typeof fields> {}
 
-/** `kubectl auth can-i`: a question that is answered at once; never stored. */
+/** The question of `kubectl auth can-i`. It is answered at once and never stored. */
 export const SelfSubjectAccessReview = defineResource("authorization.k8s.io/v1.SelfSubjectAccessReview", fields, {
   scope: "Cluster",
   verbs: ["create"],
-  doc: "Asks whether the asker may do something.",
+  doc: "Asks whether the current user may send a request.",
 
   validate(review) {
     const at = review.field("spec");

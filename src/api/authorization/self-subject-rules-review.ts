@@ -1,42 +1,38 @@
-import { embedded, optional, present } from "#schema/fields.ts";
+import { optional, present } from "#schema/fields.ts";
 import { inPackage } from "#schema/schema.ts";
 import { atomicList, boolean, string } from "#schema/types.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
 
 const object = inPackage("authorization/v1");
 
-export const SelfSubjectRulesReviewSpec = object("SelfSubjectRulesReviewSpec", "Where the asker wants to act.", {
-  namespace: optional(1, string(), "The namespace that is asked about."),
+const ResourceRule = object("ResourceRule", "Verbs that are allowed on certain resources.", {
+  verbs: present(1, atomicList(string()), "Allowed verbs; * stands for all."),
+  apiGroups: optional(2, atomicList(string()), "API groups of the resources; * stands for all."),
+  resources: optional(3, atomicList(string()), "Plural names of the resources; * stands for all."),
+  resourceNames: optional(4, atomicList(string()), "Names of the objects that the rule is limited to; all if empty."),
 });
 
-export const ResourceRule = object("ResourceRule", "Verbs that are allowed on certain resources.", {
-  verbs: present(1, atomicList(string()), "What may be done; * is everything."),
-  apiGroups: optional(2, atomicList(string()), "Groups of the resources; * is all."),
-  resources: optional(3, atomicList(string()), "The resources; * is all."),
-  resourceNames: optional(4, atomicList(string()), "The only objects it applies to, if there are any."),
-});
-
-export const NonResourceRule = object("NonResourceRule", "Verbs that are allowed on certain paths.", {
-  verbs: present(1, atomicList(string()), "What may be done; * is everything."),
-  nonResourceURLs: optional(2, atomicList(string()), "The paths, with * at the end for all below."),
-});
-
-export const SubjectRulesReviewStatus = object("SubjectRulesReviewStatus", "All that the asker may do.", {
-  resourceRules: present(1, atomicList(ResourceRule), "What is allowed on resources."),
-  nonResourceRules: present(2, atomicList(NonResourceRule), "What is allowed on other paths."),
-  incomplete: present(3, boolean(), "Whether there can be more, because an authoriser cannot list its rules."),
-  evaluationError: optional(4, string(), "What went wrong while finding out."),
+const NonResourceRule = object("NonResourceRule", "Verbs that are allowed on certain URL paths.", {
+  verbs: present(1, atomicList(string()), "Allowed verbs; * stands for all."),
+  nonResourceURLs: optional(2, atomicList(string()), "URL paths; a final * stands for everything below."),
 });
 
 const fields = {
-  spec: present(2, SelfSubjectRulesReviewSpec),
-  status: embedded(3, SubjectRulesReviewStatus),
+  spec: object.present(2, "SelfSubjectRulesReviewSpec", "The namespace to list the rules for.", {
+    namespace: optional(1, string(), "Namespace to list the rules for."),
+  }),
+  status: object.embedded(3, "SubjectRulesReviewStatus", "What the current user may do.", {
+    resourceRules: present(1, atomicList(ResourceRule), "What the user may do with resources."),
+    nonResourceRules: present(2, atomicList(NonResourceRule), "What the user may do with URL paths."),
+    incomplete: present(3, boolean(), "Whether rules may be missing because an authorizer cannot list its rules."),
+    evaluationError: optional(4, string(), "Error while the rules were listed."),
+  }),
 };
 export interface SelfSubjectRulesReview extends ObjectOf<typeof fields> {}
 
-/** `kubectl auth can-i --list`: a question that is answered at once; never stored. */
+/** The question of `kubectl auth can-i --list`. It is answered at once and never stored. */
 export const SelfSubjectRulesReview = defineResource("authorization.k8s.io/v1.SelfSubjectRulesReview", fields, {
   scope: "Cluster",
   verbs: ["create"],
-  doc: "Asks for all that the asker may do in a namespace.",
+  doc: "Asks for everything that the current user may do in a namespace.",
 });

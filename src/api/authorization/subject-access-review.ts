@@ -1,11 +1,10 @@
-import { embedded, nullable, optional, present } from "#schema/fields.ts";
+import { embedded, optional, present } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { atomicList, list, map, string } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
 import {
-  NonResourceAttributes,
-  ResourceAttributes,
+  attributeFields,
   SubjectAccessReviewStatus,
   validateAttributes,
   validateNoMetadata,
@@ -14,13 +13,12 @@ import {
 
 const object = inPackage("authorization/v1");
 
-export const SubjectAccessReviewSpec = object("SubjectAccessReviewSpec", "Who wants to do what.", {
-  resourceAttributes: nullable(1, ResourceAttributes, "A request to a resource."),
-  nonResourceAttributes: nullable(2, NonResourceAttributes, "A request to a URL path."),
-  user: optional(3, string(), "The user's name."),
-  groups: optional(4, atomicList(string()), "The user's groups."),
-  extra: optional(5, map(list(string())), "What else is known of the user."),
-  uid: optional(6, string(), "The user's UID."),
+export const SubjectAccessReviewSpec = object("SubjectAccessReviewSpec", "A user and the request to check.", {
+  ...attributeFields,
+  user: optional(3, string(), "Name of the user."),
+  groups: optional(4, atomicList(string()), "Groups of the user."),
+  extra: optional(5, map(list(string())), "Further facts about the user from the authenticator."),
+  uid: optional(6, string(), "UID of the user."),
 });
 export interface SubjectAccessReviewSpec extends Infer<typeof SubjectAccessReviewSpec> {}
 
@@ -31,17 +29,14 @@ export function validateSubjectAccess(at: Cursor<SubjectAccessReviewSpec>): void
   at.on("resourceAttributes", validateResourceAttributes);
 }
 
-const fields = {
-  spec: present(2, SubjectAccessReviewSpec),
-  status: embedded(3, SubjectAccessReviewStatus),
-};
+const fields = { spec: present(2, SubjectAccessReviewSpec), status: embedded(3, SubjectAccessReviewStatus) };
 export interface SubjectAccessReview extends ObjectOf<typeof fields> {}
 
-/** A question that is answered at once; never stored. */
+/** It is answered at once and never stored. */
 export const SubjectAccessReview = defineResource("authorization.k8s.io/v1.SubjectAccessReview", fields, {
   scope: "Cluster",
   verbs: ["create"],
-  doc: "Asks whether somebody may do something.",
+  doc: "Asks whether a user may send a request.",
 
   validate(review) {
     validateSubjectAccess(review.field("spec"));

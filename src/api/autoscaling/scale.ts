@@ -1,32 +1,28 @@
 import { ageColumn, numberColumn } from "#api/meta/columns.ts";
-import { embedded, optional, present } from "#schema/fields.ts";
+import { optional, present } from "#schema/fields.ts";
 import { inPackage } from "#schema/schema.ts";
 import { int32, string } from "#schema/types.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
 
 const object = inPackage("autoscaling/v1");
 
-export const ScaleSpec = object("ScaleSpec", "How many there should be.", {
-  replicas: optional(1, int32({ min: 0 }), "Number of instances wanted."),
-});
-
-export const ScaleStatus = object("ScaleStatus", "How many there are.", {
-  replicas: present(1, int32(), "Number of instances that exist."),
-  selector: optional(2, string(), "The label selector of the instances, as text."),
-});
-
 const fields = {
-  spec: embedded(2, ScaleSpec),
-  status: embedded(3, ScaleStatus),
+  spec: object.embedded(2, "ScaleSpec", "The desired size of a scalable object.", {
+    replicas: optional(1, int32({ min: 0 }), "Number of desired instances."),
+  }),
+  status: object.embedded(3, "ScaleStatus", "The current size of a scalable object.", {
+    replicas: present(1, int32(), "Number of instances that exist."),
+    selector: optional(2, string(), "Label selector of the instances, as text."),
+  }),
 };
 export interface Scale extends ObjectOf<typeof fields> {}
 
-/** What travels through the `scale` subresource of every kind that has one; never stored. */
+/** The body of every `scale` subresource. It is never stored. */
 export const Scale = defineResource("autoscaling/v1.Scale", fields, {
   verbs: [],
-  doc: "The number of instances of some other object.",
+  doc: "The size of a scalable object, such as a Deployment.",
   columns: [
-    numberColumn("Desired", "Number of instances wanted.", (scale) => scale.spec.replicas ?? 0),
+    numberColumn("Desired", "Number of desired instances.", (scale) => scale.spec.replicas ?? 0),
     numberColumn("Available", "Number of instances that exist.", (scale) => scale.status.replicas),
     ageColumn,
   ],

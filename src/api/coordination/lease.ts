@@ -1,28 +1,25 @@
 import { ageColumn, column } from "#api/meta/columns.ts";
 import { qualifiedName } from "#api/meta/names.ts";
-import { embedded, nullable } from "#schema/fields.ts";
-import { type Infer, inPackage } from "#schema/schema.ts";
+import { nullable } from "#schema/fields.ts";
+import { inPackage } from "#schema/schema.ts";
 import { int32, microTime, string } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
-import { defineResource, type NamespacedObject } from "../resource.ts";
+import { defineResource, type NamespacedObject, type ObjectOf } from "../resource.ts";
 
 const object = inPackage("coordination/v1");
-
-export const LeaseSpec = object("LeaseSpec", "Who holds a lease, and since when.", {
-  holderIdentity: nullable(1, string(), "Who holds the lease."),
-  leaseDurationSeconds: nullable(2, int32(), "Seconds after renewTime at which others may take the lease."),
-  acquireTime: nullable(3, microTime(), "When the present holder took the lease."),
-  renewTime: nullable(4, microTime(), "When the holder last said that it is still there."),
-  leaseTransitions: nullable(5, int32({ min: 0 }), "How often the lease changed hands."),
-  strategy: nullable(6, string(), "How the holder is chosen in coordinated leader election."),
-  preferredHolder: nullable(7, string(), "Who should get the lease next; needs a strategy."),
-});
-export interface LeaseSpec extends Infer<typeof LeaseSpec> {}
 
 const strategies = ["OldestEmulationVersion"];
 
 const fields = {
-  spec: embedded(2, LeaseSpec),
+  spec: object.embedded(2, "LeaseSpec", "Who holds a lease, and for how long.", {
+    holderIdentity: nullable(1, string(), "Identity of the holder of the lease."),
+    leaseDurationSeconds: nullable(2, int32(), "Seconds after renewTime at which others may take the lease."),
+    acquireTime: nullable(3, microTime(), "When the current holder acquired the lease."),
+    renewTime: nullable(4, microTime(), "When the current holder last renewed the lease."),
+    leaseTransitions: nullable(5, int32({ min: 0 }), "How often the lease went from one holder to another."),
+    strategy: nullable(6, string(), "How coordinated leader election chooses the holder."),
+    preferredHolder: nullable(7, string(), "Identity that should get the lease next. Requires strategy."),
+  }),
 };
 export interface Lease extends NamespacedObject<typeof fields> {}
 
@@ -32,21 +29,17 @@ export const Lease = defineResource("coordination.k8s.io/v1.Lease", fields, {
   conditionalUpdate: true,
   isUntraced: true,
   doc: "A claim that lasts only as long as its holder renews it.",
-  columns: [column("Holder", "Who holds the lease.", (lease) => lease.spec.holderIdentity ?? ""), ageColumn],
+  columns: [column("Holder", "Holder of the lease.", (lease) => lease.spec.holderIdentity ?? ""), ageColumn],
 
-  prepareForCreate(lease) {
-    dropElection(lease.spec);
-  },
-  prepareForUpdate(lease, old) {
-    dropElection(lease.spec, old.spec);
-  },
+  prepareForCreate: (lease) => dropElection(lease),
+  prepareForUpdate: dropElection,
   validate: validateLease,
 });
 
-/** Coordinated leader election is not on by default: its fields are kept only where they already are. */
-function dropElection(spec: LeaseSpec, old: LeaseSpec = {}): void {
-  if (old.strategy === undefined) delete spec.strategy;
-  if (old.preferredHolder === undefined) delete spec.preferredHolder;
+/** Coordinated leader election is off by default: its fields are kept only in objects that already have them. */
+function dropElection({ spec }: ObjectOf<typeof fields>, old?: ObjectOf<typeof fields>): void {
+  if (old?.spec.strategy === undefined) delete spec.strategy;
+  if (old?.spec.preferredHolder === undefined) delete spec.preferredHolder;
 }
 
 function validateLease(lease: Cursor<Lease>): void {

@@ -9,38 +9,39 @@ import { defineResource, type NamespacedObject } from "../resource.ts";
 /** The largest content of a ConfigMap or Secret. */
 export const maxDataBytes = 1048576;
 
-/** How many bytes base64 stands for. */
+/** The number of bytes that a base64 text decodes to. */
 export const decodedLength = (base64: string): number => Buffer.byteLength(base64, "base64");
 
 const fields = {
-  immutable: nullable(4, boolean(), "The content can never be changed again; the object can only be deleted."),
-  data: optional(2, map(string()), "Settings as text."),
-  binaryData: optional(3, map(bytes()), "Settings as bytes; no name may be in both."),
+  immutable: nullable(4, boolean(), "Whether the content is fixed. Only the whole ConfigMap can then be deleted."),
+  data: optional(2, map(string()), "Content as text, by key."),
+  binaryData: optional(3, map(bytes()), "Content as bytes in base64, by key. A key of data cannot be used again here."),
 };
 export interface ConfigMap extends NamespacedObject<typeof fields> {}
 
 export const ConfigMap = defineResource("v1.ConfigMap", fields, {
   shortNames: ["cm"],
-  doc: "Settings for pods to read, by name.",
+  doc: "Settings that pods read, by key.",
   columns: [
-    column(
-      "Data",
-      "Number of entries.",
-      ({ data = {}, binaryData = {} }) => Object.keys(data).length + Object.keys(binaryData).length,
-    ),
+    column("Data", "Number of keys.", ({ data, binaryData }) => Object.keys({ ...data, ...binaryData }).length),
     ageColumn,
   ],
 
   validate: validateConfigMap,
-  validateUpdate(at, old) {
-    if (!old.immutable) return;
-    const detail = "field is immutable when `immutable` is set";
-    if (!at.value.immutable) at.field("immutable").forbidden(detail);
-    for (const name of ["data", "binaryData"] as const) {
-      if (!equal(at.value[name] ?? {}, old[name] ?? {})) at.field(name).forbidden(detail);
-    }
-  },
+  validateUpdate: (at, old) => validateFrozen(at, old, ["data", "binaryData"]),
 });
+
+interface Freezable {
+  readonly immutable?: boolean;
+}
+
+/** The content of a ConfigMap or Secret that says that it is immutable. */
+export function validateFrozen<T extends Freezable>(at: Cursor<T>, old: T, content: (keyof T & string)[]): void {
+  if (!old.immutable) return;
+  const detail = "field is immutable when `immutable` is set";
+  if (!at.value.immutable) at.field("immutable").forbidden(detail);
+  for (const name of content) if (!equal(at.value[name] ?? {}, old[name] ?? {})) at.field(name).forbidden(detail);
+}
 
 function validateConfigMap(object: Cursor<ConfigMap>): void {
   const { binaryData = {} } = object.value;

@@ -1,7 +1,7 @@
 import { age } from "#api/meta/age.ts";
 import { column, wide } from "#api/meta/columns.ts";
 import { dns1123Subdomain, pathSegmentName, qualifiedName } from "#api/meta/names.ts";
-import { defaulted, embedded, inGo, nullable, optional, present } from "#schema/fields.ts";
+import { defaulted, embedded, nullable, optional, present, written } from "#schema/fields.ts";
 import { inPackage } from "#schema/schema.ts";
 import { int32, microTime, string, time } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
@@ -10,78 +10,74 @@ import { ObjectReference } from "./references.ts";
 
 const object = inPackage("core/v1");
 
-export const EventSource = object("EventSource", "Where an event comes from.", {
-  component: optional(1, string(), "The component that saw it."),
-  host: optional(2, string(), "The node on which it saw it."),
-});
-
-export const EventSeries = object("EventSeries", "How often something happened again.", {
-  count: optional(1, int32(), "Number of occurrences so far."),
-  lastObservedTime: optional(2, microTime(), "When it last happened."),
+export const EventSource = object("EventSource", "The component that reported an event.", {
+  component: optional(1, string(), "Component that reported the event."),
+  host: optional(2, string(), "Node on which the component runs."),
 });
 
 export const eventColumns: readonly Column<SentEvent>[] = [
-  column("Last Seen", "When it last happened.", lastSeen),
-  column("Type", "Normal or Warning.", (event) => event.type ?? ""),
-  column("Reason", "What happened, in one word.", (event) => event.reason ?? ""),
-  column("Object", "What it happened to.", targetOf),
-  wide(column("Subobject", "The part that it happened to.", (event) => event.involvedObject.fieldPath ?? "")),
-  wide(column("Source", "Who saw it.", sourceOf)),
-  column("Message", "What happened.", (event) => (event.message ?? "").trim()),
-  wide(column("First Seen", "When it first happened.", firstSeen)),
+  column("Last Seen", "When the event last occurred.", lastSeen),
+  column("Type", "Type of the event: Normal or Warning.", (event) => event.type ?? ""),
+  column("Reason", "Why the event was reported, as one word.", (event) => event.reason ?? ""),
+  column("Object", "Object that the event is about.", targetOf),
   wide(
-    column("Count", "How often it happened.", (event) => (event.series ? (event.series.count ?? 0) : event.count || 1)),
+    column("Subobject", "Part of the object that the event is about.", (event) => event.involvedObject.fieldPath ?? ""),
   ),
-  {
-    name: "Name",
-    type: "string",
-    format: "name",
-    priority: 1,
-    description: "Name of the event.",
-    value: (event) => event.metadata.name,
-  },
+  wide(column("Source", "Component that reported the event.", sourceOf)),
+  column("Message", "Description of the event.", (event) => (event.message ?? "").trim()),
+  wide(column("First Seen", "When the event first occurred.", firstSeen)),
+  wide(column("Count", "How often the event occurred.", countOf)),
+  { ...wide(column("Name", "Name of the event.", (event) => event.metadata.name)), format: "name" },
 ];
 
 const fields = {
-  involvedObject: present(2, ObjectReference, "What it happened to."),
-  reason: optional(3, string(), "What happened, in one word."),
-  message: optional(4, string(), "What happened, in a sentence."),
-  source: embedded(5, EventSource, "Who saw it."),
-  firstTimestamp: optional(6, time(), "When it first happened."),
-  lastTimestamp: optional(7, time(), "When it last happened."),
-  count: optional(8, int32(), "How often it happened."),
-  type: optional(9, string(), "Normal or Warning."),
-  eventTime: optional(10, microTime(), "When it first happened."),
-  series: nullable(11, EventSeries, "Set once it has happened again."),
-  action: optional(12, string(), "What was done or tried."),
-  related: nullable(13, ObjectReference, "Another object that has to do with it."),
-  reportingComponent: inGo(
-    { zero: "written" },
-    defaulted(14, string(), "", "The controller that saw it, as in kubernetes.io/kubelet."),
-  ),
-  reportingInstance: inGo({ zero: "written" }, defaulted(15, string(), "", "Which instance of the controller saw it.")),
+  involvedObject: present(2, ObjectReference, "Object that the event is about."),
+  reason: optional(3, string(), "Why the event was reported, as one CamelCase word."),
+  message: optional(4, string(), "Description of the event, for people."),
+  source: embedded(5, EventSource, "Component that reported the event."),
+  firstTimestamp: optional(6, time(), "When the event first occurred."),
+  lastTimestamp: optional(7, time(), "When the event last occurred."),
+  count: optional(8, int32(), "How often the event occurred."),
+  type: optional(9, string(), "Type of the event: Normal or Warning."),
+  eventTime: optional(10, microTime(), "When the event first occurred, in microseconds."),
+  series: object.nullable(11, "EventSeries", "The series of occurrences, if the event occurred more than once.", {
+    count: optional(1, int32(), "Number of occurrences in the series so far."),
+    lastObservedTime: optional(2, microTime(), "When the event last occurred."),
+  }),
+  action: optional(12, string(), "Action that was taken or failed, as one CamelCase word."),
+  related: nullable(13, ObjectReference, "Second object that the event is about, if any."),
+  reportingComponent: written(defaulted(14, string(), "", "Controller that reported the event, as a qualified name.")),
+  reportingInstance: written(defaulted(15, string(), "", "Instance of the controller that reported the event.")),
 };
 export interface Event extends NamespacedObject<typeof fields> {}
 /** An event as a client sent it. */
 export interface SentEvent extends ObjectOf<typeof fields> {}
 
-export const Event = defineResource("v1.Event", fields, {
+/** What the two forms of events have in common. */
+export const eventTraits = {
   shortNames: ["ev"],
   createOnUpdate: true,
   freeFinalizers: true,
   ttlSeconds: 3600,
   hasNoDependents: true,
   isUntraced: true,
-  doc: "Something that happened to an object.",
+  doc: "A report of something that happened to an object.",
+};
+
+/** Field selectors for each field of the object that an event is about. */
+export const referenceSelectors = <T>(name: string, get: (event: T) => ObjectReference) =>
+  Object.fromEntries(
+    (["kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"] as const).map((field) => [
+      `${name}.${field}`,
+      (event: T): string | undefined => get(event)[field],
+    ]),
+  );
+
+export const Event = defineResource("v1.Event", fields, {
+  ...eventTraits,
   columns: eventColumns,
   selectableFields: {
-    "involvedObject.kind": (event) => event.involvedObject.kind,
-    "involvedObject.namespace": (event) => event.involvedObject.namespace,
-    "involvedObject.name": (event) => event.involvedObject.name,
-    "involvedObject.uid": (event) => event.involvedObject.uid,
-    "involvedObject.apiVersion": (event) => event.involvedObject.apiVersion,
-    "involvedObject.resourceVersion": (event) => event.involvedObject.resourceVersion,
-    "involvedObject.fieldPath": (event) => event.involvedObject.fieldPath,
+    ...referenceSelectors<SentEvent>("involvedObject", (event) => event.involvedObject),
     reason: (event) => event.reason,
     reportingComponent: (event) => event.reportingComponent,
     source: (event) => event.source.component || event.reportingComponent,
@@ -101,6 +97,10 @@ function lastSeen(event: SentEvent, now: number): string {
   const { series, lastTimestamp } = event;
   if (series) return age(series.lastObservedTime, now);
   return lastTimestamp ? age(lastTimestamp, now) : firstSeen(event, now);
+}
+
+function countOf({ series, count }: SentEvent): number {
+  return series ? (series.count ?? 0) : count || 1;
 }
 
 function targetOf({ involvedObject: { kind = "", name } }: SentEvent): string {

@@ -11,25 +11,17 @@ import { validateResourceName } from "./container/validate-resources.ts";
 
 const object = inPackage("core/v1");
 
-export const LimitRangeItem = object(
-  "LimitRangeItem",
-  { doc: "The limits for one type of object in a namespace.", defaults: setDefaults },
-  {
-    type: present(1, string(), "Type of object that the limits apply to: Pod, Container or PersistentVolumeClaim."),
-    max: optional(2, map(quantity()), "The most of each resource that an object may use."),
-    min: optional(3, map(quantity()), "The least of each resource that an object may use."),
-    default: optional(4, map(quantity()), "Limits of a container that does not set its own."),
-    defaultRequest: optional(5, map(quantity()), "Requests of a container that does not set its own."),
-    maxLimitRequestRatio: optional(6, map(quantity()), "The largest allowed ratio of limit to request."),
-  },
-);
-export interface LimitRangeItem extends Infer<typeof LimitRangeItem> {}
-
-const LimitRangeSpec = object("LimitRangeSpec", "The limits that are enforced in a namespace.", {
-  limits: present(1, atomicList(LimitRangeItem), "The limits, at most one entry for each type of object."),
+const LimitRangeItem = object.filledBy(setDefaults, "LimitRangeItem", "The limits for one type of object.", {
+  type: present(1, string(), "Type of object that the limits are for: Pod, Container or PersistentVolumeClaim."),
+  max: optional(2, map(quantity()), "Maximum of each resource for an object of this type."),
+  min: optional(3, map(quantity()), "Minimum of each resource for an object of this type."),
+  default: optional(4, map(quantity()), "Default limits of a container that sets none."),
+  defaultRequest: optional(5, map(quantity()), "Default requests of a container that sets none."),
+  maxLimitRequestRatio: optional(6, map(quantity()), "Maximum ratio of limit to request for each resource."),
 });
+interface LimitRangeItem extends Infer<typeof LimitRangeItem> {}
 
-/** What is left open follows from what is said: the limit from the maximum, the request from the limit or the minimum. */
+/** A default that is not set follows from others: the limit from the maximum, the request from the limit or the minimum. */
 function setDefaults(item: { type: string } & { [K in (typeof lists)[number]]?: ResourceList }): void {
   if (item.type !== "Container") return;
   const limits = { ...item.max, ...item.default };
@@ -38,11 +30,15 @@ function setDefaults(item: { type: string } & { [K in (typeof lists)[number]]?: 
   if (Object.keys(requests).length > 0) item.defaultRequest = requests;
 }
 
-const fields = { spec: present(2, LimitRangeSpec) };
+const fields = {
+  spec: object.present(2, "LimitRangeSpec", "The limits that are enforced in a namespace.", {
+    limits: present(1, atomicList(LimitRangeItem), "Limits, with at most one entry for each type of object."),
+  }),
+};
 export interface LimitRange extends NamespacedObject<typeof fields> {}
 
 export const LimitRange = defineResource("v1.LimitRange", fields, {
-  doc: "Sets limits and defaults for the resource usage of each object of a kind in a namespace.",
+  doc: "Limits and defaults for the resources of each object of a type in a namespace.",
   shortNames: ["limits"],
   createOnUpdate: true,
 

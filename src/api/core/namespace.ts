@@ -2,36 +2,27 @@ import { ageColumn, column } from "#api/meta/columns.ts";
 import { conditionOf } from "#api/meta/condition.ts";
 import { dns1123Label, qualifiedName } from "#api/meta/names.ts";
 import { validateFinalizerDomain } from "#api/meta/validate-meta.ts";
-import { defaulted, embedded, optional } from "#schema/fields.ts";
+import { defaulted, optional } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { atomicList, listByKey, string } from "#schema/types.ts";
 import { type ClusterObject, defineResource, type ObjectOf } from "../resource.ts";
 
 const object = inPackage("core/v1");
 
-export const NamespaceSpec = object("NamespaceSpec", "What keeps a namespace alive.", {
-  finalizers: optional(1, atomicList(string()), "Names that must be removed before the namespace can go."),
-});
-
-export const NamespaceCondition = conditionOf(
-  "core/v1.NamespaceCondition",
-  "Type of the condition, such as NamespaceContentRemaining.",
-  {
-    tags: { lastTransitionTime: 4, reason: 5, message: 6 },
-  },
-);
+const types = "such as NamespaceContentRemaining";
+export const NamespaceCondition = conditionOf("core/v1.NamespaceCondition", types, [4, 5, 6]);
 export interface NamespaceCondition extends Infer<typeof NamespaceCondition> {}
-
-export const NamespaceStatus = object("NamespaceStatus", "Where a namespace is in its life.", {
-  phase: defaulted(1, string(), "Active", "Active, or Terminating once it is being deleted."),
-  conditions: optional(2, listByKey("type", NamespaceCondition), "What the deletion is waiting for."),
-});
 
 const nameLabel = "kubernetes.io/metadata.name";
 
 const fields = {
-  spec: embedded(2, NamespaceSpec),
-  status: embedded(3, NamespaceStatus),
+  spec: object.embedded(2, "NamespaceSpec", "What must be done before the namespace can go.", {
+    finalizers: optional(1, atomicList(string()), "Tasks that must be done before the namespace can go."),
+  }),
+  status: object.embedded(3, "NamespaceStatus", "Where the namespace is in its life cycle.", {
+    phase: defaulted(1, string(), "Active", "Phase of the namespace: Active, or Terminating while it is deleted."),
+    conditions: optional(2, listByKey("type", NamespaceCondition), "What the deletion of the namespace waits for."),
+  }),
 };
 export interface Namespace extends ClusterObject<typeof fields> {}
 
@@ -40,10 +31,10 @@ export const Namespace = defineResource("v1.Namespace", fields, {
   scope: "Cluster",
   isNamespace: true,
   verbs: ["create", "delete", "get", "list", "patch", "update", "watch"],
-  doc: "A space in which names are unique; deleting it deletes all that is in it.",
+  doc: "A scope for names. Deleting it deletes everything in it.",
   withStatus: () => ({ phase: "Active" }),
   subresources: [{ name: "finalize", verbs: ["update"], resets: { status: true } }],
-  columns: [column("Status", "The status of the namespace.", ({ status }) => status.phase), ageColumn],
+  columns: [column("Status", "Phase of the namespace.", ({ status }) => status.phase), ageColumn],
   selectableFields: { "status.phase": ({ status }) => status.phase },
   nameRule: dns1123Label,
 

@@ -9,8 +9,8 @@ import { validatePodTemplate } from "./pod/validate/validate-pod.ts";
 
 const object = inPackage("core/v1");
 
-export const PodTemplateSpec = object("PodTemplateSpec", "The pod that a controller creates.", {
-  metadata: embedded(1, ObjectMeta, "Labels, annotations and finalizers of the pod."),
+export const PodTemplateSpec = object("PodTemplateSpec", "Template of the pods that a controller creates.", {
+  metadata: embedded(1, ObjectMeta, "Metadata of the pods, such as labels and annotations."),
   spec: embedded(2, PodSpec),
 });
 export interface PodTemplateSpec extends Infer<typeof PodTemplateSpec> {}
@@ -22,20 +22,16 @@ export const containerNames = (template: PodTemplateSpec | undefined): string =>
 export const containerImages = (template: PodTemplateSpec | undefined): string =>
   (template?.spec.containers ?? []).map(({ image = "" }) => image).join(",");
 
-const fields = { template: embedded(2, PodTemplateSpec, "The pod that is described.") };
+const fields = { template: embedded(2, PodTemplateSpec, "Template of a pod.") };
 export interface PodTemplate extends NamespacedObject<typeof fields> {}
 
 export const PodTemplate = defineResource("v1.PodTemplate", fields, {
-  doc: "A description of a pod, kept under a name.",
+  doc: "A named template of a pod.",
   hasGeneration: true,
   columns: [
     column("Containers", "Names of the containers in the template.", ({ template }) => containerNames(template)),
     column("Images", "Images of the containers in the template.", ({ template }) => containerImages(template)),
-    column(
-      "Pod Labels",
-      "Labels of the pod.",
-      ({ template }) => formatLabels(template.metadata.labels ?? {}) || "<none>",
-    ),
+    column("Pod Labels", "Labels of the pod.", ({ template }) => formatLabels(template.metadata.labels) || "<none>"),
   ],
 
   validate: (at) => validatePodTemplate(at.field("template")),

@@ -2,8 +2,8 @@ import { ageColumn, column, wide } from "#api/meta/columns.ts";
 import { conditionOf } from "#api/meta/condition.ts";
 import { formatLabels, matchesLabels } from "#api/meta/label-selector.ts";
 import { orphanIndex } from "#api/meta/owner.ts";
-import { defaulted, embedded, nullable, optional, present } from "#schema/fields.ts";
-import { type Infer, inPackage } from "#schema/schema.ts";
+import { defaulted, nullable, optional, present } from "#schema/fields.ts";
+import { inPackage } from "#schema/schema.ts";
 import { int32, int64, listByKey, map, string } from "#schema/types.ts";
 import { defineResource, type NamespacedObject } from "../resource.ts";
 import {
@@ -17,30 +17,24 @@ import { PodTemplateSpec } from "./pod-template.ts";
 
 const object = inPackage("core/v1");
 
-export const ReplicationControllerSpec = object("ReplicationControllerSpec", "How many pods to run, and which.", {
-  replicas: defaulted(1, int32({ min: 0 }), 1, "Number of desired pods."),
-  selector: optional(2, map(string(), { atomic: true }), "Labels of its pods; those of the template by default."),
-  template: nullable(3, PodTemplateSpec),
-  minReadySeconds: optional(4, int32({ min: 0 }), "Seconds that a new pod must be ready to be available."),
-});
+const Condition = conditionOf("core/v1.ReplicationControllerCondition", "ReplicaFailure", [3, 4, 5]);
 
-export const ReplicationControllerCondition = conditionOf(
-  "core/v1.ReplicationControllerCondition",
-  "Type of the condition, such as ReplicaFailure.",
-  { tags: { lastTransitionTime: 3, reason: 4, message: 5 } },
-);
-
-export const ReplicationControllerStatus = object("ReplicationControllerStatus", "How many pods are running.", {
-  replicas: present(1, int32(), "Number of pods that are not terminating."),
-  fullyLabeledReplicas: optional(2, int32(), "Number of pods that have all labels of the template."),
-  readyReplicas: optional(4, int32(), "Number of pods that are ready."),
-  availableReplicas: optional(5, int32(), "Number of pods that have been ready for minReadySeconds."),
-  observedGeneration: optional(3, int64(), "The generation of the object that this status is about."),
-  conditions: optional(6, listByKey("type", ReplicationControllerCondition), "The latest conditions."),
-});
-export interface ReplicationControllerStatus extends Infer<typeof ReplicationControllerStatus> {}
-
-const fields = { spec: embedded(2, ReplicationControllerSpec), status: embedded(3, ReplicationControllerStatus) };
+const fields = {
+  spec: object.embedded(2, "ReplicationControllerSpec", "How many pods the controller runs, and their template.", {
+    replicas: defaulted(1, int32({ min: 0 }), 1, "Number of desired pods."),
+    selector: optional(2, map(string(), { atomic: true }), "Labels of the pods; those of the template by default."),
+    template: nullable(3, PodTemplateSpec, "Template of the pods that are created when some are missing."),
+    minReadySeconds: optional(4, int32({ min: 0 }), "Seconds that a pod must be ready before it counts as available."),
+  }),
+  status: object.embedded(3, "ReplicationControllerStatus", "The observed state of a replication controller.", {
+    replicas: present(1, int32(), "Number of pods of the controller that are not terminating."),
+    fullyLabeledReplicas: optional(2, int32(), "Number of pods that have all labels of the template."),
+    readyReplicas: optional(4, int32(), "Number of ready pods that are not terminating."),
+    availableReplicas: optional(5, int32(), "Number of pods that have been ready for at least minReadySeconds."),
+    observedGeneration: optional(3, int64(), "Generation of the controller that this status was computed from."),
+    conditions: optional(6, listByKey("type", Condition), "Conditions of the controller, one for each type."),
+  }),
+};
 export interface ReplicationController extends NamespacedObject<typeof fields> {}
 
 export const ReplicationController = defineResource("v1.ReplicationController", fields, {
@@ -55,7 +49,7 @@ export const ReplicationController = defineResource("v1.ReplicationController", 
     ...replicaColumns,
     ageColumn,
     ...containerColumns,
-    wide(column("Selector", "Labels of its pods.", ({ spec }) => formatLabels(spec.selector ?? {}) || "<none>")),
+    wide(column("Selector", "Labels of the pods.", ({ spec }) => formatLabels(spec.selector) || "<none>")),
   ],
   selectableFields: { "status.replicas": ({ status }) => String(status.replicas) },
   indexes: { orphan: orphanIndex },

@@ -1,25 +1,24 @@
 import { ageColumn, column } from "#api/meta/columns.ts";
 import { configMapKey } from "#api/meta/names.ts";
-import { equal } from "#lib/data/equal.ts";
 import { defaulted, immutable, nullable, optional } from "#schema/fields.ts";
 import { boolean, bytes, map, string } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
 import { defineResource, type NamespacedObject } from "../resource.ts";
-import { decodedLength, maxDataBytes } from "./config-map.ts";
+import { decodedLength, maxDataBytes, validateFrozen } from "./config-map.ts";
 
 const fields = {
-  immutable: nullable(5, boolean(), "The content can never be changed again; the object can only be deleted."),
-  data: optional(2, map(bytes()), "The content, in base64."),
-  stringData: optional(4, map(string()), "Content as plain text; it goes into data and is never read back."),
-  type: immutable(defaulted(3, string(), "Opaque", "What the content is for. Cannot be changed.")),
+  immutable: nullable(5, boolean(), "Whether the content is fixed. Only the whole Secret can then be deleted."),
+  data: optional(2, map(bytes()), "Content as bytes in base64, by key."),
+  stringData: optional(4, map(string()), "Content as text, by key. The server moves it to data and never returns it."),
+  type: immutable(defaulted(3, string(), "Opaque", "Type of the content, as in kubernetes.io/tls. Cannot be changed.")),
 };
 export interface Secret extends NamespacedObject<typeof fields> {}
 
 export const Secret = defineResource("v1.Secret", fields, {
-  doc: "Passwords, keys and tokens, by name.",
+  doc: "Passwords, keys and tokens, by key.",
   columns: [
-    column("Type", "What the content is for.", (secret) => secret.type),
-    column("Data", "Number of entries.", ({ data = {} }) => Object.keys(data).length),
+    column("Type", "Type of the content.", (secret) => secret.type),
+    column("Data", "Number of keys.", ({ data = {} }) => Object.keys(data).length),
     ageColumn,
   ],
   selectableFields: { type: (secret) => secret.type },
@@ -32,12 +31,7 @@ export const Secret = defineResource("v1.Secret", fields, {
     delete secret.stringData;
   },
   validate: validateSecret,
-  validateUpdate(at, old) {
-    if (!old.immutable) return;
-    const detail = "field is immutable when `immutable` is set";
-    if (!at.value.immutable) at.field("immutable").forbidden(detail);
-    if (!equal(at.value.data ?? {}, old.data ?? {})) at.field("data").forbidden(detail);
-  },
+  validateUpdate: (at, old) => validateFrozen(at, old, ["data"]),
 });
 
 function validateSecret(secret: Cursor<Secret>): void {

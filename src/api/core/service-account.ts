@@ -6,9 +6,9 @@ import { enforceMountableAnnotation } from "../well-known.ts";
 import { LocalObjectReference, ObjectReference } from "./references.ts";
 
 const fields = {
-  secrets: optional(2, listByKey("name", ObjectReference), "Secrets that pods of this account may use."),
-  imagePullSecrets: optional(3, atomicList(LocalObjectReference), "Image pull secrets that its pods get."),
-  automountServiceAccountToken: nullable(4, boolean(), "Whether its pods get a token; a pod can override it."),
+  secrets: optional(2, listByKey("name", ObjectReference), "Secrets that pods of the service account may use."),
+  imagePullSecrets: optional(3, atomicList(LocalObjectReference), "Secrets for image pulls by pods of the account."),
+  automountServiceAccountToken: nullable(4, boolean(), "Whether pods get a token of the service account by default."),
 };
 export interface ServiceAccount extends NamespacedObject<typeof fields> {}
 

@@ -4,7 +4,7 @@ import { formatLabels } from "#api/meta/label-selector.ts";
 import { dns1123Label } from "#api/meta/names.ts";
 import { defaulted, embedded, nullable, optional, present } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
-import { atomicList, boolean, int32, intOrString, list, listByKey, map, oneOf, string } from "#schema/types.ts";
+import { atomicList, boolean, int32, intOrString, listByKey, map, oneOf, string } from "#schema/types.ts";
 import { type Column, defineResource, type NamespacedObject, proxied } from "../resource.ts";
 import { prepareServiceForCreate, prepareServiceForUpdate } from "./service/prepare-service.ts";
 import {
@@ -16,100 +16,78 @@ import {
 
 const object = inPackage("core/v1");
 
-export const ServicePort = object(
-  "ServicePort",
-  { doc: "A port that a service listens on.", defaults: setTargetPort },
-  {
-    name: optional(1, string(), "Its name; needed where there are several."),
-    protocol: defaulted(2, oneOf("SCTP", "TCP", "UDP"), "TCP", "TCP, UDP or SCTP."),
-    appProtocol: nullable(6, string(), "The application protocol, such as http or kubernetes.io/h2c."),
-    port: present(3, int32({ min: 1, max: 65535 }), "Its number."),
-    targetPort: optional(4, intOrString(), "The port of the pods, by number or name; without it the same number."),
-    nodePort: optional(5, int32(), "The port on each node, for NodePort and LoadBalancer; allocated if empty."),
-  },
-);
+export const ServicePort = object.filledBy(setTargetPort, "ServicePort", "A port of a service.", {
+  name: optional(1, string(), "Name of the port. Required if the service has several ports."),
+  protocol: defaulted(2, oneOf("SCTP", "TCP", "UDP"), "TCP", "Protocol of the port: TCP, UDP or SCTP."),
+  appProtocol: nullable(6, string(), "Application protocol of the port, such as http or kubernetes.io/h2c."),
+  port: present(3, int32({ min: 1, max: 65535 }), "Number of the port of the service."),
+  targetPort: optional(4, intOrString(), "Number or name of the port of the pods; the same number as port by default."),
+  nodePort: optional(5, int32(), "Port on every node, for NodePort and LoadBalancer. Allocated if 0."),
+});
 export interface ServicePort extends Infer<typeof ServicePort> {}
 
 function setTargetPort(port: { port: number; targetPort?: number | string }): void {
   if (!port.targetPort) port.targetPort = port.port;
 }
 
-export const ClientIPConfig = object("ClientIPConfig", "How long a client stays with one pod.", {
-  timeoutSeconds: nullable(1, int32(), "Seconds that a client stays with its pod, at most a day."),
-});
-
-export const SessionAffinityConfig = object("SessionAffinityConfig", "How clients stay with one pod.", {
-  clientIP: nullable(1, ClientIPConfig, "For affinity by the client's address."),
-});
-
-export const ServiceSpec = object("ServiceSpec", "How a service is reached and where its traffic goes.", {
-  ports: optional(
-    1,
-    list(ServicePort, { list: "map", keys: ["port", "protocol"], patch: "merge", mergeKey: "port" }),
-    "The ports that the service listens on.",
-  ),
-  selector: optional(2, map(string(), { atomic: true }), "Labels of the pods that get the traffic."),
-  clusterIP: optional(3, string(), "Its address within the cluster; None for a headless service."),
-  clusterIPs: optional(18, atomicList(string()), "All of its addresses, one for each IP family."),
+export const ServiceSpec = object("ServiceSpec", "How a service is reached and which pods receive its traffic.", {
+  ports: optional(1, listByKey(["port", "protocol"], ServicePort), "Ports of the service."),
+  selector: optional(2, map(string(), { atomic: true }), "Labels of the pods that receive the traffic."),
+  clusterIP: optional(3, string(), "IP address within the cluster, or None for a headless service."),
+  clusterIPs: optional(18, atomicList(string()), "IP addresses within the cluster, one for each IP family."),
   type: defaulted(4, oneOf("ClusterIP", "ExternalName", "LoadBalancer", "NodePort"), "ClusterIP", "Type of service."),
-  externalIPs: optional(5, atomicList(string()), "Addresses outside of it that nodes also take traffic for."),
-  sessionAffinity: defaulted(7, oneOf("ClientIP", "None"), "None", "ClientIP keeps a client with one pod."),
-  loadBalancerIP: optional(8, string(), "The address wanted from the load balancer; no longer advised."),
-  loadBalancerSourceRanges: optional(9, atomicList(string()), "Client addresses that the balancer admits."),
-  externalName: optional(10, string(), "The name that DNS answers with, for the type ExternalName."),
-  externalTrafficPolicy: optional(11, string(), "How nodes route external traffic: Cluster or Local."),
-  healthCheckNodePort: optional(12, int32(), "The port on which nodes tell load balancers whether they have pods."),
-  publishNotReadyAddresses: optional(13, boolean(), "DNS also names pods that are not ready."),
-  sessionAffinityConfig: nullable(14, SessionAffinityConfig, "How clients stay with one pod."),
+  externalIPs: optional(5, atomicList(string()), "Further IP addresses for which the nodes accept traffic."),
+  sessionAffinity: defaulted(7, oneOf("ClientIP", "None"), "None", "Whether a client keeps its pod: ClientIP or None."),
+  loadBalancerIP: optional(8, string(), "Deprecated: IP address that the load balancer should have."),
+  loadBalancerSourceRanges: optional(9, atomicList(string()), "IP ranges of clients that the load balancer accepts."),
+  externalName: optional(10, string(), "DNS name that a service of type ExternalName is an alias for."),
+  externalTrafficPolicy: optional(11, string(), "Which pods receive external traffic: Cluster for all, or Local."),
+  healthCheckNodePort: optional(12, int32(), "Port on which nodes tell load balancers whether they have ready pods."),
+  publishNotReadyAddresses: optional(13, boolean(), "Whether DNS returns addresses of pods that are not ready."),
+  sessionAffinityConfig: object.nullable(14, "SessionAffinityConfig", "Settings of session affinity.", {
+    clientIP: object.nullable(1, "ClientIPConfig", "Settings of session affinity by the client's IP address.", {
+      timeoutSeconds: nullable(1, int32(), "Seconds for which a client keeps its pod, from 1 to 86400."),
+    }),
+  }),
   ipFamilyPolicy: nullable(17, oneOf("PreferDualStack", "RequireDualStack", "SingleStack"), "Single or dual stack."),
-  ipFamilies: optional(19, atomicList(oneOf("IPv4", "IPv6")), "The IP families, the first one being the main one."),
-  allocateLoadBalancerNodePorts: nullable(20, boolean(), "Whether a LoadBalancer also gets ports on the nodes."),
-  loadBalancerClass: nullable(21, string(), "Which load balancer is to serve it. Cannot be changed."),
-  internalTrafficPolicy: nullable(22, oneOf("Cluster", "Local"), "How cluster traffic is routed."),
-  trafficDistribution: nullable(23, string(), "Preferred endpoints: PreferSameZone or PreferSameNode."),
+  ipFamilies: optional(19, atomicList(oneOf("IPv4", "IPv6")), "IP families of the service, the primary one first."),
+  allocateLoadBalancerNodePorts: nullable(20, boolean(), "Whether a LoadBalancer gets node ports; true by default."),
+  loadBalancerClass: nullable(21, string(), "Class of the load balancer that serves the service. Cannot be changed."),
+  internalTrafficPolicy: nullable(22, oneOf("Cluster", "Local"), "Which pods receive traffic from inside the cluster."),
+  trafficDistribution: nullable(23, string(), "Which endpoints are preferred: PreferSameZone or PreferSameNode."),
 });
 export interface ServiceSpec extends Infer<typeof ServiceSpec> {}
 
-export const PortStatus = object("PortStatus", "What became of a port at the load balancer.", {
-  port: present(1, int32(), "Number of the port."),
-  protocol: present(2, string(), "TCP, UDP or SCTP."),
-  error: nullable(3, string(), "What went wrong with it."),
+const PortStatus = object("PortStatus", "The state of a service port at a load balancer.", {
+  port: present(1, int32(), "Number of the service port."),
+  protocol: present(2, string(), "Protocol of the service port: TCP, UDP or SCTP."),
+  error: nullable(3, string(), "Error of the load balancer with this port."),
 });
 
-export const LoadBalancerIngress = object("LoadBalancerIngress", "One place where a load balancer takes traffic.", {
-  ip: optional(1, string(), "Its address."),
-  hostname: optional(2, string(), "Its name, where it has no address."),
-  ipMode: nullable(3, string(), "VIP if the address reaches the node as it is, Proxy if it does not."),
-  ports: optional(4, atomicList(PortStatus), "What became of the ports."),
-});
-
-export const LoadBalancerStatus = object("LoadBalancerStatus", "Where a load balancer takes traffic.", {
-  ingress: optional(1, atomicList(LoadBalancerIngress), "The places where it takes traffic."),
-});
-
-export const ServiceStatus = object("ServiceStatus", "What became of a service.", {
-  loadBalancer: embedded(1, LoadBalancerStatus, "Where its load balancer takes traffic."),
-  conditions: optional(2, listByKey("type", Condition), "Aspects of its present state."),
+const LoadBalancerIngress = object("LoadBalancerIngress", "A point at which a load balancer receives traffic.", {
+  ip: optional(1, string(), "IP address of the ingress point."),
+  hostname: optional(2, string(), "DNS name of the ingress point, if it has no fixed IP address."),
+  ipMode: nullable(3, string(), "VIP if traffic reaches nodes with this IP as its destination, else Proxy."),
+  ports: optional(4, atomicList(PortStatus), "State of the service ports at the load balancer."),
 });
 
 const columns: readonly Column<Service>[] = [
-  column("Type", "How the service can be reached.", ({ spec }) => spec.type),
-  column("Cluster-IP", "Its address within the cluster.", ({ spec }) => spec.clusterIPs?.[0] ?? "<none>"),
-  column("External-IP", "Its addresses outside of it.", externalAddress),
-  column("Port(s)", "The ports that it listens on.", portList),
+  column("Type", "Type of service.", ({ spec }) => spec.type),
+  column("Cluster-IP", "Address within the cluster.", ({ spec }) => spec.clusterIPs?.[0] ?? "<none>"),
+  column("External-IP", "Addresses outside of the cluster.", externalAddress),
+  column("Port(s)", "Ports of the service.", portList),
   ageColumn,
-  wide(
-    column(
-      "Selector",
-      "Labels of the pods that get the traffic.",
-      ({ spec }) => formatLabels(spec.selector ?? {}) || "<none>",
-    ),
-  ),
+  wide(column("Selector", "Labels of the pods.", ({ spec }) => formatLabels(spec.selector) || "<none>")),
 ];
 
 const fields = {
   spec: embedded(2, ServiceSpec),
-  status: embedded(3, ServiceStatus),
+  status: object.embedded(3, "ServiceStatus", "The observed state of a service.", {
+    loadBalancer: object.embedded(1, "LoadBalancerStatus", "State of the service's load balancer.", {
+      ingress: optional(1, atomicList(LoadBalancerIngress), "Points at which the load balancer receives traffic."),
+    }),
+    conditions: optional(2, listByKey("type", Condition), "Conditions of the service, one for each type."),
+  }),
 };
 export interface Service extends NamespacedObject<typeof fields> {}
 
@@ -119,7 +97,7 @@ export const Service = defineResource("v1.Service", fields, {
   createOnUpdate: true,
   returnsDeleted: true,
   storagePrefix: "services/specs",
-  doc: "One address and name for a changing set of pods.",
+  doc: "A stable address and DNS name for a changing set of pods.",
   withStatus: () => ({ loadBalancer: {} }),
   subresources: [proxied("ServiceProxyOptions")],
   columns,

@@ -2,7 +2,7 @@ import { cidrFamily, validateCidr } from "#api/meta/ip-address.ts";
 import { configMapKey, dns1123Label, dns1123Subdomain, labelValue, qualifiedName } from "#api/meta/names.ts";
 import { type Cursor } from "../cursor.ts";
 import { validateAmount } from "./container/validate-resources.ts";
-import type { ConfigMapNodeConfigSource, Node, NodeConfigSource, NodeStatus, Taint } from "./node.ts";
+import type { Node, NodeConfigSource, NodeStatus, Taint } from "./node.ts";
 
 export function validateNode(node: Cursor<Node>): void {
   const { spec, status } = node.value;
@@ -100,7 +100,10 @@ function validateConfigSource(at: Cursor<NodeConfigSource>, where: "spec" | "sta
   at.on("configMap", (at) => validateConfigMapSource(at, where));
 }
 
-function validateConfigMapSource(at: Cursor<ConfigMapNodeConfigSource>, where: "spec" | "status"): void {
+function validateConfigMapSource(
+  at: Cursor<NonNullable<NodeConfigSource["configMap"]>>,
+  where: "spec" | "status",
+): void {
   for (const name of ["uid", "resourceVersion"] as const) {
     if (where === "status") at.field(name).required();
     else at.set(name)?.forbidden(`${name} must not be set in spec`);

@@ -4,7 +4,7 @@ import { ipFamily, validateCanonicalIp, validateEndpointIp, validateIp, warnOfIp
 import { validateLabels } from "#api/meta/label-selector.ts";
 import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName, type Rule } from "#api/meta/names.ts";
 import { equal } from "#lib/data/equal.ts";
-import { defaulted, embedded, immutable, inGo, nullable, optional, present, required } from "#schema/fields.ts";
+import { defaulted, immutable, nullable, optional, present, required, written } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { atomicList, boolean, int32, map, oneOf, setOf, string } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
@@ -13,64 +13,62 @@ import { managedByLabel, serviceNameLabel, zoneLabel } from "../well-known.ts";
 
 const object = inPackage("discovery/v1");
 
-export const EndpointConditions = object("EndpointConditions", "Whether an endpoint should get traffic.", {
-  ready: nullable(1, boolean(), "It accepts connections and is not on its way out; absent counts as true."),
-  serving: nullable(2, boolean(), "It accepts connections, even if it is on its way out."),
-  terminating: nullable(3, boolean(), "It is on its way out."),
-});
-
-export const ForZone = object("ForZone", "A zone whose clients should use an endpoint.", {
+const ForZone = object("ForZone", "A zone whose clients should use an endpoint.", {
   name: present(1, string(), "Name of the zone."),
 });
-
-export const ForNode = object("ForNode", "A node whose clients should use an endpoint.", {
+const ForNode = object("ForNode", "A node whose clients should use an endpoint.", {
   name: present(1, string(), "Name of the node."),
 });
-
-export const EndpointHints = object("EndpointHints", "Who should use an endpoint.", {
-  forZones: optional(1, atomicList(ForZone), "Zones whose clients should use it."),
-  forNodes: optional(2, atomicList(ForNode), "Nodes whose clients should use it."),
+const EndpointHints = object("EndpointHints", "Which clients should use an endpoint.", {
+  forZones: optional(1, atomicList(ForZone), "Zones whose clients should use the endpoint."),
+  forNodes: optional(2, atomicList(ForNode), "Nodes whose clients should use the endpoint."),
 });
-export interface EndpointHints extends Infer<typeof EndpointHints> {}
+interface EndpointHints extends Infer<typeof EndpointHints> {}
 
-export const Endpoint = object("Endpoint", "One place that a service's traffic can go to.", {
-  addresses: present(1, setOf(string()), "Its addresses, all of the slice's type; the first one is used."),
-  conditions: embedded(2, EndpointConditions, "Whether it should get traffic."),
-  hostname: nullable(3, string(), "Its host name within the service."),
-  targetRef: nullable(4, ObjectReference, "The pod behind it."),
-  deprecatedTopology: optional(5, map(string()), "Labels that an older form had; no longer written."),
-  nodeName: nullable(6, string(), "The node that it is on."),
-  zone: nullable(7, string(), "The zone that it is in."),
-  hints: nullable(8, EndpointHints, "Who should use it."),
+export const Endpoint = object("Endpoint", "One backend of a service.", {
+  addresses: present(1, setOf(string()), "Addresses of the endpoint, of the slice's type. The first one is used."),
+  conditions: object.embedded(2, "EndpointConditions", "Whether the endpoint should receive traffic.", {
+    ready: nullable(1, boolean(), "Whether the endpoint is serving and not terminating; true if absent."),
+    serving: nullable(2, boolean(), "Whether the endpoint accepts connections, even while it is terminating."),
+    terminating: nullable(3, boolean(), "Whether the endpoint is terminating."),
+  }),
+  hostname: nullable(3, string(), "Host name of the endpoint within the domain of the service."),
+  targetRef: nullable(4, ObjectReference, "Object behind the endpoint, usually a pod."),
+  deprecatedTopology: optional(5, map(string()), "Deprecated: topology labels of the v1beta1 API."),
+  nodeName: nullable(6, string(), "Node that the endpoint is on."),
+  zone: nullable(7, string(), "Zone that the endpoint is in."),
+  hints: nullable(8, EndpointHints, "Which clients should use the endpoint."),
 });
 export interface Endpoint extends Infer<typeof Endpoint> {}
 
-export const EndpointPort = object.atomic("EndpointPort", "A port that all endpoints of a slice have.", {
-  name: defaulted(1, string(), "", "Its name, the same as the service port's."),
-  protocol: defaulted(2, oneOf("SCTP", "TCP", "UDP"), "TCP", "TCP, UDP or SCTP."),
-  port: nullable(3, int32(), "Its number; absent means all ports."),
-  appProtocol: nullable(4, string(), "The application protocol, such as http or kubernetes.io/h2c."),
+export const EndpointPort = object.atomic("EndpointPort", "A port of every endpoint of a slice.", {
+  name: defaulted(1, string(), "", "Name of the port, the same as that of the service port."),
+  protocol: defaulted(2, oneOf("SCTP", "TCP", "UDP"), "TCP", "Protocol of the port: TCP, UDP or SCTP."),
+  port: nullable(3, int32(), "Number of the port; all ports if absent."),
+  appProtocol: nullable(4, string(), "Application protocol of the port, such as http or kubernetes.io/h2c."),
 });
 export interface EndpointPort extends Infer<typeof EndpointPort> {}
 
 const managers = ["endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"];
 
 const fields = {
-  addressType: immutable(required(4, oneOf("FQDN", "IPv4", "IPv6"), "IPv4, IPv6 or FQDN. Cannot be changed.")),
-  endpoints: inGo({ zero: "written" }, defaulted(2, atomicList(Endpoint), [], "The endpoints, at most a thousand.")),
-  ports: inGo({ zero: "written" }, optional(3, atomicList(EndpointPort), "The ports that each endpoint has.")),
+  addressType: immutable(required(4, oneOf("FQDN", "IPv4", "IPv6"), "Type of all addresses. Cannot be changed.")),
+  endpoints: written(defaulted(2, atomicList(Endpoint), [], "Endpoints of the slice, at most 1000.")),
+  ports: written(optional(3, atomicList(EndpointPort), "Ports that every endpoint of the slice has.")),
 };
 export interface EndpointSlice extends NamespacedObject<typeof fields> {}
 
 export const EndpointSlice = defineResource("discovery.k8s.io/v1.EndpointSlice", fields, {
   hasGeneration: true,
-  doc: "Some of the places that a service's traffic can go to.",
+  doc: "Some of the endpoints of a service.",
   columns: [
-    column("AddressType", "What the addresses are.", (slice) => slice.addressType),
-    column("Ports", "The ports that each endpoint has.", ({ ports = [] }) =>
+    column("AddressType", "Type of the addresses.", (slice) => slice.addressType),
+    column("Ports", "Ports of every endpoint.", ({ ports = [] }) =>
       fewOf(ports.map(({ port, name }) => (port === undefined ? name : String(port)))),
     ),
-    column("Endpoints", "The addresses.", ({ endpoints }) => fewOf(endpoints.flatMap(({ addresses }) => addresses))),
+    column("Endpoints", "Addresses of the endpoints.", ({ endpoints }) =>
+      fewOf(endpoints.flatMap(({ addresses }) => addresses)),
+    ),
     ageColumn,
   ],
   indexes: {

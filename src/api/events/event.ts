@@ -1,4 +1,12 @@
-import { Event, EventSource, eventColumns, type SentEvent, validateEvent } from "#api/core/event.ts";
+import {
+  Event,
+  EventSource,
+  eventColumns,
+  eventTraits,
+  referenceSelectors,
+  type SentEvent,
+  validateEvent,
+} from "#api/core/event.ts";
 import { ObjectReference } from "#api/core/references.ts";
 import { semanticEqual } from "#api/meta/equal.ts";
 import { embedded, nullable, optional } from "#schema/fields.ts";
@@ -9,49 +17,35 @@ import { type Column, defineResource, type ObjectOf } from "../resource.ts";
 
 const object = inPackage("events/v1");
 
-export const EventSeries = object("EventSeries", "How often something happened again.", {
-  count: optional(1, int32(), "How often so far, at least twice."),
-  lastObservedTime: optional(2, microTime(), "When it last happened."),
-});
-
 const fields = {
-  eventTime: optional(2, microTime(), "When it first happened."),
-  series: nullable(3, EventSeries, "Set once it has happened again."),
-  reportingController: optional(4, string(), "The controller that saw it, such as kubernetes.io/kubelet."),
-  reportingInstance: optional(5, string(), "Which instance of the controller saw it."),
-  action: optional(6, string(), "What was done or tried."),
-  reason: optional(7, string(), "Why it was done, in one word."),
-  regarding: embedded(8, ObjectReference, "What it happened to."),
-  related: nullable(9, ObjectReference, "Another object that has to do with it."),
-  note: optional(10, string(), "What happened, in a sentence."),
-  type: optional(11, string(), "Normal or Warning."),
-  deprecatedSource: embedded(12, EventSource, "The older form's source."),
-  deprecatedFirstTimestamp: optional(13, time(), "The older form's firstTimestamp."),
-  deprecatedLastTimestamp: optional(14, time(), "The older form's lastTimestamp."),
-  deprecatedCount: optional(15, int32(), "The older form's count."),
+  eventTime: optional(2, microTime(), "When the event first occurred."),
+  series: object.nullable(3, "EventSeries", "The series of occurrences, if the event occurred more than once.", {
+    count: optional(1, int32(), "Number of occurrences in the series so far, at least 2."),
+    lastObservedTime: optional(2, microTime(), "When the event last occurred."),
+  }),
+  reportingController: optional(4, string(), "Controller that reported the event, such as kubernetes.io/kubelet."),
+  reportingInstance: optional(5, string(), "Instance of the controller that reported the event."),
+  action: optional(6, string(), "Action that was taken or failed, as one CamelCase word."),
+  reason: optional(7, string(), "Why the action was taken, as one CamelCase word."),
+  regarding: embedded(8, ObjectReference, "Object that the event is about."),
+  related: nullable(9, ObjectReference, "Second object that the event is about, if any."),
+  note: optional(10, string(), "Description of the event, for people."),
+  type: optional(11, string(), "Type of the event: Normal or Warning."),
+  deprecatedSource: embedded(12, EventSource, "The field source of a core/v1 event."),
+  deprecatedFirstTimestamp: optional(13, time(), "The field firstTimestamp of a core/v1 event."),
+  deprecatedLastTimestamp: optional(14, time(), "The field lastTimestamp of a core/v1 event."),
+  deprecatedCount: optional(15, int32(), "The field count of a core/v1 event."),
 };
 interface SentEventV1 extends ObjectOf<typeof fields> {}
 
 /** The newer form of the same events: stored as core/v1. */
 export const eventsV1 = defineResource("events.k8s.io/v1.Event", fields, {
-  shortNames: ["ev"],
-  createOnUpdate: true,
-  freeFinalizers: true,
-  ttlSeconds: 3600,
-  hasNoDependents: true,
-  isUntraced: true,
-  doc: "Something that happened to an object.",
+  ...eventTraits,
   columns: eventColumns.map(
     (column): Column<SentEventV1> => ({ ...column, value: (event, now) => column.value(toStored(event), now) }),
   ),
   selectableFields: {
-    "regarding.kind": (event) => event.regarding.kind,
-    "regarding.namespace": (event) => event.regarding.namespace,
-    "regarding.name": (event) => event.regarding.name,
-    "regarding.uid": (event) => event.regarding.uid,
-    "regarding.apiVersion": (event) => event.regarding.apiVersion,
-    "regarding.resourceVersion": (event) => event.regarding.resourceVersion,
-    "regarding.fieldPath": (event) => event.regarding.fieldPath,
+    ...referenceSelectors<SentEventV1>("regarding", (event) => event.regarding),
     reason: (event) => event.reason,
     reportingController: (event) => event.reportingController,
     type: (event) => event.type,
@@ -120,24 +114,9 @@ function validateSeries(event: Cursor<SentEvent>): void {
   });
 }
 
-/** All but the series; what is told under another name has it here. */
-const frozen: readonly (readonly [name: keyof Event, shownAs?: string])[] = [
-  ["involvedObject"],
-  ["reason"],
-  ["message"],
-  ["source"],
-  ["firstTimestamp"],
-  ["lastTimestamp"],
-  ["count"],
-  ["type"],
-  ["eventTime"],
-  ["action"],
-  ["related"],
-  ["reportingComponent", "reportingController"],
-  ["reportingInstance"],
-];
+const { kind: _kind, apiVersion: _version, metadata: _metadata, series: _series, ...frozen } = Event.schema.fields;
 
-/** Only the series of an event goes on. */
+/** An update can only continue the series of an event. */
 function validateChange(event: Cursor<SentEvent>, old: SentEvent): void {
   const { value } = event;
   const isSame = (name: keyof Event): boolean => {
@@ -146,7 +125,8 @@ function validateChange(event: Cursor<SentEvent>, old: SentEvent): void {
     return field !== undefined && semanticEqual(field.schema, value[name], old[name]);
   };
   if (!isSame("series")) validateSeries(event);
-  for (const [name, shown = name] of frozen) {
-    if (!isSame(name)) event.under(shown).invalid("field is immutable", value[name]);
+  for (const name of Object.keys(frozen) as (keyof Event)[]) {
+    const at = event.under(name === "reportingComponent" ? "reportingController" : name);
+    if (!isSame(name)) at.invalid("field is immutable", value[name]);
   }
 }

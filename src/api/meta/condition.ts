@@ -4,38 +4,34 @@ import { int64, string, time } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
 import { qualifiedName, regexMessage } from "./names.ts";
 
-export const Condition = object("meta/v1.Condition", "Describes one aspect of the current state of an object.", {
-  type: present(1, string(), "What the condition is about, in CamelCase."),
-  status: present(2, string(), "Status of the condition, one of True, False, Unknown."),
-  observedGeneration: optional(3, int64(), "The generation of the object that the condition speaks of."),
-  lastTransitionTime: present(4, time(), "When the status last changed from one value to another."),
-  reason: present(5, string(), "One word in CamelCase for why it has this status."),
-  message: present(6, string(), "Details about the last change, for a person to read."),
+export const Condition = object("meta/v1.Condition", "One aspect of the current state of an object.", {
+  type: present(1, string(), "Type of the condition, in CamelCase."),
+  status: present(2, string(), "Status of the condition: True, False or Unknown."),
+  observedGeneration: optional(3, int64(), "Generation of the object that the condition was computed from."),
+  lastTransitionTime: present(4, time(), "When the status of the condition last changed."),
+  reason: present(5, string(), "Reason for the last change of the condition, as one CamelCase word."),
+  message: present(6, string(), "Details about the last change of the condition, for people."),
 });
 export interface Condition extends Infer<typeof Condition> {}
 
-interface ConditionForm<M extends Fields> {
-  /** Protobuf numbers of the fields that all such conditions have. */
-  readonly tags: { readonly lastTransitionTime: number; readonly reason: number; readonly message: number };
-  /** Fields of this kind's conditions only. */
-  readonly more?: M;
-}
+/** Protobuf numbers of `lastTransitionTime`, `reason` and `message`. */
+type ConditionTags = readonly [time: number, reason: number, message: number];
 
-/** The conditions of a kind that is older than `Condition`: `conditionOf("apps/v1.ReplicaSetCondition", types, form)`. */
-export function conditionOf<M extends Fields = Record<never, never>>(
+/** The conditions of a kind that is older than `Condition`, with the types that they have. */
+export const conditionOf = <M extends Fields = Record<never, never>>(
   name: string,
   types: string,
-  { tags, more }: ConditionForm<M>,
-) {
-  return object(name, "Describes the state of an object at a certain point.", {
-    type: present(1, string(), types),
-    status: present(2, string(), "Status of the condition, one of True, False, Unknown."),
+  [timeTag, reasonTag, messageTag]: ConditionTags,
+  more?: M,
+) =>
+  object(name, "One aspect of the state of an object at a certain time.", {
+    type: present(1, string(), `Type of the condition: ${types}.`),
+    status: present(2, string(), "Status of the condition: True, False or Unknown."),
     ...(more as M),
-    lastTransitionTime: optional(tags.lastTransitionTime, time(), "When the condition last changed its status."),
-    reason: optional(tags.reason, string(), "The reason for the last change, in one CamelCase word."),
-    message: optional(tags.message, string(), "Details about the last change, for a person to read."),
+    lastTransitionTime: optional(timeTag, time(), "When the status of the condition last changed."),
+    reason: optional(reasonTag, string(), "Reason for the last change of the condition, as one CamelCase word."),
+    message: optional(messageTag, string(), "Details about the last change of the condition, for people."),
   });
-}
 
 const reasonFormat = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?";
 const reasonPattern = new RegExp(`^${reasonFormat}$`);

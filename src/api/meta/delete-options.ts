@@ -6,21 +6,19 @@ import { TypeMetaFields } from "./object-meta.ts";
 
 const object = inPackage("meta/v1");
 
-export const Preconditions = object("Preconditions", "What must still be true of an object when it is deleted.", {
-  uid: nullable(1, string(), "The UID that the object must have."),
-  resourceVersion: nullable(2, string(), "The revision that the object must be at."),
-});
-
 const propagationPolicies = ["Foreground", "Background", "Orphan"];
 
-export const DeleteOptions = object("DeleteOptions", "How an object is to be deleted.", {
+export const DeleteOptions = object("DeleteOptions", "How to delete an object.", {
   ...TypeMetaFields,
-  gracePeriodSeconds: nullable(1, int64(), "Seconds that the object is given to end by itself; 0 deletes at once."),
-  preconditions: nullable(2, Preconditions, "Refuse the deletion unless these hold."),
-  orphanDependents: nullable(3, boolean(), "The older way to say Orphan or Background."),
-  propagationPolicy: nullable(4, string(), "What happens to the objects it owns: Foreground, Background or Orphan."),
-  dryRun: optional(5, atomicList(string()), "All goes through every step but changes nothing."),
-  ignoreStoreReadErrorWithClusterBreakingPotential: nullable(6, boolean(), "Deletes an object that is unreadable."),
+  gracePeriodSeconds: nullable(1, int64(), "Seconds that the object has to shut down; 0 deletes it at once."),
+  preconditions: object.nullable(2, "Preconditions", "What must hold for the object, or it is not deleted.", {
+    uid: nullable(1, string(), "UID that the object must have."),
+    resourceVersion: nullable(2, string(), "Version that the object must have."),
+  }),
+  orphanDependents: nullable(3, boolean(), "Deprecated: use propagationPolicy. True means Orphan, false Background."),
+  propagationPolicy: nullable(4, string(), "What happens to dependents: Foreground, Background or Orphan."),
+  dryRun: optional(5, atomicList(string()), "All runs every step of the deletion but does not store the result."),
+  ignoreStoreReadErrorWithClusterBreakingPotential: nullable(6, boolean(), "Deletes even if the object is unreadable."),
 });
 export interface DeleteOptions extends Infer<typeof DeleteOptions> {}
 
@@ -35,16 +33,10 @@ export function validateDeleteOptions(at: Cursor<DeleteOptions>): void {
 }
 
 function validateUnsafe(at: Cursor<DeleteOptions>): void {
-  const { dryRun, ...others } = at.value;
-  const options = { dryRun: dryRun?.length ? dryRun : undefined, ...others };
-  for (const name of [
-    "dryRun",
-    "propagationPolicy",
-    "orphanDependents",
-    "gracePeriodSeconds",
-    "preconditions",
-  ] as const) {
-    if (options[name] === undefined) continue;
+  const { dryRun = [], propagationPolicy, orphanDependents, gracePeriodSeconds, preconditions } = at.value;
+  const refused = { dryRun: dryRun[0], propagationPolicy, orphanDependents, gracePeriodSeconds, preconditions };
+  for (const [name, value] of Object.entries(refused)) {
+    if (value === undefined) continue;
     at.field("ignoreStoreReadErrorWithClusterBreakingPotential").invalid(`cannot be set together with .${name}`);
   }
 }

@@ -8,17 +8,21 @@ import { labelValue, qualifiedName } from "./names.ts";
 
 const object = inPackage("meta/v1");
 
-export const LabelSelectorRequirement = object("LabelSelectorRequirement", "One condition on one label.", {
-  key: present(1, string(), "The label that is looked at."),
-  operator: present(2, string(), "In, NotIn, Exists or DoesNotExist."),
-  values: optional(3, atomicList(string()), "What In and NotIn compare with."),
+export const LabelSelectorRequirement = object("LabelSelectorRequirement", "A condition on one label.", {
+  key: present(1, string(), "Key of the label that the condition is about."),
+  operator: present(2, string(), "How the label is compared: In, NotIn, Exists or DoesNotExist."),
+  values: optional(3, atomicList(string()), "Values for In and NotIn; must be empty for Exists and DoesNotExist."),
 });
 export interface LabelSelectorRequirement extends Infer<typeof LabelSelectorRequirement> {}
 
-export const LabelSelector = object.atomic("LabelSelector", "Selects objects by their labels. Empty selects all.", {
-  matchLabels: optional(1, map(string()), "Labels that must have exactly these values."),
-  matchExpressions: optional(2, atomicList(LabelSelectorRequirement), "Conditions that must all hold as well."),
-});
+export const LabelSelector = object.atomic(
+  "LabelSelector",
+  "Selects objects by their labels. An empty one selects all.",
+  {
+    matchLabels: optional(1, map(string()), "Labels that an object must have, with these values."),
+    matchExpressions: optional(2, atomicList(LabelSelectorRequirement), "Conditions on labels. All of them must hold."),
+  },
+);
 export interface LabelSelector extends Infer<typeof LabelSelector> {}
 
 type Labels = Readonly<Record<string, string>>;
@@ -132,7 +136,7 @@ export function formatLabelSelector(selector: LabelSelector | undefined): string
 }
 
 /** `a=b,c=d`, sorted by key. */
-export const formatLabels = (labels: Labels): string =>
+export const formatLabels = (labels: Labels = {}): string =>
   Object.keys(labels)
     .sort()
     .map((key) => `${key}=${labels[key]}`)

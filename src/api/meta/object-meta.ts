@@ -1,64 +1,60 @@
 import { defaulted, inGo, nullable, optional, present } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
-import { any, boolean, int64, list, map, setOf, string, time } from "#schema/types.ts";
+import { any, boolean, int64, list, listByKey, map, setOf, string, time } from "#schema/types.ts";
 
 const object = inPackage("meta/v1");
 
-export const OwnerReference = object.atomic("OwnerReference", "An object that this one belongs to.", {
+export const OwnerReference = object.atomic("OwnerReference", "An object that owns this one.", {
   apiVersion: present(5, string(), "API version of the owner."),
   kind: present(1, string(), "Kind of the owner."),
   name: present(3, string(), "Name of the owner."),
   uid: present(4, string(), "UID of the owner."),
-  controller: nullable(6, boolean(), "Whether this owner is the one that manages the object."),
+  controller: nullable(6, boolean(), "Whether this owner is the controller that manages the object."),
   blockOwnerDeletion: nullable(7, boolean(), "Whether a foreground deletion of the owner waits for this object."),
 });
 export interface OwnerReference extends Infer<typeof OwnerReference> {}
 
-export const ManagedFieldsEntry = object("ManagedFieldsEntry", "One manager's share of an object's fields.", {
-  manager: optional(1, string(), "Who wrote the fields."),
-  operation: optional(2, string(), "How they were written: Apply or Update."),
-  apiVersion: optional(3, string(), "Version of the object that the field names belong to."),
+export const ManagedFieldsEntry = object("ManagedFieldsEntry", "The fields of an object that one manager has set.", {
+  manager: optional(1, string(), "Name of the manager: the client that set the fields."),
+  operation: optional(2, string(), "How the manager set the fields: Apply or Update."),
+  apiVersion: optional(3, string(), "API version of the object in which the field names are written."),
   time: nullable(4, time(), "When the manager last changed its set of fields or one of their values."),
-  fieldsType: optional(6, string(), "Form of fieldsV1; FieldsV1 is the only one."),
-  fieldsV1: nullable(7, any({ name: "meta/v1.FieldsV1", opaque: true }), "The fields, as a tree of their names."),
-  subresource: optional(8, string(), "The subresource that the write went to, if any."),
+  fieldsType: optional(6, string(), "Format of the set of fields. FieldsV1 is the only one."),
+  fieldsV1: nullable(7, any({ name: "meta/v1.FieldsV1", opaque: true }), "The fields that were set, as a tree."),
+  subresource: optional(8, string(), "Subresource through which the fields were set; empty for the object itself."),
 });
 export interface ManagedFieldsEntry extends Infer<typeof ManagedFieldsEntry> {}
 
-export const ObjectMeta = object("ObjectMeta", "Metadata that all persisted objects have.", {
-  name: optional(1, string(), "Name, unique among its kind in its namespace. Cannot be changed."),
-  generateName: optional(2, string(), "Prefix from which the server makes a unique name when none is given."),
-  namespace: optional(3, string(), "The space in which the name is unique. Cannot be changed."),
-  selfLink: optional(4, string(), "No longer filled in."),
-  uid: optional(5, string(), "Unique in time and space; given by the server when the object is created."),
-  resourceVersion: optional(6, string(), "Changes with every write; send it back to refuse a lost update."),
-  generation: optional(7, int64(), "Counts the changes of the desired state."),
+export const ObjectMeta = object("ObjectMeta", "Metadata that every stored object has.", {
+  name: optional(1, string(), "Name of the object, unique for its kind within the namespace. Cannot be changed."),
+  generateName: optional(2, string(), "Prefix of the name that the server generates if name is empty."),
+  namespace: optional(3, string(), "Namespace of the object; empty for a cluster-wide kind. Cannot be changed."),
+  selfLink: optional(4, string(), "Deprecated: the server no longer sets the URL of the object."),
+  uid: optional(5, string(), "Identifier that no other object ever has. Set by the server on creation."),
+  resourceVersion: optional(6, string(), "Version of the object. An update that sends an older one is refused."),
+  generation: optional(7, int64(), "Number that the server raises whenever the desired state changes."),
   creationTimestamp: inGo({ zero: "left out" }, optional(8, time(), "When the server created the object.")),
-  deletionTimestamp: nullable(9, time(), "When the object will be deleted; set by the server on deletion."),
-  deletionGracePeriodSeconds: nullable(10, int64(), "Seconds that the object is given to end by itself."),
-  labels: optional(11, map(string()), "Short names and values by which objects are selected."),
-  annotations: optional(12, map(string()), "Names and values that are kept for tools and never selected by."),
-  ownerReferences: optional(
-    13,
-    list(OwnerReference, { list: "map", keys: ["uid"], patch: "merge", mergeKey: "uid" }),
-    "Objects that this one belongs to; it goes when all of them are gone.",
-  ),
-  finalizers: optional(14, setOf(string(), { patch: "merge" }), "Must be empty before the object is deleted."),
-  // Nullable: an empty list is not an absent one, it asks to forget who wrote what.
-  managedFields: nullable(17, list(ManagedFieldsEntry), "Which manager wrote which fields."),
+  deletionTimestamp: nullable(9, time(), "When the object is due to go. Set by the server when it is deleted."),
+  deletionGracePeriodSeconds: nullable(10, int64(), "Seconds that a deleted object has to shut down."),
+  labels: optional(11, map(string()), "Keys and values by which selectors find the object."),
+  annotations: optional(12, map(string()), "Keys and values that tools store with the object. Selectors ignore them."),
+  ownerReferences: optional(13, listByKey("uid", OwnerReference), "Owners. The object is deleted after all of them."),
+  finalizers: optional(14, setOf(string(), { patch: "merge" }), "Tasks that must be done before the object can go."),
+  // Nullable: an empty list is not an absent one. It asks the server to forget all managers.
+  managedFields: nullable(17, list(ManagedFieldsEntry), "Which manager has set which fields of the object."),
 });
 export interface ObjectMeta extends Infer<typeof ObjectMeta> {}
 
-export const ListMeta = object("ListMeta", "What every list has.", {
-  selfLink: optional(1, string(), "No longer filled in."),
-  resourceVersion: optional(2, string(), "The revision at which the list was taken; a watch can go on from it."),
-  continue: optional(3, string(), "Token for the next chunk; empty when this was the last."),
-  remainingItemCount: nullable(4, int64(), "How many items are left after this chunk, where that is known."),
+export const ListMeta = object("ListMeta", "Metadata of a list.", {
+  selfLink: optional(1, string(), "Deprecated: the server no longer sets the URL of the list."),
+  resourceVersion: optional(2, string(), "Version of the list. A watch can start from it."),
+  continue: optional(3, string(), "Token to send for the next part of the list; empty in the last part."),
+  remainingItemCount: nullable(4, int64(), "Number of items after this part of the list, if the server knows it."),
 });
 export interface ListMeta extends Infer<typeof ListMeta> {}
 
 export const TypeMetaFields = {
-  kind: optional(0, string(), "The kind of the object, as in Pod."),
-  apiVersion: optional(0, string(), "Group and version of the schema, as in apps/v1."),
+  kind: optional(0, string(), "Kind of the object, such as Pod."),
+  apiVersion: optional(0, string(), "API group and version of the object, such as apps/v1."),
 };
-export const MetadataField = defaulted(1, ObjectMeta, {}, "Identity, life cycle, labels and ownership.");
+export const MetadataField = defaulted(1, ObjectMeta, {}, "Metadata: name, namespace, labels, owners and life cycle.");

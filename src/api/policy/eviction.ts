@@ -2,13 +2,11 @@ import { DeleteOptions } from "#api/meta/delete-options.ts";
 import { nullable } from "#schema/fields.ts";
 import { defineResource, type ObjectOf } from "../resource.ts";
 
-const fields = {
-  deleteOptions: nullable(2, DeleteOptions, "How the pod is to be deleted."),
-};
+const fields = { deleteOptions: nullable(2, DeleteOptions, "How to delete the pod.") };
 export interface Eviction extends ObjectOf<typeof fields> {}
 
-/** What is posted to a pod's `eviction` subresource; never stored. */
+/** The body of a pod's `eviction` subresource. It is never stored. */
 export const Eviction = defineResource("policy/v1.Eviction", fields, {
   verbs: [],
-  doc: "Asks for a pod to be deleted, as far as its disruption budgets allow.",
+  doc: "Asks for the deletion of a pod, if its disruption budgets allow it.",
 });

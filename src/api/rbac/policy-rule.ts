@@ -6,12 +6,12 @@ import { type Scope } from "../resource.ts";
 
 const object = inPackage("rbac/v1");
 
-export const PolicyRule = object("PolicyRule", "Verbs that are allowed on certain resources or paths.", {
-  verbs: present(1, atomicList(string()), "What may be done; * is everything."),
-  apiGroups: optional(2, atomicList(string()), 'Groups of the resources; "" is the core group, * is all.'),
-  resources: optional(3, atomicList(string()), "The resources, with a slash before a subresource; * is all."),
-  resourceNames: optional(4, atomicList(string()), "The only objects it applies to, if there are any."),
-  nonResourceURLs: optional(5, atomicList(string()), "Paths outside the resources, with * at the end for all below."),
+export const PolicyRule = object("PolicyRule", "Verbs that are allowed on certain resources or URL paths.", {
+  verbs: present(1, atomicList(string()), "Allowed verbs; * stands for all."),
+  apiGroups: optional(2, atomicList(string()), 'API groups of the resources; "" is the core group, * stands for all.'),
+  resources: optional(3, atomicList(string()), "Resources such as pods, or subresources such as pods/log; * is all."),
+  resourceNames: optional(4, atomicList(string()), "Names of the objects that the rule is limited to; all if empty."),
+  nonResourceURLs: optional(5, atomicList(string()), "URL paths; a final * stands for everything below."),
 });
 export interface PolicyRule extends Infer<typeof PolicyRule> {}
 

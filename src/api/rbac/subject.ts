@@ -13,12 +13,12 @@ export const rbacGroup = "rbac.authorization.k8s.io";
 
 export const Subject = object(
   "Subject",
-  { atomic: true, doc: "Somebody who is given rights.", defaults: setSubjectGroup },
+  { atomic: true, doc: "A user, group or service account.", defaults: setSubjectGroup },
   {
-    kind: present(1, string(), "User, Group or ServiceAccount."),
-    apiGroup: optional(2, string(), "Group of the kind; empty for a ServiceAccount."),
-    name: required(3, string(), "Name of the user, group or account."),
-    namespace: optional(4, string(), "Namespace of a ServiceAccount."),
+    kind: present(1, string(), "Kind of the subject: User, Group or ServiceAccount."),
+    apiGroup: optional(2, string(), "API group of the kind; empty for a ServiceAccount."),
+    name: required(3, string(), "Name of the user, group or service account."),
+    namespace: optional(4, string(), "Namespace of a ServiceAccount; empty for the other kinds."),
   },
 );
 export interface Subject extends Infer<typeof Subject> {}
@@ -27,9 +27,9 @@ function setSubjectGroup(subject: { kind: string; apiGroup?: string }): void {
   if (!subject.apiGroup && (subject.kind === "User" || subject.kind === "Group")) subject.apiGroup = rbacGroup;
 }
 
-export const RoleRef = object.atomic("RoleRef", "The role whose rights are given.", {
-  apiGroup: defaulted(1, string(), rbacGroup, "Group of the role."),
-  kind: present(2, string(), "Role or ClusterRole."),
+export const RoleRef = object.atomic("RoleRef", "The role that grants the permissions.", {
+  apiGroup: defaulted(1, string(), rbacGroup, "API group of the role."),
+  kind: present(2, string(), "Kind of the role: Role or ClusterRole."),
   name: required(3, string(), "Name of the role."),
 });
 export interface RoleRef extends Infer<typeof RoleRef> {}
@@ -47,7 +47,7 @@ const names = ({ subjects = [] }: Binding, kind: string): string =>
     .join(", ");
 
 export const bindingColumns: readonly Column<Binding>[] = [
-  column("Role", "The role that is given.", ({ roleRef: { kind, name } }) => `${kind}/${name}`),
+  column("Role", "The role that is granted.", ({ roleRef: { kind, name } }) => `${kind}/${name}`),
   ageColumn,
   wide(column("Users", "Users who get the role.", (binding) => names(binding, "User"))),
   wide(column("Groups", "Groups that get the role.", (binding) => names(binding, "Group"))),

@@ -1,16 +1,15 @@
 import { ageColumn, column, numberColumn } from "#api/meta/columns.ts";
-import { defaulted, immutable, inGo, optional, present } from "#schema/fields.ts";
+import { defaulted, immutable, optional, present, written } from "#schema/fields.ts";
 import { boolean, int32, listedOneOf, string } from "#schema/types.ts";
 import { type ClusterObject, defineResource, type InputOf, type ObjectOf } from "../resource.ts";
 
-const PreemptionPolicy = listedOneOf("PreemptLowerPriority", "Never");
-
+const preemptionPolicies = listedOneOf("PreemptLowerPriority", "Never");
 const fields = {
-  value: inGo({ zero: "written" }, present(2, int32(), "The priority that pods of this class get. Cannot be changed.")),
-  globalDefault: optional(3, boolean(), "Whether pods that name no class get this one. Only one class can have it."),
-  description: optional(4, string(), "What the class is meant for."),
+  value: written(present(2, int32(), "Priority of the pods of this class. Cannot be changed.")),
+  globalDefault: optional(3, boolean(), "Whether pods that name no class get this one. One class at most can say so."),
+  description: optional(4, string(), "What the class is meant for, for people."),
   preemptionPolicy: immutable(
-    defaulted(5, PreemptionPolicy, "PreemptLowerPriority", "Whether pods of this class may displace others."),
+    defaulted(5, preemptionPolicies, "PreemptLowerPriority", "Whether pods of this class may displace other pods."),
   ),
 };
 export interface PriorityClass extends ClusterObject<typeof fields> {}
