@@ -1,4 +1,4 @@
-/** The documents name files and functions; these tests fail when a document names one that is not there. */
+/** The documents name files, functions, flags and limits; these tests fail when a document and the code disagree. */
 import assert from "node:assert/strict";
 import { existsSync, globSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
@@ -261,4 +261,17 @@ test("docs/seeing.md numbers the hops as the traces do", () => {
   for (const [index, name] of Object.values(hopNames).entries()) {
     assert(named.includes(`${index + 1} ${name}`), `no hop ${index + 1}, ${name}`);
   }
+});
+
+test("docs/store.md shows the tables of the file as they are created", () => {
+  const tablesIn = (text: string): string[] =>
+    [...text.replaceAll(/ -- .*$/gm, "").matchAll(/CREATE TABLE [^;]+;/g)].map(([table]) =>
+      table.replaceAll(/\s+/g, " "),
+    );
+  const [page = "", source = ""] = ["docs/store.md", "src/store/sqlite-file.ts"].map((file) =>
+    readFileSync(path.join(root, file), "utf8"),
+  );
+
+  assert.deepEqual(tablesIn(page), tablesIn(source));
+  assert.equal(tablesIn(page).length, 2);
 });
