@@ -69,6 +69,8 @@ export interface AssembleOptions {
   readonly verdicts?: Verdicts;
   /** false: no hops are kept, and nobody can ask where the time went. */
   readonly tracing?: boolean;
+  /** Objects that readers share are frozen, so that a component which changes one fails. Tests ask for it; default: false. */
+  readonly freezesShared?: boolean;
 }
 
 /** The API server with everything it stands on, and no socket yet. */
@@ -117,11 +119,11 @@ type Parts = Pick<AssembledServer, "objects" | "informers" | "resources" | "metr
 type Security = ReturnType<typeof assembleSecurity>;
 
 function openObjects(
-  { store, clock, log, newUid }: AssembleOptions,
+  { store, clock, log, newUid, freezesShared }: AssembleOptions,
   { metrics, traces }: { readonly metrics: Metrics; readonly traces: RevisionTraces | undefined },
 ): Objects {
   const watcherCut = cutCounter(metrics);
-  const objects = new Objects({ store, clock, log, traces, watcherCut, ...(newUid ? { newUid } : {}) });
+  const objects = new Objects({ store, clock, log, traces, watcherCut, freezesShared, ...(newUid ? { newUid } : {}) });
   const help = "Watchers that have yet to read what there is.";
   metrics.gauge("orlop_lagging_watchers", help, () => objects.laggingWatchers);
   return objects;
