@@ -19,3 +19,10 @@ test("a codec that freezes has frozen objects, and leaves those of another serve
     }
   }
 });
+
+test("an object that was frozen before can be adopted again at the same revision", () => {
+  const codec = codecOf(Widget, { freezes: true });
+  const { object } = new EncodedObject<Widget>(codec, 3, { object: widget() });
+
+  assert.equal(new EncodedObject<Widget>(codec, 3, { object }).object, object);
+});

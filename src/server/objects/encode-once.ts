@@ -138,8 +138,9 @@ export class EncodedObject<T extends ApiObject = ApiObject> implements Encoded<T
   }
 
   #adopt(object: T): T {
-    // What a dry run made has none: it was not written.
-    if (this.revision > 0) object.metadata.resourceVersion = String(this.revision);
+    const version = String(this.revision);
+    // What a dry run made has none: it was not written. One that was adopted before, and frozen, has it already.
+    if (this.revision > 0 && object.metadata.resourceVersion !== version) object.metadata.resourceVersion = version;
     return this.#codec.freezes ? deepFreeze(object) : object;
   }
 }
