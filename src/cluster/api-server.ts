@@ -69,6 +69,8 @@ export interface AssembleOptions {
   readonly verdicts?: Verdicts;
   /** If false, no hops are recorded and `orlop trace` has nothing to show. */
   readonly tracing?: boolean;
+  /** Objects that readers share are frozen, so that a component which changes one fails. Tests ask for it; default: false. */
+  readonly freezesShared?: boolean;
 }
 
 /** The API server with all its parts, before it has a socket. */
@@ -117,11 +119,11 @@ type Parts = Pick<AssembledServer, "objects" | "informers" | "resources" | "metr
 type Security = ReturnType<typeof assembleSecurity>;
 
 function openObjects(
-  { store, clock, log, newUid }: AssembleOptions,
+  { store, clock, log, newUid, freezesShared }: AssembleOptions,
   { metrics, traces }: { readonly metrics: Metrics; readonly traces: RevisionTraces | undefined },
 ): Objects {
   const watcherCut = cutCounter(metrics);
-  const objects = new Objects({ store, clock, log, traces, watcherCut, ...(newUid ? { newUid } : {}) });
+  const objects = new Objects({ store, clock, log, traces, watcherCut, freezesShared, ...(newUid ? { newUid } : {}) });
   const help = "Watchers that are still reading their initial list.";
   metrics.gauge("orlop_lagging_watchers", help, () => objects.laggingWatchers);
   return objects;

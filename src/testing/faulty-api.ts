@@ -38,7 +38,7 @@ export async function openFaultyApi(clock: Clock): Promise<FaultyApi> {
   const random = seededRandom(1);
   const resources = [...allResources, Widget, Part];
   const options = { store, clock, log: silentLog, random, signingKey: key, serverAddress: "127.0.0.1:6443" };
-  const assembled = await assembleApiServer({ ...options, resources });
+  const assembled = await assembleApiServer({ ...options, resources, freezesShared: true });
   await bootstrapCluster(assembled.loopback);
   const watches = new Set<WatchSink>();
   const handle = async (request: ApiRequest): Promise<Answer> => {

@@ -18,7 +18,6 @@ import { type Cause, type RunDeps } from "#runtime/run-reconciler.ts";
 import { type WorkQueue } from "#runtime/work-queue.ts";
 import { runScheduler } from "#scheduler/scheduler.ts";
 import { Verdicts } from "#scheduler/verdicts.ts";
-import { sharing } from "#server/objects/encode-once.ts";
 import { type HistoryLimits } from "#store/history.ts";
 import { openMemoryStore } from "#store/memory.ts";
 import { type Store, type StoreEvent } from "#store/store.ts";
@@ -78,7 +77,7 @@ export interface SettleOptions {
   readonly limitMs?: number;
 }
 
-/** Objects that readers share are frozen from here on, so that a component which changes one fails. */
+/** Objects that readers share are frozen, so that a component which changes one fails. */
 export async function startCluster(options?: ClusterOptions & { readonly clock?: "virtual" }): Promise<TestCluster>;
 export async function startCluster(options: ClusterOptions & { readonly clock: "system" }): Promise<TestCluster<Clock>>;
 export async function startCluster(options: ClusterOptions = {}): Promise<TestCluster | TestCluster<Clock>> {
@@ -103,7 +102,6 @@ interface Passing {
 }
 
 async function startOn<C extends Clock>(clock: C, options: ClusterOptions, time: Passing): Promise<TestCluster<C>> {
-  sharing.freeze = true;
   const { log = silentLog, seed = 1, historyLimits, controllers = true } = options;
   const random = seededRandom(seed);
   const store = openMemoryStore({ clock, ...(historyLimits ? { limits: historyLimits } : {}) });
@@ -111,7 +109,8 @@ async function startOn<C extends Clock>(clock: C, options: ClusterOptions, time:
   const verdicts = new Verdicts();
   const serverAddress = "127.0.0.1:6443";
   const newUid = (): string => randomUid(random);
-  const api = await assembleApiServer({ store, clock, log, random, newUid, signingKey: key, serverAddress, verdicts });
+  const parts = { store, clock, log, random, newUid, signingKey: key, serverAddress, verdicts };
+  const api = await assembleApiServer({ ...parts, freezesShared: true });
   await bootstrapCluster(api.loopback);
 
   const queues = new Map<string, WorkQueue<Cause>>();

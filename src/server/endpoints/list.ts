@@ -1,7 +1,7 @@
 import { type Resource } from "#api/resource.ts";
 import { badRequest, StatusError } from "#api/status.ts";
 import { decodeContinue, encodeContinue } from "#server/objects/continue-token.ts";
-import { decodeStored, type EncodedObject } from "#server/objects/encode-once.ts";
+import { codecOf, decodeStored, type EncodedObject } from "#server/objects/encode-once.ts";
 import { type Objects } from "#server/objects/objects.ts";
 import { type Selection } from "#server/objects/selection.ts";
 import { type WatchCache } from "#server/objects/watch-cache.ts";
@@ -95,7 +95,7 @@ async function pageAt(
     let left = page.entries.length;
     for (const entry of page.entries) {
       left--;
-      const encoded = decodeStored(resource, entry.value, entry.revision);
+      const encoded = decodeStored(codecOf(resource), entry.value, entry.revision);
       if (selection.everything || selection.matches(encoded.object)) items.push(encoded);
       if (limit === 0 || items.length < limit || left + page.remaining === 0) continue;
       return chunk(items, revision, selection.everything ? left + page.remaining : undefined);

@@ -13,18 +13,22 @@ import { encodeProtobuf } from "#schema/protobuf/protobuf.ts";
 export interface Codec {
   readonly resource: Resource;
   readonly head: string;
+  /** Objects are frozen, so that a component which changes what it shares fails. That costs, so only tests ask for it. */
+  readonly freezes: boolean;
 }
 
-export function codecOf(resource: Resource): Codec {
+export function codecOf(resource: Resource, { freezes = false }: { readonly freezes?: boolean } = {}): Codec {
+  const codecs = freezes ? freezingCodecs : plainCodecs;
   let codec = codecs.get(resource);
   if (!codec) {
     const head = `{"kind":"${resource.kind}","apiVersion":"${apiVersionOf(resource)}","metadata":{`;
-    codec = { resource, head };
+    codec = { resource, head, freezes };
     codecs.set(resource, codec);
   }
   return codec;
 }
-const codecs = new WeakMap<Resource, Codec>();
+const plainCodecs = new WeakMap<Resource, Codec>();
+const freezingCodecs = new WeakMap<Resource, Codec>();
 
 /** What follows the revision in the stored bytes. `object.metadata` must have a name and no resourceVersion. */
 export function toStoredText(object: ApiObject): string {
@@ -44,9 +48,6 @@ export function toStoredBytes({ head }: Codec, object: ApiObject | string, revis
 
 const inHead: ReadonlySet<string> = new Set(["kind", "apiVersion", "metadata"]);
 const versionField = (revision: number): string => `"resourceVersion":"${revision}",`;
-
-/** Frozen objects catch a component that changes what it shares; freezing costs, so only tests turn it on. */
-export const sharing = { freeze: false };
 
 export type FrameType = "ADDED" | "MODIFIED" | "DELETED";
 
@@ -137,9 +138,10 @@ export class EncodedObject<T extends ApiObject = ApiObject> implements Encoded<T
   }
 
   #adopt(object: T): T {
-    // What a dry run made has none: it was not written.
-    if (this.revision > 0) object.metadata.resourceVersion = String(this.revision);
-    return sharing.freeze ? deepFreeze(object) : object;
+    const version = String(this.revision);
+    // What a dry run made has none: it was not written. One that was adopted before, and frozen, has it already.
+    if (this.revision > 0 && object.metadata.resourceVersion !== version) object.metadata.resourceVersion = version;
+    return this.#codec.freezes ? deepFreeze(object) : object;
   }
 }
 
@@ -148,13 +150,12 @@ const lastParsed: { of?: EncodedObject; object?: ApiObject } = {};
 
 /** What the store has, as an object of this Resource: the bytes themselves, unless another version of it is stored. */
 export function decodeStored<T extends ApiObject>(
-  resource: Resource<T>,
+  codec: Codec,
   value: Uint8Array,
   revision: number,
   written?: T,
 ): EncodedObject<T> {
-  const codec = codecOf(resource);
-  if (resource.storedAs) return new EncodedObject<T>(codec, revision, { storedAs: value });
+  if (codec.resource.storedAs) return new EncodedObject<T>(codec, revision, { storedAs: value });
   return new EncodedObject<T>(codec, revision, { stored: value, object: written });
 }
 

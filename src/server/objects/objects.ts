@@ -30,6 +30,8 @@ export interface ObjectsDeps {
   newUid?(): string;
   /** A watcher was ended because it was so slow that its history is gone. */
   watcherCut?(resource: Resource): void;
+  /** What readers share is frozen; default: false. */
+  readonly freezesShared?: boolean | undefined;
 }
 
 interface Written {
@@ -138,11 +140,12 @@ export class Objects implements AsyncDisposable {
   }
 
   #cacheDeps(resource: Resource): WatchCacheDeps {
-    const { store, clock, log, traces } = this.#deps;
+    const { store, clock, log, traces, freezesShared } = this.#deps;
     return {
       store,
       clock,
       log,
+      freezesShared,
       turns: this.#turns,
       traceOf(revision) {
         const trace = traces?.of(revision);
@@ -201,7 +204,8 @@ export class Objects implements AsyncDisposable {
     const isStoredAsIs = !resource.storedAs;
     if (cached?.revision === revision && !(isStoredAsIs && cached.isShed)) return cached;
     const stored = isStoredAsIs ? value : undefined;
-    return new EncodedObject<T>(codecOf(resource), revision, { stored, object });
+    const codec = codecOf(resource, { freezes: this.#deps.freezesShared ?? false });
+    return new EncodedObject<T>(codec, revision, { stored, object });
   }
 
   #remember(revision: number, trace: Trace | undefined): void {

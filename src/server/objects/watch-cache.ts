@@ -7,7 +7,7 @@ import { type Change, type Informer } from "#runtime/informer.ts";
 import { keyOf } from "#runtime/object-cache.ts";
 import { type Entry, type Store, type StoreEvent } from "#store/store.ts";
 import { Buckets } from "./buckets.ts";
-import { decodeStored, type EncodedObject } from "./encode-once.ts";
+import { type Codec, codecOf, decodeStored, type EncodedObject } from "./encode-once.ts";
 import { type RingLimits } from "./event-ring.ts";
 import { Laggards } from "./laggards.ts";
 import { type Selection } from "./selection.ts";
@@ -30,6 +30,8 @@ export interface WatchCacheDeps {
   /** Where watchers that lag wait for their turn; default: apart from those of other caches. */
   readonly turns?: Turns;
   readonly ringLimits?: RingLimits;
+  /** What readers share is frozen; default: false. */
+  readonly freezesShared?: boolean | undefined;
 }
 
 /** A watch that is on. */
@@ -57,6 +59,7 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
   readonly #handlers = new Set<(change: Change<T>) => void>();
   readonly #waiters = new Set<{ readonly revision: number; readonly resolve: () => void }>();
   readonly #prefix: string;
+  readonly #codec: Codec;
   /** Objects that go by themselves (events) are many and seldom read: they are kept as bytes alone. */
   readonly #isBrief: boolean;
   #revision = 0;
@@ -70,10 +73,11 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
     this.resource = resource;
     this.#deps = deps;
     this.#prefix = `/registry/${resource.storagePrefix}/`;
+    this.#codec = codecOf(resource, { freezes: deps.freezesShared ?? false });
     this.#buckets = new Buckets(resource);
     const { store, clock, ringLimits } = deps;
     this.#isBrief = resource.ttlSeconds !== undefined;
-    this.#history = new WatchHistory<T>({ store, resource, prefix: this.#prefix, ringLimits });
+    this.#history = new WatchHistory<T>({ store, codec: this.#codec, prefix: this.#prefix, ringLimits });
     this.#groups = new WatchGroups(resource, clock);
     this.#feeds = this.#feedSource();
   }
@@ -231,7 +235,7 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
       const previous = before.get(known);
       before.delete(known);
       if (previous?.revision === entry.revision) continue;
-      const encoded = decodeStored(this.resource, entry.value, entry.revision);
+      const encoded = decodeStored<T>(this.#codec, entry.value, entry.revision);
       this.#buckets.put(name, encoded);
       if (this.#isBrief) encoded.shed();
       changes.push({ type: "put", encoded, previous });
@@ -296,7 +300,7 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
       return { revision: event.revision, namespace: name.namespace, type: "delete", encoded, previous };
     }
     const written = this.#deps.takeWritten(event) as T | undefined;
-    const encoded = decodeStored(this.resource, event.value, event.revision, written);
+    const encoded = decodeStored(this.#codec, event.value, event.revision, written);
     this.#buckets.put(name, encoded);
     return { revision: event.revision, namespace: name.namespace, type: "put", encoded, previous };
   }

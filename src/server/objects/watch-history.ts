@@ -1,14 +1,14 @@
-import { type ApiObject, type Resource } from "#api/resource.ts";
+import { type ApiObject } from "#api/resource.ts";
 import { expired } from "#api/status.ts";
 import { CompactedError, type Store, type StoreEvent } from "#store/store.ts";
-import { decodeStored, type EncodedObject } from "./encode-once.ts";
+import { type Codec, decodeStored, type EncodedObject } from "./encode-once.ts";
 import { EventRing, type RingLimits } from "./event-ring.ts";
 import { type Selection } from "./selection.ts";
 import { type CacheEvent, seenBy, WatchBatch } from "./watch-groups.ts";
 
-export interface WatchHistoryDeps<T extends ApiObject> {
+export interface WatchHistoryDeps {
   readonly store: Store;
-  readonly resource: Resource<T>;
+  readonly codec: Codec;
   /** Of the keys in the store. */
   readonly prefix: string;
   readonly ringLimits?: RingLimits | undefined;
@@ -28,7 +28,7 @@ const keptChunks = 16;
  *                          └── ring ──┘
  */
 export class WatchHistory<T extends ApiObject> {
-  readonly #deps: WatchHistoryDeps<T>;
+  readonly #deps: WatchHistoryDeps;
   readonly #ring: EventRing<T>;
   /** Watchers that lag together read the same chunks: these are matched and encoded once. The last used is last. */
   readonly #chunks = new Map<string, WatchBatch>();
@@ -36,7 +36,7 @@ export class WatchHistory<T extends ApiObject> {
   readonly #reads = new Map<string, Promise<WatchBatch>>();
   #newest = 0;
 
-  constructor(deps: WatchHistoryDeps<T>) {
+  constructor(deps: WatchHistoryDeps) {
     this.#deps = deps;
     this.#ring = new EventRing(deps.ringLimits);
   }
@@ -105,12 +105,12 @@ export class WatchHistory<T extends ApiObject> {
   }
 
   async #read(selection: Selection, after: number): Promise<WatchBatch> {
-    const { store, resource, prefix } = this.#deps;
+    const { store, codec, prefix } = this.#deps;
     try {
       const { events, revision } = await store.changes(prefix, { after, ...chunkLimits });
       // What the cache has yet to see comes later.
       const upTo = Math.min(revision, this.#newest);
-      const recalled = events.filter((event) => event.revision <= upTo).map((event) => recall(resource, prefix, event));
+      const recalled = events.filter((event) => event.revision <= upTo).map((event) => recall<T>(codec, prefix, event));
       return chunkOf(selection, recalled, upTo);
     } catch (error) {
       if (error instanceof CompactedError) throw historyGone();
@@ -135,11 +135,11 @@ function chunkOf(selection: Selection, events: readonly CacheEvent[], upTo: numb
   return new WatchBatch(seenBy(selection, within), end);
 }
 
-function recall<T extends ApiObject>(resource: Resource<T>, prefix: string, event: StoreEvent): CacheEvent<T> {
+function recall<T extends ApiObject>(codec: Codec, prefix: string, event: StoreEvent): CacheEvent<T> {
   const { value, revision } = event;
   const { namespace } = entryName(prefix, event.key);
   const decode = (bytes: Uint8Array, at: number): EncodedObject<T> => {
-    const encoded = decodeStored(resource, bytes, at);
+    const encoded = decodeStored<T>(codec, bytes, at);
     encoded.shed();
     return encoded;
   };
