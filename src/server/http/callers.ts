@@ -91,7 +91,7 @@ export class Callers {
   }
 
   beginRequest(caller: Caller): void {
-    if (caller.requests >= this.limits.requestsPerUser) throw tooMuch("requests under way");
+    if (caller.requests >= this.limits.requestsPerUser) throw tooMuch("requests in progress");
     caller.requests++;
   }
   endRequest(caller: Caller): void {
@@ -117,7 +117,7 @@ export class Callers {
     const { bodyBytes, bodyBytesPerUser, bodyBytesAlways } = this.limits;
     const own = caller.bodyBytes + bytes;
     const isFull = this.#bodyBytes + bytes > bodyBytes && own > bodyBytesAlways;
-    if (own > bodyBytesPerUser || isFull) throw tooMuch("bytes of request bodies under way");
+    if (own > bodyBytesPerUser || isFull) throw tooMuch("bytes of request bodies in progress");
     caller.bodyBytes = own;
     this.#bodyBytes += bytes;
     this.#notePeak();

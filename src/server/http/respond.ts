@@ -81,7 +81,7 @@ export function render(answer: Answer, options: RenderOptions): Wire | Promise<W
 
 const notTransformable = (): StatusError =>
   notAcceptable(
-    "this answer has no metadata, so there is no table or partial object of it: accept application/json too",
+    "this response has no metadata, so it cannot be a table or a partial object: accept application/json too",
   );
 
 type ObjectAnswer = Extract<Answer, { type: "object" }>;
@@ -188,7 +188,7 @@ async function renderValue({ status, value, schema }: ValueAnswer, options: Rend
         "protobuf",
         encodeEnvelope(plain.apiVersion ?? "", plain.kind ?? "", encodeProtobuf(known, plain)),
       );
-    if (status >= 300) throw notAcceptable("this answer has no protobuf form");
+    if (status >= 300) throw notAcceptable("this response has no protobuf form");
   }
   return body(status, "json", Buffer.from(JSON.stringify(value)));
 }
@@ -198,7 +198,7 @@ async function yamlOf(value: unknown, owner: string): Promise<string> {
     return await formatYaml(value, owner);
   } catch (error) {
     if (error instanceof YamlBusyError) throw tooManyRequests(error.message);
-    if (error instanceof YamlError) throw notAcceptable("this answer is too long for YAML: ask for JSON");
+    if (error instanceof YamlError) throw notAcceptable("this response is too long for YAML: ask for JSON");
     throw error;
   }
 }

@@ -69,7 +69,7 @@ export async function listen(
     server.emit("connection", raw);
   });
   await listening(front, options);
-  front.on("error", (error) => log.warn("a connection could not be accepted", { error: String(error) }));
+  front.on("error", (error) => log.warn("cannot accept a connection", { error: String(error) }));
   const address = front.address();
   const port = typeof address === "object" && address ? address.port : options.port;
   return {
@@ -112,7 +112,7 @@ interface Edge {
 
 /** Nothing could be sent, not even an error: only this request fails. */
 function giveUp({ options }: Edge, stream: Duplex, error: unknown): void {
-  options.log.error("an answer could not be sent", { error });
+  options.log.error("cannot send a response", { error });
   stream.destroy();
 }
 

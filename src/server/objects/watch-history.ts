@@ -134,7 +134,7 @@ function chunkOf(selection: Selection, events: readonly CacheEvent[], upTo: numb
   const within = events.filter(({ revision }) => revision <= round);
   const last = within.at(-1)?.revision;
   const end = within.length < events.length ? last : (upTo ?? last);
-  if (end === undefined) throw new Error("a chunk without events has no end of its own");
+  if (end === undefined) throw new Error("a chunk without events needs a revision");
   return new WatchBatch(seenBy(selection, within), end);
 }
 
@@ -148,7 +148,7 @@ function recall<T extends ApiObject>(resource: Resource<T>, prefix: string, even
   };
   const previous = event.previous && decode(event.previous.value, event.previous.revision);
   if (value !== undefined) return { type: "put", revision, namespace, encoded: decode(value, revision), previous };
-  if (!previous) throw new Error(`history lacks what was deleted at ${revision}`);
+  if (!previous) throw new Error(`history has no object that was deleted at ${revision}`);
   return { type: "delete", revision, namespace, encoded: previous.at(revision), previous };
 }
 

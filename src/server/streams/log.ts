@@ -109,7 +109,7 @@ interface WantedWebSocket {
 
 function wantedWebSocket(context: Context): WantedWebSocket {
   const request = webSocketOf(context);
-  if (!request) throw badRequest("a log can be upgraded to a WebSocket only");
+  if (!request) throw badRequest("a log can only be upgraded to a WebSocket");
   return { request, protocol: negotiateProtocol(request.protocols, logProtocols) };
 }
 
