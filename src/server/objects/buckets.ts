@@ -148,9 +148,9 @@ function reindex<T extends ApiObject>(
 }
 
 /** Nobody can select by a longer value. */
-const isLong = (key: string): boolean => key.length > maxKeyChars;
+const isTooLong = (key: string): boolean => key.length > maxKeyChars;
 const hashable = (keys: readonly string[]): readonly string[] =>
-  keys.some(isLong) ? keys.filter((key) => !isLong(key)) : keys;
+  keys.some(isTooLong) ? keys.filter((key) => !isTooLong(key)) : keys;
 
 function sortedOf<T extends ApiObject>(bucket: Bucket<T> | undefined): readonly EncodedObject<T>[] {
   if (!bucket) return [];

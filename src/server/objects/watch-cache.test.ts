@@ -15,7 +15,7 @@ import { type CacheWatcher } from "./watch-feed.ts";
 const clock = createVirtualClock();
 
 /** A store that can lose its watches and stop answering lists. */
-function shakyStore() {
+function unreliableStore() {
   const store = openMemoryStore({ clock });
   const watchers: StoreWatcher[] = [];
   let refusals = 0;
@@ -95,7 +95,7 @@ const described = (change: Change<Widget>): string =>
   `${change.type} ${change.object.metadata.name}${change.type === "put" && change.previous ? " again" : ""}`;
 
 test("an object that leaves a selection is DELETED with its last matching state, at the new revision", async () => {
-  const { store } = shakyStore();
+  const { store } = unreliableStore();
   const cache = cacheOf(store);
   await cache.synced();
   const watcher = recorder();
@@ -116,7 +116,7 @@ test("an object that leaves a selection is DELETED with its last matching state,
 });
 
 test("a resumed watch sees the same as one that never ended", async () => {
-  const { store } = shakyStore();
+  const { store } = unreliableStore();
   const cache = cacheOf(store);
   await cache.synced();
   const from = cache.revision;
@@ -136,7 +136,7 @@ test("a resumed watch sees the same as one that never ended", async () => {
 });
 
 test("a watch can start before the cache did, as long as the store remembers", async () => {
-  const { store } = shakyStore();
+  const { store } = unreliableStore();
   const selection = select(Widget, "", { labelSelector: "color=red" });
   const from = await put(store, "a", { color: "red" });
   const second = await put(store, "a", { color: "blue" });
@@ -163,7 +163,7 @@ test("a watch can start before the cache did, as long as the store remembers", a
 });
 
 test("a cache that lost its watch ends its watchers and reports the difference to informers", async () => {
-  const { store, fail } = shakyStore();
+  const { store, fail } = unreliableStore();
   for (const name of ["same", "changed", "gone"]) await put(store, name);
   const cache = cacheOf(store);
   await cache.synced();
@@ -193,7 +193,7 @@ test("a cache that lost its watch ends its watchers and reports the difference t
 });
 
 test("a cache that cannot be filled reports an error and can be used later", async () => {
-  const { store, fail } = shakyStore();
+  const { store, fail } = unreliableStore();
   await put(store, "a");
   fail(1);
   const cache = cacheOf(store);
@@ -205,7 +205,7 @@ test("a cache that cannot be filled reports an error and can be used later", asy
 });
 
 test("a watcher that fails is ended, and the others continue", async () => {
-  const { store } = shakyStore();
+  const { store } = unreliableStore();
   const cache = cacheOf(store);
   await cache.synced();
   const broken: CacheWatcher & { ended?: Error | undefined } = {
@@ -233,7 +233,7 @@ test("a watcher that fails is ended, and the others continue", async () => {
 });
 
 test("an internal error that ends a watch is logged", async () => {
-  const { store } = shakyStore();
+  const { store } = unreliableStore();
   await put(store, "a");
   const from = store.revision;
   await put(store, "b");
@@ -250,7 +250,7 @@ test("an internal error that ends a watch is logged", async () => {
 });
 
 test("reaches() waits for a revision up to its limit", async () => {
-  const { store } = shakyStore();
+  const { store } = unreliableStore();
   const cache = cacheOf(store);
   await cache.synced();
   await put(store, "a");
@@ -266,7 +266,7 @@ test("reaches() waits for a revision up to its limit", async () => {
 });
 
 test("every watcher gets a bookmark once a minute", async () => {
-  const { store } = shakyStore();
+  const { store } = unreliableStore();
   const cache = cacheOf(store);
   await cache.synced();
   const watcher = recorder();

@@ -58,7 +58,7 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
   readonly #waiters = new Set<{ readonly revision: number; readonly resolve: () => void }>();
   readonly #prefix: string;
   /** Objects that expire (events) are many and rarely read, so they are kept only as bytes. */
-  readonly #isBrief: boolean;
+  readonly #isShortLived: boolean;
   #revision = 0;
   #lastState: { key: string; revision: number; items: WeakRef<EncodedObject<T>[]> } | undefined;
   #stopWatch: (() => void) | undefined;
@@ -72,7 +72,7 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
     this.#prefix = `/registry/${resource.storagePrefix}/`;
     this.#buckets = new Buckets(resource);
     const { store, clock, ringLimits } = deps;
-    this.#isBrief = resource.ttlSeconds !== undefined;
+    this.#isShortLived = resource.ttlSeconds !== undefined;
     this.#history = new WatchHistory<T>({ store, resource, prefix: this.#prefix, ringLimits });
     this.#groups = new WatchGroups(resource, clock);
     this.#feeds = this.#feedSource();
@@ -236,7 +236,7 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
       if (previous?.revision === entry.revision) continue;
       const encoded = decodeStored(this.resource, entry.value, entry.revision);
       this.#buckets.put(name, encoded);
-      if (this.#isBrief) encoded.shed();
+      if (this.#isShortLived) encoded.shed();
       changes.push({ type: "put", encoded, previous });
     }
     for (const encoded of before.values()) {
@@ -284,7 +284,7 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
       this.#groups.deliver(changes, { before, revision });
       for (const change of changes) this.#inform(change);
       for (const change of changes) shedPast(change);
-      if (this.#isBrief) for (const { encoded } of changes) encoded.shed();
+      if (this.#isShortLived) for (const { encoded } of changes) encoded.shed();
       if (this.#deps.delivered) for (const event of events) this.#deps.delivered(event);
     }
     this.#wakeWaiters();

@@ -113,7 +113,7 @@ export class WatchGroups<T extends ApiObject> {
       let from = before;
       for (const batch of inPieces(seenBy(group.selection, groupEvents), revision)) {
         const piece = { batch, before: from };
-        for (const member of group.members) hand(group, member, piece);
+        for (const member of group.members) deliverTo(group, member, piece);
         from = batch.revision;
       }
     }
@@ -184,7 +184,7 @@ export class WatchGroups<T extends ApiObject> {
 }
 
 /** A member that fails is ended; it must not keep the event from the others, or from the cache itself. */
-function hand(group: Group, member: GroupMember, piece: { batch: WatchBatch; before: number }): void {
+function deliverTo(group: Group, member: GroupMember, piece: { batch: WatchBatch; before: number }): void {
   try {
     member.take(piece.batch, piece.before);
   } catch (error) {
