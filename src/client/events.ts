@@ -34,7 +34,7 @@ export function referenceTo(resource: Resource, { metadata }: ApiObject, fieldPa
 const maxWaiting = 10_000;
 /** The maximum number of concurrent writes: one, so as not to slow down other work, and more as the queue grows. */
 const maxTogether = 64;
-const waitingForOneMore = 200;
+const waitingPerWriter = 200;
 /** This many events within the period that differ only in their message are combined. */
 const maxSimilar = 10;
 const similarForMs = 600_000;
@@ -143,7 +143,7 @@ class Recorder implements EventRecorder {
 
   /** The next few events, at most one per object, so that those of one object are written in order. */
   #nextBatch(): Sighting[] {
-    const most = Math.min(1 + Math.floor(this.#waiting.length / waitingForOneMore), maxTogether);
+    const most = Math.min(1 + Math.floor(this.#waiting.length / waitingPerWriter), maxTogether);
     const subjects = new Set<string>();
     const batch: Sighting[] = [];
     const later: Sighting[] = [];

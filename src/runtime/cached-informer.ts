@@ -72,13 +72,13 @@ function applyUpdate<T extends ApiObject>(cache: ObjectCache<T>, update: CacheUp
 }
 
 /** After a watch that lived this long, the next attempt needs no delay. */
-const goodLifeMs = 5_000;
+const stableWatchMs = 5_000;
 
 function pauseWith({ clock, log, random = systemRandom }: InformerDeps): Pause {
   const backoff = new Backoff({ baseMs: 100, maxMs: 30_000, jitter: 0.5, random });
   let resumedAt = clock.now();
   return async (error, signal) => {
-    if (clock.now() - resumedAt > goodLifeMs) backoff.reset();
+    if (clock.now() - resumedAt > stableWatchMs) backoff.reset();
     const delayMs = backoff.nextMs();
     // A single interruption is normal: a restarted server, or an idle connection.
     if (error && backoff.failures > 1) {

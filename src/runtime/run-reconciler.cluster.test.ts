@@ -194,7 +194,7 @@ test("informers that lag delay a reconciler but do not stop it", async () => {
   await setup.clock.advance(300_000);
 
   assert.deepEqual([early, runs], [1, 2]);
-  assert.ok(setup.lines.includes("warn informers are behind, going on without them"));
+  assert.ok(setup.lines.includes("warn informers are behind, continuing without them"));
 });
 
 test("a failed reconcile is retried and logged; a conflict is retried without a warning", async () => {

@@ -179,7 +179,7 @@ class Runner<T extends ApiObject> {
     this.#unseen.delete(key);
     if (seen !== outOfTime) return;
     const facts = { reconciler: this.#reconciler.name, object: key, revision: writes.revision };
-    this.#deps.log.warn("informers are behind, going on without them", facts);
+    this.#deps.log.warn("informers are behind, continuing without them", facts);
   }
 
   /** Runs in the trace of the change that woke the key; a run that wrote something is recorded as a hop. */

@@ -324,7 +324,7 @@ test("a pod whose binding fails is undone, reported and tried again", async () =
 
   const condition = await world.conditionOf("web");
   assert.deepEqual([condition?.status, condition?.reason], ["False", "SchedulerError"]);
-  assert.equal(condition?.message, 'running Bind plugin "FailsOnce": no such luck');
+  assert.equal(condition?.message, 'running Bind plugin "FailsOnce": binding refused');
   await world.clock.advance(1000);
   assert.equal(await world.nodeOf("web"), "a");
 });

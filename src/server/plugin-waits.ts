@@ -7,7 +7,7 @@ export function pluginWaits(
   { metrics, clock }: { readonly metrics: Metrics; readonly clock: Clock },
   chain: "authentication" | "authorization" | "admission",
 ): Waits {
-  const help = "How long requests waited for a plugin that did not answer at once.";
+  const help = "How long requests waited for a plugin that did not answer immediately.";
   const histogram = metrics.histogram("orlop_plugin_wait_seconds", help, {
     labels: ["chain", "plugin"],
     buckets: [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 10],

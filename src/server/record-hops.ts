@@ -89,7 +89,7 @@ interface Recording {
 }
 
 /** Refused requests of anonymous users are not kept, because anyone could fill the memory with them. */
-const isNobodys = ({ user }: Context, error: unknown): boolean =>
+const isAnonymousRefusal = ({ user }: Context, error: unknown): boolean =>
   (user.name === "" || user === anonymousUser) && error instanceof StatusError && error.code < 500;
 
 async function recorded(recording: Recording, context: Context, next: Next): Promise<Answer> {
@@ -102,7 +102,7 @@ async function recorded(recording: Recording, context: Context, next: Next): Pro
     });
     return answer;
   } catch (error) {
-    if (isNobodys(context, error)) throw error;
+    if (isAnonymousRefusal(context, error)) throw error;
     const details = error instanceof StatusError ? error.details : undefined;
     recording.steps.mark(stepAfter(recording.steps.hops));
     record(recording, context, {

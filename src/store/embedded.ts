@@ -188,8 +188,8 @@ export class EmbeddedStore implements Store {
 
   #openBatch(): Batch {
     const last = this.#batches.at(-1);
-    const isOnItsWay = this.#writing && this.#batches.length === 1;
-    if (last && !isOnItsWay && last.rows.length < batchRows && last.bytes < batchBytes) return last;
+    const isBeingWritten = this.#writing && this.#batches.length === 1;
+    if (last && !isBeingWritten && last.rows.length < batchRows && last.bytes < batchBytes) return last;
     const batch: Batch = { rows: [], bytes: 0, waiting: [] };
     this.#batches.push(batch);
     return batch;
@@ -259,7 +259,7 @@ export class EmbeddedStore implements Store {
   #trimAfter(delayMs: number): void {
     this.#trimTimer = this.#clock.after(delayMs, () => {
       this.#trimTimer = undefined;
-      if (this.#history.trim(this.#clock.now(), trimStep)) this.#trimAfter(trimBreathMs);
+      if (this.#history.trim(this.#clock.now(), trimStep)) this.#trimAfter(trimStepPauseMs);
       else this.#armTrim();
     });
   }
@@ -294,7 +294,7 @@ const batchBytes = 8 << 20;
 
 /** Changes to drop in one step: takes less than a millisecond. */
 const trimStep = 1000;
-const trimBreathMs = 10;
+const trimStepPauseMs = 10;
 const trimPauseMs = 10_000;
 
 function firstDuplicate(changes: readonly Change[]): string | undefined {

@@ -23,7 +23,7 @@ interface Ack {
 }
 
 if (process.argv[2] === "write") await write(process.argv[3] ?? "", process.argv[4] ?? "");
-else test("kill -9 at any moment loses no acknowledged commit and leaves no partial one", killAgainAndAgain);
+else test("kill -9 at any moment loses no acknowledged commit and leaves no partial one", killRepeatedly);
 
 /** Every writer adds groups of three keys and increments its own counter, and prints each one when it is durable. */
 async function write(dataDir: string, round: string): Promise<void> {
@@ -40,7 +40,7 @@ async function write(dataDir: string, round: string): Promise<void> {
   await Promise.all(Array.from({ length: writersPerRound }, writer));
 }
 
-async function killAgainAndAgain(): Promise<void> {
+async function killRepeatedly(): Promise<void> {
   const dataDir = mkdtempSync(join(tmpdir(), "orlop-crash-"));
   const random = seededRandom(42);
   const acks: Ack[] = [];

@@ -6,7 +6,7 @@ export type Request =
   | { readonly type: "write"; readonly batch: ArrayBuffer }
   /** One short step of maintenance. `quiet`: there were no recent writes, so this is a good time for it. */
   | {
-      readonly type: "tend";
+      readonly type: "maintain";
       readonly garbage: readonly number[];
       readonly compactedRevision: number;
       readonly quiet: boolean;

@@ -61,7 +61,7 @@ class Writer {
   }
 
   /** Does one step; returns whether there is more to do. */
-  tend({ garbage, compactedRevision, quiet }: Request & { type: "tend" }): boolean {
+  maintain({ garbage, compactedRevision, quiet }: Request & { type: "maintain" }): boolean {
     if (garbage.length > 0) {
       this.#transaction(() => {
         this.#compact.run(compactedRevision, compactedRevision);
@@ -116,7 +116,7 @@ function serve(request: Request): Answer {
   if (request.type === "open") writer = new Writer(request);
   if (request.type === "write") writer?.write(request.batch);
   if (request.type === "close") writer?.close(request.compactedRevision);
-  return { type: "done", more: request.type === "tend" && writer?.tend(request) === true };
+  return { type: "done", more: request.type === "maintain" && writer?.maintain(request) === true };
 }
 
 parentPort?.on("message", (request: Request) => {
@@ -127,5 +127,5 @@ parentPort?.on("message", (request: Request) => {
     answer = { type: "failed", code: codeOf(error), message: messageOf(error) };
   }
   parentPort?.postMessage(answer);
-  if (request.type === "write" || request.type === "tend") writer?.checkpointIfDue();
+  if (request.type === "write" || request.type === "maintain") writer?.checkpointIfDue();
 });

@@ -114,8 +114,8 @@ class SqliteJournal implements Journal {
   /** Rows in the file that can no longer be read. */
   readonly #garbage: number[] = [];
   #history: History | undefined;
-  #tendTimer: (() => void) | undefined;
-  #isTending = false;
+  #maintenanceTimer: (() => void) | undefined;
+  #isMaintaining = false;
   #wroteLately = false;
   #isFailing = false;
   /** Why the thread accepts no more requests. */
@@ -133,12 +133,12 @@ class SqliteJournal implements Journal {
     const answer = await this.#ask({ type: "open", file, lastRow, maxPages });
     if (answer.type === "failed") throw new SqliteError(answer.code, answer.message);
     this.#history = history;
-    if (this.#garbage.length > 0) this.#armTend();
+    if (this.#garbage.length > 0) this.#armMaintenance();
   }
 
   drop(row: number): void {
     this.#garbage.push(row);
-    this.#armTend();
+    this.#armMaintenance();
   }
 
   async write(rows: readonly Row[]): Promise<void> {
@@ -146,7 +146,7 @@ class SqliteJournal implements Journal {
     const garbage = this.#takeGarbage(2 * rows.length + 14);
     const batch = encodeBatch(rows, garbage, this.#compactedRevision);
     this.#wroteLately = true;
-    this.#armTend();
+    this.#armMaintenance();
     const answer = await this.#ask({ type: "write", batch }, [batch]);
     if (answer.type === "done") {
       if (this.#isFailing) log.info("store can write again", { file });
@@ -162,7 +162,7 @@ class SqliteJournal implements Journal {
   }
 
   async close(): Promise<void> {
-    this.#tendTimer?.();
+    this.#maintenanceTimer?.();
     const closed = this.#ask({ type: "close", compactedRevision: this.#compactedRevision });
     this.#ended ??= new StoreClosedError();
     // Without the thread there is nothing left to close.
@@ -201,29 +201,29 @@ class SqliteJournal implements Journal {
     for (const row of garbage) this.#garbage.push(row);
   }
 
-  #armTend(): void {
-    if (!this.#history || this.#ended || this.#isTending) return;
-    this.#tendTimer ??= this.#deps.clock.after(tendMs, () => {
-      this.#tendTimer = undefined;
-      void this.#tend();
+  #armMaintenance(): void {
+    if (!this.#history || this.#ended || this.#isMaintaining) return;
+    this.#maintenanceTimer ??= this.#deps.clock.after(maintenanceMs, () => {
+      this.#maintenanceTimer = undefined;
+      void this.#maintain();
     });
   }
 
   /** In steps, so that a write never waits for more than one of them. */
-  async #tend(): Promise<void> {
+  async #maintain(): Promise<void> {
     const quiet = !this.#wroteLately;
     this.#wroteLately = false;
-    this.#isTending = true;
+    this.#isMaintaining = true;
     let more = true;
-    while (more && !this.#ended) more = await this.#tendStep(quiet);
-    this.#isTending = false;
+    while (more && !this.#ended) more = await this.#maintainStep(quiet);
+    this.#isMaintaining = false;
     // Once more after the last write, to leave the file small.
-    if (!quiet || this.#garbage.length > 0) this.#armTend();
+    if (!quiet || this.#garbage.length > 0) this.#armMaintenance();
   }
 
-  async #tendStep(quiet: boolean): Promise<boolean> {
-    const garbage = this.#takeGarbage(tendRows);
-    const request = { type: "tend", garbage, compactedRevision: this.#compactedRevision, quiet } as const;
+  async #maintainStep(quiet: boolean): Promise<boolean> {
+    const garbage = this.#takeGarbage(maintenanceRows);
+    const request = { type: "maintain", garbage, compactedRevision: this.#compactedRevision, quiet } as const;
     const answer = await this.#ask(request).catch((): Answer => ({ type: "failed", code: 0, message: "" }));
     if (answer.type === "done") return answer.more;
     // The next write reports why. Until the disk works again, the file keeps the garbage.
@@ -232,9 +232,9 @@ class SqliteJournal implements Journal {
   }
 }
 
-const tendMs = 10_000;
+const maintenanceMs = 10_000;
 /** Rows deleted in one step of maintenance: takes a few milliseconds. */
-const tendRows = 500;
+const maintenanceRows = 500;
 
 function encodeBatch(rows: readonly Row[], garbage: readonly number[], compactedRevision: number): ArrayBuffer {
   let size = 8 * (3 + garbage.length);

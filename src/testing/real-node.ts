@@ -31,7 +31,7 @@ import { unmountUnder } from "#lib/fs/mounts.ts";
 import { type Log, silentLog } from "#lib/process/log.ts";
 import { openMemoryStore } from "#store/memory.ts";
 
-/** An API server and one real node on this machine, with everything under a directory of their own. Needs root. */
+/** An API server and one real node on this machine, with all files in one temporary directory. Needs root. */
 export interface RealNode extends AsyncDisposable {
   readonly client: Client;
   readonly api: AssembledServer;
@@ -39,22 +39,22 @@ export interface RealNode extends AsyncDisposable {
   readonly runtime: ContainerdRuntime;
   readonly containerd: Containerd;
   readonly kubelet: Kubelet;
-  /** Ends the kubelet and starts another; pods go on meanwhile. */
+  /** Stops the kubelet and starts another; pods keep running meanwhile. */
   restartKubelet(): Promise<void>;
-  /** The pod, once it is as asked; rejects after so long. */
+  /** The pod, once the condition holds; rejects after the limit. */
   podWhen(name: string, condition: (pod: Pod) => boolean, limitMs?: number): Promise<Pod>;
   podGone(name: string, limitMs?: number): Promise<void>;
-  /** A pod of the namespace default on this node. */
+  /** Creates a pod in the namespace default on this node. */
   createPod(name: string, spec: InputOf<Pod>["spec"]): Promise<Pod>;
   /** Deletes the pod and waits until it is gone. */
   removePod(name: string): Promise<void>;
-  /** What a command says that runs in the container `main` of the pod. */
+  /** The output of a command in the container `main` of the pod. */
   runIn(name: string, ...command: string[]): Promise<string>;
 }
 
 export const busyboxImage = "orlop.test/busybox:1";
 export const realNodeName = "node-real";
-/** A script that ends at once when it is told to. */
+/** A script that ends immediately on SIGTERM. */
 export const waitForEnd = "trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done";
 /** The container `main`, which runs a script. */
 export const shellContainer = (script: string, more: object = {}) => ({
@@ -69,45 +69,16 @@ export async function startRealNode({ log = silentLog }: { log?: Log } = {}): Pr
   const dataDir = await mkdtemp(`${tmpdir()}/orlop-node-`);
   const base = { clock: systemClock, log };
   const stop = new AbortController();
-  const store = openMemoryStore({ clock: systemClock });
-  const api = await assembleApiServer({
-    store,
-    ...base,
-    random: seededRandom(1),
-    signingKey: signingKey(keyToPem(createKey())),
-    serverAddress: "127.0.0.1:6443",
-  });
-  await bootstrapCluster(api.clientFor(administrator));
-  const client = api.clientFor(administrator);
-  await client.create(ServiceAccount, { metadata: { namespace: "default", name: "default" } });
-  const root = { metadata: { namespace: "default", name: "kube-root-ca.crt" }, data: { "ca.crt": "none" } };
-  await client.create(ConfigMap, root);
-
+  const { store, api, client } = await startServer(log);
   const containerd = await startContainerd({ dataDir, sandboxImage: pauseImageName, ...base, signal: stop.signal });
-  const { paths } = containerd;
-  const runtime = new ContainerdRuntime({ address: containerd.address, oomNotes: paths.oomNotes, ...base });
+  const { address, paths } = containerd;
+  const runtime = new ContainerdRuntime({ address, oomNotes: paths.oomNotes, ...base });
   const bridge = `or-${nodeId(dataDir)}`;
-  const machine = await readMachine({ dataDir });
-  const nodeDir = `${dataDir}/kubelet`;
-  const plugins = await openNodePlugins({
-    dataDir: nodeDir,
-    ...base,
-    devicesChanged: () => running.kubelet.resourcesChanged(),
-  });
-  const host = await openLinuxHost({
-    log,
-    dataDir: nodeDir,
-    clock: systemClock,
-    cgroups: openCgroups(containerd.host.cgroups, systemClock),
-    cgroupRoot: paths.cgroupRoot,
-    clusterDomain: "cluster.local",
-    allocatable: machine.allocatable,
-    imageMounts: ctrImageMounts({ socket: paths.socket, snapshotter: containerd.host.snapshotter }),
-    furtherVolumes: plugins.volumes,
-  });
+  const devicesChanged = (): void => running.kubelet.resourcesChanged();
+  const parts = await openNode({ containerd, dataDir, log, devicesChanged });
   await prepareNode({ containerd, runtime, bridge, dataDir });
-  const parts = { client, api, runtime, machine, host, plugins, log };
-  let running = startKubelet(parts);
+  const start = () => startKubelet({ api, runtime, log, ...parts });
+  let running = start();
   return {
     client,
     api,
@@ -119,7 +90,7 @@ export async function startRealNode({ log = silentLog }: { log?: Log } = {}): Pr
     },
     async restartKubelet() {
       await running.stop();
-      running = startKubelet(parts);
+      running = start();
     },
     podWhen: (name, condition, limitMs = 30_000) => podWhen(api, name, { condition, limitMs }),
     ...podSteps(api, client, () => running.kubelet),
@@ -127,19 +98,66 @@ export async function startRealNode({ log = silentLog }: { log?: Log } = {}): Pr
       await running.stop();
       stop.abort();
       runtime.close();
-      await stopContainerd({ dataDir, ...base, removeData: true });
-      await removePodNetwork(bridge);
-      await unmountUnder([dataDir], "strict");
-      await rm(dataDir, { recursive: true });
+      await removeNode({ dataDir, bridge, log });
       await api[Symbol.asyncDispose]();
       await store[Symbol.asyncDispose]();
     },
   };
 }
 
+/** The API server with the objects that every pod needs. */
+async function startServer(log: Log) {
+  const store = openMemoryStore({ clock: systemClock });
+  const api = await assembleApiServer({
+    store,
+    clock: systemClock,
+    log,
+    random: seededRandom(1),
+    signingKey: signingKey(keyToPem(createKey())),
+    serverAddress: "127.0.0.1:6443",
+  });
+  const client = api.clientFor(administrator);
+  await bootstrapCluster(client);
+  await client.create(ServiceAccount, { metadata: { namespace: "default", name: "default" } });
+  const root = { metadata: { namespace: "default", name: "kube-root-ca.crt" }, data: { "ca.crt": "none" } };
+  await client.create(ConfigMap, root);
+  return { store, api, client };
+}
+
+interface OpenNodeOptions {
+  readonly containerd: Containerd;
+  readonly dataDir: string;
+  readonly log: Log;
+  devicesChanged(): void;
+}
+
+/** The parts of a node that outlive a restart of its kubelet. */
+async function openNode({ containerd: { paths, host: found }, dataDir, log, devicesChanged }: OpenNodeOptions) {
+  const machine = await readMachine({ dataDir });
+  const base = { dataDir: `${dataDir}/kubelet`, clock: systemClock, log };
+  const plugins = await openNodePlugins({ ...base, devicesChanged });
+  const host = await openLinuxHost({
+    ...base,
+    cgroups: openCgroups(found.cgroups, systemClock),
+    cgroupRoot: paths.cgroupRoot,
+    clusterDomain: "cluster.local",
+    allocatable: machine.allocatable,
+    imageMounts: ctrImageMounts({ socket: paths.socket, snapshotter: found.snapshotter }),
+    furtherVolumes: plugins.volumes,
+  });
+  return { machine, plugins, host };
+}
+
+async function removeNode({ dataDir, bridge, log }: { dataDir: string; bridge: string; log: Log }): Promise<void> {
+  await stopContainerd({ dataDir, clock: systemClock, log, removeData: true });
+  await removePodNetwork(bridge);
+  await unmountUnder([dataDir], "strict");
+  await rm(dataDir, { recursive: true });
+}
+
 type PodSteps = Pick<RealNode, "podGone" | "createPod" | "removePod" | "runIn">;
 
-/** What tests do with pods of the namespace default. */
+/** Helpers for pods in the namespace default. */
 function podSteps(api: AssembledServer, client: Client, kubelet: () => Kubelet): PodSteps {
   const podGone = async (name: string, limitMs = 30_000) => {
     await podWhen(api, name, { condition: () => false, limitMs }).catch(ignoreNotFound);
@@ -149,7 +167,7 @@ function podSteps(api: AssembledServer, client: Client, kubelet: () => Kubelet):
     createPod: (name, spec) =>
       client.create(Pod, {
         metadata: { namespace: "default", name },
-        // A shell that is told to end before it has set its trap does not hear it: then it is killed soon.
+        // A shell that gets SIGTERM before it has set its trap ignores it, so it must be killed soon.
         spec: { nodeName: realNodeName, terminationGracePeriodSeconds: 5, ...spec },
       }),
     async removePod(name) {
@@ -210,7 +228,7 @@ interface PodWait {
   readonly limitMs: number;
 }
 
-/** Waits by watching; a pod that is deleted ends the wait. */
+/** Waits with a watch; deletion of the pod ends the wait. */
 async function podWhen({ informers }: AssembledServer, name: string, { condition, limitMs }: PodWait): Promise<Pod> {
   const pods = informers.of(Pod);
   const found = Promise.withResolvers<Pod>();

@@ -30,15 +30,15 @@ export interface ClusterOptions {
   readonly seed?: number;
   /** How much history the store keeps. */
   readonly historyLimits?: HistoryLimits;
-  /** false: only the API server, and what a test writes stays as it wrote it. */
+  /** false: only the API server, so that nothing changes what a test writes. */
   readonly controllers?: boolean;
-  /** How many simulated nodes there are: `node-1`, `node-2`… Their pods become ready, and exist only as state. Default 0. */
+  /** How many simulated nodes there are: `node-1`, `node-2`… Their pods become ready without running. Default 0. */
   readonly nodes?: number;
-  /** What those nodes are like, and what happens on them. */
+  /** The properties and behaviour of those nodes. */
   readonly simulation?: SimulationOptions;
-  /** `system`: time passes as it does outside. Default: it stands still until the test moves it. */
+  /** `system`: real time. Default: time stands still until the test moves it. */
   readonly clock?: "virtual" | "system";
-  /** Components of the caller's own, which run beside the others until the cluster ends. */
+  /** The caller's own components, which run with the others until the cluster ends. */
   components?(deps: ComponentDeps): readonly Task[];
 }
 
@@ -60,9 +60,9 @@ export interface TestCluster<C extends Clock = VirtualClock> extends AsyncDispos
   /** The simulated ones; each can be stopped and started. */
   readonly nodes: readonly SimulatedNode[];
   clientFor(user: UserInfo): Client;
-  /** Server-side apply, by force. */
+  /** Server-side apply with force. */
   apply<T extends ApiObject>(resource: Resource<T>, object: InputOf<T>): Promise<T>;
-  /** All objects of a kind, or those of one namespace, in the order of their names. */
+  /** All objects of a kind, or those of one namespace, sorted by name. */
   list<T extends ApiObject>(resource: Resource<T>, namespace?: string): Promise<readonly T[]>;
   /** Lets time run until no queue holds work and nothing has changed for a while. */
   settle(options?: SettleOptions): Promise<void>;
@@ -71,9 +71,9 @@ export interface TestCluster<C extends Clock = VirtualClock> extends AsyncDispos
 }
 
 export interface SettleOptions {
-  /** Time without a change after which the cluster has settled; heartbeats and events are no changes. */
+  /** Time without a change after which the cluster has settled; heartbeats and events do not count as changes. */
   readonly quietMs?: number;
-  /** Time after which it never will. */
+  /** Time after which settle() throws. */
   readonly limitMs?: number;
 }
 
@@ -95,37 +95,27 @@ export async function startCluster(options: ClusterOptions = {}): Promise<TestCl
 
 type Condition = () => boolean | Promise<boolean>;
 
-/** How time passes. */
+/** What depends on the kind of clock. */
 interface Passing {
   readonly settle: Pace;
   until(condition: Condition, limitMs: number): Promise<void>;
 }
 
 async function startOn<C extends Clock>(clock: C, options: ClusterOptions, time: Passing): Promise<TestCluster<C>> {
-  const { log = silentLog, seed = 1, historyLimits, controllers = true } = options;
+  const { log = silentLog, seed = 1, controllers = true } = options;
   const random = seededRandom(seed);
-  const store = openMemoryStore({ clock, ...(historyLimits ? { limits: historyLimits } : {}) });
-  const key = signingKey(keyToPem(createKey()));
-  const verdicts = new Verdicts();
-  const serverAddress = "127.0.0.1:6443";
-  const newUid = (): string => randomUid(random);
-  const parts = { store, clock, log, random, newUid, signingKey: key, serverAddress, verdicts };
-  const api = await assembleApiServer({ ...parts, freezesShared: true });
-  await bootstrapCluster(api.loopback);
-
+  const { store, api, verdicts } = await startServer({ clock, log, random }, options);
   const queues = new Map<string, WorkQueue<Cause>>();
   const onQueue = (name: string, queue: WorkQueue<Cause>): void => void queues.set(name, queue);
   const { informers, recorder } = api;
+  const clientFor = (user: UserInfo): Client => api.clientFor(user);
+  const client = clientFor(administrator);
+
   const base = { informers, clock, log, recorder, onQueue };
   const nodes = createSimulatedNodes(options.nodes ?? 0, { ...base, random, clientFor }, options.simulation);
-  const own = options.components?.({ ...base, client: clientFor(administrator), clientFor }) ?? [];
+  const own = options.components?.({ ...base, client, clientFor }) ?? [];
   const plane = controllers ? controlPlane(api, { ...base, random, verdicts }) : [];
   const running = startTasks([...plane, ...nodes.map(({ run }) => run), ...own]);
-
-  function clientFor(user: UserInfo): Client {
-    return api.clientFor(user);
-  }
-  const client = clientFor(administrator);
   return {
     client,
     informers,
@@ -138,13 +128,7 @@ async function startOn<C extends Clock>(clock: C, options: ClusterOptions, time:
     apply: (resource, object) => client.apply(resource, object, { fieldManager: "test", force: true }),
     list: async (resource, namespace) => (await client.list(resource, namespace ? { namespace } : {})).items,
     settle: (settleOptions) => settle({ store, queues, running, ...time.settle }, settleOptions),
-    async until(condition, limitMs = defaultLimitMs) {
-      const checked = (): boolean | Promise<boolean> => {
-        running.check();
-        return condition();
-      };
-      await time.until(checked, limitMs);
-    },
+    until: (condition, limitMs = defaultLimitMs) => time.until(whileRunning(running, condition), limitMs),
     async [Symbol.asyncDispose]() {
       await running.stop();
       await api[Symbol.asyncDispose]();
@@ -152,6 +136,35 @@ async function startOn<C extends Clock>(clock: C, options: ClusterOptions, time:
     },
   };
 }
+
+interface Server {
+  readonly store: Store;
+  readonly api: AssembledServer;
+  readonly verdicts: Verdicts;
+}
+
+async function startServer(
+  { clock, log, random }: { clock: Clock; log: Log; random: Random },
+  { historyLimits }: ClusterOptions,
+): Promise<Server> {
+  const store = openMemoryStore({ clock, ...(historyLimits ? { limits: historyLimits } : {}) });
+  const verdicts = new Verdicts();
+  const key = signingKey(keyToPem(createKey()));
+  const newUid = (): string => randomUid(random);
+  const serverAddress = "127.0.0.1:6443";
+  const parts = { store, clock, log, random, newUid, signingKey: key, serverAddress, verdicts };
+  const api = await assembleApiServer({ ...parts, freezesShared: true });
+  await bootstrapCluster(api.loopback);
+  return { store, api, verdicts };
+}
+
+/** The condition, which throws if a task has ended too early. */
+const whileRunning =
+  (running: Running, condition: Condition): Condition =>
+  () => {
+    running.check();
+    return condition();
+  };
 
 function controlPlane(
   api: AssembledServer,
@@ -174,7 +187,7 @@ const administrator: UserInfo = { name: "kubernetes-admin", groups: ["system:mas
 const authorityLifeMs = 3650 * 86_400_000;
 
 interface Running {
-  /** Throws what ended a task too early. */
+  /** Throws the error that ended a task too early. */
   check(): void;
   stop(): Promise<void>;
 }
@@ -198,16 +211,16 @@ function startTasks(tasks: readonly Task[]): Running {
   };
 }
 
-/** How far and how long to look for changes. */
+/** How time passes while settle() waits. */
 interface Pace {
   readonly clock: Clock;
   readonly stepMs: number;
   readonly quietMs: number;
   pass(ms: number): Promise<void>;
-  /** Lets everything happen that needs no time. */
+  /** Runs everything that needs no time to pass. */
   rest(): Promise<void>;
 }
-/** Quiet for longer than the longest pause of anything that is still on its way to what is wanted. */
+/** Longer than the longest pause of any component that has not reached its goal yet. */
 const virtualSettling = { stepMs: 1000, quietMs: 15_000 };
 const liveSettling = { stepMs: 20, quietMs: 500, pass: (ms: number) => systemClock.sleep(ms), rest: async () => {} };
 const defaultLimitMs = 3_600_000;
@@ -259,7 +272,7 @@ function describeWork(queues: ReadonlyMap<string, WorkQueue<Cause>>): string {
   return busy.length > 0 ? busy.join(", ") : "objects keep changing";
 }
 
-/** Leases, events and the heartbeats of nodes go on for ever. */
+/** Leases, events and the heartbeats of nodes never stop, so they do not count. */
 function isChange({ key, value, previous }: StoreEvent): boolean {
   if (key.startsWith("/registry/leases/") || key.startsWith("/registry/events/")) return false;
   return !(key.startsWith("/registry/minions/") && value && previous);

@@ -2,11 +2,11 @@ import { type Clock, sleepOn } from "#lib/async/clock.ts";
 import { nextTurn } from "#lib/async/turns.ts";
 import { Heap } from "#lib/data/heap.ts";
 
-/** Time that stands still until a test moves it. */
+/** A clock that stands still until a test moves it. */
 export interface VirtualClock extends Clock {
-  /** How many timers wait. */
+  /** The number of pending timers. */
   readonly pending: number;
-  /** Fires every timer due within `ms`, in order of time, then of age, letting promises settle after each. */
+  /** Fires every timer due within `ms`, in order of time, then of age, and lets promises settle after each. */
   advance(ms: number): Promise<void>;
   /** Lets promises settle without moving time. */
   settle(): Promise<void>;
@@ -21,67 +21,83 @@ interface Timer {
   callback: (() => void) | undefined;
 }
 
-/** A round and bright morning, so that time stamps in failures are easy to read. */
+/** A round time, so that timestamps in failures are easy to read. */
 const defaultStartMs = Date.UTC(2026, 0, 1, 8);
 
 export function createVirtualClock(startMs: number = defaultStartMs): VirtualClock {
-  const timers = new Heap<Timer>((a, b) => a.at < b.at || (a.at === b.at && a.order < b.order));
-  let now = startMs;
-  let order = 0;
-  let pending = 0;
-
-  /** The next timer due by `limit`, taken off the heap. */
-  const take = (limit: number): Timer | undefined => {
-    for (;;) {
-      const next = timers.peek();
-      if (!next || next.at > limit) return undefined;
-      timers.pop();
-      if (next.callback) return next;
-    }
-  };
-  const fire = async (timer: Timer): Promise<void> => {
-    now = Math.max(now, timer.at);
-    const { callback } = timer;
-    timer.callback = undefined;
-    pending--;
-    callback?.();
-    await settle();
-  };
-
+  const timers = new Timers(startMs);
   const clock: VirtualClock = {
-    now: () => now,
-    after(delayMs, callback) {
-      const timer: Timer = { at: now + Math.max(delayMs, 0), order: order++, callback };
-      timers.push(timer);
-      pending++;
-      return () => {
-        if (!timer.callback) return;
-        timer.callback = undefined;
-        pending--;
-      };
-    },
+    now: () => timers.now,
+    after: (delayMs, callback) => timers.add(delayMs, callback),
     sleep: (delayMs, signal) => sleepOn(clock, delayMs, signal),
     get pending() {
-      return pending;
+      return timers.pending;
     },
     settle,
     async advance(ms) {
-      const limit = now + ms;
+      const limit = timers.now + ms;
       await settle();
-      for (let timer = take(limit); timer; timer = take(limit)) await fire(timer);
-      now = limit;
+      while (timers.fireNext(limit)) await settle();
+      timers.now = limit;
     },
     async runUntil(condition, limitMs) {
-      const limit = now + limitMs;
+      const limit = timers.now + limitMs;
       await settle();
       while (!(await condition())) {
-        const timer = take(limit);
-        if (!timer) throw new Error(`condition did not come true within ${limitMs} ms of virtual time`);
-        await fire(timer);
+        const hasFired = timers.fireNext(limit);
+        if (!hasFired) throw new Error(`condition did not come true within ${limitMs} ms of virtual time`);
+        await settle();
       }
     },
   };
   return clock;
+}
+
+/** The current time, and the timers in order of time, then of age. */
+class Timers {
+  now: number;
+  pending = 0;
+  #order = 0;
+  readonly #heap = new Heap<Timer>((a, b) => a.at < b.at || (a.at === b.at && a.order < b.order));
+
+  constructor(startMs: number) {
+    this.now = startMs;
+  }
+
+  /** Returns a function that cancels the timer. */
+  add(delayMs: number, callback: () => void): () => void {
+    const timer: Timer = { at: this.now + Math.max(delayMs, 0), order: this.#order++, callback };
+    this.#heap.push(timer);
+    this.pending++;
+    return () => {
+      if (timer.callback) this.#end(timer);
+    };
+  }
+
+  /** Moves to the next timer due by `limit` and fires it; false if there is none. */
+  fireNext(limit: number): boolean {
+    const timer = this.#take(limit);
+    if (!timer) return false;
+    this.now = Math.max(this.now, timer.at);
+    const { callback } = timer;
+    this.#end(timer);
+    callback?.();
+    return true;
+  }
+
+  #take(limit: number): Timer | undefined {
+    for (;;) {
+      const next = this.#heap.peek();
+      if (!next || next.at > limit) return undefined;
+      this.#heap.pop();
+      if (next.callback) return next;
+    }
+  }
+
+  #end(timer: Timer): void {
+    timer.callback = undefined;
+    this.pending--;
+  }
 }
 
 /** Several turns of the event loop: what one turn resolves may post the next. */

@@ -184,7 +184,7 @@ class Wire {
     for (const [, text = ""] of header?.matchAll(/299 \S+ "((?:[^"\\]|\\.)*)"/g) ?? []) {
       const warning = text.replaceAll(/\\(.)/g, "$1");
       if (this.#deps.onWarning) this.#deps.onWarning(warning);
-      else this.#deps.log.warn("the server warns", { warning });
+      else this.#deps.log.warn("warning from the server", { warning });
     }
   }
 }

@@ -20,7 +20,7 @@ import { hasProgressDeadline } from "./limits.ts";
 import { byAge, planRollout, type RolloutPlan, type Scaling, type Situation } from "./plan-rollout.ts";
 import { hashLabel, podTemplateHash, sameTemplate } from "./pod-template-hash.ts";
 import { newSetAnnotations, nextRevision, sizeAnnotations } from "./revision.ts";
-import { deploymentStatus, nextProgressCheckMs, withNews } from "./status.ts";
+import { deploymentStatus, nextProgressCheckMs, withCondition } from "./status.ts";
 
 /** Moves a deployment's pods to its newest template, step by step, through one ReplicaSet for each template. */
 export function deploymentController(deps: ReconcilerDeps): Reconciler<Deployment> {
@@ -249,7 +249,7 @@ async function noteFailure(
 ): Promise<void> {
   if (!hasProgressDeadline(deployment)) return;
   const news = { type: "Progressing", status: "False", reason: "ReplicaSetCreateError", message };
-  const conditions = [...withNews(deployment.status.conditions ?? [], news, deps.clock.now())];
+  const conditions = [...withCondition(deployment.status.conditions ?? [], news, deps.clock.now())];
   const status = { ...deployment.status, conditions };
   await writeStatusIfChanged(deps, { resource: Deployment, object: deployment, status }, signal);
 }

@@ -39,8 +39,8 @@ export function planRollout(deployment: Deployment, situation: Situation): Rollo
     return { ...nothing, scale: planSize(deployment, situation) };
   }
   const step = isRolling ? planRolling(deployment, situation) : planRecreate(deployment, situation);
-  const isStill = step.create === undefined && !step.scale?.length;
-  const remove = isStill && isComplete(deployment, deployment.status) ? planCleanup(deployment, oldSets) : [];
+  const isIdle = step.create === undefined && !step.scale?.length;
+  const remove = isIdle && isComplete(deployment, deployment.status) ? planCleanup(deployment, oldSets) : [];
   return { scale: [], ...step, remove, isRollout: true };
 }
 
@@ -62,7 +62,7 @@ function planRolling(deployment: Deployment, { newSet, oldSets }: Situation): St
  * terminating, so that there are never more pods than the surge allows.
  */
 function roomFor({ spec }: Deployment, current: number, sets: readonly ReplicaSet[]): number {
-  if (sets.some(isUnsure)) return current;
+  if (sets.some(isStatusOutdated)) return current;
   const there = sets.reduce((sum, set) => sum + Math.max(set.spec.replicas, set.status.replicas), 0);
   const room = spec.replicas + maxSurge({ spec }) - there;
   return room <= 0 ? current : current + Math.min(room, spec.replicas - current);
@@ -179,7 +179,7 @@ const isActive = ({ spec }: ReplicaSet): boolean => spec.replicas > 0;
 /** The status of a set that was scaled down may still count pods that are about to be deleted. */
 const availableOf = ({ spec, status }: ReplicaSet): number => Math.min(status.availableReplicas ?? 0, spec.replicas);
 /** It was resized, and its status is older: it may have more pods than its size and its status say. */
-const isUnsure = ({ metadata: { generation = 1 }, status }: ReplicaSet): boolean =>
+const isStatusOutdated = ({ metadata: { generation = 1 }, status }: ReplicaSet): boolean =>
   generation > 1 && (status.observedGeneration ?? 0) < generation;
 const wantedBy = (sets: readonly ReplicaSet[]): number => sets.reduce((sum, { spec }) => sum + spec.replicas, 0);
 

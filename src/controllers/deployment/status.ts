@@ -58,10 +58,10 @@ function notePause({ spec, status }: Deployment, nowMs: number): Conditions {
   if (!hasProgressDeadline({ spec }) || current?.reason === "ProgressDeadlineExceeded") return conditions;
   const isPaused = current?.reason === "DeploymentPaused";
   if (spec.paused && !isPaused) {
-    return withNews(conditions, progress("Unknown", "DeploymentPaused", "Deployment is paused"), nowMs);
+    return withCondition(conditions, progress("Unknown", "DeploymentPaused", "Deployment is paused"), nowMs);
   }
   if (!spec.paused && isPaused) {
-    return withNews(conditions, progress("Unknown", "DeploymentResumed", "Deployment is resumed"), nowMs);
+    return withCondition(conditions, progress("Unknown", "DeploymentResumed", "Deployment is resumed"), nowMs);
   }
   return conditions;
 }
@@ -70,10 +70,14 @@ function noteSet(deployment: Deployment, conditions: Conditions, { newSet, creat
   if (!newSet || deployment.metadata.deletionTimestamp || !hasProgressDeadline(deployment)) return conditions;
   const { name } = newSet.metadata;
   if (created) {
-    return withNews(conditions, progress("True", "NewReplicaSetCreated", `Created new replica set "${name}"`), nowMs);
+    return withCondition(
+      conditions,
+      progress("True", "NewReplicaSetCreated", `Created new replica set "${name}"`),
+      nowMs,
+    );
   }
   if (findCondition(conditions, "Progressing")) return conditions;
-  return withNews(conditions, progress("True", "FoundNewReplicaSet", `Found new replica set "${name}"`), nowMs);
+  return withCondition(conditions, progress("True", "FoundNewReplicaSet", `Found new replica set "${name}"`), nowMs);
 }
 
 /** The numbers, summed over the sets. */
@@ -122,7 +126,7 @@ function noteAvailability(
         reason: "MinimumReplicasUnavailable",
         message: "Deployment does not have minimum availability.",
       };
-  return withNews(conditions, { type: "Available", ...news }, nowMs);
+  return withCondition(conditions, { type: "Available", ...news }, nowMs);
 }
 
 interface Judgement {
@@ -145,7 +149,7 @@ function noteProgress(deployment: Deployment, judgement: Judgement): Conditions 
   const subject = newSet ? `ReplicaSet "${newSet.metadata.name}"` : `Deployment "${deployment.metadata.name}"`;
   if (isComplete(deployment, counts)) {
     const message = `${subject} has successfully progressed.`;
-    return withNews(conditions, progress("True", "NewReplicaSetAvailable", message), nowMs);
+    return withCondition(conditions, progress("True", "NewReplicaSetAvailable", message), nowMs);
   }
   if (hasMoved(deployment.status, counts)) {
     // Even if it says the same as before, because the deadline counts from its time.
@@ -154,7 +158,7 @@ function noteProgress(deployment: Deployment, judgement: Judgement): Conditions 
   }
   if (current && !wasDone && isOverdue(deployment, current, nowMs)) {
     const message = `${subject} has timed out progressing.`;
-    return withNews(conditions, progress("False", "ProgressDeadlineExceeded", message), nowMs);
+    return withCondition(conditions, progress("False", "ProgressDeadlineExceeded", message), nowMs);
   }
   return conditions;
 }
@@ -181,7 +185,7 @@ function noteFailures(conditions: Conditions, { newSet, oldSets, nowMs }: Outcom
     if (!failure) continue;
     const { lastTransitionTime, ...rest } = failure;
     const times = lastTransitionTime ? { lastTransitionTime, lastUpdateTime: lastTransitionTime } : {};
-    return withNews(conditions, { ...rest, ...times }, nowMs);
+    return withCondition(conditions, { ...rest, ...times }, nowMs);
   }
   return conditions.filter(({ type }) => type !== "ReplicaFailure");
 }
@@ -204,7 +208,7 @@ const withTransition = (condition: DeploymentCondition, { lastTransitionTime }: 
 });
 
 /** Adds this condition at the end; returns the list unchanged if the condition is not new. */
-export function withNews(conditions: Conditions, news: DeploymentCondition, nowMs: number): Conditions {
+export function withCondition(conditions: Conditions, news: DeploymentCondition, nowMs: number): Conditions {
   const current = findCondition(conditions, news.type);
   if (current?.status === news.status && current.reason === news.reason) return conditions;
   const condition = stamped(news, nowMs);

@@ -63,7 +63,7 @@ function draftsFor({ ports, endpoints }: PortGroup, slices: readonly EndpointSli
   const fillable = drafts.filter(({ changed, endpoints: kept }) => changed && kept.length > 0);
   for (const draft of fillable.sort(fullestFirst)) fill(draft, left);
   while (left.size > 0) {
-    const roomy = tightest(drafts, left.size);
+    const roomy = fullestWithRoom(drafts, left.size);
     const draft = roomy ?? { from: undefined, ports, endpoints: [], changed: true };
     fill(draft, left);
     if (!roomy) drafts.push(draft);
@@ -97,7 +97,7 @@ function fill(draft: Draft, left: Map<string, Endpoint>): void {
 }
 
 /** The fullest unchanged slice that has room for this many more endpoints. */
-function tightest(drafts: readonly Draft[], count: number): Draft | undefined {
+function fullestWithRoom(drafts: readonly Draft[], count: number): Draft | undefined {
   const candidates = drafts.filter(({ changed, endpoints }) => !changed && endpoints.length + count <= maxEndpoints);
   return candidates.sort(fullestFirst)[0];
 }

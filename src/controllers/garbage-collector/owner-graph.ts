@@ -123,11 +123,11 @@ export class OwnerGraph {
     const previous = change?.type === "put" ? change.previous : undefined;
     const trace = change?.trace;
     const place = placeOf(resource, object);
-    const isNewsOfDeletion =
+    const startsDeletion =
       metadata.deletionTimestamp !== undefined &&
       (metadata.finalizers?.length ?? 0) > 0 &&
       !(previous?.metadata.deletionTimestamp && equal(previous.metadata.finalizers, metadata.finalizers));
-    if (isNewsOfDeletion) {
+    if (startsDeletion) {
       this.#wake(place, trace);
       this.#wakeAfter(object, trace);
       return;

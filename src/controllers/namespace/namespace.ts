@@ -141,30 +141,30 @@ export function namespaceConditions(
   nowMs: number,
 ): NamespaceCondition[] {
   const { remaining, finalizers, failures } = content;
-  const troubles: Record<string, { reason: string; message: string }> = {};
+  const problems: Record<string, { reason: string; message: string }> = {};
   if (failures.length > 0) {
     const texts = failures.map(({ message }) => message).sort();
     const message = `Failed to delete all resource types, ${failures.length} remaining: ${texts.join(", ")}`;
-    troubles.NamespaceDeletionContentFailure = { reason: "ContentDeletionFailed", message };
+    problems.NamespaceDeletionContentFailure = { reason: "ContentDeletionFailed", message };
   }
   if (remaining.size > 0) {
     const texts = Array.from(remaining, ([resource, count]) => `${resource} has ${count} resource instances`).sort();
     const message = `Some resources are remaining: ${texts.join(", ")}`;
-    troubles.NamespaceContentRemaining = { reason: "SomeResourcesRemain", message };
+    problems.NamespaceContentRemaining = { reason: "SomeResourcesRemain", message };
   }
   if (finalizers.size > 0) {
     const texts = Array.from(finalizers, ([name, count]) => `${name} in ${count} resource instances`).sort();
     const message = `Some content in the namespace has finalizers remaining: ${texts.join(", ")}`;
-    troubles.NamespaceFinalizersRemaining = { reason: "SomeFinalizersRemain", message };
+    problems.NamespaceFinalizersRemaining = { reason: "SomeFinalizersRemain", message };
   }
   const news = allIsWell.map(([type, reason, message]) => {
-    const trouble = troubles[type];
+    const trouble = problems[type];
     return { type, status: trouble ? "True" : "False", ...(trouble ?? { reason, message }) };
   });
-  return withNews(current, news, nowMs);
+  return withConditions(current, news, nowMs);
 }
 
-function withNews(
+function withConditions(
   current: readonly NamespaceCondition[],
   news: readonly NamespaceCondition[],
   nowMs: number,

@@ -47,7 +47,7 @@ export async function claim<O extends ApiObject, D extends ApiObject>(
   const { keep, adopt, release } = planClaim(request);
   if (adopt.length > 0) await checkStillThere(client, request, signal);
   const adopted = await Promise.all(adopt.map((object) => take(client, { ...request, object }, signal)));
-  await Promise.all(release.map((object) => letGo(client, { ...request, object }, signal)));
+  await Promise.all(release.map((object) => releaseObject(client, { ...request, object }, signal)));
   return [...keep, ...adopted.filter((object) => object !== undefined)];
 }
 
@@ -81,7 +81,7 @@ async function take<O extends ApiObject, D extends ApiObject>(
   return await client.patch(resource, object, patch, { signal }).catch(ignoreNotFound);
 }
 
-async function letGo<O extends ApiObject, D extends ApiObject>(
+async function releaseObject<O extends ApiObject, D extends ApiObject>(
   client: Client,
   { owner, resource, object }: Held<O, D>,
   signal: AbortSignal,

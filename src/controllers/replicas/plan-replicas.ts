@@ -24,13 +24,13 @@ export function planReplicas(desired: number, { active, related = [], nowMs }: R
   if (missing >= 0) return { create: Math.min(missing, burst), remove: [] };
   const surplus = Math.min(-missing, burst);
   if (surplus === active.length) return { create: 0, remove: active };
-  const crowds = crowdsOf(related);
+  const crowds = podsPerNode(related);
   const ranked = active.map((pod) => rank(pod, crowds, nowMs)).sort(byLossOfWork);
   return { create: 0, remove: ranked.slice(0, surplus).map(({ pod }) => pod) };
 }
 
 /** The number of active pods by node. */
-function crowdsOf(pods: readonly Pod[]): Map<string, number> {
+function podsPerNode(pods: readonly Pod[]): Map<string, number> {
   const crowds = new Map<string, number>();
   for (const pod of pods) {
     const node = pod.spec.nodeName ?? "";

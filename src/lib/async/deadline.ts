@@ -27,7 +27,7 @@ export async function withDeadline<T>(
   signal.addEventListener("abort", pass, { once: true });
   const cancel = clock.after(limitMs, () => {
     late.resolve(outOfTime);
-    limit.abort(new Error(`out of time after ${limitMs} ms`));
+    limit.abort(new Error(`timed out after ${limitMs} ms`));
   });
   try {
     return await Promise.race([late.promise, task(limit.signal)]);

@@ -20,7 +20,7 @@ export async function mount({ type, source, target, options = [] }: MountRequest
 
 /** The name of a file system, such as `ext4`. It becomes part of a program's name, so nothing else is accepted. */
 export function filesystemType(name: string): string {
-  if (!/^[a-z][a-z0-9]{0,31}$/.test(name)) throw new Error(`not a type of file system: ${JSON.stringify(name)}`);
+  if (!/^[a-z][a-z0-9]{0,31}$/.test(name)) throw new Error(`not a file system type: ${JSON.stringify(name)}`);
   return name;
 }
 

@@ -33,7 +33,7 @@ export class Place implements AsyncDisposable {
   pathTo(name: Name): Buffer {
     const text = name.toString("latin1");
     if (text === "" || text === "." || text === ".." || /[/\0]/.test(text)) {
-      throw new Error(`not the name of a file: ${JSON.stringify(name.toString())}`);
+      throw new Error(`not a file name: ${JSON.stringify(name.toString())}`);
     }
     return Buffer.concat([Buffer.from(`${this.path}/`), name]);
   }

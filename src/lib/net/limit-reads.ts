@@ -39,7 +39,7 @@ export class LimitedSocket extends Duplex {
       bytes -= chunk.length;
       chunks--;
       if (bytes < 0) this.destroy(new ReadLimitError(`the server sent more than ${limits.bytes} bytes`));
-      else if (chunks < 0) this.destroy(new ReadLimitError(`the server sent more than ${limits.chunks} pieces`));
+      else if (chunks < 0) this.destroy(new ReadLimitError(`the server sent more than ${limits.chunks} chunks`));
       else this.#hold(chunk);
     });
     socket.on("end", () => {

@@ -42,7 +42,7 @@ export type UpgradeResult =
 export function dialUpgrade({ signal, ...request }: UpgradeRequest): Promise<UpgradeResult> {
   return new Promise((resolve, reject) => {
     const outgoing = openRequest(request);
-    const abort = () => outgoing.destroy(new Error("the request was given up"));
+    const abort = () => outgoing.destroy(new Error("the request was aborted"));
     const settle = (result: UpgradeResult) => {
       // From here on the connection is the caller's responsibility.
       signal?.removeEventListener("abort", abort);

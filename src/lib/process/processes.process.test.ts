@@ -17,7 +17,7 @@ for (const operand of ["-T/etc/fstab", "--help", "-", "", "a\0b"]) {
 
 for (const type of ["-t", "../sh", "nfs,exec", "ext4 ", "", "EXT4"]) {
   test(`mount() refuses the file system type ${JSON.stringify(type)}`, async () => {
-    assert.throws(() => filesystemType(type), /not a type of file system/);
-    await assert.rejects(mount({ type, source: "none", target: "/nowhere" }), /not a type of file system/);
+    assert.throws(() => filesystemType(type), /not a file system type/);
+    await assert.rejects(mount({ type, source: "none", target: "/nowhere" }), /not a file system type/);
   });
 }

@@ -132,9 +132,9 @@ function* claimAddress({ ranges, random }: Pool, { spec }: Service, claims: Clai
 function addressFault(address: string, cidr: string, claims: Claims): string | undefined {
   if (claims.has(ipKey(address))) return undefined;
   const { base, size, contains } = parseCidr(cidr);
-  const isOfNetwork = address === formatIPv4(base) || address === formatIPv4(base + size - 1);
+  const isReserved = address === formatIPv4(base) || address === formatIPv4(base + size - 1);
   if (!contains(address)) return "the provided network does not match the current range";
-  if (isOfNetwork) return `the provided IP (${address}) is not in the valid range. The range of valid IPs is ${cidr}`;
+  if (isReserved) return `the provided IP (${address}) is not in the valid range. The range of valid IPs is ${cidr}`;
   return claims.take(ipKey(address)) ? undefined : "provided IP is already allocated";
 }
 

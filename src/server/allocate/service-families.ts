@@ -13,7 +13,7 @@ export function* settleFamilies(service: Service, old: Service | undefined): Ite
   if (old && spec.ipFamilyPolicy === "SingleStack") dropSecond(service, old);
   const faults = [...policyFaults(service, old), ...inferFamilies(service)];
   if (faults.length > 0) return yield* faults;
-  if (isFree) return listFreely(service);
+  if (isFree) return allowBothFamilies(service);
   if (spec.ipFamilyPolicy === "RequireDualStack") {
     yield invalidValue(policyPath, spec.ipFamilyPolicy, "this cluster is not configured for dual-stack services");
   }
@@ -70,7 +70,7 @@ function* inferFamilies({ spec }: Service): Iterable<FieldError> {
 }
 
 /** Without a selector, nothing is allocated: the author of the endpoints decides, so both families are allowed. */
-function listFreely({ spec }: Service): void {
+function allowBothFamilies({ spec }: Service): void {
   if (!spec.ipFamilies?.length) spec.ipFamilies = ["IPv4"];
   const [first] = spec.ipFamilies;
   if (spec.ipFamilies.length === 1 && spec.ipFamilyPolicy !== "SingleStack") {

@@ -27,13 +27,13 @@ export interface VolumeRelations {
 }
 
 /**
- * Lets a node read what the pods on it need and nothing else:
+ * Lets a node read only what the pods on it need:
  *
  *     node <- pod <- secret, config map, service account, resource claim
  *     node <- pod <- claim <- volume <- secret
  *     node <- volume attachment, resource slice
  *
- * What a node may write is narrowed down further by the NodeRestriction admission plugin.
+ * The NodeRestriction admission plugin further limits what a node may write.
  */
 export function createNodeAuthorizer({ informers, volumes }: NodeAuthorizerDeps): Authorizer {
   const pods = informers.of(Pod);

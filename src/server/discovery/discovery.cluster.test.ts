@@ -32,7 +32,7 @@ test("every group, version and resource can be found from the roots", async () =
 });
 
 for (const version of ["v2", "v2beta1"]) {
-  test(`aggregated discovery in ${version} says all at once, and once`, async () => {
+  test(`aggregated discovery in ${version} is one complete document without duplicates`, async () => {
     const accept = `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList,application/json`;
     const all = await get("/apis", { accept });
     const core = await get("/api", { accept });
@@ -46,12 +46,12 @@ for (const version of ["v2", "v2beta1"]) {
   });
 }
 
-test("what is not served is not found, however often it is asked for", async () => {
+test("unknown groups and versions are not found, and not cached", async () => {
   for (const path of ["/apis/none", "/apis/apps/v9", "/api/v9", "/apis/apps/v1/none/a", "/openapi/v3/apis/none/v1"])
     assert.equal((await get(path)).status, 404, path);
 });
 
-test("the documents that clients keep are not sent twice", async () => {
+test("documents that a client has cached are not sent again", async () => {
   const index = await get("/openapi/v3");
   const paths = index.json.paths as unknown as Readonly<Record<string, { serverRelativeURL: string }>>;
   const url = paths["apis/apps/v1"]?.serverRelativeURL ?? "";
@@ -76,14 +76,14 @@ test("the documents that clients keep are not sent twice", async () => {
   assert.deepEqual([again.wire.status, Buffer.concat(again.wire.chunks).length], [304, 0]);
 });
 
-test("the version is one that clients take for Kubernetes", async () => {
+test("the version is one that clients accept as Kubernetes", async () => {
   const { json } = await get("/version");
 
   assert.deepEqual([json.major, json.minor], ["1", "36"]);
   assert.match(String(json.gitVersion), /^v1\.36\.\d+/);
 });
 
-test("renderHealth() is short when all is well and says what is not", () => {
+test("renderHealth() is short when all checks pass and names those that fail", () => {
   const well = { name: "ping", check: () => undefined };
   const ill = { name: "store", check: () => "it is away" };
   const plain = { verbose: false, exclude: [] };
@@ -100,7 +100,7 @@ test("renderHealth() is short when all is well and says what is not", () => {
   assert.equal(renderHealth("readyz", [well, ill], { ...plain, exclude: ["store"] }).status, 200);
 });
 
-test("health is for everybody, its parts and the numbers are not", async () => {
+test("health is public, its details and the metrics are not", async () => {
   const user = { name: "system:anonymous", groups: ["system:unauthenticated"] };
   const status = async (path: string) => (await ask(cluster.api.server, `GET ${path}`, { user })).status;
 
@@ -109,7 +109,7 @@ test("health is for everybody, its parts and the numbers are not", async () => {
   assert.deepEqual([(await get("/readyz/ping")).status, (await get("/readyz/none")).status], [200, 404]);
 });
 
-test("below a path there is nothing that it does not have", async () => {
+test("unknown paths below a known one are not found", async () => {
   const paths = ["/version/x", "/metrics/x", "/openid/v1", "/.well-known/x", "/api/v2", "/apis/none", "/none"];
   const statuses = await Promise.all(paths.map(async (path) => (await get(path)).status));
 
@@ -119,7 +119,7 @@ test("below a path there is nothing that it does not have", async () => {
   );
 });
 
-test("what nobody serves has no numbers of its own", async () => {
+test("unknown resources have no metrics of their own", async () => {
   for (let i = 0; i < 50; i++) {
     await get(`/api/v1/made-up-${i}`);
     await get(`/apis/made-up-${i}.example/v1/things/a/b`);

@@ -1,7 +1,7 @@
 import { apiVersionOf, type Resource } from "#api/resource.ts";
 import { type ResourceRegistry } from "../registry.ts";
 
-/** What `/api`, `/apis` and below answer, made from the Resources that are served. */
+/** The responses of `/api`, `/apis` and below, made from the served Resources. */
 export interface Discovery {
   apiVersions(serverAddress: string): unknown;
   groupList(): unknown;
@@ -11,14 +11,14 @@ export interface Discovery {
   aggregated(which: "core" | "groups"): { readonly body: Uint8Array; readonly etag: string };
 }
 
-/** Made again only when a Resource has come or gone. */
+/** Built again only when a Resource was added or removed. */
 export function createDiscovery(resources: ResourceRegistry): Discovery {
   const cached = new Map<string, { generation: number; value: unknown }>();
   const once = <V>(key: string, make: () => V): V => {
     const known = cached.get(key);
     if (known?.generation === resources.generation) return known.value as V;
     const value = make();
-    // Not what is not there: clients can ask for any number of that.
+    // Misses are not cached: clients can ask for any number of them.
     if (value !== undefined) cached.set(key, { generation: resources.generation, value });
     return value;
   };
@@ -147,7 +147,7 @@ function discoveryOf(resource: Resource) {
   };
 }
 
-/** FNV-1a: tells documents apart, nothing more. */
+/** FNV-1a: only distinguishes documents. */
 export function fingerprint(bytes: Uint8Array): string {
   let hash = 0x811c9dc5;
   for (const byte of bytes) hash = Math.imul(hash ^ byte, 0x01000193);

@@ -1,7 +1,7 @@
-/** One thing that must be well for the server to be alive or ready. */
+/** One condition for the server to be alive or ready. */
 export interface HealthCheck {
   readonly name: string;
-  /** undefined: well. Otherwise what is wrong. */
+  /** Returns what is wrong, or undefined. */
   check(): string | undefined;
 }
 

@@ -13,10 +13,10 @@ export interface NonResourceDeps {
   readonly metrics: Metrics;
   readonly live: readonly HealthCheck[];
   readonly ready: readonly HealthCheck[];
-  /** Who may verify service-account tokens asks here for the keys. */
+  /** The configuration and keys for verifying service-account tokens elsewhere. */
   tokenIssuer(): { readonly configuration: unknown; readonly keys: unknown };
   readonly serverAddress: string;
-  /** More paths, such as the page and the trace, by their first segment. */
+  /** Additional paths, such as the page and the trace, by their first segment. */
   readonly more: ReadonlyMap<string, (context: Context) => Answer | Promise<Answer> | undefined>;
 }
 
@@ -25,11 +25,11 @@ type Found = Answer | undefined | Promise<Answer | undefined>;
 interface Asked {
   readonly deps: NonResourceDeps;
   readonly context: Context;
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   readonly path: string;
 }
 
-/** Everything that is not a resource, by its path. */
+/** Serves everything that is not a resource, by its path. */
 export const answerNonResource =
   (deps: NonResourceDeps) =>
   (context: Context): Found => {
@@ -41,7 +41,7 @@ export const answerNonResource =
     return more ? more(context) : routes.get(first)?.({ deps, context, path }, ...rest);
   };
 
-/** By the first segment of the path; they are given the others. */
+/** By the first segment of the path; the handlers get the others. */
 const routes = new Map<string, (asked: Asked, ...rest: readonly string[]) => Found>([
   ["", () => value({ paths: rootPaths })],
   ["api", answerApi],
@@ -100,7 +100,7 @@ function apiRoot({ deps, context }: Asked, which: "core" | "groups"): Answer {
   return { type: "bytes", status: 200, contentType, body: asVersion(body, version), headers };
 }
 
-/** The beta differs in its name only. */
+/** The beta differs only in its name. */
 const asVersion = (body: Uint8Array, version: string): Uint8Array =>
   version === "v2"
     ? body

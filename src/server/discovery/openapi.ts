@@ -11,7 +11,7 @@ import { fingerprint } from "./groups.ts";
 import { kubernetesVersion } from "./version.ts";
 
 export interface OpenApi {
-  /** undefined: no such document. */
+  /** undefined if there is no such document. */
   answer(context: Context, path: string): Answer | undefined;
 }
 
@@ -20,7 +20,7 @@ interface Document {
   readonly hash: string;
 }
 
-/** The documents that `kubectl explain` and client-side validation read; made when first asked for. */
+/** The documents for `kubectl explain` and client-side validation; built on first use. */
 export function createOpenApi(resources: ResourceRegistry): OpenApi {
   const options = {
     common: [ListMeta, Status, DeleteOptions] as unknown as ObjectSchema<unknown>[],
@@ -62,7 +62,7 @@ export function createOpenApi(resources: ResourceRegistry): OpenApi {
   };
 }
 
-/** Where each group's document is; the hash lets clients keep it for ever. */
+/** The paths of each group's document; the hash lets clients cache it for ever. */
 function index(resources: ResourceRegistry, document: (groupVersion: string) => Document) {
   const paths: Record<string, { serverRelativeURL: string }> = {};
   for (const resource of resources.all()) {

@@ -1,4 +1,4 @@
-/** The Kubernetes whose API this is, in the form that `kubectl version` reads. */
+/** The version of the Kubernetes API that we implement, in the form that `kubectl version` reads. */
 export const kubernetesVersion = "v1.36.4";
 
 export const versionInfo = {

@@ -6,25 +6,25 @@ import { notANumber, optionsFault } from "#server/input/options.ts";
 import { type Selection, select } from "#server/objects/selection.ts";
 import { type Context } from "#server/request/pipeline.ts";
 
-/** What a list is to answer. */
+/** The options of a list. */
 export interface ListRequest {
-  /** 0: all at once. */
+  /** 0 means everything in one chunk. */
   readonly limit: number;
-  /** From an earlier chunk; "" for the first. */
+  /** From the previous chunk; "" for the first. */
   readonly token: string;
-  /** The one state that is meant. */
+  /** The exact revision to read at. */
   readonly exactly: number | undefined;
-  /** A state at least as new as this; 0: any. */
+  /** A state at least as new as this; 0 accepts any. */
   readonly atLeast: number;
 }
 
 export interface WatchRequest {
-  /** `start`: send the present state first. `now`: only what comes. A number: what came after it. */
+  /** `start`: send the current state first. `now`: only new changes. A number: changes after it. */
   readonly from: number | "start" | "now";
-  /** The state that is sent first is at least as new as this; 0: any. */
+  /** The initial state is at least as new as this; 0 accepts any. */
   readonly atLeast: number;
   readonly bookmarks: boolean;
-  /** The end of the initial state is marked by a bookmark. */
+  /** A bookmark marks the end of the initial state. */
   readonly markInitial: boolean;
   readonly timeoutMs: number | undefined;
 }
@@ -40,10 +40,10 @@ export function listRequest(query: URLSearchParams): ListRequest {
     throw badRequest("specifying resource version is not allowed when using continue");
   const revision = revisionOf(asked);
   const match = query.get("resourceVersionMatch");
-  // A first chunk at a revision has always meant that very state, also before there was a word for it.
+  // A first chunk at a revision means exactly that state, which was so before resourceVersionMatch existed.
   const isExact = match === "Exact" || (!match && limit > 0 && revision > 0);
   if (isExact) return { limit, token, exactly: revision, atLeast: 0 };
-  // Any state will do for revision 0, so one answer is cheapest: upstream leaves the limit aside here too.
+  // Any state is good enough for revision 0, so one response is cheapest: upstream ignores the limit here too.
   return { limit: asked === "0" && !token ? 0 : limit, token, exactly: undefined, atLeast: revision };
 }
 
@@ -79,7 +79,7 @@ export function watchRequest(query: URLSearchParams): WatchRequest {
     timeoutMs: timeoutMs > 0 ? Math.min(timeoutMs, maxTimeoutMs) : undefined,
   };
 }
-/** Timers know no more. */
+/** The longest time that timers support. */
 const maxTimeoutMs = 2 ** 31 - 1;
 
 function* watchFaults(query: URLSearchParams): Iterable<FieldError> {
@@ -105,7 +105,7 @@ export function selectionOf({ info, query }: Context, resource: Resource): Selec
   });
 }
 
-/** 0 for "" and for "0", which both ask for none in particular. */
+/** 0 for "" and for "0", which both mean no particular revision. */
 export function revisionOf(text: string): number {
   if (text === "") return 0;
   const revision = Number(text);

@@ -25,7 +25,7 @@ const list = ({ api }: TestCluster, query = "", namespace = "default"): Promise<
 const names = ({ items }: Said): string => items.map(({ metadata }) => metadata?.name).join(" ");
 const tokenOf = ({ json }: Said): string => String(json.metadata?.continue ?? "");
 
-/** Every chunk until there is no more. */
+/** All chunks of a list. */
 async function chunks(cluster: TestCluster, query: string, namespace?: string): Promise<string[]> {
   const found: string[] = [];
   let said = await list(cluster, query, namespace);
@@ -39,7 +39,7 @@ async function chunks(cluster: TestCluster, query: string, namespace?: string): 
 
 const five = ["default/a1", "default/a2", "default/b1", "default/b2", "other/a3"];
 
-test("a list comes in chunks that fit together, with and without selectors and namespaces", async () => {
+test("the chunks of a list add up, with and without selectors and namespaces", async () => {
   await using cluster = await clusterWith(...five);
 
   assert.deepEqual(await chunks(cluster, "limit=3"), ["a1 a2 b1", "b2"]);
@@ -75,7 +75,7 @@ test("later chunks show the state of the first", async () => {
   assert.equal(second.json.metadata?.resourceVersion, first.json.metadata?.resourceVersion);
 });
 
-test("a token whose state is gone is refused with one that goes on from there", async () => {
+test("a token whose state is gone is refused with one that continues from there", async () => {
   await using cluster = await clusterWith(...five);
   const first = await list(cluster, "limit=2");
   await cluster.client.delete(ConfigMap, { namespace: "default", name: "b1" });
@@ -97,13 +97,13 @@ test("a token belongs to its namespace", async () => {
   assert.equal((await list(cluster, "continue=nonsense")).status, 400);
 });
 
-test("resourceVersion 0 takes whatever is there, all at once", async () => {
+test("resourceVersion 0 returns the current cache in one chunk", async () => {
   await using cluster = await clusterWith(...five);
 
   assert.equal(names(await list(cluster, "resourceVersion=0&limit=1")), "a1 a2 b1 b2");
 });
 
-test("an exact resourceVersion is that state, a later one would do otherwise", async () => {
+test("Exact returns that state, and otherwise a later one is allowed", async () => {
   await using cluster = await clusterWith("default/a1");
   const revision = await create(cluster, "default/a2");
   await create(cluster, "default/a3");
@@ -121,7 +121,7 @@ test("an exact resourceVersion is that state, a later one would do otherwise", a
   assert.equal((await list(cluster, `${at}&resourceVersionMatch=Exact`)).status, 410);
 });
 
-test("a resourceVersion of the future is waited for, but not long", async () => {
+test("a list waits for a future resourceVersion, but not for long", async () => {
   await using cluster = await clusterWith("default/a1");
   const next = cluster.store.revision + 1;
 
@@ -165,7 +165,7 @@ for (const [query, status] of Object.entries(faults)) {
   });
 }
 
-test("chunks of a kind that is stored in another version are in the version asked for", async () => {
+test("chunks of a kind that is stored in another version are in the requested version", async () => {
   await using cluster = await startCluster({ controllers: false });
   const metadata = { namespace: "default" };
   const event = {
@@ -193,7 +193,7 @@ test("chunks of a kind that is stored in another version are in the version aske
   );
 });
 
-test("a field that is too long to be looked up is in no index, and its object is listed all the same", async () => {
+test("a field that is too long to look up is not indexed, but its object is still listed", async () => {
   await using cluster = await startCluster({ controllers: false });
   const { server } = cluster.api;
   const events = "/api/v1/namespaces/default/events";

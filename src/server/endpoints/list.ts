@@ -22,7 +22,7 @@ export async function listObjects(objects: Objects, context: Context, resource: 
   return shared ? { ...answer, shared } : answer;
 }
 
-/** First chunks come from the cache, unless they ask for the past; those that follow from the store's history. */
+/** First chunks come from the cache, unless they ask for the past; later ones come from the store's history. */
 export async function pageOf(objects: Objects, context: Context, resource: Resource): Promise<Page> {
   const { limit, token, exactly, atLeast } = listRequest(context.query);
   const selection = selectionOf(context, resource);
@@ -76,10 +76,10 @@ async function continued(
   }
 }
 
-/** With a selector nobody knows how many entries it takes; so many are looked at a time. */
+/** With a selector it is unknown how many entries must be read, so this many are read at a time. */
 const strideEntries = 500;
 
-/** The state at one revision, from the store's history; with a selector, until enough has matched. */
+/** The state at one revision, from the store's history; with a selector, until enough entries match. */
 async function pageAt(
   objects: Objects,
   resource: Resource,
@@ -120,7 +120,7 @@ async function historyPage(
   }
 }
 
-/** The client may go on from here, with newer state and possibly inconsistent with what it has. */
+/** The client may continue from here, with newer state that may be inconsistent with what it has. */
 function restartable(after: string): StatusError {
   const token = encodeContinue({ revision: -1, after });
   const error = new StatusError(
@@ -131,10 +131,10 @@ function restartable(after: string): StatusError {
   return Object.assign(error, { toJSON: () => body });
 }
 
-/** How long a client that is ahead of this server waits, as upstream has it. */
+/** How long a client that is ahead of this server waits, as upstream. */
 const patienceMs = 3000;
 
-/** Waits until the cache has seen the revision; a client that asks for the future for too long is told to try again. */
+/** Waits until the cache has seen the revision; a client whose revision does not arrive in time must retry. */
 export async function seen(cache: WatchCache, revision: number): Promise<void> {
   if (cache.revision >= revision || (await cache.reaches(revision, patienceMs))) return;
   throw futureRevision(revision, cache.revision);

@@ -78,7 +78,7 @@ test("ephemeral containers are added through their own endpoint, and stay", asyn
   );
 });
 
-test("a pod is bound once, to a node, with what the binding says of it", async () => {
+test("a pod is bound once, to a node, with the binding's labels and annotations", async () => {
   const said = await bind({ kind: "Node", name: "node-1" }, { annotations: { by: "test" } });
   const again = await bind({ name: "node-2" });
 
@@ -90,7 +90,7 @@ test("a pod is bound once, to a node, with what the binding says of it", async (
   assert.ok(bound.status?.conditions?.some(({ type, status }) => type === "PodScheduled" && status === "True"));
 });
 
-test("a binding that means another pod, or no node, is refused", async () => {
+test("a binding for another pod, or without a node, is refused", async () => {
   const statuses = [
     await bind({ name: "node-1" }, { uid: "other" }),
     await bind({ name: "node-1" }, { resourceVersion: "1" }),
@@ -103,7 +103,7 @@ test("a binding that means another pod, or no node, is refused", async () => {
   assert.equal((await cluster.client.get(Pod, ref)).spec.nodeName, undefined);
 });
 
-test("a binding must have the name of the pod, and makes nobody the owner of where it runs", async () => {
+test("a binding must have the name of the pod, and does not own the node name", async () => {
   const nameless = await bind({ name: "node-1" }, { name: "" });
   await bind({ name: "node-1" });
   const { managedFields } = (await cluster.client.get(Pod, ref)).metadata;
@@ -112,7 +112,7 @@ test("a binding must have the name of the pod, and makes nobody the owner of whe
   assert.deepEqual(managedFields, pod.metadata.managedFields);
 });
 
-test("a binding can be posted among the bindings too", async () => {
+test("a binding can also be posted to the bindings resource", async () => {
   const body = { metadata: { name: "web" }, target: { kind: "Node", name: "node-1" } };
 
   const said = await ask(cluster.api.server, "POST /api/v1/namespaces/default/bindings", { body });
@@ -142,7 +142,7 @@ test("a dry run binds, evicts and resizes nothing", async () => {
   assert.equal(cluster.store.revision, revision);
 });
 
-test("an eviction deletes the pod that it means", async () => {
+test("an eviction deletes the pod with its uid", async () => {
   const evict = (preconditions: object) =>
     cluster.client.createSubresource(Pod, ref, "eviction", {
       kind: "Eviction",

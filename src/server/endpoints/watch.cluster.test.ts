@@ -24,10 +24,10 @@ const starts: readonly { query: string; claim: string; seen: string }[] = [
   { query: "sendInitialEvents=true", claim: "starts with what is there", seen: "ADDED a, ADDED b, ADDED c" },
   {
     query: "sendInitialEvents=true&allowWatchBookmarks=true&resourceVersion=FIRST",
-    claim: "marks the end of what is there",
+    claim: "marks the end of the initial state",
     seen: "ADDED a, ADDED b, BOOKMARK, ADDED c",
   },
-  { query: "fieldSelector=metadata.name%3Dc", claim: "shows only that", seen: "ADDED c" },
+  { query: "fieldSelector=metadata.name%3Dc", claim: "sends only matching objects", seen: "ADDED c" },
 ];
 for (const { query, claim, seen: expected } of starts) {
   test(`a watch with ${query || "nothing"} ${claim}`, async () => {
@@ -43,7 +43,7 @@ for (const { query, claim, seen: expected } of starts) {
   });
 }
 
-test("the bookmark after the initial state has its revision and says what it is", async () => {
+test("the bookmark after the initial state has its revision and the annotation", async () => {
   await using cluster = await startCluster({ controllers: false });
   await create(cluster, "a");
 
@@ -74,7 +74,7 @@ test("a watch from a revision that is gone ends with the error in the stream", a
   assert.equal(followed.isOver, true);
 });
 
-test("a watch from a revision that is still to come shows only what comes after it", async () => {
+test("a watch from a future revision sends only later changes", async () => {
   await using cluster = await startCluster({ controllers: false });
   const followed = await watch(cluster, `resourceVersion=${cluster.store.revision + 1}`);
 
@@ -84,7 +84,7 @@ test("a watch from a revision that is still to come shows only what comes after 
   assert.equal(seen(followed), "ADDED b");
 });
 
-test("an initial state of the future is not waited for for long", async () => {
+test("a watch does not wait long for a future initial state", async () => {
   await using cluster = await startCluster({ controllers: false });
   const query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=99999";
 
@@ -94,7 +94,7 @@ test("an initial state of the future is not waited for for long", async () => {
   assert.equal((await said).status, 504);
 });
 
-test("a watch ends after timeoutSeconds, with a last bookmark for who wants some", async () => {
+test("a watch ends after timeoutSeconds, with a last bookmark if requested", async () => {
   await using cluster = await startCluster({ controllers: false });
   const plain = await watch(cluster, "timeoutSeconds=5");
   const marked = await watch(cluster, "timeoutSeconds=5&allowWatchBookmarks=true");
@@ -108,7 +108,7 @@ test("a watch ends after timeoutSeconds, with a last bookmark for who wants some
   assert.deepEqual([plain, marked, endless, long].map(seen), ["", "BOOKMARK", "ADDED a", "ADDED a"]);
 });
 
-test("bookmarks come only to those who ask for them", async () => {
+test("bookmarks are sent only on request", async () => {
   await using cluster = await startCluster({ controllers: false });
   const plain = await watch(cluster);
   const marked = await watch(cluster, "allowWatchBookmarks=true");
@@ -139,7 +139,7 @@ for (const [query, status] of Object.entries(faults)) {
 const partial = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 const table = "application/json;as=Table;g=meta.k8s.io;v=v1";
 
-test("a watch of metadata has nothing but metadata, bookmarks too", async () => {
+test("a watch of metadata sends only metadata, also in bookmarks", async () => {
   await using cluster = await startCluster({ controllers: false });
   const query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
   const followed = await watch(cluster, query, partial);

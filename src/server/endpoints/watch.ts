@@ -59,7 +59,7 @@ function startOf({ from }: WatchRequest, cache: WatchCache): number | "state" {
   return from === "now" ? cache.revision : from;
 }
 
-/** The request's own sink, told only what the request asked for. */
+/** Passes on to the request's sink only what the request asked for. */
 class SinkWatcher implements CacheWatcher {
   readonly #sink: WatchSink;
   readonly #request: WatchRequest;

@@ -6,7 +6,7 @@ import { defaultLimits } from "./limits.ts";
 const userOf = (callers: Callers, name: string): Caller => callers.of({ name, groups: [] }, "10.0.0.1");
 const never = new AbortController().signal;
 
-test("the service accounts of a namespace have their limits together, and others by themselves", () => {
+test("the service accounts of a namespace share their limits, and others have their own", () => {
   const callers = new Callers(defaultLimits);
   const account = userOf(callers, "system:serviceaccount:a:one");
 
@@ -27,7 +27,7 @@ test("a user with few watches gets one, however many the others have", () => {
   assert.throws(() => callers.beginWatch(joe), /too many watches/);
 });
 
-test("users who always have large bodies waiting do not keep the places from another", async () => {
+test("users with many waiting large bodies do not keep others from a place", async () => {
   const callers = new Callers({ ...defaultLimits, largeBodies: 4, largeBodiesPerUser: 2 });
   const greedy = [userOf(callers, "jane"), userOf(callers, "joe")];
   const order: string[] = [];
@@ -48,7 +48,7 @@ test("users who always have large bodies waiting do not keep the places from ano
   assert.equal(order.indexOf("ann"), 4);
 });
 
-test("who leaves while waiting for a place takes none", async () => {
+test("a caller that leaves while waiting takes no place", async () => {
   const callers = new Callers({ ...defaultLimits, largeBodies: 1 });
   const [jane, joe] = [userOf(callers, "jane"), userOf(callers, "joe")];
   const leaving = new AbortController();

@@ -3,7 +3,7 @@ import { type StatusError, tooManyRequests } from "#api/status.ts";
 import { anonymousUser } from "#server/authenticate/anonymous.ts";
 import { type Limits } from "./limits.ts";
 
-/** What one user, the accounts of one namespace, or one address without a user holds of the server right now. */
+/** What one user, the accounts of one namespace, or one address without a user currently holds of the server. */
 export interface Caller {
   readonly isKnown: boolean;
   connections: number;
@@ -11,10 +11,10 @@ export interface Caller {
   watches: number;
   bodyBytes: number;
   unsentBytes: number;
-  /** Of events of watches. */
+  /** Unread events of watches. */
   unreadBytes: number;
   largeBodies: number;
-  /** An answer that had to wait for room is being made: the next waits until it counts. */
+  /** A response that had to wait for room is being made: the next waits until it counts. */
   isAnswering: boolean;
 }
 
@@ -27,21 +27,21 @@ interface Place {
 const accountPrefix = "system:serviceaccount:";
 
 /**
- * Whose limits a user counts for. The service accounts of a namespace have theirs together: whoever may make accounts
- * there has as many names as they like.
+ * The owner of a user's limits. The service accounts of a namespace share theirs, because anyone who may create
+ * accounts there can have any number of them.
  */
 export function ownerOf(userName: string): string {
   if (!userName.startsWith(accountPrefix)) return userName;
   return userName.slice(0, userName.indexOf(":", accountPrefix.length) + 1) || userName;
 }
 
-/** Something that waits until there is room; asked again whenever somebody gives some back. */
+/** A caller that waits for room; checked again whenever some is released. */
 interface Waiter {
   readonly isFree: () => boolean;
   readonly go: () => void;
 }
 
-/** Counts what callers hold, and refuses what would be too much or makes it wait. */
+/** Counts what callers hold, and refuses or delays what would be too much. */
 export class Callers {
   readonly limits: Limits;
   readonly #users = new Map<string, Caller>();
@@ -60,7 +60,7 @@ export class Callers {
     this.limits = limits;
   }
 
-  /** Two maps, so that no user's name can be taken for an address. */
+  /** Two maps, so that no user's name can be mistaken for an address. */
   of(user: UserInfo, address: string): Caller {
     const isKnown = user.name !== anonymousUser.name;
     const [map, key] = isKnown ? [this.#users, ownerOf(user.name)] : [this.#addresses, address];
@@ -72,14 +72,14 @@ export class Callers {
     return caller;
   }
 
-  /** Forgets those who hold nothing. */
+  /** Drops callers that hold nothing. */
   prune(): void {
     for (const map of [this.#users, this.#addresses]) {
       for (const [key, caller] of map) if (isIdle(caller)) map.delete(key);
     }
   }
 
-  /** Bytes of bodies and answers that are held now, and the most since `forgetPeak`. */
+  /** Bytes of bodies and responses that are held now, and the maximum since `forgetPeak`. */
   get heldBytes(): number {
     return this.#bodyBytes + this.#unsentBytes + this.#unreadBytes;
   }
@@ -91,14 +91,14 @@ export class Callers {
   }
 
   beginRequest(caller: Caller): void {
-    if (caller.requests >= this.limits.requestsPerUser) throw tooMuch("requests under way");
+    if (caller.requests >= this.limits.requestsPerUser) throw tooMuch("requests in progress");
     caller.requests++;
   }
   endRequest(caller: Caller): void {
     caller.requests--;
   }
 
-  /** Returns what ends it. One that takes more memory than others counts as several. */
+  /** Returns a function that ends the watch. One that takes more memory than others counts as several. */
   beginWatch(caller: Caller, count = 1): () => void {
     const { watches, watchesPerUser, watchesPerAddress, watchesAlways } = this.limits;
     const most = caller.isKnown ? watchesPerUser : watchesPerAddress;
@@ -112,12 +112,12 @@ export class Callers {
     };
   }
 
-  /** Some more bytes of a body are here. */
+  /** Counts more received bytes of a body. */
   addBody(caller: Caller, bytes: number): void {
     const { bodyBytes, bodyBytesPerUser, bodyBytesAlways } = this.limits;
     const own = caller.bodyBytes + bytes;
     const isFull = this.#bodyBytes + bytes > bodyBytes && own > bodyBytesAlways;
-    if (own > bodyBytesPerUser || isFull) throw tooMuch("bytes of request bodies under way");
+    if (own > bodyBytesPerUser || isFull) throw tooMuch("bytes of request bodies in progress");
     caller.bodyBytes = own;
     this.#bodyBytes += bytes;
     this.#notePeak();
@@ -127,7 +127,7 @@ export class Callers {
     this.#bodyBytes -= bytes;
   }
 
-  /** Resolves once a place for a large body is free; it is taken then. */
+  /** Resolves once a place for a large body is free, and takes it. */
   async takeLargePlace(caller: Caller, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -147,7 +147,7 @@ export class Callers {
     this.#fillLargePlaces();
   }
 
-  /** A free place goes to the caller who has the fewest, and among equals to the one who waits for longest. */
+  /** A free place goes to the caller with the fewest, and among equals to the one that has waited longest. */
   #fillLargePlaces(): void {
     const { largeBodies, largeBodiesPerUser } = this.limits;
     while (this.#largeBodies < largeBodies) {
@@ -163,13 +163,13 @@ export class Callers {
     }
   }
 
-  /** Whether the caller may get another answer before it has taken the former ones. */
+  /** Whether the caller may get another response before it has read the previous ones. */
   hasRoom(caller: Caller): boolean {
     const { unsentBytes, unsentBytesPerUser, unsentBytesAlways } = this.limits;
     if (caller.unsentBytes <= unsentBytesAlways) return true;
     return caller.unsentBytes <= unsentBytesPerUser && this.#unsentBytes <= unsentBytes;
   }
-  /** Once it counts, or never will: the next of those that wait may look whether there is room. */
+  /** The response counts now, or never will: the next waiting one may check for room. */
   endAnswering(caller: Caller): void {
     caller.isAnswering = false;
     if (this.#waiting.size > 0) this.#wake();
@@ -185,7 +185,7 @@ export class Callers {
     if (this.#waiting.size > 0) this.#wake();
   }
 
-  /** Whether the caller may get more events of watches before it has taken the former ones. */
+  /** Whether the caller may get more watch events before it has read the previous ones. */
   hasRoomForEvents({ unreadBytes }: Caller): boolean {
     const { unsentBytes, unsentBytesPerUser, unsentBytesAlways } = this.limits;
     if (unreadBytes <= unsentBytesAlways) return true;
@@ -198,7 +198,7 @@ export class Callers {
     if (bytes < 0 && this.#waiting.size > 0) this.#wake();
   }
 
-  /** Until the condition holds; rejects with the signal. */
+  /** Waits until the condition holds; rejects with the signal. */
   wait(isFree: () => boolean, signal: AbortSignal): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     if (signal.aborted) return Promise.reject(signal.reason);

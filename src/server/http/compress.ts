@@ -3,17 +3,17 @@ import zlib from "node:zlib";
 import { type Wire } from "./respond.ts";
 
 const gzip = promisify(zlib.gzip);
-/** Below this, compressing costs more than sending. */
+/** Below this, compression costs more than it saves. */
 const minBytes = 128 * 1024;
 
-/** Clients that name it with a quality, even the best one, do without; as upstream has it. */
+/** Clients that give it any quality value get none, as upstream. */
 const acceptsGzip = (accepted = ""): boolean =>
   accepted !== "" && accepted.split(",").some((part) => part.trim() === "gzip");
 
 type Body = Extract<Wire, { type: "body" }>;
 type Sent = { readonly chunks: readonly Uint8Array[]; readonly encoding: string | undefined };
 
-/** Large bodies are compressed for clients that ask for it, on a thread of the pool. All others are there at once. */
+/** Compresses large bodies on request, on a thread of the pool. All others are returned synchronously. */
 export function compressed({ chunks, contentType }: Body, acceptEncoding: string | undefined): Sent | Promise<Sent> {
   const isWanted = acceptsGzip(acceptEncoding) && !contentType.includes("protobuf");
   const size = isWanted ? chunks.reduce((sum, { length }) => sum + length, 0) : 0;

@@ -8,7 +8,7 @@ import { type Log } from "#lib/process/log.ts";
 import { type Caller, type Callers } from "./callers.ts";
 import { type Limits, userSettings } from "./limits.ts";
 
-/** Something with a deadline: a body that is being received. */
+/** Something with a deadline, such as a body that is being received. */
 export interface Receiving {
   readonly startedMs: number;
   /** The deadline has passed. */
@@ -23,16 +23,16 @@ export class Connection implements Stranger {
   phase: "handshake" | "http1" | "http2" | "upgraded" = "handshake";
   peer: Peer;
   session: ServerHttp2Session | undefined;
-  /** The user of its first request that was allowed. */
+  /** The user of its first authorised request. */
   caller: Caller | undefined;
   /** Nobody has been authenticated on it, or only as anonymous. */
   isStranger = true;
-  /** Streams, or requests of HTTP/1.1, that are not closed. */
+  /** Open streams, or requests of HTTP/1.1. */
   streams = 0;
   /** Since when it has no streams, and how much had been read by then. */
   idleSinceMs: number;
   idleBytesRead = 0;
-  /** Bytes of answers that the client has not taken. */
+  /** Bytes of responses that the client has not read. */
   unsentBytes = 0;
   readonly receiving = new Set<Receiving>();
   /** Since the last sweep. */
@@ -56,21 +56,21 @@ export class Connection implements Stranger {
     return this.phase !== "handshake";
   }
 
-  /** Without what is still to be sent. */
+  /** Closes it without sending what is pending. */
   cut(): void {
     this.session?.destroy();
     this.raw.destroy();
   }
 }
 
-/** What a sweep found, for the next one to compare with. */
+/** The findings of a sweep, for comparison in the next one. */
 interface Swept {
   atMs: number;
   bytesRead: number;
   bytesWritten: number;
-  /** When headers were first seen to come. */
+  /** When a partial request was first seen. */
   headersSinceMs: number | undefined;
-  /** When bytes were last seen to go, or none had to. */
+  /** When bytes were last seen to be sent, or nothing was pending. */
   writtenMs: number;
 }
 
@@ -78,21 +78,21 @@ interface ConnectionDeps {
   readonly callers: Callers;
   readonly clock: Clock;
   readonly log: Log;
-  /** Called some time after much was held and is no longer. */
+  /** Called a while after a large amount of memory was released. */
   onRelief?(): void;
 }
 
-/** Holding this much leaves garbage that is worth a collection. */
+/** Holding this much leaves enough garbage for a collection. */
 const peakBytes = 16 << 20;
 const reliefMs = 20_000;
 const sweepMs = 250;
 const dayMs = 86_400_000;
 
-/** Every connection of the server. Those who keep no deadline, or hold too much, are cut. */
+/** Every connection of the server. Those that miss a deadline, or hold too much, are cut. */
 export class ServerConnections {
   readonly #deps: ConnectionDeps;
   readonly #limits: Limits;
-  /** By `connectionKey`, which the layers above TCP know too. */
+  /** By `connectionKey`, which is also known in the layers above TCP. */
   readonly #open = new Map<string, Connection>();
   readonly #strangers: Strangers<Connection>;
   #strangerStreams = 0;
@@ -129,7 +129,7 @@ export class ServerConnections {
     return this.#open.get(connectionKey(socket));
   }
 
-  /** TLS is done. The connection lives no longer than the certificate that was shown. */
+  /** The TLS handshake is done. The connection lives no longer than the client's certificate. */
   secured(connection: Connection, peer: Peer): void {
     connection.peer = peer;
     this.#rest(connection);
@@ -137,7 +137,7 @@ export class ServerConnections {
     if (notAfterMs !== undefined) this.#cutAt(connection, notAfterMs);
   }
 
-  /** A user was authenticated on it, and may do what was asked: from now on the user's limits hold. */
+  /** A user was authenticated on it, and authorised: from now on the user's limits apply. */
   welcome(connection: Connection, caller: Caller): void {
     if (!connection.isStranger || !caller.isKnown) return;
     this.#removeStranger(connection);
@@ -148,7 +148,7 @@ export class ServerConnections {
     if (caller.connections > this.#limits.connectionsPerUser) this.#cut(connection, "too many connections of a user");
   }
 
-  /** false: strangers have too many streams. */
+  /** Returns false if strangers have too many streams. */
   openStream(connection: Connection): boolean {
     if (connection.isStranger) {
       if (this.#strangerStreams >= this.#limits.strangerStreams) return false;
@@ -174,7 +174,7 @@ export class ServerConnections {
   }
 
   /**
-   * An address may have more strangers than its share for a moment: a client that opens hundreds of connections at once is a
+   * An address may exceed its share of strangers for a moment: a client that opens hundreds of connections is a
    * stranger on each of them until its first request.
    */
   #makeRoom(address: string): void {
@@ -190,7 +190,9 @@ export class ServerConnections {
     return this.#deps.clock.now() - openedMs >= (hasSpoken ? speakingMs : silentMs);
   }
 
-  /** A connection of the user, or of the address without a user, that has the most: so nobody else is shut out. */
+  /**
+   * A connection of the user, or of the address without a user, that has the most, so that nobody else is locked out.
+   */
   #ofLargest(): Connection | undefined {
     let largest: Connection | undefined;
     let most = 0;
@@ -203,7 +205,7 @@ export class ServerConnections {
 
   #evict(connection: Connection, why: string): void {
     this.#forget(connection);
-    // At once: its socket says only later that it is closed.
+    // Immediately, because the socket reports its close only later.
     this.#open.delete(connectionKey(connection.raw));
     this.#cut(connection, why);
   }
@@ -220,7 +222,7 @@ export class ServerConnections {
     connection.idleBytesRead = connection.raw.bytesRead;
   }
 
-  /** It is closed, or as good as. */
+  /** It is closed, or practically closed. */
   #forget(connection: Connection): void {
     this.#removeStranger(connection);
     if (connection.caller) connection.caller.connections--;
@@ -260,7 +262,7 @@ export class ServerConnections {
     });
   }
 
-  /** Tells the client first, if HTTP can; only once. */
+  /** Notifies the client first, if the protocol can; only once. */
   #end(connection: Connection): void {
     const { session } = connection;
     if (session && !session.closed) session.close();
@@ -279,7 +281,7 @@ function expireBodies({ receiving }: Connection, beforeMs: number): void {
 
 const idle = "idle";
 
-/** Why a connection is to be cut, if it is. Notes what it sees, for the next time. */
+/** Why a connection must be cut, if so. Records its findings for the next sweep. */
 function overdue(connection: Connection, now: number, limits: Limits): string | undefined {
   const { phase, openedMs, isStranger, swept } = connection;
   if (phase === "upgraded") return undefined;
@@ -298,7 +300,7 @@ function overdue(connection: Connection, now: number, limits: Limits): string | 
 function look(connection: Connection, now: number): void {
   const { raw, phase, swept, streams, unsentBytes } = connection;
   if (raw.bytesWritten !== swept.bytesWritten || unsentBytes === 0) swept.writtenMs = now;
-  // Whoever has sent something since the last request ended is sending the next one's headers.
+  // A peer that has sent something since its last request ended is sending the next headers.
   const isSpeaking = phase === "http1" && streams === 0 && raw.bytesRead > connection.idleBytesRead;
   swept.headersSinceMs = isSpeaking ? (swept.headersSinceMs ?? now) : undefined;
   swept.atMs = now;
@@ -308,10 +310,10 @@ function look(connection: Connection, now: number): void {
   connection.bodyBytes = 0;
 }
 
-/** Headers and framing of a request are some kB at most, and bodies have their own limits. */
+/** The headers and framing of a request are a few kB at most, and bodies have their own limits. */
 const requestBytes = 64 << 10;
 
-/** What came in a second that was neither request nor body. */
+/** Bytes received in a second that were neither request nor body. */
 function frameBytes({ raw, swept, requests, bodyBytes }: Connection, now: number): number {
   const seconds = Math.max(sweepMs, now - swept.atMs) / 1000;
   return (raw.bytesRead - swept.bytesRead - requests * requestBytes - bodyBytes * 2) / seconds;

@@ -20,7 +20,7 @@ import { listen } from "./serve.ts";
 import { peerOf } from "./tls.ts";
 import { type WireRequest } from "./wire-request.ts";
 
-// TLS judges certificates by the system's clock, so the virtual one starts at the same time.
+// TLS checks certificates with the system's clock, so the virtual one starts at the same time.
 const startMs = Date.now();
 const hourMs = 3_600_000;
 const validity = { notBeforeMs: startMs - 60_000, notAfterMs: startMs + hourMs };
@@ -37,8 +37,8 @@ const jane: UserInfo = { name: "jane", groups: [] };
 const users: Readonly<Record<string, UserInfo>> = { "/nobody": anonymousUser, "/joe": { name: "joe", groups: [] } };
 
 /**
- * In place of the server: `/nobody` is anonymous, `/joe` another user, `/refused` is refused on its headers, `/watch` never
- * ends, `/feed` is a watch of two events of 1 MiB, and `/peer` says whether a certificate was shown.
+ * Replaces the server: `/nobody` is anonymous, `/joe` another user, `/refused` is refused on its headers, `/watch`
+ * never ends, `/feed` is a watch of two events of 1 MiB, and `/peer` says whether a certificate was presented.
  */
 async function answer(request: WireRequest, made: string[]): Promise<Served> {
   const { path, method } = request;
@@ -120,7 +120,7 @@ interface Said {
   readonly text: string;
 }
 
-/** A request whose body is ended by the caller, or not at all. */
+/** A request whose body the caller ends, or not. */
 function ask(session: http2.ClientHttp2Session, path: string, body?: Buffer, headers: http2.OutgoingHttpHeaders = {}) {
   const stream = session.request({ ":path": path, ":method": body ? "POST" : "GET", ...headers }, { endStream: !body });
   const said = new Promise<Said>((resolve) => {
@@ -141,7 +141,7 @@ function post(session: http2.ClientHttp2Session, body: Buffer, headers: http2.Ou
   return said;
 }
 
-/** Ended, in whatever way. */
+/** Resolves when it has ended, in whatever way. */
 const closing = (socket: { once(event: "close", listener: () => void): unknown }): Promise<void> =>
   new Promise((resolve) => socket.once("close", () => resolve()));
 
@@ -159,7 +159,7 @@ test("a connection that never starts TLS is cut after ten seconds", async () => 
   other.destroy();
 });
 
-test("connections that never start TLS do not hold up the end", async () => {
+test("connections that never start TLS do not delay the shutdown", async () => {
   const server = await open();
   const sockets = await Promise.all(Array.from({ length: 20 }, () => server.tcp()));
   const half = await server.tls();
@@ -217,7 +217,7 @@ test("connections from one port to two addresses of the server are two callers",
 });
 const h2 = { servername: "", checkServerIdentity: () => undefined, ALPNProtocols: ["h2"] };
 
-test("a body that does not come to its end in time is answered with a timeout", async () => {
+test("a body that is not complete in time is answered with a timeout", async () => {
   await using server = await open();
   const session = await server.session();
   const { said } = ask(session, "/a", Buffer.from("half of it"));
@@ -229,7 +229,7 @@ test("a body that does not come to its end in time is answered with a timeout", 
   session.destroy();
 });
 
-test("headers that come in drops are cut off, and so is a connection that asks for nothing", async () => {
+test("a connection with slow headers or without requests is cut", async () => {
   await using server = await open();
   const slow = (await server.tls()).resume();
   const idle = (await server.tls()).resume();
@@ -245,7 +245,7 @@ test("headers that come in drops are cut off, and so is a connection that asks f
   await closed;
 });
 
-test("of too many connections without a user the oldest goes", async () => {
+test("the oldest of too many connections without a user is cut", async () => {
   await using server = await open({ strangers: 3 });
   const user = await server.session();
   await get(user, "/a");
@@ -263,7 +263,7 @@ test("of too many connections without a user the oldest goes", async () => {
   for (const socket of others) socket.destroy();
 });
 
-test("an address keeps only so many connections without a user for longer than a handshake takes", async () => {
+test("an address may keep only a limited number of connections without a user after the handshake", async () => {
   await using server = await open({ strangersPerAddress: 3 });
   const [first, ...others] = [await server.tls(), await server.tls(), await server.tls()];
   const closed = closing(first?.resume() ?? assert.fail());
@@ -276,7 +276,7 @@ test("an address keeps only so many connections without a user for longer than a
   for (const socket of [...others, fourth]) socket.destroy();
 });
 
-test("a client may open many connections at once", async () => {
+test("a client may open many connections concurrently", async () => {
   await using server = await open({ strangersPerAddress: 3 });
 
   const sessions = await Promise.all(Array.from({ length: 12 }, () => server.session()));
@@ -286,7 +286,7 @@ test("a client may open many connections at once", async () => {
   for (const session of sessions) session.destroy();
 });
 
-test("connections of one client that come all at once are all served", async () => {
+test("a burst of connections of one client is served completely", async () => {
   await using server = await open({ strangersPerAddress: 3 });
 
   const sessions = await Promise.all(Array.from({ length: 30 }, () => greet(server)));
@@ -301,7 +301,7 @@ async function greet(server: Awaited<ReturnType<typeof open>>): Promise<Said> {
   return said;
 }
 
-test("if there are too many connections, one of the user who has the most goes", async () => {
+test("with too many connections, one of the user with the most is cut", async () => {
   await using server = await open({ connections: 4 });
   const greedy = [await server.session(), await server.session(), await server.session()];
   for (const session of greedy) await get(session, "/a");
@@ -331,7 +331,7 @@ test("a body that is refused on its headers is not read", async () => {
   session.destroy();
 });
 
-test("the bodies that one user has under way are limited, and the rest is told to come again", async () => {
+test("the pending bodies of one user are limited, and others must be retried", async () => {
   await using server = await open({ bodyBytesPerUser: 100_000 });
   const session = await server.session();
   const held = ask(session, "/a", Buffer.alloc(60_000));
@@ -342,11 +342,11 @@ test("the bodies that one user has under way are limited, and the rest is told t
   held.stream.end();
 
   assert.deepEqual([refused.status, small.text, (await held.said).text], [429, "POST 1000", "POST 60000"]);
-  assert.equal((await post(session, Buffer.alloc(60_000))).text, "POST 60000", "what is done with counts no more");
+  assert.equal((await post(session, Buffer.alloc(60_000))).text, "POST 60000", "finished bodies no longer count");
   session.destroy();
 });
 
-test("compressed bodies count by what they become, and wait for a place", async () => {
+test("compressed bodies count by their uncompressed size, and wait for a place", async () => {
   await using server = await open({ bodyBytesPerUser: 3_000_000, largeBodies: 1, largeBodiesPerUser: 1 });
   const session = await server.session();
   const body = zlib.gzipSync(Buffer.alloc(2_000_000));
@@ -359,7 +359,7 @@ test("compressed bodies count by what they become, and wait for a place", async 
   session.destroy();
 });
 
-test("answers that nobody reads are not made", async () => {
+test("no responses are made while earlier ones are unread", async () => {
   await using server = await open({ unsentBytesPerConnection: 2 << 20 });
   const session = await server.session();
   await get(session, "/a");
@@ -374,7 +374,7 @@ test("answers that nobody reads are not made", async () => {
   await closed;
 });
 
-test("answers that are read come one after the other, however many are asked for", async () => {
+test("responses that are read follow one after the other, however many are requested", async () => {
   await using server = await open({ unsentBytesPerConnection: 2 << 20 });
   const session = await server.session();
 
@@ -384,7 +384,7 @@ test("answers that are read come one after the other, however many are asked for
   session.destroy();
 });
 
-test("memory is given back once, some time after much of it was held", async () => {
+test("memory is released once, a while after much of it was held", async () => {
   await using server = await open();
   const session = await server.session();
   const streams = Array.from({ length: 20 }, () => ask(session, "/large"));
@@ -433,7 +433,7 @@ test("a watch with a long selector counts as several", async () => {
   assert.deepEqual([refused.status, headers[":status"]], [429, 200]);
 });
 
-test("requests sent ahead of their answers are answered in order, and not without end", async () => {
+test("pipelined requests are answered in order, up to a limit", async () => {
   await using server = await open();
   const few = await server.tls();
   const many = (await server.tls()).resume();
@@ -485,7 +485,7 @@ for (const { name, frames } of floods) {
   });
 }
 
-test("requests that are sent ahead of their answers end with the connection", async () => {
+test("pipelined requests end with the connection", async () => {
   await using server = await open({ requestsPerUser: 4 });
   const session = await server.session();
   const request = (path: string) => `GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`;
@@ -506,7 +506,7 @@ test("requests that are sent ahead of their answers end with the connection", as
   session.destroy();
 });
 
-test("a connection that nobody is known on makes room for the next when the server is full", async () => {
+test("a connection without a user makes room for the next when the server is full", async () => {
   await using server = await open({ connections: 2 });
   const sockets = [await server.tcp(), await server.tcp()];
   const session = await server.session();
@@ -517,7 +517,7 @@ test("a connection that nobody is known on makes room for the next when the serv
   for (const socket of sockets) socket.destroy();
 });
 
-test("a connection of HTTP/1.1 goes on after a body that was refused on the way", async () => {
+test("an HTTP/1.1 connection continues after a body that was refused midway", async () => {
   await using server = await open({ bodyBytesPerUser: 64 << 10 });
   const socket = await server.tls();
   const answers: string[] = [];
@@ -537,14 +537,14 @@ test("a connection of HTTP/1.1 goes on after a body that was refused on the way"
   socket.destroy();
 });
 
-test("what watchers leave unread counts for their user, and more is sent when some of it is taken", async () => {
+test("unread watch events count for their user, and more are sent when some are read", async () => {
   await using server = await open({ unsentBytesPerUser: 4 << 20 });
   const fed = () => server.made.filter((what) => what === "fed").length;
   const sessions = await Promise.all(Array.from({ length: 8 }, () => server.session()));
   const streams = sessions.map((session) => session.request({ ":path": "/feed" }).on("error", ignore).pause());
-  // An answer to a ping comes after the request before it was taken, however full the connection is.
+  // The response to a ping comes after the previous request was received, however full the connection is.
   await Promise.all(sessions.map((session) => new Promise<void>((resolve) => session.ping(() => resolve()))));
-  assert.equal(fed(), 5, "the fifth is the one that makes it too much");
+  assert.equal(fed(), 5, "the fifth one exceeds the limit");
 
   for (const stream of streams) stream.resume();
   while (fed() < 16) await nextTurn();

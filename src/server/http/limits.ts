@@ -3,53 +3,53 @@ import { type StatusError, tooLarge } from "#api/status.ts";
 const KiB = 1024;
 const MiB = 1024 * KiB;
 
-/** Upstream's limit for the body of a write, and ours for what one object takes in the store. */
+/** Upstream's limit for the body of a write, and our limit for the size of a stored object. */
 export const maxBodyBytes = 3 * MiB;
 
 export const bodyTooLarge = (): StatusError => tooLarge(`Request entity too large: limit is ${maxBodyBytes}`);
 
 /**
- * What callers may take of the server. A stranger is a connection on which nobody has been authenticated yet, or only
- * as anonymous. Anonymous callers are counted by address, service accounts by namespace, all others by user.
+ * How much callers may take of the server. A stranger is a connection on which nobody has been authenticated yet, or
+ * only as anonymous. Anonymous callers are counted by address, service accounts by namespace, all others by user.
  */
 export interface Limits {
   readonly connections: number;
   readonly connectionsPerUser: number;
   readonly strangers: number;
-  /** More than these are accepted only as long as none of them is older than the next two say. */
+  /** More are accepted only as long as none of them is older than the next two values. */
   readonly strangersPerAddress: number;
   readonly silentMs: number;
   /** For those that have sent something. */
   readonly speakingMs: number;
-  /** Streams of all strangers together. */
+  /** Streams of all strangers in total. */
   readonly strangerStreams: number;
-  /** What a stranger sends in a second besides requests: more is a flood of frames. */
+  /** What a stranger may send per second besides requests: more is a flood of frames. */
   readonly strangerFrameBytes: number;
   readonly frameBytes: number;
-  /** Requests under way, watches included. */
+  /** Requests in progress, including watches. */
   readonly requestsPerUser: number;
   readonly watches: number;
   readonly watchesPerUser: number;
   readonly watchesPerAddress: number;
-  /** So many are served to every user, whatever the others watch. */
+  /** Every user is allowed this many, whatever the others watch. */
   readonly watchesAlways: number;
-  /** Bodies that are being received or worked on. */
+  /** Bodies that are being received or processed. */
   readonly bodyBytes: number;
   readonly bodyBytesPerUser: number;
-  /** So much is received for every user, whatever the others send. */
+  /** This much is received from every user, whatever the others send. */
   readonly bodyBytesAlways: number;
   /** A body of this size waits for one of the few places for large ones, and so does every compressed one. */
   readonly largeBodyBytes: number;
   readonly largeBodies: number;
   readonly largeBodiesPerUser: number;
   /**
-   * Answers that the client has not taken yet: above this, the next answer is made when there is room again. Events of
-   * watches that were not taken have the same limits and are counted apart.
+   * Responses that the client has not read yet: above this, the next one is made when there is room again. Unread watch
+   * events have the same limits and are counted separately.
    */
   readonly unsentBytes: number;
   readonly unsentBytesPerUser: number;
   readonly unsentBytesPerConnection: number;
-  /** So much is answered to every user, whatever the others leave unread. */
+  /** Every user may have this much unread, whatever the others leave unread. */
   readonly unsentBytesAlways: number;
   readonly handshakeMs: number;
   /** From the first byte of a request to the last of its headers (HTTP/1.1). */
@@ -58,7 +58,7 @@ export interface Limits {
   /** A connection without requests. */
   readonly idleMs: number;
   readonly strangerIdleMs: number;
-  /** A client that takes nothing of an answer. */
+  /** A client that reads nothing of a response. */
   readonly stallMs: number;
   readonly strangerStallMs: number;
 }
@@ -97,6 +97,6 @@ export const defaultLimits: Limits = {
   strangerStallMs: 10_000,
 };
 
-/** What HTTP/2 promises a client: little until it is known who it is. */
+/** What HTTP/2 allows a client: little until it is authenticated. */
 export const strangerSettings = { maxConcurrentStreams: 100, initialWindowSize: 16 * KiB };
 export const userSettings = { maxConcurrentStreams: 1000, initialWindowSize: MiB };

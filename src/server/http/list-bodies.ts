@@ -2,7 +2,7 @@ import { type Encoded } from "#api/exchange.ts";
 import { createBriefHold } from "#lib/async/hold-briefly.ts";
 import { BoundedCache } from "#lib/data/bounded-cache.ts";
 
-/** What the joined bytes of a list were made from: they hold as long as the version does. */
+/** The source of the joined bytes of a list; they are valid as long as the version does not change. */
 export interface SharedList {
   readonly owner: object;
   readonly key: string;
@@ -14,13 +14,13 @@ interface Joined {
   readonly bytes: WeakRef<Uint8Array>;
 }
 
-/** Several clients that list the same unchanged namespace at the same time get the same bytes. */
+/** Several clients that list the same unchanged namespace at the same time share the bytes. */
 const joined = new WeakMap<object, BoundedCache<Joined>>();
 const rememberedLists = { entries: 1000, chars: 64 * 1024, keyChars: 256 };
 const minSharedItems = 64;
 const hold = createBriefHold(2000);
 
-/** The JSON of the items with commas between them. */
+/** The JSON of the items, separated by commas. */
 export function joinedItems(items: readonly Encoded[], shared: SharedList | undefined): Uint8Array {
   if (!shared || items.length < minSharedItems) return join(items);
   let ofOwner = joined.get(shared.owner);
@@ -36,7 +36,7 @@ export function joinedItems(items: readonly Encoded[], shared: SharedList | unde
   }
   const bytes = join(items);
   hold(bytes);
-  // Held weakly besides: memory that nobody asks for again goes with the next collection.
+  // A weak reference: without further requests, the next collection frees the memory.
   ofOwner.set(shared.key, { version: shared.version, bytes: new WeakRef(bytes) });
   return bytes;
 }

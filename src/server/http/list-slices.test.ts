@@ -19,18 +19,18 @@ const cases = [
   { what: "an empty list", items: [], slices: 1 },
 ];
 for (const { what, items, slices } of cases) {
-  test(`inSlices() gives ${what} ${slices} turns, and leaves nothing out`, async () => {
+  test(`inSlices() processes ${what} in ${slices} turns, completely`, async () => {
     let turns = 0;
     const made = await inSlices(items, namesOf, { pass: async () => void turns++ });
 
     assert.equal(made.length, slices);
-    // One before each slice; a list that needs only one is made at once.
+    // One before each slice; a list with only one slice is made synchronously.
     assert.equal(turns, slices === 1 ? 0 : slices);
     assert.deepEqual(made.flat(), namesOf(items));
   });
 }
 
-test("inSlices() makes one long list at a time, and asks for room when its turn comes", async () => {
+test("inSlices() makes one long list at a time, and checks for room when its turn comes", async () => {
   const items = listOf(1000, 1000);
   const order: string[] = [];
   const first = inSlices(items, () => order.push("first"));
@@ -44,7 +44,7 @@ test("inSlices() makes one long list at a time, and asks for room when its turn 
   room.resolve();
   await Promise.all([first, second]);
 
-  // The second waits for room without keeping the third from its turn.
+  // The second waits for room without blocking the third.
   assert.deepEqual(
     order,
     ["first", "third", "second"].flatMap((name) => Array(4).fill(name)),
@@ -52,7 +52,7 @@ test("inSlices() makes one long list at a time, and asks for room when its turn 
   assert.equal(asked, 2);
 });
 
-test("inSlices() goes on with the next list if a caller is gone", async () => {
+test("inSlices() continues with the next list if a caller is gone", async () => {
   const items = listOf(1000, 1000);
   const room = () => {
     throw new Error("the client hung up");

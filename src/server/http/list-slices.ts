@@ -2,21 +2,21 @@ import { type Encoded } from "#api/exchange.ts";
 import { Semaphore } from "#lib/async/semaphore.ts";
 import { nextTurn } from "#lib/async/turns.ts";
 
-/** What is made of a list in one turn of the event loop: a few milliseconds' worth. */
+/** How much of a list is processed in one turn of the event loop: a few milliseconds. */
 const sliceItems = 256;
 const sliceBytes = 256 << 10;
 
-/** One long list at a time: what is half made counts for nobody. */
+/** One long list at a time, because a partial result does not count for any caller. */
 const longLists = new Semaphore(1);
 
 export interface SliceOptions {
-  /** Resolves when the caller may get another answer; undefined: at once. Throws if the caller is gone. */
+  /** Resolves when the caller may get another response; undefined if it may now. Throws if the caller is gone. */
   room?(): Promise<void> | undefined;
-  /** Lets the event loop go round; for tests. */
+  /** Lets the event loop continue; for tests. */
   readonly pass?: () => Promise<void>;
 }
 
-/** What `make` makes of a list, slice by slice. All else has its turn between two slices. */
+/** Maps a list with `make`, slice by slice, so that other work runs between two slices. */
 export async function inSlices<R>(
   items: readonly Encoded[],
   make: (slice: readonly Encoded[]) => R,
@@ -25,7 +25,7 @@ export async function inSlices<R>(
   if (sliceEnd(items, 0) === items.length) return [make(items)];
   for (;;) {
     const turn = await longLists.take(async () => {
-      await pass(); // The answer that was made before this one counts by now.
+      await pass(); // By now the previous response counts.
       const waiting = room?.();
       return waiting ? { waiting } : { made: await makeAll(items, make, pass) };
     });

@@ -6,7 +6,7 @@ const table = (version: string, type = "json") => `application/${type};as=Table;
 const discovery = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 const protobuf = "application/vnd.kubernetes.protobuf";
 
-/** `encoding as discovery`, with `!` where nothing but the transformation will do. */
+/** `encoding as discovery`, with `!` where only the transformation is acceptable. */
 const cases: Readonly<Record<string, string>> = {
   "": "json",
   "*/*": "json",

@@ -1,12 +1,12 @@
 import { notAcceptable } from "#api/status.ts";
 import { BoundedCache } from "#lib/data/bounded-cache.ts";
 
-/** How an answer is to be written. */
+/** The format of a response. */
 export interface Negotiated {
   readonly encoding: "json" | "yaml" | "protobuf";
-  /** A transformation asked for with `as=`. */
+  /** The transformation requested with `as=`. */
   readonly as: "Table" | "PartialObjectMetadata" | "PartialObjectMetadataList" | undefined;
-  /** An answer that cannot be transformed will do as it is. */
+  /** A response that cannot be transformed is acceptable as it is. */
   readonly plainToo: boolean;
   /** `;as=APIGroupDiscoveryList;v=v2`, for discovery. */
   readonly discovery: string | undefined;
@@ -24,7 +24,7 @@ const encodings: Readonly<Record<string, Negotiated["encoding"]>> = {
 const encodingOf = (type: string) => (Object.hasOwn(encodings, type) ? encodings[type] : undefined);
 const transformations = ["Table", "PartialObjectMetadata", "PartialObjectMetadataList"] as const;
 
-/** Clients send few different headers, and always the same. */
+/** Clients send few different headers, and always the same ones. */
 const seen = new BoundedCache<Negotiated>({ entries: 500, chars: 64 * 1024, keyChars: 512 });
 
 export function negotiate(accept: string | undefined): Negotiated {
@@ -37,7 +37,7 @@ export function negotiate(accept: string | undefined): Negotiated {
   return found;
 }
 
-/** The first alternative that can be served; clients list what they like best first. */
+/** The first alternative that we support; clients list them in order of preference. */
 function choose(accept: string): Negotiated {
   const alternatives = accept.split(",").map(parseAlternative);
   const plainToo = alternatives.some(({ type, parameters }) => encodingOf(type) && !parameters.has("as"));

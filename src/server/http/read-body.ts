@@ -11,7 +11,7 @@ export type BodySource = ServerHttp2Stream | IncomingMessage;
 export interface BodyOptions {
   readonly connection: Connection;
   readonly startedMs: number;
-  /** Some bytes have come. Throws if they are too many; then no more are read. */
+  /** Counts received bytes. Throws if there are too many; then no more are read. */
   count(bytes: number): void;
 }
 
@@ -56,7 +56,7 @@ export function readBody(source: BodySource, { connection, startedMs, count }: B
 
 const gunzip = promisify(zlib.gunzip);
 
-/** What was compressed must be within the limit after decompression too. */
+/** A compressed body must be within the limit after decompression too. */
 export async function decompressed(body: Uint8Array, encoding: string): Promise<Uint8Array> {
   try {
     if (encoding === "gzip") return await gunzip(body, { maxOutputLength: maxBodyBytes });

@@ -70,7 +70,7 @@ test("a table that includes something unknown is refused before anything is done
   assert.equal((await get(`${path}/never`, "application/json")).status, 404);
 });
 
-test("metadata alone comes as JSON and as protobuf, of one and of many", async () => {
+test("partial metadata is served as JSON and as protobuf, for objects and lists", async () => {
   const one = await get(`${path}/a`, partial("PartialObjectMetadata"));
   const binary = await get(`${path}/a`, partial("PartialObjectMetadata", "vnd.kubernetes.protobuf"));
   const many = await get(path, partial("PartialObjectMetadataList"));
@@ -83,7 +83,7 @@ test("metadata alone comes as JSON and as protobuf, of one and of many", async (
   assert.deepEqual(metadata.labels, { color: "red" });
 });
 
-test("an error is written as the client reads it, and as JSON if it reads nothing that there is", async () => {
+test("an error is sent in the client's format, or as JSON if none is supported", async () => {
   const yaml = await get(`${path}/none`, "application/yaml");
   const binary = await get(`${path}/none`, "application/vnd.kubernetes.protobuf");
   const none = await get(`${path}/none`, "text/html");
@@ -108,7 +108,7 @@ test("a watch in protobuf has frames of events with enveloped objects", async ()
   }
 });
 
-test("every answer has an id to ask for", async () => {
+test("every response has an audit id", async () => {
   const well = await get(path, "application/json");
   const ill = await get(`${path}/none`, "application/json");
 
@@ -116,7 +116,7 @@ test("every answer has an id to ask for", async () => {
   assert.notEqual(ill.headers["audit-id"], well.headers["audit-id"]);
 });
 
-test("one user who wants much YAML does not keep others from theirs", async () => {
+test("one user's long YAML does not delay that of others", async () => {
   const metadata = { namespace: "default", name: "long" };
   await cluster.client.create(ConfigMap, { metadata, data: { key: "a line\n".repeat(50_000) } });
   const groups = ["system:masters", "system:authenticated"];
@@ -131,7 +131,7 @@ test("one user who wants much YAML does not keep others from theirs", async () =
   assert.deepEqual([...statuses].toSorted(), [200, 429]);
 });
 
-test("a long list is whole and in order, in whichever form it is made slice by slice", async () => {
+test("a long list is complete and in order, in every format that is made in slices", async () => {
   const names = Array.from({ length: 600 }, (_, n) => `item-${String(n).padStart(4, "0")}`);
   await cluster.client.create(Namespace, { metadata: { name: "long" } });
   for (const name of names) await cluster.client.create(ConfigMap, { metadata: { namespace: "long", name } });

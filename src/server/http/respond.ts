@@ -23,7 +23,7 @@ import { joinedItems } from "./list-bodies.ts";
 import { inSlices, type SliceOptions } from "./list-slices.ts";
 import { type Negotiated } from "./negotiate.ts";
 
-/** An answer on its way out: bytes, or something that goes on producing them. */
+/** A response to send: bytes, or a source that continues to produce them. */
 export type Wire =
   | {
       readonly type: "body";
@@ -37,11 +37,11 @@ export type Wire =
 
 export interface WatchWriter {
   write(bytes: Uint8Array): void;
-  /** By what was written and not yet taken by the peer. */
+  /** Depends on what was written and not yet read by the peer. */
   readonly load: WatchLoad;
-  /** Calls back, once, when the peer has taken what was written. */
+  /** Calls back once when the peer has read what was written. */
   onIdle(wake: () => void): void;
-  /** Ends it after what was written. */
+  /** Ends it after pending writes. */
   end(): void;
 }
 
@@ -49,9 +49,9 @@ export interface RenderOptions extends SliceOptions {
   readonly negotiated: Negotiated;
   readonly include: IncludeObject;
   readonly now: () => number;
-  /** Whose answer it is: long YAML of one user does not keep that of others waiting. */
+  /** The user: long YAML of one user does not delay that of others. */
   readonly owner: string;
-  /** For watchers that ask which trace made each event. */
+  /** For watchers that request the trace of each event. */
   traceOf?(revision: number): Trace | undefined;
 }
 
@@ -81,7 +81,7 @@ export function render(answer: Answer, options: RenderOptions): Wire | Promise<W
 
 const notTransformable = (): StatusError =>
   notAcceptable(
-    "this answer has no metadata, so there is no table or partial object of it: accept application/json too",
+    "this response has no metadata, so it cannot be a table or a partial object: accept application/json too",
   );
 
 type ObjectAnswer = Extract<Answer, { type: "object" }>;
@@ -127,7 +127,7 @@ function renderList(answer: ListAnswer, options: RenderOptions): Wire | Promise<
   return { type: "body", status: 200, contentType: contentTypes.json, chunks };
 }
 
-/** All of it at once: YAML has a limit of its own, and is written elsewhere. */
+/** Built in one step, because YAML has its own limit and is written in another thread. */
 function listValue({ resource, items, list }: ListAnswer, { negotiated, include, now }: RenderOptions): object {
   const metadata = listMetadata(list);
   const objects = items.map(objectOf);
@@ -138,12 +138,12 @@ function listValue({ resource, items, list }: ListAnswer, { negotiated, include,
 
 interface LongList {
   readonly head: object;
-  /** The member that has what `make` makes. */
+  /** The member that holds the results of `make`. */
   readonly member: string;
   make(slice: readonly Encoded[]): readonly unknown[];
 }
 
-/** JSON of a list whose items have to be made. */
+/** The JSON of a list whose items must be made. */
 async function longList(
   items: readonly Encoded[],
   { head, member, make }: LongList,
@@ -188,7 +188,7 @@ async function renderValue({ status, value, schema }: ValueAnswer, options: Rend
         "protobuf",
         encodeEnvelope(plain.apiVersion ?? "", plain.kind ?? "", encodeProtobuf(known, plain)),
       );
-    if (status >= 300) throw notAcceptable("this answer has no protobuf form");
+    if (status >= 300) throw notAcceptable("this response has no protobuf form");
   }
   return body(status, "json", Buffer.from(JSON.stringify(value)));
 }
@@ -198,12 +198,12 @@ async function yamlOf(value: unknown, owner: string): Promise<string> {
     return await formatYaml(value, owner);
   } catch (error) {
     if (error instanceof YamlBusyError) throw tooManyRequests(error.message);
-    if (error instanceof YamlError) throw notAcceptable("this answer is too long for YAML: ask for JSON");
+    if (error instanceof YamlError) throw notAcceptable("this response is too long for YAML: ask for JSON");
     throw error;
   }
 }
 
-/** Errors say themselves what they are on the wire. */
+/** Errors render themselves. */
 const plainValue = (value: unknown): unknown => (value instanceof StatusError ? value.toJSON() : value);
 
 const body = (status: number, encoding: keyof typeof contentTypes, bytes: Uint8Array): Wire => ({
@@ -235,7 +235,7 @@ function renderWatch({ resource, start }: WatchAnswer, options: RenderOptions): 
   return { type: "watch", contentType, start: (writer) => start(new FrameSink(writer, name, frames)) };
 }
 
-/** Events as frames on their way to one watcher. */
+/** Sends events as frames to one watcher. */
 class FrameSink implements WatchSink {
   readonly #writer: WatchWriter;
   readonly #name: string;

@@ -42,7 +42,7 @@ after(() => listening[Symbol.asyncDispose]());
 const odd = ["für 日本", 'quoted "x"'];
 const large = Buffer.alloc(200_000, "orlop ");
 
-/** In place of the server: says what it was asked. */
+/** Replaces the server: returns what it was asked. */
 async function serve(request: WireRequest): Promise<Served> {
   await request.admit({ name: "jane", groups: [] }, { passesOn: false });
   const { headers, method, path, body } = request;
@@ -137,7 +137,7 @@ test("a HEAD has the headers of a GET and no body", async () => {
 
     assert.deepEqual([status, headers["content-type"], body.length], [200, "application/json", 0], version);
     assert.deepEqual([large.status, large.body.length], [200, 0], version);
-    assert.equal((await client("/a")).status, 200, "the connection goes on");
+    assert.equal((await client("/a")).status, 200, "the connection continues");
   });
 });
 
@@ -149,7 +149,7 @@ test("an HTTP/1.1 connection gets no deadline from Node when it is idle", async 
   assert.deepEqual([headers.connection, headers["keep-alive"]], ["keep-alive", undefined]);
 });
 
-test("warnings may say anything", async () => {
+test("warnings may contain any text", async () => {
   await withClients(async (client, version) => {
     const { headers } = await client("/a");
 
@@ -158,7 +158,7 @@ test("warnings may say anything", async () => {
   });
 });
 
-test("a client that waits to be asked for its body is asked", async () => {
+test("a client that expects 100-continue gets it", async () => {
   await withClients(async (client, version) => {
     const { body } = await client("/a", { method: "POST", headers: { expect: "100-continue" }, body: "12345" });
 
@@ -166,7 +166,7 @@ test("a client that waits to be asked for its body is asked", async () => {
   });
 });
 
-test("a connection is used again", async () => {
+test("a connection is reused", async () => {
   const agent = new https.Agent({ ca, keepAlive: true, maxSockets: 1 });
   const ports = new Set<number | undefined>();
   agent.on("keylog", (_line: Buffer, socket: tls.TLSSocket) => ports.add(socket.localPort));
@@ -180,7 +180,7 @@ test("a connection is used again", async () => {
   agent.destroy();
 });
 
-test("large bodies are compressed for who asks, small ones never", async () => {
+test("large bodies are compressed on request, small ones never", async () => {
   await withClients(async (client, version) => {
     const gzip = { headers: { "accept-encoding": "deflate, gzip" } };
     const packed = await client("/large", gzip);
@@ -196,7 +196,7 @@ test("large bodies are compressed for who asks, small ones never", async () => {
   });
 });
 
-test("an upgrade that nobody wants is answered as an ordinary request", async () => {
+test("an unexpected upgrade is answered as an ordinary request", async () => {
   const socket = tls.connect({ host: "127.0.0.1", port: listening.port, ca });
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   let text = "";
@@ -212,7 +212,7 @@ test("an upgrade that nobody wants is answered as an ordinary request", async ()
   assert.ok(answer.endsWith("GET /a 0"));
 });
 
-test("a renewed certificate is seen by new connections, and open ones go on", async () => {
+test("new connections use a renewed certificate, and open ones continue", async () => {
   const url = `https://127.0.0.1:${listening.port}`;
   const open = http2.connect(url, { ca });
   const askOpen = () =>

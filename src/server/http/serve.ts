@@ -21,24 +21,24 @@ export interface ListenOptions {
   readonly port: number;
   readonly key: string;
   readonly cert: string;
-  /** Client certificates are verified against it. */
+  /** The authority that verifies client certificates. */
   readonly ca: string;
   readonly clock: Clock;
   readonly log: Log;
   /** Default: `defaultLimits`. */
   readonly limits?: Limits;
   peerOf(socket: TLSSocket): Peer;
-  /** Called some time after a flood of bytes has ended: what it took can be given back. */
+  /** Called a while after a flood of bytes has ended, when its memory can be released. */
   onRelief?(): void;
 }
 
 export interface Listening extends AsyncDisposable {
   readonly port: number;
-  /** New connections see this certificate, and are verified against this authority; open ones go on. */
+  /** New connections use this certificate and this authority; open ones continue. */
   renew(pair: Pick<ListenOptions, "key" | "cert" | "ca">): void;
 }
 
-/** Sockets in, gauntlet in the middle, bytes out: HTTP/2 and HTTP/1.1 over TLS. */
+/** Serves HTTP/2 and HTTP/1.1 over TLS: passes requests to the server and writes its responses. */
 export async function listen(
   serve: (request: WireRequest) => Promise<Served>,
   options: ListenOptions,
@@ -52,16 +52,16 @@ export async function listen(
     rejectUnauthorized: false,
     allowHTTP1: true,
     settings: strangerSettings,
-    // One large list may be more than Node's default; how many wait for a slow reader is limited by `room`.
+    // One large list may exceed Node's default; `room` limits how many wait for a slow reader.
     maxSessionMemory: 1000,
-    // Node would close an idle connection after 6 s. `connections` has the deadlines.
+    // Node would close an idle connection after 6 s. The deadlines are those of `connections`.
     http1Options: { keepAliveTimeout: 0 },
   });
   const callers = new Callers(options.limits ?? defaultLimits);
   const connections = new ServerConnections({ callers, clock, log, onRelief: () => options.onRelief?.() });
   const edge: Edge = { serve, options, callers, connections, watches: new Set(), isClosing: false };
   takeRequests(edge, server);
-  // TCP is accepted here and not by the TLS server, so that connections count from their first moment.
+  // TCP is accepted here and not by the TLS server, so that connections count from the beginning.
   const front = net.createServer({ noDelay: true }, (raw) => {
     raw.on("error", ignore);
     if (edge.isClosing) return void raw.destroy();
@@ -69,7 +69,7 @@ export async function listen(
     server.emit("connection", raw);
   });
   await listening(front, options);
-  front.on("error", (error) => log.warn("a connection could not be accepted", { error: String(error) }));
+  front.on("error", (error) => log.warn("cannot accept a connection", { error: String(error) }));
   const address = front.address();
   const port = typeof address === "object" && address ? address.port : options.port;
   return {
@@ -81,7 +81,7 @@ export async function listen(
 
 function takeRequests(edge: Edge, server: http2.Http2SecureServer): void {
   const take = (request: http2.Http2ServerRequest, response: http2.Http2ServerResponse): void => {
-    // HTTP/2 requests are taken as streams below, without the compatibility layer.
+    // HTTP/2 requests are handled as streams below, without the compatibility layer.
     if (request.httpVersionMajor !== 1) return;
     const handled = onRequest(edge, request as unknown as IncomingMessage, response as unknown as ServerResponse);
     handled.catch((error: unknown) => giveUp(edge, request.socket, error));
@@ -105,14 +105,14 @@ interface Edge {
   readonly options: ListenOptions;
   readonly callers: Callers;
   readonly connections: ServerConnections;
-  /** Those that are open. */
+  /** Open watches. */
   readonly watches: Set<WatchStream>;
   isClosing: boolean;
 }
 
-/** Nothing could be sent, not even an error: one request ends, and nothing else. */
+/** Nothing could be sent, not even an error: only this request fails. */
 function giveUp({ options }: Edge, stream: Duplex, error: unknown): void {
-  options.log.error("an answer could not be sent", { error });
+  options.log.error("cannot send a response", { error });
   stream.destroy();
 }
 
@@ -150,7 +150,7 @@ async function onStream(
   stream: http2.ServerHttp2Stream,
   headers: http2.IncomingHttpHeaders,
 ): Promise<void> {
-  stream.on("error", ignore); // The peer reset it: `close` follows.
+  stream.on("error", ignore); // The peer has reset it, and `close` follows.
   const entry = stream.session && entries.get(stream.session);
   if (!entry || !edge.connections.openStream(entry.connection)) {
     return stream.close(http2.constants.NGHTTP2_REFUSED_STREAM);
@@ -161,7 +161,7 @@ async function onStream(
   if (!stream.endAfterHeaders && hasBody(method)) request.source = stream;
   const served = await edge.serve(request);
   request.served();
-  // What is left of the body is not read, and a stream that the client leaves half open is not kept.
+  // The rest of the body is not read, and a stream that the client leaves half open is not kept.
   if (!stream.endAfterHeaders && !stream.readableEnded) {
     stream.once("finish", () => {
       stream.close(http2.constants.NGHTTP2_NO_ERROR);
@@ -236,7 +236,7 @@ async function pump(body: AsyncIterable<Uint8Array>, stream: http2.ServerHttp2St
   }
 }
 
-/** Nobody sends many requests ahead of their answers, except to fill the memory. */
+/** Nobody pipelines many requests, except to fill the memory. */
 const maxPipelined = 16;
 const maxDroppedBytes = 256 << 10;
 
@@ -255,11 +255,11 @@ async function onRequest(edge: Edge, message: IncomingMessage, response: ServerR
   };
   response.once("close", end);
   response.on("error", ignore);
-  // One after the other: an answer is not made before the one ahead of it is sent.
+  // One after the other: a response is not made before the previous one is sent.
   const ahead = lastAnswers.get(entry.connection);
   lastAnswers.set(entry.connection, closed.promise);
   if (entry.connection.streams > 1) await ahead;
-  // Node closes only the answer whose turn it is when the connection ends, not those behind it.
+  // When the connection ends, Node closes only the current response, not those queued behind it.
   if (socket.destroyed) return end();
   if (hasBody(request.method)) request.source = message;
   const served = await edge.serve(request);
@@ -269,7 +269,7 @@ async function onRequest(edge: Edge, message: IncomingMessage, response: ServerR
 }
 const lastAnswers = new WeakMap<Connection, Promise<void>>();
 
-/** What is left of a body that was refused: a little is read and dropped, as Go does, to keep the connection. */
+/** A little of the rest of a refused body is read and dropped, like Go does, to keep the connection. */
 function leaveBody(message: IncomingMessage, response: ServerResponse): void {
   const isShort = Number(message.headers["content-length"]) <= maxDroppedBytes;
   if (isShort) response.once("finish", () => message.resume());
@@ -318,7 +318,7 @@ async function onUpgrade(
     request.goesOn();
     return served.wire.accept({ socket, head });
   }
-  // Refused: an ordinary answer on the raw socket.
+  // Refused: an ordinary response on the raw socket.
   const response = new http.ServerResponse(message);
   response.assignSocket(socket as never);
   response.setHeader("connection", "close");
@@ -326,10 +326,10 @@ async function onUpgrade(
   await respondHttp1(edge, { response, request }, served);
 }
 
-/** How long what is under way may take once the server is to end. */
+/** How long requests in progress may take after the shutdown begins. */
 const patienceMs = 2000;
 
-/** No new work, watches ended, what is under way finished, then the sockets. */
+/** Stops accepting work, ends watches, waits for requests in progress, then closes the sockets. */
 async function close(edge: Edge, front: net.Server): Promise<void> {
   const { connections, options, watches } = edge;
   edge.isClosing = true;
@@ -340,7 +340,7 @@ async function close(edge: Edge, front: net.Server): Promise<void> {
     else if (connection.streams === 0) connection.cut();
   }
   const cancel = options.clock.after(patienceMs, () => {
-    options.log.warn("cutting off what did not end in time", { connections: connections.size });
+    options.log.warn("cutting connections that did not end in time", { connections: connections.size });
     for (const connection of connections) connection.cut();
   });
   await closed;

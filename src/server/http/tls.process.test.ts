@@ -43,7 +43,7 @@ test("loadOrCreatePki() makes everything once and reads it back", () =>
     });
   }));
 
-test("a new host or a near end renews the serving certificate and nothing else", () =>
+test("a new host or an approaching expiry renews only the serving certificate", () =>
   inFolder(async (dir) => {
     const clock = createVirtualClock();
     const made = await loadOrCreatePki(dir, { clock });
@@ -60,7 +60,7 @@ test("a new host or a near end renews the serving certificate and nothing else",
     assert.equal(later.serviceAccountKey, made.serviceAccountKey);
   }));
 
-test("an authority near its end gets a new certificate for the same key", () =>
+test("an authority near its expiry gets a new certificate for the same key", () =>
   inFolder(async (dir) => {
     const clock = createVirtualClock();
     const made = await loadOrCreatePki(dir, { clock });
@@ -95,7 +95,7 @@ for (const { file, text, says } of damages) {
     }));
 }
 
-test("a missing authority key is reported, a missing leaf is made again", () =>
+test("a missing authority key is reported, a missing leaf certificate is created again", () =>
   inFolder(async (dir) => {
     const clock = createVirtualClock();
     await loadOrCreatePki(dir, { clock });
@@ -119,7 +119,7 @@ test("adminKubeconfig() is read back by the kubeconfig reader", () =>
     assert.deepEqual(config.tls, { ca: pki.authority.certificate, cert: pki.admin.certificate, key: pki.admin.key });
   }));
 
-test("peerOf() tells who is at the other end, once for each connection", () =>
+test("peerOf() reads the peer once for each connection", () =>
   inFolder(async (dir) => {
     const pki = await loadOrCreatePki(dir, { clock: systemClock });
     const foreign = await loadOrCreatePki(join(dir, "other"), { clock: systemClock });

@@ -21,20 +21,20 @@ import { replaceFile } from "#lib/fs/replace-file.ts";
 import { errorCode } from "#lib/text/error-code.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 
-/** Every key and certificate that a cluster is born with. */
+/** All initial keys and certificates of a cluster. */
 export interface Pki {
   readonly authority: KeyPair;
   readonly serving: KeyPair;
   /** Member of system:masters: may do anything. */
   readonly admin: KeyPair;
-  /** PEM of the private key that service account tokens are signed with. */
+  /** PEM of the private key that signs service account tokens. */
   readonly serviceAccountKey: string;
 }
 
 export interface PkiOptions {
-  /** Names and addresses that clients use, besides the usual ones. */
+  /** Names and addresses that clients use, in addition to the usual ones. */
   readonly hosts?: readonly string[];
-  /** Address of the service `kubernetes`: the first of the service range. */
+  /** The address of the service `kubernetes`: the first of the service range. */
   readonly serviceAddress?: string;
   readonly clock: Clock;
 }
@@ -47,8 +47,8 @@ const renewLeafBeforeMs = 90 * dayMs;
 const renewAuthorityBeforeMs = 365 * dayMs;
 
 /**
- * Reads the keys and certificates under `dir`, makes those that are missing, and renews those that are about to end or
- * lack a host. Calling it again later is how a long-lived server renews them.
+ * Reads the keys and certificates under `dir`, creates missing ones, and renews those that expire soon or lack a host.
+ * A long-lived server calls it again to renew them.
  */
 export async function loadOrCreatePki(dir: string, options: PkiOptions): Promise<Pki> {
   await makeDirectory(dir, { mode: 0o700 });
@@ -69,7 +69,7 @@ export function issueClientCertificate(pki: Pick<Pki, "authority">, clock: Clock
   return createCertificate(pki.authority, { subject, use: "client", ...leafValidity(clock.now()) });
 }
 
-/** A certificate for a server of the cluster that is not the API server, such as a node's agent. */
+/** A certificate for a server of the cluster other than the API server, such as a node's agent. */
 export function issueServingCertificate(
   pki: Pick<Pki, "authority">,
   clock: Clock,
@@ -78,18 +78,18 @@ export function issueServingCertificate(
   return createCertificate(pki.authority, { ...request, use: "server", ...leafValidity(clock.now()) });
 }
 
-/** The kubeconfig of the administrator, with everything in it. */
+/** The administrator's kubeconfig, with everything inline. */
 export const adminKubeconfig = (pki: Pki, server: string): string =>
   renderKubeconfig({
     name: "orlop",
-    // Not the name in the certificate: in people's own files that one often belongs to another cluster.
+    // Not the name in the certificate, because users' own files often have that one for another cluster.
     user: "orlop",
     server,
     certificateAuthority: pki.authority.certificate,
     ...pki.admin,
   });
 
-/** What TLS knows about the other end. Read once for each connection, however many requests it carries. */
+/** What TLS knows about the peer. Read once for each connection, however many requests it carries. */
 export function peerOf(socket: TLSSocket): Peer {
   const known = peers.get(socket);
   if (known) return known;
@@ -122,11 +122,11 @@ function servingRequest({ hosts = [], serviceAddress = "10.96.0.1" }: PkiOptions
   return { subject: { commonName: "kube-apiserver" }, use: "server", hosts: [...all] } as const;
 }
 
-/** Whether a certificate is so near its end that another one should take its place. */
+/** Whether a certificate expires so soon that it should be replaced. */
 export const isDueForRenewal = ({ certificate }: KeyPair, now: number): boolean =>
   notAfterMs(new X509Certificate(certificate)) - now <= renewLeafBeforeMs;
 
-/** An hour back, for clients whose clocks are behind. */
+/** Starts an hour earlier, for clients whose clocks are behind. */
 const leafValidity = (now: number) => ({ notBeforeMs: now - hourMs, notAfterMs: now + leafDays * dayMs });
 
 async function loadAuthority(files: Files, now: number): Promise<KeyPair> {
@@ -154,7 +154,7 @@ async function loadLeaf(files: Files, name: string, authority: KeyPair, request:
   const parsedKey = parsed(files.path(`${name}.key`), advice, () => createPrivateKey(key));
   const now = request.notBeforeMs + hourMs;
   const isGood =
-    // A renewal that was cut short leaves a key and a certificate that do not belong together.
+    // An interrupted renewal leaves a key and a certificate that do not match.
     known.checkPrivateKey(parsedKey) &&
     notAfterMs(known) - now > renewLeafBeforeMs &&
     known.verify(new X509Certificate(authority.certificate).publicKey) &&
@@ -182,7 +182,7 @@ function parsed<T>(path: string, advice: string, parse: () => T): T {
   }
 }
 
-/** Says which file is wrong and what to do about it. */
+/** Names the wrong file and what to do about it. */
 export class PkiError extends Error {
   override readonly name = "PkiError";
 }
@@ -190,11 +190,11 @@ export class PkiError extends Error {
 interface Files {
   readonly dir: string;
   path(name: string): string;
-  /** undefined: there is no such file. */
+  /** undefined if there is no such file. */
   read(name: string): Promise<string | undefined>;
   write(name: string, text: string): string;
   writePair(name: string, pair: KeyPair): KeyPair;
-  /** Carries out the writes; resolves once they are on the disk. */
+  /** Performs the writes; resolves once they are on the disk. */
   flush(): Promise<void>;
 }
 
@@ -220,7 +220,7 @@ function createFiles(dir: string): Files {
       }
     },
     writePair(name, pair) {
-      // The key first: a key alone can get a new certificate, a certificate alone is worth nothing.
+      // The key first: a key alone can get a new certificate, a certificate alone is useless.
       writes.push(async () => {
         await writeWhole(path(`${name}.key`), pair.key);
         await writeWhole(path(`${name}.crt`), pair.certificate);

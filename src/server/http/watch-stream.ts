@@ -5,10 +5,10 @@ import { type Clock } from "#lib/async/clock.ts";
 import { type WatchWriter, type Wire } from "./respond.ts";
 import { type WireRequest } from "./wire-request.ts";
 
-/** With more than this unread, a watcher gets no further events until it has read them. */
+/** With more than this unread, a watcher gets no further events until it has read some. */
 const fullWatchBytes = 256 << 10;
 
-/** How long a watch that was ended may take to read the rest. */
+/** How long a client of an ended watch may take to read the rest. */
 const lingerMs = 30_000;
 
 interface Watching {
@@ -18,14 +18,13 @@ interface Watching {
 
 interface WatchStreamDeps {
   readonly clock: Clock;
-  /** Those that are open. */
+  /** Open watches. */
   readonly watches: Set<WatchStream>;
 }
 
 /**
- * Events are written at the pace at which they are read; the watch ends when either side says so. It is a class, and so are
- * the sinks above it, because all of them are asked for every event: objects with getters of their own have each a shape of
- * their own, and are slow to ask.
+ * Writes events at the reader's pace; either side can end the watch. This and the sinks above are classes, because they
+ * are used for every event: object literals with getters would each have their own hidden class and be slow.
  */
 export class WatchStream implements WatchWriter {
   readonly #stream: ServerHttp2Stream | ServerResponse;

@@ -22,7 +22,7 @@ function begin() {
   return { request, caller: callers.of(jane, "") };
 }
 
-test("a client that hangs up before it is known does not count as one that has a request under way", () => {
+test("a client that hangs up before authentication does not count as having a request", () => {
   const { request, caller } = begin();
 
   request.gone();
@@ -31,7 +31,7 @@ test("a client that hangs up before it is known does not count as one that has a
   assert.equal(caller.requests, 0);
 });
 
-test("a client that hangs up before its watch begins does not count as one that watches", async () => {
+test("a client that hangs up before its watch begins does not count as having a watch", async () => {
   const { request, caller } = begin();
   await request.admit(jane, { passesOn: false });
 
@@ -41,7 +41,7 @@ test("a client that hangs up before its watch begins does not count as one that 
   assert.deepEqual([caller.requests, caller.watches], [0, 0]);
 });
 
-test("what a watch left unread is given back when its client hangs up", async () => {
+test("unread bytes of a watch are released when its client hangs up", async () => {
   const { request, caller } = begin();
   await request.admit(jane, { passesOn: false });
   request.setUnread(1000);

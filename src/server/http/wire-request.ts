@@ -7,7 +7,7 @@ import { type Connection, type ServerConnections } from "./connections.ts";
 import { bodyTooLarge, maxBodyBytes } from "./limits.ts";
 import { type BodySource, decompressed, readBody } from "./read-body.ts";
 
-/** Where a request came in. */
+/** Where a request arrived. */
 export interface Entry {
   readonly connection: Connection;
   readonly connections: ServerConnections;
@@ -15,13 +15,13 @@ export interface Entry {
   readonly clock: Clock;
 }
 
-/** A watch keeps its selectors, parsed: one with a query of so many characters counts as two. */
+/** A watch keeps its parsed selectors: one whose query is longer than this counts as two. */
 const longQuery = 512;
 
-/** How long an answer waits for the client to take the former ones. */
+/** How long a response waits for the client to read the previous ones. */
 const roomMs = 30_000;
 
-/** A request that came over a socket. The signal is made only if somebody asks for it. */
+/** A request from a socket. The signal is created only on demand. */
 export class WireRequest implements ApiRequest {
   readonly method: string;
   readonly path: string;
@@ -29,7 +29,7 @@ export class WireRequest implements ApiRequest {
   readonly headers: ApiRequest["headers"];
   readonly peer: Peer;
   body: Uint8Array | undefined;
-  /** Where the body comes from, as long as it has not been read. */
+  /** The source of the body, until it has been read. */
   source: BodySource | undefined;
   readonly #entry: Entry | undefined;
   #caller: Caller | undefined;
@@ -75,7 +75,7 @@ export class WireRequest implements ApiRequest {
     const entry = this.#entry;
     const caller = this.#caller;
     this.#checkPresent();
-    // One that has waited is next, whoever asks again.
+    // One that has waited is next, whichever request asks again.
     if (!entry || !caller || this.#isAnswering) return undefined;
     const { callers, connection } = entry;
     const most = callers.limits.unsentBytesPerConnection;
@@ -90,24 +90,24 @@ export class WireRequest implements ApiRequest {
     this.#endWatch = this.#entry.callers.beginWatch(this.#caller, count);
   }
 
-  /** Whether the caller may get more events of a watch before it has taken the former ones. */
+  /** Whether the caller may get more watch events before it has read the previous ones. */
   get hasRoom(): boolean {
     return !this.#entry || !this.#caller || this.#entry.callers.hasRoomForEvents(this.#caller);
   }
 
-  /** Calls back, once, when there is room for more events; never after the client has hung up. */
+  /** Calls back once when there is room for more events; never after the client has hung up. */
   onRoom(wake: () => void): void {
     this.#entry?.callers.wait(() => this.hasRoom, this.#hangUp()).then(wake, ignore);
   }
 
-  /** How much a watch has written that the client has not taken. It counts for the caller. */
+  /** How much a watch has written that the client has not read. It counts for the caller. */
   setUnread(bytes: number): void {
     if (!this.#entry || !this.#caller || this.#isGone) return;
     this.#entry.callers.changeUnread(this.#caller, bytes - this.#unreadBytes);
     this.#unreadBytes = bytes;
   }
 
-  /** The answer is made: the body and all that came of it are done with. */
+  /** The response is made: the body and everything derived from it are released. */
   served(): void {
     const entry = this.#entry;
     const caller = this.#caller;
@@ -118,7 +118,7 @@ export class WireRequest implements ApiRequest {
     this.#giveLargePlace(caller);
   }
 
-  /** The answer is on its way, whole: nobody waits for anything any more. */
+  /** The complete response is being sent, so nothing waits for this request any more. */
   answered(bytes: number): void {
     this.#abort = undefined;
     if (!this.#entry || this.#isGone) return;
@@ -128,12 +128,12 @@ export class WireRequest implements ApiRequest {
     this.#endAnswering();
   }
 
-  /** The answer is a stream without a known end: others that wait for room need not wait for it. */
+  /** The response is a stream without a known end: others that wait for room need not wait for it. */
   goesOn(): void {
     this.#endAnswering();
   }
 
-  /** The client has its answer, or hung up. */
+  /** The client has its response, or hung up. */
   gone(): void {
     if (this.#isGone) return;
     this.#isGone = true;
@@ -150,7 +150,7 @@ export class WireRequest implements ApiRequest {
     if (this.#unreadBytes > 0) entry.callers.changeUnread(this.#caller, -this.#unreadBytes);
   }
 
-  /** What is counted after `gone` would count for ever. */
+  /** Anything counted after `gone` would count for ever. */
   #checkPresent(): void {
     if (this.#isGone) throw hungUp();
   }
@@ -175,7 +175,7 @@ export class WireRequest implements ApiRequest {
     if (passesOn) this.#giveLargePlace(caller);
   }
 
-  /** Large bodies become many times their size when they are decoded: only a few at a time. */
+  /** Large bodies take many times their size when they are decoded, so only a few are read at a time. */
   async #takeLargePlace(caller: Caller): Promise<void> {
     const { callers } = this.#entry as Entry;
     await callers.takeLargePlace(caller, this.#hangUp());
@@ -204,7 +204,7 @@ export class WireRequest implements ApiRequest {
     this.#isAnswering = false;
   }
 
-  /** The signal, with a reason that is an answer. */
+  /** The signal, whose reason is an error for the client. */
   #hangUp(): AbortSignal {
     if (this.#left) return this.#left.signal;
     const left = new AbortController();
@@ -218,7 +218,7 @@ export class WireRequest implements ApiRequest {
 
 const hungUp = (): StatusError => badRequest("the client hung up");
 
-/** Only those who may send a body are asked for it. */
+/** Sends 100-continue only to clients that may send a body. */
 function sayContinue(source: BodySource): void {
   if ("additionalHeaders" in source) source.additionalHeaders({ ":status": 100 });
   else source.socket.write("HTTP/1.1 100 Continue\r\n\r\n");

@@ -12,29 +12,29 @@ import { type ObjectSchema } from "#schema/schema.ts";
 import { ownerOf } from "#server/http/callers.ts";
 import { type Context } from "#server/request/pipeline.ts";
 
-/** What a body is to be read as. */
+/** What a body must contain. */
 export interface Expected {
   readonly group: string;
   readonly version: string;
   readonly kind: string;
   readonly schema: ObjectSchema;
-  /** The apiVersion in the data does not matter. */
+  /** Ignore the apiVersion in the data. */
   readonly anyVersion?: boolean;
 }
 export interface ReadOptions {
   readonly fieldValidation: "Strict" | "Warn" | "Ignore";
   readonly defaults: boolean;
-  /** What the raw value was made from; see `decode`. */
+  /** The source of the raw value; see `decode`. */
   readonly settled?: object | undefined;
 }
 
-/** A raw value, and its text where duplicates can still be found in it. */
+/** A raw value, and its text if duplicates can be found in it. */
 export interface RawBody {
   readonly value: unknown;
   readonly text: string | undefined;
 }
 
-/** The object in the request's body, whatever its encoding, decoded and with defaults. */
+/** The object in the request's body, in any encoding, decoded and defaulted. */
 export async function readObject<T extends ApiObject>(
   context: Context,
   resource: Resource<T>,
@@ -46,7 +46,7 @@ export async function readObject<T extends ApiObject>(
 export async function readAs(context: Context, expected: Expected, options: ReadOptions): Promise<unknown> {
   const raw = await rawBody(context, expected);
   if ((context.request.body?.length ?? 0) < longBytes) return decodeRaw(context, expected, raw, options);
-  // Others get their turn between the steps that take long.
+  // Lets other requests run between the expensive steps.
   await nextTurn();
   const value = decodeRaw(context, expected, raw, options);
   await nextTurn();
@@ -55,7 +55,7 @@ export async function readAs(context: Context, expected: Expected, options: Read
 
 const longBytes = 64 << 10;
 
-/** Reads a raw value as the kind that is expected; what is unknown in it becomes an error or a warning. */
+/** Decodes a raw value as the expected kind; unknown fields become an error or a warning. */
 export function decodeRaw(context: Context, expected: Expected, raw: RawBody, options: ReadOptions): unknown {
   checkKind(raw.value, expected);
   const { kind, schema } = expected;
@@ -105,7 +105,7 @@ async function rawBody(context: Context, { kind, schema }: Pick<Expected, "kind"
   );
 }
 
-/** The beginning of what could not be read: as text if it looks like JSON. */
+/** The beginning of an unreadable body: as text if it looks like JSON. */
 function summaryOf(bytes: Uint8Array): string {
   if (bytes.length === 0) return "<empty>";
   const start = Buffer.from(bytes.subarray(0, maxSummaryBytes));
@@ -117,7 +117,7 @@ export const mediaType = (header: string | undefined): string =>
   (header ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
 
 export async function yamlValue(bytes: Uint8Array, owner: string): Promise<unknown> {
-  // JSON is YAML, is what most clients send under that name, and is read a hundred times faster.
+  // JSON is valid YAML, is what most clients send as YAML, and is parsed a hundred times faster.
   const json = looksLikeJson(bytes) ? jsonValue(bytes) : undefined;
   if (json) return json.value;
   try {
@@ -132,7 +132,7 @@ export async function yamlValue(bytes: Uint8Array, owner: string): Promise<unkno
 
 const looksLikeJson = (bytes: Uint8Array): boolean => bytes[0] === 0x7b || bytes[0] === 0x5b;
 
-/** undefined: it is something else after all. */
+/** undefined if it is not JSON after all. */
 function jsonValue(bytes: Uint8Array): { readonly value: unknown } | undefined {
   try {
     return parseJson(bytes);

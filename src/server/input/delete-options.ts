@@ -5,10 +5,10 @@ import { type Context } from "#server/request/pipeline.ts";
 import { readAs } from "./body.ts";
 import { notANumber, optionsFault } from "./options.ts";
 
-/** They come under the version of the resource that is deleted as well as under v1. */
+/** They may have the version of the deleted resource as well as v1. */
 const expected = { group: "", version: "v1", kind: "DeleteOptions", schema: DeleteOptions, anyVersion: true };
 
-/** From the body, or from the query where there is none: never a bit of each. */
+/** From the body, or from the query if there is none: never from both. */
 export async function readDeleteOptions(context: Context): Promise<DeleteOptions> {
   const { request, query } = context;
   const hasBody = request.object !== undefined || (request.body?.length ?? 0) > 0;

@@ -6,10 +6,10 @@ import { type FieldError, root, unsupportedValue } from "#schema/field-error.ts"
 import { managerOf } from "#server/apply/fields/managed-fields.ts";
 import { type Context } from "#server/request/pipeline.ts";
 
-/** What the query of a write says besides the object. */
+/** The options in the query of a write. */
 export interface WriteOptions {
   readonly dryRun: boolean;
-  /** Who writes, in managed fields. */
+  /** The writer's name in managed fields. */
   readonly manager: string;
   readonly fieldValidation: "Strict" | "Warn" | "Ignore";
   readonly force: boolean;
@@ -17,7 +17,7 @@ export interface WriteOptions {
 
 const fieldValidations = ["Ignore", "Strict", "Warn"] as const;
 
-/** What upstream calls the options of a verb, in its errors. */
+/** Upstream's name of a verb's options, for errors. */
 export type OptionsKind = `${"Create" | "Update" | "Patch" | "Delete" | "List"}Options`;
 
 export function writeOptions({ query, request }: Context, kind: OptionsKind): WriteOptions {
@@ -40,7 +40,7 @@ export function writeOptions({ query, request }: Context, kind: OptionsKind): Wr
   };
 }
 
-/** What a query has where a whole number belongs. */
+/** The error for a value that is not an integer. */
 export const notANumber = (text: string): StatusError =>
   badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
 

@@ -14,7 +14,7 @@ interface Name {
 
 interface Bucket<T extends ApiObject> {
   readonly byName: Map<string, EncodedObject<T>>;
-  /** In the order of names; made when asked for, until a name comes or goes. */
+  /** Sorted by name; computed on demand, and valid until a name is added or removed. */
   sorted: EncodedObject<T>[] | undefined;
   version: number;
 }
@@ -24,7 +24,7 @@ interface Index<T extends ApiObject> {
   readonly byKey: Map<string, Map<string, EncodedObject<T>>>;
 }
 
-/** The newest version of every object of a Resource: by namespace and name, and by any index that was asked for. */
+/** The newest version of every object of a Resource: by namespace and name, and by any requested index. */
 export class Buckets<T extends ApiObject> {
   readonly #resource: Resource<T>;
   readonly #namespaces = new Map<string, Bucket<T>>();
@@ -71,7 +71,7 @@ export class Buckets<T extends ApiObject> {
     for (const index of this.#indexes.values()) reindex(index, `${namespace}/${name}`, previous, undefined);
   }
 
-  /** All of one namespace, or of every one for "", in the order of their keys. Not to be changed. */
+  /** All objects of one namespace, or of all for "", sorted by key. The array must not be changed. */
   sorted(namespace: string): readonly EncodedObject<T>[] {
     if (namespace || this.#resource.scope === "Cluster") return sortedOf(this.#namespaces.get(namespace));
     const names = [...this.#namespaces.keys()].sort(compareText);
@@ -105,7 +105,7 @@ export class Buckets<T extends ApiObject> {
     return namespace ? (this.#namespaces.get(namespace)?.version ?? 0) : this.#version;
   }
 
-  /** Indexes cost nothing until someone asks. */
+  /** Indexes are built on first use. */
   #build(name: string): Index<T> {
     const keysOf = this.#declared.get(name);
     if (!keysOf) throw new Error(`${this.#resource.plural} have no index ${name}`);
@@ -148,9 +148,9 @@ function reindex<T extends ApiObject>(
 }
 
 /** Nobody can select by a longer value. */
-const isLong = (key: string): boolean => key.length > maxKeyChars;
+const isTooLong = (key: string): boolean => key.length > maxKeyChars;
 const hashable = (keys: readonly string[]): readonly string[] =>
-  keys.some(isLong) ? keys.filter((key) => !isLong(key)) : keys;
+  keys.some(isTooLong) ? keys.filter((key) => !isTooLong(key)) : keys;
 
 function sortedOf<T extends ApiObject>(bucket: Bucket<T> | undefined): readonly EncodedObject<T>[] {
   if (!bucket) return [];
@@ -161,7 +161,7 @@ function sortedOf<T extends ApiObject>(bucket: Bucket<T> | undefined): readonly 
   return bucket.sorted;
 }
 
-/** An update keeps its place: found by its name, without parsing the others. */
+/** An update keeps its place, which is found by name, without parsing the others. */
 function replaceSorted<T extends ApiObject>(
   sorted: EncodedObject<T>[],
   previous: EncodedObject<T>,

@@ -1,10 +1,10 @@
 import { badRequest } from "#api/status.ts";
 
-/** Where a chunked list goes on: behind which key, and as of which revision. Opaque to clients. */
+/** Where a chunked list continues: after which key, and at which revision. Opaque to clients. */
 export interface ContinueToken {
-  /** -1: the first chunk's revision is gone; go on with the newest state. */
+  /** -1: the first chunk's revision is gone; continue with the newest state. */
   readonly revision: number;
-  /** What follows the Resource's prefix in the last key: `default/web`. */
+  /** The part of the last key after the Resource's prefix: `default/web`. */
   readonly after: string;
 }
 

@@ -5,8 +5,8 @@ import { lastingBytes, lastingConcat } from "#lib/data/lasting-bytes.ts";
 import { encodeProtobuf } from "#schema/protobuf/protobuf.ts";
 
 /**
- * How one Resource's objects become stored bytes and come back. Every object starts with the same head, and the
- * revision follows, so what is stored is what is served, to the byte:
+ * How one Resource's objects are encoded for the store and decoded. Every object starts with the same head, followed by
+ * the revision, so the stored bytes are exactly the served bytes:
  *
  *   {"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"7","name":…
  */
@@ -30,10 +30,11 @@ export function codecOf(resource: Resource, { freezes = false }: { readonly free
 const plainCodecs = new WeakMap<Resource, Codec>();
 const freezingCodecs = new WeakMap<Resource, Codec>();
 
-/** What follows the revision in the stored bytes. `object.metadata` must have a name and no resourceVersion. */
+/** The stored text after the revision. `object.metadata` must have a name and no resourceVersion. */
 export function toStoredText(object: ApiObject): string {
   let text = JSON.stringify(object.metadata).slice(1);
-  // Member by member: V8 leaves its fast path for a whole object whose kind of shape was ever extended in an odd way.
+  // Member by member: V8 leaves its fast path for a whole object if its hidden class was ever extended in an unusual
+  // way.
   for (const [name, value] of Object.entries(object)) {
     if (value !== undefined && !inHead.has(name)) text += `,${JSON.stringify(name)}:${JSON.stringify(value)}`;
   }
@@ -51,14 +52,14 @@ const versionField = (revision: number): string => `"resourceVersion":"${revisio
 
 export type FrameType = "ADDED" | "MODIFIED" | "DELETED";
 
-/** What a version is made from: its own bytes, the bytes of the Resource that it is stored as, or the object alone. */
+/** The source of a version: its own bytes, the bytes of the Resource that it is stored as, or only the object. */
 interface Parts<T> {
   readonly stored?: Uint8Array | undefined;
   readonly storedAs?: Uint8Array | undefined;
   readonly object?: T | undefined;
 }
 
-/** One version of one object. Everything is made when first asked for, and once. */
+/** One version of one object. Every form is created on first use, and once. */
 export class EncodedObject<T extends ApiObject = ApiObject> implements Encoded<T> {
   readonly revision: number;
   readonly #codec: Codec;
@@ -69,7 +70,7 @@ export class EncodedObject<T extends ApiObject = ApiObject> implements Encoded<T
   #protobuf: Uint8Array | undefined;
   #isPast = false;
 
-  /** `object` is adopted: it gets its resourceVersion and is shared from now on. */
+  /** Takes ownership of `object`: it gets its resourceVersion and is shared from now on. */
   constructor(codec: Codec, revision: number, { stored, storedAs, object }: Parts<T>) {
     this.#codec = codec;
     this.revision = revision;
@@ -87,7 +88,7 @@ export class EncodedObject<T extends ApiObject = ApiObject> implements Encoded<T
     return object;
   }
 
-  /** The object has to be made of the bytes each time. */
+  /** The object is parsed again on each use. */
   get isShed(): boolean {
     return this.#isPast;
   }
@@ -104,7 +105,7 @@ export class EncodedObject<T extends ApiObject = ApiObject> implements Encoded<T
     return json;
   }
 
-  /** The message alone, without the envelope. */
+  /** The message without the envelope. */
   protobuf(): Uint8Array {
     if (this.#protobuf) return this.#protobuf;
     const bytes = encodeProtobuf(this.#codec.resource.schema, this.object);
@@ -112,7 +113,7 @@ export class EncodedObject<T extends ApiObject = ApiObject> implements Encoded<T
     return bytes;
   }
 
-  /** The same object as of another revision: what a DELETED event carries. */
+  /** The same object at another revision, for a DELETED event. */
   at(revision: number): EncodedObject<T> {
     const stored = this.#stored && withRevision(this.#codec, this.#stored, { from: this.revision, to: revision });
     const object = this.#object && { ...this.#object, metadata: { ...this.#object.metadata } };
@@ -121,7 +122,7 @@ export class EncodedObject<T extends ApiObject = ApiObject> implements Encoded<T
     return moved;
   }
 
-  /** A newer version took its place: history needs the bytes only, and what is made of them is not kept. */
+  /** A newer version has replaced it: history needs only the bytes, and results are not cached. */
   shed(): void {
     if (!this.#stored && !this.#storedAs) return;
     this.#isPast = true;
@@ -131,7 +132,7 @@ export class EncodedObject<T extends ApiObject = ApiObject> implements Encoded<T
   }
 
   #parse(): T {
-    // Bytes that we wrote ourselves: they hold what the schema allows.
+    // We wrote these bytes ourselves, so they match the schema.
     const parsed = JSON.parse(text(this.#stored ?? this.#storedAs ?? empty)) as T;
     if (this.#stored) return parsed;
     return (this.#codec.resource.storedAs?.fromStored(parsed) ?? parsed) as T;
@@ -139,16 +140,16 @@ export class EncodedObject<T extends ApiObject = ApiObject> implements Encoded<T
 
   #adopt(object: T): T {
     const version = String(this.revision);
-    // What a dry run made has none: it was not written. One that was adopted before, and frozen, has it already.
+    // The result of a dry run has none, because it was not written. An object adopted before, and frozen, has it already.
     if (this.revision > 0 && object.metadata.resourceVersion !== version) object.metadata.resourceVersion = version;
     return this.#codec.freezes ? deepFreeze(object) : object;
   }
 }
 
-/** Whoever reads a version of the past asks for its object several times, and then for the next version's. */
+/** Readers of past versions use the object of one version several times, and then that of the next. */
 const lastParsed: { of?: EncodedObject; object?: ApiObject } = {};
 
-/** What the store has, as an object of this Resource: the bytes themselves, unless another version of it is stored. */
+/** A stored entry as an object of this Resource: with the same bytes, unless it is stored in another version. */
 export function decodeStored<T extends ApiObject>(
   codec: Codec,
   value: Uint8Array,

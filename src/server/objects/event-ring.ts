@@ -3,7 +3,7 @@ import { type CacheEvent } from "./watch-groups.ts";
 
 export interface RingLimits {
   readonly maxEvents: number;
-  /** Of the versions in it, those that were replaced included. */
+  /** Size of the versions in it, including the replaced ones. */
   readonly maxBytes: number;
 }
 const defaultLimits: RingLimits = { maxEvents: 8192, maxBytes: 48 << 20 };
@@ -13,14 +13,14 @@ export class EventRing<T extends ApiObject = ApiObject> {
   readonly #limits: RingLimits;
   #events: CacheEvent<T>[] = [];
   #bytes = 0;
-  /** Everything after this revision is here. */
+  /** Everything after this revision is in the ring. */
   #from = 0;
 
   constructor(limits: RingLimits = defaultLimits) {
     this.#limits = limits;
   }
 
-  /** The earliest revision from which a watch can go on. */
+  /** The earliest revision from which a watch can resume. */
   get oldest(): number {
     return this.#from;
   }
@@ -42,7 +42,7 @@ export class EventRing<T extends ApiObject = ApiObject> {
       this.#bytes += bytesOf(event);
     }
     const { maxEvents, maxBytes } = this.#limits;
-    // Cut in halves rather than one by one: shifting an array costs its length.
+    // Cut in halves rather than one by one, because shifting an array costs its length.
     if (this.#events.length <= maxEvents * 1.5 && this.#bytes <= maxBytes) return;
     let cut = this.#events.length;
     let bytes = 0;
@@ -52,15 +52,15 @@ export class EventRing<T extends ApiObject = ApiObject> {
       bytes += more;
     }
     this.#from = this.#events[cut - 1]?.revision ?? this.#from;
-    // What one commit changed goes together: a watch goes on from a revision.
+    // The changes of one commit stay together, because a watch resumes from a revision.
     while (this.#events[cut]?.revision === this.#from) bytes -= bytesOf(this.#events[cut++]);
     this.#bytes = bytes;
     this.#events = this.#events.slice(cut);
   }
 
   /**
-   * Events after the revision, no more than are worth one chunk; undefined if some of them are gone. The events of one
-   * revision are never torn apart.
+   * Events after the revision, at most one chunk; undefined if some of them are gone. The events of one revision are
+   * never split.
    */
   after(revision: number, { limit, maxBytes }: { limit: number; maxBytes: number }): CacheEvent<T>[] | undefined {
     if (revision < this.#from) return undefined;

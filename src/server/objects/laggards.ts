@@ -6,8 +6,8 @@ const checkMs = 5000;
 const checksPerBookmark = 12;
 
 /**
- * The watchers of one Resource that read its past. While there are any, those whose past is gone are looked for, and now
- * and then all are told how far they have come.
+ * The watchers of one Resource that read its past. While there are any, those whose past is gone are ended, and
+ * bookmarks are sent to all periodically.
  */
 export class Laggards<T extends ApiObject> {
   readonly #clock: Clock;
@@ -16,7 +16,7 @@ export class Laggards<T extends ApiObject> {
   #stopChecks: (() => void) | undefined;
   #checks = 0;
 
-  /** `emptied` hears when the last has caught up or is gone. */
+  /** `emptied` is called when the last one has caught up or is gone. */
   constructor(clock: Clock, emptied: () => void) {
     this.#clock = clock;
     this.#emptied = emptied;

@@ -24,9 +24,9 @@ export interface ObjectsDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
-  /** Which trace made which revision; without it nobody can tell. */
+  /** The traces of revisions; without it, events carry none. */
   readonly traces?: RevisionTraces | undefined;
-  /** Default: from the system's randomness. */
+  /** Default: random. */
   newUid?(): string;
   /** A watcher was ended because it was so slow that its history is gone. */
   watcherCut?(resource: Resource): void;
@@ -38,7 +38,7 @@ interface Written {
   /** undefined for a delete. */
   readonly object: ApiObject | undefined;
   readonly trace: Trace | undefined;
-  /** The cache has had its event, and so remembers what made it. */
+  /** The cache has received its event, and so has recorded its trace. */
   isSeen: boolean;
 }
 
@@ -46,11 +46,11 @@ interface Written {
 export class Objects implements AsyncDisposable {
   readonly #deps: ObjectsDeps;
   readonly #caches = new Map<string, WatchCache>();
-  /** The same by the Resource itself, which every request asks with. */
+  /** The same by the Resource object, which every request uses. */
   readonly #cacheByResource = new WeakMap<object, WatchCache>();
-  /** What is on its way through the store, by its value's identity, or by its key when it is a delete. */
+  /** Pending writes, by the identity of their value, or by their key for a delete. */
   readonly #underway = new Map<Uint8Array | string, Written>();
-  /** One for all caches: watchers that lag share what is left of the time. */
+  /** One for all caches: watchers that lag share the remaining time. */
   readonly #turns = new Turns();
 
   constructor(deps: ObjectsDeps) {
@@ -61,14 +61,14 @@ export class Objects implements AsyncDisposable {
     return this.#deps.store;
   }
 
-  /** How many watchers have yet to read what there is. */
+  /** How many watchers have not caught up. */
   get laggingWatchers(): number {
     let sum = 0;
     for (const cache of this.#caches.values()) sum += cache.laggingWatchers;
     return sum;
   }
 
-  /** The cache of a Resource, whether or not it has been filled. */
+  /** The cache of a Resource, even if it is not filled yet. */
   cacheOf<T extends ApiObject>(resource: Resource<T>): WatchCache<T> {
     let cache = this.#cacheByResource.get(resource);
     if (!cache) {
@@ -88,13 +88,13 @@ export class Objects implements AsyncDisposable {
     return cache;
   }
 
-  /** The cache, filled. Answers at once when it is, which is always but once. */
+  /** The filled cache. Returns it synchronously in all cases but the first. */
   cache<T extends ApiObject>(resource: Resource<T>): WatchCache<T> | Promise<WatchCache<T>> {
     const cache = this.cacheOf(resource);
     return cache.isReady ? cache : cache.synced().then(() => cache);
   }
 
-  /** For components in this process: the caches themselves, behind the informer's face. */
+  /** For components in this process: the caches themselves, as informers. */
   informers(): Informers {
     return localInformers({ of: (resource) => this.cacheOf(resource) });
   }
@@ -106,14 +106,14 @@ export class Objects implements AsyncDisposable {
     return found;
   }
 
-  /** The object is adopted: it must not be changed by the caller afterwards. */
+  /** Takes ownership of the object: the caller must not change it afterwards. */
   async create<T extends ApiObject>(resource: Resource<T>, object: T): Promise<EncodedObject<T>> {
     const result = await this.#put(resource, object, 0);
     if (!result) throw alreadyExists(resource, object.metadata.name ?? "");
     return result;
   }
 
-  /** undefined: somebody else was faster, and `expected` no longer holds. */
+  /** Returns undefined if another writer was faster and `expected` no longer holds. */
   async replace<T extends ApiObject>(
     resource: Resource<T>,
     object: T,
@@ -122,7 +122,7 @@ export class Objects implements AsyncDisposable {
     return await this.#put(resource, object, expected);
   }
 
-  /** Whether it was still there at that revision. */
+  /** Returns whether the object still existed at that revision. */
   async remove(resource: Resource, object: ApiObject, expected: number): Promise<number | undefined> {
     const key = keyOf(resource, object);
     this.#underway.set(key, { object: undefined, trace: currentTrace.getStore(), isSeen: false });
@@ -193,7 +193,7 @@ export class Objects implements AsyncDisposable {
     }
   }
 
-  /** The version that the cache has already made of it, unless that keeps bytes only, or one of our own. */
+  /** The version that the cache has created, unless that keeps only bytes, or a new one. */
   #written<T extends ApiObject>(
     resource: Resource<T>,
     object: T,
@@ -232,7 +232,7 @@ export class Objects implements AsyncDisposable {
   }
 }
 
-/** A character takes up to three bytes: most texts need not be measured. */
+/** A character takes at most three bytes, so most texts need not be measured. */
 const isTooLong = (text: string): boolean => text.length * 3 > maxBodyBytes && Buffer.byteLength(text) > maxBodyBytes;
 
 export const keyOf = (resource: Resource, { metadata }: ApiObject): string => {

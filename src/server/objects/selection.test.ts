@@ -49,7 +49,7 @@ for (const { namespace = "", finds, ...selectors } of cases) {
   });
 }
 
-test("select() refuses fields that cannot be selected by", () => {
+test("select() refuses fields that are not selectable", () => {
   for (const fieldSelector of ["spec.size=1", "toString=x", "constructor=x"])
     assert.throws(() => select(Widget, "", { fieldSelector }), { code: 400 });
 });
@@ -83,7 +83,7 @@ test("version() changes with everything that a list would show", () => {
   assert.equal(buckets.version("b"), other);
 });
 
-test("a continue token comes back as it was made", () => {
+test("a continue token is decoded as it was encoded", () => {
   const token = { revision: 7, after: "default/web.é" };
 
   assert.deepEqual(decodeContinue(encodeContinue(token)), token);

@@ -4,14 +4,14 @@ import { fieldMatcher, labelMatcher } from "#api/meta/selector-matchers.ts";
 import { type ApiObject, type FieldGetter, type Resource } from "#api/resource.ts";
 import { badRequest } from "#api/status.ts";
 
-/** Which objects of a Resource a list or watch is about. Two with the same `key` select the same. */
+/** Which objects of a Resource a list or watch covers. Two with the same `key` select the same. */
 export interface Selection {
   readonly key: string;
   /** "" for all namespaces. */
   readonly namespace: string;
-  /** The one name that can match, if the selector says so. */
+  /** The only name that can match, if the selector requires one. */
   readonly name: string | undefined;
-  /** A selectable field that must have one value: caches keep an index of these. */
+  /** A selectable field that must have one value: caches index these. */
   readonly field: { readonly path: string; readonly value: string } | undefined;
   /** True when every object of the namespace matches. */
   readonly everything: boolean;
@@ -47,7 +47,7 @@ export function select(
   };
 }
 
-/** How a selectable field is read; asking for another one is the client's mistake. */
+/** The getter of a selectable field; any other field is the client's mistake. */
 export function getterOf(resource: Resource, path: string): FieldGetter<ApiObject> {
   if (path === "metadata.name") return (object) => object.metadata.name;
   if (path === "metadata.namespace") return (object) => object.metadata.namespace;

@@ -15,7 +15,7 @@ import { type CacheWatcher } from "./watch-feed.ts";
 const clock = createVirtualClock();
 
 /** A store that can lose its watches and stop answering lists. */
-function shakyStore() {
+function unreliableStore() {
   const store = openMemoryStore({ clock });
   const watchers: StoreWatcher[] = [];
   let refusals = 0;
@@ -94,8 +94,8 @@ function recorder(): CacheWatcher & { readonly seen: string[]; ended: unknown } 
 const described = (change: Change<Widget>): string =>
   `${change.type} ${change.object.metadata.name}${change.type === "put" && change.previous ? " again" : ""}`;
 
-test("an object that leaves a selection goes with the last state that matched, at the new revision", async () => {
-  const { store } = shakyStore();
+test("an object that leaves a selection is DELETED with its last matching state, at the new revision", async () => {
+  const { store } = unreliableStore();
   const cache = cacheOf(store);
   await cache.synced();
   const watcher = recorder();
@@ -115,8 +115,8 @@ test("an object that leaves a selection goes with the last state that matched, a
   ]);
 });
 
-test("a watch that resumes sees the same as one that never ended", async () => {
-  const { store } = shakyStore();
+test("a resumed watch sees the same as one that never ended", async () => {
+  const { store } = unreliableStore();
   const cache = cacheOf(store);
   await cache.synced();
   const from = cache.revision;
@@ -136,7 +136,7 @@ test("a watch that resumes sees the same as one that never ended", async () => {
 });
 
 test("a watch can start before the cache did, as long as the store remembers", async () => {
-  const { store } = shakyStore();
+  const { store } = unreliableStore();
   const selection = select(Widget, "", { labelSelector: "color=red" });
   const from = await put(store, "a", { color: "red" });
   const second = await put(store, "a", { color: "blue" });
@@ -162,8 +162,8 @@ test("a watch can start before the cache did, as long as the store remembers", a
   assert.throws(() => cache.watch(selection, from, watcher), isExpired);
 });
 
-test("a cache that lost its watch ends its watchers and tells informers the difference", async () => {
-  const { store, fail } = shakyStore();
+test("a cache that lost its watch ends its watchers and reports the difference to informers", async () => {
+  const { store, fail } = unreliableStore();
   for (const name of ["same", "changed", "gone"]) await put(store, name);
   const cache = cacheOf(store);
   await cache.synced();
@@ -178,7 +178,7 @@ test("a cache that lost its watch ends its watchers and tells informers the diff
   await put(store, "changed", { color: "red" });
   await remove(store, "gone");
   await put(store, "new");
-  assert.equal(cache.list("default").length, 3, "until it is filled again it has what it had");
+  assert.equal(cache.list("default").length, 3, "it keeps its state until it is filled again");
   assert.equal(cache.isReady, false);
   await clock.advance(5000);
 
@@ -192,8 +192,8 @@ test("a cache that lost its watch ends its watchers and tells informers the diff
   assert.equal(changes.at(-1), "put later");
 });
 
-test("a cache that cannot be filled at first says so and can be asked again", async () => {
-  const { store, fail } = shakyStore();
+test("a cache that cannot be filled reports an error and can be used later", async () => {
+  const { store, fail } = unreliableStore();
   await put(store, "a");
   fail(1);
   const cache = cacheOf(store);
@@ -204,8 +204,8 @@ test("a cache that cannot be filled at first says so and can be asked again", as
   assert.equal(cache.list().length, 1);
 });
 
-test("a watcher that fails is ended, and the others go on", async () => {
-  const { store } = shakyStore();
+test("a watcher that fails is ended, and the others continue", async () => {
+  const { store } = unreliableStore();
   const cache = cacheOf(store);
   await cache.synced();
   const broken: CacheWatcher & { ended?: Error | undefined } = {
@@ -232,8 +232,8 @@ test("a watcher that fails is ended, and the others go on", async () => {
   assert.equal(cache.isReady, true);
 });
 
-test("a fault of ours that ends a watch is in the log", async () => {
-  const { store } = shakyStore();
+test("an internal error that ends a watch is logged", async () => {
+  const { store } = unreliableStore();
   await put(store, "a");
   const from = store.revision;
   await put(store, "b");
@@ -249,8 +249,8 @@ test("a fault of ours that ends a watch is in the log", async () => {
   assert.deepEqual(logged, ["a watch failed"]);
 });
 
-test("reaches() waits for a revision, but no longer than it is told", async () => {
-  const { store } = shakyStore();
+test("reaches() waits for a revision up to its limit", async () => {
+  const { store } = unreliableStore();
   const cache = cacheOf(store);
   await cache.synced();
   await put(store, "a");
@@ -265,8 +265,8 @@ test("reaches() waits for a revision, but no longer than it is told", async () =
   assert.equal(clock.pending, pending);
 });
 
-test("everyone who watches hears once a minute how far it has come", async () => {
-  const { store } = shakyStore();
+test("every watcher gets a bookmark once a minute", async () => {
+  const { store } = unreliableStore();
   const cache = cacheOf(store);
   await cache.synced();
   const watcher = recorder();

@@ -21,33 +21,33 @@ export interface WatchCacheDeps {
   readonly log: Log;
   /** The trace that caused a revision, if it is still known. */
   traceOf(revision: number): string | undefined;
-  /** The object behind an event that this process itself caused, so that it need not be parsed again. */
+  /** The object of an event that this process itself caused, so that it need not be parsed again. */
   takeWritten(event: Pick<StoreEvent, "key" | "value" | "revision">): ApiObject | undefined;
-  /** Everyone who follows this cache has been told of the event. */
+  /** All followers of this cache have received the event. */
   delivered?(event: StoreEvent): void;
   /** A watcher was so slow that its history is gone. */
   watcherCut?(): void;
-  /** Where watchers that lag wait for their turn; default: apart from those of other caches. */
+  /** Where lagging watchers wait for their turn; default: separate from those of other caches. */
   readonly turns?: Turns;
   readonly ringLimits?: RingLimits;
   /** What readers share is frozen; default: false. */
   readonly freezesShared?: boolean | undefined;
 }
 
-/** A watch that is on. */
+/** An open watch. */
 export interface CacheWatch {
-  /** Everything up to this revision was sent; undefined while the state is incomplete. */
+  /** Everything up to this revision was sent; undefined while the initial state is incomplete. */
   readonly revision: number | undefined;
   stop(): void;
 }
 
 /**
- * All objects of one Resource, as the store has them, and the events of the recent past. Reads and watches of the
- * server are answered from here, and in this process it is also the informer.
+ * All objects of one Resource, as stored, and the recent events. Reads and watches of the server are served from here,
+ * and in this process it is also the informer.
  *
  *   store watch ─→ buckets (namespace → name → newest version) ─→ get, list
  *                └→ history (the last events, and the store's)  ─→ watchers that resume or lag
- *                └→ groups (watchers in step that ask the same) ─→ one set of bytes for all of them
+ *                └→ groups (watchers in step, by selection)     ─→ one set of bytes for all of them
  */
 export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> {
   readonly resource: Resource<T>;
@@ -60,8 +60,8 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
   readonly #waiters = new Set<{ readonly revision: number; readonly resolve: () => void }>();
   readonly #prefix: string;
   readonly #codec: Codec;
-  /** Objects that go by themselves (events) are many and seldom read: they are kept as bytes alone. */
-  readonly #isBrief: boolean;
+  /** Objects that expire (events) are many and rarely read, so they are kept only as bytes. */
+  readonly #isShortLived: boolean;
   #revision = 0;
   #lastState: { key: string; revision: number; items: WeakRef<EncodedObject<T>[]> } | undefined;
   #stopWatch: (() => void) | undefined;
@@ -76,7 +76,7 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
     this.#codec = codecOf(resource, { freezes: deps.freezesShared ?? false });
     this.#buckets = new Buckets(resource);
     const { store, clock, ringLimits } = deps;
-    this.#isBrief = resource.ttlSeconds !== undefined;
+    this.#isShortLived = resource.ttlSeconds !== undefined;
     this.#history = new WatchHistory<T>({ store, codec: this.#codec, prefix: this.#prefix, ringLimits });
     this.#groups = new WatchGroups(resource, clock);
     this.#feeds = this.#feedSource();
@@ -90,7 +90,7 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
     return this.#isReady;
   }
 
-  /** How many watchers have yet to read what there is. */
+  /** How many watchers have not caught up. */
   get laggingWatchers(): number {
     return this.#feeds.lagging.size;
   }
@@ -134,7 +134,7 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
     await new Promise<void>((resolve) => this.#waiters.add({ revision, resolve }));
   }
 
-  /** Whether the revision comes within that time. */
+  /** Whether the revision arrives within that time. */
   reaches(revision: number, withinMs: number): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>();
     const waiter = { revision, resolve: () => resolve(true) };
@@ -151,20 +151,20 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
     return this.#buckets.get(namespace, name);
   }
 
-  /** Those that match, in the order of their keys. The array is the caller's. */
+  /** The matching objects, sorted by key. The array belongs to the caller. */
   select(selection: Selection): EncodedObject<T>[] {
     return this.#buckets.select(selection);
   }
 
-  /** Counts changes of what `select` would answer for a whole namespace, for caches of list bodies. */
+  /** Counts changes of what `select` would return for a whole namespace, for caches of list bodies. */
   version(namespace: string): number {
     return this.#buckets.version(namespace);
   }
 
   /**
-   * Every change after `from` that concerns the selection, in batches, as fast as the watcher takes them. The caller has
-   * the state at `from`, or asks for the present `state` to be sent first. Throws `expired` if the past does not reach
-   * back that far; the watcher is ended with `expired` if it is so slow that its past goes meanwhile.
+   * Every change after `from` that concerns the selection, in batches, as fast as the watcher accepts them. The caller
+   * has the state at `from`, or requests the current `state` first. Throws `expired` if history does not reach back
+   * that far; the watcher is ended with `expired` if it is so slow that its history is dropped meanwhile.
    */
   watch(selection: Selection, from: number | "state", watcher: CacheWatcher): CacheWatch {
     if (from !== "state" && from < this.#history.oldest) throw tooOld(from, this.#history.oldest);
@@ -199,7 +199,10 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
     this.#feeds.lagging.endAll(error);
   }
 
-  /** The same array for all who start at the same time: it can be long, and a slow watcher holds it for a while. */
+  /**
+   * The same array for all watches that start at the same time: it can be long, and a slow watcher holds it for a
+   * while.
+   */
   #stateFor(selection: Selection): readonly EncodedObject<T>[] {
     const { revision } = this;
     const known = this.#lastState?.key === selection.key && this.#lastState.revision === revision;
@@ -225,7 +228,7 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
     this.#wakeWaiters();
   }
 
-  /** Makes the buckets what the store has, and tells what that changed. */
+  /** Replaces the buckets with the store's state, and returns what that changed. */
   #replaceAll(entries: readonly Entry[]): Pick<CacheEvent<T>, "type" | "encoded" | "previous">[] {
     const before = new Map(this.#buckets.sorted("").map((encoded) => [keyOf(encoded.object), encoded]));
     const changes: Pick<CacheEvent<T>, "type" | "encoded" | "previous">[] = [];
@@ -237,7 +240,7 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
       if (previous?.revision === entry.revision) continue;
       const encoded = decodeStored<T>(this.#codec, entry.value, entry.revision);
       this.#buckets.put(name, encoded);
-      if (this.#isBrief) encoded.shed();
+      if (this.#isShortLived) encoded.shed();
       changes.push({ type: "put", encoded, previous });
     }
     for (const encoded of before.values()) {
@@ -248,7 +251,9 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
     return changes;
   }
 
-  /** What was missed is unknown: watchers must list again, and informers hear of the difference. Until then all stays. */
+  /**
+   * What was missed is unknown: watchers must list again, and informers get the difference. Until then the state stays.
+   */
   #restart(error: Error): void {
     if (this.#isClosed) return;
     this.#deps.log.warn("the store ended a watch, starting over", { resource: this.resource.plural, error });
@@ -283,7 +288,7 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
       this.#groups.deliver(changes, { before, revision });
       for (const change of changes) this.#inform(change);
       for (const change of changes) shedPast(change);
-      if (this.#isBrief) for (const { encoded } of changes) encoded.shed();
+      if (this.#isShortLived) for (const { encoded } of changes) encoded.shed();
       if (this.#deps.delivered) for (const event of events) this.#deps.delivered(event);
     }
     this.#wakeWaiters();
@@ -339,7 +344,7 @@ function changeOf<T extends ApiObject>(
 const tooOld = (asked: number, oldest: number): StatusError =>
   expired(`too old resource version: ${asked} (${oldest})`);
 
-/** What is no longer there is kept as bytes. */
+/** Past versions are kept as bytes. */
 function shedPast({ type, encoded, previous }: CacheEvent): void {
   previous?.shed();
   if (type === "delete") encoded.shed();

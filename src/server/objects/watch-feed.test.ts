@@ -22,7 +22,7 @@ interface Line {
   readonly revision: number;
 }
 
-/** A watcher whose reader takes events only when the test says so. */
+/** A watcher whose reader accepts events only when the test says so. */
 class SlowReader implements CacheWatcher {
   readonly read: Line[] = [];
   readonly unread: Line[] = [];
@@ -76,7 +76,7 @@ class SlowReader implements CacheWatcher {
   }
 }
 
-/** Lets the readers read, again and again, until there is nothing more to be seen. */
+/** Lets the readers read repeatedly until the condition holds. */
 async function readUntil({ clock }: World, isDone: () => boolean, read: () => void): Promise<void> {
   for (let round = 0; !isDone(); round++) {
     assert(round < 5000, "a watcher never catches up");
@@ -112,7 +112,7 @@ class World {
   async remove(name: string): Promise<void> {
     if (this.stateAt(this.store.revision).has(name)) await this.#commit(name, undefined, undefined);
   }
-  /** A change of another kind: the cache gets a newer revision, and no event. */
+  /** A change of another kind: the cache gets a newer revision, but no event. */
   async putOther(): Promise<void> {
     await this.store.commit([{ key: "/registry/others/x", value: () => new Uint8Array(1) }]);
   }
@@ -149,7 +149,7 @@ const selections = {
 } as const;
 type SelectionName = keyof typeof selections;
 
-/** What a watcher of this selection must see from there on, by the rules alone. */
+/** What a watcher of this selection must see from there on, according to the rules alone. */
 function expected(world: World, name: SelectionName, from: { revision: number; withState: boolean }): Line[] {
   const { matches } = selections[name];
   const lines: Line[] = [];
@@ -183,7 +183,7 @@ interface Watching {
   isStopped: boolean;
 }
 
-/** Sees to it that each watcher has seen what it must: all of it, or the beginning and then that the rest is gone. */
+/** Checks that each watcher has seen what it must: everything, or a prefix and then that history is gone. */
 class Watchers {
   readonly #world: World;
   readonly #watchers: Watching[] = [];
@@ -211,7 +211,7 @@ class Watchers {
     watching.watch.stop();
     watching.isStopped = true;
     const { reader, from, selection } = watching;
-    // Events of the state are not a place to go on from before all of it was read.
+    // A watch cannot resume from events of the initial state before all of it was read.
     const isComplete = !from.withState || reader.read.some(({ type }) => type === "STATE");
     const last = Math.max(from.revision, ...reader.read.map(({ revision }) => revision));
     this.open(selection, isComplete ? last : "state");
@@ -322,7 +322,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 suite("WatchFeed", () => {
-  test("every watcher sees exactly what it must, at any pace, or that history is gone", async () => {
+  test("every watcher sees exactly its events, at any pace, or that history is gone", async () => {
     const run = fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 120 }), async (steps) => {
       const world = new World(6);
       await world.cache.synced();
@@ -350,7 +350,7 @@ suite("WatchFeed", () => {
     assert.equal(watch.revision, world.cache.revision);
   });
 
-  test("a watcher that is full gets nothing, and then all of it, in chunks", async () => {
+  test("a full watcher gets nothing, and later everything, in chunks", async () => {
     const world = new World();
     await world.cache.synced();
     const reader = new SlowReader();
@@ -379,7 +379,7 @@ suite("WatchFeed", () => {
 
     const watch = world.cache.watch(selections.all.selection, "state", reader);
     for (let n = 0; n < 1000; n++) await world.put(`b${n}`, "blue", 1000);
-    assert.equal(watch.revision, undefined, "there is no place to go on from yet");
+    assert.equal(watch.revision, undefined, "there is no revision to resume from yet");
     await readUntil(
       world,
       () => reader.read.length >= 2001,
@@ -390,7 +390,7 @@ suite("WatchFeed", () => {
     assert(reader.mostUnread <= 256, `${reader.mostUnread} events at once`);
   });
 
-  test("watchers that lag together get the same chunks, encoded once", async () => {
+  test("watchers that lag together get the same chunks, which are encoded once", async () => {
     const world = new World();
     await world.cache.synced();
     const readers = Array.from({ length: 5 }, () => new SlowReader());
@@ -412,7 +412,7 @@ suite("WatchFeed", () => {
     let made = 0;
     const bytes = chunks.map((chunk) => chunk.bytes("test", () => new Uint8Array(++made)));
     assert.deepEqual(
-      chunks.map((chunk) => chunk.bytes("test", () => assert.fail("is made twice"))),
+      chunks.map((chunk) => chunk.bytes("test", () => assert.fail("it is encoded twice"))),
       bytes,
     );
   });
@@ -439,7 +439,7 @@ suite("WatchFeed", () => {
     assert.deepEqual(asked, [...new Set(asked)]);
   });
 
-  test("a watcher that never reads is ended once its history is gone, and holds nothing before", async () => {
+  test("a watcher that never reads is ended once its history is gone, and holds no memory before", async () => {
     const world = new World(4);
     await world.cache.synced();
     const stalled = new SlowReader();
@@ -456,7 +456,7 @@ suite("WatchFeed", () => {
     assert(stalled.unread.length <= 4);
   });
 
-  test("a watcher that lags is told how far it has come", async () => {
+  test("a lagging watcher gets bookmarks", async () => {
     const world = new World();
     await world.cache.synced();
     const reader = new SlowReader();

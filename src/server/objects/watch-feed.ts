@@ -8,21 +8,21 @@ import { type Selection } from "./selection.ts";
 import { type GroupMember, WatchBatch, type WatchGroups } from "./watch-groups.ts";
 import { historyGone, type WatchHistory } from "./watch-history.ts";
 
-/** Where a feed leads. */
+/** The consumer of a feed. */
 export interface CacheWatcher {
   /** A full watcher gets nothing, and one that is not in step gets its next chunk when it is idle. */
   readonly load: WatchLoad;
-  /** Calls back, once, when the watcher is idle. */
+  /** Calls back once when the watcher is idle. */
   onIdle(wake: () => void): void;
   batch(batch: WatchBatch): void;
-  /** The state that was asked for is complete, as of this revision. */
+  /** The requested state is complete, at this revision. */
   stateSent(revision: number): void;
-  /** Time to say how far the watch has come. */
+  /** Time to report the revision of the watch. */
   bookmark(revision: number): void;
   end(error?: Error): void;
 }
 
-/** What a feed takes from its cache. */
+/** What a feed needs from its cache. */
 export interface FeedSource<T extends ApiObject> {
   readonly revision: number;
   readonly history: WatchHistory<T>;
@@ -32,20 +32,20 @@ export interface FeedSource<T extends ApiObject> {
   readonly lagging: Laggards<T>;
   /** A watcher was ended because it was too slow. */
   cut(): void;
-  /** A watcher was ended because of a fault that is not its own. */
+  /** A watcher was ended because of an error that is not its own. */
   failed(error: unknown): void;
 }
 
-/** The state that a watcher asked for, and how much of it was sent. */
+/** The requested state, and how much of it was sent. */
 interface StateToSend<T extends ApiObject> {
   readonly items: readonly EncodedObject<T>[];
   sent: number;
 }
 
 /**
- * One watcher's way: first the state, if it asked for that, then history, both in chunks and at the pace of its reader,
- * then its group, where it gets every event as it comes. A watcher that falls behind goes back to history: while it lags
- * it costs a position and one chunk.
+ * Feeds one watcher: first the state, if requested, then history, both in chunks and at the pace of its reader, then its
+ * group, where it gets every event as it happens. A watcher that falls behind goes back to history: while it lags, it
+ * only costs a position and one chunk.
  *
  *   state ──→ history ──→ in step
  *                ▲            │
@@ -55,7 +55,7 @@ export class WatchFeed<T extends ApiObject> implements GroupMember {
   readonly #source: FeedSource<T>;
   readonly #selection: Selection;
   readonly #watcher: CacheWatcher;
-  /** What is up to here was sent, or the watcher does not want it. In step it may be more. */
+  /** Everything up to here was sent, or is not wanted. In step, it may be further. */
   #position: number;
   #state: StateToSend<T> | undefined;
   #leaveGroup: (() => void) | undefined;
@@ -73,13 +73,13 @@ export class WatchFeed<T extends ApiObject> implements GroupMember {
     this.#position = from;
   }
 
-  /** Everything up to this revision was sent; undefined while the state is incomplete. */
+  /** Everything up to this revision was sent; undefined while the initial state is incomplete. */
   get revision(): number | undefined {
     if (this.#state) return undefined;
     return this.#leaveGroup ? Math.max(this.#position, this.#source.revision) : this.#position;
   }
 
-  /** Begins with the state, which is that of the position, or with history. */
+  /** Begins with the state at the position, or with history. */
   start(state?: readonly EncodedObject<T>[]): void {
     if (!state && this.#position >= this.#source.revision) return this.#join();
     if (state) this.#state = { items: state, sent: 0 };
@@ -90,17 +90,17 @@ export class WatchFeed<T extends ApiObject> implements GroupMember {
   take(batch: WatchBatch, before: number): void {
     if (this.#position >= batch.revision) return;
     if (this.#watcher.load === "full") return this.#fallBehind(before);
-    // One that has been told of a revision which this server had yet to see is ahead of its group.
+    // One that has been told a revision that this server had not seen yet is ahead of its group.
     this.#send(this.#position > before ? batch.after(this.#position) : batch);
   }
 
-  /** At once if it is in step, else with the next chunk: one that reads nothing needs no bookmark. */
+  /** Immediately if it is in step, otherwise with the next chunk: one that reads nothing needs no bookmark. */
   bookmark(): void {
     if (!this.#leaveGroup) this.#owesBookmark = true;
     else if (this.#watcher.load !== "full") this.#watcher.bookmark(this.revision ?? this.#position);
   }
 
-  /** Ends the watch if its history is gone: until its reader comes back nobody else would notice. */
+  /** Ends the watch if its history is gone: until its reader comes back, nothing else would notice. */
   check(): void {
     if (this.#position < this.#source.history.oldest) this.#fail(historyGone());
   }

@@ -7,7 +7,7 @@ import { getterOf, type Selection } from "./selection.ts";
 /** One change of one object, before any selection. */
 export interface CacheEvent<T extends ApiObject = ApiObject> {
   readonly revision: number;
-  /** "" if the Resource has none. */
+  /** "" if the Resource is not namespaced. */
   readonly namespace: string;
   readonly type: "put" | "delete";
   /** After a delete: the last state, at the revision of the delete. */
@@ -15,7 +15,7 @@ export interface CacheEvent<T extends ApiObject = ApiObject> {
   readonly previous: EncodedObject<T> | undefined;
 }
 
-/** What the watchers of one selection get together: matched once, and turned into bytes once per encoding. */
+/** The events of all watchers of one selection: matched once, and encoded once per format. */
 export class WatchBatch {
   readonly events: readonly SeenEvent[];
   /** Everything up to this revision is in this batch or in earlier ones. */
@@ -26,7 +26,7 @@ export class WatchBatch {
     this.events = events;
     this.revision = revision;
   }
-  /** The bytes under this name, made by the first watcher that asks. */
+  /** The bytes for this encoding, made for the first watcher that needs them. */
   bytes(encoding: string, make: () => Uint8Array): Uint8Array {
     let bytes = this.#bytes.get(encoding);
     if (!bytes) {
@@ -35,7 +35,7 @@ export class WatchBatch {
     }
     return bytes;
   }
-  /** What of it is new to a watcher that has come this far. */
+  /** The part that is new to a watcher at this revision. */
   after(revision: number): WatchBatch {
     return new WatchBatch(
       this.events.filter(({ encoded }) => encoded.revision > revision),
@@ -44,7 +44,7 @@ export class WatchBatch {
   }
 }
 
-/** One event as a watcher of some selection sees it. */
+/** One event as a watcher of a selection sees it. */
 interface SeenEvent {
   readonly type: FrameType;
   readonly encoded: EncodedObject;
@@ -52,9 +52,9 @@ interface SeenEvent {
 
 /** A watcher that is in step with the cache. */
 export interface GroupMember {
-  /** Takes the events that follow on the revision `before`, or leaves its group. */
+  /** Accepts the events that follow the revision `before`, or leaves its group. */
   take(batch: WatchBatch, before: number): void;
-  /** Time to say how far the watch has come. */
+  /** Time to report the revision of the watch. */
   bookmark(): void;
   end(error?: Error): void;
 }
@@ -64,7 +64,7 @@ interface Group {
   readonly members: Set<GroupMember>;
 }
 
-/** Groups that can only match objects with one value of a field or one namespace are found by that value. */
+/** Groups that can match only one value of a field or one namespace are found by that value. */
 interface Route<T extends ApiObject> {
   keyOf(object: T): string;
   readonly groups: Map<string, Set<Group>>;
@@ -72,7 +72,7 @@ interface Route<T extends ApiObject> {
 
 const bookmarkMs = 60_000;
 
-/** Watchers that ask for the same thing are one group. An event is only shown to the groups it can concern. */
+/** Watchers with the same selection form a group. An event is offered only to the groups that it can concern. */
 export class WatchGroups<T extends ApiObject> {
   readonly #resource: Resource<T>;
   readonly #clock: Clock;
@@ -85,7 +85,7 @@ export class WatchGroups<T extends ApiObject> {
     this.#clock = clock;
   }
 
-  /** From now on the member gets what comes; the returned function ends that. */
+  /** From now on the member gets new events; the returned function ends that. */
   join(selection: Selection, member: GroupMember): () => void {
     let group = this.#groups.get(selection.key);
     if (!group) {
@@ -98,7 +98,7 @@ export class WatchGroups<T extends ApiObject> {
     return () => this.#leave(group, member);
   }
 
-  /** Tells of the events that lead from the revision `before` to `revision`. */
+  /** Delivers the events that lead from the revision `before` to `revision`. */
   deliver(events: readonly CacheEvent<T>[], { before, revision }: { before: number; revision: number }): void {
     if (this.#groups.size === 0) return;
     const concerned = new Map<Group, CacheEvent<T>[]>();
@@ -113,7 +113,7 @@ export class WatchGroups<T extends ApiObject> {
       let from = before;
       for (const batch of inPieces(seenBy(group.selection, groupEvents), revision)) {
         const piece = { batch, before: from };
-        for (const member of group.members) hand(group, member, piece);
+        for (const member of group.members) deliverTo(group, member, piece);
         from = batch.revision;
       }
     }
@@ -172,7 +172,7 @@ export class WatchGroups<T extends ApiObject> {
     }
   }
 
-  /** One timer for all watchers, running only while there are some. */
+  /** One timer for all watchers, which runs only while there are any. */
   #scheduleBookmarks(): void {
     this.#stopBookmarks = this.#clock.after(bookmarkMs, () => {
       for (const { members } of this.#groups.values()) {
@@ -183,8 +183,8 @@ export class WatchGroups<T extends ApiObject> {
   }
 }
 
-/** One that cannot take it is ended; it must not keep the others, or the cache itself, from the event. */
-function hand(group: Group, member: GroupMember, piece: { batch: WatchBatch; before: number }): void {
+/** A member that fails is ended; it must not keep the event from the others, or from the cache itself. */
+function deliverTo(group: Group, member: GroupMember, piece: { batch: WatchBatch; before: number }): void {
   try {
     member.take(piece.batch, piece.before);
   } catch (error) {
@@ -193,7 +193,7 @@ function hand(group: Group, member: GroupMember, piece: { batch: WatchBatch; bef
   }
 }
 
-/** A piece larger than this is more than a slow watcher should have to hold at once. */
+/** More than a slow watcher should have to hold at a time. */
 const pieceBytes = 256 << 10;
 
 /** One batch, or several if that would be very large. The events of one revision stay together. */
@@ -228,7 +228,7 @@ export function seenBy(selection: Selection, events: readonly CacheEvent[]): See
   for (const event of events) {
     const type = seenAs(event, selection);
     if (!type) continue;
-    // An object that stops matching goes with its last matching state, at the new revision.
+    // An object that stops matching is deleted with its last matching state, at the new revision.
     const { encoded, previous } = event;
     const left = type === "DELETED" && event.type === "put" && previous;
     seen.push({ type, encoded: left ? previous.at(event.revision) : encoded });
@@ -237,7 +237,7 @@ export function seenBy(selection: Selection, events: readonly CacheEvent[]): See
 }
 
 function seenAs({ type, namespace, encoded, previous }: CacheEvent, selection: Selection): FrameType | undefined {
-  // By the namespace alone where that decides: versions of the past would have to be parsed for more.
+  // By the namespace alone if that decides, because past versions would have to be parsed for more.
   if (selection.namespace && namespace !== selection.namespace) return undefined;
   const { everything } = selection;
   const was = previous !== undefined && (everything || selection.matches(previous.object));

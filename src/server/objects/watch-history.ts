@@ -9,20 +9,20 @@ import { type CacheEvent, seenBy, WatchBatch } from "./watch-groups.ts";
 export interface WatchHistoryDeps {
   readonly store: Store;
   readonly codec: Codec;
-  /** Of the keys in the store. */
+  /** The prefix of the keys in the store. */
   readonly prefix: string;
   readonly ringLimits?: RingLimits | undefined;
 }
 
-/** What is worth one write to a watcher: large enough to be cheap, small enough to wait in memory for a slow one. */
+/** The size of one write to a watcher: large enough to be cheap, small enough to wait in memory for a slow one. */
 const chunkLimits = { limit: 256, maxBytes: 256 << 10 };
 
-/** Chunks kept for the watchers that come the same way. */
+/** How many chunks are kept for other watchers at the same place. */
 const keptChunks = 16;
 
 /**
- * The past of one Resource, for watchers that are not in step. The ring has the last events; what is older is read from
- * the store, as far as that remembers.
+ * The past of one Resource, for watchers that are not in step. The ring has the last events; older ones are read from
+ * the store, as far as its history reaches.
  *
  *   compacted ──── the store's log ──── newest
  *                          └── ring ──┘
@@ -30,9 +30,12 @@ const keptChunks = 16;
 export class WatchHistory<T extends ApiObject> {
   readonly #deps: WatchHistoryDeps;
   readonly #ring: EventRing<T>;
-  /** Watchers that lag together read the same chunks: these are matched and encoded once. The last used is last. */
+  /**
+   * Watchers that lag together read the same chunks, which are matched and encoded once. The most recently used is
+   * last.
+   */
   readonly #chunks = new Map<string, WatchBatch>();
-  /** Reads of the store that are under way, by the name of their chunk. */
+  /** Pending reads of the store, by the name of their chunk. */
   readonly #reads = new Map<string, Promise<WatchBatch>>();
   #newest = 0;
 
@@ -41,7 +44,7 @@ export class WatchHistory<T extends ApiObject> {
     this.#ring = new EventRing(deps.ringLimits);
   }
 
-  /** The earliest revision from which a watch can go on. */
+  /** The earliest revision from which a watch can resume. */
   get oldest(): number {
     return Math.min(this.#ring.oldest, this.#deps.store.compactedRevision);
   }
@@ -61,14 +64,14 @@ export class WatchHistory<T extends ApiObject> {
   chunkAfter(selection: Selection, after: number): WatchBatch | Promise<WatchBatch> {
     const events = this.#ring.after(after, chunkLimits);
     if (!events) return this.#recall(selection, after);
-    // There may be no events at all: changes of other kinds move the newest revision too.
+    // There may be no events at all, because changes of other kinds advance the newest revision too.
     const isLast = (events.at(-1)?.revision ?? after) >= this.#ring.last;
     return this.shared(`after ${after} ${isLast ? this.#newest : ""} ${selection.key}`, () =>
       chunkOf(selection, events, isLast ? this.#newest : undefined),
     );
   }
 
-  /** A chunk of the state as of a revision, from its item number `at` on. */
+  /** A chunk of the state at a revision, starting with item `at`. */
   stateChunk(items: readonly EncodedObject<T>[], at: number): EncodedObject<T>[] {
     let end = at;
     for (let bytes = 0; end < items.length && end - at < chunkLimits.limit && bytes < chunkLimits.maxBytes / 2; end++) {
@@ -77,7 +80,7 @@ export class WatchHistory<T extends ApiObject> {
     return items.slice(at, end);
   }
 
-  /** The chunk under this name, made by the first who asks. */
+  /** The chunk under this name, made on first use. */
   shared(name: string, make: () => WatchBatch): WatchBatch {
     const chunk = this.#chunks.get(name) ?? make();
     this.#chunks.delete(name);
@@ -86,7 +89,7 @@ export class WatchHistory<T extends ApiObject> {
     return chunk;
   }
 
-  /** Nobody reads the past any more. */
+  /** No watcher reads the past any more. */
   forgetChunks(): void {
     this.#chunks.clear();
   }
@@ -108,7 +111,7 @@ export class WatchHistory<T extends ApiObject> {
     const { store, codec, prefix } = this.#deps;
     try {
       const { events, revision } = await store.changes(prefix, { after, ...chunkLimits });
-      // What the cache has yet to see comes later.
+      // What the cache has not seen yet comes later.
       const upTo = Math.min(revision, this.#newest);
       const recalled = events.filter((event) => event.revision <= upTo).map((event) => recall<T>(codec, prefix, event));
       return chunkOf(selection, recalled, upTo);
@@ -121,7 +124,7 @@ export class WatchHistory<T extends ApiObject> {
 
 export const historyGone = () => expired("The resourceVersion for the provided watch is too old.");
 
-/** Chunks end at round revisions, so that watchers which started apart meet. */
+/** Chunks end at round revisions, so that watchers that started at different places share them. */
 const roundRevisions = 256;
 
 /** `upTo`: how far all the events lead; without it, as far as the last of them. */
@@ -131,7 +134,7 @@ function chunkOf(selection: Selection, events: readonly CacheEvent[], upTo: numb
   const within = events.filter(({ revision }) => revision <= round);
   const last = within.at(-1)?.revision;
   const end = within.length < events.length ? last : (upTo ?? last);
-  if (end === undefined) throw new Error("a chunk without events has no end of its own");
+  if (end === undefined) throw new Error("a chunk without events needs a revision");
   return new WatchBatch(seenBy(selection, within), end);
 }
 
@@ -145,7 +148,7 @@ function recall<T extends ApiObject>(codec: Codec, prefix: string, event: StoreE
   };
   const previous = event.previous && decode(event.previous.value, event.previous.revision);
   if (value !== undefined) return { type: "put", revision, namespace, encoded: decode(value, revision), previous };
-  if (!previous) throw new Error(`history lacks what was deleted at ${revision}`);
+  if (!previous) throw new Error(`history has no object that was deleted at ${revision}`);
   return { type: "delete", revision, namespace, encoded: previous.at(revision), previous };
 }
 

@@ -14,7 +14,7 @@ export type {
   WatchSink,
 } from "#api/exchange.ts";
 
-/** What a request asks for, in the words of authorisation. */
+/** What a request asks for, in the terms of authorisation. */
 export interface RequestInfo {
   readonly isResource: boolean;
   readonly verb: string;
@@ -25,14 +25,14 @@ export interface RequestInfo {
   readonly subresource: string;
   readonly namespace: string;
   readonly name: string;
-  /** What follows the subresource, for proxies: `/metrics`. */
+  /** The path after the subresource, for proxies: `/metrics`. */
   readonly rest: string;
   readonly path: string;
-  /** As the query has it; lists and watches of nodes are authorised by it. */
+  /** From the query; lists and watches of nodes are authorised by it. */
   readonly fieldSelector?: string;
 }
 
-/** What the stages learn on the way. */
+/** What the stages find out about a request. */
 export interface Context {
   readonly request: ApiRequest;
   readonly info: RequestInfo;
@@ -41,23 +41,23 @@ export interface Context {
   user: UserInfo;
   /** Become `Warning: 299` headers. */
   readonly warnings: string[];
-  /** What the stages want to be known about the request: which rule allowed it, who is impersonated. */
+  /** What the stages record about the request: which rule allowed it, who is impersonated. */
   readonly annotations: Map<string, string>;
-  /** Where the time of this request went. */
+  /** How the time of this request was spent. */
   readonly steps: RequestSteps;
 }
 
-/** A hop ends: the time since the last mark was its. */
+/** A hop ends: it took the time since the last mark. */
 export interface RequestSteps {
   mark(hop: HopName): void;
-  /** The object that the body names: a new one's name is not in the path, nor in every refusal. */
+  /** The name in the body: for a new object it is not in the path, nor in every refusal. */
   about?(name: string): void;
 }
 
 export type Next = (context: Context) => Answer | Promise<Answer>;
 export type Stage = (context: Context, next: Next) => Answer | Promise<Answer>;
 
-/** The stages around one another, the first outermost. */
+/** Nests the stages, the first outermost. */
 export function pipeline(stages: readonly Stage[], last: Next): Next {
   return stages.reduceRight<Next>((next, stage) => (context) => stage(context, next), last);
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseRequestInfo } from "./request-info.ts";
 
-/** `verb group/version resource namespace name subresource rest`, with `-` for what is empty. */
+/** `verb group/version resource namespace name subresource rest`, with `-` for empty parts. */
 function read(line: string): string {
   const [method = "", url = ""] = line.split(" ");
   const [path = "", query = ""] = url.split("?");
@@ -54,7 +54,7 @@ test("parseRequestInfo() refuses a path that is not valid percent-encoding", () 
   assert.throws(() => read("GET /api/v1/nodes/%zz"), { code: 400 });
 });
 
-test("parseRequestInfo() refuses names that are too long to be looked up, and no long proxied paths", () => {
+test("parseRequestInfo() refuses names that are too long to look up, but accepts long proxied paths", () => {
   const long = "x".repeat(2049);
 
   for (const path of [

@@ -3,7 +3,7 @@ import { verbOfMethod } from "#api/verb.ts";
 import { isSet } from "#lib/net/query-flag.ts";
 import { type RequestInfo } from "./pipeline.ts";
 
-/** Nothing has a longer name, and names are looked up before it is known who asks. */
+/** Real names are shorter, and names are looked up before the caller is authenticated. */
 const maxPartChars = 2048;
 /** The same for a path that is not about a resource. */
 const maxPathChars = 8192;
@@ -35,16 +35,16 @@ interface Split {
   readonly group: string;
   readonly version: string;
   readonly parts: readonly string[];
-  /** Where the resource begins among the parts. */
+  /** The index of the resource among the parts. */
   readonly at: number;
-  /** `/api/v1/watch/pods`, as old clients write it. */
+  /** `/api/v1/watch/pods`, the deprecated form. */
   readonly isWatch: boolean;
 }
 
 function resourceInfo(split: Split, query: URLSearchParams): RequestInfo {
   const { method, path, group, version, parts, at, isWatch } = split;
   const holder = parts[at] === "namespaces";
-  // `namespaces/NS` is an object; `namespaces/NS/pods` is what the namespace holds, unless it is its subresource.
+  // `namespaces/NS` is an object; `namespaces/NS/pods` is its content, unless it is a subresource.
   const third = parts[at + 2] ?? "";
   const nested = holder && third !== "" && third !== "status" && third !== "finalize";
   const own = nested ? at + 2 : at;
@@ -82,7 +82,7 @@ function nonResource(method: string, path: string): RequestInfo {
   return { ...blankRequestInfo, verb: method === "HEAD" ? "get" : method.toLowerCase(), path };
 }
 
-/** Asks for nothing: what a request is about is put over it. */
+/** An empty request, to be extended. */
 export const blankRequestInfo: RequestInfo = {
   isResource: false,
   verb: "",

@@ -11,14 +11,14 @@ export interface SeeingDeps {
   verdictsOf?(podKey: string): VerdictsAnswer;
 }
 
-/** In place of the namespace of what has none. */
+/** Replaces the namespace of cluster-scoped objects. */
 const noNamespace = "-";
 
 /**
- * What happened and why, for people:
+ * What happened and why, for users:
  *
  *   /orlop/trace/RESOURCE.GROUP/NAMESPACE/NAME[?trace=ID]    the hops of the last apply; `-` where there is no namespace
- *   /orlop/verdicts/NAMESPACE/POD/UID                        why the scheduler did what it did
+ *   /orlop/verdicts/NAMESPACE/POD/UID                        the scheduler's last decisions
  */
 export const answerSeeing =
   (deps: SeeingDeps) =>

@@ -1,6 +1,6 @@
 import { type ApiObject, type Column, type Resource, type RowCondition } from "#api/resource.ts";
 
-/** What `kubectl get` prints, made by the server. */
+/** The table that `kubectl get` prints. */
 export interface Table {
   readonly kind: "Table";
   readonly apiVersion: "meta.k8s.io/v1";
@@ -67,7 +67,7 @@ export function tableRows(
   }));
 }
 
-/** A table starts with the name, unless it says where that stands; one that says nothing else tells since when it is. */
+/** A table starts with the name, unless its columns include it; one without columns has the age. */
 function columnsOf(resource: Resource): readonly Column<ApiObject>[] {
   const { columns } = resource;
   if (columns.length === 0) return [nameColumn, createdColumn];

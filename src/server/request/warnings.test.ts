@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { warningHeaders } from "./warnings.ts";
 
 const cases: readonly { claim: string; warnings: readonly string[]; headers: readonly string[] }[] = [
-  { claim: "has nothing to say", warnings: [], headers: [] },
-  { claim: "says each thing once", warnings: ["b", "a", "", "b"], headers: ['299 - "b"', '299 - "a"'] },
+  { claim: "returns nothing without warnings", warnings: [], headers: [] },
+  { claim: "drops duplicates", warnings: ["b", "a", "", "b"], headers: ['299 - "b"', '299 - "a"'] },
   { claim: "quotes", warnings: ['field "a\\b"'], headers: ['299 - "field \\"a\\\\b\\""'] },
   { claim: "keeps to one line", warnings: ["a\r\nx: y\u007f"], headers: ['299 - "a  x: y "'] },
   { claim: "sends UTF-8", warnings: ["für 日"], headers: [Buffer.from('299 - "für 日"').toString("latin1")] },
@@ -15,7 +15,7 @@ for (const { claim, warnings, headers } of cases) {
   });
 }
 
-test("warningHeaders() cuts warnings short when they are too many", () => {
+test("warningHeaders() shortens warnings when there are too many", () => {
   const headers = warningHeaders(Array.from({ length: 100 }, (_, index) => `${index}`.padEnd(500, "é")));
 
   assert.equal(headers.length, 16);

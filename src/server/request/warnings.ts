@@ -1,8 +1,8 @@
-/** Headers must stay small: beyond this all warnings are cut short, and no more are added. */
+/** Headers must stay small: beyond this all warnings are shortened, and no more are added. */
 const maxTotal = 4096;
 const maxEach = 256;
 
-/** What `Warning` headers say: each warning once, in the order of their coming. */
+/** The values of `Warning` headers: each warning once, in order. */
 export function warningHeaders(warnings: readonly string[]): string[] {
   if (warnings.length === 0) return [];
   const texts = [...new Set(warnings)].filter((text) => text !== "").map((text) => [...printable(text)]);
@@ -23,5 +23,5 @@ export function warningHeaders(warnings: readonly string[]): string[] {
 const control = /[\u0000-\u001f\u007f]/g;
 const printable = (text: string): string => text.replace(control, " ");
 
-/** Quoted, and its UTF-8 as the bytes that headers are made of. */
+/** Quoted, with its UTF-8 as the bytes of the header. */
 const header = (text: string): string => Buffer.from(`299 - "${text.replace(/[\\"]/g, "\\$&")}"`).toString("latin1");

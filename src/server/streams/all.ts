@@ -6,7 +6,7 @@ import { NodeLinks } from "./node-link.ts";
 import { portForwardEndpoint } from "./port-forward.ts";
 import { nodeProxyEndpoint, podProxyEndpoint, serviceProxyEndpoint } from "./proxy.ts";
 
-/** Every subresource that is served by a node or a pod. */
+/** Every subresource that a node or a pod serves. */
 export function streamEndpoints(deps: StreamDeps): ReadonlyMap<string, Endpoint> {
   const links = new NodeLinks(deps.objects, () => deps.node());
   return new Map([

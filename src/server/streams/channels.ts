@@ -4,16 +4,16 @@ import { IdleTimer } from "#lib/net/sockets.ts";
 import { type WebSocketConnection } from "#lib/net/websocket.ts";
 import { type SpdySession, type SpdyStream, type StreamEnd } from "#lib/proto/spdy/session.ts";
 
-/** The numbers that messages of a command's WebSocket begin with. */
+/** The first byte of messages on a command's WebSocket. */
 export const channel = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 } as const;
 
-/** What a subprotocol of command streams can do. */
+/** The features of a subprotocol for command streams. */
 export interface ChannelProtocol {
   /** Messages are text: a digit, then base64. */
   readonly isBase64: boolean;
-  /** The end is told as a Status, not as words. */
+  /** The outcome is sent as a Status, not as text. */
   readonly hasStatus: boolean;
-  /** A channel can be closed by itself. */
+  /** A channel can be closed separately. */
   readonly hasClose: boolean;
 }
 
@@ -41,12 +41,12 @@ export interface Bridge {
   readonly clock: Clock;
 }
 
-/** A stream on which nothing happens for so long is cut. */
+/** A stream that is idle for this long is cut. */
 export const idleMs = 4 * 3600 * 1000;
 
 /**
- * A client's WebSocket with channels on one side, a node's SPDY connection with streams on the other, until the
- * command has ended or one side is gone. Either side waits for the other: neither is read faster than its data goes.
+ * Connects a client's WebSocket with channels to a node's SPDY connection with streams, until the command has ended or
+ * one side is gone. Neither side is read faster than the other accepts data.
  */
 export async function bridgeChannels(bridge: Bridge): Promise<void> {
   const { client, node, protocol, clock } = bridge;
@@ -67,10 +67,10 @@ export async function bridgeChannels(bridge: Bridge): Promise<void> {
   }
 }
 
-/** How much a node may say about the end of a command. */
+/** How much a node may send about the outcome of a command. */
 const maxErrorBytes = 64 << 10;
 
-/** How a command ended, in the words of whoever ran it. */
+/** The outcome of a command, as the node reported it. */
 interface Outcome {
   readonly status: Buffer;
 }
@@ -78,7 +78,7 @@ interface Outcome {
 interface Streams {
   readonly stdin: SpdyStream | undefined;
   readonly resize: SpdyStream | undefined;
-  /** Resolves once all output is through. */
+  /** Resolves once all output has been passed on. */
   readonly over: Promise<Outcome>;
 }
 
@@ -92,7 +92,7 @@ function openStreams({ client, node, protocol, wanted }: Bridge, idle: IdleTimer
       idle.touch();
       return sendOn(client, protocol, number, data);
     });
-  // In this order, since a server may count on it.
+  // In this order, because servers may depend on it.
   const error = open("error", (data) => {
     if (wordsSize < maxErrorBytes) words.push(data.subarray(0, maxErrorBytes - wordsSize));
     wordsSize += data.length;
@@ -110,13 +110,13 @@ const nothing = (): void => {};
 function outcomeOf(end: StreamEnd | undefined, words: readonly Buffer[]): Outcome {
   const status = Buffer.concat(words);
   if (status.length > 0) return { status };
-  // Silence is success, unless it is the silence of a broken connection.
+  // No message means success, unless the connection was lost.
   const text = end === "lost" ? new StatusError("InternalError", "lost the connection to the node") : success;
   return { status: Buffer.from(JSON.stringify(text)) };
 }
 const success = { metadata: {}, status: "Success" };
 
-/** An empty message, by which a client knows that it is connected. */
+/** An empty message, which tells the client that it is connected. */
 function announce({ client, protocol, wanted }: Bridge): Promise<void> {
   const number = wanted.stdout ? channel.stdout : wanted.stderr ? channel.stderr : channel.error;
   return sendOn(client, protocol, number, Buffer.alloc(0));
@@ -132,7 +132,7 @@ function sendOn(
   return client.send("binary", Buffer.of(number), data);
 }
 
-/** Passes on what the client says, until it has left. */
+/** Passes on the client's messages until it has left. */
 async function receive({ client, protocol }: Bridge, { stdin, resize }: Streams, idle: IdleTimer): Promise<undefined> {
   for await (const { data } of client.messages()) {
     idle.touch();
@@ -145,13 +145,13 @@ async function receive({ client, protocol }: Bridge, { stdin, resize }: Streams,
     const stream = number === channel.stdin ? stdin : number === channel.resize ? resize : undefined;
     const rest = data.subarray(1);
     const bytes = protocol.isBase64 ? Buffer.from(rest.toString("latin1"), "base64") : rest;
-    // What a command that is over no longer reads is not the client's fault.
+    // Input that a finished command no longer reads is not the client's error.
     await stream?.write(bytes).catch(nothing);
   }
 }
 const zero = 0x30;
 
-/** The last word, on the channel for it. */
+/** Sends the outcome on its channel. */
 async function tell(client: WebSocketConnection, protocol: ChannelProtocol, { status }: Outcome): Promise<void> {
   if (protocol.hasStatus) return await sendOn(client, protocol, channel.error, status);
   const { status: result, message = "" }: { status?: string; message?: string } = parseStatus(status);
@@ -164,7 +164,7 @@ function parseStatus(bytes: Buffer): { status?: string; message?: string } {
     const value: unknown = JSON.parse(bytes.toString());
     if (typeof value === "object" && value !== null) return value;
   } catch {
-    // Not a Status: its text is all there is.
+    // Not a Status, so the text is all there is.
   }
   return { message: bytes.toString() };
 }

@@ -12,11 +12,11 @@ import { dialNode, type NodeLink, type NodeLinks, nodeUrl } from "./node-link.ts
 import { admitConnection, containerOf, nodeOf, podOf } from "./pod-target.ts";
 import { negotiateProtocol, passThrough, refusedUpgrade, requireUpgrade, webSocketOf } from "./upgrades.ts";
 
-/** pods/NAME/exec: a new command in a container. */
+/** pods/NAME/exec: runs a command in a container. */
 export const execEndpoint = (deps: StreamDeps, links: NodeLinks): Endpoint =>
   commandEndpoint(deps, links, { kind: "PodExecOptions", route: "exec" });
 
-/** pods/NAME/attach: the streams of a container's own process. */
+/** pods/NAME/attach: attaches to the streams of a container's main process. */
 export const attachEndpoint = (deps: StreamDeps, links: NodeLinks): Endpoint =>
   commandEndpoint(deps, links, { kind: "PodAttachOptions", route: "attach" });
 
@@ -60,7 +60,7 @@ const wantedStreams = (query: URLSearchParams): WantedStreams => ({
   tty: isSet(query, "tty"),
 });
 
-/** SPDY goes through to the node as it is; WebSockets become SPDY here. */
+/** SPDY is passed through to the node; WebSockets are translated to SPDY here. */
 async function connect(deps: StreamDeps, context: Context, { link, path, wanted, command }: Target): Promise<Answer> {
   const { signal, headers } = context.request;
   const webSocket = webSocketOf(context);

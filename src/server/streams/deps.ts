@@ -11,6 +11,6 @@ export interface StreamDeps {
   readonly authorizers: readonly Authorizer[];
   readonly clock: Clock;
   readonly log: Log;
-  /** Asked for each connection: certificates are renewed. */
+  /** Called for each connection, because certificates are renewed. */
   node(): NodeCredentials;
 }

@@ -12,7 +12,7 @@ import { type NodeLinks, nodeUrl, readText, send, unreachable } from "./node-lin
 import { containerOf, integerIn, podOf } from "./pod-target.ts";
 import { negotiateProtocol, webSocketOf } from "./upgrades.ts";
 
-/** GET pods/NAME/log: what a container has written, read by the node's agent. */
+/** GET pods/NAME/log: the output of a container, read by the node's agent. */
 export const logEndpoint =
   ({ objects, log }: StreamDeps, links: NodeLinks): Endpoint =>
   async (context) => {
@@ -41,7 +41,7 @@ export const logEndpoint =
 const noContent: Answer = { type: "bytes", status: 204, contentType: "text/plain", body: new Uint8Array() };
 const logStreams = ["All", "Stdout", "Stderr"];
 
-/** What the node is to be asked, and what is wrong with what was asked here. */
+/** The query for the node, and the faults of the client's query. */
 export function logQuery(asked: URLSearchParams): { query: URLSearchParams; faults: FieldError[] } {
   const query = new URLSearchParams();
   for (const name of ["follow", "previous", "timestamps"]) if (isSet(asked, name)) query.set(name, "true");
@@ -85,7 +85,7 @@ function checkedTime(text: string): string {
   throw badRequest(`parsing time ${quoted} as "2006-01-02T15:04:05Z07:00": cannot parse ${quoted} as "2006"`);
 }
 
-/** The node's plain words as a Status. */
+/** The node's plain text as a Status. */
 async function refusedLog(response: IncomingMessage, name: string): Promise<StatusError> {
   const text = await readText(response);
   const code = response.statusCode ?? 500;
@@ -109,11 +109,11 @@ interface WantedWebSocket {
 
 function wantedWebSocket(context: Context): WantedWebSocket {
   const request = webSocketOf(context);
-  if (!request) throw badRequest("a log can be upgraded to a WebSocket only");
+  if (!request) throw badRequest("a log can only be upgraded to a WebSocket");
   return { request, protocol: negotiateProtocol(request.protocols, logProtocols) };
 }
 
-/** A message for each piece of the log. */
+/** One message for each chunk of the log. */
 function overWebSocket({ request, protocol }: WantedWebSocket, body: IncomingMessage, log: Log): Answer {
   return {
     type: "upgrade",
@@ -133,23 +133,23 @@ function overWebSocket({ request, protocol }: WantedWebSocket, body: IncomingMes
 
 async function sendLog(client: WebSocketConnection, body: AsyncIterable<Buffer>, isBase64: boolean): Promise<void> {
   try {
-    // An empty message says that the log is there.
+    // An empty message tells the client that the log has started.
     await client.send("binary", new Uint8Array());
     for await (const chunk of body) {
       if (isBase64) await client.send("text", Buffer.from(chunk.toString("base64")));
       else await client.send("binary", chunk);
     }
   } catch {
-    // The reader left, or the node did; either way the connection ends here.
+    // The reader or the node left; either way the connection ends here.
   }
   client.close();
 }
 
-/** Readers of logs have nothing to say; pings are answered on the way. */
+/** Readers of logs send nothing; pings are answered meanwhile. */
 async function untilGone(client: WebSocketConnection): Promise<void> {
   try {
     for await (const _ of client.messages());
   } catch {
-    // It broke the protocol, and is cut off.
+    // It violated the protocol and is disconnected.
   }
 }

@@ -9,14 +9,14 @@ import { dialUpgrade, openRequest, type UpgradeRequest, type UpgradeResult } fro
 import { messageOf } from "#lib/text/message-of.ts";
 import { type Objects } from "#server/objects/objects.ts";
 
-/** How the API server shows itself to the nodes, and whose word it takes for who they are. */
+/** How the API server authenticates to nodes, and the authority that verifies them. */
 export interface NodeCredentials {
   readonly key: string;
   readonly cert: string;
   readonly ca: string;
 }
 
-/** Where the server of a node is, and how to connect to it. */
+/** The address of a node's server, and how to connect to it. */
 export interface NodeLink {
   readonly host: string;
   readonly port: number;
@@ -56,7 +56,7 @@ export class NodeLinks {
     const name = `${node}/${insecure}`;
     const known = this.#agents.get(name);
     const credentials = this.#credentials();
-    // The idle connections of an agent that is dropped here are closed by the nodes.
+    // The nodes close the idle connections of an agent that is dropped here.
     if (known?.cert === credentials.cert) return known.agent;
     const agent = new https.Agent({
       ...credentials,
@@ -70,15 +70,15 @@ export class NodeLinks {
   }
 }
 
-/** The connections to a node that are made with one certificate. */
+/** The connections to a node with one certificate. */
 interface AgentOf {
   readonly cert: string;
   readonly agent: TlsAgent;
 }
 
 /**
- * The certificate must name the node. One for the address that the node gives as its own is not enough: that address may
- * be somebody else's, for example this server's.
+ * The certificate must name the node. One for the address that the node reports is not enough: that address may belong
+ * to another machine, for example to this server.
  */
 function identityFault(node: string, commonName: string | string[] | undefined): Error | undefined {
   const wanted = `system:node:${node}`;
@@ -99,7 +99,7 @@ export function nodeUrl({ host, port }: NodeLink, path: readonly string[], query
   return url;
 }
 
-/** Sends a request; the answer's body is the caller's to read, and ends when the signal fires. */
+/** Sends a request. The caller reads the response body, which ends when the signal fires. */
 export function send({ body, ...request }: Outgoing): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const outgoing = openRequest(request);
@@ -112,7 +112,7 @@ export function send({ body, ...request }: Outgoing): Promise<IncomingMessage> {
   });
 }
 
-/** The same for a connection that is to become something else. */
+/** The same for an upgrade. */
 export async function dialNode(request: Omit<Outgoing, "body">): Promise<UpgradeResult> {
   try {
     return await dialUpgrade(request);

@@ -7,7 +7,7 @@ import { type AdmissionRequest } from "#server/admission/plugin.ts";
 import { type Objects } from "#server/objects/objects.ts";
 import { type Context } from "#server/request/pipeline.ts";
 
-/** The container that is meant: the one named, or the only one there is. */
+/** The named container, or the only one. */
 export function containerOf(pod: Pod, wanted: string): string {
   const name = pod.metadata.name;
   const names = allContainers(pod.spec).map((container) => container.name);
@@ -30,10 +30,10 @@ export function nodeOf(pod: Pod): string {
   return pod.spec.nodeName;
 }
 
-/** What a connection is asked for with: `PodExecOptions` and the like. */
+/** The options of a connection: `PodExecOptions` and the like. */
 export type ConnectOptions = Readonly<Record<string, unknown>> & { readonly kind: string };
 
-/** Lets admission see a connection before it is made. */
+/** Runs admission for a connection before it is made. */
 export async function admitConnection(
   admission: Admission,
   context: Context,
@@ -58,7 +58,7 @@ export async function admitConnection(
   await admission.validate(connection);
 }
 
-/** undefined: not there. */
+/** undefined if it is absent. */
 export function integerIn(query: URLSearchParams, name: string): number | undefined {
   const text = query.get(name);
   return text === null ? undefined : parseInteger(text);

@@ -13,7 +13,7 @@ import { dialNode, type NodeLinks, nodeUrl } from "./node-link.ts";
 import { admitConnection, nodeOf, parseInteger, podOf } from "./pod-target.ts";
 import { passThrough, refusedUpgrade, requireUpgrade, webSocketOf } from "./upgrades.ts";
 
-/** Subprotocols whose messages are the bytes of a SPDY connection; what follows is that connection's own protocol. */
+/** Subprotocols whose messages are the bytes of a SPDY connection, followed by that connection's own protocol. */
 const tunnelPrefix = "SPDY/3.1+";
 
 /** pods/NAME/portforward: connections to ports of a pod. */
@@ -38,7 +38,7 @@ export const portForwardEndpoint =
     const tunnels = tunnelsOf(webSocket);
     const sent =
       tunnels.length > 0 ? { ...spdyUpgrade, "x-stream-protocol-version": tunnels } : upgradeHeaders(headers);
-    // A WebSocket that is not a tunnel is the runtime's to serve, and begins with GET there too.
+    // The runtime serves a WebSocket that is not a tunnel, and that begins with GET there too.
     const verb = webSocket && tunnels.length === 0 ? method : "POST";
     const result = await dialNode({ url, method: verb, headers: sent, agent: link.agent, signal });
     if (result.type === "refused") return refusedUpgrade(result.response);
@@ -78,7 +78,7 @@ function tunnelled(
   };
 }
 
-/** Messages on one side, their bytes on the other. */
+/** Copies between messages on one side and their bytes on the other. */
 export async function tunnel(client: WebSocketConnection, node: Duplex, clock: Clock): Promise<void> {
   const end = () => {
     client.close();

@@ -5,7 +5,7 @@ import { nextTurn } from "#lib/async/turns.ts";
 import { type Answer } from "#server/request/pipeline.ts";
 import { type LinkRewrite, rewriteLink, rewritePieces } from "./rewrite-links.ts";
 
-/** Headers that are about one connection, and not passed on. */
+/** Headers that concern a single connection and are not passed on. */
 export const hopByHop: ReadonlySet<string> = new Set([
   "connection",
   "keep-alive",
@@ -18,10 +18,10 @@ export const hopByHop: ReadonlySet<string> = new Set([
   "upgrade",
 ]);
 
-/** Larger pages are passed on as they are. */
+/** Larger pages are passed on unchanged. */
 const maxPageBytes = 1 << 20;
 
-/** What a backend answered, as the client gets it: the links of pages lead through the proxy. */
+/** A backend's response as the client gets it: links in pages lead through the proxy. */
 export async function proxiedAnswer(response: IncomingMessage, rewrite: LinkRewrite): Promise<Answer> {
   const headers: Record<string, string | string[]> = {};
   for (const [name, value] of Object.entries(response.headers)) {
@@ -58,7 +58,7 @@ async function readStart(chunks: AsyncIterator<Buffer>): Promise<{ start: Buffer
 
 const unzip = promisify(gunzip);
 
-/** undefined: it is too large once it is unpacked, or not what it says it is. */
+/** undefined if it is too large when decompressed, or is not in this encoding. */
 async function unpacked(bytes: Buffer, coding: string | undefined): Promise<Buffer | undefined> {
   if (!coding || bytes.length === 0) return bytes;
   try {
@@ -77,7 +77,7 @@ async function* startThenRest(start: readonly Buffer[], rest: AsyncIterator<Buff
   }
 }
 
-/** Piece by piece, with a turn for others after each: a page of links alone would take half a second. */
+/** In pieces, with a turn for others after each: a page of links would otherwise take half a second. */
 async function* rewritten(page: Buffer, rewrite: LinkRewrite): AsyncGenerator<Buffer> {
   for (const piece of rewritePieces(page.toString(), rewrite)) {
     yield Buffer.from(piece);

@@ -46,13 +46,13 @@ for (const text of [
   });
 }
 
-test("portNumber() knows the ports of protocols and no others", () => {
+test("portNumber() knows only the ports of protocols", () => {
   assert.deepEqual([portNumber(8080), portNumber("http"), portNumber("https")], [8080, 80, 443]);
   assert.throws(() => portNumber("web"), { message: /lookup tcp\/web: unknown port/, code: 503 });
 });
 
 for (const address of ["10.0.0.1", "8.8.8.8", "fd00::1", "2001:db8::1", "::ffff:10.0.0.1"]) {
-  test(`isGlobalUnicast() lets ${address} through`, () => assert(isGlobalUnicast(address)));
+  test(`isGlobalUnicast() accepts ${address}`, () => assert(isGlobalUnicast(address)));
 }
 const notGlobal = [
   "127.0.0.1",
@@ -76,5 +76,5 @@ const notGlobal = [
   "",
 ];
 for (const address of notGlobal) {
-  test(`isGlobalUnicast() keeps the server from ${JSON.stringify(address)}`, () => assert(!isGlobalUnicast(address)));
+  test(`isGlobalUnicast() refuses ${JSON.stringify(address)}`, () => assert(!isGlobalUnicast(address)));
 }

@@ -7,7 +7,7 @@ import { serviceNameLabel } from "#api/well-known.ts";
 import { type Objects } from "#server/objects/objects.ts";
 import { type Context } from "#server/request/pipeline.ts";
 
-/** `NAME`, `NAME:PORT` or `SCHEME:NAME:PORT`, as names of what is proxied are written. */
+/** `NAME`, `NAME:PORT` or `SCHEME:NAME:PORT`: the name in a proxy request. */
 export interface ProxyName {
   readonly scheme: ProxyScheme;
   readonly name: string;
@@ -17,10 +17,10 @@ export interface ProxyName {
 export type ProxyScheme = "http" | "https";
 
 const maxPort = 65_535;
-/** As validation has it for ports of containers and services; services may have longer ones. */
+/** The rule for port names of containers and services; services may have longer ones. */
 const portName = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** Reads all of the text into its parts: nothing of it is ever pasted into an address. */
+/** Parses the whole text into parts: it is never pasted into an address. */
 export function parseProxyName(kind: "pod" | "service" | "node", text: string): ProxyName {
   const parts = text.split(":");
   const [scheme = "", name = "", portText = ""] = parts.length === 3 ? parts : ["", ...parts];
@@ -40,14 +40,14 @@ function parsePort(text: string): ProxyName["port"] | undefined {
   return text === "" || portName.test(text) ? text : undefined;
 }
 
-/** Where requests are passed on to. Built from parts that were checked, never from text. */
+/** The target of a proxied request. Built from checked parts, never from text. */
 export interface ProxyTarget {
   readonly scheme: ProxyScheme;
   readonly host: string;
   readonly port: number;
 }
 
-/** Where the pod itself listens. */
+/** The address at which the pod itself listens. */
 export async function podTarget(objects: Objects, { info }: Context): Promise<ProxyTarget> {
   const { scheme, name, port } = parseProxyName("pod", info.name);
   const { object: pod } = await objects.get(Pod, info.namespace, name);
@@ -59,14 +59,14 @@ export async function podTarget(objects: Objects, { info }: Context): Promise<Pr
 
 const schemePorts: Readonly<Record<ProxyScheme, number>> = { http: 80, https: 443 };
 
-/** Names of ports are those of the protocols here, as Go's dialer knows them, not those that a pod declares. */
+/** Port names are those of protocols, as Go's dialer knows them, not those that a pod declares. */
 export function portNumber(port: number | string): number {
   if (typeof port === "number") return port;
   if (port === "http" || port === "https") return schemePorts[port];
   throw serviceUnavailable(`error trying to reach service: dial tcp: lookup tcp/${port}: unknown port`);
 }
 
-/** One of the service's pods; another one each time, as far as there are several. */
+/** One of the service's pods; a different one each time, if there are several. */
 export async function serviceTarget(objects: Objects, { info }: Context, turn: number): Promise<ProxyTarget> {
   const { scheme, name, port: wanted } = parseProxyName("service", info.name);
   const { object: service } = await objects.get(Service, info.namespace, name);
@@ -80,7 +80,7 @@ export async function serviceTarget(objects: Objects, { info }: Context, turn: n
     const ready = slice.endpoints.filter(({ conditions }) => conditions?.ready !== false);
     return ready.flatMap(({ addresses, targetRef }) => {
       const [host = ""] = addresses;
-      // Only to pods: whoever may write endpoints could make the server call anybody else.
+      // Only to pods: otherwise anyone who may write endpoints could make the server call any address.
       const ref = { namespace: info.namespace, name: targetRef?.name ?? "" };
       const pod = targetRef?.kind === "Pod" ? pods.get(ref) : undefined;
       const isOwn = pod?.status.podIPs?.some(({ ip }) => ip === host) ?? false;
@@ -98,7 +98,7 @@ function portNameOf({ metadata, spec }: Service, number: number): string {
   throw serviceUnavailable(`no service port ${number} found for service ${JSON.stringify(metadata.name)}`);
 }
 
-/** Not this machine, not everybody on the link. IPv4 addresses written as IPv6 ones count as what they are. */
+/** Neither this machine nor the whole link. IPv4 addresses written as IPv6 are treated as IPv4. */
 export function isGlobalUnicast(address: string): boolean {
   const family = isIP(address);
   if (family === 0 || address.includes("%")) return false;

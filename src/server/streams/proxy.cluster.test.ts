@@ -26,7 +26,7 @@ const podIp = primaryAddress() ?? "";
 const yearMs = 365 * 86_400_000;
 const validity = { notBeforeMs: Date.now() - 3_600_000, notAfterMs: Date.now() + yearMs };
 
-/** A pod at this machine's own address; what it serves, and what a listener at loopback sees. */
+/** A pod at this machine's own address, what it serves, and what a listener at loopback receives. */
 suite("the proxy to pods and nodes", { timeout: 30_000, skip: podIp === "" && "this machine has no address" }, () => {
   const authority = createAuthority({ subject: { commonName: "ca" }, ...validity });
   const store = openMemoryStore(base);
@@ -124,7 +124,7 @@ suite("the proxy to pods and nodes", { timeout: 30_000, skip: podIp === "" && "t
 
   const smuggled = ["x@127.0.0.1:SECRET", "x@127.0.0.1", "SECRET@127.0.0.1", "80/@127.0.0.1:SECRET", "80#@127.0.0.1"];
   for (const text of smuggled.flatMap((port) => [`web:${port}`, `http:web:${port}`, `https:web:${port}`])) {
-    test(`does not take the port of ${text} for an address`, async () => {
+    test(`does not use the port of ${text} as an address`, async () => {
       const name = text.replace("SECRET", String(secretPort));
 
       const answers = [
@@ -149,7 +149,7 @@ suite("the proxy to pods and nodes", { timeout: 30_000, skip: podIp === "" && "t
     assert.equal(secretConnections, 0);
   });
 
-  test("keeps to itself who the client is, and what is about its connection", async () => {
+  test("does not pass on the client's identity and connection headers", async () => {
     const { status } = await askPod("web", "/", {
       authorization: "Bearer t",
       "impersonate-user": "other",
@@ -180,20 +180,20 @@ suite("the proxy to pods and nodes", { timeout: 30_000, skip: podIp === "" && "t
     assert.deepEqual([headers["x-mine"], headers["x-forwarded-for"]], ["kept", "192.0.2.7"]);
   });
 
-  test("gives up on a pod that sends one interim answer after the other", async () => {
+  test("gives up on a pod that sends endless interim responses", async () => {
     const { status, text } = await askPod("web", "/hints");
 
     assert.equal(status, 503);
     assert.match(text, /too many 1xx informational responses/);
   });
 
-  test("rewrites the links of pages, and passes on large pages as they are", async () => {
+  test("rewrites the links of pages, and passes on large pages unchanged", async () => {
     assert.match((await askPod("web", "/page")).text, /^<a href="\/api\/v1\/.*\/proxy\/x">$/);
     assert.equal((await askPod("web", "/large")).text, '<a href="/x">'.repeat(100_000));
   });
 
   for (const commonName of ["kube-apiserver", "system:node:other"]) {
-    test(`shows nothing to a node's server that is ${commonName}`, async () => {
+    test(`sends nothing to a node's server with the certificate of ${commonName}`, async () => {
       const name = `node-of-${commonName.replaceAll(":", "-")}`;
       const subject = { commonName };
       const pair = createCertificate(authority, { subject, use: "server", hosts: ["127.0.0.1"], ...validity });
@@ -219,7 +219,7 @@ suite("the proxy to pods and nodes", { timeout: 30_000, skip: podIp === "" && "t
   });
 });
 
-/** Interim answers until the other side has had enough. */
+/** Sends interim responses until the other side closes. */
 function flood(socket: net.Socket): void {
   const block = "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(100);
   const more = () => {

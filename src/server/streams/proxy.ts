@@ -27,10 +27,10 @@ interface Backend extends Pick<Outgoing, "agent" | "connect"> {
   readonly url: URL;
 }
 
-/** A connection of its own for each request: a pod may be hostile. */
+/** A separate connection for each request, because a pod may be hostile. */
 const toPod = (target: ProxyTarget): Backend => ({ url: originUrl(target), connect: () => connectToPod(target) });
 
-/** Pods have certificates of their own making, if any: upstream does not check them either. */
+/** Pods have self-made certificates, if any; upstream does not verify them either. */
 function connectToPod({ scheme, host, port }: ProxyTarget): UntrustedConnection {
   const raw = limitReads(net.connect({ host, port }));
   const socket = scheme === "https" ? tls.connect({ socket: raw, rejectUnauthorized: false }) : raw;
@@ -74,7 +74,7 @@ const proxyEndpoint =
     return await forward(context, { ...backend, url }, prefix);
   };
 
-/** The path up to and with `proxy`, and what is behind it, both as they were sent. */
+/** The path up to and including `proxy`, and the rest, both as they were sent. */
 function splitPath({ request, info }: Context): { prefix: string; rest: string } {
   const parts = request.path.split("/");
   const at = info.namespace ? 8 : 6;
@@ -82,7 +82,7 @@ function splitPath({ request, info }: Context): { prefix: string; rest: string }
   return { prefix: parts.slice(0, at).join("/"), rest: rest.length > 0 ? `/${rest.join("/")}` : "" };
 }
 
-/** Without the slash, the links of the page would be relative to the wrong place. */
+/** Without the slash, the links of the page would be relative to the wrong path. */
 function withSlash({ request }: Context): Answer {
   const location = `${request.path}/${request.query ? `?${request.query}` : ""}`;
   const headers = { location };
@@ -110,7 +110,7 @@ async function forward(context: Context, backend: Backend, prefix: string): Prom
 
 const hostOf = ({ request: { headers } }: Context): string => headers.host ?? headers[":authority"] ?? "";
 
-/** Who the client is, is for this server only; the body's length and coding are its own by now. */
+/** The client's identity is only for this server; length and encoding of the body are set again. */
 const ownHeaders = /^(:.*|authorization|x-remote-.*|impersonate-.*|content-length|content-encoding|host)$/;
 
 function passedHeaders(context: Context): OutgoingHttpHeaders {

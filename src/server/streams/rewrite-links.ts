@@ -1,16 +1,16 @@
-/** Where a page came from, and where it can be had through the proxy. */
+/** Where a page comes from, and its address through the proxy. */
 export interface LinkRewrite {
-  /** Path of the proxy, with no slash at the end. */
+  /** The path of the proxy, without a trailing slash. */
   readonly prefix: string;
-  /** Host and port that the page was got from. */
+  /** The host and port of the page's server. */
   readonly backendHost: string;
-  /** Host that the client asked. */
+  /** The host of the client's request. */
   readonly requestHost: string;
 }
 
 const urlParts = /^(?:[a-zA-Z][a-zA-Z0-9+.-]*:)?(?:\/\/([^/?#]*))?([^?#]*)(.*)$/s;
 
-/** A link that leads to the same server leads through the proxy then; others stay as they are. */
+/** A link to the same server becomes a link through the proxy; others stay unchanged. */
 export function rewriteLink(link: string, { prefix, backendHost, requestHost }: LinkRewrite): string {
   const [, host = "", path = "", rest = ""] = urlParts.exec(link) ?? [];
   if ((host && host !== backendHost && host !== requestHost) || !path.startsWith("/")) return link;
@@ -19,7 +19,7 @@ export function rewriteLink(link: string, { prefix, backendHost, requestHost }: 
   return start + prefix + path + rest;
 }
 
-/** By element, the attributes that hold links. */
+/** The attributes that hold links, by element. */
 const linkAttributes: Readonly<Record<string, readonly string[]>> = {
   a: ["href"],
   applet: ["codebase"],
@@ -51,10 +51,10 @@ const linkAttributes: Readonly<Record<string, readonly string[]>> = {
 const tagStart = /<(?:!--|([a-zA-Z][a-zA-Z0-9]*))/g;
 const attribute = /[\s/]*([^\s=>"'/]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+)))?/y;
 
-/** How much of a page is looked at in one go. */
+/** How much of a page is processed in one step. */
 const pieceLength = 16 << 10;
 
-/** The page with its links rewritten, in pieces; all else is left as it is. */
+/** The page with its links rewritten, in pieces; everything else is unchanged. */
 export function* rewritePieces(html: string, rewrite: LinkRewrite): Generator<string, void> {
   let piece = "";
   let copied = 0;
@@ -73,14 +73,14 @@ export function* rewritePieces(html: string, rewrite: LinkRewrite): Generator<st
 }
 
 interface Step {
-  /** How far the page has been read. */
+  /** The position in the page. */
   readonly at: number;
   readonly link?: { readonly start: number; readonly value: string };
 }
 
-/** A step for each tag and each attribute. */
+/** Yields a step for each tag and each attribute. */
 function* scanTags(html: string): Generator<Step, void> {
-  // Several pages may be read at the same time.
+  // New expressions, because several pages may be read concurrently.
   const [tags, attributes] = [new RegExp(tagStart), new RegExp(attribute)];
   for (let tag = tags.exec(html); tag; tag = tags.exec(html)) {
     yield { at: tags.lastIndex };

@@ -34,12 +34,12 @@ const podWith = (...names: string[]): Pod =>
   });
 
 suite("containerOf()", () => {
-  test("takes the only container, or the one that is named", () => {
+  test("returns the only container, or the named one", () => {
     assert.equal(containerOf(podWith("a"), ""), "a");
     assert.equal(containerOf(podWith("a", "b"), "b"), "b");
     assert.equal(containerOf(podWith("a", "b"), "init"), "init");
   });
-  test("names the choice where there is one", () => {
+  test("lists the containers if there are several", () => {
     const message = "a container name must be specified for pod web, choose one of: [init a b]";
     assert.throws(() => containerOf(podWith("a", "b"), ""), { message, code: 400 });
     assert.throws(() => containerOf(podWith("a"), "x"), { message: "container x is not valid for pod web" });
@@ -66,7 +66,7 @@ for (const { asked, query, fault } of logCases) {
     if (query) assert.equal(result.query.toString(), query);
   });
 }
-test("logQuery() refuses what is no number and no time", () => {
+test("logQuery() refuses invalid numbers and times", () => {
   assert.throws(() => logQuery(new URLSearchParams("tailLines=")), { message: /parsing "": invalid syntax/ });
   assert.throws(() => logQuery(new URLSearchParams("limitBytes=9e99")), { message: /invalid syntax/ });
   assert.throws(() => logQuery(new URLSearchParams("sinceTime=2024-13-01T00:00:00Z")), { message: /parsing time/ });
@@ -87,7 +87,7 @@ for (const [link, expected] of links) {
   test(`rewriteLink() makes ${link} into ${expected}`, () => assert.equal(rewriteLink(link, rewrite), expected));
 }
 
-test("rewritePieces() changes links and nothing else", () => {
+test("rewritePieces() changes only links", () => {
   const page = `<!DOCTYPE html><!-- <a href="/no"> --><body class=x background='/b.png'>
     <A HREF = /one id="/keep">1 < 2</A> <img alt="a>b" src="/two.png"/> <p title="/keep"> text /keep </body>`;
 
@@ -98,7 +98,7 @@ test("rewritePieces() changes links and nothing else", () => {
   );
 });
 
-test("rewritePieces() takes a large page in small steps", () => {
+test("rewritePieces() processes a large page in small steps", () => {
   const page = '<a href="/x">'.repeat(20_000);
 
   const pieces = [...rewritePieces(page, rewrite)];
@@ -107,13 +107,13 @@ test("rewritePieces() takes a large page in small steps", () => {
   assert(pieces.every((piece) => piece.length < 40_000));
 });
 
-test("negotiateProtocol() takes the client's first that is known", () => {
+test("negotiateProtocol() chooses the client's first known protocol", () => {
   assert.equal(negotiateProtocol(["v9", "v4", "v5"], ["v5", "v4"]), "v4");
   assert.equal(negotiateProtocol([], ["v5", ""]), "");
   assert.throws(() => negotiateProtocol(["v9"], ["v5", "v4"]), { code: 403, message: /\[v9\]; supports \[v5 v4\]/ });
 });
 
-/** A client's end, the bridge, and a node that is played frame by frame. */
+/** A client, the bridge, and a node that the test simulates frame by frame. */
 async function aBridge(protocolName: string, wanted: WantedStreams) {
   const { client, server, clientSide, serverSide } = await webSocketPair();
   const [nearSide, nodeSide] = duplexPair();
@@ -159,7 +159,7 @@ const all = { stdin: true, stdout: true, stderr: true, tty: false };
 const [error, stdin, stdout, stderr] = [1, 3, 5, 7];
 
 suite("bridgeChannels()", () => {
-  test("turns channels into streams and back, and tells the end last", async () => {
+  test("translates channels to streams and back, and sends the outcome last", async () => {
     const { client, node, done, next, say } = await aBridge("v5.channel.k8s.io", all);
     const heard = hear(client);
     await client.send("binary", Buffer.of(0), Buffer.from("typed"));
@@ -180,7 +180,7 @@ suite("bridgeChannels()", () => {
     await done;
   });
 
-  test("opens a stream for sizes in place of errors where there is a terminal", async () => {
+  test("opens a resize stream instead of stderr for a terminal", async () => {
     const { client, node, done, next, opened } = await aBridge("v5.channel.k8s.io", { ...all, tty: true });
     const heard = hear(client);
     await client.send("binary", Buffer.of(4), Buffer.from("{}"));
@@ -194,7 +194,7 @@ suite("bridgeChannels()", () => {
     await done;
   });
 
-  test("says so when the node is lost before the command has ended", async () => {
+  test("reports that the node was lost before the command has ended", async () => {
     const { client, node, done, say, opened } = await aBridge("v4.channel.k8s.io", all);
     const heard = hear(client);
     while (opened.length < 4) await setImmediate();
@@ -208,7 +208,7 @@ suite("bridgeChannels()", () => {
     await done;
   });
 
-  test("takes no more than 64 KiB of a node's words about the end", async () => {
+  test("accepts at most 64 KiB of a node's outcome", async () => {
     const { client, node, done, say, opened } = await aBridge("v4.channel.k8s.io", all);
     const heard = hear(client);
     while (opened.length < 4) await setImmediate();
@@ -236,7 +236,7 @@ suite("bridgeChannels()", () => {
     clientSide.resume();
   });
 
-  test("reads neither side faster than the other takes it", async () => {
+  test("reads neither side faster than the other accepts data", async () => {
     const { node, done, destroy } = await aBridge("v5.channel.k8s.io", all);
     const block = Buffer.concat([dataHead(stdout, 60_000), Buffer.alloc(60_000)]);
     let taken = 0;
@@ -249,7 +249,7 @@ suite("bridgeChannels()", () => {
   });
 });
 
-test("tunnel() makes messages into bytes and bytes into messages", async () => {
+test("tunnel() translates between messages and bytes", async () => {
   const { client, server } = await webSocketPair();
   const [nearSide, nodeSide] = duplexPair();
   const done = tunnel(server, nearSide, systemClock);

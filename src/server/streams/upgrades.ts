@@ -14,7 +14,7 @@ export function requireUpgrade({ request }: Context): void {
   if (!isUpgrade(request.headers)) throw badRequest("Upgrade request required");
 }
 
-/** The WebSocket that is asked for, if it is one. */
+/** The requested WebSocket, if it is one. */
 export function webSocketOf({ request }: Context): WebSocketRequest | undefined {
   try {
     return readWebSocketRequest(request.headers);
@@ -24,7 +24,7 @@ export function webSocketOf({ request }: Context): WebSocketRequest | undefined 
   }
 }
 
-/** The first of the client's subprotocols that is known here; "" is the client that names none. */
+/** The first of the client's subprotocols that we know; "" for a client that names none. */
 export function negotiateProtocol(offered: readonly string[], known: Iterable<string>): string {
   const names = [...known];
   const chosen = (offered.length > 0 ? offered : [""]).find((name) => names.includes(name));
@@ -36,7 +36,7 @@ export function negotiateProtocol(offered: readonly string[], known: Iterable<st
   );
 }
 
-/** The client gets the other server's answer and from then on its bytes, and the other way round. */
+/** Sends the other server's response to the client, and then copies bytes both ways. */
 export function passThrough({ response, socket: backend, head: behind }: Upgraded, clock: Clock): Answer {
   return {
     type: "upgrade",
@@ -49,7 +49,7 @@ export function passThrough({ response, socket: backend, head: behind }: Upgrade
   };
 }
 
-/** No upgrade: the client gets the answer as it is. */
+/** There was no upgrade: the client gets the response unchanged. */
 export function refusedUpgrade(response: IncomingMessage): Answer {
   const status = response.statusCode ?? 500;
   if (status < 400) {

@@ -29,7 +29,7 @@ const deps = { authorizers: [privileged, createNodeAuthorizer({ informers }), rb
 const jane = { name: "jane", groups: ["system:authenticated"] };
 const status = { allowed: false };
 
-test("a SubjectAccessReview answers for somebody else and says why", async () => {
+test("a SubjectAccessReview answers for another user and gives the reason", async () => {
   const resourceAttributes = { verb: "list", resource: "pods", namespace: "shop" };
   const review = { metadata: {}, spec: { user: "jane", resourceAttributes }, status };
 
@@ -42,7 +42,7 @@ test("a SubjectAccessReview answers for somebody else and says why", async () =>
   });
 });
 
-test("a SelfSubjectAccessReview answers for the asker, also about paths", async () => {
+test("a SelfSubjectAccessReview answers for the caller, also about paths", async () => {
   const ask = async (path: string) =>
     (
       await reviewSelfSubjectAccess(
@@ -69,7 +69,7 @@ test("a LocalSubjectAccessReview must be about its own namespace", async () => {
   });
 });
 
-test("a field selector counts for nodes", async () => {
+test("a field selector is used for nodes", async () => {
   const ask = async (value: string) => {
     const fieldSelector = { requirements: [{ key: "spec.nodeName", operator: "In", values: [value] }] };
     const resourceAttributes = { verb: "list", resource: "pods", fieldSelector };
@@ -81,7 +81,7 @@ test("a field selector counts for nodes", async () => {
   assert.equal(await ask("b"), false);
 });
 
-test("a SelfSubjectRulesReview lists what the asker may do", () => {
+test("a SelfSubjectRulesReview lists what the caller may do", () => {
   const empty = { resourceRules: [], nonResourceRules: [], incomplete: false };
   const review = (user: { name: string; groups: string[] }, namespace = "shop") =>
     reviewSelfSubjectRules(deps, { metadata: {}, spec: { namespace }, status: empty }, user).status;

@@ -18,7 +18,7 @@ export interface AccessReviewDeps {
   readonly rbac: RuleResolver;
 }
 
-/** May somebody do something? The review has been validated. */
+/** Whether a user may do something. The review has been validated. */
 export async function reviewSubjectAccess(
   deps: AccessReviewDeps,
   review: SubjectAccessReview,
@@ -74,7 +74,7 @@ export function reviewSelfSubjectRules(
   };
 }
 
-/** Roles are shared with everybody: what goes out is a copy. */
+/** A copy, because roles are shared objects. */
 const copied = <T extends object>(rule: T): T => structuredClone(rule);
 
 async function answer(
@@ -109,7 +109,7 @@ function requestFor(spec: {
   return fieldSelector ? { ...info, fieldSelector } : info;
 }
 
-/** Conditions that a selector cannot express are left out, which asks for more and so never allows too much. */
+/** Conditions that a selector cannot express are dropped. That asks for more, so it never allows too much. */
 function fieldSelectorOf({ fieldSelector }: ResourceAttributes): string {
   if (!fieldSelector) return "";
   if (fieldSelector.rawSelector) return fieldSelector.rawSelector;

@@ -11,7 +11,7 @@ import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { updateObject } from "#server/write/update.ts";
 import { type Write, type WriteDeps } from "#server/write/write.ts";
 
-/** POST pods/NAME/binding, and the older POST bindings: the scheduler's word on where a pod runs. */
+/** POST pods/NAME/binding, and the older POST bindings: assigns a pod to a node. */
 export const bindingEndpoint =
   (deps: WriteDeps) =>
   async (context: Context, _resource: Resource): Promise<Answer> => {
@@ -32,7 +32,7 @@ export const bindingEndpoint =
       name,
       options,
       trusted: true,
-      // Upstream counts a binding as nobody's.
+      // Upstream records no manager for a binding.
       applied: true,
     };
     await updateObject(deps, write, (pod) => boundPod(pod, binding, timestamp(deps.clock.now())));
@@ -43,7 +43,7 @@ export const bindingEndpoint =
     };
   };
 
-/** How conflicts name what they are about. */
+/** Errors name this resource. */
 const PodBinding = { ...Pod, plural: "pods/binding" };
 
 function boundPod(pod: Pod, binding: Binding, now: string): Pod {

@@ -6,7 +6,7 @@ import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { updateObject } from "#server/write/update.ts";
 import { type Write, type WriteDeps } from "#server/write/write.ts";
 
-/** PUT namespaces/NAME/finalize: only spec.finalizers changes, and the last one to go takes the namespace with it. */
+/** PUT namespaces/NAME/finalize: changes only spec.finalizers. Removing the last one deletes the namespace. */
 export const finalizeEndpoint =
   (deps: WriteDeps) =>
   async (context: Context, resource: Resource): Promise<Answer> => {

@@ -31,7 +31,7 @@ export interface ReviewDeps extends AccessReviewDeps, TokenReviewDeps {
   readonly clock: Clock;
 }
 
-/** The kinds that are questions: what is posted comes back with its status filled in, and is not kept. */
+/** Kinds that are questions: the posted object is returned with its status, and is not stored. */
 export function reviewEndpoints(deps: ReviewDeps): ReadonlyMap<string, Endpoint> {
   return new Map([
     [
@@ -58,7 +58,7 @@ export function reviewEndpoints(deps: ReviewDeps): ReadonlyMap<string, Endpoint>
   ]);
 }
 
-/** POST serviceaccounts/NAME/token: admitted like a write, because nodes may only ask for tokens of their pods. */
+/** POST serviceaccounts/NAME/token: admitted like a write, because nodes may request only tokens of their pods. */
 export const tokenEndpoint = (issuer: TokenIssuer, admission: Admission): Endpoint =>
   reviewed(TokenRequest, async (request, context) => {
     const { info, warnings } = context;

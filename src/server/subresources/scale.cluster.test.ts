@@ -31,7 +31,7 @@ const apply = ({ api }: TestCluster, manager: string, replicas: number, query = 
     body: scaleBody(replicas),
   });
 
-/** `manager operation subresource`, of those who own the number of replicas. */
+/** `manager operation subresource`, for each owner of the number of replicas. */
 async function owners({ client }: TestCluster): Promise<string[]> {
   const { metadata } = await client.get(Deployment, ref);
   const owns = ({ fieldsV1 }: ManagedFieldsEntry) =>
@@ -42,7 +42,7 @@ async function owners({ client }: TestCluster): Promise<string[]> {
   );
 }
 
-test("a Scale is read as an object of its own", async () => {
+test("a Scale is read as a separate object", async () => {
   await using cluster = await clusterWithWeb();
   const { metadata } = await cluster.client.get(Deployment, ref);
 
@@ -61,7 +61,7 @@ test("a Scale is read as an object of its own", async () => {
   assert.equal(table.json.kind, "Table");
 });
 
-test("who scales owns the number of replicas, and nothing else", async () => {
+test("scaling owns only the number of replicas", async () => {
   await using cluster = await clusterWithWeb();
   assert.deepEqual(await owners(cluster), ["author Update apps/v1"]);
 
@@ -74,7 +74,7 @@ test("who scales owns the number of replicas, and nothing else", async () => {
   assert.equal(metadata.generation, 2);
 });
 
-test("scaling to what is there writes nothing", async () => {
+test("scaling to the current number writes nothing", async () => {
   await using cluster = await clusterWithWeb();
   const { revision } = cluster.store;
 
@@ -84,7 +84,7 @@ test("scaling to what is there writes nothing", async () => {
   assert.equal(cluster.store.revision, revision);
 });
 
-test("an applied Scale conflicts with who owns the number, unless it is forced", async () => {
+test("an applied Scale conflicts with the owner of the number, unless it is forced", async () => {
   await using cluster = await clusterWithWeb();
 
   const refused = await apply(cluster, "scaler", 5);
@@ -98,7 +98,7 @@ test("an applied Scale conflicts with who owns the number, unless it is forced",
   assert.deepEqual(await owners(cluster), ["other Apply apps/v1 scale", "scaler Apply apps/v1 scale"]);
 });
 
-test("a Scale must be about the object as it is", async () => {
+test("a Scale must match the current object", async () => {
   await using cluster = await clusterWithWeb();
   const status = async (body: object) => (await put(cluster, body)).status;
 

@@ -25,7 +25,7 @@ export async function readScale(deps: { objects: Objects }, context: Context, re
   return answer(resource, await deps.objects.get(resource, namespace, name));
 }
 
-/** PUT and PATCH of the number of replicas; the object itself is what is written. */
+/** PUT and PATCH of the number of replicas; the object itself is written. */
 export async function writeScale(deps: WriteDeps, context: Context, resource: Resource): Promise<Answer> {
   const isPatch = context.info.verb === "patch";
   const write = writeOf(context, resource, isPatch ? "PatchOptions" : "UpdateOptions");
@@ -42,9 +42,9 @@ export async function writeScale(deps: WriteDeps, context: Context, resource: Re
   return answer(resource, encoded);
 }
 
-/** How the new Scale comes from the object as it is now. */
+/** How the new Scale is derived from the current object. */
 interface Wanted {
-  /** Who owns what is settled with it. */
+  /** It also decides the ownership. */
   readonly isApplied?: boolean;
   from(current: ApiObject): { readonly scale: Scale; readonly managedFields?: Entries };
 }
@@ -70,7 +70,7 @@ async function patchedScale(deps: WriteDeps, write: Write): Promise<Wanted> {
   };
 }
 
-/** A Scale has its own view of who owns the number, and what comes of the apply is carried back to the object. */
+/** A Scale has its own view of who owns the number; the result of the apply is written back to the object. */
 function appliedScale(deps: WriteDeps, write: Write, configuration: unknown): Wanted {
   const { context, resource, options } = write;
   requireManager(context);
@@ -92,7 +92,7 @@ function appliedScale(deps: WriteDeps, write: Write, configuration: unknown): Wa
   };
 }
 
-/** A Scale is checked as what it is, and must be about the object as it is. */
+/** A Scale is validated like an object, and must match the current object. */
 function checkScale(resource: Resource, scale: Scale, { metadata: current }: ApiObject): void {
   const { name = "", namespace, uid, resourceVersion } = scale.metadata;
   checkName(name, current.name ?? "");
@@ -139,7 +139,7 @@ function pathsOf(resource: Resource): ScalePaths {
   return paths;
 }
 
-/** `.spec.replicas` and the like, as custom resource definitions write them. */
+/** `.spec.replicas` and the like, in the notation of custom resource definitions. */
 const steps = (path: string): string[] => path.split(".").filter(Boolean);
 
 function getPath(object: unknown, path: string): unknown {

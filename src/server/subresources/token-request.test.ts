@@ -58,7 +58,7 @@ const why = async (action: () => unknown): Promise<string> => {
   return "accepted";
 };
 
-test("a token has the claims that upstream's have", () => {
+test("a token has the same claims as upstream's", () => {
   const { ask, clock } = setUp();
   const { status, metadata, spec } = ask(boundToPod);
   const claims = parseJwt(status.token)?.claims;
@@ -104,7 +104,7 @@ test("the kubelet's token lives for a year and says when it should have been ren
 
 const refusals: [string, Partial<TokenRequest["spec"]>, Partial<TokenRequest["metadata"]>, object][] = [
   [
-    "a life under ten minutes",
+    "a lifetime under ten minutes",
     { expirationSeconds: 599 },
     {},
     {
@@ -125,13 +125,13 @@ const refusals: [string, Partial<TokenRequest["spec"]>, Partial<TokenRequest["me
     { code: 409, message: /does not match the UID of the service/ },
   ],
   [
-    "a pod that is not there",
+    "a pod that does not exist",
     { boundObjectRef: { kind: "Pod", apiVersion: "v1", name: "x" } },
     {},
     { code: 404, message: 'pods "x" not found' },
   ],
   [
-    "a pod that was made anew",
+    "a pod that was recreated",
     { boundObjectRef: { kind: "Pod", apiVersion: "v1", name: "web", uid: "old" } },
     {},
     {
@@ -150,14 +150,14 @@ for (const [name, spec, metadata, error] of refusals) {
   test(`requestToken() refuses ${name}`, () => assert.throws(() => setUp().ask(spec, metadata), error));
 }
 
-test("requestToken() cuts a life that is too long and warns", () => {
+test("requestToken() shortens a lifetime that is too long and warns", () => {
   const { ask, warnings } = setUp();
 
   assert.equal(ask({ expirationSeconds: 9000 }, {}, 7200).spec.expirationSeconds, 7200);
   assert.deepEqual(warnings, ["requested expiration of 9000 seconds shortened to 7200 seconds"]);
 });
 
-test("a token opens the door for the account that it was made for", async () => {
+test("a token authenticates the account that it was issued for", async () => {
   const { ask, tokens } = setUp();
   const { token } = ask(boundToPod).status;
   const identity = await tokens.authenticateToken(token);
@@ -178,7 +178,7 @@ test("a token opens the door for the account that it was made for", async () => 
   assert.equal((await tokens.authenticateToken(token))?.user, identity?.user);
 });
 
-test("a token is worth nothing once its time is over, also if it was seen before", async () => {
+test("a token is invalid after its expiry, even if it was verified before", async () => {
   const { ask, tokens, clock } = setUp();
   const { token } = ask().status;
   await tokens.authenticateToken(token);
@@ -189,7 +189,7 @@ test("a token is worth nothing once its time is over, also if it was seen before
   assert.equal(await why(() => tokens.authenticateToken(token)), "service account token has expired");
 });
 
-test("a token goes with its pod and with its account", async () => {
+test("a token becomes invalid with its pod and with its account", async () => {
   const { ask, tokens, informers } = setUp();
   const bound = ask(boundToPod).status.token;
   const free = ask().status.token;
@@ -205,7 +205,7 @@ test("a token goes with its pod and with its account", async () => {
   );
 });
 
-test("a token for others does not open the API server", async () => {
+test("a token for other audiences is invalid at the API server", async () => {
   const { ask, tokens } = setUp();
   const { token } = ask({ audiences: ["vault"] }).status;
 
@@ -216,7 +216,7 @@ test("a token for others does not open the API server", async () => {
   assert.deepEqual((await tokens.authenticateToken(token, ["vault", "x"]))?.audiences, ["vault"]);
 });
 
-test("a token of another key is refused, one of another issuer is left to others", async () => {
+test("a token with another key is refused, one of another issuer is ignored", async () => {
   const { tokens } = setUp();
   const other = signingKey(keyToPem(createKey()));
 
@@ -232,7 +232,7 @@ test("a token of another key is refused, one of another issuer is left to others
   assert.equal(await tokens.authenticateToken("rubbish"), undefined);
 });
 
-test("a token that lives in a Secret is good for as long as it stands there", async () => {
+test("a token in a Secret is valid as long as it is stored there", async () => {
   const { tokens, informers } = setUp();
   const token = signJwt(key, {
     iss: "kubernetes/serviceaccount",
@@ -252,7 +252,7 @@ test("a token that lives in a Secret is good for as long as it stands there", as
   assert.equal(await why(() => tokens.authenticateToken(token)), "Token does not match server's copy");
 });
 
-test("a TokenReview tells whose token it is", async () => {
+test("a TokenReview identifies the user of a token", async () => {
   const { ask, tokens } = setUp();
   const review = (token: string, asked: string[] = []) =>
     reviewToken(
@@ -282,7 +282,7 @@ test("a TokenReview tells whose token it is", async () => {
   await assert.rejects(review(""), { message: "token is required for TokenReview in authentication" });
 });
 
-test("a SelfSubjectReview tells who the asker is", () => {
+test("a SelfSubjectReview identifies the caller", () => {
   const { clock } = setUp();
   const user = { name: "jane", groups: ["dev"], extra: { a: ["b"] } };
 
@@ -292,7 +292,7 @@ test("a SelfSubjectReview tells who the asker is", () => {
   });
 });
 
-test("openIdConfiguration() says how tokens are verified elsewhere", () => {
+test("openIdConfiguration() describes how to verify tokens elsewhere", () => {
   assert.deepEqual(openIdConfiguration(issuer, `${issuer}/openid/v1/jwks`, [key]), {
     issuer,
     jwks_uri: `${issuer}/openid/v1/jwks`,

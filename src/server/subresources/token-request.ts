@@ -18,26 +18,26 @@ export interface TokenIssuer {
   readonly informers: Informers;
   readonly clock: Clock;
   readonly issuer: string;
-  /** Who the API server is; a token that names nobody is for it. */
+  /** The audiences of the API server, which are also the default of tokens. */
   readonly audiences: readonly string[];
   readonly key: SigningKey;
-  /** Longer wishes are cut, with a warning. */
+  /** Longer lifetimes are shortened, with a warning. */
   readonly maxExpirationSeconds?: number;
 }
 
 export interface TokenCall {
   readonly namespace: string;
-  /** Of the service account. */
+  /** The name of the service account. */
   readonly name: string;
   readonly request: TokenRequest;
   warn(message: string): void;
 }
 
-/** What the kubelet asks for: such tokens live longer than asked, for programs that never read them again. */
+/** The kubelet's request: such tokens live longer than requested, for programs that never reload them. */
 const kubeletSeconds = 3607;
 const extendedSeconds = 365 * 24 * 3600;
 
-/** Makes a token for a service account: POST to its `token` subresource. */
+/** Issues a token for a service account: POST to its `token` subresource. */
 export function requestToken(deps: TokenIssuer, call: TokenCall): TokenRequest {
   const { namespace, name } = call;
   checkMetadata(call);
@@ -112,7 +112,7 @@ function findBound(
   throw badRequest(`cannot bind token to object of type ${goKind(apiVersion, kind)}`);
 }
 
-/** A node that is gone is still named, without a uid. */
+/** A missing node is still named, without a uid. */
 function nodeOfPod(informers: Informers, { spec: { nodeName } }: Pod): Bound {
   if (!nodeName) return {};
   return { node: informers.of(Node).get({ name: nodeName }) ?? { metadata: { name: nodeName } } };

@@ -9,11 +9,11 @@ import { withAuthenticatedGroup } from "#server/authenticate/chain.ts";
 
 export interface TokenReviewDeps {
   readonly tokens: readonly TokenAuthenticator[];
-  /** Who the API server is: tokens that know no audiences are for it. */
+  /** The audiences of the API server, which are also those of tokens without any. */
   readonly audiences: readonly string[];
 }
 
-/** Says whose token it is, for servers that are given tokens and cannot check them themselves. */
+/** Identifies the user of a token, for servers that cannot verify tokens themselves. */
 export async function reviewToken(deps: TokenReviewDeps, review: TokenReview): Promise<TokenReview> {
   const { token, audiences: asked = [] } = review.spec;
   if (!token) throw badRequest("token is required for TokenReview in authentication");
@@ -29,7 +29,7 @@ export async function reviewToken(deps: TokenReviewDeps, review: TokenReview): P
   return { ...review, status: { authenticated: true, user, audiences: [...shared] } };
 }
 
-/** The first who knows the token; else what the first who refused it said. */
+/** The identity from the first authenticator that knows the token; otherwise the first error. */
 async function identify(
   { tokens }: TokenReviewDeps,
   token: string,
@@ -48,7 +48,7 @@ async function identify(
   return fault === undefined ? {} : { fault };
 }
 
-/** Says who the asker is. */
+/** Returns the caller's identity. */
 export const reviewSelf = (review: SelfSubjectReview, user: UserInfo, clock: Clock): SelfSubjectReview => ({
   ...review,
   metadata: { ...review.metadata, creationTimestamp: timestamp(clock.now()) },

@@ -14,7 +14,7 @@ import { type Write, type WriteDeps } from "./write.ts";
 
 const maxRaces = 5;
 
-/** Server-side apply: creates what is missing, and knows field by field who wants what. */
+/** Server-side apply: creates missing objects, and tracks the owner of every field. */
 export async function applyEndpoint(deps: WriteDeps, asked: Write, configuration: unknown): Promise<Answer> {
   const { context, resource } = asked;
   requireManager(context);
@@ -31,7 +31,7 @@ export async function applyEndpoint(deps: WriteDeps, asked: Write, configuration
     try {
       return await createApplied(deps, write, () => merge(undefined));
     } catch (error) {
-      // Somebody else made it meanwhile: then it is to be changed after all.
+      // Somebody else created it meanwhile, so it must be changed instead.
       if (!isAlreadyExists(error) || attempt >= maxRaces) throw error;
     }
   }
@@ -50,7 +50,7 @@ async function createApplied(deps: WriteDeps, write: Write, merge: () => ApiObje
   return { type: "object", status: 201, resource, encoded };
 }
 
-/** The live object with what was applied, decoded, and with its managed fields as they are from now on. */
+/** The live object with the configuration applied, decoded, and with its new managed fields. */
 function mergeApplied(
   { context, resource, subresource, options: { manager, force } }: Write,
   { applied, live, now }: { readonly applied: unknown; readonly live: ApiObject | undefined; readonly now: number },
@@ -68,7 +68,7 @@ export function requireManager({ query }: Context): void {
   throw optionsFault("PatchOptions", [requiredValue(root.child("fieldManager"), "is required for apply patch")]);
 }
 
-/** The configuration as it was sent, once it is known to be one for this object. */
+/** Returns the configuration as it was sent, after checking that it is for this object. */
 export function checkApplied({ context, resource, name, namespace, options }: Write, configuration: unknown): unknown {
   if (!isObject(configuration)) throw badRequest("error decoding patch: an object was expected");
   checkAppliedKind(resource, configuration);
@@ -84,5 +84,5 @@ export function checkApplied({ context, resource, name, namespace, options }: Wr
   return { ...configuration, metadata: { ...(configuration.metadata as object | undefined), ...place } };
 }
 
-/** What is merged has been checked as it was sent. */
+/** The configuration has already been checked, so the merged object is not checked strictly again. */
 export const lenient = { fieldValidation: "Ignore", defaults: true } as const;

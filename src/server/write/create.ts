@@ -45,7 +45,7 @@ async function admitAndCommit(deps: WriteDeps, write: Write, object: ApiObject):
   return await withHooks(deps.hooks, { write, version }, () => commitNew(deps, write, object));
 }
 
-/** Upstream's words, and no reason: only its store finds out. */
+/** Upstream's message, without a reason, because upstream detects this only in its store. */
 function refuseVersion({ metadata: { resourceVersion } }: ApiObject): void {
   if (!resourceVersion || resourceVersion === "0") return;
   throw new StatusError("", "resourceVersion should not be set on objects to be created");

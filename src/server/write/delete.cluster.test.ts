@@ -32,7 +32,7 @@ test("deleting answers with a Status that names the object", async () => {
   assert.deepEqual(await names(cluster), []);
 });
 
-test("deleting in the foreground leaves the object to wait for its dependents", async () => {
+test("foreground deletion keeps the object until its dependents are gone", async () => {
   await using cluster = await clusterWith("a");
 
   const said = await ask(cluster.api.server, `DELETE ${path}/a?propagationPolicy=Foreground`);
@@ -42,7 +42,7 @@ test("deleting in the foreground leaves the object to wait for its dependents", 
   assert.deepEqual(await names(cluster), ["a"]);
 });
 
-test("who asks in the old way for the dependents to go is told that they still have to", async () => {
+test("orphanDependents=false is answered with 202", async () => {
   await using cluster = await clusterWith();
   await cluster.client.create(ConfigMap, { metadata: { name: "a", ...place, finalizers: ["example.com/hold"] } });
 
@@ -51,7 +51,7 @@ test("who asks in the old way for the dependents to go is told that they still h
   assert.equal(said.status, 202);
 });
 
-test("a deletion with a body takes nothing from the query", async () => {
+test("a deletion with a body ignores the query", async () => {
   await using cluster = await clusterWith("a");
 
   await ask(cluster.api.server, `DELETE ${path}/a?dryRun=All`, { body: { kind: "DeleteOptions" } });
@@ -59,7 +59,7 @@ test("a deletion with a body takes nothing from the query", async () => {
   assert.deepEqual(await names(cluster), []);
 });
 
-test("a pod that goes at once is answered as it was, and marked", async () => {
+test("an immediate deletion returns the pod with its deletion mark", async () => {
   await using cluster = await clusterWith();
   const pods = "/api/v1/namespaces/default/pods";
   await cluster.client.create(ServiceAccount, { metadata: { name: "default", ...place } });
@@ -75,7 +75,7 @@ test("a pod that goes at once is answered as it was, and marked", async () => {
   assert.equal(account.json.metadata?.deletionTimestamp, undefined);
 });
 
-test("nothing depends on an event, so it goes at once", async () => {
+test("an event has no dependents, so it is deleted immediately", async () => {
   await using cluster = await clusterWith();
   const events = "/api/v1/namespaces/default/events";
   const involvedObject = { kind: "Pod", name: "p", ...place };
@@ -86,7 +86,7 @@ test("nothing depends on an event, so it goes at once", async () => {
   assert.equal(said.json.status, "Success");
 });
 
-test("a namespace that ends has no grace period, and its own words for preconditions", async () => {
+test("a namespace has no grace period, and its own messages for preconditions", async () => {
   await using cluster = await clusterWith();
   await ask(cluster.api.server, "POST /api/v1/namespaces", { body: { metadata: { name: "n" } } });
   const remove = (body?: object) => ask(cluster.api.server, "DELETE /api/v1/namespaces/n", body ? { body } : {});
@@ -102,7 +102,7 @@ test("a namespace that ends has no grace period, and its own words for precondit
   assert.equal(ended.json.metadata?.deletionGracePeriodSeconds, undefined);
 });
 
-test("preconditions that do not hold refuse a deletion", async () => {
+test("a deletion whose preconditions fail is refused", async () => {
   await using cluster = await clusterWith("a");
   const { uid, resourceVersion } = (await cluster.client.get(ConfigMap, { name: "a", ...place })).metadata;
   const remove = (preconditions: object) =>
@@ -132,7 +132,7 @@ test("a dry run deletes nothing, whether the query or the body says so", async (
   assert.equal(cluster.store.revision, revision);
 });
 
-test("options that make no sense refuse a deletion", async () => {
+test("a deletion with invalid options is refused", async () => {
   await using cluster = await clusterWith("a");
   const status = async (query: string) => (await ask(cluster.api.server, `DELETE ${path}/a?${query}`)).status;
 
@@ -144,7 +144,7 @@ test("options that make no sense refuse a deletion", async () => {
   assert.deepEqual(await names(cluster), ["a"]);
 });
 
-test("a collection is deleted by its selector, and the answer lists what was", async () => {
+test("a collection is deleted by its selector, and the response lists the objects", async () => {
   await using cluster = await clusterWith("a1", "a2", "b1");
 
   const said = await ask(cluster.api.server, `DELETE ${path}?labelSelector=first%3Da`);
@@ -168,7 +168,7 @@ test("a collection with a limit is deleted a part at a time", async () => {
   assert.deepEqual(await names(cluster), []);
 });
 
-test("preconditions hold for everything in a collection", async () => {
+test("preconditions apply to every object of a collection", async () => {
   await using cluster = await clusterWith("a1", "a2");
   const { metadata } = await cluster.client.get(ConfigMap, { name: "a1", ...place });
   const preconditions = { uid: metadata.uid };
@@ -178,7 +178,7 @@ test("preconditions hold for everything in a collection", async () => {
   assert.deepEqual(await names(cluster), ["a2"]);
 });
 
-test("a running pod is deleted by its grace period, then by force", async () => {
+test("a running pod is deleted with its grace period, then by force", async () => {
   await using cluster = await startCluster({ controllers: false });
   await cluster.client.create(ServiceAccount, { metadata: { name: "default", ...place } });
   const spec = { containers: [{ name: "web", image: "registry.example/web:1" }], nodeName: "node-1" };
@@ -202,7 +202,7 @@ test("a running pod is deleted by its grace period, then by force", async () => 
   await assert.rejects(cluster.client.get(Pod, { name: "web", ...place }), isNotFound);
 });
 
-test("a forced pod with a finalizer goes with its finalizer", async () => {
+test("a force-deleted pod with a finalizer is removed with its finalizer", async () => {
   await using cluster = await startCluster({ controllers: false });
   const { client } = cluster;
   await client.create(ServiceAccount, { metadata: { name: "default", ...place } });

@@ -11,10 +11,10 @@ import { markDeleted } from "./steps/mark-deleted.ts";
 import { checkPreconditions } from "./steps/preconditions.ts";
 import { type Write, type WriteDeps } from "./write.ts";
 
-/** What became of it: `lives` has the object while finalizers or its grace period keep it. */
+/** The outcome: `lives` has the object while finalizers or its grace period keep it. */
 export type Deleted = { readonly lives: EncodedObject } | { readonly removed: EncodedObject };
 
-/** DELETE: removes the object, or marks it for those who must clean up first. */
+/** DELETE: removes the object, or marks it if cleanup must come first. */
 export async function deleteEndpoint(deps: WriteDeps, context: Context, resource: Resource): Promise<Answer> {
   const options = await readDeleteOptions(context);
   const write = writeFor(context, resource, context.info.name);
@@ -23,7 +23,7 @@ export async function deleteEndpoint(deps: WriteDeps, context: Context, resource
 
 function answerOf(resource: Resource, result: Deleted, options: DeleteOptions): Answer {
   if ("lives" in result) {
-    // Who asked in the old way for the dependents to go too is told that this is still to come.
+    // Clients that use orphanDependents=false learn that deletion is still in progress.
     const status = options.orphanDependents === false ? 202 : 200;
     return { type: "object", status, resource, encoded: result.lives };
   }
@@ -32,11 +32,11 @@ function answerOf(resource: Resource, result: Deleted, options: DeleteOptions): 
   return { type: "value", status: 200, value: success(resource, removed.object) };
 }
 
-/** Answers with what it found; `limit` and `continue` delete a part at a time. */
+/** Returns the objects it found; `limit` and `continue` delete a part at a time. */
 export async function deleteCollection(deps: WriteDeps, context: Context, resource: Resource): Promise<Answer> {
   const options = await readDeleteOptions(context);
   const { items, facts } = await pageOf(deps.objects, context, resource);
-  // A few at a time: a large collection must not keep every other request waiting.
+  // A few at a time, so that a large collection does not delay every other request.
   const next = items.values();
   const worker = async (): Promise<void> => {
     for (const { object } of next) {
@@ -62,7 +62,7 @@ const writeFor = (context: Context, resource: Resource, name: string): Write => 
 
 const maxAttempts = 20;
 
-/** The steps of a delete, in order, and again if the object changed meanwhile. */
+/** The steps of a delete, in order, repeated if the object changed meanwhile. */
 export async function deleteObject(deps: WriteDeps, asked: Write, options: DeleteOptions): Promise<Deleted> {
   const { resource, namespace, name } = asked;
   const isDry = (options.dryRun?.length ?? 0) > 0;
@@ -77,7 +77,7 @@ export async function deleteObject(deps: WriteDeps, asked: Write, options: Delet
   throw staleObject(resource, name);
 }
 
-/** undefined: somebody else was faster. */
+/** Returns undefined if another writer was faster. */
 async function deleteOnce(
   deps: WriteDeps,
   { resource, options: { dryRun } }: Write,
@@ -94,7 +94,7 @@ async function deleteOnce(
   return encoded && { lives: encoded };
 }
 
-/** What the answer shows of an object that is gone: only one that ends by a grace period shows that it was marked. */
+/** The response for an object that is gone: only kinds with a grace period show the deletion mark. */
 function lastVersion(
   resource: Resource,
   revision: number,

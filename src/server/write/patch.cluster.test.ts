@@ -17,9 +17,9 @@ const patch = ({ api }: TestCluster, type: string, body: unknown, query = ""): P
 const config = { apiVersion: "v1", kind: "ConfigMap" };
 const refused: readonly { claim: string; type: string; body: unknown; query?: string; status: number }[] = [
   { claim: "of an unknown type", type: "json", body: {}, status: 415 },
-  { claim: "that is no JSON", type: "merge-patch+json", body: "{", status: 400 },
-  { claim: "that is no object", type: "merge-patch+json", body: "[]", status: 400 },
-  { claim: "that is no list of operations", type: "json-patch+json", body: {}, status: 400 },
+  { claim: "that is not JSON", type: "merge-patch+json", body: "{", status: 400 },
+  { claim: "that is not an object", type: "merge-patch+json", body: "[]", status: 400 },
+  { claim: "that is not a list of operations", type: "json-patch+json", body: {}, status: 400 },
   {
     claim: "whose test fails",
     type: "json-patch+json",
@@ -27,18 +27,24 @@ const refused: readonly { claim: string; type: string; body: unknown; query?: st
     status: 422,
   },
   { claim: "of another revision", type: "merge-patch+json", body: { metadata: { resourceVersion: "1" } }, status: 409 },
-  { claim: "that makes something else of it", type: "merge-patch+json", body: { data: "red" }, status: 422 },
-  { claim: "by force that is not applied", type: "merge-patch+json", body: {}, query: "force=true", status: 422 },
+  { claim: "that makes the object invalid", type: "merge-patch+json", body: { data: "red" }, status: 422 },
+  { claim: "with force that is not an apply", type: "merge-patch+json", body: {}, query: "force=true", status: 422 },
   { claim: "of the name", type: "merge-patch+json", body: { metadata: { name: "b" } }, status: 400 },
   {
-    claim: "with a field that is not there, strictly",
+    claim: "with an unknown field, strictly",
     type: "merge-patch+json",
     body: { colour: "red" },
     query: "fieldValidation=Strict",
     status: 400,
   },
-  { claim: "that applies as nobody", type: "apply-patch+yaml", body: config, status: 422 },
-  { claim: "that applies no kind", type: "apply-patch+yaml", body: { data: {} }, query: "fieldManager=x", status: 400 },
+  { claim: "that applies without a manager", type: "apply-patch+yaml", body: config, status: 422 },
+  {
+    claim: "that applies without a kind",
+    type: "apply-patch+yaml",
+    body: { data: {} },
+    query: "fieldManager=x",
+    status: 400,
+  },
   {
     claim: "that applies another kind",
     type: "apply-patch+yaml",
@@ -78,7 +84,7 @@ const taken: readonly { type: string; body: unknown; query?: string }[] = [
   },
 ];
 for (const { type, body } of taken) {
-  test(`a patch of type ${type} changes what it says`, async () => {
+  test(`a patch of type ${type} changes its fields`, async () => {
     await using cluster = await clusterWithA();
 
     const said = await patch(cluster, type, body);
@@ -87,7 +93,7 @@ for (const { type, body } of taken) {
   });
 }
 
-test("applying creates what is not there, and conflicts over what others own", async () => {
+test("applying creates a missing object, and conflicts over fields of others", async () => {
   await using cluster = await clusterWithA();
   const apply = (name: string, manager: string, query = "") =>
     ask(cluster.api.server, `PATCH ${path.replace(/a$/, name)}?fieldManager=${manager}${query}`, {

@@ -9,7 +9,7 @@ import { applyEndpoint } from "./apply.ts";
 import { updateObject } from "./update.ts";
 import { type Write, type WriteDeps, writeOf } from "./write.ts";
 
-/** PATCH: a change to the object as it is, in one of three languages; the fourth is server-side apply. */
+/** PATCH: changes the current object, in one of three formats; the fourth is server-side apply. */
 export async function patchEndpoint(deps: WriteDeps, context: Context, resource: Resource): Promise<Answer> {
   const type = patchTypeOf(context);
   const write = writeOf(context, resource, "PatchOptions");
@@ -31,7 +31,7 @@ function patched(
 ): ApiObject {
   const raw: RawBody = { value: mergeInto(resource, { type, patch, current }), text: undefined };
   const expected = resource as unknown as Expected;
-  // A change of the status keeps all else, so all else need not be read again.
+  // A change of the status keeps everything else, so that need not be decoded again.
   const settled = subresource === "status" ? current : undefined;
   const reading = { fieldValidation: options.fieldValidation, defaults: true, settled };
   const object = decodePatched(context, expected, raw, reading) as ApiObject;
@@ -39,12 +39,12 @@ function patched(
   return object;
 }
 
-/** A patch that makes of an object what is none is at fault, and not the request. */
+/** If the patched object cannot be decoded, that is a fault of the patch, not of the request. */
 function decodePatched(context: Context, expected: Expected, raw: RawBody, reading: ReadOptions): unknown {
   try {
     return decodeRaw(context, expected, raw, reading);
   } catch (error) {
-    // Fields that are only unknown have their own answer.
+    // Unknown fields have their own response.
     if (!isStatus(error, "BadRequest") || error.message.includes("strict decoding error")) throw error;
     const fault = invalidValue(root.child("patch"), JSON.stringify(raw.value), error.message);
     throw invalid({ group: "", kind: "" }, "", [fault]);

@@ -14,7 +14,7 @@ import { dropDuplicateOwners } from "./steps/owners.ts";
 import { prepareChange, validateChange } from "./steps/validate.ts";
 import { type Write, type WriteDeps, writeOf } from "./write.ts";
 
-/** PUT: the whole object anew. */
+/** PUT: replaces the whole object. */
 export async function updateEndpoint(deps: WriteDeps, context: Context, resource: Resource): Promise<Answer> {
   const write = writeOf(context, resource, "UpdateOptions");
   const read = () => readObject(context, resource, write.options);
@@ -29,7 +29,7 @@ export async function updateEndpoint(deps: WriteDeps, context: Context, resource
   return await createInstead(deps, write, read);
 }
 
-/** Decoded once for the usual case; a retry after a lost race needs an object that no step has changed. */
+/** Decoded once for the usual case; a retry after a conflict needs an object that no step has changed. */
 function freshEachTime<T>(first: T, read: () => Promise<T>): () => T | Promise<T> {
   let unused: T | undefined = first;
   return () => {
@@ -48,12 +48,12 @@ async function createInstead(deps: WriteDeps, write: Write, read: () => Promise<
   return { type: "object", status: 201, resource, encoded };
 }
 
-/** How a new version is made from the one that is there now; called again when somebody else was faster. */
+/** Makes a new version from the current one; called again after a conflict. */
 export type Produce<T> = (current: T) => T | Promise<T>;
 
 const maxAttempts = 20;
 
-/** Reads, changes and writes, and starts again if the object changed meanwhile. Returns the version that is there now. */
+/** Reads, changes and writes, and starts again if the object changed meanwhile. Returns the current version. */
 export async function updateObject<T extends ApiObject>(
   deps: WriteDeps,
   write: Write<T>,
@@ -69,7 +69,7 @@ export async function updateObject<T extends ApiObject>(
   throw staleObject(resource, name);
 }
 
-/** The steps of an update, in order. undefined: somebody else was faster. */
+/** The steps of an update, in order. Returns undefined if another writer was faster. */
 async function updateOnce(
   deps: WriteDeps,
   write: Write,

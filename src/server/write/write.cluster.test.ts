@@ -24,7 +24,7 @@ async function clusterWith(...maps: { name: string; data?: Record<string, string
   return cluster;
 }
 
-test("what admission adds to an object is in nobody's managed fields", async () => {
+test("fields that admission adds have no owner", async () => {
   await using cluster = await startCluster({ controllers: false });
   const place = { namespace: "default" };
   await cluster.client.create(ServiceAccount, { metadata: { name: "default", ...place } });
@@ -48,7 +48,7 @@ test("what admission adds to an object is in nobody's managed fields", async () 
   ]);
 });
 
-test("an object that is larger than a body may be is refused, also from within the process", async () => {
+test("an object larger than the body limit is refused, even from within the process", async () => {
   await using cluster = await startCluster({ controllers: false });
   const metadata = { name: "web", namespace: "default" };
   await cluster.client.create(ServiceAccount, { metadata: { ...metadata, name: "default" } });
@@ -65,7 +65,7 @@ test("an object that is larger than a body may be is refused, also from within t
   assert.equal((await cluster.client.get(Pod, metadata)).status?.message, undefined);
 });
 
-test("a patch of the status leaves the cached object alone", async () => {
+test("a patch of the status does not modify the cached object", async () => {
   await using cluster = await startCluster({ controllers: false });
   const place = { namespace: "default" };
   await cluster.client.create(ServiceAccount, { metadata: { name: "default", ...place } });
@@ -83,7 +83,7 @@ test("a patch of the status leaves the cached object alone", async () => {
   assert.notEqual(after.metadata.resourceVersion, before.metadata.resourceVersion);
 });
 
-test("an update that changes nothing writes nothing, whoever sends it", async () => {
+test("an update without a change writes nothing, whoever sends it", async () => {
   await using cluster = await clusterWith({ name: "a", data: { color: "red" } });
   const stored = await cluster.client.get(ConfigMap, refTo("a"));
   const { revision } = cluster.store;
@@ -100,7 +100,7 @@ test("an update that changes nothing writes nothing, whoever sends it", async ()
   assert.equal(cluster.store.revision, revision + 1);
 });
 
-test("an object that says its revision cannot be created", async () => {
+test("an object with a resourceVersion cannot be created", async () => {
   await using cluster = await clusterWith();
   const body = (resourceVersion: string) => ({ metadata: { name: "a", resourceVersion } });
   const post = (object: object) => ask(cluster.api.server, `POST ${path}`, { body: object });
@@ -115,14 +115,14 @@ test("an object that says its revision cannot be created", async () => {
 });
 
 const puts: readonly { claim: string; name?: string; metadata: object; status: number }[] = [
-  { claim: "of what is not there finds nothing", name: "none", metadata: { name: "none" }, status: 404 },
+  { claim: "of a missing object is not found", name: "none", metadata: { name: "none" }, status: 404 },
   { claim: "under another name is refused", metadata: { name: "b" }, status: 400 },
   { claim: "without a name is refused", metadata: {}, status: 400 },
   { claim: "from another namespace is refused", metadata: { name: "a", namespace: "other" }, status: 400 },
   { claim: "of an older revision conflicts", metadata: { name: "a", resourceVersion: "1" }, status: 409 },
   { claim: "of another object of that name conflicts", metadata: { name: "a", uid: "other" }, status: 409 },
-  { claim: "without a revision is taken", metadata: { name: "a" }, status: 200 },
-  { claim: "of revision 0 is taken", metadata: { name: "a", resourceVersion: "0" }, status: 200 },
+  { claim: "without a revision is accepted", metadata: { name: "a" }, status: 200 },
+  { claim: "of revision 0 is accepted", metadata: { name: "a", resourceVersion: "0" }, status: 200 },
 ];
 for (const { claim, name = "a", metadata, status } of puts) {
   test(`a PUT ${claim}`, async () => {
@@ -134,7 +134,7 @@ for (const { claim, name = "a", metadata, status } of puts) {
   });
 }
 
-test("a dry run goes through everything and writes nothing", async () => {
+test("a dry run goes through all steps and writes nothing", async () => {
   await using cluster = await clusterWith({ name: "a", data: { color: "red" } });
   const { client, store } = cluster;
   const { revision } = store;
@@ -177,7 +177,7 @@ test("a status is changed by its own endpoint and by no other", async () => {
   assert.deepEqual(generations, [1, 1, 2]);
 });
 
-test("a generated name that is taken is generated again, and not for ever", async () => {
+test("a generated name that is taken is generated again, a limited number of times", async () => {
   const clock = createVirtualClock();
   await using store = openMemoryStore({ clock });
   const numbers: number[] = [];
@@ -211,7 +211,7 @@ test("a generated name that is taken is generated again, and not for ever", asyn
   });
 });
 
-test("of many writers at once each one's change is kept", async () => {
+test("the changes of many concurrent writers are all kept", async () => {
   await using cluster = await clusterWith({ name: "a" });
   const { client } = cluster;
   const keys = Array.from({ length: 15 }, (_, index) => `key-${index}`);
@@ -229,7 +229,7 @@ test("of many writers at once each one's change is kept", async () => {
   }
 });
 
-test("what is wrong with the whole object is not said to who reports its status", async () => {
+test("a status update gets no warnings about the rest of the object", async () => {
   await using cluster = await clusterWith();
   await cluster.client.create(ServiceAccount, { metadata: refTo("default") });
   const pods = "/api/v1/namespaces/default/pods";
@@ -243,7 +243,7 @@ test("what is wrong with the whole object is not said to who reports its status"
   assert.deepEqual(reported.warnings, []);
 });
 
-test("a write that comes after the end is refused, and nobody is told off", async () => {
+test("a write after the shutdown is refused, and not logged as an error", async () => {
   const lines: string[] = [];
   const cluster = await startCluster({ controllers: false, log: jsonLog((line) => void lines.push(line)) });
   await cluster.store[Symbol.asyncDispose]();

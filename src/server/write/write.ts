@@ -15,13 +15,13 @@ export interface Write<T extends ApiObject = ApiObject> {
   readonly namespace: string;
   readonly name: string;
   readonly options: WriteOptions;
-  /** The server itself made the change from a valid object: only its effect is checked, not the object again. */
+  /** The server itself made the change from a valid object: only its effect is checked, not the whole object. */
   readonly trusted?: boolean;
-  /** The managed fields are settled already: by server-side apply, or because the write is nobody's. */
+  /** The managed fields are already final: from server-side apply, or because the write has no manager. */
   readonly applied?: boolean;
 }
 
-/** The write that a request to an object asks for, with the options in its query. */
+/** The write that a request asks for, with the options in its query. */
 export function writeOf(context: Context, resource: Resource, kind: OptionsKind): Write {
   const { namespace, name, subresource } = context.info;
   return { context, resource, subresource, namespace, name, options: writeOptions(context, kind) };
@@ -32,23 +32,28 @@ export interface WriteDeps {
   readonly admission: Admission;
   readonly clock: Clock;
   readonly random: Random;
-  /** What other parts of the server must do with an object before it is written: allocate addresses, check escalation. */
+  /** What other parts of the server do with an object before it is written: allocate addresses, check escalation. */
   readonly hooks: readonly WriteHook[];
-  /** Throws 403 if the user may not create what the request names: asked where an update or a patch becomes a create. */
+  /**
+   * Throws 403 if the user may not create what the request names; called when an update or a patch becomes a create.
+   */
   authorizeCreate(context: Context): Promise<void>;
 }
 
-/** Runs after validation and before the write. May change the object; what it returns is called once the write has ended. */
+/**
+ * Runs after validation and before the write. May change the object; the returned function is called when the write has
+ * ended.
+ */
 export type WriteHook = (
   write: Write,
   object: ApiObject,
   old: ApiObject | undefined,
 ) => Promise<(() => void) | undefined> | undefined;
 
-/** What is to be written. It is not shared yet, so a step may change it. */
+/** The object to write. It is not shared yet, so a step may change it. */
 export interface Version {
   readonly object: ApiObject;
-  /** What is there now, which is shared: do not change. undefined for a new object. */
+  /** The current object, which is shared and must not be changed. undefined for a new object. */
   readonly old: ApiObject | undefined;
 }
 

@@ -11,7 +11,7 @@ const Text = message({ text: field(1, "string") });
 const echo = rpc("/test.Echo/Say", Text, Text);
 const many = rpc("/test.Echo/Many", Text, Text);
 const refuse = rpc("/test.Echo/Refuse", Text, Text);
-const refuseAtOnce = rpc("/test.Echo/RefuseAtOnce", Text, Text);
+const refuseImmediately = rpc("/test.Echo/RefuseImmediately", Text, Text);
 const hang = rpc("/test.Echo/Hang", Text, Text);
 const twoWay = rpc("/test.Echo/TwoWay", Text, Text);
 
@@ -69,7 +69,7 @@ suite("GrpcClient", { timeout: 20_000 }, () => {
     assert.deepEqual(replies, [{ text: "a" }, { text: "b" }]);
   });
 
-  for (const method of [refuse, refuseAtOnce]) {
+  for (const method of [refuse, refuseImmediately]) {
     test(`reports the status of a refusal: ${method.path}`, async () => {
       await assert.rejects(client.call(method, {}), { name: "GrpcError", code: "NOT_FOUND", message: "gone: ü" });
       await assert.rejects(Array.fromAsync(client.stream(method, {})), { code: "NOT_FOUND", message: "gone: ü" });
@@ -137,7 +137,7 @@ function answer(stream: http2.ServerHttp2Stream, path: string): void {
   const refusal = { "grpc-status": "5", "grpc-message": encodeURIComponent("gone: ü") };
   stream.on("error", () => {});
   if (path.endsWith("/Hang")) return;
-  if (path.endsWith("/RefuseAtOnce")) {
+  if (path.endsWith("/RefuseImmediately")) {
     stream.respond({ ...head, ...refusal }, { endStream: true });
     return;
   }

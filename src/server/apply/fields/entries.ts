@@ -96,14 +96,14 @@ export function capUpdates(entries: Entries): Entries {
       firsts.set(version, entry);
       continue;
     }
-    result = pour(result, first, entry);
+    result = mergeIntoBucket(result, first, entry);
     count--;
   }
   return result;
 }
 
 /** Adds the fields of an entry to the bucket of its version; the first entry becomes the bucket. */
-function pour(entries: Entries, first: ManagedFieldsEntry, entry: ManagedFieldsEntry): Entries {
+function mergeIntoBucket(entries: Entries, first: ManagedFieldsEntry, entry: ManagedFieldsEntry): Entries {
   const { manager: _manager, subresource: _subresource, ...rest } = entry;
   const id = {
     manager: bucketName,

@@ -2,7 +2,7 @@ import { type FieldTree, type Resource } from "#api/resource.ts";
 import { type Filter, filteredShape, type ObjectShape } from "./shape.ts";
 
 /** What no manager can own: the server sets it, or it identifies the object. */
-const ofTheServer: FieldTree = {
+const serverOwned: FieldTree = {
   apiVersion: true,
   kind: true,
   metadata: {
@@ -41,10 +41,10 @@ export function ownableShape(resource: Resource, subresource: string): ObjectSha
 /** What an endpoint ignores is declared with it; the main endpoint ignores the status if that has its own. */
 function filterOf({ subresources }: Resource, subresource: string): Filter {
   const part = subresources.find(({ name }) => name === subresource);
-  if (part?.only) return { skip: ofTheServer, only: part.only };
+  if (part?.only) return { skip: serverOwned, only: part.only };
   const hasStatus = subresources.some(({ name }) => name === "status");
   const own: FieldTree = subresource === "" && hasStatus ? { status: true } : {};
-  return { skip: join(ofTheServer, part?.resets ?? own) };
+  return { skip: join(serverOwned, part?.resets ?? own) };
 }
 
 function join(a: FieldTree, b: FieldTree): FieldTree {

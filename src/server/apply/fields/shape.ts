@@ -204,12 +204,12 @@ function zeroOf({ mode, schema, default: value, go = {} }: Field): unknown {
   if (go.zero === "left out") return undefined;
   if (type === "object") {
     if (mode === "nullable") return undefined;
-    return mode === "defaulted" && (go.isPointer || saysSomething(value)) ? undefined : emptyObject;
+    return mode === "defaulted" && (go.isPointer || isNonZero(value)) ? undefined : emptyObject;
   }
   return mode === "required" || (mode === "optional" && structs.has(type)) ? zeros[type] : undefined;
 }
 /** Defaults other than zero belong to pointers in Go, where absent differs from zero. */
-const saysSomething = (value: unknown): boolean =>
+const isNonZero = (value: unknown): boolean =>
   typeof value === "object" && value !== null && Object.keys(value).length > 0;
 
 /** The element of a list item; undefined if it has no keys, or is not a scalar where one is expected. */

@@ -2,7 +2,7 @@ import { type AdmissionRequest } from "#server/admission/plugin.ts";
 import { type Context } from "#server/request/pipeline.ts";
 import { type Version, type Write, type WriteDeps } from "../write.ts";
 
-/** What the admission plugins see of a write. */
+/** The admission request of a write. */
 export function admissionRequest(
   { context, resource, subresource, namespace, name, options }: Write,
   operation: AdmissionRequest["operation"],
@@ -12,7 +12,7 @@ export function admissionRequest(
   return new RequestOf(context, { ...facts, object, oldObject: old, user: context.user, dryRun: options.dryRun });
 }
 
-/** Lets the plugins change the object, before it is checked. */
+/** Lets the plugins change the object, before it is validated. */
 export function mutate(
   { admission }: WriteDeps,
   { context: { steps } }: Write,
@@ -23,7 +23,7 @@ export function mutate(
   return pending ? pending.then(() => steps.mark("mutate")) : steps.mark("mutate");
 }
 
-/** Lets the plugins refuse the object, as it will be written. */
+/** Lets the plugins refuse the object, in its final form. */
 export function admit(
   { admission }: WriteDeps,
   { context: { steps } }: Write,
@@ -36,7 +36,7 @@ export function admit(
 
 type RequestFacts = Omit<AdmissionRequest, "signal" | "warn">;
 
-/** A class, because a getter of its own would cost every request more than all the rest of this. */
+/** A class, because a getter in an object literal would cost every request more than everything else here. */
 class RequestOf implements AdmissionRequest {
   readonly #context: Context;
   readonly operation: AdmissionRequest["operation"];

@@ -6,7 +6,7 @@ import { codecOf, EncodedObject } from "#server/objects/encode-once.ts";
 import { type Write, type WriteDeps } from "../write.ts";
 import { settleManagedFields } from "./managed-fields.ts";
 
-/** A version that is to follow the current one, and the current one as it was read. */
+/** The next version, and the current one as it was read. */
 export interface NextVersion {
   readonly object: ApiObject;
   readonly current: EncodedObject;
@@ -24,7 +24,7 @@ async function dryCreate(deps: WriteDeps, resource: Resource, object: ApiObject)
   return new EncodedObject(codecOf(resource), 0, { object });
 }
 
-/** A version that changes nothing is not written: the current one is the answer. undefined: somebody else was faster. */
+/** A version without changes is not written: the current one is returned. undefined: another writer was faster. */
 export function commitChange(
   deps: WriteDeps,
   { resource, options }: Write,
@@ -36,7 +36,7 @@ export function commitChange(
   return deps.objects.replace(resource, object, current.revision);
 }
 
-/** A deleted object whose last finalizer went is removed by the write that took it away. undefined: as above. */
+/** The write that removes the last finalizer of a deleted object also removes the object. undefined: as above. */
 export async function removeFinished(
   deps: WriteDeps,
   { resource, options }: Write,
@@ -49,7 +49,7 @@ export async function removeFinished(
 const notWritten = (resource: Resource, { object, current }: NextVersion): EncodedObject =>
   new EncodedObject(codecOf(resource), current.revision, { object });
 
-/** Deletion was asked for and nothing holds the object any more. */
+/** Deletion was requested and nothing holds the object any more. */
 export const isFinished = (resource: Resource, object: ApiObject): boolean =>
   object.metadata.deletionTimestamp !== undefined &&
   (object.metadata.finalizers?.length ?? 0) === 0 &&

@@ -9,9 +9,9 @@ const random = () => 0;
 const objectOf = (metadata: ApiObject["metadata"]): ApiObject => ({ metadata });
 
 const cases = [
-  { name: "keeps a name that is given", metadata: { name: "a", generateName: "b-" }, prefix: "", result: "a" },
-  { name: "names what has a prefix", metadata: { generateName: "b-" }, prefix: "b-", result: "b-bbbbb" },
-  { name: "leaves what has neither", metadata: {}, prefix: "", result: undefined },
+  { name: "keeps a given name", metadata: { name: "a", generateName: "b-" }, prefix: "", result: "a" },
+  { name: "generates a name from a prefix", metadata: { generateName: "b-" }, prefix: "b-", result: "b-bbbbb" },
+  { name: "does nothing without name and prefix", metadata: {}, prefix: "", result: undefined },
   {
     name: "cuts a long prefix, so that the suffix fits into a label",
     metadata: { generateName: "x".repeat(70) },
@@ -28,7 +28,7 @@ for (const { name, metadata, prefix, result } of cases) {
   });
 }
 
-test("retryName() takes another name while the name is taken, for an object without a uid", async () => {
+test("retryName() tries other names while the name is taken, for an object without a uid", async () => {
   const numbers = [0.5, 0.5, 0.5, 0.5, 0.5];
   const object = objectOf({ name: "b-bbbbb", uid: "1" });
   const tried: (string | undefined)[][] = [];

@@ -2,7 +2,9 @@ import { type ApiObject } from "#api/resource.ts";
 import { isAlreadyExists, StatusError } from "#api/status.ts";
 import { type Random, randomSuffix } from "#lib/data/random.ts";
 
-/** Names an object that has only a prefix for its name. Returns the prefix; "" if there is nothing to generate. */
+/**
+ * Generates the name of an object that has only a prefix. Returns the prefix, or "" if there is nothing to generate.
+ */
 export function generateName({ metadata }: ApiObject, random: Random): string {
   const prefix = metadata.name ? "" : (metadata.generateName ?? "");
   if (prefix) metadata.name = nameFrom(prefix, random);
@@ -11,7 +13,7 @@ export function generateName({ metadata }: ApiObject, random: Random): string {
 
 const maxNames = 8;
 
-/** Creates the object under another generated name for as long as the name is taken, and gives up after a few. */
+/** Creates the object under another generated name while the name is taken, and gives up after a few. */
 export async function retryName<R>(
   { metadata }: ApiObject,
   { prefix, random }: { readonly prefix: string; readonly random: Random },
@@ -29,7 +31,7 @@ export async function retryName<R>(
   }
 }
 
-/** A generated name is a label, whatever the kind: it leaves room for the suffix. */
+/** A generated name is short enough for a label, whatever the kind, including the suffix. */
 const nameFrom = (prefix: string, random: Random): string => prefix.slice(0, 63 - 5) + randomSuffix(random);
 
 const noUniqueName = ({ message, details }: StatusError): StatusError =>

@@ -5,7 +5,7 @@ import { withHooks } from "./hooks.ts";
 
 const about = { write: {} as Write, version: { object: { metadata: { name: "a" } }, old: undefined } };
 
-/** Hooks that note when they run and when they end. */
+/** Hooks that record when they run and when they end. */
 function recorder() {
   const seen: string[] = [];
   const hook =

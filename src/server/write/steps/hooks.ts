@@ -1,6 +1,8 @@
 import { type Version, type Write, type WriteHook } from "../write.ts";
 
-/** Runs the hooks and then the commit. What a hook returned is called when all of it has ended, well or not. */
+/**
+ * Runs the hooks and then the commit. The functions that the hooks return are called at the end, even after a failure.
+ */
 export async function withHooks<R>(
   hooks: readonly WriteHook[],
   { write, version: { object, old } }: { readonly write: Write; readonly version: Version },

@@ -7,7 +7,7 @@ const maps = "/api/v1/namespaces/default/configmaps";
 const leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
 const merge = { headers: { "content-type": "application/merge-patch+json" } };
 
-test("an update must name its object as the URL does, and mean the one that is there", async () => {
+test("an update must have the name in the URL, and the uid of the current object", async () => {
   await using cluster = await startCluster({ controllers: false });
   const { server } = cluster.api;
   await ask(server, `POST ${maps}`, { body: { metadata: { name: "a" } } });
@@ -26,7 +26,7 @@ test("an update must name its object as the URL does, and mean the one that is t
   );
 });
 
-test("a patch cannot change what a server has set", async () => {
+test("a patch cannot change fields that the server sets", async () => {
   await using cluster = await startCluster({ controllers: false });
   const { server } = cluster.api;
   await ask(server, `POST ${maps}`, { body: { metadata: { name: "a" } } });
@@ -43,7 +43,7 @@ test("a patch cannot change what a server has set", async () => {
   );
 });
 
-test("an update that would create an object cannot mean one that is gone", async () => {
+test("an update that would create an object cannot name a uid", async () => {
   await using cluster = await startCluster({ controllers: false });
   const body = { metadata: { name: "l", uid: "u" } };
 
@@ -52,7 +52,7 @@ test("an update that would create an object cannot mean one that is gone", async
   assert.equal(said.status, 409);
 });
 
-test("an update of a lease must say which version it means", async () => {
+test("an update of a lease must have a resourceVersion", async () => {
   await using cluster = await startCluster({ controllers: false });
   const body = { metadata: { name: "l" } };
   const put = (metadata: object = {}) =>
@@ -70,7 +70,7 @@ test("an update of a lease must say which version it means", async () => {
   );
 });
 
-test("an owner that is named twice counts once, and the client is told", async () => {
+test("a duplicate owner counts once, with a warning", async () => {
   await using cluster = await startCluster({ controllers: false });
   const owner = { apiVersion: "v1", kind: "Pod", name: "p", uid: "u" };
   const metadata = { name: "a", ownerReferences: [owner, { ...owner, name: "q" }, owner] };
@@ -92,7 +92,7 @@ test("a finalizer needs a domain in its name, unless it is of a lease or an even
   assert.equal(lease.status, 201);
 });
 
-test("thousands of owners that are all the controller are refused in a short answer", async () => {
+test("thousands of controller owners are refused with a short message", async () => {
   await using cluster = await startCluster({ controllers: false });
   const owner = (at: number) => ({ apiVersion: "v1", kind: "Pod", name: `p${at}`, uid: `${at}`, controller: true });
   const ownerReferences = Array.from({ length: 5000 }, (_, at) => owner(at));
@@ -104,7 +104,7 @@ test("thousands of owners that are all the controller are refused in a short ans
   assert(said.bytes.length < 2_000_000, `${said.bytes.length} bytes`);
 });
 
-test("an owner that is too long to be looked up is refused", async () => {
+test("an owner that is too long to look up is refused", async () => {
   await using cluster = await startCluster({ controllers: false });
   const ownerReferences = [{ apiVersion: "v1", kind: "Pod", name: "p", uid: "u".repeat(17_000) }];
   const body = { metadata: { name: "a", ownerReferences } };

@@ -4,14 +4,14 @@ import { invalidValue, root } from "#schema/field-error.ts";
 import { keyOf } from "#server/objects/objects.ts";
 import { type Change, type Write } from "../write.ts";
 
-/** Refuses a change that is about another object or, where the client said which version it means, another version. */
+/** Refuses a change of another object than intended or, if the client gave a version, of another version. */
 export function matchIdentity(write: Write, { object, old: { metadata: old } }: Change): void {
   const { resource, name } = write;
   const { metadata } = object;
   checkName(metadata.name, name);
   placeInNamespace(write, object);
   const isPatch = write.context.info.verb === "patch";
-  // What a patch makes of the object is checked with all else; what an update sends is a condition.
+  // The result of a patch is validated with everything else; the uid of an update is a precondition.
   if (!isPatch && metadata.uid && metadata.uid !== old.uid) throw uidConflict(resource, { metadata }, old);
   const { resourceVersion } = metadata;
   const isConditional = resourceVersion !== undefined && resourceVersion !== "" && resourceVersion !== "0";
@@ -19,7 +19,7 @@ export function matchIdentity(write: Write, { object, old: { metadata: old } }: 
   if (resource.conditionalUpdate && !isConditional && !isPatch) throw unconditional(resource, name);
 }
 
-/** An object that is sent to a URL must have the name that is in it. */
+/** An object that is sent to a URL must have the name in it. */
 export function checkName(name: string | undefined, inUrl: string): void {
   if (!name) {
     throw badRequest(`the name of the object (${inUrl} based on URL) was undeterminable: name must be provided`);
@@ -29,13 +29,13 @@ export function checkName(name: string | undefined, inUrl: string): void {
   }
 }
 
-/** It need not say its namespace, but must not say another one. */
+/** It may omit its namespace, but must not give another one. */
 export function checkNamespace(namespace: string | undefined, inUrl: string | undefined): void {
   if (!namespace || namespace === inUrl) return;
   throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
 }
 
-/** An object is where the URL says. */
+/** Sets the namespace from the URL. */
 export function placeInNamespace({ resource, namespace }: Write, { metadata }: ApiObject): void {
   if (resource.scope === "Cluster") {
     delete metadata.namespace;
@@ -45,7 +45,7 @@ export function placeInNamespace({ resource, namespace }: Write, { metadata }: A
   metadata.namespace = namespace;
 }
 
-/** The object of that name is another one than is meant; `current` is undefined if there is none. */
+/** The object of that name has another uid than the client's; `current` is undefined if there is none. */
 export function uidConflict(
   resource: Resource,
   { metadata }: ApiObject,
@@ -57,7 +57,7 @@ export function uidConflict(
   return conflict(resource, name, `StorageError: invalid object, ${facts}, AdditionalErrorMsg: ${why}`);
 }
 
-/** Upstream names the resource here where it otherwise names the kind. */
+/** Upstream names the resource here, although it otherwise names the kind. */
 const unconditional = ({ group, plural }: Resource, name: string): StatusError =>
   invalid({ group, kind: plural }, name, [
     invalidValue(root.child("metadata", "resourceVersion"), 0, "must be specified for an update"),

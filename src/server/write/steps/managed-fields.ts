@@ -2,7 +2,7 @@ import { type ApiObject } from "#api/resource.ts";
 import { settledEntries, updateManagedFields } from "#server/apply/fields/managed-fields.ts";
 import { type Version, type Write, type WriteDeps } from "../write.ts";
 
-/** Notes what the manager owns now. It runs before admission: a manager owns what it sent, not what plugins add. */
+/** Records what the manager owns now. It runs before admission: a manager owns what it sent, not what plugins add. */
 export function recordManagedFields({ clock }: WriteDeps, write: Write, { object, old }: Version): void {
   const { resource, subresource, options } = write;
   if (write.applied) return;
@@ -18,7 +18,7 @@ export function recordManagedFields({ clock }: WriteDeps, write: Write, { object
   else delete object.metadata.managedFields;
 }
 
-/** New times of managed fields are no change by themselves. */
+/** New times in managed fields alone are not a change. */
 export function settleManagedFields(object: ApiObject, old: ApiObject): void {
   const settled = settledEntries(old, object);
   if (settled && settled !== object.metadata.managedFields) object.metadata.managedFields = [...settled];

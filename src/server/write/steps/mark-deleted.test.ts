@@ -19,7 +19,7 @@ interface Case {
   readonly options: DeleteOptions;
   /** Seconds after the start. */
   readonly later?: number;
-  /** What the metadata has then; "same" for the object itself. */
+  /** The resulting metadata; "same" for the object itself. */
   readonly becomes: Partial<ObjectMeta> | "same";
 }
 
@@ -36,7 +36,7 @@ const cases: readonly Case[] = [
     becomes: { deletionTimestamp: at(30), deletionGracePeriodSeconds: 30, generation: 2 },
   },
   {
-    claim: "gives a pod without a node none",
+    claim: "gives a pod without a node no grace period",
     of: pod,
     pod: { spec: { terminationGracePeriodSeconds: 30 } },
     options: { gracePeriodSeconds: 10 },
@@ -49,7 +49,7 @@ const cases: readonly Case[] = [
     becomes: { deletionTimestamp: at(1), deletionGracePeriodSeconds: 1 },
   },
   {
-    claim: "changes nothing when a second request says nothing about the grace period",
+    claim: "changes nothing on a second request without a grace period",
     of: pod,
     metadata: { ...graceful, deletionTimestamp: at(60), deletionGracePeriodSeconds: 60 },
     options: {},
@@ -63,7 +63,7 @@ const cases: readonly Case[] = [
     becomes: "same",
   },
   {
-    claim: "shortens a grace period from where it began, in the same generation",
+    claim: "shortens a grace period, counted from its beginning, in the same generation",
     of: pod,
     metadata: graceful,
     options: { gracePeriodSeconds: 10 },
@@ -71,7 +71,7 @@ const cases: readonly Case[] = [
     becomes: { deletionTimestamp: at(10), deletionGracePeriodSeconds: 10, generation: 2 },
   },
   {
-    claim: "leaves one second when the shorter grace period is over already",
+    claim: "leaves one second when the shorter grace period is already over",
     of: pod,
     metadata: graceful,
     options: { gracePeriodSeconds: 10 },
@@ -79,7 +79,7 @@ const cases: readonly Case[] = [
     becomes: { deletionTimestamp: at(20), deletionGracePeriodSeconds: 1, generation: 2 },
   },
   {
-    claim: "ends a grace period at once",
+    claim: "ends a grace period immediately",
     of: pod,
     metadata: graceful,
     options: { gracePeriodSeconds: 0 },
@@ -114,13 +114,13 @@ const cases: readonly Case[] = [
     becomes: { ...held, finalizers: ["example.com/hold", "foregroundDeletion"] },
   },
   {
-    claim: "puts orphaning in the place of foreground deletion",
+    claim: "replaces foreground deletion by orphaning",
     metadata: { ...held, finalizers: ["foregroundDeletion"] },
     options: { orphanDependents: true },
     becomes: { ...held, finalizers: ["orphan"] },
   },
   {
-    claim: "takes both finalizers away for background deletion",
+    claim: "removes both finalizers for background deletion",
     metadata: { finalizers: ["orphan"] },
     options: { propagationPolicy: "Background" },
     becomes: { deletionTimestamp: at(0), deletionGracePeriodSeconds: 0 },

@@ -3,8 +3,8 @@ import { type ApiObject, type Resource } from "#api/resource.ts";
 import { timestamp } from "#lib/async/clock.ts";
 
 /**
- * The object as it looks once its deletion has begun; the same object if there is nothing to change. While a grace
- * period runs, another request can only shorten it: until then its finalizers stay as they are too.
+ * The object after its deletion has begun; the same object if there is nothing to change. While a grace period runs,
+ * another request can only shorten it, and the finalizers stay as they are.
  */
 export function markDeleted(
   resource: Resource,
@@ -27,17 +27,17 @@ export function markDeleted(
   return marked;
 }
 
-/** Deletion shows in the object, so whoever follows its generation hears of it. */
+/** Deletion starts a new generation, so that observers of the generation notice it. */
 function begin(resource: Resource, marked: ApiObject, { options, now }: { options: DeleteOptions; now: number }): void {
   const { metadata } = marked;
   const grace = resource.gracePeriodSeconds?.(marked, options.gracePeriodSeconds) ?? 0;
   metadata.deletionTimestamp = timestamp(now + grace * 1000);
-  // What keeps itself alive has no time by which it ends.
+  // A kind that controls its own end has no deadline.
   if (!resource.holdsDeletion) metadata.deletionGracePeriodSeconds = grace;
   if (metadata.generation) metadata.generation++;
 }
 
-/** Counted from when deletion was first asked for; what would lie in the past is now, and a second of grace is left. */
+/** Counted from the first deletion request; a time in the past becomes now, with one second of grace. */
 function shorten(
   { metadata }: ApiObject,
   { asked, running, now }: { asked: number; running: number; now: number },
@@ -50,7 +50,7 @@ function shorten(
   metadata.deletionGracePeriodSeconds = isPast && grace > 0 ? 1 : grace;
 }
 
-/** How dependents are dealt with is told to the garbage collector by a finalizer. */
+/** Finalizers tell the garbage collector how to treat the dependents. */
 function finalizersFor(finalizers: readonly string[], options: DeleteOptions): readonly string[] {
   const policy = options.propagationPolicy ?? fromOrphan(options.orphanDependents);
   if (policy === undefined) return finalizers;

@@ -3,7 +3,7 @@ import { timestamp } from "#lib/async/clock.ts";
 import { equal } from "#lib/data/equal.ts";
 import { type Change } from "../write.ts";
 
-/** What only the server may say about a new object. */
+/** Sets what only the server may set on a new object. */
 export function stampNew(resource: Resource, object: ApiObject, now: number): void {
   object.kind = resource.kind;
   object.apiVersion = apiVersionOf(resource);
@@ -17,7 +17,7 @@ export function stampNew(resource: Resource, object: ApiObject, now: number): vo
   metadata.creationTimestamp = timestamp(now);
 }
 
-/** What a client cannot change is taken from what is there, so that leaving it out is no fault. */
+/** Fields that a client cannot change are copied from the current object, so that it may omit them. */
 export function keepIdentity(resource: Resource, { object, old: { metadata: old } }: Change): void {
   object.kind = resource.kind;
   object.apiVersion = apiVersionOf(resource);
@@ -32,7 +32,7 @@ export function keepIdentity(resource: Resource, { object, old: { metadata: old 
 }
 const identity = ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] as const;
 
-/** Any change outside metadata and status is a new generation. */
+/** Any change outside metadata and status increments the generation. */
 export function countGeneration(resource: Resource, { object, old }: Change): void {
   if (!resource.hasGeneration) return;
   const { metadata: _a, ...mine } = object as ApiObject & { status?: unknown };

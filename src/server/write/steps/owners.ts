@@ -3,7 +3,7 @@ import { type ApiObject } from "#api/resource.ts";
 import { maxKeyChars } from "#lib/text/long-text.ts";
 import { type Write } from "../write.ts";
 
-/** An owner counts once, however often it is named. */
+/** Removes duplicate owners. */
 export function dropDuplicateOwners({ context }: Pick<Write, "context">, { metadata }: ApiObject): void {
   const owners = metadata.ownerReferences;
   if (!owners || owners.length < 2) return;

@@ -2,7 +2,7 @@ import { type DeleteOptions } from "#api/meta/delete-options.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { conflict } from "#api/status.ts";
 
-/** Refuses to delete another object, or another version of it, than the client means. */
+/** Refuses to delete an object, or a version of it, that the client does not intend. */
 export function checkPreconditions(
   resource: Resource,
   { metadata }: ApiObject,
@@ -11,7 +11,7 @@ export function checkPreconditions(
   const { uid, resourceVersion } = preconditions ?? {};
   if (resource.holdsDeletion) return checkHeld(resource, metadata, { uid, resourceVersion });
   const stored = resource.storedAs?.resource ?? resource;
-  // Upstream names the kind here where it otherwise names the resource.
+  // Upstream names the kind here, although it otherwise names the resource.
   const refuse = (why: string) => conflict({ ...stored, plural: stored.kind }, metadata.name ?? "", why);
   if (uid !== undefined && uid !== metadata.uid) {
     throw refuse(
@@ -25,7 +25,7 @@ export function checkPreconditions(
   }
 }
 
-/** The same in the words that upstream has for a kind which ends in its own way. */
+/** The same with upstream's messages for a kind that controls its own end. */
 function checkHeld(
   resource: Resource,
   { name = "", ...metadata }: ApiObject["metadata"],

@@ -5,7 +5,7 @@ import { type FieldError } from "#schema/field-error.ts";
 import { type Change, type Version, type Write } from "../write.ts";
 import { countGeneration } from "./metadata.ts";
 
-/** Lets the kind clear and fill in what is the server's to say. */
+/** Lets the kind set and clear the fields that belong to the server. */
 export function prepareNew(resource: Resource, object: ApiObject): void {
   resource.prepareForCreate?.(object);
   if (resource.hasGeneration) object.metadata.generation = 1;
@@ -16,7 +16,7 @@ export function validateNew(write: Write, object: ApiObject): void {
   warn(write, { object, old: undefined });
 }
 
-/** Takes from the old version what this subresource cannot change, and counts the generation. */
+/** Copies from the old version what this subresource cannot change, and updates the generation. */
 export function prepareChange({ resource, subresource, trusted }: Write, change: Change): void {
   prepareUpdate(resource, { object: change.object, old: change.old, subresource });
   if (!trusted && subresource !== "status") countGeneration(resource, change);
@@ -32,7 +32,7 @@ function refuseFaults(resource: Resource, object: ApiObject, faults: readonly Fi
   if (faults.length > 0) throw invalid(resource.storedAs?.resource ?? resource, object.metadata.name ?? "", faults);
 }
 
-/** A client that reports a status or changes one part gets no warnings about the rest. */
+/** A client that updates the status or a single part gets no warnings about the rest. */
 function warn({ context, resource, subresource }: Write, { object, old }: Version): void {
   if (resource.warnings && subresource === "") context.warnings.push(...warningsOf(resource, object, old));
 }
