@@ -6,7 +6,7 @@ import { listProcesses, signalProcess } from "#lib/process/processes.ts";
 import { detectCgroups } from "./host.ts";
 import type { ContainerdPaths } from "./paths.ts";
 
-/** Removes by hand what is left when containerd has gone, or was killed: in the order in which each lets go. */
+/** Removes what is left after containerd has ended or was killed, in the order of dependency. */
 export async function sweepLeftovers(paths: ContainerdPaths, log: Log): Promise<void> {
   for (const { pid, args } of await listProcesses()) {
     if (!isShim(args, paths.socket)) continue;
