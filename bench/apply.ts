@@ -1,4 +1,4 @@
-/** What the tracking of field ownership costs a pod create and a status patch, and what a strategic merge costs. */
+/** Measures the cost of tracking field ownership for a pod create and a status patch, and of a strategic merge. */
 import { Pod } from "#api/core/pod.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { decode } from "#schema/json/decode.ts";

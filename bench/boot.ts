@@ -33,7 +33,7 @@ async function bootIn(makeDir: typeof tempDir): Promise<number> {
   return server.readyMs;
 }
 
-/** What a server costs that nobody asks for anything. */
+/** Measures an idle server. */
 async function measureIdle(idleMs: number): Promise<Pick<Boot, "residentMiB" | "idlePercent">> {
   using dir = tempDir();
   await using server = await startServer(dir.path);

@@ -1,4 +1,4 @@
-/** How fast a large Deployment becomes pods, follows their status, and goes, in one process without a disk. */
+/** Measures how fast a large Deployment becomes pods, follows their status, and is deleted, in one process without a disk. */
 import { Deployment } from "#api/apps/deployment.ts";
 import { Pod } from "#api/core/pod.ts";
 import { assembleApiServer } from "#cluster/api-server.ts";

@@ -1,4 +1,4 @@
-/** How long a bound pod takes to be ready and a deleted one to be gone, on a real node. Needs root. */
+/** Measures the time from a bound pod to readiness, and from deletion to removal, on a real node. Needs root. */
 
 import { parseArgs } from "node:util";
 import { isReady } from "#api/core/pod/pod-state.ts";
@@ -50,9 +50,9 @@ if (count > 0) {
   const start = performance.now();
   await Promise.all(names.map((name) => node.client.create(Pod, { metadata: { namespace: "default", name }, spec })));
   await Promise.all(names.map((name) => node.podWhen(name, isReady, 60_000)));
-  console.log(`${count} at once, ready: ${Math.round(performance.now() - start)} ms`);
+  console.log(`${count} concurrently, ready: ${Math.round(performance.now() - start)} ms`);
   const middle = performance.now();
   await Promise.all(names.map((name) => node.client.delete(Pod, { namespace: "default", name })));
   await Promise.all(names.map((name) => node.podGone(name, 60_000)));
-  console.log(`${count} at once, gone: ${Math.round(performance.now() - middle)} ms`);
+  console.log(`${count} concurrently, gone: ${Math.round(performance.now() - middle)} ms`);
 }

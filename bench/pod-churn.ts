@@ -1,6 +1,6 @@
 /**
- * Pods that are deleted within their first second on a real node, while Orlop is killed again and again: what is left?
- * `npm run bench -- pod-churn --pods 2000 --kills 100`. Needs root. The test pod-churn.test.ts is the short form.
+ * Counts what is left of pods that are deleted within their first second on a real node, while Orlop is killed repeatedly.
+ * `npm run bench -- pod-churn --pods 2000 --kills 100`. Needs root. The test pod-churn.machine.test.ts is the short form.
  */
 import { parseArgs } from "node:util";
 import { churnPods } from "../test/support/pod-churn.ts";

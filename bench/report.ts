@@ -21,7 +21,7 @@ export interface Report {
   readonly split?: CreateSplit;
 }
 
-/** Everything as a person reads it; a `!` is what misses its limit. */
+/** The report as text; `!` marks what exceeds its limit. */
 export function renderReport(report: Report): string {
   const parts = [renderTable(loadRows(report.lines))];
   const rows = sizeRows(report);
@@ -72,10 +72,10 @@ function sizeRows({ boot, residentWithPodsMiB }: Report): string[][] {
 function renderSplit(split: CreateSplit): string {
   const total = Object.values(split).reduce((sum: number, value: number) => sum + value, 0);
   const rows = Object.entries(split).map(([name, us]) => [name, `${short(us)} us`, `${short((us / total) * 100)} %`]);
-  return renderTable([["one create", "CPU", ""], ...rows, ["all of it", `${short(total)} us`, ""]]);
+  return renderTable([["one create", "CPU", ""], ...rows, ["total", `${short(total)} us`, ""]]);
 }
 
-/** Columns as wide as they must be; the first is text, the others are numbers. */
+/** Columns of the necessary width; the first is text, the others are numbers. */
 function renderTable(rows: readonly string[][]): string {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? "").length)));
   const cell = (text: string, column: number): string =>
@@ -83,7 +83,7 @@ function renderTable(rows: readonly string[][]): string {
   return rows.map((row) => row.map(cell).join("  ").trimEnd()).join("\n");
 }
 
-/** Three digits are all that a measurement is good for. */
+/** Three digits, because a measurement has no more precision. */
 function short(value: number | undefined): string {
   if (value === undefined) return "";
   if (value >= 100) return Math.round(value).toLocaleString("en-US");

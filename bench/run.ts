@@ -1,6 +1,6 @@
 /**
- * Our own load on our own server, beside upstream's figures. `npm run bench -- --help` lists the flags.
- * The client shares the machine with the server: throughput is what both get done, CPU each is the server's alone.
+ * Runs load on our own server and shows it beside upstream's figures. `npm run bench -- --help` lists the flags. The client
+ * shares the machine with the server: throughput depends on both, but the CPU time is only the server's.
  */
 import { parseArgs } from "node:util";
 import { type Boot, measureBoot, tempDir } from "./boot.ts";
@@ -17,7 +17,7 @@ import { type CreateSplit, splitCreate, type ThreadTimes } from "./split-create.
 
 const scenarios: readonly Scenario[] = [create, get, list, churn, watch, schedule, deploy];
 
-/** Benches with flags of their own: `npm run bench -- NAME …`. Each is loaded when it is asked for. */
+/** Benches with their own flags: `npm run bench -- NAME …`. Each is imported when it is used. */
 const others: Record<string, (args: readonly string[]) => Promise<void>> = {
   attacks: async (args) => (await import("./attacks/run.ts")).runAttacks(args),
   "pod-churn": async (args) => (await import("./pod-churn.ts")).runPodChurn(args),
@@ -57,7 +57,7 @@ async function main(): Promise<void> {
   if (wanted.size > (wanted.has("slow-watch") ? 1 : 0)) await runLoad(wanted);
 }
 
-/** Takes more than a minute: it is run when it is asked for. */
+/** Takes more than a minute, so it runs only on request. */
 async function runSlowWatch(): Promise<void> {
   const report = await measureSlowWatch({ seconds: Number(flags.seconds), quick: 50, slow: 50 });
   process.stdout.write(flags.json ? `${JSON.stringify(report, undefined, 2)}\n` : renderSlowWatch(report));
@@ -108,7 +108,7 @@ async function prepareTarget(server: ServerProcess, connections: Connections): P
   };
 }
 
-/** Pods need the account that a controller makes for every namespace. */
+/** Waits for the service account that a controller creates in every namespace, because pods need it. */
 async function untilThere(connections: Connections, path: string): Promise<void> {
   for (let attempt = 0; ; attempt++) {
     try {
@@ -131,7 +131,7 @@ async function measure({ name, unit, run }: Scenario, target: Target): Promise<L
   return { name, unit, count, ...each, ...latencies };
 }
 
-/** Microseconds of CPU time for each of `count` operations. */
+/** Microseconds of CPU time per operation. */
 function threadTimes(before: Map<string, number>, after: Map<string, number>, count: number): ThreadTimes {
   const usOf = (name: string): number => (((after.get(name) ?? 0) - (before.get(name) ?? 0)) * 1000) / count;
   const total = [...after.keys()].reduce((sum, name) => sum + usOf(name), 0);

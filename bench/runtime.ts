@@ -1,4 +1,4 @@
-/** What each step of a real pod's life costs on a containerd of our own: alone, and with many pods at once. Needs root. */
+/** Measures each step of a real pod's life on our own containerd: alone, and with many pods concurrently. Needs root. */
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { parseArgs } from "node:util";
@@ -78,7 +78,7 @@ for (let round = 0; round < Number(flags.rounds); round++) {
 }
 const alone = new Map(timings);
 const together = Number(flags.together);
-await timed(`start ${together} pods at once`, () =>
+await timed(`start ${together} pods concurrently`, () =>
   Promise.all(Array.from({ length: together }, (_, n) => startPod(`together-${n}`))),
 );
 stop.abort();

@@ -1,6 +1,6 @@
 /**
- * Decisions a second, without the writes: `./orlop run bench/scheduler.ts`. Alike: all pods from one template. Unlike:
- * every pod asks for something of its own. Full: alike, and no node has room.
+ * Decisions per second, without the writes: `./orlop run bench/scheduler.ts`. Alike: all pods come from one template.
+ * Unlike: every pod has its own requests. Full: alike, and no node has room.
  */
 import { type Node } from "#api/core/node.ts";
 import { type Pod } from "#api/core/pod.ts";
@@ -44,7 +44,7 @@ function report(name: string, nodes: readonly Node[], containerOf: (n: number) =
   process.stdout.write(`${name}  ${rate} decisions/s, ${((spentMs * 1000) / done).toFixed(1)} µs each\n`);
 }
 
-/** In rounds: a pod that is placed again makes room where it was. */
+/** In rounds: a pod that is placed again frees its earlier place. */
 function place(snapshot: Snapshot, pod: Pod, node: string | undefined, round: number): void {
   if (node !== undefined) snapshot.setPod(`pod-${round % 20_000}`, { ...pod, spec: { ...pod.spec, nodeName: node } });
 }

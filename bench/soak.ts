@@ -1,4 +1,4 @@
-/** `npm run bench -- soak`: pods made and deleted for an hour; what the process and the machine hold must not grow. */
+/** `npm run bench -- soak`: creates and deletes pods for an hour. What the process and the machine hold must not grow. */
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -62,12 +62,12 @@ async function makePodsFor(soak: Soak, ms: number): Promise<void> {
   await Promise.all(Array.from({ length: soak.width }, (_, index) => makePods(soak, `soak-${index}`, signal)));
 }
 
-/** The API forgets a pod that is deleted by force before the node has taken it apart. */
+/** The API forgets a force-deleted pod before the node has cleaned it up. */
 async function untilQuiet(cluster: RunningCluster): Promise<void> {
   for (let attempt = 0; attempt < 300 && countPodDirectories(cluster) > 0; attempt++) await sleep(100);
 }
 
-/** One pod after the other: some are deleted while they start, some run, some end by themselves. */
+/** Creates one pod after another: some are deleted while they start, some run, some end by themselves. */
 async function makePods({ connections, made }: Soak, prefix: string, signal: AbortSignal): Promise<void> {
   const pods = "/api/v1/namespaces/default/pods";
   while (!signal.aborted) {
@@ -106,7 +106,7 @@ async function untilGone(connections: Connections, path: string): Promise<void> 
     if (!isThere) return;
     await sleep(50);
   }
-  throw new Error(`${path} does not go`);
+  throw new Error(`${path} was not deleted in time`);
 }
 
 async function countAll(cluster: RunningCluster, connections: Connections): Promise<Counts> {
@@ -128,7 +128,7 @@ async function countAll(cluster: RunningCluster, connections: Connections): Prom
   };
 }
 
-/** Everything below the data directory but containerd's own content, which its garbage collector looks after. */
+/** Counts files in the data directory, except containerd's content, which has its own garbage collector. */
 function countFiles(folder: string): number {
   let count = 0;
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
@@ -142,7 +142,7 @@ function countFilesIn(folder: string): number {
   try {
     return countFiles(folder);
   } catch {
-    return 0; // It went while it was counted.
+    return 0; // It was removed meanwhile.
   }
 }
 

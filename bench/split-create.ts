@@ -1,4 +1,4 @@
-/** Where the time of one create goes: a server in this process, without sockets and without a disk, one create after the other. */
+/** Splits the CPU time of one create: a server in this process, without sockets and disk, one create after another. */
 import { Pod } from "#api/core/pod.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import { assembleApiServer } from "#cluster/api-server.ts";
@@ -14,23 +14,23 @@ import { type Hop } from "#trace/hop.ts";
 import { json } from "./lib/connections.ts";
 import { pod } from "./lib/objects.ts";
 
-/** Microseconds of one create. */
+/** Microseconds per create. */
 export interface CreateSplit {
-  /** Sockets, TLS and HTTP/2, both ways, and waking up for them: what the others leave of the server's CPU time. */
+  /** Sockets, TLS and HTTP/2 in both directions, and wake-ups: the rest of the server's CPU time. */
   readonly receive: number;
-  /** Parse, check against the schema, fill in defaults, note who owns the fields. */
+  /** Parse, check against the schema, set defaults, record field owners. */
   readonly decode: number;
   /** Authenticate, authorise, mutate, validate, admit. */
   readonly stages: number;
-  /** Encode, commit, tell the caches and watchers; the thread that writes to the disk. */
+  /** Encode, commit, update caches and watchers; includes the thread that writes to the disk. */
   readonly persist: number;
   readonly respond: number;
 }
 
 export interface ThreadTimes {
-  /** Of all threads, per create, in microseconds. */
+  /** All threads, in microseconds per create. */
   readonly total: number;
-  /** Of the thread that writes to the disk. */
+  /** The thread that writes to the disk. */
   readonly disk: number;
 }
 
@@ -66,7 +66,7 @@ function request(name: string): WireRequest {
   return made;
 }
 
-/** The recorder keeps every write with its steps, in order; a write's first `schema` step is the decoding. */
+/** The recorder keeps every write with its steps in order. A write's first `schema` step is the decoding. */
 function sumSteps(hops: Iterable<Hop>): Pick<CreateSplit, "decode" | "stages" | "persist"> {
   const sums = { decode: 0, stages: 0, persist: 0 };
   let isMeasured = false;

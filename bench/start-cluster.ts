@@ -1,5 +1,5 @@
 /**
- * How long `startCluster()` takes to its first ready pod, and how it carries many nodes and pods, on virtual time in one
+ * How long `startCluster()` takes to its first ready pod, and how it handles many nodes and pods, on virtual time in one
  * process: `./orlop run bench/start-cluster.ts --nodes 1000 --pods 5000`.
  */
 import { parseArgs } from "node:util";
@@ -53,7 +53,7 @@ async function many(nodes: number, pods: number): Promise<void> {
   console.log(`${nodes} nodes ready: ${ms(start)}, ${memory()}`);
   const middle = performance.now();
   await cluster.apply(Deployment, deployment(pods));
-  // Looking at all pods at every step would be most of the work.
+  // Listing all pods at every step would be most of the work.
   await cluster.until(() => cluster.informers.of(Deployment).list()[0]?.status.availableReplicas === pods);
   console.log(`${pods} pods ready: ${ms(middle)}, ${memory()}`);
   const quiet = performance.now();

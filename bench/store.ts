@@ -1,4 +1,4 @@
-/** Rows a second and CPU a row of the embedded store at several numbers of concurrent writers, and the time to open it. */
+/** Rows per second and CPU per row of the embedded store with several numbers of concurrent writers, and the time to open it. */
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -20,7 +20,7 @@ const value = new Uint8Array(Number(flags.bytes)).fill(97);
 const directory = mkdtempSync(join(flags.dir, ".bench-store-"));
 const options = { clock: systemClock, log: silentLog };
 
-/** Each writer updates its own keys, one after the other, as a controller does. */
+/** Each writer updates its own keys, one after another, as a controller does. */
 async function write(store: Store, writers: number, rows: number): Promise<object> {
   const each = Math.ceil(rows / writers);
   const latencies: number[] = [];
@@ -67,7 +67,7 @@ try {
   const results: object[] = [];
   {
     await using store = await openSqliteStore(path, options);
-    await write(store, 64, 5000); // Warm.
+    await write(store, 64, 5000); // Warm-up.
     for (const writers of [1, 8, 64])
       results.push(await write(store, writers, writers === 1 ? 2000 : Number(flags.rows)));
   }

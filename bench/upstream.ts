@@ -1,4 +1,4 @@
-/** What upstream v1.36.4 needs on the same kind of machine (2 cores, etcd, RBAC, TLS), and what we allow ourselves. */
+/** What upstream v1.36.4 needs on the same kind of machine (2 cores, etcd, RBAC, TLS), and the limits that we set ourselves. */
 export interface Goal {
   readonly perSecond: number;
   readonly cpuMs: number;
@@ -10,7 +10,7 @@ export const upstream: Readonly<Record<string, Goal>> = {
   list: { perSecond: 5.3, cpuMs: 284 },
   churn: { perSecond: 424, cpuMs: 3.4 },
   watch: { perSecond: 60_000, cpuMs: 0.022 },
-  // With its clients' limits raised to 5,000 requests a second; by default it is four to six times as slow.
+  // With its clients' limits raised to 5,000 requests per second; with the defaults it is four to six times slower.
   schedule: { perSecond: 210, cpuMs: 8.8 },
   deploy: { perSecond: 131, cpuMs: 14.6 },
 };
@@ -23,7 +23,7 @@ export const limits: Readonly<Record<string, Goal>> = {
   watch: { perSecond: 120_000, cpuMs: 0.008 },
 };
 
-/** `limit` is ours; upstream's are of its API server, etcd, controller manager and scheduler together where it can be said. */
+/** `limit` is ours. Upstream's figures cover its API server, etcd, controller manager and scheduler where they are known. */
 export const sizes = {
   emptyMs: { upstream: 2700, limit: 500 },
   filledMs: { upstream: undefined, limit: 2000 },

@@ -6,7 +6,7 @@ const body = Buffer.alloc(3 << 20, " ");
 
 export const attack: Attack = {
   name: "anonymous bodies",
-  claim: "refused on the headers, bodies not read",
+  claim: "refused by their headers; bodies are not read",
   needs: "server",
 
   async run(target, signal) {

@@ -1,6 +1,6 @@
 /**
- * The process of one attack. Its own CPU and memory are not the server's, and an attack that hangs is ended with it.
- * It says when it is prepared, attacks when it is told to, and says what came of it.
+ * The process of one attack. Its CPU and memory do not count as the server's, and an attack that hangs is killed with it.
+ * It reports when it is prepared, attacks on command, and reports the outcome.
  */
 import { once } from "node:events";
 import { type Attack } from "./attack.ts";

@@ -1,7 +1,7 @@
 import { must, newServiceMs } from "../lib/network-claims.ts";
 import { type Attack } from "./attack.ts";
 
-/** Names and addresses at the edge of what the API server takes. */
+/** Names and addresses at the limit of what the API server accepts. */
 const odd = (index: number) => ({
   apiVersion: "v1",
   kind: "Service",
@@ -35,6 +35,6 @@ export const attack: Attack = {
       if (index % 200 === 199) await must(target, { method: "DELETE", path });
     }
     if (slowestMs > 10_000) throw new Error(`a new service took ${Math.round(slowestMs)} ms`);
-    return `${accepted} odd services accepted, ${refused} refused; somebody else's led to its pod within ${Math.round(slowestMs)} ms`;
+    return `${accepted} odd services accepted, ${refused} refused; a service of somebody else worked within ${Math.round(slowestMs)} ms`;
   },
 };

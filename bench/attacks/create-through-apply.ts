@@ -1,10 +1,10 @@
 import { Agent, request } from "node:https";
 import type { Attack, AttackTarget } from "./attack.ts";
 
-/** A user who may change pods and leases, and create none, tries to create them by PUT and by apply. */
+/** A user who may change pods and leases, but not create any, tries to create them with PUT and apply. */
 export const attack: Attack = {
   name: "create through apply and PUT",
-  claim: "403: what creates needs the right to create",
+  claim: "403: a write that creates needs the right to create",
   needs: "server",
 
   async prepare({ ask, namespace }) {

@@ -3,9 +3,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createPod, deletePod, isRunning, podWhen, shell } from "../lib/attack-pods.ts";
 import type { Attack } from "./attack.ts";
 
-/** Volumes with directories deeper than any path is long. */
+/** Volumes with directories that are deeper than the longest path. */
 export const attack: Attack = {
-  name: "directory trees without an end",
+  name: "endless directory trees",
   claim: "removed with their pods",
   needs: "node",
 

@@ -14,7 +14,7 @@ const manifest = (name: string) => ({
   },
 });
 
-/** Creates a pod and deletes it within its first second. Gives whether it was accepted. */
+/** Creates a pod and deletes it within its first second. Resolves with whether it was accepted. */
 async function flash(target: AttackTarget, name: string): Promise<boolean> {
   const { status } = await target.ask({ method: "POST", path: pods(target), body: manifest(name) });
   if (status >= 300) return false;
@@ -31,7 +31,7 @@ async function countLeft(target: AttackTarget): Promise<number> {
 
 export const attack: Attack = {
   name: "delete while creating",
-  claim: "every pod goes, and none stays in Terminating",
+  claim: "every pod is removed, and none stays in Terminating",
   needs: "node",
   async run(target, signal) {
     let [next, accepted] = [0, 0];

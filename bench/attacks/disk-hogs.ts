@@ -1,7 +1,7 @@
 import { createPod, deletePod, podWhen, shell } from "../lib/attack-pods.ts";
 import type { Attack } from "./attack.ts";
 
-/** Pods that write more than their volumes and containers may hold, one after the other. */
+/** Pods that write more than their volumes and containers may hold, one after another. */
 export const attack: Attack = {
   name: "more on the disk than is allowed",
   claim: "evicted",

@@ -5,12 +5,12 @@ const connections = 500;
 
 export const attack: Attack = {
   name: "dns-tcp-hoarding",
-  claim: "one pod has 32 DNS connections at most, and others get theirs",
+  claim: "one pod has at most 32 DNS connections, and others get theirs",
   needs: "node",
 
   async prepare(target) {
     const dns = await dnsAddress(target);
-    // Each connection sends one byte every four seconds, and is opened again when it is closed.
+    // Each connection sends one byte every four seconds, and is reopened when it is closed.
     const trickle = `while true; do (while true; do printf x; sleep 4; done) | nc ${dns} 53 >/dev/null 2>&1; sleep 1; done`;
     const script = `i=0; while [ $i -lt ${connections} ]; do (${trickle}) & i=$((i+1)); done; wait`;
     await startPod(target, podBody("hoarder", script));

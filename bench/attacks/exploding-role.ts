@@ -1,6 +1,6 @@
 import type { Attack } from "./attack.ts";
 
-/** An administrator of one namespace creates roles whose rules stand for 40 million combinations. */
+/** An administrator of one namespace creates roles whose rules expand to 40 million combinations. */
 export const attack: Attack = {
   name: "a role of 40 million combinations",
   claim: "403 after a bounded comparison",
@@ -17,7 +17,7 @@ export const attack: Attack = {
     const path = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}/roles`;
     const many = (prefix: string) => Array.from({ length: 80 }, (_, at) => `${prefix}${at}`);
     const strange = { verbs: many("v"), apiGroups: many("g"), resources: many("r"), resourceNames: many("n") };
-    // Its verbs are held, so that every dimension has to be compared.
+    // The user holds these verbs, so every dimension has to be compared.
     const familiar = { ...strange, verbs: ["get", "list", "watch", "create", "update", "patch", "delete"] };
     let refused = 0;
     while (!signal.aborted) {

@@ -3,7 +3,7 @@ import { type Attack } from "./attack.ts";
 
 export const attack: Attack = {
   name: "external-ip-of-dns",
-  claim: "an external address that is a cluster address takes no traffic",
+  claim: "an external address that is a cluster address gets no traffic",
   needs: "node",
 
   async prepare(target) {

@@ -7,7 +7,7 @@ const maxLogBytes = 32 * 1024 * 1024;
 
 export const attack: Attack = {
   name: "external-name-long-labels",
-  claim: "a name that DNS cannot write is refused, and no question makes the log grow",
+  claim: "a name that DNS cannot encode is refused, and questions do not make the log grow",
   needs: "node",
 
   async prepare(target) {

@@ -2,10 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { countEvents, createPod, shell } from "../lib/attack-pods.ts";
 import type { Attack } from "./attack.ts";
 
-/** Variables from files that are FIFOs without a writer: a process that opens one waits for ever. */
+/** Variables from files that are FIFOs without a writer: a process that opens one waits forever. */
 export const attack: Attack = {
   name: "variables from FIFOs",
-  claim: "not opened; no thread waits",
+  claim: "not opened, so no thread blocks",
   needs: "node",
 
   async run(target, signal) {
@@ -25,7 +25,7 @@ export const attack: Attack = {
     while (!signal.aborted) {
       await sleep(500);
       told = await countEvents(target, "cannot read file");
-      // A secret that is written reaches the disk through the threads that FIFOs would hold.
+      // A request that writes to the disk uses the threads that FIFOs would block.
       const answer = await target.ask({ path: `/api/v1/namespaces/${target.namespace}/pods` });
       if (answer.status !== 200) throw new Error(`pods are not listed: ${answer.status}`);
     }
@@ -34,6 +34,6 @@ export const attack: Attack = {
       told = await countEvents(target, "cannot read file");
     }
     if (told === 0) throw new Error("no event says that a file was refused");
-    return `${told} of 8 pods told that their files are not read`;
+    return `${told} of 8 pods have an event that their files are not read`;
   },
 };

@@ -20,7 +20,7 @@ const floods = [
   frame(8, 0, 0, Buffer.from([0, 0, 0, 1])),
   frame(200, 0, 0, Buffer.alloc(64)),
 ];
-/** Headers that never end, and empty DATA on a stream that stays open. */
+/** Endless headers, and empty DATA frames on a stream that stays open. */
 const onStream = [
   { first: frame(1, 0, 1, headers), flood: frame(9, 0, 1, Buffer.from([0x40, 1, 0x61, 1, 0x62])) },
   { first: frame(1, 4, 1, headers), flood: frame(0, 0, 1, Buffer.alloc(0)) },
@@ -29,7 +29,7 @@ const attacks = [...floods.map((flood) => ({ first: Buffer.alloc(0), flood })), 
 
 export const attack: Attack = {
   name: "floods of HTTP/2 frames",
-  claim: "64 KiB of frames a second, then cut",
+  claim: "disconnected after 64 KiB of frames per second",
   needs: "server",
 
   async run(target, signal) {
@@ -52,6 +52,6 @@ export const attack: Attack = {
         socket.destroy();
       });
     await Promise.all(Array.from({ length: 4 }, (_, n) => attacker(n)));
-    return `${connections} connections cut after ${(bytes / connections / 1024).toFixed(0)} KiB on average`;
+    return `${connections} connections closed after ${(bytes / connections / 1024).toFixed(0)} KiB on average`;
   },
 };

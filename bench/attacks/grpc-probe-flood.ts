@@ -4,7 +4,7 @@ import { type Attack } from "./attack.ts";
 
 const probe = { grpc: { port: floodPort } };
 const answer = h2Frame(frame.headers, status200, { flags: 4, stream: 1 });
-/** A message of 1 GiB is announced, and its bytes follow. */
+/** Announces a message of 1 GiB, followed by its bytes. */
 const announced = h2Frame(frame.data, [0, 0x40, 0, 0, 0], { stream: 1 });
 const zeros = Array<number>(1000).fill(0);
 
@@ -23,10 +23,10 @@ const floods: Flood[] = [
   },
 ];
 
-/** Pods that answer a gRPC probe with as much as is taken. */
+/** Pods that answer a gRPC probe with as much as it reads. */
 export const attack: Attack = {
   name: "grpc-probe-flood",
-  claim: "a probe takes 16 KiB, then it has failed",
+  claim: "a probe reads at most 16 KiB, and then fails",
   needs: "node",
   prepare: (target) => startFloods(target, floods),
   run: awaitProbes,

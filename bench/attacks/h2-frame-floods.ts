@@ -16,7 +16,7 @@ const floods = [
   flood("continuation", h2Frame(frame.continuation, [], { stream: 1 }), unended),
 ];
 
-/** Pods that answer a gRPC probe with HTTP/2 frames that nobody asked for. */
+/** Pods that answer a gRPC probe with unsolicited HTTP/2 frames. */
 export const attack: Attack = {
   name: "h2-frame-floods",
   claim: "frames count against the 16 KiB of a probe",

@@ -6,7 +6,7 @@ const part = Buffer.alloc(64 << 10, " ");
 
 export const attack: Attack = {
   name: "half-sent streams",
-  claim: "bytes per user limited, 60 s for a body",
+  claim: "bytes per user are limited; 60 s for a body",
   needs: "server",
 
   async run(target, signal) {

@@ -5,7 +5,7 @@ const name = `thief-${"x".repeat(190)}`;
 
 export const attack: Attack = {
   name: "host-port-foreign-address",
-  claim: "a host port is on the node's own addresses only, and odd ones stop nobody's rules",
+  claim: "a host port is only on the node's own addresses, and odd ones block no rules of others",
   needs: "node",
 
   async run(target, signal) {
@@ -28,6 +28,6 @@ export const attack: Attack = {
       await must(target, { method: "DELETE", path });
       while ((await target.ask({ path })).status !== 404) await new Promise((resolve) => setTimeout(resolve, 50));
     }
-    return `${rounds} pods took nothing; a new service of somebody else led to its pod within ${Math.round(slowestMs)} ms`;
+    return `${rounds} pods got no traffic; a new service of somebody else worked within ${Math.round(slowestMs)} ms`;
   },
 };

@@ -11,10 +11,10 @@ const floods: Flood[] = [
   { name: "tls", start: "", block: Buffer.from([0x15, 3, 3, 0, 2, 1, 90]), probe: secure },
 ];
 
-/** Pods that answer an HTTP probe with headers and interim answers, and never with a final one. */
+/** Pods that answer an HTTP probe with headers and interim answers, but never a final one. */
 export const attack: Attack = {
   name: "http-probe-early-hints",
-  claim: "after five interim answers or 64 KiB a probe has failed",
+  claim: "a probe fails after five interim answers or 64 KiB",
   needs: "node",
   prepare: (target) => startFloods(target, floods),
   run: awaitProbes,

@@ -1,9 +1,9 @@
 import type { Attack } from "./attack.ts";
 
-/** Everybody may ask what they may do, with as much text as a body may have. */
+/** Everybody may ask what they may do, with as much text as a body can hold. */
 export const attack: Attack = {
   name: "access reviews of 2.9 MB",
-  claim: "answered, and nothing of them is remembered",
+  claim: "answered, and not kept in memory",
   needs: "server",
 
   async run({ ask }, signal) {

@@ -13,7 +13,7 @@ const patches = [
 
 export const attack: Attack = {
   name: "JSON patches",
-  claim: "values and steps of a patch limited",
+  claim: "values and steps of a patch are limited",
   needs: "server",
 
   async prepare(target) {

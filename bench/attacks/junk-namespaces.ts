@@ -1,9 +1,9 @@
 import type { Attack } from "./attack.ts";
 
-/** Requests for long names of namespaces that do not exist, each asked once: by nobody, and as writes by a user. */
+/** Requests for long names of missing namespaces, each used once: anonymous ones, and writes of a user. */
 export const attack: Attack = {
   name: "requests for namespaces that do not exist",
-  claim: "refused, and nothing of them is remembered",
+  claim: "refused, and not kept in memory",
   needs: "server",
 
   async run({ ask }, signal) {

@@ -3,10 +3,10 @@ import net from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Attack } from "./attack.ts";
 
-/** Opens connections to the node's server, and never begins the handshake. */
+/** Opens connections to the kubelet's server, and never begins the handshake. */
 export const attack: Attack = {
   name: "kubelet-connections",
-  claim: "256 strangers from one address, 10 s each to begin",
+  claim: "at most 256 unknown connections per address, 10 s for the handshake",
   needs: "node",
 
   async run({ ask }, signal) {
@@ -30,8 +30,8 @@ export const attack: Attack = {
       await sleep(2);
     }
     for (const socket of open) socket.destroy();
-    if (seen.most > 300) throw new Error(`${seen.most} connections were open at once`);
-    return `${seen.most} open at once, ${seen.refused} closed by the node`;
+    if (seen.most > 300) throw new Error(`${seen.most} connections were open concurrently`);
+    return `${seen.most} open concurrently, ${seen.refused} closed by the node`;
   },
 };
 

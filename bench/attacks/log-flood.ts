@@ -3,13 +3,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createPod, isRunning, podWhen, shell } from "../lib/attack-pods.ts";
 import type { Attack } from "./attack.ts";
 
-/** The most that all files of one log may hold: five of 10 MiB, and what is written between two looks. */
+/** The most that all files of one log may hold: five of 10 MiB, and what is written between two checks. */
 const maxMiB = 200;
 
-/** A container that prints as fast as it can, and is restarted now and then. */
+/** A container that prints at full speed, and is restarted now and then. */
 export const attack: Attack = {
-  name: "a log without an end",
-  claim: `all files of it together stay below ${maxMiB} MiB`,
+  name: "an endless log",
+  claim: `all its files together stay below ${maxMiB} MiB`,
   needs: "node",
 
   async run(target, signal) {

@@ -1,6 +1,6 @@
 import type { Attack } from "./attack.ts";
 
-/** Bodies whose keys have the same length and are too long for V8 to hash: each is compared with all of its length. */
+/** Bodies whose keys have the same length and are too long for V8 to hash, so that each is compared in full. */
 export const attack: Attack = {
   name: "JSON keys of 17,000 characters",
   claim: "400 before they are parsed",

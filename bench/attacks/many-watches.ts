@@ -2,7 +2,7 @@ import { BrokenClaim, bearer, count, openSession, repeat, summary } from "../lib
 import { type Attack } from "./attack.ts";
 
 export const attack: Attack = {
-  name: "watches without number",
+  name: "countless watches",
   claim: "5,000 a user, then 429",
   needs: "server",
 

@@ -34,6 +34,6 @@ export const attack: Attack = {
     if ((await readFile("/proc/self/mountinfo", "utf8")).includes("kubernetes.io~nfs"))
       throw new Error("something is mounted");
     if (refused === 0) throw new Error("no event says that a server was refused");
-    return `${created} pods, told of ${refused} refused, nothing mounted`;
+    return `${created} pods, ${refused} refused by an event, nothing mounted`;
   },
 };

@@ -1,6 +1,6 @@
 import type { Attack } from "./attack.ts";
 
-/** A Node says that its kubelet is where the API server is, and somebody with nodes/proxy reads secrets through it. */
+/** A Node claims the API server's address for its kubelet, and somebody with nodes/proxy reads secrets through it. */
 export const attack: Attack = {
   name: "nodes/proxy back to the API server",
   claim: "refused: a node must show its own certificate, and the kubelet client has no rights",

@@ -3,7 +3,7 @@ import type { Attack } from "./attack.ts";
 /** Somebody who may get any path asks about one that is spelled like a resource, and then for the resource. */
 export const attack: Attack = {
   name: "a path spelled like a resource",
-  claim: "403: no two requests share a remembered decision",
+  claim: "403: different requests never share a cached decision",
   needs: "server",
 
   async prepare({ ask, token }) {
@@ -19,7 +19,7 @@ export const attack: Attack = {
     let refused = 0;
     while (!signal.aborted) {
       for (const path of spellings(victimNamespace)) {
-        // A question whether one may asks the same authoriser, and may hold any text.
+        // An access review uses the same authorizer, and may hold any text.
         const spec = { nonResourceAttributes: { verb: "list", path } };
         const { text } = await ask({ method: "POST", path: reviews, body: { spec } });
         if (!text.includes('"allowed":true')) throw new Error(`the path is not allowed: ${text.slice(0, 200)}`);
@@ -41,7 +41,7 @@ const name = "attack-any-path";
 const rbac = "/apis/rbac.authorization.k8s.io/v1";
 const reviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
-/** As keys that join the parts of a request with spaces, slashes or lengths would have them. */
+/** Paths as they would look in a cache key that joins the parts with spaces, slashes or lengths. */
 const spellings = (namespace: string): string[] => [
   `/secrets/ ${namespace}`,
   `//secrets/${namespace}`,

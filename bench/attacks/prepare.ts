@@ -3,7 +3,7 @@ import { type Answer, type AttackTarget, type Question } from "./attack.ts";
 
 const image = "orlop.dev/busybox:1";
 
-/** Somebody else's namespace, with a Service and a pod behind it. Does nothing if it is there. */
+/** Creates somebody else's namespace, with a Service and a pod behind it, if it does not exist. */
 export async function makeVictim(admin: AttackTarget, namespace: string): Promise<void> {
   const found = await admin.ask({ as: "admin", path: `/api/v1/namespaces/${namespace}` });
   if (found.status === 200) return;
@@ -30,7 +30,7 @@ export async function makeVictim(admin: AttackTarget, namespace: string): Promis
   });
 }
 
-/** The attacker's namespace and a token of a service account that has the ClusterRole `edit` in it. */
+/** The attacker's namespace, and a token of a service account with the ClusterRole `edit` in it. */
 export async function openAttackersNamespace(admin: AttackTarget, namespace: string): Promise<string> {
   await makeNamespace(admin, namespace);
   const accounts = `/api/v1/namespaces/${namespace}/serviceaccounts`;

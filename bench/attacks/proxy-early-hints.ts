@@ -1,10 +1,10 @@
 import { floodPort, startFloods } from "../lib/hostile-pods.ts";
 import { type Attack } from "./attack.ts";
 
-/** Asks for one's own pod through the API server's proxy; the pod sends interim answers, and never a final one. */
+/** Requests the attacker's own pod through the API server's proxy. The pod sends interim answers, and never a final one. */
 export const attack: Attack = {
   name: "proxy-early-hints",
-  claim: "a backend gets five interim answers, then 503",
+  claim: "a backend may send five interim answers, then 503",
   needs: "node",
   prepare: (target) => startFloods(target, [{ name: "hints", start: "", block: "HTTP/1.1 103 Early Hints\r\n\r\n" }]),
 

@@ -11,10 +11,10 @@ const ports = [
   "80\\@127.0.0.1",
 ];
 
-/** Puts an address where the port of a pod, a service or a node belongs, to make the API server call it. */
+/** Puts an address in place of the port of a pod, a service or a node, to make the API server call it. */
 export const attack: Attack = {
   name: "proxy-ssrf",
-  claim: "a port is a number or a name: 400, and nobody is called",
+  claim: "a port is a number or a name: 400, and no call is made",
   needs: "server",
 
   async run({ ask, namespace }, signal) {
@@ -29,7 +29,7 @@ export const attack: Attack = {
     const places = [
       { as: "attacker", path: `namespaces/${namespace}/pods` },
       { as: "attacker", path: `namespaces/${namespace}/services` },
-      // The right to use the proxy of nodes is not the right to call this machine.
+      // The right to use the proxy of nodes does not include calls to this machine.
       { as: "admin", path: "nodes" },
     ] as const;
     const names = ports.flatMap((text) => [`victim:${text}`, `http:victim:${text}`, `https:victim:${text}`]);

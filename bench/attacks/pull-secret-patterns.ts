@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createObject, createPod, deletePod, shell } from "../lib/attack-pods.ts";
 import type { Attack } from "./attack.ts";
 
-/** Pull secrets whose servers are patterns that take for ever to match, for images that must be pulled. */
+/** Pull secrets whose servers are patterns that are slow to match, for images that must be pulled. */
 export const attack: Attack = {
   name: "pull secrets with hostile patterns",
   claim: "matched in linear time",

@@ -5,7 +5,7 @@ import { type Attack } from "./attack.ts";
 
 export const attack: Attack = {
   name: "TCP without TLS",
-  claim: "256 an address older than 1 s, cut after 10 s",
+  claim: "256 per address older than 1 s, closed after 10 s",
   needs: "server",
 
   async run(target, signal) {

@@ -31,7 +31,7 @@ const manifest = {
 
 export const attack: Attack = {
   name: "ready before its hook",
-  claim: "a pod is neither ready nor started as long as its postStart hook runs",
+  claim: "a pod is neither ready nor started while its postStart hook runs",
   needs: "node",
   async prepare(target) {
     await target.ask({ method: "POST", path: podPath(target), body: manifest });
@@ -48,7 +48,7 @@ export const attack: Attack = {
       if (main?.state.running) running++;
       await pause(100);
     }
-    return `looked ${looks} times, ${running} of them while the hook ran; never ready`;
+    return `checked ${looks} times, ${running} of them while the hook ran; never ready`;
   },
   async cleanUp(target) {
     await target.ask({ method: "DELETE", path: `${podPath(target)}/hooked` });

@@ -1,7 +1,7 @@
 import { type ClientHttp2Session, connect } from "node:http2";
 import type { Attack } from "./attack.ts";
 
-/** A good token with junk where a lenient decoder looks away: each spelling would be a new entry in a cache. */
+/** A valid token with junk that a lenient decoder ignores: each spelling would be a new entry in a cache. */
 export const attack: Attack = {
   name: "tokens with junk after the signature",
   claim: "401: a token has one spelling",

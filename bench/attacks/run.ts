@@ -1,4 +1,4 @@
-/** `npm run bench -- attacks`: every attack, one after the other, against a cluster that `./orlop up` started. */
+/** `npm run bench -- attacks`: every attack, one after another, against a cluster that `./orlop up` started. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync } from "node:fs";
@@ -11,11 +11,11 @@ import { usageOf } from "../lib/usage.ts";
 import { makeVictim, openAttackersNamespace } from "./prepare.ts";
 import { type AttackerReport, type AttackOrder, openTarget, type TargetFacts } from "./target.ts";
 
-/** The files here that are no attacks. */
+/** The files in this folder that are not attacks. */
 const frame = new Set(["attack", "attacker", "prepare", "run", "target"]);
-/** How long an attack may go on after its time is over. */
+/** How long an attack may continue after its time is over. */
 const patienceMs = 60_000;
-/** What the process may hold more than before, a while after an attack. */
+/** How much more memory the process may hold some time after an attack. */
 const keptMiB = 60;
 
 interface Result {
@@ -27,7 +27,7 @@ interface Result {
   readonly beforeMiB: number;
   readonly peakMiB: number;
   readonly afterMiB: number;
-  /** Seconds until memory was back; undefined: it was not within the time. */
+  /** Seconds until memory was back; undefined if it was not within the time. */
   readonly returnedAfter: number | undefined;
   readonly isSameProcess: boolean;
 }
@@ -115,7 +115,7 @@ async function nextReport(attacker: ChildProcess, limitMs: number): Promise<Atta
   const signal = AbortSignal.timeout(limitMs);
   try {
     const ended = once(attacker, "exit", { signal }).then(([code]): [AttackerReport] => [
-      { type: "over", outcome: `the attacker ended with ${code}`, holds: false },
+      { type: "over", outcome: `the attacker's process ended with ${code}`, holds: false },
     ]);
     const [report] = await Promise.race([once(attacker, "message", { signal }) as Promise<[AttackerReport]>, ended]);
     return report;
@@ -124,7 +124,7 @@ async function nextReport(attacker: ChildProcess, limitMs: number): Promise<Atta
   }
 }
 
-/** Seconds until the process holds at most so much more than before the attack. */
+/** Seconds until the process holds little more memory than before the attack. */
 async function untilBack(pid: number, beforeMiB: number, seconds: number): Promise<number | undefined> {
   for (let waited = 0; waited <= seconds; waited++) {
     await sleep(1000);
@@ -139,19 +139,19 @@ async function watchMemory(pid: number, signal: AbortSignal): Promise<number> {
     try {
       peakMiB = Math.max(peakMiB, usageOf(pid).residentMiB);
     } catch {
-      return peakMiB; // The process is gone, which the result says.
+      return peakMiB; // The process is gone, which the result shows.
     }
     await sleep(100);
   }
   return peakMiB;
 }
 
-/** What was promised and did not hold. */
+/** Claims and limits that did not hold. */
 function faultsOf(result: Result): string[] {
   const { holds, health, returnedAfter, isSameProcess } = result;
   const faults: string[] = [];
   if (!holds) faults.push("the claim does not hold");
-  if (health.p99Ms > 50) faults.push("healthz slower than 50 ms at p99");
+  if (health.p99Ms > 50) faults.push("healthz is slower than 50 ms at p99");
   if (health.failures > 0) faults.push("healthz failed");
   if (returnedAfter === undefined) faults.push(`memory is not back to within ${keptMiB} MiB`);
   if (!isSameProcess) faults.push("the process restarted");

@@ -25,7 +25,7 @@ export const attack: Attack = {
       while (!signal.aborted && !socket.destroyed) {
         await pause(1000, undefined, { signal }).catch(() => {});
         if (socket.writable) socket.write(n % 2 === 0 ? "a: b\r\n" : " ");
-        if (Date.now() - startedMs > 75_000) throw new BrokenClaim("a request of 75 s was not cut");
+        if (Date.now() - startedMs > 75_000) throw new BrokenClaim("a request of 75 s was not ended");
       }
       socket.destroy();
     };
@@ -35,6 +35,6 @@ export const attack: Attack = {
         if (reason instanceof BrokenClaim) throw reason;
       }
     }
-    return `${made} connections that drop a line or a byte every second, ${cut} ended`;
+    return `${made} connections that send a line or a byte every second, ${cut} ended`;
   },
 };

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { startFloods } from "../lib/hostile-pods.ts";
 import { type Attack, type AttackTarget } from "./attack.ts";
 
-/** SPDY/3.1: pings, and headers of streams that are not there. The answers are never read. */
+/** SPDY/3.1: pings, and headers of streams that do not exist. The answers are never read. */
 const ping = Buffer.from([0x80, 3, 0, 6, 0, 0, 0, 4, 0, 0, 0, 1]);
 const headers = Buffer.from([0x80, 3, 0, 8, 0, 0, 0, 4, 0, 0, 0, 9]);
 const block = Buffer.concat(Array<Buffer>(2000).fill(Buffer.concat([ping, headers])));
@@ -12,7 +12,7 @@ const block = Buffer.concat(Array<Buffer>(2000).fill(Buffer.concat([ping, header
 /** Upgrades an exec to SPDY and floods it with frames. */
 export const attack: Attack = {
   name: "spdy-flood",
-  claim: "bytes are passed on at the pace of the slower side",
+  claim: "bytes are forwarded at the pace of the slower side",
   needs: "node",
   prepare: (target) => startFloods(target, [{ name: "shell", start: "", block: "x" }]),
 

@@ -6,13 +6,13 @@ const perConnection = 50;
 const text = "x".repeat(100_000);
 const fillWrites = 1100;
 
-/** Each watch has a selection of its own, so none shares its bytes with another, and nobody reads a single event. */
+/** Each watch has its own selector, so that none shares bytes with another, and no event is ever read. */
 export const attack: Attack = {
   name: "stalled-watchers",
-  claim: "a watcher that does not read holds a chunk, and gets 410 when its history is gone",
+  claim: "a watcher that does not read holds one chunk, and gets 410 when its history is gone",
   needs: "server",
 
-  /** Fills the history, which has a bound of its own: what the watchers add is what counts. */
+  /** Fills the history, which has its own limit, so that only what the watchers add is measured. */
   async prepare(target) {
     const made = await target.ask({ method: "POST", path: pathIn(target), body: { metadata: { name: "loud" } } });
     if (made.status >= 300) throw new Error(`cannot write: ${made.status} ${made.text}`);

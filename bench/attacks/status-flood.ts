@@ -16,7 +16,7 @@ const manifest = (name: string, container: object) => ({
 });
 const sh = (script: string): string[] => ["sh", "-c", script];
 
-/** A hook, a termination message and a log that are as long as they can be. */
+/** A hook, a termination message and a log with as much output as possible. */
 const manifests = [
   manifest("hook", {
     command: ["sleep", "1000"],

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createObject, createPod, isRunning, podWhen, shell } from "../lib/attack-pods.ts";
 import type { Attack } from "./attack.ts";
 
-/** A pod swaps directories of its volume with links to the host while its config map, and so its volumes, change. */
+/** A pod swaps directories of its volume with links to the host while its config map changes. */
 export const attack: Attack = {
   name: "directories that become links while volumes are refreshed",
   claim: "no file of the host gets another owner or mode",
@@ -44,7 +44,7 @@ export const attack: Attack = {
       }
       const volume = `${target.dataDir}/pods/${pod?.metadata.uid}/volumes/kubernetes.io~empty-dir/v`;
       if (((await stat(volume)).mode & 0o777) !== 0o700) throw new Error("the pod's own mode of its volume was undone");
-      return `${refreshes} refreshes, the host's files are as they were`;
+      return `${refreshes} refreshes, the host's files are unchanged`;
     } finally {
       await rm(victim, { recursive: true });
     }

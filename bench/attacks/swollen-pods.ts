@@ -2,10 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { countEvents, createObject, createPod, deletePod, shell } from "../lib/attack-pods.ts";
 import type { Attack } from "./attack.ts";
 
-/** Small pods that name large things often: secrets in a hundred volumes, and variables that double each other. */
+/** Small pods that refer to large objects often: secrets in a hundred volumes, and variables that double each other. */
 export const attack: Attack = {
-  name: "pods that name large things often",
-  claim: "held to a limit before anything is decoded or written",
+  name: "pods that refer to large objects often",
+  claim: "limited before anything is decoded or written",
   needs: "node",
 
   async prepare(target) {
@@ -41,6 +41,6 @@ export const attack: Attack = {
       ),
     );
     if (told.includes(0)) throw new Error(`not every kind was refused: ${told.join(", ")}`);
-    return `${count * specs.length} pods; events tell of ${told.join(", ")}`;
+    return `${count * specs.length} pods; refused by events: ${told.join(", ")}`;
   },
 };

@@ -1,7 +1,7 @@
 import http2 from "node:http2";
 import { type Answer, type AttackTarget, type Question } from "./attack.ts";
 
-/** What an attacker's process needs to know of the cluster; it is sent there as JSON. */
+/** What an attacker's process needs to know about the cluster; sent to it as JSON. */
 export interface TargetFacts extends Omit<AttackTarget, "ca" | "ask"> {
   /** The administrator's. */
   readonly tls: { readonly ca: string; readonly cert: string; readonly key: string };
@@ -19,7 +19,7 @@ export type AttackerReport =
 
 type Caller = NonNullable<Question["as"]>;
 
-/** Keeps one connection for each caller, and opens it anew when the server has closed it. */
+/** Keeps one connection per caller, and reopens it when the server has closed it. */
 export function openTarget(facts: TargetFacts): AttackTarget & Disposable {
   const sessions = new Map<Caller, http2.ClientHttp2Session>();
   const sessionOf = (caller: Caller): http2.ClientHttp2Session => {
@@ -27,7 +27,7 @@ export function openTarget(facts: TargetFacts): AttackTarget & Disposable {
     if (held && !held.closed && !held.destroyed) return held;
     const { ca, cert, key } = facts.tls;
     const session = http2.connect(facts.url, caller === "admin" ? { ca, cert, key } : { ca });
-    session.on("error", () => {}); // Whoever waits for an answer is told by the stream.
+    session.on("error", () => {}); // The stream of a pending request reports the error.
     sessions.set(caller, session);
     return session;
   };

@@ -6,7 +6,7 @@ const ports = Array.from({ length: 10 }, (_, index) => ({ name: `p${index}`, por
 
 export const attack: Attack = {
   name: "udp-service-flood",
-  claim: "stale UDP flows are cleared beside the rules: nobody's new service waits for them",
+  claim: "stale UDP flows are cleared beside the rules, so no new service waits for them",
   needs: "node",
 
   async prepare(target) {
@@ -33,6 +33,6 @@ export const attack: Attack = {
       slowestMs = Math.max(slowestMs, await newServiceMs(target));
     }
     if (slowestMs > 10_000) throw new Error(`a new service took ${Math.round(slowestMs)} ms`);
-    return `${removed} services with 10 UDP ports removed; a new one led to its pod within ${Math.round(slowestMs)} ms`;
+    return `${removed} services with 10 UDP ports removed; a new one worked within ${Math.round(slowestMs)} ms`;
   },
 };

@@ -6,7 +6,7 @@ const objects = 40;
 
 export const attack: Attack = {
   name: "answers that are not read",
-  claim: "no further answers made, cut after 30 s",
+  claim: "no further answers are made; closed after 30 s",
   needs: "server",
 
   async prepare(target) {
@@ -29,7 +29,7 @@ export const attack: Attack = {
       for (const session of sessions) {
         session.on("close", () => ended++);
         for (let n = 0; n < 100; n++) {
-          // A limit that differs makes bytes of their own for each list.
+          // Different limits, so that each list has its own bytes.
           const path = `/api/v1/namespaces/${target.namespace}/configmaps?limit=${objects - (n % 8)}`;
           session
             .request({ ":path": path, ...bearer(target) })
@@ -41,6 +41,6 @@ export const attack: Attack = {
       await pause(65_000, undefined, { signal }).catch(() => {});
       for (const session of sessions) session.destroy();
     });
-    return `${asked} lists of 8 MB asked for and not read, ${ended} connections ended`;
+    return `${asked} lists of 8 MB requested and not read, ${ended} connections ended`;
   },
 };

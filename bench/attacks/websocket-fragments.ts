@@ -5,24 +5,24 @@ import { type Attack, type AttackTarget } from "./attack.ts";
 
 const maxBufferedBytes = 1 << 20;
 
-/** Sends empty fragments of one message on the input of an exec, and pings, and never an end. */
+/** Sends empty fragments of one endless message to the input of an exec, and pings. */
 export const attack: Attack = {
   name: "websocket-fragments",
-  claim: "cut off after 1,024 fragments; pings are answered once a turn",
+  claim: "closed after 1,024 fragments; pings are answered once per turn",
   needs: "node",
   prepare: (target) => startFloods(target, [{ name: "shell", start: "", block: "x" }]),
 
   async run(target, signal) {
     const sent = { fragments: 0, pings: 0, cut: 0 };
     while (!signal.aborted) await Promise.all([flood(target, sent, signal), flood(target, sent, signal)]);
-    if (sent.cut === 0) throw new Error(`${sent.fragments} fragments were taken, and nobody was cut off`);
-    return `${sent.cut} connections cut off, ${sent.fragments} fragments and ${sent.pings} pings sent`;
+    if (sent.cut === 0) throw new Error(`${sent.fragments} fragments were accepted, and no connection was closed`);
+    return `${sent.cut} connections closed, ${sent.fragments} fragments and ${sent.pings} pings sent`;
   },
 };
 
 type Sent = { fragments: number; pings: number; cut: number };
 
-/** One connection, until it is cut. */
+/** Floods one connection until it is closed. */
 async function flood(target: AttackTarget, sent: Sent, signal: AbortSignal): Promise<void> {
   const { url, ca, token, namespace } = target;
   const path = `/api/v1/namespaces/${namespace}/pods/shell/exec?stdin=1&stdout=1&command=cat`;

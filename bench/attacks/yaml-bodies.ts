@@ -12,7 +12,7 @@ const bodies = [
 
 export const attack: Attack = {
   name: "YAML bodies",
-  claim: "read in two threads with 160 MiB each, or refused",
+  claim: "parsed in two threads of 160 MiB each, or refused",
   needs: "server",
 
   async run(target, signal) {

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type AttackTarget } from "../attacks/attack.ts";
 
-/** What attacks do that need pods. */
+/** Operations for attacks that need pods. */
 
 const image = "orlop.dev/busybox:1";
 
-/** A container that runs a script, and perhaps more. */
+/** A container that runs a script, with optional further fields. */
 export const shell = (script: string, more: object = {}) => ({
   name: "main",
   image,
@@ -13,7 +13,7 @@ export const shell = (script: string, more: object = {}) => ({
   ...more,
 });
 
-/** What an attack reads of a pod. */
+/** The fields of a pod that attacks read. */
 interface PodSeen {
   readonly metadata: { readonly uid: string };
   readonly status: {
@@ -35,7 +35,7 @@ export const createPod = (target: AttackTarget, name: string, spec: object): Pro
 export const deletePod = async (target: AttackTarget, name: string): Promise<void> =>
   void (await target.ask({ method: "DELETE", path: `/api/v1/namespaces/${target.namespace}/pods/${name}` }));
 
-/** The pod once it is as asked; undefined if it is gone, or the signal fires first. */
+/** Resolves with the pod when the condition holds; undefined if it is gone, or if the signal fires first. */
 export async function podWhen(
   target: AttackTarget,
   name: string,
@@ -54,7 +54,7 @@ export async function podWhen(
 export const isRunning = ({ status }: PodSeen): boolean =>
   status.containerStatuses?.some(({ state }) => state.running !== undefined) ?? false;
 
-/** How many pods have an event whose message has these words. */
+/** The number of pods with an event whose message contains these words. */
 export async function countEvents(target: AttackTarget, words: string): Promise<number> {
   const { text } = await target.ask({ path: `/api/v1/namespaces/${target.namespace}/events?limit=500` });
   const { items } = JSON.parse(text) as { items: readonly { message?: string; involvedObject: { name: string } }[] };

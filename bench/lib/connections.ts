@@ -8,7 +8,7 @@ export interface Call {
   readonly type?: string;
 }
 
-/** Several HTTP/2 connections to one server; calls take turns. */
+/** Several HTTP/2 connections to one server, used in turn. */
 export class Connections implements Disposable {
   readonly #sessions: http2.ClientHttp2Session[];
   #next = 0;
@@ -21,7 +21,7 @@ export class Connections implements Disposable {
     });
   }
 
-  /** The body of the answer. Throws if it is not a success. */
+  /** Resolves with the body. Throws if the request fails. */
   call(call: Call): Promise<Buffer> {
     const stream = this.#open(call);
     return new Promise((resolve, reject) => {
@@ -38,7 +38,7 @@ export class Connections implements Disposable {
     });
   }
 
-  /** An answer that goes on: `onData` gets its bytes as they come. */
+  /** A streamed answer: `onData` gets its bytes as they arrive. */
   follow(path: string, onData: (chunk: Buffer) => void): void {
     this.#open({ method: "GET", path })
       .on("data", onData)

@@ -4,7 +4,7 @@ import { openSqliteStore } from "#store/sqlite.ts";
 import { type Store } from "#store/store.ts";
 import { podSpec } from "./objects.ts";
 
-/** Writes so many keys, many at a time. */
+/** Writes this many keys, many of them concurrently. */
 export async function fill(store: Store, objects: number, value: (n: number) => Uint8Array): Promise<void> {
   for (let n = 0; n < objects; ) {
     const batch: Promise<unknown>[] = [];
@@ -17,13 +17,13 @@ export async function fill(store: Store, objects: number, value: (n: number) => 
 
 export const keyOf = (n: number): string => `/registry/pods/ns-${n % 100}/pod-${n}`;
 
-/** A data directory with so many pods of 2.4 kB, as a server would have left it. */
+/** Creates a data directory with this many pods of 2.4 kB, as a server would have left it. */
 export async function fillDataDir(dataDir: string, objects: number): Promise<void> {
   await using store = await openSqliteStore(dataDir, { clock: systemClock, log: silentLog });
   await fill(store, objects, (n) => Buffer.from(podText(n)));
 }
 
-/** Nobody schedules or removes them. */
+/** Pods that nobody schedules or removes. */
 function podText(n: number): string {
   const names = {
     name: `pod-${n}`,

@@ -1,4 +1,4 @@
-/** The kinds of HTTP/2 frames. */
+/** The types of HTTP/2 frames. */
 export const frame = {
   data: 0,
   headers: 1,
@@ -19,8 +19,8 @@ export function h2Frame(type: number, payload: readonly number[] = [], { flags =
   return Buffer.concat([head, Buffer.from(payload)]);
 }
 
-/** How every server begins: its settings, and that it has seen the client's. */
+/** The start of every server: its settings, and the acknowledgement of the client's. */
 export const h2Start = Buffer.concat([h2Frame(frame.settings), h2Frame(frame.settings, [], { flags: 1 })]);
-/** `:status: 200` by its number in the table, and `:status: 103` as a literal. */
+/** `:status: 200` by its index in the static table, and `:status: 103` as a literal. */
 export const status200 = [0x88];
 export const status103 = [0x08, 3, 0x31, 0x30, 0x33];

@@ -6,13 +6,13 @@ export interface Health {
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly maxMs: number;
-  /** Questions that got no `ok` at all. */
+  /** Requests that did not get `ok`. */
   readonly failures: number;
 }
 
 const everyMs = 50;
 
-/** Asks /healthz all the while, on a connection that is kept. */
+/** Requests /healthz continuously, on a persistent connection. */
 export async function watchHealth({ url, tls }: RunningCluster, signal: AbortSignal): Promise<Health> {
   const times: number[] = [];
   let failures = 0;
@@ -32,7 +32,7 @@ export async function watchHealth({ url, tls }: RunningCluster, signal: AbortSig
 
 function connect(url: string, tls: RunningCluster["tls"]): http2.ClientHttp2Session {
   const session = http2.connect(url, tls);
-  session.on("error", () => {}); // The question that was under way counts as failed.
+  session.on("error", () => {}); // The request in progress counts as failed.
   return session;
 }
 

@@ -5,16 +5,16 @@ import { type AttackTarget } from "../attacks/attack.ts";
 const image = "orlop.dev/busybox:1";
 export const floodPort = 9000;
 
-/** A server that says `start` to whoever connects, and then `block` for ever. */
+/** A server that sends `start` to every client, and then `block` forever. */
 export interface Flood {
   readonly name: string;
   readonly start: Uint8Array | string;
   readonly block: Uint8Array | string;
-  /** Fields of the readiness probe that is made every second. */
+  /** Fields of the readiness probe, which runs every second. */
   readonly probe?: Readonly<Record<string, unknown>>;
 }
 
-/** Starts a pod for each flood, as the attacker, and waits until all run. */
+/** Starts a pod for each flood, as the attacker, and waits until all are running. */
 export async function startFloods(target: AttackTarget, floods: readonly Flood[]): Promise<void> {
   const path = `/api/v1/namespaces/${target.namespace}/pods`;
   for (const flood of floods) {
@@ -27,10 +27,10 @@ export async function startFloods(target: AttackTarget, floods: readonly Flood[]
     if (items.every(({ status }) => status.phase === "Running")) return;
     await sleep(100);
   }
-  throw new Error("the pods of the attack do not run");
+  throw new Error("the attacker's pods are not running");
 }
 
-/** Lets the kubelet probe until the signal, then says how often it found what: throws if a pod became Ready. */
+/** Lets the kubelet probe until the signal, and resolves with a summary. Throws if a pod became ready. */
 export async function awaitProbes(target: AttackTarget, signal: AbortSignal): Promise<string> {
   if (!signal.aborted) await once(signal, "abort");
   const base = `/api/v1/namespaces/${target.namespace}`;
@@ -42,7 +42,7 @@ export async function awaitProbes(target: AttackTarget, signal: AbortSignal): Pr
   const path = `${base}/events?fieldSelector=reason%3DUnhealthy`;
   const events = JSON.parse((await target.ask({ path })).text) as EventList;
   const failed = events.items.reduce((sum, { count = 1 }) => sum + count, 0);
-  if (failed === 0) throw new Error("no probe was made");
+  if (failed === 0) throw new Error("no probe ran");
   return `${failed} probes of ${pods.items.length} pods failed, as they should`;
 }
 

@@ -3,14 +3,14 @@ import { setTimeout as pause } from "node:timers/promises";
 import tls from "node:tls";
 import { type AttackTarget } from "../attacks/attack.ts";
 
-/** What attacks on the front door have in common. */
+/** Operations for attacks on the API server's connections. */
 
 export const addressOf = ({ url }: AttackTarget): { host: string; port: number } => {
   const { hostname, port } = new URL(url);
   return { host: hostname, port: Number(port) };
 };
 
-/** An HTTP/2 connection that may end whenever the server likes, and ends with the attack. */
+/** An HTTP/2 connection that the server may end at any time, and that ends with the attack. */
 export function openSession({ url, ca }: AttackTarget, signal: AbortSignal): http2.ClientHttp2Session {
   const session = http2.connect(url, { ca, maxSessionMemory: 4000, settings: { initialWindowSize: 65_535 } });
   const end = () => session.destroy();
@@ -20,7 +20,7 @@ export function openSession({ url, ca }: AttackTarget, signal: AbortSignal): htt
   return session;
 }
 
-/** A TLS connection of our own, for what no library would send. */
+/** A bare TLS connection, for what no library would send. */
 export function openTls(target: AttackTarget, protocol: "h2" | "http/1.1"): Promise<tls.TLSSocket> {
   return new Promise((resolve, reject) => {
     const socket = tls.connect({ ...addressOf(target), ca: target.ca, ALPNProtocols: [protocol] });
@@ -30,7 +30,7 @@ export function openTls(target: AttackTarget, protocol: "h2" | "http/1.1"): Prom
   });
 }
 
-/** Repeats until the signal; what fails because the server cut the connection is tried again. */
+/** Repeats until the signal. A round that fails because the server closed the connection is tried again. */
 export async function repeat(signal: AbortSignal, round: () => Promise<void>): Promise<void> {
   while (!signal.aborted) {
     try {
@@ -42,7 +42,7 @@ export async function repeat(signal: AbortSignal, round: () => Promise<void>): P
   }
 }
 
-/** The server did what it claims not to do. */
+/** The server did what the claim rules out. */
 export class BrokenClaim extends Error {}
 
 export const bearer = ({ token }: AttackTarget): http2.OutgoingHttpHeaders => ({ authorization: `Bearer ${token}` });

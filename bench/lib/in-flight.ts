@@ -3,7 +3,7 @@ export interface Latencies {
   readonly p99Ms: number;
 }
 
-/** Runs `count` operations, always `width` of them at once, and says how long they took. */
+/** Runs `count` operations, always `width` of them concurrently, and measures how long they take. */
 export async function inFlight(
   { count, width }: { count: number; width: number },
   operation: (index: number) => Promise<unknown>,

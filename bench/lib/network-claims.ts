@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { type AttackTarget } from "../attacks/attack.ts";
 
-/** What an attack on the network looks for: that others still get their services and names. */
+/** Checks for attacks on the network: whether others still get their services and names. */
 
 interface ServiceParts {
   readonly metadata: { readonly name: string };
@@ -14,7 +14,7 @@ interface ServiceParts {
   };
 }
 
-/** Fails unless the status is below 300. */
+/** Throws unless the status is below 300. */
 export async function must(target: AttackTarget, question: Parameters<AttackTarget["ask"]>[0]): Promise<unknown> {
   const { status, text } = await target.ask(question);
   if (status >= 300) throw new Error(`${question.method ?? "GET"} ${question.path}: ${status} ${text.slice(0, 300)}`);
@@ -26,7 +26,7 @@ export async function dnsAddress(target: AttackTarget): Promise<string> {
   return ((await must(target, { as: "admin", path })) as ServiceParts).spec.clusterIP;
 }
 
-/** A container that does nothing, or runs a script. */
+/** A pod with a container that does nothing, or runs a script. */
 export const podBody = (name: string, script: string, parts: object = {}) => ({
   apiVersion: "v1",
   kind: "Pod",
@@ -41,13 +41,13 @@ export const podBody = (name: string, script: string, parts: object = {}) => ({
 export async function startPod(target: AttackTarget, body: ReturnType<typeof podBody>): Promise<void> {
   const path = `/api/v1/namespaces/${target.namespace}/pods`;
   await must(target, { method: "POST", path, body });
-  await until(20_000, `pod ${body.metadata.name} does not get ready`, async () => {
+  await until(20_000, `pod ${body.metadata.name} does not become ready`, async () => {
     const text = JSON.stringify(await must(target, { path: `${path}/${body.metadata.name}` }));
     return text.includes('"type":"Ready","status":"True"') || text.includes('"status":"True","type":"Ready"');
   });
 }
 
-/** How long it takes until a new service of somebody else leads to its pod. */
+/** How long it takes until a new service of somebody else reaches its pod. */
 export async function newServiceMs(target: AttackTarget): Promise<number> {
   const path = `/api/v1/namespaces/${target.victimNamespace}/services`;
   const { items } = (await must(target, { as: "admin", path })) as { items: ServiceParts[] };
@@ -63,7 +63,7 @@ export async function newServiceMs(target: AttackTarget): Promise<number> {
   const startMs = performance.now();
   const { metadata, spec } = (await must(target, { as: "admin", method: "POST", path, body })) as ServiceParts;
   try {
-    await until(30_000, "a new service leads nowhere", () => answers(spec.clusterIP, spec.ports[0]?.port ?? 0));
+    await until(30_000, "a new service does not work", () => answers(spec.clusterIP, spec.ports[0]?.port ?? 0));
     return performance.now() - startMs;
   } finally {
     await target.ask({ as: "admin", method: "DELETE", path: `${path}/${metadata.name}` });
@@ -78,7 +78,7 @@ async function until(limitMs: number, complaint: string, holds: () => Promise<bo
   }
 }
 
-/** Whether a connection is accepted there. */
+/** Whether a connection to this address is accepted. */
 export async function answers(host: string, port: number): Promise<boolean> {
   const socket = connect({ host, port, timeout: 1_000 });
   try {
@@ -96,14 +96,14 @@ export async function answers(host: string, port: number): Promise<boolean> {
 
 const kubernetes = Buffer.from("0a6b756265726e65746573", "hex");
 
-/** A question for `kubernetes.default.svc.cluster.local`. */
+/** A DNS question for `kubernetes.default.svc.cluster.local`. */
 const question = Buffer.concat([
   Buffer.from("123401000001000000000000", "hex"),
   kubernetes,
   Buffer.from("0764656661756c740373766307636c7573746572056c6f63616c0000010001", "hex"),
 ]);
 
-/** Whether the cluster's DNS gives the node a right answer, by datagram or by connection. */
+/** Whether the cluster's DNS gives the node the right answer, over UDP or TCP. */
 export async function dnsWorks(host: string, transport: "udp" | "tcp"): Promise<boolean> {
   const answer = await (transport === "udp" ? askByDatagram(host) : askByConnection(host)).catch(() => undefined);
   return answer !== undefined && answer.length > question.length && ((answer[3] ?? 0xf) & 0xf) === 0;

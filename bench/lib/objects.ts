@@ -1,4 +1,4 @@
-/** What the load is made of. */
+/** The objects of the load. */
 
 const container = {
   name: "main",
@@ -45,7 +45,7 @@ export const node = (name: string) => ({
   metadata: { name, labels: { "kubernetes.io/hostname": name } },
 });
 
-/** A big machine that has just said that it is well. */
+/** The status of a large, healthy node at this time. */
 export function nodeStatus(now: Date) {
   const size = { cpu: "32", memory: "256Gi", pods: "110" };
   const time = `${now.toISOString().slice(0, 19)}Z`;

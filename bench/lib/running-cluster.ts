@@ -8,15 +8,15 @@ import { type TempDir, tempDir } from "../boot.ts";
 
 const root = path.resolve(import.meta.dirname, "../..");
 
-/** A cluster that `./orlop up` started, with ports, ranges and a data directory of its own. */
+/** A cluster that `./orlop up` started, with its own ports, ranges and data directory. */
 export interface RunningCluster extends AsyncDisposable {
   readonly url: string;
   readonly tls: { readonly ca: string; readonly cert: string; readonly key: string };
-  /** The process that runs now: another one after a kill and a new `up`. */
+  /** The current process; another one after a kill and a new `up`. */
   pid(): number;
   readonly dataDir: string;
   readonly kubeconfig: string;
-  /** Starts it again on the same data, after its process was killed. */
+  /** Starts it again with the same data, after its process was killed. */
   up(): Promise<void>;
 }
 
@@ -46,7 +46,7 @@ export async function startRunningCluster(): Promise<RunningCluster> {
   };
 }
 
-/** The user's own kubeconfig stays as it is: HOME is the data directory's. */
+/** The user's own kubeconfig is not touched: HOME is in the data directory. */
 async function orlop(args: readonly string[], { path: home }: TempDir): Promise<void> {
   const env = { ...process.env, HOME: home, KUBECONFIG: path.join(home, "user-kubeconfig") };
   const child = spawn(path.join(root, "orlop"), args, { env, stdio: ["ignore", "pipe", "pipe"] });

@@ -8,7 +8,7 @@ import { loadKubeconfig, resolveContext } from "#client/kubeconfig/kubeconfig.ts
 
 const root = path.resolve(import.meta.dirname, "../..");
 
-/** A server of our own, in a process of its own, and how to reach it. */
+/** A server in its own process, and how to reach it. */
 export interface ServerProcess extends AsyncDisposable {
   readonly pid: number;
   readonly url: string;
@@ -17,7 +17,7 @@ export interface ServerProcess extends AsyncDisposable {
   readonly readyMs: number;
 }
 
-/** What installing does: no start that is measured has to compile anything. */
+/** Compiles all modules, as the installation does, so that no measured start has to. */
 export async function fillCompileCache(): Promise<void> {
   const child = spawn(path.join(root, "orlop"), ["run", path.join(root, "src/bin/fill-cache.ts")], {
     stdio: "inherit",
@@ -25,7 +25,7 @@ export async function fillCompileCache(): Promise<void> {
   await once(child, "exit");
 }
 
-/** Starts `./orlop server` as a user would; the launcher becomes the server, so its pid is the server's. */
+/** Starts `./orlop server` as a user would. The launcher becomes the server, so its pid is the server's. */
 export async function startServer(dataDir: string, flags: readonly string[] = []): Promise<ServerProcess> {
   const kubeconfig = path.join(dataDir, "kubeconfig");
   rmSync(kubeconfig, { force: true });
@@ -46,7 +46,7 @@ export async function startServer(dataDir: string, flags: readonly string[] = []
   }
 }
 
-/** It says where it serves once it does. */
+/** The server prints its address when it serves. */
 async function firstLine(child: ChildProcess): Promise<void> {
   const exited = once(child, "exit").then(([code]) => {
     throw new Error(`the server ended with ${code} before it was ready`);
@@ -60,7 +60,7 @@ async function untilReady(url: string, tls: ServerProcess["tls"]): Promise<void>
     if (await isReady(url, tls)) return;
     await sleep(5);
   }
-  throw new Error(`${url} did not get ready`);
+  throw new Error(`${url} did not become ready`);
 }
 
 async function isReady(url: string, tls: ServerProcess["tls"]): Promise<boolean> {

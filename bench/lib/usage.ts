@@ -6,7 +6,7 @@ export interface Usage {
   readonly residentMiB: number;
 }
 
-/** The kernel counts CPU time in hundredths of a second, whatever the machine. */
+/** The kernel counts CPU time in hundredths of a second on every machine. */
 const msPerTick = 10;
 
 export function usageOf(pid: number): Usage {
@@ -28,7 +28,7 @@ export function threadsOf(pid: number): Map<string, number> {
 
 function cpuMsIn(file: string): number {
   const text = readFileSync(file, "utf8");
-  // The name in parentheses may hold anything; what follows it is counted from there.
+  // The name in parentheses may contain anything, so fields are counted from its end.
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   return (Number(fields[11]) + Number(fields[12])) * msPerTick;
 }

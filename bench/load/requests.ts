@@ -3,7 +3,7 @@ import { inFlight } from "../lib/in-flight.ts";
 import { pod } from "../lib/objects.ts";
 import { podsOf, type Scenario } from "./scenario.ts";
 
-/** Nobody schedules these pods: the API server has the machine to itself. */
+/** Nobody schedules these pods, so the API server has the machine to itself. */
 const unscheduled = { schedulerName: "nobody" };
 
 export const create: Scenario = {
@@ -30,7 +30,7 @@ export const get: Scenario = {
   },
 };
 
-/** The whole namespace, from the cache, two at a time. */
+/** Lists the whole namespace from the cache, two requests at a time. */
 export const list: Scenario = {
   name: "list",
   unit: "lists",
@@ -41,7 +41,7 @@ export const list: Scenario = {
   },
 };
 
-/** What kubelets do all day: each pod's status is patched once. */
+/** The usual work of kubelets: patches each pod's status once. */
 export const churn: Scenario = {
   name: "churn",
   unit: "patches",

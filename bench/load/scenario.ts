@@ -2,7 +2,7 @@ import { type Connections } from "../lib/connections.ts";
 import { type Latencies } from "../lib/in-flight.ts";
 import { type ServerProcess } from "../lib/server-process.ts";
 
-/** Where the load goes and how much of it there is. */
+/** The target of the load, and its size. */
 export interface Target {
   readonly server: ServerProcess;
   readonly connections: Connections;
@@ -15,7 +15,7 @@ export interface Target {
 }
 
 export interface Load {
-  /** How many operations there were. */
+  /** The number of operations. */
   readonly count: number;
   readonly latencies?: Latencies;
 }

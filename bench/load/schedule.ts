@@ -3,7 +3,7 @@ import { inFlight } from "../lib/in-flight.ts";
 import { deployment, lease, node, nodeStatus, pod } from "../lib/objects.ts";
 import { podsOf, revisionOf, type Scenario, type Target } from "./scenario.ts";
 
-/** Pods that somebody creates, until each has its node. */
+/** Creates pods, and waits until each has its node. */
 export const schedule: Scenario = {
   name: "schedule",
   unit: "binds",
@@ -20,7 +20,7 @@ export const schedule: Scenario = {
   },
 };
 
-/** One Deployment, until each of its pods has its node. */
+/** Creates one Deployment, and waits until each of its pods has its node. */
 export const deploy: Scenario = {
   name: "deploy",
   unit: "pods",
@@ -39,7 +39,7 @@ const scheduled = ({ pods }: Target): number => Math.min(pods, 2000);
 
 const ready = new WeakSet<Target>();
 
-/** Nodes without machines: they say once that they are well, which holds for as long as the bench needs. */
+/** Creates nodes without machines. They report once that they are ready, which lasts for the whole bench. */
 async function makeNodes(target: Target): Promise<void> {
   if (ready.has(target)) return;
   ready.add(target);
@@ -48,7 +48,7 @@ async function makeNodes(target: Target): Promise<void> {
   const leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
   await inFlight({ count: nodes, width: 16 }, async (n) => {
     const name = `bench-${n}`;
-    // Ahead of time, so that nothing has to be renewed.
+    // In the future, so that nothing has to be renewed.
     const now = new Date(Date.now() + 600_000);
     await connections.call({ method: "POST", path: leases, body: json(lease(name, now)) });
     await connections.call({ method: "POST", path: "/api/v1/nodes", body: json(node(name)) });
@@ -67,7 +67,7 @@ interface PodEvent {
   readonly object: { readonly metadata: { readonly name: string }; readonly spec?: { readonly nodeName?: string } };
 }
 
-/** Watches from now on; what it returns waits until so many pods with this prefix have a node. */
+/** Watches from now on. Returns a function that waits until this many pods with the prefix have a node. */
 async function countBound(target: Target, prefix: string): Promise<(count: number) => Promise<void>> {
   const bound = new Set<string>();
   let check = (): void => {};

@@ -1,5 +1,5 @@
 /**
- * Watchers that read a hundredth as fast as events come, beside watchers that keep up. The quick ones must not notice the
+ * Watchers that read at a hundredth of the rate of events, beside watchers that keep up. The fast ones must not notice the
  * slow ones, and the slow ones must miss nothing.
  */
 import http2 from "node:http2";
@@ -21,7 +21,7 @@ interface Phase {
   readonly writes: number;
   readonly writesPerSecond: number;
   readonly cpuMsPerWrite: number;
-  /** From the start of a write until a quick watcher has its event. */
+  /** From the start of a write until a fast watcher has its event. */
   readonly p50Ms: number;
   readonly p99Ms: number;
 }
@@ -31,11 +31,11 @@ export interface SlowWatchReport extends SlowWatchOptions {
   readonly beside: Phase;
   readonly cuts: number;
   readonly lostOrDoubled: number;
-  /** Events that the slow watchers had read when the load ended, on average. */
+  /** How many events the slow watchers had read when the load ended, on average. */
   readonly slowEvents: number;
   readonly catchUpSeconds: number;
   readonly residentMiB: { readonly alone: number; readonly beside: number };
-  /** What the server says of itself when the load ends. */
+  /** The server's own metrics when the load ends. */
   readonly lagging: number;
   readonly terminated: number;
 }
@@ -84,7 +84,7 @@ interface Bench {
   readonly options: SlowWatchOptions;
 }
 
-/** Full load for a while, with new quick watchers. */
+/** Runs the full load for a while, with new fast watchers. */
 async function runPhase({ server, connections, options }: Bench, slow: readonly SlowWatcher[]) {
   const from = await revisionOf(connections, path);
   using watching = new Connections(server, 8);
@@ -115,7 +115,7 @@ async function runPhase({ server, connections, options }: Bench, slow: readonly 
   return { phase, logs, revisions, residentMiB };
 }
 
-/** Writes as fast as it goes; tells the revisions in order. */
+/** Writes as fast as possible; resolves with the revisions in order. */
 async function writeUntil(connections: Connections, until: number): Promise<number[]> {
   const revisions: number[] = [];
   const write = async (writer: number): Promise<void> => {
@@ -148,14 +148,14 @@ async function metricSum(connections: Connections, name: string): Promise<number
   return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
 }
 
-/** How many revisions are in one of the two and not in the other, or twice, or out of order. */
+/** How many revisions are missing, doubled, unexpected or out of order. */
 function differences(seen: readonly number[], wanted: readonly number[]): number {
   let different = Math.abs(seen.length - wanted.length);
   for (let at = 0; at < Math.min(seen.length, wanted.length); at++) if (seen[at] !== wanted[at]) different++;
   return different;
 }
 
-/** The revisions of the events that came, and how long they took to come. */
+/** The revisions of the received events, and their latencies. */
 class EventLog {
   readonly revisions: number[] = [];
   readonly latencies: number[] = [];
@@ -183,7 +183,7 @@ class EventLog {
 
 const revisionIn = (text: string): number => Number(/"resourceVersion":"(\d+)"/.exec(text)?.[1] ?? 0);
 
-/** A watcher on a connection of its own, with the usual small window: what it does not read stays with the server. */
+/** A watcher on its own connection with the usual small window, so that unread bytes stay with the server. */
 class SlowWatcher implements Disposable {
   readonly log = new EventLog(false);
   readonly #session: http2.ClientHttp2Session;
@@ -202,7 +202,7 @@ class SlowWatcher implements Disposable {
   get isCut(): boolean {
     return this.#isClosed || this.log.hasError;
   }
-  /** So many bytes since the beginning, and no more. */
+  /** Reads up to this many bytes, counted from the beginning. */
   readUpTo(bytes: number): void {
     this.#allowed = bytes;
     this.#read();

@@ -6,7 +6,7 @@ import { revisionOf, type Scenario, type Target } from "./scenario.ts";
 const written = 200;
 const connectionsOfWatchers = 8;
 
-/** A few writers and many watchers: events are counted as they arrive, the writes are part of the price. */
+/** A few writers and many watchers. Events are counted as they arrive; the cost includes the writes. */
 export const watch: Scenario = {
   name: "watch",
   unit: "events",
@@ -19,7 +19,7 @@ export const watch: Scenario = {
     for (let n = 0; n < target.watchers; n++) {
       connections.follow(`${path}?watch=1&resourceVersion=${from}`, (chunk) => counter.add(chunk));
     }
-    // An answer on each connection says that the watches before it have been taken.
+    // An answer on each connection shows that the watches before it have started.
     for (let n = 0; n < connectionsOfWatchers; n++) await connections.call({ method: "GET", path: `${path}?limit=1` });
     running.set(target, { connections, counter });
   },
@@ -40,7 +40,7 @@ export const watch: Scenario = {
 const running = new WeakMap<Target, { connections: Connections; counter: LineCounter }>();
 const configMapsOf = ({ namespace }: Target): string => `/api/v1/namespaces/${namespace}/configmaps`;
 
-/** Every event is a line. */
+/** Counts events, each of which is a line. */
 class LineCounter {
   #lines = 0;
   #wanted = Number.POSITIVE_INFINITY;

@@ -1,10 +1,10 @@
 import { type Clock } from "#lib/async/clock.ts";
 import { LruMap } from "#lib/data/lru-map.ts";
 
-/** A client may ask so often at once, and so often in a second after that. */
+/** How many questions a client may send in a burst, and per second after that. */
 const burst = 2_000;
 const perSecond = 1_000;
-/** Questions that wait for another server: of one client, of all, and of one client when many wait. */
+/** How many questions may wait for another server: of one client, of all, and of one client when many wait. */
 const maxWaiting = { client: 100, all: 2_000, clientWhenBusy: 10, busyFrom: 500 };
 const rememberedClients = 4_096;
 
@@ -14,7 +14,7 @@ export interface Client {
   waiting: number;
 }
 
-/** Sees to it that no client takes so much of the server that others get no answer. */
+/** Prevents one client from using so much of the server that others get no answer. */
 export class ClientLimits {
   readonly #clock: Clock;
   readonly #clients = new LruMap<string, Client>(rememberedClients);
@@ -24,7 +24,7 @@ export class ClientLimits {
     this.#clock = clock;
   }
 
-  /** The client, if it may ask now. */
+  /** Returns the client, or undefined if it has exceeded its rate. */
   admit(address: string): Client | undefined {
     const nowMs = this.#clock.now();
     const client = this.#clients.get(address) ?? { tokens: burst, atMs: nowMs, waiting: 0 };
@@ -36,7 +36,7 @@ export class ClientLimits {
     return client;
   }
 
-  /** Counts a question for as long as it waits. */
+  /** Counts a question while it waits. */
   async wait<T>(client: Client, answer: Promise<T>): Promise<T> {
     client.waiting++;
     this.#waiting++;

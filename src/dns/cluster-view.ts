@@ -6,7 +6,7 @@ import { type ApiObject } from "#api/resource.ts";
 import { type Informer, type Informers } from "#runtime/informer.ts";
 import { type ClusterView } from "./records.ts";
 
-/** The cluster's names as the informers have them now. Disposing of it stops the watching. */
+/** The cluster's names as the informers currently have them. Disposing it stops watching. */
 export function openClusterView(informers: Informers): ClusterView & Disposable {
   const namespaces = informers.of(Namespace);
   const services = informers.of(Service);
@@ -28,7 +28,7 @@ export function openClusterView(informers: Informers): ClusterView & Disposable 
   };
 }
 
-/** Which objects of an informer have an address. */
+/** Indexes the objects of an informer by address. */
 class AddressIndex<T extends ApiObject> {
   readonly stop: () => void;
   readonly #addressesOf: (object: T) => readonly string[];

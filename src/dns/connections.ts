@@ -5,27 +5,27 @@ import { DnsMessageReader, frame } from "./upstream.ts";
 
 const maxConnections = 500;
 const maxPerClient = 32;
-/** A connection without a whole question ends after this, however many bytes of one it sends. */
+/** A connection without a complete question ends after this time, however many bytes it sends. */
 const idleMs = 10_000;
-/** A question that has begun has to be whole by then. */
+/** How long a started question may take to arrive. */
 const questionMs = 5_000;
-/** Answers that one connection may wait for, and bytes of answers that it may leave unread. */
+/** How many answers one connection may wait for, and how many bytes of answers it may leave unread. */
 const maxPipelined = 100;
 const maxUnreadBytes = 256 * 1024;
 
-/** Answers one message; undefined ends the connection. */
+/** Answers one message; undefined closes the connection. */
 export type AnswerOver = (message: Buffer, address: string) => Buffer | undefined | Promise<Buffer | undefined>;
 
 interface Connection {
   readonly socket: Socket;
   readonly address: string;
   underway: number;
-  /** When it was opened, or last sent a whole question. */
+  /** When it was opened, or last sent a complete question. */
   usedMs: number;
   stopTimers(): void;
 }
 
-/** Connections to the server. When there are too many, the one that was idle for longest makes room. */
+/** Open connections. When there are too many, the one that was idle the longest is closed. */
 export class DnsConnections {
   readonly #clock: Clock;
   readonly #answer: AnswerOver;
@@ -51,7 +51,7 @@ export class DnsConnections {
     for (const { socket } of this.#open) socket.destroy();
   }
 
-  /** Closes the connection of this kind that was idle for longest; false if all of them wait for answers. */
+  /** Closes the matching connection that was idle the longest; false if all of them wait for answers. */
   #closeIdle(is: (connection: Connection) => boolean): boolean {
     let oldest: Connection | undefined;
     for (const connection of this.#open) {
@@ -102,7 +102,7 @@ export class DnsConnections {
     });
   }
 
-  /** Answers go out in the order in which they are ready, as clients of one connection expect. */
+  /** Sends answers in the order in which they become ready, as DNS over TCP allows. */
   async #reply(connection: Connection, message: Buffer): Promise<void> {
     const { socket, address } = connection;
     if (connection.underway >= maxPipelined || socket.writableLength > maxUnreadBytes) {
@@ -120,7 +120,7 @@ export class DnsConnections {
   }
 }
 
-/** undefined: the client announces a message that is too long to be a question. */
+/** Undefined if the client announces a message that is too long for a question. */
 function readMessages(frames: DnsMessageReader, chunk: Buffer): Buffer[] | undefined {
   try {
     return frames.push(chunk);

@@ -5,9 +5,9 @@ import { type Client } from "#client/client.ts";
 import { ensureObject } from "#client/ensure-object.ts";
 
 export interface DnsPlace {
-  /** Where pods find DNS: `10.96.0.10`. */
+  /** The address that pods use for DNS: `10.96.0.10`. */
   readonly clusterIP: string;
-  /** Where the server of this node listens. */
+  /** The address of this node's DNS server. */
   readonly address: string;
   readonly port: number;
   readonly nodeName: string;
@@ -18,7 +18,7 @@ const name = "kube-dns";
 const labels = { "k8s-app": "kube-dns", "kubernetes.io/cluster-service": "true", "kubernetes.io/name": "CoreDNS" };
 
 /**
- * Makes the cluster's DNS a service like any other, with this node's server as an endpoint of it: so its address works
+ * Publishes the cluster's DNS as an ordinary service with this node's server as an endpoint, so that its address works
  * wherever services do. The namespace kube-system must exist.
  */
 export async function ensureDnsService(client: Client, place: DnsPlace): Promise<void> {

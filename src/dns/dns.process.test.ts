@@ -16,7 +16,7 @@ import { DnsMessageReader } from "./upstream.ts";
 interface Running extends AsyncDisposable {
   readonly port: number;
   readonly informers: FakeInformers;
-  /** A client that nobody here wrote. */
+  /** Node's own resolver, as an independent client. */
   readonly client: Resolver;
 }
 
@@ -73,7 +73,7 @@ const codeOf = async (answer: Promise<unknown>): Promise<unknown> => {
     return error instanceof Error && "code" in error ? error.code : error;
   }
 };
-/** An address at which nobody listens. */
+/** An address on which nothing listens. */
 async function deadServer(): Promise<string> {
   const socket = createSocket("udp4");
   socket.bind(0, "127.0.0.1");
@@ -102,7 +102,7 @@ test("an ordinary resolver finds a service by name, port and address", async () 
   assert.equal(await codeOf(client.resolve4("none.shop.svc.cluster.local")), "ENOTFOUND");
 });
 
-test("an answer that is too large for a datagram comes by connection", async () => {
+test("an answer that is too large for UDP comes over TCP", async () => {
   await using dns = await start();
   const addresses = Array.from({ length: 300 }, (_, index) => `10.244.${index >> 8}.${index & 255}`);
   putService(dns, "many", { clusterIP: "None" }, addresses);
@@ -112,7 +112,7 @@ test("an answer that is too large for a datagram comes by connection", async () 
   assert.deepEqual(found.sort(), addresses.sort());
 });
 
-test("the first address is another one each time", async () => {
+test("the first address rotates", async () => {
   await using dns = await start();
   putService(dns, "few", { clusterIP: "None" }, ["10.244.0.1", "10.244.0.2", "10.244.0.3"]);
 
@@ -123,7 +123,7 @@ test("the first address is another one each time", async () => {
   assert.equal(firsts.size, 3);
 });
 
-test("other names are asked of the upstream, small and large, and kept", async () => {
+test("other names are forwarded, with small and large answers, and cached", async () => {
   await using upstream = await start({ clusterDomain: "example.test" });
   putService(upstream, "www", { clusterIP: "192.0.2.80", clusterIPs: ["192.0.2.80"] });
   const addresses = Array.from({ length: 200 }, (_, index) => `192.0.2.${index}`);
@@ -139,7 +139,7 @@ test("other names are asked of the upstream, small and large, and kept", async (
   assert.deepEqual(await dns.client.resolve4("WWW.shop.svc.example.test"), ["192.0.2.80"]);
 });
 
-test("a service that is another name is followed to the upstream", async () => {
+test("an ExternalName service is resolved through the upstream", async () => {
   await using upstream = await start({ clusterDomain: "example.test" });
   putService(upstream, "www", { clusterIP: "192.0.2.80", clusterIPs: ["192.0.2.80"] });
   await using dns = await start({ upstreams: [addressOf(upstream)] });
@@ -149,7 +149,7 @@ test("a service that is another name is followed to the upstream", async () => {
   assert.deepEqual(await dns.client.resolveCname("away.shop.svc.cluster.local"), ["www.shop.svc.example.test"]);
 });
 
-test("a stub domain has servers of its own", async () => {
+test("a stub domain has its own servers", async () => {
   await using corp = await start({ clusterDomain: "corp.test" });
   putService(corp, "wiki", { clusterIP: "192.0.2.9", clusterIPs: ["192.0.2.9"] });
   await using dns = await start({ stubDomains: { "corp.test": [addressOf(corp)] } });
@@ -167,7 +167,7 @@ test("without an upstream, and with a dead one, the answer is a failure", async 
   assert.equal(await codeOf(lost.client.resolve4("www.example.test")), "ESERVFAIL");
 });
 
-test("the second upstream answers where the first does not", async () => {
+test("the second upstream answers if the first does not", async () => {
   await using good = await start({ clusterDomain: "example.test" });
   putService(good, "www", { clusterIP: "192.0.2.80", clusterIPs: ["192.0.2.80"] });
   const dead = await deadServer();
@@ -176,7 +176,7 @@ test("the second upstream answers where the first does not", async () => {
   assert.deepEqual(await dns.client.resolve4("www.shop.svc.example.test"), ["192.0.2.80"]);
 });
 
-test("an upstream that asks us back is found out", async () => {
+test("an upstream that forwards back to us is detected", async () => {
   const errors: string[] = [];
   const log: Log = { ...silentLog, error: (message) => errors.push(message) };
   const relay = createSocket("udp4");
@@ -188,11 +188,11 @@ test("an upstream that asks us back is found out", async () => {
   });
 
   assert.equal(await codeOf(dns.client.resolve4("www.example.test")), "ESERVFAIL");
-  assert.deepEqual(errors, ["upstream DNS server asks this one"]);
+  assert.deepEqual(errors, ["the upstream DNS server forwards to this one"]);
   relay.close();
 });
 
-test("messages that are none do no harm", async () => {
+test("malformed messages do no harm", async () => {
   await using dns = await start();
   putService(dns, "web", { clusterIP: "10.96.0.7", clusterIPs: ["10.96.0.7"] });
   const udp = createSocket("udp4");
@@ -209,7 +209,7 @@ test("messages that are none do no harm", async () => {
   assert.deepEqual(await dns.client.resolve4("web.shop.svc.cluster.local"), ["10.96.0.7"]);
 });
 
-test("one connection can ask many questions", async () => {
+test("one connection can carry many questions", async () => {
   await using dns = await start();
   putService(dns, "web", { clusterIP: "10.96.0.7", clusterIPs: ["10.96.0.7"] });
   const question = Buffer.from("037765620473686f700373766307636c7573746572056c6f63616c0000010001", "hex");

@@ -18,25 +18,25 @@ export interface DnsDeps {
   readonly listen: ListenAddress;
   /** `cluster.local` */
   readonly clusterDomain: string;
-  /** Who is asked for all other names; `hostUpstreams()` has the machine's own. */
+  /** The servers for all other names; `hostUpstreams()` returns the machine's own. */
   readonly upstreams: readonly string[];
   readonly stubDomains?: Readonly<Record<string, readonly string[]>>;
-  /** Where pods find this server: an address that must not be asked as an upstream. */
+  /** The address at which pods find this server, which must not be used as an upstream. */
   readonly clusterIP?: string;
-  /** Ranges whose addresses only have names of this cluster. */
+  /** Ranges whose addresses have names only in this cluster. */
   readonly cidrs?: readonly string[];
-  /** Where pods have their addresses: only they and this machine get answers. */
+  /** The ranges of pods: only they and this machine get answers. */
   readonly podCidrs?: readonly string[];
-  /** For what upstream servers are asked by; others must not guess it. */
+  /** For the ids and ports of upstream questions, which others must not guess. */
   readonly random?: Random;
-  /** Called once it listens. */
+  /** Called when the server listens. */
   onListening?(at: { address: string; port: number }): void | Promise<void>;
 }
 
-/** How long clients may keep what the cluster says. */
+/** How long clients may cache the cluster's answers. */
 const ttlSeconds = 5;
 
-/** Answers names of the cluster, and passes on all others, until the signal fires. */
+/** Answers the cluster's names and forwards all others, until the signal. */
 export async function runDns(deps: DnsDeps, signal: AbortSignal): Promise<void> {
   const { informers, clock, log, random = secureRandom } = deps;
   using view = openClusterView(informers);

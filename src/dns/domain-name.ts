@@ -14,5 +14,5 @@ export function labelsOf(name: string): string[] {
   return labels;
 }
 
-/** A label as it stands in a name. */
+/** A label, escaped for use in a name. */
 export const escapeLabel = (label: string): string => (/[.\\]/.test(label) ? label.replace(/[.\\]/g, "\\$&") : label);

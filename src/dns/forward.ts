@@ -17,16 +17,16 @@ export interface ForwarderDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly random: Random;
-  /** Who is asked for names that are not the cluster's: `10.0.0.1`, `10.0.0.1:5353`. */
+  /** The servers for names outside the cluster: `10.0.0.1`, `10.0.0.1:5353`. */
   readonly upstreams: readonly string[];
-  /** Who is asked for names that end so, instead. */
+  /** Other servers for names that end in these domains. */
   readonly stubDomains?: Readonly<Record<string, readonly string[]>> | undefined;
   readonly signal: AbortSignal;
 }
 
 export interface Forwarded {
   readonly answer: UpstreamAnswer;
-  /** How long ago it came. */
+  /** How long ago the answer arrived. */
   readonly ageSeconds: number;
 }
 
@@ -34,28 +34,28 @@ const attemptMs = 1_500;
 const maxAttempts = 3;
 const maxUnderway = 1_000;
 const cachedAnswers = 4_096;
-/** Larger answers are not kept, so that what is kept is at most 8 MiB. */
+/** Larger answers are not cached, so that the cache takes at most 8 MiB. */
 const cachedBytes = 2_048;
-/** A server that failed this often in a row is asked after the others for a while. */
+/** A server that failed this often in a row is tried after the others for a while. */
 const failuresBeforePause = 2;
 const pauseMs = 5_000;
 
 interface Server extends Upstream {
   failures: number;
   pausedUntilMs: number;
-  /** Fires when it turns out that it asks us. */
+  /** Fires when the server turns out to forward to us. */
   readonly loop: AbortController;
   probe: string | undefined;
 }
 
 /**
- * Asks other servers for names that are not the cluster's, the first one first, and keeps their answers for as long as
- * they may be kept. Where nobody can be asked it says so at once.
+ * Asks other servers for names outside the cluster, in their order, and caches answers for their time to live. If no server
+ * can be asked, it fails immediately.
  */
 export class Forwarder {
   readonly #deps: ForwarderDeps;
   readonly #servers = new Map<string, Server>();
-  /** The longest domain first; "" is everything. */
+  /** The longest domain first; "" matches every name. */
   readonly #routes: readonly { readonly domain: string; readonly servers: readonly Server[] }[];
   readonly #cache = new LruMap<string, { readonly answer: UpstreamAnswer; readonly sinceMs: number }>(cachedAnswers);
   readonly #underway = new Map<string, Promise<UpstreamAnswer | undefined>>();
@@ -71,7 +71,7 @@ export class Forwarder {
     this.#routes = routes.sort((a, b) => b.domain.length - a.domain.length);
   }
 
-  /** undefined: nobody answered. Throws a WireError if the question cannot be asked at all. */
+  /** Undefined if no server answered. Throws a WireError if the question cannot be encoded. */
   async ask(query: UpstreamQuery): Promise<Forwarded | undefined> {
     const { question, dnssec, checkingDisabled } = query;
     const name = question.name.toLowerCase();
@@ -85,11 +85,12 @@ export class Forwarder {
     return answer && { answer, ageSeconds: 0 };
   }
 
-  /** Whether the name is one by which we find out who asks us; if so, that server is asked no more. */
+  /** Whether the name is one of our loop probes. If so, the server that forwards to us is not used any more. */
   noticeProbe(name: string): boolean {
     for (const [id, server] of this.#servers) {
       if (!server.probe || server.probe !== name.toLowerCase()) continue;
-      if (!server.loop.signal.aborted) this.#deps.log.error("upstream DNS server asks this one", { upstream: id });
+      if (!server.loop.signal.aborted)
+        this.#deps.log.error("the upstream DNS server forwards to this one", { upstream: id });
       server.loop.abort(new Error(`${id} asks us`));
       return true;
     }
@@ -106,10 +107,10 @@ export class Forwarder {
     return server;
   }
 
-  /** The same question at the same time is asked once. */
+  /** Concurrent equal questions are sent once. */
   async #start(key: string, query: UpstreamQuery): Promise<UpstreamAnswer | undefined> {
     if (this.#underway.size >= maxUnderway) return undefined;
-    encodeUpstreamQuery(0, query); // A question that cannot be written is no failure of any server.
+    encodeUpstreamQuery(0, query); // A question that cannot be encoded must not count as a server's failure.
     const asking = this.#askInTurn(query);
     this.#underway.set(key, asking);
     try {
@@ -128,7 +129,7 @@ export class Forwarder {
     const nowMs = this.#deps.clock.now();
     const usable = (route?.servers ?? []).filter(({ loop }) => !loop.signal.aborted);
     const sound = usable.filter(({ pausedUntilMs }) => pausedUntilMs <= nowMs);
-    // Whoever asks for names that never get an answer must not make a server look dead to all others.
+    // A client that asks for names without answers must not make a server look dead to all others.
     const servers = sound.length > 0 ? sound : usable.slice(0, 1);
     const attempts = sound.length > 0 ? maxAttempts : 1;
     for (let attempt = 0; attempt < attempts && servers.length > 0; attempt++) {
@@ -141,7 +142,7 @@ export class Forwarder {
     return undefined;
   }
 
-  /** One server, once; keeps account of how it does. */
+  /** Asks one server once, and records its success or failure. */
   async #attempt(server: Server, query: UpstreamQuery): Promise<UpstreamAnswer | undefined> {
     const { clock, log } = this.#deps;
     try {
@@ -172,13 +173,13 @@ export class Forwarder {
     });
   }
 
-  /** A name that nobody else knows, once for each server: if the question comes back to us, it goes round in circles. */
+  /** Sends each server one name that nobody else knows. If that question comes back to us, the servers form a loop. */
   #sendProbe(server: Server): void {
     if (server.probe) return;
     const index = [...this.#servers.values()].indexOf(server);
     server.probe = `${this.#probeId}.${index}-orlop-loop`;
     const question = { name: server.probe, type: recordTypes.HINFO, class: 1 };
-    // Nobody waits for the answer: that the question comes back is what tells.
+    // The answer does not matter, only whether the question comes back.
     this.#exchange(server, { question, dnssec: false, checkingDisabled: false }).catch(() => {});
   }
 }

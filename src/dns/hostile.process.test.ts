@@ -72,7 +72,7 @@ async function openConnection({ server }: Running, localAddress: string): Promis
   return socket;
 }
 
-/** What a question over the connection gets: its code, or `closed`. */
+/** The response code of a question over the connection, or `closed`. */
 async function askOver(socket: Socket, name: string): Promise<string> {
   const frames = new DnsMessageReader();
   socket.write(frame(question(name)));
@@ -90,7 +90,7 @@ async function askByDatagram({ server }: Running, name: string): Promise<string>
   return dnsPacket.decode(message).rcode ?? "";
 }
 
-test("another name that DNS cannot write is a failure, without a line in the log", async () => {
+test("an alias that DNS cannot encode is a failure, without a log line", async () => {
   const lines: string[] = [];
   const note = (message: string) => void lines.push(message);
   await using dns = await start({ log: { ...silentLog, info: note, warn: note, error: note } });
@@ -101,7 +101,7 @@ test("another name that DNS cannot write is a failure, without a line in the log
   assert.deepEqual(lines, []);
 });
 
-test("a question that cannot be asked, or gets no answer, keeps no upstream from the others", async () => {
+test("a question that cannot be sent, or gets no answer, does not block an upstream for others", async () => {
   const upstream = createSocket("udp4");
   upstream.bind(0, "127.0.0.1");
   await once(upstream, "listening");
@@ -126,7 +126,7 @@ test("a question that cannot be asked, or gets no answer, keeps no upstream from
   upstream.close();
 });
 
-test("one client that hoards connections is the only one to run out of them", async () => {
+test("a client that hoards connections is the only one to run out of them", async () => {
   await using dns = await start();
   const hoard: Socket[] = [];
   let closed = 0;
@@ -142,11 +142,11 @@ test("one client that hoards connections is the only one to run out of them", as
 
   const victim = await openConnection(dns, "127.0.0.2");
   assert.equal(await askOver(victim, web), "NOERROR");
-  assert(closed >= 1 && closed <= 28, `${closed} of the first closed for the last`);
+  assert(closed >= 1 && closed <= 28, `${closed} of the first connections were closed for the last`);
   for (const socket of [...hoard, victim]) socket.destroy();
 });
 
-test("with 500 connections of many clients, the one that is idle for longest makes room", async () => {
+test("with 500 connections of many clients, the one idle the longest makes room", async () => {
   await using dns = await start();
   const others: Socket[] = [];
   for (let index = 0; index < 500; index++) {
@@ -163,7 +163,7 @@ test("with 500 connections of many clients, the one that is idle for longest mak
   for (const socket of [...others, victim]) socket.destroy();
 });
 
-test("single bytes keep no connection open", async () => {
+test("single bytes do not keep a connection open", async () => {
   await using dns = await start();
   const socket = await openConnection(dns, "127.0.0.1");
   assert.equal(await askOver(socket, web), "NOERROR");
@@ -181,7 +181,7 @@ test("single bytes keep no connection open", async () => {
   assert(sent < 10, `${sent} bytes, one every two seconds`);
 });
 
-test("a message that is too long for a question ends the connection before it is read", async () => {
+test("a message that is too long for a question closes the connection before it is read", async () => {
   await using dns = await start();
   const socket = await openConnection(dns, "127.0.0.1");
   socket.resume();
@@ -191,7 +191,7 @@ test("a message that is too long for a question ends the connection before it is
   await once(socket, "close");
 });
 
-test("strangers get no answer, by datagram or by connection", async () => {
+test("strangers get no answer, over UDP or TCP", async () => {
   let asked = 0;
   const isClient = (): boolean => {
     asked++;
@@ -208,7 +208,7 @@ test("strangers get no answer, by datagram or by connection", async () => {
   assert(asked >= 1);
 });
 
-test("ownClients() knows pods, this machine and nobody else", async () => {
+test("ownClients() accepts only pods and this machine", async () => {
   const clock = createVirtualClock();
   let reads = 0;
   const own = ["192.0.2.10", "2001:db8::10"];
@@ -225,10 +225,10 @@ test("ownClients() knows pods, this machine and nobody else", async () => {
   assert.equal(reads, 1);
   own.push("192.0.2.11");
   await clock.advance(10_000);
-  assert(isClient("192.0.2.11"), "an address that is new");
+  assert(isClient("192.0.2.11"), "a new address");
 });
 
-test("ClientLimits lets a client ask 2,000 times at once and 1,000 times a second, whatever others do", async () => {
+test("ClientLimits allows a client a burst of 2,000 and then 1,000 questions per second, independent of others", async () => {
   const clock = createVirtualClock();
   const limits = new ClientLimits(clock);
   const count = (address: string): number => {
@@ -243,7 +243,7 @@ test("ClientLimits lets a client ask 2,000 times at once and 1,000 times a secon
   assert.equal(count("10.244.0.2"), 2_000);
 });
 
-test("ClientLimits lets 100 questions of a client wait, and fewer when many do", async () => {
+test("ClientLimits lets 100 questions of a client wait, and fewer when many wait", async () => {
   const limits = new ClientLimits(createVirtualClock());
   const never = new Promise<never>(() => {});
   const waitingOf = (address: string): number => {

@@ -1,6 +1,6 @@
 import { parseIPv4, parseIPv6 } from "#lib/net/ip.ts";
 
-/** Numbers of the record types that are understood here; others pass through as bytes. */
+/** The record types that are decoded here; others pass through as bytes. */
 export const recordTypes = {
   A: 1,
   NS: 2,
@@ -25,7 +25,7 @@ export const rcodes = {
 } as const;
 export type Rcode = (typeof rcodes)[keyof typeof rcodes];
 
-/** Names have no dot at the end. A dot or backslash within a label stands behind a backslash. */
+/** Names have no trailing dot. A dot or backslash within a label is escaped with a backslash. */
 export type RecordData =
   | { readonly type: "A"; readonly address: string }
   | { readonly type: "AAAA"; readonly address: string }
@@ -57,7 +57,7 @@ export interface DnsRecord {
 }
 
 export interface Question {
-  /** As it was asked, in its own case. */
+  /** As asked, with its case preserved. */
   readonly name: string;
   readonly type: number;
   readonly class: number;
@@ -69,32 +69,32 @@ export interface Query {
   readonly isResponse: boolean;
   readonly recursionDesired: boolean;
   readonly checkingDisabled: boolean;
-  /** undefined unless there is exactly one. */
+  /** Undefined unless there is exactly one. */
   readonly question: Question | undefined;
   readonly edns: Edns | undefined;
 }
 
 export interface Edns {
-  /** The largest datagram that the client takes. */
+  /** The largest datagram that the client accepts. */
   readonly sizeBytes: number;
   readonly version: number;
   readonly dnssec: boolean;
 }
 
-/** The type of address record that an address goes into. */
+/** The A or AAAA record data of an address. */
 export function addressData(address: string): RecordData | undefined {
   if (parseIPv4(address) !== undefined) return { type: "A", address };
   return parseIPv6(address) ? { type: "AAAA", address } : undefined;
 }
 
-/** Bytes that are no DNS message. */
+/** The bytes are not a valid DNS message, or a message cannot be encoded. */
 export class WireError extends Error {
   override readonly name = "WireError";
 }
 
 export const headerBytes = 12;
-/** The largest datagram that is sent: it fits the usual links whole. */
+/** The largest datagram that is sent; it fits the usual links without fragmentation. */
 export const datagramBytes = 1232;
 export const messageBytes = 65_535;
-/** No question with its options is longer. */
+/** Longer than any question with its options. */
 export const queryBytes = 4_096;

@@ -3,16 +3,16 @@ import { type Clock } from "#lib/async/clock.ts";
 
 export interface OwnClientsDeps {
   readonly clock: Clock;
-  /** Where pods have their addresses. */
+  /** The ranges of pods. */
   readonly podCidrs: readonly string[];
-  /** The machine's addresses, as they are now. */
+  /** The machine's current addresses. */
   ownAddresses(): readonly string[];
 }
 
-/** Addresses of the machine may change; looking for strangers among them must not cost much. */
+/** The machine's addresses may change, but unknown clients must not cause a lookup each time. */
 const refreshMs = 10_000;
 
-/** Whether an address is a pod's or the machine's own: the cluster's DNS is for them and nobody else. */
+/** Whether an address is a pod's or the machine's own. The cluster's DNS serves nobody else. */
 export function ownClients({ clock, podCidrs, ownAddresses }: OwnClientsDeps): (address: string) => boolean {
   const pods = new BlockList();
   for (const cidr of podCidrs) {

@@ -136,7 +136,7 @@ for (const [name, type, expected] of cases) {
   test(`${type} of "${name}" is ${expected[0]}`, () => assert.deepEqual(say(name, type), expected));
 }
 
-test("names that point to each other in a circle end", () => {
+test("a cycle of aliases ends", () => {
   const answers = say("circle.shop.svc.cluster.local", "A");
 
   assert(answers.length < 12);

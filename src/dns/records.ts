@@ -5,50 +5,50 @@ import { serviceNameLabel } from "#api/well-known.ts";
 import { labelsOf } from "./domain-name.ts";
 import { addressData, type DnsRecord, recordTypes } from "./message.ts";
 
-/** What the names are made from. */
+/** The objects that names are derived from. */
 export interface ClusterView {
   hasNamespace(name: string): boolean;
   service(namespace: string, name: string): Service | undefined;
   slices(namespace: string, name: string): readonly EndpointSlice[];
-  /** Services that have this cluster address. */
+  /** The services with this cluster address. */
   servicesAt(address: string): readonly Service[];
-  /** Slices with an endpoint at this address. */
+  /** The slices with an endpoint at this address. */
   slicesAt(address: string): readonly EndpointSlice[];
 }
 
 export interface Zone {
   /** `cluster.local` */
   readonly domain: string;
-  /** Where the cluster's DNS is: the address of `ns.dns.<domain>`. */
+  /** The address of the cluster's DNS, for `ns.dns.<domain>`. */
   readonly serverAddress: string | undefined;
   readonly ttl: number;
   readonly serial: number;
-  /** Whether the address can only be one of this cluster's: then nobody else is asked for its name. */
+  /** Whether the address can only belong to this cluster, so that no other server is asked for its name. */
   isOwnAddress(address: string): boolean;
 }
 
 export type Reply =
-  /** `chase` is a name outside of the zone that the last record points to. */
+  /** `chase` is a name outside the zone to which the last record points. */
   | {
       readonly kind: "records";
       readonly answers: readonly DnsRecord[];
       readonly additional: readonly DnsRecord[];
       readonly chase: string | undefined;
     }
-  /** The name is there, but has no record of the type. */
+  /** The name exists, but has no record of the type. */
   | { readonly kind: "empty" }
-  /** There is no such name. */
+  /** The name does not exist. */
   | { readonly kind: "missing" }
-  /** Somebody else's name. */
+  /** The name is outside the zone. */
   | { readonly kind: "foreign" };
 
 const empty: Reply = { kind: "empty" };
 const missing: Reply = { kind: "missing" };
 const foreign: Reply = { kind: "foreign" };
 const dnsVersion = "1.1.0";
-/** A name may point to the next; a circle ends here. */
+/** How many aliases are followed, which also ends a cycle. */
 const maxAliases = 8;
-/** No message has room for more records, and no answer looks at more endpoints. */
+/** No message has room for more records, so no answer considers more endpoints. */
 const maxRecords = 4_096;
 const maxLooked = 20_000;
 const maxSlices = 100;
@@ -56,12 +56,12 @@ const maxSlices = 100;
 interface Asked {
   readonly view: ClusterView;
   readonly zone: Zone;
-  /** As asked, so that the answer is about the same. */
+  /** As asked, because the answer must repeat it. */
   readonly name: string;
   readonly type: number;
 }
 
-/** What the cluster says about a name, by the DNS rules that all Kubernetes clusters share. */
+/** The cluster's answer for a name, by the DNS specification of Kubernetes. */
 export function answerQuestion(view: ClusterView, zone: Zone, question: { name: string; type: number }): Reply {
   const labels = labelsOf(question.name.toLowerCase());
   const asked = { view, zone, name: question.name, type: question.type };
@@ -71,14 +71,14 @@ export function answerQuestion(view: ClusterView, zone: Zone, question: { name: 
   return path ? answerPath(asked, path) : foreign;
 }
 
-/** The record that goes with an answer that there is nothing. */
+/** The SOA record for a negative answer. */
 export function startOfAuthority({ domain, serial, ttl }: Zone): DnsRecord {
   const times = { refresh: 7200, retry: 1800, expire: 86400, minimum: ttl };
   const data = { type: "SOA", primary: `ns.dns.${domain}`, admin: `hostmaster.${domain}`, serial, ...times } as const;
   return { name: domain, ttl, data };
 }
 
-/** The labels before the zone's own, last first: `svc`, namespace, service. */
+/** The labels before the zone's own, in reverse order: `svc`, namespace, service. */
 function pathIn({ domain }: Zone, labels: readonly string[]): string[] | undefined {
   const own = labelsOf(domain);
   const start = labels.length - own.length;
@@ -110,7 +110,7 @@ function answerServer(asked: Asked, path: readonly string[]): Reply {
   return only(asked, addressRecords(asked, asked.name, asked.zone.serverAddress ? [asked.zone.serverAddress] : []));
 }
 
-/** Every address has a name of this form, in a namespace that is there. */
+/** Every address has a name of this form in every existing namespace. */
 function answerPod(asked: Asked, path: readonly string[]): Reply {
   const [namespace, dashed, ...more] = path;
   if (namespace === undefined) return empty;
@@ -120,7 +120,7 @@ function answerPod(asked: Asked, path: readonly string[]): Reply {
   return more.length > 0 || !address ? missing : only(asked, addressRecords(asked, asked.name, [address]));
 }
 
-/** `svc`, `<namespace>.svc`, `<service>.<namespace>.svc`, and what is below a service. */
+/** Answers `svc`, `<namespace>.svc`, `<service>.<namespace>.svc`, and names below a service. */
 function answerService(asked: Asked, path: readonly string[]): Reply {
   const [namespace, name, ...below] = path;
   if (namespace === undefined) return empty;
@@ -144,7 +144,7 @@ function answerServiceName(asked: Asked, service: Service): Reply {
   return only(asked, addressRecords(asked, asked.name, addresses));
 }
 
-/** One endpoint by its host name. */
+/** Answers for one endpoint by its host name. */
 function answerHost(asked: Asked, service: Service, hostname: string): Reply {
   const hosts = hostsOf(asked.view, service).filter((host) => host.hostname === hostname);
   if (hosts.length === 0) return missing;
@@ -158,7 +158,7 @@ function answerHost(asked: Asked, service: Service, hostname: string): Reply {
   );
 }
 
-/** `_http._tcp`; `_tcp` alone is on the way to it. */
+/** Answers `_http._tcp`; `_tcp` alone is an empty name above it. */
 function answerPort(asked: Asked, service: Service, at: { protocol: string; port: string | undefined }): Reply {
   const ports = (service.spec.ports ?? []).filter(({ protocol }) => `_${protocol.toLowerCase()}` === at.protocol);
   const named = ports.filter(({ name }) => at.port === undefined || (name && `_${name}` === at.port));
@@ -166,7 +166,7 @@ function answerPort(asked: Asked, service: Service, at: { protocol: string; port
   return at.port === undefined ? empty : answerPorts(asked, service, named);
 }
 
-/** Where the ports are, with the addresses that a client would ask for next. */
+/** SRV records of the ports, with the addresses that a client would ask for next. */
 function answerPorts(asked: Asked, service: Service, ports: readonly ServicePort[]): Reply {
   if (asked.type !== recordTypes.SRV && asked.type !== recordTypes.ANY) return empty;
   const { ttl } = asked.zone;
@@ -204,7 +204,7 @@ function hostPlaces(asked: Asked, service: Service, wanted: readonly ServicePort
   return places;
 }
 
-/** Another name. One of the cluster's own is followed at once. */
+/** Answers with a CNAME. One within the cluster is followed immediately. */
 function answerAlias(asked: Asked, service: Service): Reply {
   const answers: DnsRecord[] = [];
   let target = (service.spec.externalName ?? "").replace(/\.$/, "");
@@ -227,14 +227,14 @@ function answerAlias(asked: Asked, service: Service): Reply {
   return done();
 }
 
-/** The other name, if the path is that of a service that is only one. */
+/** The target, if the path is that of an ExternalName service. */
 function aliasAt(view: ClusterView, [kind, namespace, name, ...more]: readonly string[]): string | undefined {
   if (kind !== "svc" || !namespace || !name || more.length > 0) return undefined;
   const spec = view.service(namespace, name)?.spec;
   return spec?.type === "ExternalName" ? (spec.externalName ?? "").replace(/\.$/, "") : undefined;
 }
 
-/** Names of an address: services at it, and endpoints of headless services. */
+/** The names of an address: services with it, and endpoints of headless services. */
 function answerPointer(asked: Asked, address: string): Reply {
   const { view, zone } = asked;
   const names = view.servicesAt(address).map((service) => serviceName(zone, service));
@@ -277,7 +277,7 @@ interface Host {
   readonly ports: EndpointSlice["ports"];
 }
 
-/** Endpoints that have a name: ready, or meant to be named all the same. */
+/** Endpoints that have names: ready ones, and all if the service publishes unready addresses. */
 function hostsOf(view: ClusterView, service: Service): Host[] {
   const { metadata, spec } = service;
   const found = new Map<string, Host>();
@@ -302,7 +302,7 @@ const clusterAddresses = ({ spec }: Service): readonly string[] =>
 const serviceName = ({ domain }: Zone, { metadata }: Service): string =>
   `${metadata.name}.${metadata.namespace}.svc.${domain}`;
 
-/** Of those, the ones of the type asked for. */
+/** The records of the requested type. */
 function only(asked: Asked, records: readonly DnsRecord[]): Reply {
   const { type } = asked;
   const answers = type === recordTypes.ANY ? records : records.filter(({ data }) => recordTypes[data.type] === type);

@@ -22,7 +22,7 @@ export interface ResolverDeps {
   readonly log: Log;
 }
 
-/** Answers a message, or not at all if it is none. Never throws. The cluster's own names need no waiting. */
+/** Answers a message; undefined if it gets no answer. Never throws. The cluster's own names are answered synchronously. */
 export type Resolver = (message: Buffer, transport: "udp" | "tcp") => Buffer | undefined | Promise<Buffer>;
 
 const internetClass = 1;
@@ -63,15 +63,15 @@ function answerTo(deps: ResolverDeps, query: Query, asked: Asked): Buffer | Prom
   return encodeAnswer(query, partsOf(deps.zone, reply, turn), limit);
 }
 
-/** Records that cannot be written, such as an alias with a label of 64 characters, are somebody's mistake and not ours. */
+/** Records that cannot be encoded, such as an alias with a label of 64 characters, are a user's mistake and not a bug. */
 function failed(log: Log, query: Query, { error, limit }: { error: unknown; limit: number }): Buffer {
   const name = query.question?.name;
-  if (error instanceof WireError) log.debug("DNS answer cannot be written", { name, reason: error.message });
-  else log.error("DNS question failed", { name, error });
+  if (error instanceof WireError) log.debug("the DNS answer cannot be encoded", { name, reason: error.message });
+  else log.error("could not answer a DNS question", { name, error });
   return encodeAnswer(query, failure, limit);
 }
 
-/** undefined: there is nobody to tell that it is wrong. */
+/** Undefined if the message is so broken that no error can be sent. */
 function readQuery(message: Buffer): Query | undefined {
   try {
     return decodeQuery(message);
@@ -111,7 +111,7 @@ function partsOf(zone: Zone, reply: Exclude<Reply, { kind: "foreign" }>, turn: n
   return { rcode, authoritative: true, authority: [startOfAuthority(zone)] };
 }
 
-/** Another one is first each time: most clients take the first. A chain of names keeps its order. */
+/** Rotates the addresses, because most clients take the first. A chain of aliases keeps its order. */
 function rotated(answers: readonly DnsRecord[], turn: number): readonly DnsRecord[] {
   if (answers.length < 2 || answers.some(({ data }) => data.type === "CNAME")) return answers;
   const start = turn % answers.length;
@@ -128,7 +128,7 @@ async function forward({ forwarder }: ResolverDeps, query: Query, { question, li
   return passOn(query, found.answer, { limit, ageSeconds: found.ageSeconds });
 }
 
-/** The cluster's name points to somebody else's: the client gets both in one answer. */
+/** Resolves an alias that points outside the cluster, so that the client gets both in one answer. */
 async function chase(
   { forwarder }: ResolverDeps,
   query: Query,

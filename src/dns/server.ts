@@ -12,12 +12,12 @@ export interface DnsServerDeps {
   readonly resolver: Resolver;
   readonly clock: Clock;
   readonly log: Log;
-  /** Whether the server is for whoever has this address. Others get no answer. */
+  /** Whether a client with this address is served. Others get no answer. */
   isClient(address: string): boolean;
 }
 export interface ListenAddress {
   readonly address: string;
-  /** 0 is one that is free for both datagrams and connections. */
+  /** 0 picks a port that is free for both UDP and TCP. */
   readonly port: number;
 }
 export interface DnsServer extends AsyncDisposable {
@@ -27,7 +27,7 @@ export interface DnsServer extends AsyncDisposable {
 
 const portAttempts = 20;
 
-/** Listens for datagrams and connections on the same port. */
+/** Listens for UDP and TCP on the same port. */
 export async function openDnsServer(deps: DnsServerDeps, listen: ListenAddress): Promise<DnsServer> {
   for (let attempt = 1; ; attempt++) {
     const udp = createSocket({ type: isIPv6(listen.address) ? "udp6" : "udp4", recvBufferSize: 1 << 20 });
@@ -40,8 +40,8 @@ export async function openDnsServer(deps: DnsServerDeps, listen: ListenAddress):
       await once(tcp, "listening");
     } catch (error) {
       udp.close();
-      if (listen.port === 0 && attempt < portAttempts) continue; // The port was free for datagrams only.
-      throw new Error(`DNS does not listen on ${listen.address}:${port}`, { cause: error });
+      if (listen.port === 0 && attempt < portAttempts) continue; // The port was free for UDP only.
+      throw new Error(`DNS cannot listen on ${listen.address}:${port}`, { cause: error });
     }
     const limits = new ClientLimits(deps.clock);
     serveDatagrams(deps, limits, udp);
@@ -60,19 +60,19 @@ export async function openDnsServer(deps: DnsServerDeps, listen: ListenAddress):
   }
 }
 
-/** A datagram that is not answered costs its client a try, and the server nothing. */
+/** A datagram without an answer costs its client a retry, and the server nothing. */
 function serveDatagrams({ resolver, log, isClient }: DnsServerDeps, limits: ClientLimits, udp: DatagramSocket): void {
   let isOpen = true;
   udp.on("close", () => {
     isOpen = false;
   });
-  udp.on("error", (error) => log.warn("DNS datagram failed", { error }));
+  udp.on("error", (error) => log.warn("the DNS server's UDP socket failed", { error }));
   udp.on("message", (message, { address, port }) => {
     if (message.length > queryBytes || !isClient(address)) return;
     const client = limits.admit(address);
     if (!client) return;
     const send = (answer: Buffer | undefined): void => {
-      if (answer && isOpen) udp.send(answer, port, address, () => {}); // A client that left is no fault.
+      if (answer && isOpen) udp.send(answer, port, address, () => {}); // A client may be gone by then.
     };
     const answer = resolver(message, "udp");
     if (answer instanceof Promise) void limits.wait(client, answer).then(send);
@@ -86,7 +86,7 @@ function serveConnections({ resolver, clock, log, isClient }: DnsServerDeps, lim
     const answer = client && resolver(message, "tcp");
     return client && answer instanceof Promise ? limits.wait(client, answer) : answer;
   });
-  tcp.on("error", (error) => log.warn("DNS connection failed", { error }));
+  tcp.on("error", (error) => log.warn("the DNS server's TCP socket failed", { error }));
   tcp.on("connection", (socket) => {
     const address = socket.remoteAddress ?? "";
     if (isClient(address)) connections.accept(socket, address);

@@ -3,14 +3,14 @@ import { type DnsRecord, headerBytes, type Query, type Question, rcodes, recordT
 import { type RawRecord, readData, readRecord, WireReader } from "./wire-reader.ts";
 import { optBytes, optRecord, WireWriter } from "./wire-writer.ts";
 
-/** Another server's answer: its bytes, without the OPT record, and what is needed to pass it on. */
+/** Another server's answer: its bytes without the OPT record, and what is needed to forward it. */
 export interface UpstreamAnswer {
   readonly bytes: Buffer;
   readonly rcode: number;
   readonly isTruncated: boolean;
-  /** Where the answer's and all other records' times to live are. */
+  /** The offsets of all times to live in the bytes. */
   readonly ttlsAt: readonly number[];
-  /** How long it may be kept. */
+  /** How long it may be cached. */
   readonly ttlSeconds: number;
 }
 
@@ -35,7 +35,7 @@ export function encodeUpstreamQuery(id: number, { question, dnssec, checkingDisa
   return writer.bytes;
 }
 
-/** Whether the bytes answer the question that was asked under this id. */
+/** Whether the bytes answer the question with this id. */
 export function isAnswerTo(bytes: Buffer, id: number, asked: Question): boolean {
   if (bytes.length < headerBytes || bytes.readUInt16BE(0) !== id || (bytes[2] ?? 0) < 0x80) return false;
   try {
@@ -43,7 +43,7 @@ export function isAnswerTo(bytes: Buffer, id: number, asked: Question): boolean 
     const isSame = reader.name().toLowerCase() === asked.name.toLowerCase();
     return isSame && reader.uint16() === asked.type && reader.uint16() === asked.class;
   } catch {
-    return false; // No message at all.
+    return false; // Not a DNS message.
   }
 }
 
@@ -69,7 +69,7 @@ export function decodeUpstreamAnswer(bytes: Buffer): UpstreamAnswer {
   };
 }
 
-/** Of its answers, those that can be put into another message. */
+/** Those of its answer records that can be copied into another message. */
 export function recordsOf({ bytes }: UpstreamAnswer): DnsRecord[] {
   const reader = new WireReader(bytes, headerBytes);
   reader.name();
@@ -86,7 +86,7 @@ interface Sections {
   readonly authority: readonly RawRecord[];
 }
 
-/** 0: not to be kept. An answer that there is nothing lives as long as the SOA beside it says. */
+/** 0 if it must not be cached. A negative answer is cached as long as its SOA record says. */
 function ttlOf(bytes: Buffer, rcode: number, { answers, authority }: Sections): number {
   if (rcode !== rcodes.noError && rcode !== rcodes.noSuchName) return 0;
   if (rcode === rcodes.noError && answers.length > 0) {
@@ -98,7 +98,7 @@ function ttlOf(bytes: Buffer, rcode: number, { answers, authority }: Sections): 
   return Math.min(maxNegativeTtlSeconds, soa.ttl, minimum);
 }
 
-/** The answer as this client gets it: its id, its spelling of the name, the time that is left, at most `limit` bytes. */
+/** The answer for one client: its id, its spelling of the name, the remaining time to live, at most `limit` bytes. */
 export function passOn(query: Query, answer: UpstreamAnswer, to: { limit: number; ageSeconds: number }): Buffer {
   const { question, edns } = query;
   const room = to.limit - (edns ? optBytes : 0);
@@ -126,7 +126,7 @@ export function passOn(query: Query, answer: UpstreamAnswer, to: { limit: number
 const questionBytes = ({ name }: Question): number =>
   labelsOf(name).reduce((sum, label) => sum + label.length + 1, 1) + 4;
 
-/** The name has the same length in every spelling. */
+/** In place, because every spelling of a name has the same length. */
 function copyName(name: string, bytes: Buffer): void {
   let at = headerBytes;
   for (const label of labelsOf(name)) at += 1 + bytes.write(label, at + 1, "latin1");

@@ -18,7 +18,7 @@ export function parseUpstream(text: string): Upstream {
   return host ? { host, port: Number(port) } : { host: text, port: 53 };
 }
 
-/** The servers that a resolv.conf names, at most three, as every resolver reads it. */
+/** The name servers in a resolv.conf; at most three, as in every resolver. */
 export const parseResolvConf = (text: string): string[] =>
   text
     .split("\n")
@@ -26,7 +26,7 @@ export const parseResolvConf = (text: string): string[] =>
     .flatMap(([word, address]) => (word === "nameserver" && address ? [address] : []))
     .slice(0, 3);
 
-/** The servers that this machine asks; none if it does not say. */
+/** The name servers of this machine; empty if it declares none. */
 export async function hostUpstreams(file = "/etc/resolv.conf"): Promise<string[]> {
   try {
     return parseResolvConf(await readFile(file, "utf8"));
@@ -38,12 +38,12 @@ export async function hostUpstreams(file = "/etc/resolv.conf"): Promise<string[]
 
 export interface Exchange {
   readonly query: Buffer;
-  /** Whether a datagram is the answer, and not somebody's guess at one. */
+  /** Whether a datagram is the answer and not a forged one. */
   accepts(answer: Buffer): boolean;
   readonly signal: AbortSignal;
 }
 
-/** Asks by datagram, from a port of its own that nobody can guess. */
+/** Asks over UDP, from a random port that nobody can guess. */
 export function askByDatagram({ host, port }: Upstream, { query, accepts, signal }: Exchange): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const socket: DatagramSocket = createSocket(isIPv6(host) ? "udp6" : "udp4");
@@ -63,7 +63,7 @@ export function askByDatagram({ host, port }: Upstream, { query, accepts, signal
   });
 }
 
-/** Asks by connection, for what does not fit a datagram. */
+/** Asks over TCP, for what does not fit into a datagram. */
 export function askByConnection({ host, port }: Upstream, { query, accepts, signal }: Exchange): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const socket = connect({ host, port });
@@ -82,7 +82,7 @@ export function askByConnection({ host, port }: Upstream, { query, accepts, sign
   });
 }
 
-/** Over a connection every message has its length before it. */
+/** Over TCP, every message is preceded by its length. */
 export function frame(message: Buffer): Buffer {
   const framed = Buffer.allocUnsafe(message.length + 2);
   framed.writeUInt16BE(message.length);
@@ -90,12 +90,12 @@ export function frame(message: Buffer): Buffer {
   return framed;
 }
 
-/** The other side wants to send a message that is longer than it may be. */
+/** The peer announces a message that is too long. */
 export class FrameError extends Error {
   override readonly name = "FrameError";
 }
 
-/** Cuts what arrives back into messages. At most one that is not whole is kept. */
+/** Splits a stream into messages. Keeps at most one incomplete message. */
 export class DnsMessageReader {
   readonly #bytes = new ByteQueue();
   readonly #maxBytes: number;
@@ -103,11 +103,11 @@ export class DnsMessageReader {
   constructor(maxBytes = messageBytes) {
     this.#maxBytes = maxBytes;
   }
-  /** Whether a message has begun and is not whole yet. */
+  /** Whether a message is incomplete. */
   get isWithin(): boolean {
     return this.#bytes.size > 0;
   }
-  /** The messages that are whole now. */
+  /** Returns the messages that are complete now. */
   push(chunk: Buffer): Buffer[] {
     const bytes = this.#bytes;
     bytes.push(chunk);

@@ -29,7 +29,7 @@ const data = fc.oneof(
 );
 const record: fc.Arbitrary<DnsRecord> = fc.record({ name, ttl: uint(31), data });
 
-/** A record as the peer shows it. */
+/** A record in dns-packet's form. */
 function asPeer({ name: called, ttl, data: given }: DnsRecord): unknown {
   const head = { name: called, type: given.type, ttl };
   switch (given.type) {
@@ -49,7 +49,7 @@ function asPeer({ name: called, ttl, data: given }: DnsRecord): unknown {
   }
 }
 
-/** The 16 bytes by way of the platform's own parser. */
+/** The 16 bytes of an address, computed by the platform's own parser. */
 function hexOf(address: string): string {
   const groups = new URL(`http://[${address}]/`).hostname.slice(1, -1).split("::");
   const [left = [], right = []] = groups.map((half) => (half ? half.split(":") : []));
@@ -63,7 +63,7 @@ function simplified({ name: called, type, ttl, data: given }: PeerRecord): unkno
   return { name: called, type, ttl, data: given };
 }
 
-test("what encodeAnswer() writes, dns-packet reads", () => {
+test("dns-packet reads what encodeAnswer() writes", () => {
   fc.assert(
     fc.property(name, fc.array(record, { maxLength: 8 }), (asked, answers) => {
       const query = decodeQuery(dnsPacket.encode({ type: "query", id: 7, questions: [{ type: "A", name: asked }] }));
@@ -75,7 +75,7 @@ test("what encodeAnswer() writes, dns-packet reads", () => {
   );
 });
 
-test("what dns-packet writes, decodeQuery() and decodeUpstreamAnswer() read", () => {
+test("decodeQuery() and decodeUpstreamAnswer() read what dns-packet writes", () => {
   fc.assert(
     fc.property(name, uint(16), fc.array(fc.tuple(name, fc.ipV4()), { maxLength: 20 }), (asked, id, addresses) => {
       const questions = [{ type: "A", name: asked }] as const;
@@ -106,7 +106,7 @@ function resolverThatLogs(errors: string[]) {
   return createResolver({ view, zone, forwarder, log });
 }
 
-/** Messages that start well and go wrong somewhere. */
+/** Messages that start correctly and are damaged somewhere. */
 const spoilt = fc
   .tuple(name, fc.array(fc.tuple(uint(16), uint(8)), { maxLength: 12 }), fc.uint8Array({ maxLength: 80 }), uint(12))
   .map(([asked, changes, tail, length]) => {
@@ -129,7 +129,7 @@ test("no message makes the resolver throw", async () => {
   assert.deepEqual(errors, []);
 });
 
-/** Counts how often a byte of the message is looked at. */
+/** Counts how often bytes of the message are read. */
 function counted(bytes: Buffer): { bytes: Buffer; looks(): number } {
   let looks = 0;
   const proxy = new Proxy(bytes, {

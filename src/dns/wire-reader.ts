@@ -1,10 +1,10 @@
 import { escapeLabel, maxLabelBytes, maxNameBytes } from "./domain-name.ts";
 import { type Edns, type Query, type RecordData, recordTypes, WireError } from "./message.ts";
 
-/** A name has at most 127 labels, so more pointers than that only make work. */
+/** A name has at most 127 labels, so more pointers than that are an attack. */
 const maxPointers = 127;
 
-/** A cursor over a message that never leaves it. */
+/** A cursor that cannot leave its message. */
 export class WireReader {
   readonly bytes: Buffer;
   at: number;
@@ -32,7 +32,7 @@ export class WireReader {
     this.at += length;
     return this.bytes.subarray(this.at - length, this.at);
   }
-  /** Pointers only lead backwards, so that no name is without end. */
+  /** Pointers may only lead backwards, so that every name ends. */
   name(): string {
     const labels: string[] = [];
     let at = this.at;
@@ -72,7 +72,7 @@ export class WireReader {
   }
 }
 
-/** Reads a query; what is not understood in it is passed over. */
+/** Reads a query, and skips what it does not understand. */
 export function decodeQuery(bytes: Buffer): Query {
   const reader = new WireReader(bytes);
   const id = reader.uint16();
@@ -127,7 +127,7 @@ export function readRecord(reader: WireReader): RawRecord {
   return { start, name, type, class: recordClass, ttl, ttlAt, dataAt, length };
 }
 
-/** The record's data, if it is one that can be passed on in another message. */
+/** The record's data, if it can be copied into another message. */
 export function readData(bytes: Buffer, { type, dataAt, length }: RawRecord): RecordData | undefined {
   if (type === recordTypes.A && length === 4)
     return { type: "A", address: bytes.subarray(dataAt, dataAt + 4).join(".") };

@@ -10,7 +10,7 @@ import {
   WireError,
 } from "./message.ts";
 
-/** Writes a message, names compressed. Records go in whole or not at all. */
+/** Writes a message with compressed names. A record is written completely or not at all. */
 export class WireWriter {
   #bytes = Buffer.allocUnsafe(512);
   #at = 0;
@@ -39,7 +39,7 @@ export class WireWriter {
   setUint16(at: number, value: number): void {
     this.#bytes.writeUInt16BE(value, at);
   }
-  /** A tail of the name that was written before is pointed to, whatever its case. */
+  /** Points to a suffix of the name that was written before, whatever its case. */
   name(name: string, canPoint = true): void {
     const labels = labelsOf(name);
     const length = labels.reduce((sum, label) => sum + label.length + 1, 1);
@@ -53,7 +53,7 @@ export class WireWriter {
     }
     this.raw(zero);
   }
-  /** False, and nothing is written, if it does not fit. */
+  /** Returns false, and writes nothing, if the record does not fit. */
   record(record: DnsRecord): boolean {
     const start = this.#at;
     this.name(record.name);
@@ -130,7 +130,7 @@ export interface AnswerParts {
   readonly additional?: readonly DnsRecord[];
 }
 
-/** An answer of at most so many bytes. What does not fit is left out, and the client told, unless it was only extra. */
+/** An answer of at most `limit` bytes. What does not fit is omitted, and the truncation flag is set unless it was only extra. */
 export function encodeAnswer(query: Query, parts: AnswerParts, limit: number): Buffer {
   const { answers = [], authority = [], additional = [] } = parts;
   const writer = new WireWriter(query.edns ? limit - optBytes : limit);
@@ -154,7 +154,7 @@ export function encodeAnswer(query: Query, parts: AnswerParts, limit: number): B
   return writer.bytes;
 }
 
-/** How many of the first ones succeed. */
+/** How many items succeed before the first failure. */
 function countWhile<T>(items: readonly T[], succeeds: (item: T) => boolean): number {
   const failed = items.findIndex((item) => !succeeds(item));
   return failed < 0 ? items.length : failed;
@@ -174,7 +174,7 @@ function flagsOf(query: Query, { rcode, authoritative }: AnswerParts, truncated:
 
 export const optBytes = 11;
 
-/** Says how large a datagram we take; the highest bits of the rcode stand here. */
+/** Announces the largest datagram that we accept, and holds the highest bits of the rcode. */
 export function optRecord(highRcode: number, dnssec: boolean): Buffer {
   const bytes = Buffer.alloc(optBytes);
   bytes.writeUInt16BE(recordTypes.OPT, 1);

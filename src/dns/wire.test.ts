@@ -20,7 +20,7 @@ const address = (index: number): DnsRecord => ({
   data: { type: "A", address: `10.0.${index >> 8}.${index & 255}` },
 });
 
-test("decodeQuery() reads the question and what the client can take", () => {
+test("decodeQuery() reads the question and the client's capabilities", () => {
   assert.deepEqual(decodeQuery(queryBytes), {
     ...{ id: 0xabcd, opcode: 0, isResponse: false, recursionDesired: true, checkingDisabled: false },
     question: { name: "www.example", type: 1, class: 1 },
@@ -55,7 +55,7 @@ test("a name that points to itself, forward, or grows too long is refused", () =
   assert.throws(() => new WireReader(Buffer.from("80", "hex")).name(), /unknown kind/);
 });
 
-test("dots within a label are kept apart from those between labels", () => {
+test("dots within a label differ from those between labels", () => {
   const writer = new WireWriter(512);
   writer.name("a\\.b.c\\\\d");
 
@@ -97,7 +97,7 @@ test("encodeAnswer() writes every type of record", () => {
   ]);
 });
 
-test("encodeAnswer() leaves out what does not fit, and says so", () => {
+test("encodeAnswer() omits what does not fit, and sets the truncation flag", () => {
   const answers = Array.from({ length: 100 }, (_, index) => address(index));
   const bytes = encodeAnswer(
     query({ sizeBytes: 512, version: 0, dnssec: false }),
@@ -114,7 +114,7 @@ test("encodeAnswer() leaves out what does not fit, and says so", () => {
   assert.equal(reader.at, bytes.length);
 });
 
-test("encodeAnswer() leaves out extra records without a word", () => {
+test("encodeAnswer() omits extra records without the truncation flag", () => {
   const additional = Array.from({ length: 100 }, (_, index) => address(index));
   const bytes = encodeAnswer(query(), { rcode: 0, authoritative: true, answers: [address(1)], additional }, 512);
 
@@ -122,7 +122,7 @@ test("encodeAnswer() leaves out extra records without a word", () => {
   assert.equal((bytes[2] ?? 0) & 2, 0);
 });
 
-test("a label of 64 bytes, a name of 256 and a text that is no address cannot be written", () => {
+test("a label of 64 bytes, a name of 256 bytes and an invalid address cannot be encoded", () => {
   for (const name of ["a".repeat(64), `${"a".repeat(63)}.`.repeat(4).slice(0, -1), "a..b"]) {
     assert.throws(() => new WireWriter(512).name(name), WireError, name);
   }

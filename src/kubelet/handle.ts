@@ -9,14 +9,14 @@ import type { ContainerLogOptions, KubeletHandle, NodeStats, PodRef } from "./se
 export interface HandleDeps {
   readonly nodeName: string;
   readonly runtime: ContainerRuntime;
-  /** The workers of all pods of the node. */
+  /** The workers of all the node's pods. */
   workers(): Iterable<PodWorker>;
   stats(signal?: AbortSignal): Promise<NodeStats>;
-  /** Fires when the container has ended; `release` when nobody waits any more. */
+  /** The signal fires when the container has ended; call `release` when you no longer wait for it. */
   whenEnded(containerId: string): { readonly signal: AbortSignal; release(): void };
 }
 
-/** What the node's own server can ask of the kubelet. */
+/** What the kubelet's HTTP server can ask of the kubelet. */
 export function createHandle(deps: HandleDeps): KubeletHandle {
   const { runtime } = deps;
   const workerOf = (ref: PodRef): PodWorker => {
@@ -38,7 +38,7 @@ export function createHandle(deps: HandleDeps): KubeletHandle {
       await runtime.execUrl(runningId(ref, container), request, signal),
     attachUrl: async (ref, container, request, signal) => {
       const tty = containerNamed(workerOf(ref).pod, container)?.tty ?? false;
-      // A terminal has one output.
+      // A terminal has a single output stream.
       const streams = { ...request, tty, stderr: request.stderr && !tty };
       return await runtime.attachUrl(runningId(ref, container), streams, signal);
     },
@@ -57,7 +57,7 @@ export function createHandle(deps: HandleDeps): KubeletHandle {
 const notRunning = ({ name }: PodRef, container: string) =>
   badRequest(`container ${container} in pod ${JSON.stringify(name)} is not running`);
 
-/** The newest first. */
+/** Newest first. */
 function recordsOf({ pod, state }: PodWorker, container: string): ContainerRecord[] {
   if (!containerNamed(pod, container)) {
     throw badRequest(`container ${container} is not valid for pod ${pod.metadata.name}`);
@@ -86,7 +86,7 @@ async function* openLog(
   }
 }
 
-/** Whose log is meant: the container's of now, or of its last life. */
+/** The container whose log is meant: the current one, or the one before it. */
 function loggedRecord(worker: PodWorker, container: string, previous: boolean): ContainerRecord {
   const records = recordsOf(worker, container).filter(({ state }) => state !== "created");
   const pod = worker.pod.metadata.name;

@@ -20,8 +20,8 @@ import { containerdPaths } from "./containerd/paths.ts";
 const scratch = { volumeMounts: [{ name: "scratch", mountPath: "/scratch" }] };
 const isRunning = ({ status }: Pod) => status.containerStatuses?.[0]?.state.running !== undefined;
 
-/** What a pod without privileges can try on its node. */
-suite("pods that mean harm", { timeout: 180_000 }, () => {
+/** What an unprivileged pod can try against its node. */
+suite("hostile pods", { timeout: 180_000 }, () => {
   let node: RealNode;
   before(async () => {
     node = await startRealNode();
@@ -42,7 +42,7 @@ suite("pods that mean harm", { timeout: 180_000 }, () => {
     }
   };
 
-  test("pods that use more of the disk than they may are evicted, in upstream's words", async () => {
+  test("pods over their storage limits are evicted with upstream's messages", async () => {
     await create("large-volume", {
       containers: [container(`dd if=/dev/zero of=/scratch/x bs=1M count=20; ${waits}`, scratch)],
       volumes: [{ name: "scratch", emptyDir: { sizeLimit: "10Mi" } }],
@@ -65,7 +65,7 @@ suite("pods that mean harm", { timeout: 180_000 }, () => {
     await Promise.all([node.removePod("large-volume"), node.removePod("large-root")]);
   });
 
-  test("all pods together have no more memory than the node can give", async () => {
+  test("all pods together cannot use more than the node's allocatable memory", async () => {
     const { cgroupRoot } = containerdPaths(node.dataDir);
     const isUnified = node.containerd.host.cgroups === "v2";
     const file = isUnified
@@ -76,7 +76,7 @@ suite("pods that mean harm", { timeout: 180_000 }, () => {
     assert.equal(Number(await readFile(file, "utf8")), quantityValue(status.allocatable?.memory ?? "0"));
   });
 
-  test("an NFS volume passes no option to mount, and a file variable never waits for a FIFO", async () => {
+  test("an NFS volume cannot pass options to mount, and a FIFO does not block a file variable", async () => {
     const nfs = { server: "-T/etc/passwd", path: "/" };
     await create("nfs", { containers: [container(waits, scratch)], volumes: [{ name: "scratch", nfs }] });
     await untilEvent("nfs", /invalid NFS server "-T\/etc\/passwd": not a host name or IP address/);
@@ -89,12 +89,12 @@ suite("pods that mean harm", { timeout: 180_000 }, () => {
 
     await untilEvent("fifo", /cannot read file "f" of a volume: not a regular file/);
 
-    // Files can still be read: no thread waits.
+    // Files can still be read, so no thread of the pool is blocked.
     assert((await readdir(node.dataDir)).length > 0);
     await Promise.all([node.removePod("nfs"), node.removePod("fifo")]);
   });
 
-  test("what a pod made of its volume stays, a subPath follows its config map, and a deep tree goes with the pod", async () => {
+  test("a pod's files stay, a subPath follows its config map, and a deep tree is removed with the pod", async () => {
     const metadata = { namespace: "default", name: "conf" };
     await node.client.create(ConfigMap, { metadata, data: { a: "one" } });
     const volumeMounts = [

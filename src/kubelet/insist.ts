@@ -11,7 +11,7 @@ export interface InsistDeps {
 
 const retry = { baseMs: 200, maxMs: 10_000 };
 
-/** Tries until it works, for what nothing can go on without; only the signal ends it. */
+/** Retries until it succeeds, for what nothing can continue without. Only the signal ends it. */
 export async function insist<T>(
   { clock, log, signal }: InsistDeps,
   complaint: string,

@@ -11,14 +11,14 @@ import { simulatedMachine } from "./node/machine.ts";
 import { SimulatedRuntime } from "./runtime/simulated.ts";
 
 for (const seed of [1, 2, 3]) {
-  test(`pods come to run whatever fails on the way (seed ${seed})`, { timeout: 60_000 }, async () => {
+  test(`pods reach Running despite random failures (seed ${seed})`, { timeout: 60_000 }, async () => {
     await using cluster = await startCluster({ controllers: false, seed });
     const { clock, api, client } = cluster;
     await client.create(ServiceAccount, { metadata: { namespace: "default", name: "default" } });
     const random = seededRandom(seed);
     let faultRate = 0.3;
     const mayFail = (what: string) => {
-      if (random() < faultRate) throw new Error(`${what} failed by chance`);
+      if (random() < faultRate) throw new Error(`${what} failed at random`);
     };
     const runtime = new SimulatedRuntime({
       clock,

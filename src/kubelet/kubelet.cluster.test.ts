@@ -19,7 +19,7 @@ const web = { containers: [container("web")] };
 const ok = { stdout: new Uint8Array(0), stderr: new Uint8Array(0), exitCode: 0 };
 const statusOf = ({ status }: Pod, name = "web") =>
   [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])].find((one) => one.name === name);
-test("a pod is placed, runs, becomes ready and tells of it", async () => {
+test("a pod is placed, runs, becomes ready and reports it", async () => {
   await using node = await startSimulatedNode();
 
   await node.create("web", web);
@@ -49,7 +49,7 @@ test("the steps of a start are hops of the apply that caused them", async () => 
   assert.equal(new Set([...hops, ...(created ? [created] : [])].map(({ traceId }) => traceId)).size, 1);
 });
 
-test("the node registers itself and stays alive by its lease", async () => {
+test("the node registers itself and renews its lease", async () => {
   await using node = await startSimulatedNode();
   const { cluster } = node;
 
@@ -89,7 +89,7 @@ test("a runtime that hangs makes the node not ready, until it answers again", as
   assert.equal(await ready(), "True kubelet is posting ready status");
 });
 
-test("a pod that is deleted ends, and nothing is left of it", async () => {
+test("a deleted pod ends and leaves nothing behind", async () => {
   await using node = await startSimulatedNode();
   await node.create("web", web);
   await node.cluster.settle();
@@ -104,7 +104,7 @@ test("a pod that is deleted ends, and nothing is left of it", async () => {
   assert.deepEqual(node.kubelet.handle.pods(), []);
 });
 
-test("a pod that was deleted by force is ended all the same", async () => {
+test("a force-deleted pod is still stopped", async () => {
   await using node = await startSimulatedNode();
   await node.create("web", web);
   await node.cluster.settle();
@@ -169,7 +169,7 @@ test("init containers run one after another, then the rest, and a sidecar ends l
   assert.deepEqual([statusOf(pod, "init-1")?.ready, statusOf(pod, "side")?.ready], [true, true]);
 });
 
-test("a readiness probe decides when a pod is ready, and when it is not any more", async () => {
+test("a readiness probe decides when a pod becomes ready and unready", async () => {
   let exitCode = 1;
   await using node = await startSimulatedNode({ exec: () => ({ ...ok, exitCode }) });
   const readinessProbe = { exec: { command: ["check"] }, periodSeconds: 5, failureThreshold: 2 };
@@ -191,7 +191,7 @@ test("a readiness probe decides when a pod is ready, and when it is not any more
   assert.equal(statusOf(after)?.restartCount, 0);
   assert((await node.reasons("web")).includes("Unhealthy"));
   const wait = hops.find(({ facts }) => facts?.step === "probes");
-  assert((wait?.durationMs ?? 0) >= 20_000, "the wait for the probe is a hop of its own");
+  assert((wait?.durationMs ?? 0) >= 20_000, "the wait for the probe is its own hop");
 });
 
 test("a liveness probe that fails restarts the container", async () => {
@@ -235,7 +235,7 @@ test("a startup probe holds the others back, and restarts what never starts", as
   assert.deepEqual([statusOf(started)?.started, isReady(started)], [true, true]);
 });
 
-test("an image that cannot be had is tried again, ever more rarely", async () => {
+test("a failing pull is retried with growing delays", async () => {
   let isThere = false;
   const tries: number[] = [];
   await using node = await startSimulatedNode({
@@ -264,7 +264,7 @@ test("an image that cannot be had is tried again, ever more rarely", async () =>
   assert(isReady(await node.get("web")));
 });
 
-test("a pull secret that does not exist is told of, and the pull is tried without it", async () => {
+test("a missing pull secret gives an event, and the pull is tried without it", async () => {
   await using node = await startSimulatedNode();
 
   await node.create("web", { ...web, imagePullSecrets: [{ name: "login" }] });
@@ -277,7 +277,7 @@ test("a pull secret that does not exist is told of, and the pull is tried withou
   assert.match(told?.message ?? "", /^Unable to retrieve some image pull secrets \(login\);/);
 });
 
-test("a container whose config map is missing starts as soon as it is there", async () => {
+test("a container whose config map is missing starts as soon as that exists", async () => {
   await using node = await startSimulatedNode();
   const env = [{ name: "A", valueFrom: { configMapKeyRef: { name: "settings", key: "a" } } }];
   await node.create("web", { containers: [container("web", { env })] });
@@ -294,7 +294,7 @@ test("a container whose config map is missing starts as soon as it is there", as
   assert(isReady(await node.get("web")));
 });
 
-test("a sandbox that cannot be made is tried again", async () => {
+test("a sandbox that cannot be created is retried", async () => {
   let failures = 2;
   await using node = await startSimulatedNode({
     runSandbox() {
@@ -311,7 +311,7 @@ test("a sandbox that cannot be made is tried again", async () => {
   assert.equal(failed?.message, "Failed to create pod sandbox: no address left");
 });
 
-test("a sandbox that is lost is made anew, with its containers", async () => {
+test("a lost sandbox is recreated with its containers", async () => {
   await using node = await startSimulatedNode();
   await node.create("web", web);
   await node.cluster.settle();
@@ -326,7 +326,7 @@ test("a sandbox that is lost is made anew, with its containers", async () => {
   assert((await node.reasons("web")).includes("SandboxChanged"));
 });
 
-test("a pod that lasts too long is ended", async () => {
+test("a pod over its active deadline is stopped", async () => {
   await using node = await startSimulatedNode();
 
   await node.create("web", { ...web, activeDeadlineSeconds: 30 });
@@ -339,7 +339,7 @@ test("a pod that lasts too long is ended", async () => {
   assert.deepEqual([phase, reason], ["Failed", "DeadlineExceeded"]);
 });
 
-test("a pod that is evicted fails, says why, and stays", async () => {
+test("an evicted pod fails with the reason, and its object stays", async () => {
   await using node = await startSimulatedNode();
   await node.create("web", web);
   await node.cluster.settle();
@@ -375,7 +375,7 @@ test("a postStart hook that fails ends the container", async () => {
   assert((await node.reasons("web")).includes("FailedPostStartHook"));
 });
 
-test("what a failing hook prints is not in the status", async () => {
+test("the output of a failing hook is not in the status", async () => {
   const stdout = Buffer.alloc(1 << 20, "babble ");
   await using node = await startSimulatedNode({ exec: () => ({ stdout, stderr: stdout, exitCode: 1 }) });
   const lifecycle = { postStart: { exec: { command: ["hook"] } } };
@@ -390,7 +390,7 @@ test("what a failing hook prints is not in the status", async () => {
   assert(text.length < 8192, `${text.length} bytes`);
 });
 
-test("a container has not started, and its pod is not ready, as long as its postStart hook runs", async () => {
+test("a container has not started, and its pod is not ready, while its postStart hook runs", async () => {
   await using node = await startSimulatedNode();
   const hook = Promise.withResolvers<void>();
   Object.assign(node.runtime, { execSync: () => hook.promise.then(() => ok) });
@@ -411,7 +411,7 @@ test("a container has not started, and its pod is not ready, as long as its post
   assert(statusOf(after)?.started);
 });
 
-test("a pod that is deleted while its container is created ends, and is not reported as ended before", async () => {
+test("a pod deleted while its container is being created ends, and is not reported as ended too early", async () => {
   await using node = await startSimulatedNode();
   const created = Promise.withResolvers<void>();
   const create = node.runtime.createContainer.bind(node.runtime);
@@ -436,7 +436,7 @@ test("a pod that is deleted while its container is created ends, and is not repo
   assert.deepEqual(await node.runtime.listSandboxes(), []);
 });
 
-test("a pod that is evicted has not failed as long as a container of it runs", async () => {
+test("an evicted pod has not failed while one of its containers runs", async () => {
   await using node = await startSimulatedNode();
   const stopped = Promise.withResolvers<void>();
   const stop = node.runtime.stopContainer.bind(node.runtime);
@@ -460,7 +460,7 @@ test("a pod that is evicted has not failed as long as a container of it runs", a
   assert.equal((await node.get("web")).status.phase, "Failed");
 });
 
-test("a preStop hook has the grace period, and counts in it", async () => {
+test("a preStop hook runs within the grace period", async () => {
   await using node = await startSimulatedNode();
   const lifecycle = { preStop: { sleep: { seconds: 5 } } };
   await node.create("web", { containers: [container("web", { lifecycle })], terminationGracePeriodSeconds: 10 });
@@ -475,7 +475,7 @@ test("a preStop hook has the grace period, and counts in it", async () => {
   assert.deepEqual(await node.cluster.list(Pod), []);
 });
 
-test("a kubelet that starts again takes over what runs, and restarts nothing", async () => {
+test("a restarted kubelet takes over running containers and restarts none", async () => {
   const started: string[] = [];
   await using node = await startSimulatedNode({ startContainer: ({ name }) => void started.push(name) });
   const readinessProbe = { exec: { command: ["check"] } };
@@ -492,7 +492,7 @@ test("a kubelet that starts again takes over what runs, and restarts nothing", a
   assert.deepEqual(after.status, before.status);
 });
 
-test("a kubelet that starts again ends pods that were deleted meanwhile", async () => {
+test("a restarted kubelet stops pods that were deleted meanwhile", async () => {
   await using node = await startSimulatedNode();
   await node.create("web", web);
   await node.create("other", web);
@@ -523,7 +523,7 @@ test("an ephemeral container joins a running pod", async () => {
   assert.equal(statusOf(after)?.restartCount, 0);
 });
 
-test("an image that is changed replaces the container", async () => {
+test("a changed image replaces the container", async () => {
   await using node = await startSimulatedNode();
   await node.create("web", web);
   await node.cluster.settle();
@@ -542,7 +542,7 @@ const resized = (node: SimulatedNode, cpu: string) => {
   return node.cluster.client.patch(Pod, ref, { type: "strategic", body }, { subresource: "resize" });
 };
 
-test("a running container is given other resources", async () => {
+test("a running container is resized", async () => {
   await using node = await startSimulatedNode();
   await node.create("web", { containers: [container("web", { resources: { requests: { cpu: "100m" } } })] });
   await node.cluster.settle();
@@ -562,7 +562,7 @@ test("a running container is given other resources", async () => {
   assert.deepEqual(told.slice(-2), ["ResizeStarted", "ResizeCompleted"]);
 });
 
-test("a container is restarted for other resources if it says so", async () => {
+test("a container is restarted for a resize if its policy says so", async () => {
   await using node = await startSimulatedNode();
   const resizePolicy = [{ resourceName: "cpu", restartPolicy: "RestartContainer" }];
   await node.create("web", {
@@ -579,7 +579,7 @@ test("a container is restarted for other resources if it says so", async () => {
   assert(!pod.status.conditions?.some(({ type }) => type.startsWith("PodResize")));
 });
 
-test("a change of resources waits for room, and one that will never fit says so", async () => {
+test("a resize waits for free resources, and one that will never fit says so", async () => {
   await using node = await startSimulatedNode();
   await node.create("big", { containers: [container("web", { resources: { requests: { cpu: "15" } } })] });
   await node.create("web", { containers: [container("web", { resources: { requests: { cpu: "100m" } } })] });
@@ -604,7 +604,7 @@ test("a change of resources waits for room, and one that will never fit says so"
   assert.deepEqual(statusOf(done)?.allocatedResources, { cpu: "2" });
 });
 
-test("a pod that the node cannot have is refused", async () => {
+test("a pod that the node cannot run is refused", async () => {
   await using node = await startSimulatedNode();
   const nodeName = "node-1";
 

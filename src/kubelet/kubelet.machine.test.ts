@@ -133,7 +133,7 @@ suite("a kubelet with real containers", { timeout: 120_000 }, () => {
     await node.removePod("sick");
   });
 
-  test("a kubelet that starts again takes over what runs", async () => {
+  test("a restarted kubelet takes over running containers", async () => {
     await node.createPod("survivor", { containers: [container(waits)] });
     const first = await node.podWhen("survivor", isReady);
 
@@ -145,7 +145,7 @@ suite("a kubelet with real containers", { timeout: 120_000 }, () => {
     await node.removePod("survivor");
   });
 
-  test("a container has the user, the parts of volumes and the kernel settings that it asks for", async () => {
+  test("a container has the user, the volume subpaths and the sysctls that it requests", async () => {
     const volumeMounts = [
       { name: "scratch", mountPath: "/part", subPathExpr: "of/$(NAME)" },
       { name: "scratch", mountPath: "/all" },
@@ -177,7 +177,7 @@ suite("a kubelet with real containers", { timeout: 120_000 }, () => {
     await node.removePod("rights");
   });
 
-  test("a pod can have the node's network and processes", async () => {
+  test("a pod can use the node's network and process namespaces", async () => {
     await node.createPod("of-node", { hostNetwork: true, hostPID: true, containers: [container(waits)] });
 
     const pod = await node.podWhen("of-node", isReady);
@@ -189,7 +189,7 @@ suite("a kubelet with real containers", { timeout: 120_000 }, () => {
     await node.removePod("of-node");
   });
 
-  test("a pod reads the files of an image, and nothing of it is left mounted", async () => {
+  test("a pod reads the files of an image volume, which is unmounted afterwards", async () => {
     const volumeMounts = [
       { name: "tools", mountPath: "/tools" },
       { name: "tools", mountPath: "/only-bin", subPath: "bin" },
@@ -210,7 +210,7 @@ suite("a kubelet with real containers", { timeout: 120_000 }, () => {
     assert.deepEqual(await mountsUnder([`${node.dataDir}/kubelet/pods/${pod.metadata.uid}`]), []);
   });
 
-  test("a pod has the device of a plugin, and a restart of the kubelet does not take it away", async () => {
+  test("a pod keeps the device of a plugin when the kubelet restarts", async () => {
     const dir = `${node.dataDir}/kubelet/device-plugins`;
     const devices = [{ id: "w1", health: "Healthy" as const }];
     const resources = { limits: { [widgets]: "1" } };
@@ -238,7 +238,7 @@ suite("a kubelet with real containers", { timeout: 120_000 }, () => {
     await Promise.all([node.removePod("has-device"), node.removePod("too-late")]);
   });
 
-  test("a running container is given other resources", async () => {
+  test("a running container is resized", async () => {
     const resources = { requests: { cpu: "100m", memory: "32Mi" }, limits: { cpu: "200m", memory: "64Mi" } };
     await node.createPod("grows", { containers: [container(waits, { resources })] });
     const before = await node.podWhen("grows", isReady);
@@ -261,7 +261,7 @@ suite("a kubelet with real containers", { timeout: 120_000 }, () => {
     await node.removePod("grows");
   });
 
-  test("pods live on when containerd dies, and an end that it missed is found out", async () => {
+  test("pods survive the death of containerd, and an exit that it missed is noticed", async () => {
     const spec = { containers: [container(waits)] };
     await node.createPod("stays", spec);
     await node.createPod("ends", { restartPolicy: "Never", containers: [container("sleep 1; exit 5")] });
@@ -280,7 +280,7 @@ suite("a kubelet with real containers", { timeout: 120_000 }, () => {
     await Promise.all(["stays", "ends", "later"].map(node.removePod));
   });
 
-  test("a pod that fails says how, and a pod without its image why", async () => {
+  test("the status says how a pod failed and why an image is missing", async () => {
     const fails = container("echo wrong; exit 4", { terminationMessagePolicy: "FallbackToLogsOnError" });
     await node.createPod("fails", { restartPolicy: "Never", containers: [fails] });
     await node.createPod("no-image", {

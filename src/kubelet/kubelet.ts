@@ -45,37 +45,37 @@ export interface KubeletOptions {
   readonly informers: Informers;
   readonly clock: Clock;
   readonly log: Log;
-  /** Where hops are kept. */
+  /** Records hops. */
   readonly recorder?: TraceRecorder;
   readonly runtime: ContainerRuntime;
   readonly machine: Machine;
-  /** By default a machine on which pods exist only as state. */
+  /** By default a simulated machine, on which pods exist only as state. */
   readonly host?: PodHost;
   readonly random?: Random;
   readonly puller?: ImagePuller;
-  /** What device plugins offer; by default there are none. */
+  /** What device plugins offer; none by default. */
   readonly devices?: Devices;
-  /** Pods that are declared in files; by default there are none. */
+  /** Pods that are declared in files; none by default. */
   readonly staticPods?: StaticPods;
   readonly clusterDns?: ClusterDns;
   readonly labels?: Readonly<Record<string, string>>;
   readonly taints?: readonly Taint[];
   readonly podCidrs?: readonly string[];
-  /** Where the node's own server listens. */
+  /** The port of the kubelet's HTTP server. */
   readonly kubeletPort?: number;
   readonly leaseMs?: number;
-  /** How often the node is looked at. */
+  /** How often the node's status is checked. */
   readonly checkMs?: number;
   pressure?(): NodePressure;
   claimedVolume?(namespace: string, claim: string): Promise<ClaimedVolume | undefined>;
-  /** The handler of a RuntimeClass; by default there are none. */
+  /** The handler of a RuntimeClass; none by default. */
   runtimeHandler?(runtimeClass: string): Promise<string>;
   stats?(signal?: AbortSignal): Promise<NodeStats>;
 }
 
-/** Runs the pods that are bound to a node. */
+/** Runs the pods that are bound to one node. */
 export class Kubelet {
-  /** For the node's own server. */
+  /** For the kubelet's HTTP server. */
   readonly handle: KubeletHandle;
   readonly #options: KubeletOptions;
   readonly #pods: NodePods;
@@ -102,17 +102,17 @@ export class Kubelet {
     });
   }
 
-  /** Ends a pod with phase Failed, and tells why. False if the pod is not here. */
+  /** Ends a pod with phase Failed and the given reason. False if the pod is not here. */
   evictPod(uid: string, eviction: Eviction): boolean {
     return this.#pods.evictPod(uid, eviction);
   }
 
-  /** What the node can give has changed: it tells of it soon. */
+  /** The node's resources have changed, so its status is reported soon. */
   resourcesChanged(): void {
     this.#resources.give();
   }
 
-  /** Lives until the signal; the pods go on without it. */
+  /** Runs until the signal. The pods continue without it. */
   async run(signal: AbortSignal): Promise<void> {
     const { client, clock, log, nodeName, runtime, staticPods } = this.#options;
     await using events = createEventRecorder(client, { component: "kubelet", host: nodeName, clock, log });
@@ -133,7 +133,7 @@ export class Kubelet {
         (stop) => this.#runPods(deps, mirrors, stop),
         ...(mirrors ? [(stop: AbortSignal) => mirrors.run(stop)] : []),
         ...(staticPods ? [(stop: AbortSignal) => staticPods.run(stop)] : []),
-        // Pods that exist only as state write no logs or files.
+        // Simulated pods write no logs or files.
         ...(this.#options.host ? [(stop: AbortSignal) => this.#rotateLogs(deps, stop)] : []),
         ...(this.#options.host ? [(stop: AbortSignal) => this.#watchStorage(deps, stop)] : []),
       ]);
@@ -162,7 +162,7 @@ export class Kubelet {
     return runStorageWatch({ clock, log, pods, measure, evict }, signal);
   }
 
-  /** Passes on what happens to containers, as it happens. */
+  /** Passes on the runtime's events as they happen. */
   async #hearRuntime({ runtime }: PodDeps, signal: AbortSignal): Promise<void> {
     for await (const event of runtime.events(signal)) {
       if (event.type === "resync") this.#resyncWanted.resolve();
@@ -170,7 +170,7 @@ export class Kubelet {
     }
   }
 
-  /** Compares with the runtime at the start and whenever events may have been missed; pods are begun with after that. */
+  /** Compares with the runtime at the start and whenever events may have been missed. Pods start only after that. */
   async #runPods(deps: PodDeps, mirrors: Mirrors | undefined, signal: AbortSignal): Promise<void> {
     const { clock, log } = deps;
     const { informers, nodeName, staticPods } = this.#options;
@@ -179,7 +179,9 @@ export class Kubelet {
     let unsubscribe: (() => void) | undefined;
     try {
       while (!signal.aborted) {
-        await insist({ clock, log, signal }, "runtime not listed", () => this.#resync(deps, pods, signal));
+        await insist({ clock, log, signal }, "the runtime's pods could not be listed", () =>
+          this.#resync(deps, pods, signal),
+        );
         unsubscribe ??= this.#hearPods(deps, pods, mirrors);
         await this.#untilResync(deps, signal);
       }
@@ -209,7 +211,7 @@ export class Kubelet {
     return staticPods && new Mirrors({ nodeName, client, clock, log, pods: () => staticPods.pods, nodeUid });
   }
 
-  /** A second look follows soon, for what happened before the events came again. */
+  /** Resyncs once more shortly after the event stream is back, for what happened before it. */
   async #untilResync({ clock }: PodDeps, signal: AbortSignal): Promise<void> {
     const wanted = this.#resyncWanted;
     const limitMs = this.#looksAgain ? secondLookMs : resyncMs;
@@ -218,7 +220,7 @@ export class Kubelet {
     if (this.#looksAgain) this.#resyncWanted = Promise.withResolvers<void>();
   }
 
-  /** Takes over what runs, and ends what belongs to nobody. */
+  /** Takes over what runs, and stops what belongs to no pod. */
   async #resync(deps: PodDeps, pods: PodInformer, signal: AbortSignal): Promise<void> {
     const wanted = () => {
       const bound = pods.list().filter((pod) => mirrorOf(pod) === undefined);
@@ -310,7 +312,7 @@ const noRuntimeClass = async (name: string): Promise<string> => {
 const noPressure: NodePressure = { memory: false, disk: false, pids: false };
 const noDevices: ReadonlyMap<string, DeviceCount> = new Map();
 
-/** Those of the pod's namespace, and the API's own. */
+/** The services of the pod's namespace, and the API server's own. */
 function servicesFor(
   services: { list(namespace?: string): Service[]; get(ref: { namespace: string; name: string }): Service | undefined },
   namespace: string,

@@ -57,22 +57,22 @@ export interface LinuxHostOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly cgroups: Cgroups;
-  /** Above all groups of this node: `/orlop-1a2b3c4d`. */
+  /** The cgroup above all others of this node: `/orlop-1a2b3c4d`. */
   readonly cgroupRoot: string;
   readonly clusterDomain: string;
-  /** How image volumes come to their files. */
+  /** Mounts the files of image volumes. */
   readonly imageMounts: ImageMounts;
-  /** Kinds of volumes beside those that every node has. */
+  /** Kinds of volumes besides those that every node has. */
   readonly furtherVolumes?: FurtherPlugins;
-  /** Quantities that pods can have; limits of containers without any. */
+  /** What pods can use; also the limits of containers without any. */
   readonly allocatable: Readonly<Record<string, string>>;
-  /** Where logs of pods are; default `<dataDir>/logs`. */
+  /** Where the logs of pods are; `<dataDir>/logs` by default. */
   readonly logDir?: string;
   readonly resolvConf?: string;
   readonly maxPids?: number;
 }
 
-/** This machine, with everything of the node's pods under one directory. */
+/** This machine, with all files of the node's pods under one directory. */
 export async function openLinuxHost(options: LinuxHostOptions): Promise<PodHost> {
   const host = new LinuxHost(options, await readResolver(options.resolvConf ?? "/etc/resolv.conf"));
   await host.open();
@@ -111,13 +111,13 @@ class LinuxHost implements PodHost {
       mkdir(this.#logDir, { recursive: true }),
       ensureMemoryDir(`${dataDir}/memory`),
     ]);
-    // The classes that may be squeezed get little of the processor while others want it.
+    // The classes without guarantees get little CPU while others want it.
     await this.#limitPods();
     await cgroups.ensure(`${cgroupRoot}/kubepods/burstable`, { cpuShares: 2 });
     await cgroups.ensure(`${cgroupRoot}/kubepods/besteffort`, { cpuShares: 2 });
   }
 
-  /** Pods together cannot take the memory that is set aside for the system and for us. */
+  /** Pods together cannot use the memory that is reserved for the system and for Orlop. */
   async #limitPods(): Promise<void> {
     const { cgroups, cgroupRoot, allocatable, log } = this.#options;
     const group = `${cgroupRoot}/kubepods`;
@@ -125,8 +125,8 @@ class LinuxHost implements PodHost {
     try {
       await cgroups.ensure(group, memoryBytes > 0 ? { memoryBytes } : {});
     } catch (error) {
-      // Pods that run already may have more than that: the kernel does not take it from them.
-      log.warn("memory of all pods not limited", { memoryBytes, error });
+      // Running pods may already use more, and the kernel does not reclaim it.
+      log.warn("could not limit the memory of all pods", { memoryBytes, error });
       await cgroups.ensure(group, {});
     }
   }
@@ -161,7 +161,7 @@ class LinuxHost implements PodHost {
 
   async refreshVolumes(pod: Pod, sources: VolumeSources): Promise<void> {
     const context = this.#volumeContext(pod, sources);
-    // One object may be shown by every pod of the node, and may change all the time.
+    // Limited, because one object may be shown by every pod of the node and may change all the time.
     await this.#refreshes.take(() =>
       fewAtATime(pod.spec.volumes ?? [], (volume) => refreshVolume(this.#plugins, context, volume)),
     );
@@ -241,7 +241,7 @@ class LinuxHost implements PodHost {
     const dir = `${this.#podDir(pod.metadata.uid)}/containers/${container.name}`;
     await mkdir(dir, { recursive: true, mode: 0o750 });
     const path = `${dir}/${restartCount}`;
-    // Whoever the container runs as may write; nobody else gets here.
+    // The container may run as any user, and nobody else can reach this directory.
     const file = await open(path, "w", 0o666);
     await file.chmod(0o666);
     await file.close();
@@ -265,7 +265,7 @@ class LinuxHost implements PodHost {
     return new Map(places.map(({ uid, volumes, logs }) => [uid, { volumes: sizes(volumes), containers: sizes(logs) }]));
   }
 
-  /** Where the files of a pod are on the disk, by the names of volumes and containers. */
+  /** Where a pod's files are on the disk, by the names of volumes and containers. */
   #storagePlaces(pod: Pod) {
     const uid = pod.metadata.uid;
     const logs = this.#podLogs(nameOf(pod));

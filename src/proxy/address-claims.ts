@@ -1,22 +1,22 @@
 import { inRange } from "./parse-values.ts";
 import { type PortPlan, type ServicePlan } from "./service-map.ts";
 
-/** Which addresses can never be a service's external ones. The kernel's rules say the same; this tells the users. */
+/** Addresses that cannot be a service's external address. The kernel's rules enforce this; here it is reported to users. */
 export interface TakenAddresses {
-  /** Of all nodes, and everything else that this machine has. */
+  /** The addresses of all nodes, and all others of this machine. */
   readonly nodes: ReadonlySet<string>;
   readonly clusterCidr: string;
   readonly serviceCidr?: string | undefined;
 }
 
-/** Faults are for reading: nobody reads more of one service, nor of one address. */
+/** Limits the reported faults per service and per address: nobody reads more. */
 const maxFaults = 8;
 const maxHolders = 100;
 
-/** Who wants which outside address, to tell those that do not get theirs. */
+/** Which services want which external address, so that those that do not get theirs can be told. */
 export class AddressClaims {
   readonly #plans: ReadonlyMap<string, ServicePlan>;
-  /** Address to the services that want it as an external one, and to those that have it as a cluster address. */
+  /** The services that want an address as an external one, and those that have it as a cluster address. */
   readonly #wanted = new Map<string, Set<string>>();
   readonly #cluster = new Map<string, Set<string>>();
 
@@ -24,7 +24,7 @@ export class AddressClaims {
     this.#plans = plans;
   }
 
-  /** Takes note of a change. Returns the services, a few at most, that may have got or lost an address by it. */
+  /** Records a change. Returns the services, at most a few, that may have got or lost an address by it. */
   update(key: string, old: ServicePlan | undefined, now: ServicePlan | undefined): string[] {
     const affected = new Set([key]);
     for (const [plan, change] of [[old, remove] as const, [now, add] as const]) {
@@ -42,7 +42,7 @@ export class AddressClaims {
     return [...affected];
   }
 
-  /** Why a service does not get what it asks for. */
+  /** Why a service does not get an address that it asks for. */
   faultsOf(plan: ServicePlan, taken: TakenAddresses): string[] {
     const faults = [...plan.faults];
     for (const address of outsideOf(plan)) {
@@ -58,9 +58,9 @@ export class AddressClaims {
     if (this.#cluster.has(address) || (taken.serviceCidr && inRange(address, taken.serviceCidr))) {
       return "it belongs to the services of the cluster";
     }
-    if (!isBalanced && taken.nodes.has(address)) return "it is a node's own";
+    if (!isBalanced && taken.nodes.has(address)) return "it belongs to a node";
     if (!isBalanced && inRange(address, taken.clusterCidr)) return "it belongs to the pods of the cluster";
-    return this.#hasOlderHolder(plan, address) ? "an older service has it, at the same port" : undefined;
+    return this.#hasOlderHolder(plan, address) ? "an older service has it on the same port" : undefined;
   }
 
   #hasOlderHolder(plan: ServicePlan, address: string): boolean {
@@ -77,7 +77,7 @@ export class AddressClaims {
 
 const placeOf = ({ protocol, port }: PortPlan): string => `${protocol} ${port}`;
 
-/** All ports of a service have the same addresses. */
+/** The external addresses, which all ports of a service share. */
 function outsideOf(plan: ServicePlan | undefined): readonly string[] {
   const [port] = plan?.ports ?? [];
   return port ? [...port.externalIPs, ...port.loadBalancerIPs] : [];

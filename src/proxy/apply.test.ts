@@ -31,7 +31,7 @@ function hostThat(refuses: (text: string) => boolean): Host & { readonly sent: s
 
 const bad = (key: string) => fragment(`bad-${key}`);
 
-test("applyRules() sends the whole table where the kernel refuses a difference", async () => {
+test("applyRules() sends the whole table if the kernel refuses a difference", async () => {
   const table = new RuleTable(frame);
   table.takeChanges();
   table.set("a", fragment("10.0.0.1"));
@@ -44,7 +44,7 @@ test("applyRules() sends the whole table where the kernel refuses a difference",
   assert.equal((await applyRules(host, table, silentLog)).text, "");
 });
 
-test("applyRules() leaves out the fragments that the kernel refuses, and sends all others", async () => {
+test("applyRules() omits the fragments that the kernel refuses, and sends all others", async () => {
   const table = new RuleTable(frame);
   table.set("kept", fragment("10.0.0.1"));
   const host = hostThat((text) => text.includes("bad"));
@@ -61,12 +61,12 @@ test("applyRules() leaves out the fragments that the kernel refuses, and sends a
     ["owner-17", "owner-64"],
   );
   assert.match(refused[0]?.complaint ?? "", /No such file or directory/);
-  assert.doesNotMatch(text, /delete table|bad|10\.0\.0\.1/, "the others' rules stay where they are");
+  assert.doesNotMatch(text, /delete table|bad|10\.0\.0\.1/, "the rules of others stay");
   assert.equal(text.match(/10\.0\.1\.\d+/g)?.length, 98);
   assert(host.sent.length < 40, `${host.sent.length} runs of nft`);
 });
 
-test("applyRules() asks nft a limited number of times, whoever is to blame", async () => {
+test("applyRules() runs nft a limited number of times, whoever is to blame", async () => {
   const table = new RuleTable(frame);
   for (let last = 0; last < 1_000; last++) table.set(`owner-${last}`, bad(String(last)));
   const host = hostThat((text) => text.includes("bad"));
@@ -78,7 +78,7 @@ test("applyRules() asks nft a limited number of times, whoever is to blame", asy
   assert(host.sent.length < 90, `${host.sent.length} runs of nft`);
 });
 
-test("applyRules() blames nobody where the kernel takes nothing at all, and starts over the next time", async () => {
+test("applyRules() blames nobody if the kernel accepts nothing at all, and starts over next time", async () => {
   const table = new RuleTable(frame);
   table.set("a", fragment("10.0.0.1"));
 

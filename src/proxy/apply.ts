@@ -5,16 +5,16 @@ import { CommandError, eachLine, runCommand } from "#lib/process/processes.ts";
 import { errorCode } from "#lib/text/error-code.ts";
 import { type Fragment, RuleTable, type TableFrame } from "./rule-table.ts";
 
-/** The machine whose rules these are; a test gives a network namespace. */
+/** The machine that the rules are for; in tests, a network namespace. */
 export interface Host {
-  /** Runs a command to its end and resolves with what it wrote. */
+  /** Runs a command and resolves with its output. */
   run(command: string, args: readonly string[], input?: string): Promise<string>;
-  /** Runs a command to its end and hands over each line that it writes. */
+  /** Runs a command and passes on each line of its output. */
   eachLine(command: string, args: readonly string[], line: (text: string) => void): Promise<void>;
-  /** A kernel setting, by its path below /proc/sys; undefined if the kernel does not have it. */
+  /** A kernel setting by its path below /proc/sys; undefined if the kernel does not have it. */
   readSetting(path: string): Promise<string | undefined>;
   writeSetting(path: string, value: string): Promise<void>;
-  /** Every address that the machine has now. */
+  /** All current addresses of the machine. */
   addresses(): Promise<readonly string[]>;
 }
 
@@ -36,11 +36,11 @@ export const thisHost: Host = {
 };
 
 export interface Applied {
-  /** What was sent last, "" if nothing had changed. */
+  /** The last text that was sent, "" if nothing had changed. */
   readonly text: string;
-  /** Owners whose fragments were taken out of the table, because the kernel does not take them. */
+  /** Owners whose fragments were removed from the table because the kernel refuses them. */
   readonly refused: readonly Refusal[];
-  /** Why the rest is not in place either. */
+  /** Why the rest could not be applied either. */
   readonly error?: unknown;
 }
 
@@ -50,9 +50,9 @@ export interface Refusal {
 }
 
 /**
- * Brings the kernel to what the table says, in one transaction: all of it or nothing. If the kernel refuses it, the
- * fragments to blame are taken out and everything else is sent. If none of them is to blame, somebody else changed the
- * table, and the kernel gets it whole.
+ * Brings the kernel to the state of the table in one transaction. If the kernel refuses it, the fragments to blame are
+ * removed and everything else is sent. If none of them is to blame, somebody else changed the table, and the kernel gets
+ * the whole table again.
  */
 export async function applyRules(host: Host, table: RuleTable, log: Log): Promise<Applied> {
   const refused: Refusal[] = [];
@@ -62,7 +62,7 @@ export async function applyRules(host: Host, table: RuleTable, log: Log): Promis
     const found = await findRefused(host, table.frame, table.fragments(suspects));
     for (const { owner } of found) table.set(owner, undefined);
     refused.push(...found);
-    log.warn("a change of rules was refused", { error, refused: found.map(({ owner }) => owner) });
+    log.warn("the kernel refused a change of rules", { error, refused: found.map(({ owner }) => owner) });
     if (found.length === 0 || suspects === "all") table.forget();
   }
   const last = await trySending(host, table);
@@ -83,10 +83,10 @@ async function trySending(host: Host, table: RuleTable): Promise<{ text: string;
   }
 }
 
-/** How often nft is asked in one search. With many fragments to blame, innocent ones wait for the next search. */
+/** How often nft is run in one search. With many fragments to blame, innocent ones wait for the next search. */
 const maxChecks = 64;
 
-/** Which fragments the kernel does not take, found by halving. Nothing in the kernel changes meanwhile. */
+/** Finds the fragments that the kernel refuses, by bisection. Nothing in the kernel changes meanwhile. */
 async function findRefused(
   host: Host,
   frame: TableFrame,
@@ -116,7 +116,7 @@ async function findRefused(
     await search(owners.slice(0, half));
     await search(owners.slice(half));
   };
-  // A machine that does not even take the empty table says nothing about the fragments.
+  // If the machine refuses even the empty table, the fragments are not to blame.
   if ((await complaintAbout([])) === undefined) await search([...fragments.keys()]);
   return found;
 }
@@ -129,13 +129,13 @@ async function sendRules(host: Host, text: string): Promise<void> {
   }
 }
 
-/** nft shows each line that it does not like, and a refused transaction can have thousands. */
+/** nft repeats each line that it refuses, and a refused transaction can have thousands. */
 function firstComplaint(error: unknown): string {
   if (!(error instanceof CommandError)) return String(error);
   return error.message.split("\n").slice(0, 3).join(" ").slice(0, 500);
 }
 
-/** Whether the kernel has the table still: others may flush all rules there are. */
+/** Whether the kernel still has the table: others may flush all rules. */
 export async function hasTable(host: Host, family: string, name: string): Promise<boolean> {
   const tables = await host.run("nft", ["list", "tables", family]);
   return tables.split("\n").includes(`table ${family} ${name}`);

@@ -19,8 +19,8 @@ const flow = (target: string | undefined, address: string | undefined = "10.96.0
 });
 
 const cases = [
-  { name: "an endpoint that is gone", old: plan([1, 2]), now: plan([2]), flows: [flow("10.244.0.1")] },
-  { name: "a service that is gone", old: plan([1]), now: undefined, flows: [flow("10.244.0.1")] },
+  { name: "a removed endpoint", old: plan([1, 2]), now: plan([2]), flows: [flow("10.244.0.1")] },
+  { name: "a removed service", old: plan([1]), now: undefined, flows: [flow("10.244.0.1")] },
   { name: "the first endpoint", old: plan([]), now: plan([1]), flows: [flow(undefined)] },
   { name: "a new service", old: undefined, now: plan([1]), flows: [flow(undefined)] },
   { name: "one endpoint more", old: plan([1]), now: plan([1, 2]), flows: [] },

@@ -1,15 +1,15 @@
 import { type PortPlan, type ServicePlan } from "./service-map.ts";
 
-/** Flows without connections that the kernel would go on sending where they went before. */
+/** UDP flows that the kernel would keep sending to their old destination. */
 export interface StaleFlow {
   /** The service's address; undefined for a port of every node. */
   readonly address: string | undefined;
   readonly port: number;
-  /** The endpoint that is gone; undefined for flows that never had one. */
+  /** The endpoint that is gone; undefined for flows that had none. */
   readonly target: string | undefined;
 }
 
-/** Decides which UDP flows a change of a service leaves behind. */
+/** Decides which UDP flows are stale after a change of a service. */
 export function planStaleFlows(old: ServicePlan | undefined, now: ServicePlan | undefined): StaleFlow[] {
   const stale: StaleFlow[] = [];
   for (const before of old?.ports ?? []) {

@@ -5,7 +5,7 @@ import { LruMap } from "#lib/data/lru-map.ts";
 const remembered = 10_000;
 const maxMessage = 900;
 
-/** Tells those who wrote an object, by an event, what of it this node does not do. Says the same thing once. */
+/** Reports by events which parts of an object this node ignores. Repeats nothing. */
 export class FaultReporter {
   readonly #events: EventRecorder | undefined;
   readonly #told = new LruMap<string, string>(remembered);
@@ -22,8 +22,8 @@ export class FaultReporter {
     if (before === message) return;
     this.#told.set(key, message);
     const about = referenceTo(resource, object);
-    // `orlop why` knows these reasons.
+    // `orlop why` looks for these reasons.
     if (message) this.#events?.event(about, "Warning", "NetworkRuleIgnored", message);
-    else this.#events?.event(about, "Normal", "NetworkRulesInPlace", "nothing of it is ignored any more");
+    else this.#events?.event(about, "Normal", "NetworkRulesInPlace", "no part of it is ignored any more");
   }
 }

@@ -8,7 +8,7 @@ import { FlowClearer } from "./flow-clearer.ts";
 const line = (dst: string, dport: number, from: string): string =>
   `udp      17 29 src=10.244.0.9 dst=${dst} sport=5000 dport=${dport} src=${from} dst=10.244.0.9 sport=53 dport=5000 mark=0 use=1`;
 
-/** A kernel with these flows. Every run of a program is counted. */
+/** A kernel with these flows, which counts every run of a program. */
 class FlowHost implements Host {
   readonly flows: Set<string>;
   listings = 0;
@@ -54,7 +54,7 @@ const toPort = (port: number, target: string | undefined, address: string | unde
   ...{ address, port, target },
 });
 
-test("a FlowClearer clears flows to an endpoint that is gone, those that had none, and no others", async () => {
+test("a FlowClearer clears flows to a removed endpoint and flows without one, and no others", async () => {
   const kept = [
     line("10.96.0.10", 53, "10.244.0.2"),
     line("8.8.8.8", 30053, "8.8.8.8"),
@@ -79,7 +79,7 @@ test("a FlowClearer clears flows to an endpoint that is gone, those that had non
   assert.equal(host.batches.length, 1);
 });
 
-test("3,000 stale places without flows cost one listing, and with flows a run for each 250", async () => {
+test("3,000 stale destinations cost one listing without flows, and one run per 250 flows", async () => {
   const places = Array.from({ length: 3_000 }, (_, index) => toPort(1 + index, "10.244.0.1"));
   const empty = new FlowHost([]);
   await clear(empty, (clearer) => clearer.add("a", places));
@@ -90,7 +90,7 @@ test("3,000 stale places without flows cost one listing, and with flows a run fo
   assert.deepEqual([full.flows.size, full.batches.length, full.listings], [0, 12, 13]);
 });
 
-test("nobody's flows wait for all flows of another", async () => {
+test("an owner's flows do not wait for all flows of another", async () => {
   const flood = Array.from({ length: 2_000 }, (_, index) => toPort(1 + index, "10.244.0.1"));
   const host = new FlowHost(
     [...flood, toPort(53, "10.244.0.1", "10.96.0.99")].map(({ address, port }) =>
@@ -106,7 +106,7 @@ test("nobody's flows wait for all flows of another", async () => {
   assert.match(host.batches[0]?.join("\n") ?? "", /10\.96\.0\.99/);
 });
 
-test("flows that do not go are given up, and so is everything where there is no conntrack", async () => {
+test("flows that cannot be cleared are given up, and all are without conntrack", async () => {
   const stubborn = new FlowHost([line("10.96.0.10", 53, "10.244.0.1")]);
   stubborn.run = async () => {
     stubborn.batches.push([]);

@@ -12,12 +12,12 @@ export interface FlowClearerDeps {
   onCleared?(): void;
 }
 
-/** More than this waits for nobody: flows without packets end by themselves, after 30 s to 2 minutes. */
+/** Beyond this, flows are not cleared: without packets they end by themselves after 30 s to 2 minutes. */
 const maxPending = 50_000;
-/** Flows of so many kinds are cleared in one run of conntrack, which reads the kernel's table for each kind. */
+/** How many kinds of flows one run of conntrack clears; it reads the kernel's table once per kind. */
 const batchSize = 250;
 const maxTries = 5;
-/** conntrack opens its input by name, which works with a pipe, but not with the socket that a child process gets. */
+/** conntrack opens its input by name, which works with a pipe but not with the socket that a child process gets. */
 const clearCommand = "cat | conntrack -R -";
 
 interface Pending extends StaleFlow {
@@ -26,8 +26,8 @@ interface Pending extends StaleFlow {
 }
 
 /**
- * Makes the kernel forget UDP flows, so that their next packet is looked up again. It works beside the programming of
- * rules: one listing of the kernel's flows serves for everything that waits, and only flows that are there are cleared.
+ * Makes the kernel forget UDP flows, so that their next packet is looked up again. It runs beside the programming of rules:
+ * one listing of the kernel's flows serves everything that waits, and only existing flows are cleared.
  */
 export class FlowClearer {
   readonly #deps: FlowClearerDeps;
@@ -39,7 +39,7 @@ export class FlowClearer {
     this.#deps = deps;
   }
 
-  /** Add flows only after the kernel has the rules that replace them. */
+  /** Call this only after the kernel has the rules that replace the flows. */
   add(owner: string, flows: readonly StaleFlow[]): void {
     if (this.#isMissing || flows.length === 0) return;
     let dropped = 0;
@@ -48,7 +48,8 @@ export class FlowClearer {
       if (this.#pending.size >= maxPending && !this.#pending.has(key)) dropped++;
       else this.#pending.set(key, { ...flow, owner, tries: 0 });
     }
-    if (dropped > 0) this.#deps.log.warn("stale flows are left to end by themselves", { owner, dropped });
+    if (dropped > 0)
+      this.#deps.log.warn("too many stale flows: some are left to end by themselves", { owner, dropped });
     this.#wake.resolve();
   }
 
@@ -61,7 +62,7 @@ export class FlowClearer {
     }
   }
 
-  /** One listing, and one run that clears what it found. */
+  /** One listing, and one run that clears what was found. */
   async #round(): Promise<void> {
     const asked = [...this.#pending];
     const found = await this.#find().catch((error: unknown) => this.#giveUp(error));
@@ -74,7 +75,7 @@ export class FlowClearer {
     if (batch.length === 0) return;
     for (const flow of new Set(batch.map(([, one]) => one))) flow.tries++;
     const orders = batch.map(([order]) => `${order}\n`).join("");
-    // A flow that ended by itself meanwhile ends the run; the next round goes on with the rest.
+    // A flow that ended meanwhile stops the run; the next round continues with the rest.
     await this.#deps.host.run("sh", ["-c", clearCommand], orders).catch((error: unknown) => {
       this.#deps.log.debug("conntrack stopped early", { error: messageOf(error) });
     });
@@ -82,12 +83,12 @@ export class FlowClearer {
 
   #giveUp(error: unknown): Map<string, Pending> {
     this.#pending.clear();
-    this.#isMissing = messageOf(error).includes("ENOENT"); // There is no such program here.
+    this.#isMissing = messageOf(error).includes("ENOENT"); // conntrack is not installed.
     this.#deps.log.warn("stale flows could not be cleared", { error: messageOf(error) });
     return new Map();
   }
 
-  /** Orders to clear what the kernel has of all that waits, each with what it is for. */
+  /** Commands that clear the existing flows among all that wait, with the entry that each is for. */
   async #find(): Promise<Map<string, Pending>> {
     const { host } = this.#deps;
     const family = this.#deps.family === "ip" ? "ipv4" : "ipv6";
@@ -107,7 +108,7 @@ export class FlowClearer {
   }
 }
 
-/** One of each owner, then the next of each: no owner waits for all flows of another. */
+/** Interleaves the owners, so that no owner waits for all flows of another. */
 function inTurn(flows: readonly (readonly [string, Pending])[]): (readonly [string, Pending])[] {
   const turns = new Map<string, number>();
   const placed = flows.map((flow) => {
@@ -118,7 +119,7 @@ function inTurn(flows: readonly (readonly [string, Pending])[]): (readonly [stri
   return placed.sort((a, b) => a.turn - b.turn).map(({ flow }) => flow);
 }
 
-/** The address and port that a client sends to, and the address that its answers come from. */
+/** The address and port that a client sends to, and the address from which it gets replies. */
 function parseFlow(line: string): { address: string; port: string; repliesFrom: string } | undefined {
   const [, address, port, repliesFrom] =
     / dst=([\d.a-f:]+) sport=\d+ dport=(\d+) .*?src=([\d.a-f:]+) /.exec(line) ?? [];

@@ -20,7 +20,7 @@ async function freePort(): Promise<number> {
   return typeof address === "object" && address ? address.port : 0;
 }
 
-test("a health port says whether this node has endpoints, for as long as the service wants it", async () => {
+test("a health port reports whether this node has endpoints, while the service wants it", async () => {
   await using health = new HealthPorts("127.0.0.1", silentLog);
   const port = await freePort();
   const ask = () => fetch(`http://127.0.0.1:${port}/`, { headers: { connection: "close" } });

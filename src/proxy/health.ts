@@ -2,7 +2,7 @@ import { createServer, type Server } from "node:http";
 import { type Log } from "#lib/process/log.ts";
 import { type ServicePlan } from "./service-map.ts";
 
-/** Load balancers ask one short question at a time; whoever wants more of the node gets no more. */
+/** A load balancer sends one short request at a time, so these limits are low. */
 const limits = {
   headersTimeout: 5_000,
   requestTimeout: 5_000,
@@ -16,19 +16,19 @@ interface Check {
   plan: ServicePlan;
 }
 
-/** Answers load balancers, at each service's health port, whether this node has endpoints of it. */
+/** Tells load balancers, on each service's health port, whether this node has endpoints of the service. */
 export class HealthPorts implements AsyncDisposable {
   readonly #address: string;
   readonly #log: Log;
   readonly #checks = new Map<number, Check>();
 
-  /** The address to listen on; "" is all. */
+  /** The address to listen on; "" means all. */
   constructor(address: string, log: Log) {
     this.#address = address;
     this.#log = log;
   }
 
-  /** Opens, keeps and closes ports as the plans say. */
+  /** Opens and closes ports according to the plans. */
   update(plans: Iterable<ServicePlan>): void {
     const wanted = new Map<number, ServicePlan>();
     for (const plan of plans) if (plan.health) wanted.set(plan.health.port, plan);
@@ -54,7 +54,7 @@ export class HealthPorts implements AsyncDisposable {
     });
     check.server.on("error", (error) => {
       const { namespace, name } = check.plan;
-      this.#log.warn("health port does not listen", { port, service: `${namespace}/${name}`, error });
+      this.#log.warn("could not open a health port", { port, service: `${namespace}/${name}`, error });
       if (this.#checks.get(port) === check) this.#checks.delete(port); // The next update tries again.
     });
     check.server.listen(port, ...(this.#address ? [this.#address] : []));
@@ -67,7 +67,7 @@ export class HealthPorts implements AsyncDisposable {
   }
 }
 
-/** What a load balancer is told, in the form that they know. */
+/** The answer, in the form that load balancers expect from kube-proxy. */
 function healthAnswer({ namespace, name, health }: ServicePlan) {
   const localEndpoints = health?.localEndpoints ?? 0;
   return {

@@ -7,10 +7,10 @@ import { parseAddress, parsePort, parseProtocol, ruleName } from "./parse-values
 import { type Element, type Fragment } from "./rule-table.ts";
 import { type PortPlan, type Target } from "./service-map.ts";
 
-/** A port of the node that leads to a pod on it. */
+/** A port of the node that leads to a pod on this node. */
 export interface HostPort {
   readonly protocol: PortPlan["protocol"];
-  /** The only address of the node that has it; undefined: all have. */
+  /** The only address of the node with this port; undefined for all addresses. */
   readonly address: string | undefined;
   readonly port: number;
   readonly target: Target;
@@ -18,10 +18,10 @@ export interface HostPort {
 
 const none: readonly HostPort[] = [];
 const everyAddress = new Set(["", "0.0.0.0", "::"]);
-/** A pod with more gets the first ones only. */
+/** A pod with more gets only the first ones. */
 const maxHostPorts = 1_000;
 
-/** Which ports of the node a pod has: none once it has ended, nor before it has an address. */
+/** The host ports of a pod: none once it has ended, nor before it has an address. */
 export function planHostPorts({ spec, status }: Pod, family: RuleConfig["family"]): readonly HostPort[] {
   const wanted = family === "ip" ? "IPv4" : "IPv6";
   const address = status.podIPs?.map(({ ip }) => parseAddress(ip, wanted)).find((one) => one !== undefined);
@@ -42,12 +42,12 @@ export function planHostPorts({ spec, status }: Pod, family: RuleConfig["family"
 export interface PodPorts {
   readonly namespace: string;
   readonly name: string;
-  /** Orders pods that want the same port: the lowest, which is the oldest pod, has it. */
+  /** Orders pods that want the same port: the one with the lowest rank, which is the oldest, gets it. */
   readonly rank: string;
   readonly ports: readonly HostPort[];
 }
 
-/** What a pod adds to the table. The kernel itself sees to it that its ports are on addresses of the node only. */
+/** The rules of a pod. The kernel itself ensures that its ports are only on addresses of the node. */
 export function renderHostPorts(config: RuleConfig, { namespace, name, rank, ports }: PodPorts): Fragment {
   const chains = new Map<string, readonly string[]>();
   const elements: Element[] = [];
@@ -68,7 +68,7 @@ export function renderHostPorts(config: RuleConfig, { namespace, name, rank, por
   return { chains, sets: new Map(), elements, rank };
 }
 
-/** UDP flows that a change leaves behind: those to a pod that is gone, and those that had none to go to. */
+/** UDP flows that are stale after a change: those to a removed pod, and those that had no pod. */
 export function planStaleHostFlows(old: readonly HostPort[], now: readonly HostPort[]): StaleFlow[] {
   const key = ({ protocol, address, port, target }: HostPort): string =>
     `${protocol} ${address} ${port} ${target.address}`;

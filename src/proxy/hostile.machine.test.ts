@@ -9,7 +9,7 @@ import { canMakeNetworks, createTestNetwork, type TestNetwork } from "#testing/n
 
 const skip = (await canMakeNetworks()) ? false : "needs root, ip and nft";
 
-/** What services and pods of some users can do to those of others. Pod c is the attacker's. */
+/** What services and pods of some users can do to those of others. Pod c belongs to the attacker. */
 suite("hostile services and pods", { skip }, () => {
   let network: TestNetwork;
   let proxy: RunningProxy;
@@ -38,14 +38,14 @@ suite("hostile services and pods", { skip }, () => {
     await network[Symbol.asyncDispose]();
   });
 
-  test("an external address that is a cluster address takes no traffic, whichever name sorts first", async () => {
+  test("an external address that is a cluster address gets no traffic, whichever name sorts first", async () => {
     const { pods, node } = network;
     const attack = { name: "a-first", clusterIP: "10.92.0.66", created: "2001-01-01T00:00:00Z", endpoints: places(2) };
     await putService(proxy, { ...attack, externalIPs: ["10.92.0.10", "10.92.0.200"] });
 
     assert.match(await pods[1].ask("tcp", "10.92.0.10", 80), /^pod-a/);
     assert.match(await node.ask("tcp", "10.92.0.10", 80), /^pod-a/);
-    assert.equal(await pods[1].ask("tcp", "10.92.0.200", 80), "ECONNREFUSED", "nobody's address of the range");
+    assert.equal(await pods[1].ask("tcp", "10.92.0.200", 80), "ECONNREFUSED", "an unused address of the range");
     await putService(proxy, { ...attack, port: 81, externalIPs: ["10.92.0.10"] });
     assert.equal(await pods[1].ask("tcp", "10.92.0.10", 81), "ECONNREFUSED", "a port that the victim does not have");
     assert.match(
@@ -55,7 +55,7 @@ suite("hostile services and pods", { skip }, () => {
     await remove("a-first");
   });
 
-  test("an address of a load balancer that is a cluster address takes no traffic either", async () => {
+  test("a load balancer address that is a cluster address gets no traffic either", async () => {
     const applied = proxy.applied();
     proxy.informers.put(Service, {
       metadata: { namespace: "default", name: "a-balanced" },
@@ -71,7 +71,7 @@ suite("hostile services and pods", { skip }, () => {
     await remove("a-balanced");
   });
 
-  test("an external address that is the node's or a pod's takes no traffic and refuses none", async () => {
+  test("an external address that is the node's or a pod's neither gets nor blocks traffic", async () => {
     const { pods, node, outside } = network;
     for (const endpoints of [places(2), []]) {
       const attack = { name: "thief", clusterIP: "10.92.0.68", endpoints };
@@ -82,11 +82,14 @@ suite("hostile services and pods", { skip }, () => {
       assert.match(await node.ask("tcp", pods[0].address, 8080), /^pod-a/);
       assert.match(await pods[1].ask("tcp", pods[0].address, 8080), /^pod-a/);
     }
-    assert.match(proxy.told.join("\n"), /Service thief: external address 10\.91\.0\.1 is ignored: it is a node's own/);
+    assert.match(
+      proxy.told.join("\n"),
+      /Service thief: external address 10\.91\.0\.1 is ignored: it belongs to a node/,
+    );
     await remove("thief");
   });
 
-  test("an external address that is another node's takes no traffic", async () => {
+  test("an external address that is another node's gets no traffic", async () => {
     const { pods, outside } = network;
     const addresses = [
       { type: "Hostname", address: "node-2" },
@@ -102,11 +105,11 @@ suite("hostile services and pods", { skip }, () => {
     const forgotten = proxy.applied();
     proxy.informers.delete(Node, { name: "node-2" });
     await forgotten;
-    assert.match(await pods[1].ask("tcp", outside.address, 7070), /^pod-c/, "when it is nobody's");
+    assert.match(await pods[1].ask("tcp", outside.address, 7070), /^pod-c/, "when nobody else has it");
     await remove("far");
   });
 
-  test("of two services with one external address the older has it, and the other once that is gone", async () => {
+  test("of two services with the same external address, the older has it, and the other once that is gone", async () => {
     const { outside } = network;
     const shared = { externalIPs: ["10.93.0.9"] };
     const old = { name: "z-old", created: "2020-01-01T00:00:00Z", clusterIP: "10.92.0.20", endpoints: places(0) };
@@ -123,7 +126,7 @@ suite("hostile services and pods", { skip }, () => {
     await remove("a-young");
   });
 
-  test("a host port is on the node's addresses only, and not where the node's own servers are", async () => {
+  test("a host port is only on the node's addresses, and not on the ports of the node's own servers", async () => {
     const { pods, node, outside } = network;
     const ports = [
       { containerPort: 8080, hostPort: 7070, hostIP: outside.address },
@@ -142,7 +145,7 @@ suite("hostile services and pods", { skip }, () => {
     assert.match(await outside.ask("tcp", node.address, 7072), /^pod-c/, "a name of 253 characters works");
     const told = proxy.told.filter((line) => line.startsWith("Pod xy")).join();
     assert.match(told, /host port 7070 is ignored: the node has no address 10\.91\.0\.2/);
-    assert.match(told, /host port 6443 is ignored: it is the node's own/);
+    assert.match(told, /host port 6443 is ignored: it belongs to the node itself/);
     const applied = proxy.applied();
     proxy.informers.delete(Pod, { namespace: "default", name: `x${"y".repeat(251)}z` });
     await applied;
@@ -159,7 +162,7 @@ suite("hostile services and pods", { skip }, () => {
   });
 });
 
-test("a service that nft refuses is left out and told so, and all others are programmed", { skip }, async () => {
+test("a service that nft refuses is omitted with an event, and all others are programmed", { skip }, async () => {
   await using network = await createTestNetwork();
   const whole = hostOf(network.node);
   const run = async (command: string, args: readonly string[], input = ""): Promise<string> => {
@@ -184,11 +187,11 @@ test("a service that nft refuses is left out and told so, and all others are pro
   await putService(proxy, { name: "good", clusterIP: "10.92.0.1", endpoints });
 
   assert.equal(await network.pods[1].ask("tcp", "10.92.0.1", 80), "pod-a 10.90.0.12");
-  assert.match(proxy.told.join(), /Service evil: the kernel does not take its rules: .*no, never/);
+  assert.match(proxy.told.join(), /Service evil: the kernel refuses its rules: .*no, never/);
   await proxy.stop();
 });
 
-test("services that all end at once leave their UDP flows to a few runs of conntrack, beside the rules", {
+test("the UDP flows of many services that end together take a few runs of conntrack, beside the rules", {
   skip,
 }, async () => {
   await using network = await createTestNetwork();

@@ -10,7 +10,7 @@ import { runProxy } from "./proxy.ts";
 const localnet = "net/ipv4/conf/all/route_localnet";
 const bridge = "net/bridge/bridge-nf-call-iptables";
 
-/** A machine with these settings, where these tables say that they changed `route_localnet`. */
+/** A machine with these settings, on which these tables record that they changed `route_localnet`. */
 function machine(settings: Record<string, string>, tables: readonly string[] = []): Host {
   const sets = tables.map(
     (name) =>
@@ -27,7 +27,7 @@ function machine(settings: Record<string, string>, tables: readonly string[] = [
   };
 }
 
-test("planKernel() says what is off, and turns it on when it is told to", async () => {
+test("planKernel() lists the settings that are off, and turns them on when asked", async () => {
   const settings = { [localnet]: "0", [bridge]: "1" };
 
   const plan = await planKernel(machine(settings));
@@ -38,7 +38,7 @@ test("planKernel() says what is off, and turns it on when it is told to", async 
   assert.equal(settings[localnet], "1");
 });
 
-test("planKernel() does without a bridge that shows its packets", async () => {
+test("planKernel() accepts a kernel without bridge filtering", async () => {
   const plan = await planKernel(machine({ [localnet]: "1" }));
 
   assert.deepEqual([plan.changed, plan.bridgeIsFiltered], [[], false]);

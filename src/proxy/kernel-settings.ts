@@ -1,7 +1,7 @@
 import { type Host } from "./apply.ts";
 import { settingSet } from "./nftables.ts";
 
-/** A kernel setting that services need, by its path below /proc/sys. */
+/** A kernel setting that services need, with its path below /proc/sys. */
 interface Setting {
   readonly name: string;
   readonly path: string;
@@ -10,21 +10,21 @@ interface Setting {
 }
 
 const settings: readonly Setting[] = [
-  // Node ports on 127.0.0.1: packets with that source may leave the loopback interface, to be masqueraded.
+  // For node ports on 127.0.0.1: packets with that source may leave the loopback interface and are masqueraded.
   { name: "route_localnet", path: "net/ipv4/conf/all/route_localnet", before: "0", value: "1" },
-  // Two pods on one bridge: the reply passes the rules too, where the service's address is put back.
+  // For two pods on one bridge: the reply also passes the rules, which restore the service's address.
   { name: "bridge_nf_call", path: "net/bridge/bridge-nf-call-iptables", before: "0", value: "1" },
 ];
 
 export interface KernelPlan {
-  /** Settings that will not be as they were found: the table says so by a set for each. */
+  /** Settings that the proxy changes. The table records each with a set. */
   readonly changed: readonly string[];
   readonly bridgeIsFiltered: boolean;
-  /** Turns on what services need. Call when the table is in place: its rules keep others away from 127.0.0.1. */
+  /** Turns on what services need. Call this after the table is applied: its rules protect 127.0.0.1. */
   turnOn(): Promise<void>;
 }
 
-/** Finds out what has to be turned on. What another table of ours turned on counts as changed by this one too. */
+/** Finds out what must be turned on. A setting that another of our tables turned on counts as changed by this one too. */
 export async function planKernel(host: Host): Promise<KernelPlan> {
   const known = await markedSettings(host);
   const changed: string[] = [];
@@ -47,7 +47,7 @@ export async function planKernel(host: Host): Promise<KernelPlan> {
   };
 }
 
-/** Puts back what was changed for the table, except what another table still needs. Call before it is deleted. */
+/** Restores what was changed for the table, except what another table still needs. Call this before deleting the table. */
 export async function restoreKernel(host: Host, tableName: string): Promise<void> {
   const known = await markedSettings(host);
   for (const { name, path, before } of settings) {
@@ -56,7 +56,7 @@ export async function restoreKernel(host: Host, tableName: string): Promise<void
   }
 }
 
-/** Which tables on this machine say that a setting was changed for them. */
+/** Which tables on this machine record that a setting was changed for them. */
 async function markedSettings(host: Host): Promise<{ table: string; setting: string }[]> {
   const text = await host.run("nft", ["-t", "list", "sets", "ip"]);
   const prefix = settingSet("");

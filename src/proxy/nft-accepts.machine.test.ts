@@ -12,7 +12,7 @@ import { planService } from "./service-map.ts";
 
 const skip = (await canMakeNetworks()) ? false : "needs root, ip and nft";
 
-/** What a user may write, whether or not the API server takes it: the proxy must not depend on that. */
+/** What a user may write. The proxy must not rely on the API server to refuse it. */
 const address = fc.oneof(
   fc.ipV4(),
   fc.ipV6(),
@@ -95,7 +95,7 @@ const configOf = (family: "ip" | "ip6"): RuleConfig => ({
 });
 
 for (const family of ["ip", "ip6"] as const) {
-  test(`nft takes the rules of any services and pods, for ${family}`, { skip }, async () => {
+  test(`nft accepts the rules of any services and pods, for ${family}`, { skip }, async () => {
     await using network = await createTestNetwork();
     const config = configOf(family);
     const node = { name: "node-1", zone: "", family: family === "ip" ? "IPv4" : "IPv6" } as const;

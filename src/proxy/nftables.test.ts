@@ -20,7 +20,7 @@ const frame = tableFrame({
 });
 const render = (service: ServicePlan) => renderService("ip", "10.244.0.0/16", service);
 
-/** The lines that a service adds, without `ip t`. */
+/** The lines that a service adds, without the prefix `ip t`. */
 const linesOf = (service: ServicePlan): string[] => {
   const table = new RuleTable(frame);
   table.takeChanges();
@@ -130,7 +130,7 @@ for (const [name, service, lines] of cases) {
   test(`renderService() for ${name}`, () => assert.deepEqual(linesOf(service), lines));
 }
 
-test("the first transaction replaces whatever table there was", () => {
+test("the first transaction replaces any existing table", () => {
   const lines = new RuleTable(frame).takeChanges().split("\n");
 
   assert.deepEqual(lines.slice(0, 3), ["add table ip t", "delete table ip t", "add table ip t"]);
@@ -139,7 +139,7 @@ test("the first transaction replaces whatever table there was", () => {
   assert(lines.includes("add chain ip t nat-prerouting { type nat hook prerouting priority -100; }"));
 });
 
-test("a table only tells what has changed", () => {
+test("a table sends only what has changed", () => {
   const table = new RuleTable(frame);
   table.set("default/web", render(plan({})));
   table.takeChanges();
@@ -169,7 +169,7 @@ test("a table only tells what has changed", () => {
   ]);
 });
 
-test("of two services with one address the first by name has it, and the other takes over", () => {
+test("of two services with one address, the first by name has it, and the other takes over", () => {
   const table = new RuleTable(frame);
   const other = { ...plan({ cluster: [target(9)] }), name: "zeb" };
   table.takeChanges();
@@ -185,7 +185,7 @@ test("of two services with one address the first by name has it, and the other t
   assert.doesNotMatch(text, /cluster-ips/);
 });
 
-test("a table that forgot what it told tells all", () => {
+test("a table that forgot what it sent sends everything", () => {
   const table = new RuleTable(frame);
   table.set("default/web", render(plan({})));
   const first = table.takeChanges();
@@ -196,7 +196,7 @@ test("a table that forgot what it told tells all", () => {
   assert.deepEqual(sorted(table.takeChanges()), sorted(first));
 });
 
-test("IPv6 addresses are written as nft wants them", () => {
+test("IPv6 addresses are written in nft's form", () => {
   const six: PortPlan = {
     ...portPlan,
     clusterIPs: ["fd00::1"],

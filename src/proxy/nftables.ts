@@ -2,33 +2,33 @@ import { ruleName } from "./parse-values.ts";
 import { type Element, type Fragment, type TableFrame } from "./rule-table.ts";
 import { type PortPlan, type ServicePlan, type Target } from "./service-map.ts";
 
-/** What the rules need to know of the cluster. */
+/** What the rules need to know about the cluster. */
 export interface RuleConfig {
-  /** Of the nft table; one for each cluster on a machine. */
+  /** The name of the nft table; one per cluster on a machine. */
   readonly tableName: string;
   readonly family: "ip" | "ip6";
-  /** Pods of the whole cluster: what comes from elsewhere to a cluster address is masqueraded. */
+  /** The pods of the whole cluster. Traffic from elsewhere to a cluster address is masqueraded. */
   readonly clusterCidr: string;
-  /** Pods of this node. */
+  /** The pods of this node. */
   readonly podCidr: string;
-  /** Cluster addresses that no service has are refused. */
+  /** Traffic to unused cluster addresses is refused. */
   readonly serviceCidr?: string | undefined;
-  /** Hides pods from the world outside of the cluster, if the pod network does not do that itself. */
+  /** Masquerades traffic of pods that leaves the cluster, if the pod network does not do that itself. */
   readonly masqueradeOutgoing?: boolean | undefined;
-  /** Whether the bridge shows replies between pods of this node to these rules; if not, they are sent by the node. */
+  /** Whether replies between pods on this node's bridge pass these rules. If not, such traffic is masqueraded. */
   readonly bridgeIsFiltered: boolean;
-  /** Kernel settings that were changed for the table; `removeProxy` finds them by these names. */
+  /** Kernel settings that were changed for the table; `removeProxy` finds them under these names. */
   readonly changedSettings: readonly string[];
-  /** TCP ports of the node that its own servers have: no pod and no service gets them. */
+  /** TCP ports of the node's own servers, which no pod and no service gets. */
   readonly ownPorts?: readonly number[] | undefined;
 }
 
-/** The packet mark that means: masquerade on the way out. */
+/** The packet mark for traffic to masquerade. */
 const masqueradeMark = "0x4000";
 const loopback = { ip: "127.0.0.0/8", ip6: "::1" } as const;
 
 /**
- * The part of the table that is there without any service. Traffic is looked up once, by address, protocol and port:
+ * The part of the table that exists without any service. Traffic is looked up once, by address, protocol and port:
  *
  *     nat-prerouting, nat-output ─▶ services ─▶ @service-ips, @balancer-ips, @node-ports, @external-ips ─▶ svc/…, ext/…, local/… ─▶ dnat
  *                                            └▶ @host-ips, @host-ports ─▶ host/… (a pod's host port) ─▶ dnat
@@ -73,7 +73,7 @@ export function tableFrame(config: RuleConfig): TableFrame {
   };
 }
 
-/** The set that tells that a kernel setting was changed for the table. */
+/** The set that records that a kernel setting was changed for the table. */
 export const settingSet = (setting: string): string => `changed/${setting}`;
 
 const addressType = (family: "ip" | "ip6"): string => (family === "ip" ? "ipv4_addr" : "ipv6_addr");
@@ -85,9 +85,9 @@ const addressMaps = [
 const portMaps = ["node-ports", "host-ports", "refused-ports"];
 
 /**
- * Who gets a packet is decided by what its address is, before anybody's wishes are looked up: cluster addresses are
- * their services', addresses of this machine are its own and its node and host ports', pods' are theirs, and only the
- * rest can be somebody's external address. An address that an administrator or a load balancer gave may be the node's.
+ * What an address is decides who gets its packets, before any object is looked up: a cluster address belongs to its
+ * service, an address of this machine to the machine and its node and host ports, a pod's to the pod. Only the rest can be
+ * external addresses. An address from an administrator or a load balancer may be the node's.
  */
 const serviceRules = (config: RuleConfig): string[] => {
   const { family, clusterCidr } = config;
@@ -106,7 +106,7 @@ const serviceRules = (config: RuleConfig): string[] => {
   ];
 };
 
-/** What gets here with a service's address was not sent on. */
+/** A packet that still has a service's address here was not forwarded. */
 const refusalRules = (config: RuleConfig): string[] => {
   const place = `${config.family} daddr . meta l4proto . th dport`;
   return [
@@ -128,14 +128,14 @@ const clusterAddresses = ({ family, serviceCidr }: RuleConfig): string[] => [
 const ownPortRules = ({ ownPorts = [] }: RuleConfig): string[] =>
   ownPorts.length > 0 ? [`fib daddr type local tcp dport { ${ownPorts.join(", ")} } return`] : [];
 
-/** Packets to this machine, to many at once, to other nodes, and to pods. */
+/** Skips packets to this machine, to broadcast and multicast addresses, to other nodes, and to pods. */
 const notExternal = ({ family, clusterCidr }: RuleConfig): string[] => [
   "fib daddr type { local, broadcast, multicast, anycast } return",
   `${family} daddr @node-ips return`,
   `${family} daddr { ${clusterCidr}, ${loopback[family]} } return`,
 ];
 
-/** Traffic that stays within the machine itself finds its way back as it is. */
+/** Traffic within the machine itself is not masqueraded: its replies come back anyway. */
 function masqueradeRules(config: RuleConfig): string[] {
   const { family, podCidr, clusterCidr } = config;
   const between = `${family} saddr ${podCidr} ${family} daddr ${podCidr}`;
@@ -150,23 +150,23 @@ function masqueradeRules(config: RuleConfig): string[] {
   ];
 }
 
-/** Node ports on 127.0.0.1 need the kernel to route it; from other machines it stays out of reach. */
+/** Node ports on 127.0.0.1 make the kernel route that range, so other machines must be kept out of it. */
 const inputRules = ({ family }: RuleConfig): string[] => [
   `iifname != "lo" ${family} daddr ${loopback[family]} ct status & dnat == 0 drop`,
   "ct state new jump refusals",
 ];
 
-/** The pod would answer these past the node, or not at all. */
+/** Sources whose replies would bypass the node, or never come back. */
 export const sourcesThatNeedTheNode = ({ family, podCidr }: RuleConfig): string => `${podCidr}, ${loopback[family]}`;
 
-/** What a node adds to the table. */
+/** The rules of a node. */
 export const renderNode = (addresses: readonly string[]): Fragment => ({
   chains: new Map(),
   sets: new Map(),
   elements: addresses.map((key) => ({ set: "node-ips", key, value: "" })),
 });
 
-/** What a service adds to the table. */
+/** The rules of a service. */
 export function renderService(family: "ip" | "ip6", clusterCidr: string, plan: ServicePlan): Fragment {
   const parts = { chains: new Map<string, readonly string[]>(), sets: new Map<string, string>() };
   const elements: Element[] = [];
@@ -192,7 +192,7 @@ function targetsOf({ cluster, local }: PortPlan): Target[] {
   return [...known.values()];
 }
 
-/** Where the cluster's own addresses lead. */
+/** Where the cluster addresses lead. */
 function renderInternal(port: PortPlan, id: string): Element[] {
   const targets = port.internalLocal ? port.local : port.cluster;
   const isRefused = targets.length === 0;
@@ -201,7 +201,7 @@ function renderInternal(port: PortPlan, id: string): Element[] {
   return port.clusterIPs.map((address) => ({ set, key: placeOf(address, port), value: verdict }));
 }
 
-/** Where all other addresses, and the port of every node, lead. */
+/** Where all other addresses, and the node ports, lead. */
 function renderExternal(port: PortPlan, id: string): Element[] {
   const { externalIPs, loadBalancerIPs, nodePort, externalLocal, cluster, local } = port;
   const elements: Element[] = [];
@@ -224,7 +224,7 @@ function renderExternal(port: PortPlan, id: string): Element[] {
 }
 
 const placeOf = (address: string, { protocol, port }: PortPlan): string => `${address} . ${protocol} . ${port}`;
-/** Another node may have an endpoint: then a client had better try again than give up. */
+/** If another node has an endpoint, the packet is dropped, so that the client retries instead of giving up. */
 const refusal = ({ hasEndpoints }: PortPlan): string => (hasEndpoints ? "drop" : "goto refuse");
 
 type Family = Pick<RuleConfig, "family" | "clusterCidr">;
@@ -243,7 +243,7 @@ function* chainsOf({ family, clusterCidr }: Family, port: PortPlan, id: string):
   yield [`guard/${id}`, [`${family} saddr != { ${sourceRanges.join(", ")} } drop`, `goto ext/${id}`]];
 }
 
-/** With the policy Local, outside clients stay on this node and keep their address; our own go where they like. */
+/** With the policy Local, outside clients stay on this node and keep their address; clients in the cluster go anywhere. */
 function externalRules({ family, clusterCidr }: Family, port: PortPlan, id: string): string[] {
   if (!port.externalLocal) return ["jump mark-masquerade", `goto svc/${id}`];
   const own =
@@ -262,7 +262,7 @@ interface Balanced {
   readonly targets: readonly Target[];
 }
 
-/** One rule picks an endpoint, any as likely as the other; a client that is known goes where it went before. */
+/** Picks an endpoint at random with equal probability; a known client goes to its previous endpoint. */
 function balanceRules(family: "ip" | "ip6", port: PortPlan, { id, targets }: Balanced): string[] {
   if (port.affinitySeconds > 0) {
     const known = targets.map(
@@ -283,7 +283,7 @@ const pick = (count: number): string => `numgen random mod ${count}`;
 const numbered = (targets: readonly Target[], text: (target: Target) => string): string =>
   targets.map((target, index) => `${index} : ${text(target)}`).join(", ");
 
-/** Remembering is a rule of its own: where the set is full, the client is sent on all the same. */
+/** Remembering is a separate rule, so that a client is forwarded even if the set is full. */
 const stickyRules = (
   family: "ip" | "ip6",
   port: PortPlan,
@@ -293,7 +293,7 @@ const stickyRules = (
 export const sendTo = (family: "ip" | "ip6", protocol: PortPlan["protocol"], { address, port }: Target): string =>
   `meta l4proto ${protocol} dnat to ${family === "ip" ? address : `[${address}]`}:${port}`;
 
-/** nft's names have no colons. */
+/** Names in nft cannot have colons. */
 const endpointName = ({ address, port }: Target): string => `${address.replaceAll(":", ".")}/${port}`;
 const endpointChain = (id: string, target: Target): string => `ep/${id}/${endpointName(target)}`;
 const affinitySet = ({ affinitySeconds }: PortPlan, id: string, target: Target): string =>

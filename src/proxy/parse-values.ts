@@ -3,24 +3,24 @@ import { canonicalAddress, type IpFamily, ipFamily } from "#api/meta/ip-address.
 import { formatIPv4, parseIPv4, parseIPv6 } from "#lib/net/ip.ts";
 
 /*
- * Rules are text, and much of it starts as something that a user wrote. Every such value is parsed into its type here
- * and written anew. What cannot be parsed never gets into a rule.
+ * Rules are text, and much of it starts as something that a user wrote. Every such value is parsed into its type here and
+ * formatted again. What cannot be parsed never gets into a rule.
  */
 
 const maxAddressLength = 64;
 
-/** The address in its canonical form; undefined if it is none of this family. */
+/** The address in its canonical form; undefined if it is not an address of this family. */
 export function parseAddress(text: string | undefined, family: IpFamily): string | undefined {
   if (text === undefined || text.length > maxAddressLength || ipFamily(text) !== family) return undefined;
   return canonicalAddress(text);
 }
 
-/** Those that are addresses of this family, each once. */
+/** The valid addresses of this family, each once. */
 export const parseAddresses = (texts: readonly string[], family: IpFamily): string[] => [
   ...new Set(texts.flatMap((text) => parseAddress(text, family) ?? [])),
 ];
 
-/** A port number; undefined for anything that no packet can carry. */
+/** A port number; undefined if no packet can carry it. */
 export const parsePort = (value: number | undefined): number | undefined =>
   value !== undefined && Number.isInteger(value) && value > 0 && value <= 65_535 ? value : undefined;
 
@@ -30,7 +30,7 @@ const protocols = new Map<string, "tcp" | "udp" | "sctp">([
   ["SCTP", "sctp"],
 ]);
 
-/** Without a protocol, TCP is meant. */
+/** TCP by default. */
 export const parseProtocol = (text: string | undefined): "tcp" | "udp" | "sctp" | undefined =>
   protocols.get(text || "TCP");
 
@@ -40,7 +40,7 @@ interface Range {
   readonly text: string;
 }
 
-/** Ranges of this family, sorted. None lies within another: older versions of nft refuse such sets. */
+/** Ranges of this family, sorted. Nested ranges are dropped, because older versions of nft refuse such sets. */
 export function parseRanges(texts: readonly string[], family: IpFamily): string[] {
   const ranges = texts.flatMap((text) => parseRange(text.trim(), family) ?? []);
   ranges.sort((a, b) => (a.base === b.base ? a.bits - b.bits : a.base < b.base ? -1 : 1));
@@ -75,15 +75,15 @@ const numberOf = (address: string): bigint =>
 
 const maxNameLength = 130;
 
-/** What the chains and sets of an object are called. The kernel takes 255 characters, and a pod can have more. */
+/** The name of an object's chains and sets. The kernel allows 255 characters, and a pod's name can be longer. */
 export function ruleName(namespace: string, name: string): string {
   const whole = `${namespace}/${name}`;
   if (whole.length <= maxNameLength && /^[a-z0-9][a-z0-9.-]*\/[a-z0-9][a-z0-9.-]*$/.test(whole)) return whole;
-  // No object's own name has an underscore, so the two kinds of names never meet.
+  // No object's name has an underscore, so the two kinds of names cannot collide.
   return `_${createHash("sha256").update(whole).digest("hex").slice(0, 32)}`;
 }
 
-/** Whether an address, in its canonical form, lies in a range of either family. */
+/** Whether an address in canonical form is within a range, of either family. */
 export function inRange(address: string, range: string): boolean {
   const family = address.includes(":") ? "IPv6" : "IPv4";
   const parsed = parseRange(range, family);

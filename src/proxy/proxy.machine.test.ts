@@ -46,7 +46,7 @@ suite("services in a network of their own", { skip }, () => {
       await pod.listen("udp", { port: 8080, name });
     }
     await network.node.listen("tcp", { host: network.node.address, port: 6443, name: "node" });
-    // A new namespace has the machine's setting, whatever that is.
+    // A new namespace inherits the machine's setting, whatever that is.
     await proxy.host.writeSetting("net/ipv4/conf/all/route_localnet", "0");
     await proxy.start();
   });
@@ -76,7 +76,7 @@ suite("services in a network of their own", { skip }, () => {
     assert.equal(await network.pods[0].ask("tcp", "10.92.0.2", 80), "pod-a 10.90.0.1");
   });
 
-  test("a service without endpoints and a port that no service has are refused at once", async () => {
+  test("a service without endpoints and an unused port are refused immediately", async () => {
     const { pods, node, outside } = network;
     await put(proxy, { name: "empty", clusterIP: "10.92.0.3", type: "NodePort", nodePort: 31003, endpoints: [] });
 
@@ -89,7 +89,7 @@ suite("services in a network of their own", { skip }, () => {
     assert.equal(await node.ask("tcp", "127.0.0.1", 31003), "ECONNREFUSED");
   });
 
-  test("a node port answers on all addresses of the node, 127.0.0.1 too", async () => {
+  test("a node port answers on all addresses of the node, including 127.0.0.1", async () => {
     const { pods, node, outside } = network;
     await put(proxy, {
       ...{ name: "np", clusterIP: "10.92.0.4", type: "NodePort", nodePort: 31004, endpoints: podsOf(1) },
@@ -103,7 +103,7 @@ suite("services in a network of their own", { skip }, () => {
     assert.match(await pods[1].ask("tcp", "10.90.0.1", 31004), /^pod-b/);
   });
 
-  test("a host port leads to its pod for as long as that runs", async () => {
+  test("a host port leads to its pod while that runs", async () => {
     const { pods, node, outside } = network;
     const anywhere = { containerPort: 8080, hostPort: 8010 };
     const oneAddress = { containerPort: 8080, hostPort: 8011, hostIP: node.address };
@@ -129,7 +129,7 @@ suite("services in a network of their own", { skip }, () => {
     assert.equal(await outside.ask("tcp", node.address, 8010), "ECONNREFUSED");
   });
 
-  test("what listens on 127.0.0.1 stays out of reach of others", async () => {
+  test("servers on 127.0.0.1 stay unreachable for others", async () => {
     const { node, outside } = network;
     await node.listen("tcp", { host: "127.0.0.1", port: 7000, name: "private" });
     await outside.run("tee", ["/proc/sys/net/ipv4/conf/all/route_localnet"], "1");
@@ -162,7 +162,7 @@ suite("services in a network of their own", { skip }, () => {
     assert.notEqual(namesIn(others)[0], chosen);
   });
 
-  test("UDP follows a change of endpoints, from the same port too", async () => {
+  test("UDP follows a change of endpoints, even from the same client port", async () => {
     const { pods } = network;
     const service = { name: "udp", clusterIP: "10.92.0.6", protocol: "UDP", port: 53 } as const;
     await put(proxy, { ...service, endpoints: podsOf(0) });
@@ -214,7 +214,7 @@ suite("services in a network of their own", { skip }, () => {
     assert.equal(await outside.ask("tcp", node.address, 8000), "no answer");
   });
 
-  test("a process of the node can be behind a service: the API server", async () => {
+  test("a process of the node, such as the API server, can be behind a service", async () => {
     const { pods, node } = network;
     await put(proxy, {
       ...{ name: "kubernetes", clusterIP: "10.92.0.9", port: 443, targetPort: 6443 },
@@ -267,7 +267,7 @@ suite("services in a network of their own", { skip }, () => {
     assert.deepEqual([hop?.hop, hop?.component, hop?.object?.name], ["serve", "proxy", "traced"]);
   });
 
-  test("a table that somebody spoilt is made anew", async () => {
+  test("a table that somebody damaged is created again", async () => {
     await network.node.run("nft", ["flush", "ruleset"]);
     await put(proxy, { name: "again", clusterIP: "10.92.0.11", endpoints: podsOf(0) });
 
@@ -291,7 +291,7 @@ suite("services in a network of their own", { skip }, () => {
   });
 });
 
-test("pods of one node reach each other by service where the bridge hides its packets", { skip }, async () => {
+test("pods of one node reach each other through a service without bridge filtering", { skip }, async () => {
   await using network = await createTestNetwork();
   const whole = hostOf(network.node);
   const bridge = "net/bridge/bridge-nf-call-iptables";
@@ -306,7 +306,7 @@ test("pods of one node reach each other by service where the bridge hides its pa
   await proxy.stop();
 });
 
-test("the kernel takes the rules for IPv6", { skip }, async () => {
+test("the kernel accepts the rules for IPv6", { skip }, async () => {
   await using network = await createTestNetwork();
   const frame = tableFrame({
     ...{ tableName, family: "ip6", clusterCidr: "fd00:1::/64", podCidr: "fd00:1::/80", serviceCidr: "fd00:2::/112" },

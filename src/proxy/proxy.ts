@@ -34,32 +34,32 @@ export interface ProxyDeps extends Ranges {
   readonly clock: Clock;
   readonly log: Log;
   readonly masqueradeOutgoing?: boolean;
-  /** Where it is recorded that a service leads to its pods. */
+  /** Records that a service leads to its pods. */
   readonly recorder?: TraceRecorder;
-  /** Where users are told what of their services and pods cannot be done. */
+  /** Tells users which parts of their services and pods are ignored. */
   readonly events?: EventRecorder;
   readonly host?: Host;
-  /** Where health ports listen; "" is every address. */
+  /** Where health ports listen; "" means every address. */
   readonly healthAddress?: string;
-  /** Called whenever the kernel has all that is known. */
+  /** Called whenever the kernel is up to date. */
   onApplied?(): void;
   /** Called whenever no stale flow is left. */
   onFlowsCleared?(): void;
 }
 
-/** Time from one transaction to the next: a burst of changes becomes one. */
+/** Pause between transactions, so that a burst of changes becomes one. */
 const pauseMs = 50;
-/** How often to look whether the table is still there. */
+/** How often to check whether the table still exists. */
 const checkMs = 30_000;
 const retryMs = 1_000;
-/** More stale flows than this are forgotten while the rules cannot be put in place. */
+/** If the rules cannot be applied, more stale flows than this are dropped. */
 const maxStaleFlows = 10_000;
-/** Planning pauses after so long, so that others can work. */
+/** Planning yields after this time, so that other work can run. */
 const planForMs = 20;
 
 /**
- * Keeps the kernel's rules at what Services, EndpointSlices and the host ports of this node's pods say until the signal fires. The rules stay then, and so
- * does the traffic; `removeProxy` takes them away. The family is that of `clusterCidr`.
+ * Keeps the kernel's rules in line with Services, EndpointSlices and the host ports of this node's pods, until the signal.
+ * The rules stay after that, so traffic continues; `removeProxy` removes them. `clusterCidr` decides the family.
  */
 export async function runProxy(deps: ProxyDeps, signal: AbortSignal): Promise<void> {
   const host = deps.host ?? thisHost;
@@ -79,7 +79,7 @@ export async function runProxy(deps: ProxyDeps, signal: AbortSignal): Promise<vo
   }
 }
 
-/** Takes away all that a proxy left in the kernel. There may be nothing. */
+/** Removes everything that a proxy left in the kernel, if anything. */
 export async function removeProxy(tableName: string, host: Host = thisHost): Promise<void> {
   await restoreKernel(host, tableName);
   for (const family of ["ip", "ip6"]) {
@@ -102,7 +102,7 @@ class ServiceProxy {
   readonly #slices;
   readonly #pods;
   readonly #plans = new Map<string, ServicePlan>();
-  /** Services to look at again. */
+  /** Services to plan again. */
   readonly #dirty = new Set<string>();
   readonly #budget = new SizeBudget();
   readonly #claims = new AddressClaims(this.#plans);
@@ -110,9 +110,9 @@ class ServiceProxy {
   readonly #refused = new RefusedOwners();
   #ownAddresses: ReadonlySet<string> = new Set();
   readonly #nodeAddresses = new Map<string, readonly string[]>();
-  /** By pod; only those that have any. */
+  /** By pod; only pods with host ports. */
   readonly #hostPorts = new Map<string, PodPorts>();
-  /** Steps under way by service and trace; they end when the kernel has the rules. */
+  /** Open hops by service and trace, which end when the kernel has the rules. */
   readonly #spans = new Map<string, Span>();
   #applying: Span[] = [];
   #staleFlows: { readonly owner: string; readonly flows: readonly StaleFlow[] }[] = [];
@@ -144,7 +144,7 @@ class ServiceProxy {
         await clock.sleep(pauseMs, signal);
       } catch (error) {
         if (isAbort(error, signal)) return;
-        log.error("rules for services are not in place", { error });
+        log.error("could not apply the rules for services", { error });
         await clock.sleep(retryMs, signal);
         continue;
       }
@@ -172,14 +172,14 @@ class ServiceProxy {
       this.#slices.subscribe((change) => {
         const { object, trace } = change;
         this.#touch(serviceOf(object), trace);
-        // A slice may be given to another service.
+        // A slice may have moved to another service.
         if (change.type === "put" && change.previous) this.#touch(serviceOf(change.previous), trace);
       }),
       this.#pods.subscribe(({ type, object }) => this.#open(object, type === "put")),
     );
   }
 
-  /** Addresses of nodes are nobody's external ones. */
+  /** Addresses of nodes cannot be external addresses of services. */
   #noteNode(name: string, all: readonly { readonly address: string }[]): void {
     const family = this.#config.family === "ip" ? "IPv4" : "IPv6";
     const addresses = parseAddresses(
@@ -194,14 +194,14 @@ class ServiceProxy {
     this.#wake.resolve();
   }
 
-  /** Which endpoints are near depends on the zone. */
+  /** The zone decides which endpoints are near. */
   #moveTo(zone: string): void {
     if (zone === this.#zone) return;
     this.#zone = zone;
     for (const key of this.#plans.keys()) this.#touch(key, undefined);
   }
 
-  /** Host ports lead to the pod for as long as it is there. */
+  /** Host ports lead to the pod while it exists. */
   #open(pod: Pod, isThere: boolean): void {
     const { namespace, name, creationTimestamp = "9999" } = pod.metadata;
     const key = `${namespace}/${name}`;
@@ -218,7 +218,7 @@ class ServiceProxy {
     this.#wake.resolve();
   }
 
-  /** Flows to clear when the kernel has the new rules. */
+  /** Flows to clear once the kernel has the new rules. */
   #leave(owner: string, flows: readonly StaleFlow[]): void {
     if (flows.length > 0 && this.#staleFlows.length < maxStaleFlows) this.#staleFlows.push({ owner, flows });
   }
@@ -229,11 +229,13 @@ class ServiceProxy {
       if (address && !this.#ownAddresses.has(address)) {
         return [`host port ${port} is ignored: the node has no address ${address}`];
       }
-      return protocol === "tcp" && own.includes(port) ? [`host port ${port} is ignored: it is the node's own`] : [];
+      return protocol === "tcp" && own.includes(port)
+        ? [`host port ${port} is ignored: it belongs to the node itself`]
+        : [];
     });
   }
 
-  /** Puts into the table what an owner should have there now. */
+  /** Updates an owner's fragment in the table. */
   #put(owner: string): void {
     this.#table.set(owner, this.#fragmentOf(owner));
   }
@@ -267,7 +269,7 @@ class ServiceProxy {
     );
   }
 
-  /** Also ends when it is time to look whether the table is there. */
+  /** Also resolves when it is time to check the table. */
   async #untilDirty(signal: AbortSignal): Promise<void> {
     if (this.#dirty.size > 0 || this.#table.hasChanges) return;
     this.#wake = Promise.withResolvers();
@@ -279,7 +281,7 @@ class ServiceProxy {
     }
   }
 
-  /** Looks for what may have changed without anybody saying so. */
+  /** Checks for changes without an event. */
   async #check(): Promise<void> {
     const { host, clock, log } = this.#deps;
     if (clock.now() - this.#checkedMs < checkMs) return;
@@ -289,7 +291,7 @@ class ServiceProxy {
     for (const key of this.#budget.crowded) this.#touch(key, undefined);
     for (const owner of this.#refused.takeDue(clock.now())) this.#put(owner);
     if (await hasTable(host, family, tableName)) return;
-    log.warn("rules for services were removed by somebody else", { table: tableName });
+    log.warn("somebody else removed the rules for services", { table: tableName });
     this.#table.forget();
   }
 
@@ -298,10 +300,10 @@ class ServiceProxy {
     const { host, log, clock, flows } = this.#deps;
     const startMs = clock.now();
     const { text, refused, error } = await applyRules(host, this.#table, log);
-    for (const owner of this.#refused.note(refused, clock.now())) this.#tellFaults(owner);
+    for (const owner of this.#refused.note(refused, clock.now())) this.#reportFaults(owner);
     if (error) throw error;
     await this.#deps.turnOn();
-    // Only now do packets of a cleared flow find the new rules.
+    // Before this, packets of a cleared flow would still find the old rules.
     for (const stale of this.#staleFlows.splice(0)) flows.add(stale.owner, stale.flows);
     for (const span of this.#applying) span.end({ facts: { table: this.#config.tableName } });
     this.#applying = [];
@@ -321,12 +323,12 @@ class ServiceProxy {
       await clock.sleep(0, signal);
       sinceMs = clock.now();
     }
-    // A change that made no difference here is no step on anyone's way.
+    // A change without an effect here is not a hop of any trace.
     for (const [id, span] of this.#spans) if (changed.has(id.split(" ")[0] ?? "")) this.#applying.push(span);
     this.#spans.clear();
   }
 
-  /** Whether the service's rules change. */
+  /** Returns whether the service's rules have changed. */
   #planOne(key: string): boolean {
     const old = this.#plans.get(key);
     const plan = this.#budget.fit(key, this.#planOf(key));
@@ -336,11 +338,11 @@ class ServiceProxy {
     else this.#plans.delete(key);
     this.#refused.forget(key);
     this.#put(key);
-    for (const other of this.#claims.update(key, old, plan)) this.#tellFaults(other);
+    for (const other of this.#claims.update(key, old, plan)) this.#reportFaults(other);
     return true;
   }
 
-  #tellFaults(owner: string): void {
+  #reportFaults(owner: string): void {
     const complaint = this.#refused.complaintAbout(owner);
     const [resource, key] = owner.startsWith(podOwner("")) ? [Pod, owner.slice(podOwner("").length)] : [Service, owner];
     const [namespace = "", name = ""] = key.split("/");
@@ -351,7 +353,7 @@ class ServiceProxy {
     const nodes = new Set([...this.#ownAddresses, ...[...this.#nodeAddresses.values()].flat()]);
     const taken = { nodes, clusterCidr, serviceCidr };
     const faults = plan ? this.#claims.faultsOf(plan, taken) : [];
-    if (complaint !== undefined) faults.push(`the kernel does not take its rules: ${complaint}`);
+    if (complaint !== undefined) faults.push(`the kernel refuses its rules: ${complaint}`);
     this.#faults.report(resource, object, faults);
   }
 
@@ -365,7 +367,7 @@ class ServiceProxy {
   }
 }
 
-/** What pods and nodes are called as owners in the table; no service's key has a space. */
+/** Names of pods and nodes as owners in the table. No service's key has a space. */
 const podOwner = (key: string): string => `pod ${key}`;
 const nodeOwner = (name: string): string => `node ${name}`;
 

@@ -9,7 +9,7 @@ import { type Host } from "./apply.ts";
 import { runProxy } from "./proxy.ts";
 import { RefusedOwners } from "./refused-owners.ts";
 
-test("what the kernel refuses is tried again later and later, until it is taken", () => {
+test("refused rules are retried with growing delays until the kernel accepts them", () => {
   const refused = new RefusedOwners();
   const refusal = [{ owner: "a/b", complaint: "syntax error" }];
   assert.deepEqual(refused.note(refusal, 0), ["a/b"]);
@@ -21,12 +21,12 @@ test("what the kernel refuses is tried again later and later, until it is taken"
   assert.deepEqual(refused.takeDue(89_999), []);
   assert.deepEqual(refused.takeDue(90_000), ["a/b"]);
 
-  assert.deepEqual(refused.note([], 90_000), ["a/b"], "the kernel takes it");
+  assert.deepEqual(refused.note([], 90_000), ["a/b"], "the kernel accepts it");
   assert.equal(refused.complaintAbout("a/b"), undefined);
   assert.deepEqual(refused.note([], 90_001), []);
 });
 
-test("the addresses of a node are tried again after the kernel refused them", async () => {
+test("the addresses of a node are retried after the kernel refused them", async () => {
   const clock = createVirtualClock(0);
   const informers = createFakeInformers();
   const stop = new AbortController();

@@ -1,16 +1,16 @@
 import { type Refusal } from "./apply.ts";
 
-/** How long a fragment that the kernel refused is left out, at first and at most. */
+/** How long a refused fragment is omitted, at first and at most. */
 const leaveOutMs = { first: 30_000, most: 600_000 };
 
 interface Refused {
   readonly complaint: string;
   readonly waitMs: number;
-  /** Infinite while it is being tried again. */
+  /** Infinite while a retry is in progress. */
   retryAtMs: number;
 }
 
-/** Owners in the table whose fragments the kernel did not take, and when to try them again. */
+/** Owners whose fragments the kernel refused, and when to retry them. */
 export class RefusedOwners {
   readonly #refused = new Map<string, Refused>();
 
@@ -18,25 +18,25 @@ export class RefusedOwners {
     return this.#refused.get(owner)?.complaint;
   }
 
-  /** The owner has something new to try. */
+  /** The owner has a new fragment. */
   forget(owner: string): void {
     this.#refused.delete(owner);
   }
 
-  /** Owners to put into the table again. */
+  /** Owners that are due for a retry. */
   takeDue(nowMs: number): string[] {
     const due = [...this.#refused].filter(([, { retryAtMs }]) => retryAtMs <= nowMs);
     for (const [, refused] of due) refused.retryAtMs = Number.POSITIVE_INFINITY;
     return due.map(([owner]) => owner);
   }
 
-  /** Takes note of what came of a transaction; returns the owners about whom there is news. */
+  /** Records the result of a transaction. Returns the owners whose state has changed. */
   note(refusals: readonly Refusal[], nowMs: number): string[] {
     const now = new Map(refusals.map(({ owner, complaint }) => [owner, complaint]));
     const news = new Set(now.keys());
     for (const [owner, { retryAtMs }] of this.#refused) {
       if (retryAtMs !== Number.POSITIVE_INFINITY || now.has(owner)) continue;
-      this.#refused.delete(owner); // The kernel has taken it.
+      this.#refused.delete(owner); // The kernel accepted it.
       news.add(owner);
     }
     for (const [owner, complaint] of now) {

@@ -1,13 +1,13 @@
 import { compareText } from "#lib/data/compare-text.ts";
 
-/** What one owner adds to a table. Names of chains and sets are its own; elements may be shared with other owners. */
+/** What one owner adds to a table. Names of chains and sets are the owner's; elements may be shared with other owners. */
 export interface Fragment {
-  /** Chain name to its rules, in order. */
+  /** The rules of each chain, in order. */
   readonly chains: ReadonlyMap<string, readonly string[]>;
-  /** Set name to its definition, `type ipv4_addr; timeout 10s;`, which the name stands for: another one, another name. */
+  /** The definition of each set, `type ipv4_addr; timeout 10s;`. Another definition needs another name. */
   readonly sets: ReadonlyMap<string, string>;
   readonly elements: readonly Element[];
-  /** Of several owners of an element the one with the lowest rank has its way. */
+  /** If several owners have the same element, the lowest rank wins. */
   readonly rank?: string;
 }
 
@@ -18,34 +18,34 @@ export interface Element {
   readonly value: string;
 }
 
-/** What is always in the table. */
+/** The fixed part of the table. */
 export interface TableFrame {
   readonly family: "ip" | "ip6";
   readonly name: string;
   readonly sets: readonly { readonly name: string; readonly kind: "set" | "map"; readonly definition: string }[];
-  /** `hook` makes a base chain: `type nat hook output priority -100;`. */
+  /** With `hook` it is a base chain: `type nat hook output priority -100;`. */
   readonly chains: readonly { readonly name: string; readonly hook?: string; readonly rules: readonly string[] }[];
 }
 
 const elementsPerLine = 400;
 
 /**
- * A table of rules as it should be and as the kernel was last told. It only makes text: each is one transaction for
- * `nft -f -`, the whole table or, where the kernel has the last one, only the difference.
+ * The wanted rules of a table, and those that the kernel was last sent. It only renders text: each text is a transaction
+ * for `nft -f -`, with the whole table or, if the kernel has the last one, only the difference.
  */
 export class RuleTable {
   readonly #frame: TableFrame;
   readonly #fragments = new Map<string, Fragment>();
   readonly #chains = new Map<string, readonly string[]>();
   readonly #sets = new Map<string, string>();
-  /** Set, key, owner, value. Of several owners the first by rank, then by name, has its way. */
+  /** Set, key, owner, value. Of several owners the first by rank, then by name, wins. */
   readonly #elements = new Map<string, Map<string, Map<string, string>>>();
-  /** What may differ from what was told. */
+  /** What may differ from what was sent. */
   readonly #touched = { chains: new Set<string>(), sets: new Set<string>(), elements: new Map<string, Set<string>>() };
   #told: Told | undefined;
-  /** Owners whose fragments the kernel has not been told yet, or refused to take. */
+  /** Owners whose fragments the kernel has not been sent yet, or has refused. */
   readonly #untold = new Set<string>();
-  /** How to get back to what was told before the last transaction. */
+  /** Restores the state before the last transaction. */
   #undo: (() => void)[] = [];
 
   constructor(frame: TableFrame) {
@@ -53,7 +53,7 @@ export class RuleTable {
     for (const { name } of frame.sets) this.#elements.set(name, new Map());
   }
 
-  /** Adds or replaces what an owner has; undefined takes it away. */
+  /** Adds or replaces an owner's fragment; undefined removes it. */
   set(owner: string, fragment: Fragment | undefined): void {
     const old = this.#fragments.get(owner);
     if (old) this.#withdraw(owner, old);
@@ -75,13 +75,13 @@ export class RuleTable {
     for (const element of fragment.elements) this.#claim(owner, element);
   }
 
-  /** Whether the kernel may have to be told something. */
+  /** Whether there may be something to send. */
   get hasChanges(): boolean {
     const { chains, sets, elements } = this.#touched;
     return chains.size > 0 || sets.size > 0 || elements.size > 0;
   }
 
-  /** The next transaction, "" if nothing changed. It counts as told until `rollBack` or `forget`. */
+  /** The next transaction, "" if nothing changed. It counts as sent until `rollBack` or `forget`. */
   takeChanges(): string {
     const isWhole = !this.#told;
     const told = this.#told ?? { chains: new Map(), sets: new Map(), elements: new Map() };
@@ -94,26 +94,26 @@ export class RuleTable {
     return lines.length > 0 ? `${lines.join("\n")}\n` : "";
   }
 
-  /** The kernel refused the last transaction, so it has what it had before. */
+  /** Call this when the kernel refused the last transaction, and so has what it had before. */
   rollBack(): void {
     const undo = this.#undo;
     this.#undo = [];
     for (const step of undo.reverse()) step();
   }
 
-  /** Nothing is known of what the kernel has: the next transaction is the whole table. */
+  /** Forgets what the kernel has, so that the next transaction is the whole table. */
   forget(): void {
     this.#told = undefined;
     this.#undo = [];
   }
 
-  /** Call when the kernel has taken the last transaction. */
+  /** Call this when the kernel has accepted the last transaction. */
   confirm(): void {
     this.#untold.clear();
     this.#undo = [];
   }
 
-  /** The fragments that the kernel has not taken yet, by owner; `all` also gives the others. */
+  /** The fragments that the kernel has not accepted yet, by owner; or all. */
   fragments(which: "untold" | "all"): Map<string, Fragment> {
     const owners = which === "all" ? this.#fragments.keys() : this.#untold;
     return new Map(
@@ -179,7 +179,7 @@ export class RuleTable {
     for (const [set, keys] of this.#elements) for (const key of keys.keys()) this.#touch(set, key);
   }
 
-  /** The empty table, whatever was there before. */
+  /** Creates the empty table, and deletes any earlier one. */
   #frameLines(): string[] {
     const { family, name, sets, chains } = this.#frame;
     const table = `${family} ${name}`;
@@ -194,8 +194,8 @@ export class RuleTable {
   }
 
   /**
-   * In the only order that the kernel takes: what is referred to comes before what refers to it, and goes after it.
-   * Then `told` is what is wanted.
+   * The only order that the kernel accepts: create what is referred to before what refers to it, and delete in reverse.
+   * Afterwards `told` equals what is wanted.
    */
   #changeLines(told: Told): string[] {
     const table = `${this.#frame.family} ${this.#frame.name}`;
@@ -259,7 +259,7 @@ interface Told {
   readonly elements: Map<string, Map<string, string>>;
 }
 
-/** Sorts names by what is to be done about them, and brings `known` to what is wanted. */
+/** Sorts names into added, changed and gone, and updates `known` to what is wanted. */
 function changesOf<T extends string | readonly string[]>(
   names: Iterable<string>,
   { wanted, known, undo }: { wanted: ReadonlyMap<string, T>; known: Map<string, T>; undo: (() => void)[] },

@@ -39,7 +39,7 @@ const draining = { ready: false, serving: true, terminating: true };
 const zones = (...names: string[]) => ({ hints: { forZones: names.map((name) => ({ name })) } });
 const nodes = (...names: string[]) => ({ hints: { forNodes: names.map((name) => ({ name })) } });
 
-/** The last digits of the addresses. */
+/** The chosen endpoints, by the last digits of their addresses. */
 const choose = (spec: Partial<Service["spec"]>, endpoints: Endpoint[]) => {
   const port = planService(service(spec), [slice(endpoints)], node)?.ports[0];
   const lasts = (targets: readonly { address: string }[] = []) => targets.map(({ address }) => address.split(".")[3]);
@@ -71,7 +71,7 @@ for (const [name, spec, endpoints, expected] of cases) {
   test(`planService() ${name}`, () => assert.equal(choose(spec, endpoints), expected));
 }
 
-test("planService() has nothing to do for what is only a name, headless, another proxy's or of another family", () => {
+test("planService() ignores services that are headless, ExternalName, another proxy's or of another family", () => {
   const labels = { "service.kubernetes.io/service-proxy-name": "other" };
 
   assert.equal(planService(service({ type: "ExternalName" }), [], node), undefined);
@@ -82,7 +82,7 @@ test("planService() has nothing to do for what is only a name, headless, another
   assert.notEqual(planService(service({ clusterIP: "fd00::1" }), [], { ...node, family: "IPv6" }), undefined);
 });
 
-test("planService() says all that a load balancer needs", () => {
+test("planService() plans everything for a load balancer", () => {
   const plan = planService(
     service(
       {
@@ -125,7 +125,7 @@ test("planService() says all that a load balancer needs", () => {
   });
 });
 
-test("planService() takes an endpoint that two slices have once, and only ports of the name and protocol", () => {
+test("planService() uses an endpoint of two slices once, and only ports with the same name and protocol", () => {
   const ports: EndpointSlice["ports"] = [
     { name: "http", protocol: "UDP", port: 1 },
     { name: "other", protocol: "TCP", port: 2 },
@@ -144,7 +144,7 @@ test("planService() takes an endpoint that two slices have once, and only ports 
   assert.deepEqual(port?.cluster, [{ address: "10.244.0.1", port: 8080, isLocal: true }]);
 });
 
-test("planService() leaves out what no packet can carry", () => {
+test("planService() omits what no packet can carry", () => {
   const ports = [
     { name: "a", protocol: "TCP", port: 80 },
     { name: "b", protocol: "TCP", port: 70_000 },
@@ -165,7 +165,7 @@ test("planService() leaves out what no packet can carry", () => {
   assert.match(plan?.faults.join() ?? "", /a port without a valid number/);
 });
 
-test("planService() closes a load balancer whose source ranges are not ranges", () => {
+test("planService() closes a load balancer with invalid source ranges", () => {
   const spec = { type: "LoadBalancer", loadBalancerSourceRanges: ["10.0.0.0/8", "everybody"] } as const;
   const status = { loadBalancer: { ingress: [{ ip: "192.0.2.2", ipMode: "VIP" }] } };
 

@@ -4,26 +4,26 @@ import { type IpFamily } from "#api/meta/ip-address.ts";
 import { headlessLabel } from "#api/well-known.ts";
 import { parseAddress, parseAddresses, parsePort, parseProtocol, parseRanges } from "./parse-values.ts";
 
-/** Where the plan is for. */
+/** The node that the plan is for. */
 export interface NodePlace {
   readonly name: string;
-  /** "" if the node does not say. */
+  /** "" if the node has no zone. */
   readonly zone: string;
   readonly family: IpFamily;
 }
 
-/** What a node has to do for one service. */
+/** What a node does for one service. */
 export interface ServicePlan {
   readonly namespace: string;
   readonly name: string;
   readonly ports: readonly PortPlan[];
-  /** Where load balancers ask whether this node has pods of it. */
+  /** Where load balancers ask whether this node has pods of the service. */
   readonly health: { readonly port: number; readonly localEndpoints: number } | undefined;
-  /** Orders services that want the same outside address: the lowest, which is the oldest service, has it. */
+  /** Orders services that want the same external address: the one with the lowest rank, which is the oldest, gets it. */
   readonly rank: string;
   /** How many addresses and endpoints the rules have to name. */
   readonly size: number;
-  /** What was left out, and why, for those who wrote it. */
+  /** What was omitted and why, for the users who wrote it. */
   readonly faults: readonly string[];
 }
 
@@ -33,35 +33,35 @@ export interface PortPlan {
   readonly clusterIPs: readonly string[];
   readonly externalIPs: readonly string[];
   readonly loadBalancerIPs: readonly string[];
-  /** The only clients that may use `loadBalancerIPs`; empty: all. */
+  /** The only clients that may use `loadBalancerIPs`; empty means all. */
   readonly sourceRanges: readonly string[];
-  /** 0: none. */
+  /** 0 means none. */
   readonly nodePort: number;
-  /** How long a client stays with its endpoint; 0: it does not. */
+  /** How long a client stays with its endpoint; 0 means not at all. */
   readonly affinitySeconds: number;
-  /** Whether traffic to `clusterIPs` stays on this node, and whether that to all other addresses does. */
+  /** Whether traffic to `clusterIPs` stays on this node, and whether traffic to all other addresses does. */
   readonly internalLocal: boolean;
   readonly externalLocal: boolean;
   /** Endpoints for traffic that may go anywhere, and for traffic that stays on this node; sorted. */
   readonly cluster: readonly Target[];
   readonly local: readonly Target[];
-  /** Some node has an endpoint, if not this one. */
+  /** Whether any node has an endpoint. */
   readonly hasEndpoints: boolean;
 }
 
-/** Where traffic goes in the end. */
+/** The final destination of traffic. */
 export interface Target {
   readonly address: string;
   readonly port: number;
   readonly isLocal: boolean;
 }
 
-/** A service that needs more than this gets no rules: they would delay those of all others. */
+/** A service that needs more gets no rules, because they would delay those of all others. */
 export const maxServiceSize = 20_000;
 const maxPorts = 2_000;
 const otherProxyLabel = "service.kubernetes.io/service-proxy-name";
 
-/** Decides what this node does for a service; undefined if nothing: headless, a mere name, another proxy's. */
+/** Decides what this node does for a service; undefined if it is headless, ExternalName or another proxy's. */
 export function planService(
   service: Service,
   slices: readonly EndpointSlice[],
@@ -91,7 +91,7 @@ export function planService(
   return { ...head, ports, health: planHealth(service, ports), size, faults: faultsOf(service) };
 }
 
-/** What a slice says, its ports by name and protocol. */
+/** The endpoints of a slice, with its ports by name and protocol. */
 interface SlicePlaces {
   readonly ports: ReadonlyMap<string, number>;
   readonly endpoints: readonly Endpoint[];
@@ -109,7 +109,7 @@ function placesOf({ ports = [], endpoints }: EndpointSlice): SlicePlaces {
   return { ports: found, endpoints };
 }
 
-/** An upper bound of what the rules have to name, found before anything is planned. */
+/** An upper bound of what the rules have to name, computed before anything is planned. */
 function sizeOf({ spec, status }: Service, places: readonly SlicePlaces[]): number {
   const { ports = [], externalIPs = [], loadBalancerSourceRanges = [] } = spec;
   if (ports.length > maxPorts) return Number.POSITIVE_INFINITY;
@@ -123,7 +123,7 @@ function sizeOf({ spec, status }: Service, places: readonly SlicePlaces[]): numb
 
 type Outside = Pick<PortPlan, "externalIPs" | "loadBalancerIPs" | "sourceRanges">;
 
-/** The addresses beside the cluster's own. Without its source ranges a load balancer's would be open to all. */
+/** The addresses besides the cluster's own. A load balancer with invalid source ranges gets none, or it would be open to all. */
 function planOutside(service: Service, family: IpFamily): Outside {
   const { spec, status } = service;
   const balanced = spec.type === "LoadBalancer" && !hasBadRange(service) ? (status.loadBalancer.ingress ?? []) : [];
@@ -144,9 +144,10 @@ function faultsOf(service: Service): string[] {
   const faults: string[] = [];
   const { ports = [] } = service.spec;
   if (ports.some(({ port, protocol }) => !parsePort(port) || !parseProtocol(protocol))) {
-    faults.push("a port without a valid number and protocol is left out");
+    faults.push("a port without a valid number and protocol is ignored");
   }
-  if (hasBadRange(service)) faults.push("the load balancer's addresses are closed: a source range is no address range");
+  if (hasBadRange(service))
+    faults.push("the load balancer's addresses are closed: a source range is not a valid address range");
   return faults;
 }
 
@@ -203,23 +204,23 @@ function affinityOf({ spec }: Service): number {
 const isReachedFromOutside = ({ spec }: Service): boolean =>
   spec.type === "NodePort" || spec.type === "LoadBalancer" || (spec.externalIPs ?? []).length > 0;
 
-/** Ranges of one family; none if one of them is everything. */
+/** Ranges of one family; empty if one of them covers everything. */
 function sourceRangesOf(texts: readonly string[], family: IpFamily): string[] {
   const ranges = parseRanges(texts, family);
   return ranges.some((range) => range.endsWith("/0")) ? [] : ranges;
 }
 
-/** An endpoint as the slices tell of it. */
+/** An endpoint as declared in the slices. */
 interface Candidate {
   readonly target: Target;
   readonly ready: boolean;
-  /** On its way out, and still serving. */
+  /** Terminating, and still serving. */
   readonly draining: boolean;
   readonly zones: readonly string[];
   readonly nodes: readonly string[];
 }
 
-/** Every endpoint of a service port once, sorted; where two slices have the same one, the one that is ready counts. */
+/** Every endpoint of a service port once, sorted. If two slices have the same one, a ready entry wins. */
 function candidatesFor({ name, protocol }: ServicePort, places: readonly SlicePlaces[], node: NodePlace): Candidate[] {
   const found = new Map<string, Candidate>();
   for (const { ports, endpoints } of places) {
@@ -247,13 +248,13 @@ function candidateOf(endpoint: Endpoint, target: Target): Candidate {
   };
 }
 
-/** Those that are ready and meant for this node; where none is ready at all, those that still serve. */
+/** Endpoints that are ready and meant for this node. If none is ready at all, those that still serve. */
 function usableAnywhere(candidates: readonly Candidate[], node: NodePlace): readonly Candidate[] {
   const ready = candidates.filter((candidate) => candidate.ready);
   return ready.length > 0 ? nearest(ready, node) : candidates.filter(({ draining }) => draining);
 }
 
-/** Hints count only if every endpoint has one and one of them is for us: better far away than nowhere. */
+/** Hints apply only if every endpoint has one and one of them is for us: a distant endpoint is better than none. */
 function nearest(ready: readonly Candidate[], { name, zone }: NodePlace): readonly Candidate[] {
   if (ready.every(({ nodes }) => nodes.length > 0)) {
     const onNode = ready.filter(({ nodes }) => nodes.includes(name));

@@ -1,17 +1,17 @@
 import { type ServicePlan } from "./service-map.ts";
 
-/** All services of a namespace together; one that does not fit gets no rules. */
+/** For all services of a namespace together. A service that does not fit gets no rules. */
 const maxNamespaceSize = 200_000;
 
-/** Keeps the services of each namespace to a size that the node can program. */
+/** Limits the services of each namespace to a size that the node can program. */
 export class SizeBudget {
-  /** Size by service, and of all services by namespace. */
+  /** Sizes by service, and totals by namespace. */
   readonly #sizes = new Map<string, number>();
   readonly #used = new Map<string, number>();
-  /** Services that did not fit: they may when others are gone. */
+  /** Services that did not fit, but may when others are gone. */
   readonly crowded = new Set<string>();
 
-  /** The plan, or one that does nothing if there is no room for it. */
+  /** Returns the plan, or an empty one if it does not fit. */
   fit(key: string, plan: ServicePlan | undefined): ServicePlan | undefined {
     const namespace = key.slice(0, key.indexOf("/"));
     const others = (this.#used.get(namespace) ?? 0) - (this.#sizes.get(key) ?? 0);

@@ -49,7 +49,7 @@ function configOf(
   });
 }
 
-test("containerConfig() says what runs, with variables in its arguments", () => {
+test("containerConfig() has the command, with variables expanded in its arguments", () => {
   const config = configOf({ command: ["run", "$(A)", "$(B)"], args: ["$$(A)"] });
 
   assert.deepEqual([config.command, config.args], [["run", "1", "$(B)"], ["$(A)"]]);
@@ -62,7 +62,7 @@ test("containerConfig() says what runs, with variables in its arguments", () => 
   assert.equal(config.labels["io.kubernetes.pod.uid"], "u");
 });
 
-test("containerConfig() lets the container's rights go before the pod's", () => {
+test("containerConfig() prefers the container's security context to the pod's", () => {
   const securityContext = {
     runAsUser: 1,
     capabilities: { drop: ["ALL"] },
@@ -105,7 +105,7 @@ const refusals = [
     message: `container has runAsNonRoot and image will run as root ${where}`,
   },
   {
-    name: "an image that names nobody",
+    name: "an image without a user",
     image: { id: image.id, tags: [], digests: [], sizeBytes: 1, username: "", pinned: false },
     message: `container has runAsNonRoot and image will run as root ${where}`,
   },
@@ -116,7 +116,7 @@ const refusals = [
   },
 ];
 for (const { name, image: other, message } of refusals) {
-  test(`containerConfig() refuses ${name} where root is not wanted`, () => {
+  test(`containerConfig() refuses ${name} under runAsNonRoot`, () => {
     assert.throws(() => configOf(nonRoot, {}, { image: other }), { message });
   });
 }
@@ -131,7 +131,7 @@ test("containerConfig() lets an ephemeral container see another's processes", ()
   assert.equal(configOf({}, { shareProcessNamespace: true }, { targetId: "t" }).security.namespaces.pid, "pod");
 });
 
-test("containerConfig() hands on what device plugins gave", () => {
+test("containerConfig() passes on what device plugins allocated", () => {
   const given = {
     envs: { GPU: "0" },
     mounts: [{ containerPath: "/lib/gpu", hostPath: "/opt/gpu", readOnly: true }],
@@ -148,19 +148,19 @@ test("containerConfig() hands on what device plugins gave", () => {
   assert(config.env.some(({ name }) => name === "GPU"));
 });
 
-test("subPathOf() expands, and insists on knowing every variable", () => {
+test("subPathOf() expands variables and refuses an unknown one", () => {
   const mount = { name: "v", mountPath: "/v", subPathExpr: "x/$(A)" };
 
   assert.equal(subPathOf(mount, new Map([["A", "1"]])), "x/1");
   assert.throws(() => subPathOf(mount, new Map()), { message: 'missing value for "A"' });
 });
 
-test("imageNames() are those of the registry, or as asked for", () => {
+test("imageNames() are those of the registry, or the requested name", () => {
   assert.deepEqual(imageNames(image, "app"), { image: "app:1", imageId: "app@sha256:2" });
   assert.deepEqual(imageNames({ ...image, tags: [], digests: [] }, "app"), { image: "app", imageId: "sha256:1" });
 });
 
-test("sandboxConfig() is the pod as a whole", () => {
+test("sandboxConfig() describes the whole pod", () => {
   const dns = { servers: ["10.96.0.10"], searches: [], options: [] };
   const pod = aPod(
     { ports: [{ containerPort: 80, hostPort: 8080 }, { containerPort: 81 }] },

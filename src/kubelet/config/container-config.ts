@@ -17,19 +17,19 @@ export interface ContainerInput {
   readonly attempt: number;
   readonly environment: Environment;
   readonly mounts: readonly Mount[];
-  /** The file of the node in which the container leaves its termination message. */
+  /** The file on the node into which the container writes its termination message. */
   readonly messageFile: string | undefined;
-  /** For an ephemeral container: the one whose processes it sees. */
+  /** For an ephemeral container: the container whose processes it sees. */
   readonly targetId: string | undefined;
-  /** Bytes of memory that the node has. */
+  /** Bytes of memory of the node. */
   readonly memoryCapacity: number;
-  /** What device plugins gave it. */
+  /** What device plugins allocated to it. */
   readonly devices: readonly ContainerAllocation[];
-  /** Where the node keeps seccomp profiles. */
+  /** The node's directory of seccomp profiles. */
   readonly seccompDir: string;
 }
 
-/** What the runtime is told about one container. Throws for what can never run as it is declared. */
+/** The runtime's configuration of one container. Throws if the container can never run as it is declared. */
 export function containerConfig(input: ContainerInput): ContainerConfig {
   const { pod, container, image, restartCount, environment, messageFile } = input;
   checkNonRoot(input);
@@ -71,7 +71,7 @@ export function containerConfig(input: ContainerInput): ContainerConfig {
   };
 }
 
-/** Below the pod's log directory. */
+/** Relative to the pod's log directory. */
 const logPathOf = (container: string, restartCount: number): string => `${container}/${restartCount}.log`;
 
 function withMessageFile({ container, devices, messageFile, ...input }: ContainerInput): Mount[] {
@@ -82,7 +82,7 @@ function withMessageFile({ container, devices, messageFile, ...input }: Containe
   return [...mounts, { containerPath, hostPath: messageFile, readOnly: false, propagation: "None" }];
 }
 
-/** The name of an image as a status shows it, and what it is exactly. */
+/** The name of an image as a status shows it, and its exact reference. */
 export const imageNames = ({ id, tags, digests }: Image, asked: string): { image: string; imageId: string } => ({
   image: tags[0] ?? asked,
   imageId: digests[0] ?? id,
@@ -119,7 +119,7 @@ function checkNonRoot({ pod, container, image }: ContainerInput): void {
       `container has runAsNonRoot and image has non-numeric user (${image.username}), cannot verify user is non-root ${where}`,
     );
   }
-  // An image that names nobody runs as root.
+  // An image without a user runs as root.
   if (!image.uid) throw new Error(`container has runAsNonRoot and image will run as root ${where}`);
 }
 
@@ -155,14 +155,14 @@ function containerSecurity(input: ContainerInput): ContainerSecurity {
   };
 }
 
-/** The pod's choice, else the image's own by number or name. */
+/** The pod's choice, or else the image's user by number or name. */
 function userOf(runAsUser: number | undefined, { uid, username }: Image): Partial<ContainerSecurity> {
   if (runAsUser !== undefined) return { runAsUser };
   if (uid !== undefined) return { runAsUser: uid };
   return username === "" ? {} : { runAsUserName: username };
 }
 
-/** Without a profile nothing is forbidden, as upstream has it by default. */
+/** Without a profile nothing is forbidden, which is upstream's default. */
 function seccompOf(profile: SeccompProfile | undefined, { seccompDir, container }: ContainerInput): SecurityProfile {
   if (!profile || container.securityContext?.privileged) return { type: "Unconfined" };
   if (profile.type !== "Localhost") return { type: profile.type };

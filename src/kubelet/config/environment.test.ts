@@ -45,7 +45,7 @@ const from = (valueFrom: object) => ({ env: [{ name: "X", valueFrom }] });
 const cases = [
   { name: "a plain value", container: { env: [{ name: "X", value: "v" }] }, value: "v" },
   {
-    name: "other variables, one dollar for two, and what is not known as it is",
+    name: "other variables, $$ as one dollar, and unknown names unchanged",
     container: {
       env: [
         { name: "Y", value: "y" },
@@ -70,12 +70,12 @@ const cases = [
     value: "two\nlines",
   },
   {
-    name: "nothing where an optional one is missing",
+    name: "nothing if an optional source is missing",
     container: from({ configMapKeyRef: { name: "none", key: "A", optional: true } }),
     value: undefined,
   },
   {
-    name: "its own before that of a set",
+    name: "env before envFrom",
     container: { env: [{ name: "X", value: "own" }], envFrom: [{ prefix: "X", configMapRef: { name: "settings" } }] },
     value: "own",
   },
@@ -84,7 +84,7 @@ for (const { name, container, value } of cases) {
   test(`containerEnvironment() gives ${name}`, () => assert.equal(environmentOf(container, alone).X, value));
 }
 
-test("containerEnvironment() takes whole sets, with their prefix", () => {
+test("containerEnvironment() takes whole config maps and secrets, with their prefix", () => {
   const { KUBERNETES_SERVICE_HOST: _, ...env } = environmentOf(
     { envFrom: [{ prefix: "P_", configMapRef: { name: "settings" } }, { secretRef: { name: "login" } }] },
     alone,
@@ -93,7 +93,7 @@ test("containerEnvironment() takes whole sets, with their prefix", () => {
   assert.deepEqual([env.P_A, env.P_B, env.password], ["1", "2", "pass"]);
 });
 
-test("containerEnvironment() tells of the namespace's services", () => {
+test("containerEnvironment() has the services of the namespace", () => {
   const env = environmentOf({});
 
   assert.equal(env.RED_DB_SERVICE_HOST, "10.96.0.7");
@@ -123,13 +123,13 @@ for (const { container, message } of faults) {
   test(`containerEnvironment() says ${message}`, () => assert.throws(() => environmentOf(container), { message }));
 }
 
-test("expand() leaves text without references alone", () =>
+test("expand() returns text without references unchanged", () =>
   assert.equal(
     expand("a b", () => "x"),
     "a b",
   ));
 
-test("referencesOf() finds what must be there first", () => {
+test("referencesOf() finds the objects that must exist first", () => {
   const pod = build(Pod, {
     metadata,
     spec: {
@@ -155,7 +155,7 @@ for (const text of ["A", "=x", "A ='x'", "A=x", "A='x", "A='x' y"]) {
   });
 }
 
-test("variables that name each other twice do not grow without end", () => {
+test("variables that name each other twice do not grow without limit", () => {
   const env = Array.from({ length: 40 }, (_, at) => ({
     name: `V${at}`,
     value: at === 0 ? "x" : `$(V${at - 1})`.repeat(2),

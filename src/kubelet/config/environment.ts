@@ -8,21 +8,21 @@ import { hostInUrl } from "#lib/net/ip.ts";
 import { containerResource, podField } from "./pod-fields.ts";
 
 export interface EnvironmentInput {
-  /** With the addresses that it has by now in its status. */
+  /** Its status has the addresses that are known by now. */
   readonly pod: Pod;
   readonly container: AnyContainer;
   readonly services: readonly Service[];
   readonly allocatable: Readonly<Record<string, string>>;
-  /** Undefined for what does not exist. */
+  /** Undefined if it does not exist. */
   configMap(name: string): ConfigMap | undefined;
   secret(name: string): Secret | undefined;
-  /** One variable out of a file in a volume. */
+  /** One variable from a file in a volume. */
   fileVariable(volume: string, path: string, key: string): string | undefined;
 }
 
 export type Environment = ReadonlyMap<string, string>;
 
-/** A container's variables: whole sets first, then its own, and the services' where nothing is in their way. */
+/** A container's variables: envFrom first, then env, and the services' where no other has the name. */
 export function containerEnvironment(input: EnvironmentInput): Environment {
   const services = serviceVariables(input);
   const env = new Map<string, string>();
@@ -41,7 +41,7 @@ export function containerEnvironment(input: EnvironmentInput): Environment {
   return env;
 }
 
-/** A thing that a variable refers to is not there: the container cannot be made yet. */
+/** An object that a variable refers to does not exist, so the container cannot be created yet. */
 class MissingReference extends Error {
   override readonly name = "MissingReference";
 }
@@ -66,7 +66,7 @@ const fromBase64 = (text: string): string => Buffer.from(text, "base64").toStrin
 
 type Lookup = (name: string) => string | undefined;
 
-/** Undefined for an optional one whose source is missing. */
+/** Undefined if an optional source is missing. */
 function variableValue(input: EnvironmentInput, { value = "", valueFrom }: EnvVar, lookup: Lookup): string | undefined {
   if (value !== "" || !valueFrom) return expand(value, lookup);
   return sourceValue(input, valueFrom);
@@ -113,7 +113,7 @@ function keyOf(
   throw new MissingReference(`couldn't find key ${key} in ${kind} ${metadata.namespace}/${name}`);
 }
 
-/** Replaces `$(NAME)`; `$$` is one dollar sign, and what is not known stays as it is written. */
+/** Replaces `$(NAME)`. `$$` becomes one dollar sign, and unknown references stay as they are. */
 export function expand(text: string, lookup: Lookup, take = sizeLimit()): string {
   if (!text.includes("$")) return text;
   return text.replace(/\$(\$|\(([^()]*)\))/g, (whole, inner: string, name: string | undefined) => {
@@ -124,13 +124,13 @@ export function expand(text: string, lookup: Lookup, take = sizeLimit()): string
   });
 }
 
-/** The same for several texts, which together are held to one limit. */
+/** The same for several texts, which share one limit. */
 export function expandAll(texts: readonly string[], lookup: Lookup): string[] {
   const take = sizeLimit();
   return texts.map((text) => expand(text, lookup, take));
 }
 
-/** No program can be started with more; and variables that name others grow twofold with each. */
+/** No program can be started with more. Variables that name others twice double in size with each step. */
 const maxCharacters = 2 << 20;
 
 function sizeLimit(): (characters: number) => void {
@@ -141,7 +141,7 @@ function sizeLimit(): (characters: number) => void {
   };
 }
 
-/** Where the services are: always the API's own, and those of the pod's namespace unless it does not want them. */
+/** The addresses of services: always the API server's, and the namespace's unless the pod disables them. */
 function serviceVariables({ pod, services }: EnvironmentInput): Environment {
   const wantsAll = pod.spec.enableServiceLinks ?? true;
   const byName = new Map<string, Service>();
@@ -174,7 +174,7 @@ function variablesOf({ metadata, spec }: Service): [string, string][] {
   return out;
 }
 
-/** Names that the container's variables refer to: what must be known before it can be made. */
+/** The objects that the container's variables refer to, which must be read before it can be created. */
 export function referencesOf({ env = [], envFrom = [] }: AnyContainer): {
   configMaps: Set<string>;
   secrets: Set<string>;

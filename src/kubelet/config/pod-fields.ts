@@ -28,7 +28,7 @@ const fields: Readonly<Record<string, (pod: Pod) => string | undefined>> = {
   "status.podIPs": ({ status }) => status.podIPs?.map(({ ip }) => ip).join(","),
 };
 
-/** `key="value"` lines in order of keys. */
+/** `key="value"` lines, sorted by key. */
 function formatMap(map: Readonly<Record<string, string>>): string {
   const keys = Object.keys(map).toSorted();
   return keys.map((key) => `${key}=${quote(map[key] ?? "")}`).join("\n");
@@ -59,13 +59,13 @@ function hexEscape(character: string): string {
 
 export interface ResourceContext {
   readonly pod: Pod;
-  /** The container that asks, if the selector names none. */
+  /** The container that a selector without a name means. */
   readonly container?: AnyContainer;
-  /** The node's amounts, which are the limits of a container that has none. */
+  /** The node's amounts, which apply to a container without limits. */
   readonly allocatable: Readonly<Record<string, string>>;
 }
 
-/** The value of a `resourceFieldRef`: rounded up to whole multiples of the divisor. */
+/** The value of a `resourceFieldRef`, rounded up to whole multiples of the divisor. */
 export function containerResource(
   { pod, container, allocatable }: ResourceContext,
   ref: ResourceFieldSelector,

@@ -5,7 +5,7 @@ import { type Client } from "#client/client.ts";
 import { startCluster } from "#testing/start-cluster.ts";
 import { ReferencedObjects } from "./referenced-objects.ts";
 
-test("a pod is told what it refers to, for as long as it needs it, and may not refer to everything", async () => {
+test("objects that a pod refers to are watched while it needs them, up to a limit", async () => {
   await using cluster = await startCluster();
   const { client, clock } = cluster;
   await client.create(ConfigMap, { metadata: { namespace: "default", name: "c" }, data: { a: "1" } });
@@ -23,7 +23,7 @@ test("a pod is told what it refers to, for as long as it needs it, and may not r
   assert.equal(await objects.configMap("default", "none-1400", "u"), undefined);
 });
 
-test("an object that could not be read at first is watched once after it is asked for again", async () => {
+test("an object that could not be read at first is watched once when it is requested again", async () => {
   await using cluster = await startCluster();
   const { clock } = cluster;
   await cluster.client.create(ConfigMap, { metadata: { namespace: "default", name: "c" }, data: { a: "1" } });
@@ -31,12 +31,12 @@ test("an object that could not be read at first is watched once after it is aske
   const client: Client = {
     ...cluster.client,
     watch(...args) {
-      if (watches++ === 0) throw new Error("the server is away");
+      if (watches++ === 0) throw new Error("the server is unreachable");
       return cluster.client.watch(...args);
     },
   };
   using objects = new ReferencedObjects({ client, clock, changed: () => {} });
-  await assert.rejects(objects.configMap("default", "c", "u"), /the server is away/);
+  await assert.rejects(objects.configMap("default", "c", "u"), /the server is unreachable/);
 
   const found = await objects.configMap("default", "c", "u");
   await clock.advance(5000);

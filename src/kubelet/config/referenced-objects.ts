@@ -10,7 +10,7 @@ import { follow, listWatch } from "#runtime/watcher.ts";
 export interface ReferencedDeps {
   readonly client: Client;
   readonly clock: Clock;
-  /** An object that these pods refer to has come, changed or gone. */
+  /** An object that these pods refer to was created, changed or deleted. */
   changed(podUids: ReadonlySet<string>): void;
 }
 
@@ -23,8 +23,8 @@ interface Followed {
 }
 
 /**
- * The objects that this node's pods refer to, each watched by its name for as long as a pod needs it: a node may read
- * no others.
+ * The objects that this node's pods refer to. Each is watched by name while a pod needs it, because a node may read no
+ * others.
  */
 export class ReferencedObjects implements Disposable {
   readonly #deps: ReferencedDeps;
@@ -79,16 +79,16 @@ export class ReferencedObjects implements Disposable {
     try {
       await orAborted(followed.first.promise, followed.stop.signal);
     } catch (error) {
-      // The next one to ask asks the server again, and this attempt must not go on beside that one.
+      // The next request must ask the server again, and this attempt must not continue beside it.
       if (this.#followed.get(key) === followed) this.#followed.delete(key);
       followed.stop.abort(error);
       throw error;
     }
-    // What is kept under the key are objects of this resource.
+    // The key includes the resource, so the object is of this type.
     return followed.object as T | undefined;
   }
 
-  /** Each object costs a watch, and a pod can name tens of thousands. */
+  /** Limited, because each object costs a watch and a pod can name tens of thousands. */
   #note(key: string, podUid: string): void {
     const keys = this.#byPod.get(podUid) ?? new Set<string>();
     this.#byPod.set(podUid, keys);
@@ -110,7 +110,7 @@ export class ReferencedObjects implements Disposable {
       if (isForbidden(error)) followed.stop.abort(error);
       await this.#deps.clock.sleep(retryMs, signal);
     };
-    // Whoever asked has it; one that nobody asked twice is no failure of ours.
+    // The caller gets this rejection; the handler only prevents an unhandled one.
     followed.first.promise.catch(() => {});
     for await (const update of follow(source, pause, signal)) {
       if (update.type === "bookmark") continue;

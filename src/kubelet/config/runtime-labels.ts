@@ -3,7 +3,7 @@ import type { AnyContainer } from "#api/core/pod/pod-containers.ts";
 import type { Pod } from "#api/core/pod.ts";
 import type { Labels } from "#kubelet/runtime/runtime.ts";
 
-/** What is written on sandboxes and containers, so that a kubelet that starts again knows whose they are. */
+/** Labels of sandboxes and containers, by which a restarted kubelet knows which pod they belong to. */
 export const labels = {
   podName: "io.kubernetes.pod.name",
   podNamespace: "io.kubernetes.pod.namespace",
@@ -42,7 +42,7 @@ export const containerLabels = (pod: Pod, container: AnyContainer): Labels => ({
 
 export interface ContainerNotes {
   readonly restartCount: number;
-  /** The image's names as the status shows them: the runtime may call it otherwise later. */
+  /** The image's name as the status shows it. The runtime may use another name later. */
   readonly image: string;
   readonly imageId: string;
   readonly messageFile: string | undefined;
@@ -63,7 +63,7 @@ export const containerAnnotations = (
   ...(messageFile === undefined ? {} : { [labels.terminationMessageFile]: messageFile }),
 });
 
-/** Of what a container must be made anew for when it changes. */
+/** Changes when the container must be replaced. */
 export function containerHash({ name, image = "" }: Pick<AnyContainer, "name" | "image">): string {
   return createHash("sha256")
     .update(JSON.stringify([name, image]))
@@ -71,5 +71,5 @@ export function containerHash({ name, image = "" }: Pick<AnyContainer, "name" | 
     .slice(0, 8);
 }
 
-/** As messages and log lines of upstream name a pod: `web_default(6b5c…)`. */
+/** A pod's name in upstream's messages and log lines: `web_default(6b5c…)`. */
 export const podFullName = ({ metadata }: Pod): string => `${metadata.name}_${metadata.namespace}(${metadata.uid})`;

@@ -14,7 +14,7 @@ export interface SandboxInput {
   readonly cgroupParent: string;
 }
 
-/** What the runtime is told about a pod as a whole. */
+/** The runtime's configuration of a pod's sandbox. */
 export function sandboxConfig(input: SandboxInput): SandboxConfig {
   const { pod, attempt, dns, logDirectory, cgroupParent } = input;
   const { metadata, spec } = pod;
@@ -39,7 +39,7 @@ export function sandboxConfig(input: SandboxInput): SandboxConfig {
 
 const maxKernelName = 64;
 
-/** The name that the kernel is told: the whole one, if the pod wants that. */
+/** The hostname for the kernel; the FQDN if the pod asks for it. */
 function kernelHostname(pod: Pod, clusterDomain: string): string {
   const { hostname, domain } = podHostname(pod, clusterDomain);
   if (!pod.spec.setHostnameAsFQDN || domain === "") return hostname;
@@ -60,7 +60,7 @@ function portMappings({ spec }: Pod): PortMapping[] {
   );
 }
 
-/** Which of the node's namespaces a pod shares, and whether its containers share their processes. */
+/** Which of the node's namespaces a pod shares, and whether its containers share a process namespace. */
 export function podNamespaces({ spec }: Pod): Namespaces {
   return {
     network: spec.hostNetwork ? "node" : "pod",
@@ -78,7 +78,7 @@ function sandboxSecurity(pod: Pod): SecurityContext {
     ...(runAsGroup === undefined ? {} : { runAsGroup }),
     ...supplementalGroups(pod),
     ...(seLinuxOptions ? { seLinux: seLinuxOptions } : {}),
-    // Whatever its containers are allowed, the program that only waits needs nothing more.
+    // The pause program needs no more than this, whatever the pod's containers are allowed.
     seccomp: { type: "RuntimeDefault" },
   };
 }

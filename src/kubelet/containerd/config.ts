@@ -1,7 +1,7 @@
 import type { HostFacts } from "./host.ts";
 import type { ContainerdPaths } from "./paths.ts";
 
-/** Plugins that a node never uses; each would cost time at start. */
+/** Plugins that a node never uses. Each would cost time at the start. */
 const unusedPlugins = [
   "io.containerd.snapshotter.v1.aufs",
   "io.containerd.snapshotter.v1.btrfs",
@@ -13,7 +13,7 @@ const unusedPlugins = [
   "io.containerd.nri.v1.nri",
 ];
 
-/** The configuration file of a containerd of our own: everything it keeps is under our paths. */
+/** The configuration file of our own containerd. Everything it stores is under our paths. */
 export function renderContainerdConfig(paths: ContainerdPaths, host: HostFacts, sandboxImage: string): string {
   const cri = 'plugins."io.containerd.grpc.v1.cri"';
   const sections: Section[] = [
@@ -43,7 +43,7 @@ export function renderContainerdConfig(paths: ContainerdPaths, host: HostFacts, 
     { name: `${cri}.containerd`, values: { snapshotter: host.snapshotter, default_runtime_name: "runc" } },
     {
       name: `${cri}.containerd.runtimes.runc`,
-      // Lets a privileged container have every device, as upstream's tests expect.
+      // A privileged container gets every device, as upstream's tests expect.
       values: { runtime_type: "io.containerd.runc.v2", privileged_without_host_devices: false },
     },
     {
@@ -64,7 +64,7 @@ interface Section {
 }
 
 function renderSection({ name, values }: Section): string {
-  // JSON's strings, numbers, booleans and lists are TOML's too.
+  // JSON's strings, numbers, booleans and lists are also valid TOML.
   const lines = Object.entries(values).map(([key, value]) => `${key} = ${JSON.stringify(value)}`);
   return [...(name === undefined ? [] : [`[${name}]`]), ...lines].join("\n");
 }

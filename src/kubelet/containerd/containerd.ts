@@ -15,7 +15,7 @@ import { sweepLeftovers } from "./sweep.ts";
 
 export interface ContainerdOptions {
   readonly dataDir: string;
-  /** The image whose program holds a pod's namespaces; see `ensurePauseImage`. */
+  /** The image of the program that holds a pod's namespaces; see `ensurePauseImage`. */
   readonly sandboxImage: string;
   readonly clock: Clock;
   readonly log: Log;
@@ -28,13 +28,13 @@ export interface Containerd {
   /** `unix:///run/…/containerd.sock` */
   readonly address: string;
   readonly pid: () => number;
-  /** Keeps it running until the signal; then leaves it and its containers running. Rejects if it cannot be kept up. */
+  /** Restarts containerd if it dies, until the signal, and then leaves it running. Rejects if it cannot be restarted. */
   readonly supervised: Promise<void>;
 }
 
 /**
- * A containerd of our own, apart from any other on the machine. It runs in a session of its own: containers and
- * containerd survive the end of this process, and the next start takes them over.
+ * Our own containerd, separate from any other on the machine. It runs in its own session, so containers and containerd
+ * survive the end of this process, and the next start takes them over.
  */
 export async function startContainerd(options: ContainerdOptions): Promise<Containerd> {
   const { dataDir, clock, log, signal } = options;
@@ -68,8 +68,8 @@ export async function startContainerd(options: ContainerdOptions): Promise<Conta
 }
 
 /**
- * Ends every pod, then containerd, and leaves nothing of them: processes, mounts, network namespaces, cgroups.
- * Images stay unless `removeData`.
+ * Stops every pod, then containerd, and removes their processes, mounts, network namespaces and cgroups. Images stay
+ * unless `removeData` is set.
  */
 export async function stopContainerd(
   options: Pick<ContainerdOptions, "dataDir" | "clock" | "log"> & { readonly removeData?: boolean },
@@ -85,13 +85,13 @@ export async function stopContainerd(
   if (options.removeData) await rm(`${dataDir}/containerd`, { recursive: true, force: true });
 }
 
-/** One that was killed is started once more, since only it can take down the networks of its pods in order. */
+/** Restarts a killed containerd once more, because only containerd can take down the pods' networks in order. */
 async function revive(paths: ContainerdPaths, deps: Deps): Promise<number | undefined> {
   if (!existsSync(paths.pidFile) || !existsSync(paths.config)) return undefined;
   try {
     return await launch(paths, { ...deps, signal: neverAborted });
   } catch (error) {
-    deps.log.warn("containerd did not start again to be stopped", { error });
+    deps.log.warn("containerd could not be restarted for an orderly stop", { error });
     return undefined;
   }
 }
@@ -110,18 +110,18 @@ const directoriesOf = (paths: ContainerdPaths): string[] => [
   paths.oomNotes,
 ];
 
-/** The containerd of an earlier start, if it runs with the configuration that we want and answers. */
+/** The containerd of an earlier start, if it answers and runs with the wanted configuration. */
 async function adopt(paths: ContainerdPaths, config: string, { clock, log }: Deps): Promise<number | undefined> {
   const pid = await runningPid(paths);
   if (pid === undefined) return undefined;
   const was = await readFile(paths.config, "utf8").catch(() => "");
   if (was === config && (await answers(paths, { clock, log }, 5_000))) return pid;
-  log.info("containerd restarts", { pid, reason: was === config ? "it does not answer" : "new configuration" });
+  log.info("restarting containerd", { pid, reason: was === config ? "it does not answer" : "new configuration" });
   await endProcess(pid, clock);
   return undefined;
 }
 
-/** The pid in the file, if that process still is our containerd: numbers are used again. */
+/** The pid in the file, if that process is still our containerd: the kernel reuses pids. */
 async function runningPid(paths: ContainerdPaths): Promise<number | undefined> {
   const text = await readFile(paths.pidFile, "utf8").catch(() => "");
   const pid = Number(text.trim());
@@ -132,7 +132,7 @@ async function runningPid(paths: ContainerdPaths): Promise<number | undefined> {
   return undefined;
 }
 
-/** Starts it and waits until it answers. */
+/** Starts containerd and waits until it answers. */
 async function launch(paths: ContainerdPaths, { clock, log, signal }: Deps & { signal: AbortSignal }): Promise<number> {
   await rm(paths.socket, { force: true });
   const { pid, ended } = await startDaemon("containerd", ["--config", paths.config], paths.log).catch(explainMissing);
@@ -157,8 +157,8 @@ const startTimeoutMs = 30_000;
 async function explainMissing(cause: unknown): Promise<never> {
   const missing = await missingPrograms();
   if (missing.length === 0) throw cause;
-  const hint = "Debian has them in containerd, runc and containernetworking-plugins";
-  throw new Error(`pods cannot run here for want of ${missing.join(", ")} (${hint})`, { cause });
+  const hint = "on Debian, install containerd, runc and containernetworking-plugins";
+  throw new Error(`pods cannot run here without ${missing.join(", ")} (${hint})`, { cause });
 }
 
 async function answers(paths: ContainerdPaths, deps: Deps, timeoutMs: number): Promise<boolean> {
@@ -178,7 +178,7 @@ async function endOfLog(file: string): Promise<string> {
   return errors.at(-1) ?? text.trim().split("\n").at(-1) ?? "";
 }
 
-/** Resolves when a bare connection to the socket ends: at once when containerd dies. */
+/** Resolves when a bare connection to the socket ends, which happens immediately when containerd dies. */
 function connectionLost(path: string, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const socket = net.connect({ path });
@@ -205,12 +205,12 @@ async function removeAllPods(paths: ContainerdPaths, deps: Deps): Promise<void> 
       }),
     );
   } catch (error) {
-    // What it could not end itself, the sweep ends.
+    // The sweep ends what containerd could not end.
     deps.log.warn("containerd could not remove all pods", { error });
   }
 }
 
-/** SIGTERM, and SIGKILL after a while. */
+/** Sends SIGTERM, and SIGKILL if the process does not end. */
 async function endProcess(pid: number, clock: Clock): Promise<void> {
   signalProcess(pid, "SIGTERM");
   for (let waitedMs = 0; isRunning(pid); waitedMs += 20) {

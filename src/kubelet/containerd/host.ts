@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, statfs } from "node:fs/promises";
 import type { CgroupMode } from "#kubelet/resources/cgroups.ts";
 import { runCommand } from "#lib/process/processes.ts";
 
-/** What this machine allows, as far as it decides how containerd is set up. */
+/** What this machine supports, as far as containerd's configuration depends on it. */
 export interface HostFacts {
   readonly cgroups: CgroupMode;
   readonly cgroupDriver: "cgroupfs" | "systemd";
@@ -22,7 +22,7 @@ export async function probeHost(dataDir: string): Promise<HostFacts> {
   ]);
   return {
     cgroups,
-    // It works with and without systemd, and is the faster one.
+    // cgroupfs works with and without systemd, and is faster.
     cgroupDriver: "cgroupfs",
     canRaisePriority,
     hasAppArmor: existsSync("/sys/kernel/security/apparmor") && existsSync("/sbin/apparmor_parser"),
@@ -31,7 +31,7 @@ export async function probeHost(dataDir: string): Promise<HostFacts> {
   };
 }
 
-/** Programs that real pods need and this machine has not; empty if they can run. */
+/** Programs that real pods need and this machine lacks; empty if pods can run. */
 export async function missingPrograms(): Promise<string[]> {
   const wanted = ["containerd", "ctr", "runc", "mount", "umount"];
   const found = await Promise.all(wanted.map((name) => isProgram(name)));
@@ -61,7 +61,7 @@ async function hasCapability(number: number): Promise<boolean> {
   return ((BigInt(`0x${held}`) >> BigInt(number)) & 1n) === 1n;
 }
 
-/** Whether overlay mounts work on the file system of the data directory: on another overlay they may not. */
+/** Whether overlay mounts work on the data directory's file system; on top of another overlay they may not. */
 async function canOverlay(dataDir: string): Promise<boolean> {
   await mkdir(dataDir, { recursive: true });
   const dir = await mkdtemp(`${dataDir}/overlay-check-`);
@@ -72,7 +72,7 @@ async function canOverlay(dataDir: string): Promise<boolean> {
     await runCommand("umount", [`${dir}/merged`]);
     return true;
   } catch {
-    return false; // The mount's refusal is the answer.
+    return false; // The failed mount is the answer.
   } finally {
     await rm(dir, { recursive: true, force: true });
   }

@@ -10,7 +10,7 @@ import { renderRuncScript } from "./runc-script.ts";
 const id = "c1";
 
 for (const mode of ["v1", "hybrid", "v2"] satisfies CgroupMode[]) {
-  test(`${mode}: the count is noted before runc deletes the container`, async () => {
+  test(`${mode}: the count of kills is recorded before runc deletes the container`, async () => {
     await using machine = await aMachine(mode);
     await machine.addContainer(`kubepods/burstable/podx/${id}`, 2);
 
@@ -24,7 +24,7 @@ for (const mode of ["v1", "hybrid", "v2"] satisfies CgroupMode[]) {
   });
 }
 
-test("a guaranteed pod has no class above it, and is noted too", async () => {
+test("a guaranteed pod, whose cgroup has no class above it, is recorded too", async () => {
   await using machine = await aMachine("v2");
   await machine.addContainer(`kubepods/podx/${id}`, 1);
 
@@ -33,7 +33,7 @@ test("a guaranteed pod has no class above it, and is noted too", async () => {
   assert(await hasOomNote(machine.notes, id));
 });
 
-test("nothing is noted of other steps, of other containers, or without a kill", async () => {
+test("nothing is recorded for other commands, other containers, or without a kill", async () => {
   await using machine = await aMachine("v1");
   await machine.addContainer(`kubepods/burstable/podx/${id}`, 1);
   await machine.addContainer("kubepods/burstable/podx/c2", 0);
@@ -49,7 +49,7 @@ test("nothing is noted of other steps, of other containers, or without a kill", 
   assert.deepEqual(await readdir(machine.notes), []);
 });
 
-test("runc is called with its own words, and its failure is the script's", async () => {
+test("runc gets its arguments unchanged, and its exit code is the script's", async () => {
   await using machine = await aMachine("v1", "exit 7");
 
   await assert.rejects(machine.runc("exec", "a b", "$HOME", "*", ""), { exitCode: 7 });
@@ -57,7 +57,7 @@ test("runc is called with its own words, and its failure is the script's", async
   assert.equal(await machine.seenByRunc(), "exec a b $HOME * : \n");
 });
 
-test("runc is called although no note can be written", async () => {
+test("runc is called even if no note can be written", async () => {
   await using machine = await aMachine("v1");
   await machine.addContainer(`kubepods/burstable/podx/${id}`, 1);
   await rm(machine.notes, { recursive: true });
@@ -67,7 +67,7 @@ test("runc is called although no note can be written", async () => {
   assert.equal(await machine.seenByRunc(), `delete ${id}: \n`);
 });
 
-test("an id that is a path is not looked up", async () => {
+test("an id that looks like a path is ignored", async () => {
   await using machine = await aMachine("v1");
   const before = await readdir(machine.dir);
 
@@ -78,7 +78,7 @@ test("an id that is a path is not looked up", async () => {
   assert.deepEqual(await readdir(machine.dir), before);
 });
 
-/** A cgroup tree and a runc of its own, which writes down its arguments and the notes that it finds. */
+/** A cgroup tree and a fake runc, which records its arguments and the notes that it finds. */
 async function aMachine(mode: CgroupMode, ending = "exit 0") {
   const dir = await mkdtemp(`${tmpdir()}/orlop-runc-script-`);
   const notes = `${dir}/the cluster's $(false) notes`;

@@ -3,13 +3,13 @@ import type { CgroupMode } from "#kubelet/resources/cgroups.ts";
 import type { ContainerdPaths } from "./paths.ts";
 
 /*
- * containerd begins to watch a container for out-of-memory kills only after it has started it, so it never hears of one
- * in the first moments. The kernel's count would tell, but the cgroup goes before the exit is shown, and cgroup v1 keeps no
- * sum above it. So containerd calls runc through a script, which notes the count before runc removes the cgroup: when an
- * exit is shown, its note is there.
+ * containerd starts to watch a container for out-of-memory kills only after its start, so it misses a kill in the first
+ * moments. The kernel counts kills, but the cgroup is removed before the exit is visible, and cgroup v1 keeps no sum in
+ * the parent. So containerd calls runc through a script that records the count before runc removes the cgroup: by the
+ * time an exit is visible, its note exists.
  */
 
-/** Writes the script at `paths.runc`. In one step: containerd may be running the one of an earlier start. */
+/** Writes the script at `paths.runc`, atomically, because containerd may be running the one of an earlier start. */
 export async function writeRuncScript(paths: ContainerdPaths, mode: CgroupMode): Promise<void> {
   const next = `${paths.runc}.next`;
   await writeFile(next, renderRuncScript(paths, mode));
@@ -24,7 +24,7 @@ export function renderRuncScript(
 ): string {
   const pods = quote(`${mountPoint}${mode === "v2" ? "" : "/memory"}${cgroupRoot}/kubepods`);
   const counts = mode === "v2" ? "memory.events" : "memory.oom_control";
-  // Only what the shell has built in: this runs for every step of every container.
+  // Uses only shell builtins, because it runs for every step of every container.
   return `#!/bin/sh
 deleting=
 for last in "$@"; do
@@ -42,5 +42,5 @@ exec runc "$@"
 `;
 }
 
-/** A text as one word of the shell: a data directory may have any name. */
+/** Quotes a text for the shell: a data directory may have any name. */
 const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;

@@ -12,7 +12,7 @@ interface SweepDeps {
   readonly log: Log;
 }
 
-/** Removes by hand what is left when containerd has gone, or was killed: in the order in which each lets go. */
+/** Removes what is left after containerd has ended or was killed, in the order of dependency. */
 export async function sweepLeftovers(paths: ContainerdPaths, { clock, log }: SweepDeps): Promise<void> {
   for (const { pid, args } of await listProcesses()) {
     if (!isShim(args, paths.socket)) continue;

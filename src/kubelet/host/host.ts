@@ -7,44 +7,44 @@ import type { PodStorage } from "#kubelet/resources/storage-limits.ts";
 import type { Image, Mount } from "#kubelet/runtime/runtime.ts";
 import type { MountedVolume, VolumeSources } from "#kubelet/volumes/plugin.ts";
 
-/** What a pod needs of the machine besides the runtime: directories, volumes, cgroups, its network. */
+/** What a pod needs from the machine besides the runtime: directories, volumes, cgroups and its network. */
 export interface PodHost {
   readonly network: ProbeNetwork;
   /** The node's own resolver. */
   readonly resolver: ResolverConfig;
-  /** Bytes of memory of the machine. */
+  /** The machine's memory in bytes. */
   readonly memoryCapacity: number;
   readonly seccompDir: string;
 
-  /** Makes what must be there before a sandbox. */
+  /** Creates what must exist before the sandbox. */
   prepare(pod: Pod): Promise<PodPlaces>;
-  /** Sets up the volumes of a pod, once in its life; a kubelet that adopts the pod finds them set up. */
+  /** Sets up a pod's volumes, once in its life. A kubelet that adopts the pod finds them set up. */
   mountVolumes(pod: Pod, sources: VolumeSources): Promise<MountedVolumes>;
   /**
-   * Brings files that show objects of the API (config maps, secrets, tokens, the pod itself) up to date, and touches
-   * nothing that the pod can write to. Like `mountVolumes`, it rejects with a VolumeError.
+   * Updates files that show objects of the API (config maps, secrets, tokens, the pod itself), and touches nothing that
+   * the pod can write to. Like `mountVolumes`, it rejects with a VolumeError.
    */
   refreshVolumes(pod: Pod, sources: VolumeSources): Promise<void>;
-  /** Puts the files of an image where an image volume of the pod shows them. */
+  /** Mounts the files of an image where the pod's image volume shows them. */
   mountImage(pod: Pod, volume: string, image: Image): Promise<void>;
-  /** Holds a pod as a whole to its limits, or to none for a while. */
+  /** Applies the pod's own limits to its cgroup, or lifts them for a while. */
   setLimits(pod: Pod, how: "own" | "none"): Promise<void>;
   /** Everything that is mounted into a container. */
   containerMounts(request: MountsRequest): Promise<Mount[]>;
-  /** A file of a volume, if it is there. Only a regular file of at most 64 KiB is read. */
+  /** A file of a volume, if it exists. Only a regular file of at most 64 KiB is read. */
   readVolumeFile(volume: MountedVolume, path: string): Promise<string | undefined>;
-  /** Makes what a container needs before it is made; the path of its termination message, if it may leave one. */
+  /** Creates what a container needs on the node. Resolves with the path of its termination message, if it may write one. */
   prepareContainer(pod: Pod, container: AnyContainer, restartCount: number): Promise<string | undefined>;
   readTerminationMessage(request: TerminationMessageRequest): Promise<string>;
-  /** How much of the disk pods use, by UID: their volumes and logs, without what containers write elsewhere. */
+  /** The disk usage of pods by UID: volumes and logs, but not the writable layers of containers. */
   storageOf(pods: readonly Pod[], signal: AbortSignal): Promise<ReadonlyMap<string, PodStorage>>;
-  /** Takes down what a pod that has ended used, but for its logs. */
+  /** Removes everything that an ended pod used, except its logs. */
   release(uid: string): Promise<void>;
-  /** The logs of a pod go last. */
+  /** Removes the logs of a pod, which go last. */
   removeLogs(pod: PodName): Promise<void>;
-  /** Removes the log of one life of a container, with the files that were moved aside. */
+  /** Removes the log of one run of a container, with its rotated files. */
   removeLog(path: string): Promise<void>;
-  /** Pods that left something here. */
+  /** Pods that left something on the node. */
   leftovers(): Promise<PodName[]>;
 }
 
@@ -72,11 +72,11 @@ export interface MountsRequest {
 }
 export interface TerminationMessageRequest {
   readonly file: string | undefined;
-  /** Where to look if the file is empty and the container failed. */
+  /** The log to read if the file is empty and the container failed. */
   readonly logPath: string | undefined;
 }
 
-/** The machine of pods that exist only as state: it has everything, and nothing is on it. */
+/** The machine of simulated pods: every operation succeeds and does nothing. */
 export const simulatedHost: PodHost = {
   network: simulatedNetwork,
   resolver: { servers: [], searches: [], options: [] },

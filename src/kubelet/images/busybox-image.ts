@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { goArchitecture, runCommand } from "#lib/process/processes.ts";
 import { buildImageArchive, type ImageArchive } from "./image-archive.ts";
 
-/** A small image out of the machine's own static BusyBox, with each of its commands in `/bin`. */
+/** Builds a small image from the machine's static BusyBox, with each of its commands in `/bin`. */
 export async function buildBusyboxImage(name: string, program = "/bin/busybox"): Promise<ImageArchive> {
   const content = await readFile(program);
   const { stdout } = await runCommand(program, ["--list"]);

@@ -2,7 +2,7 @@ import type { Secret } from "#api/core/secret.ts";
 import type { RegistryAuth } from "#kubelet/runtime/runtime.ts";
 import { trimEndOf } from "#lib/text/trim-end.ts";
 
-/** A registry, or a part of one, and how to log in there. */
+/** A registry, or part of one, and the login for it. */
 interface Entry {
   readonly host: string;
   /** `/team/app`, or empty. */
@@ -11,8 +11,8 @@ interface Entry {
 }
 
 /**
- * The logins that fit an image, the closest first, from secrets of Docker's two forms. A secret that cannot be read
- * gives none: another may fit.
+ * The logins that match an image, the closest match first, from secrets in Docker's two formats. An unreadable secret is
+ * skipped, because another may match.
  */
 export function credentialsFor(image: string, secrets: readonly Secret[]): RegistryAuth[] {
   const { host, path } = placeOf(image);
@@ -25,14 +25,14 @@ export function credentialsFor(image: string, secrets: readonly Secret[]): Regis
 
 const dockerHub = "index.docker.io";
 const maxHost = 255;
-/** Characters of all secrets that are read for one image, logins in one of them, and characters of a server. */
+/** Limits: characters of all secrets for one image, logins per secret, and characters of a server name. */
 const maxSecretText = 1.5 * (1 << 20);
 const maxEntries = 1000;
 const maxServer = 1024;
-/** Each is tried against the registry. */
+/** Limited, because each login is tried against the registry. */
 const maxLogins = 20;
 
-/** Each once, for as long as they are not too large together. */
+/** Each secret once, while all together stay within the limit. */
 function withinLimit(secrets: readonly Secret[]): Secret[] {
   let left = maxSecretText;
   return [...new Set(secrets)].filter((secret) => {
@@ -41,7 +41,7 @@ function withinLimit(secrets: readonly Secret[]): Secret[] {
   });
 }
 
-/** Images without a registry are Docker Hub's, which has several names. */
+/** An image without a registry belongs to Docker Hub, which has several names. */
 function placeOf(image: string): { host: string; path: string } {
   const [first = "", ...rest] = image.split("/");
   const isHost = rest.length > 0 && (/[.:]/.test(first) || first === "localhost");
@@ -49,7 +49,7 @@ function placeOf(image: string): { host: string; path: string } {
   return { host: first === "docker.io" ? dockerHub : first, path: `/${rest.join("/")}` };
 }
 
-/** `*` stands for any text within one part of the name. */
+/** `*` matches any text within one part of the name. */
 function hostFits(pattern: string, host: string): boolean {
   const [names, port] = splitPort(pattern);
   const [hostNames, hostPort] = splitPort(host);
@@ -63,7 +63,7 @@ const splitPort = (host: string): [string, string] => {
   return colon >= 0 && /^\d+$/.test(port) ? [host.slice(0, colon), port] : [host, ""];
 };
 
-/** Looks for the pieces between the stars one after the other, each as early as it can be: no step is taken back. */
+/** Matches the pieces between the stars greedily from the left, without backtracking. */
 function globFits(pattern: string, text: string): boolean {
   const [first = "", ...rest] = pattern.split("*");
   const last = rest.pop();
@@ -125,7 +125,7 @@ function readLogin(login: unknown): RegistryAuth {
     /^([^:]*):(.*)$/s.exec(Buffer.from(textOf(login, "auth"), "base64").toString()) ?? [];
   return {
     username: textOf(login, "username") || user,
-    // Some write zeros after the password.
+    // Some tools append zero bytes to the password.
     password: textOf(login, "password") || trimEndOf(password, "\0"),
     identityToken: textOf(login, "identitytoken"),
     registryToken: textOf(login, "registrytoken"),

@@ -1,4 +1,4 @@
-/** An instruction's bytes, a place to jump to, or a jump to one. */
+/** The bytes of an instruction, a label, or a jump to a label. */
 export type Instruction =
   | readonly number[]
   | { readonly label: string }
@@ -7,7 +7,7 @@ export type Instruction =
 export type Machine = "amd64" | "arm64";
 const machineNumbers: Readonly<Record<Machine, number>> = { amd64: 62, arm64: 183 };
 
-/** Puts the instructions one after another. A distance is counted from the start of the jump. */
+/** Lays out the instructions in order. A distance is counted from the start of the jump. */
 export function assemble(program: readonly Instruction[]): Uint8Array {
   const labels = new Map<string, number>();
   let at = 0;
@@ -23,9 +23,7 @@ export function assemble(program: readonly Instruction[]): Uint8Array {
   return Uint8Array.from(bytes);
 }
 
-/**
- * A static program of one segment: 64 bytes of file header, 56 of program header, then the code, where it starts.
- */
+/** A static program of one segment: a file header of 64 bytes, a program header of 56 bytes, then the code. */
 export function elfProgram(machine: Machine, code: Uint8Array): Uint8Array {
   const headers = 64 + 56;
   const base = 0x400000n;
@@ -34,19 +32,19 @@ export function elfProgram(machine: Machine, code: Uint8Array): Uint8Array {
   file.writeUInt16LE(2, 16); // An executable.
   file.writeUInt16LE(machineNumbers[machine], 18);
   file.writeUInt32LE(1, 20);
-  file.writeBigUInt64LE(base + BigInt(headers), 24); // Where it starts.
-  file.writeBigUInt64LE(64n, 32); // Where the program header is.
+  file.writeBigUInt64LE(base + BigInt(headers), 24); // Entry point.
+  file.writeBigUInt64LE(64n, 32); // Offset of the program header.
   file.writeUInt16LE(64, 52);
   file.writeUInt16LE(56, 54);
   file.writeUInt16LE(1, 56); // One program header.
   file.writeUInt16LE(64, 58);
-  file.writeUInt32LE(1, 64); // To be loaded,
-  file.writeUInt32LE(5, 68); // read and run.
+  file.writeUInt32LE(1, 64); // PT_LOAD.
+  file.writeUInt32LE(5, 68); // Readable and executable.
   file.writeBigUInt64LE(base, 80);
   file.writeBigUInt64LE(base, 88);
   file.writeBigUInt64LE(BigInt(file.length), 96);
   file.writeBigUInt64LE(BigInt(file.length), 104);
-  file.writeBigUInt64LE(0x10000n, 112); // The largest page size there is.
+  file.writeBigUInt64LE(0x10000n, 112); // Alignment: the largest page size.
   file.set(code, headers);
   return new Uint8Array(file);
 }

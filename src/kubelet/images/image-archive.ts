@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { type TarEntry, tar } from "#lib/fs/tar.ts";
 
-/** How a container of the image starts, in the words of the OCI image format. */
+/** How a container of the image starts, with the field names of the OCI image format. */
 export interface ImageConfig {
   readonly entrypoint?: readonly string[];
   readonly cmd?: readonly string[];
@@ -13,26 +13,26 @@ export interface ImageConfig {
   readonly stopSignal?: string;
 }
 export interface ImageContents {
-  /** The whole name with its tag: `example.org/web:1`. */
+  /** The full name with its tag: `example.org/web:1`. */
   readonly name: string;
-  /** By Go's names: `amd64`, `arm64`. */
+  /** Go's name of the architecture: `amd64`, `arm64`. */
   readonly architecture: string;
   readonly files: readonly TarEntry[];
   readonly config: ImageConfig;
 }
 export interface ImageArchive {
   readonly name: string;
-  /** The digest of its config, which is what the runtime calls the image's id. */
+  /** The digest of its config, which the runtime uses as the image's id. */
   readonly id: string;
-  /** The digest of its manifest, by which registries know it. */
+  /** The digest of its manifest, which registries use. */
   readonly digest: string;
-  /** Layer, config and manifest, by digest. */
+  /** The layer, the config and the manifest, by digest. */
   readonly blobs: ReadonlyMap<string, Uint8Array>;
-  /** A tar of the OCI layout, which `ctr images import`, `docker load` and `skopeo` read. */
+  /** A tar in the OCI layout, which `ctr images import`, `docker load` and `skopeo` read. */
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** An image of one layer. The same contents always give the same bytes, and so the same id. */
+/** Builds an image of one layer. The same contents always give the same bytes, and so the same id. */
 export function buildImageArchive(image: ImageContents): ImageArchive {
   const layer = blob(tar(withParents(image.files)));
   const config = jsonBlob(renderConfig(image, layer.digest));
@@ -91,7 +91,7 @@ function renderConfig({ architecture, config }: ImageContents, diffId: string): 
   };
 }
 
-/** Directories that files stand in but nobody named, each before what it holds. */
+/** Adds the parent directories of all files, each before its contents. */
 function withParents(files: readonly TarEntry[]): TarEntry[] {
   const known = new Set(files.filter((file) => file.type === "directory").map((file) => file.path));
   const entries: TarEntry[] = [];

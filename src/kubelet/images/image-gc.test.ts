@@ -16,11 +16,11 @@ const record = (
   const image = { id, tags: [], digests: [], sizeBytes, username: "", pinned };
   return { image, firstSeen: 0, lastUsed: 0, isUsed: false, ...rest };
 };
-const full = { capacityBytes: 100, availableBytes: 5 }; // 15 too many.
+const full = { capacityBytes: 100, availableBytes: 5 }; // 15 bytes over the target.
 
 const cases = [
   {
-    name: "nothing while there is room",
+    name: "nothing while the disk has space",
     records: [record("a")],
     disk: { capacityBytes: 100, availableBytes: 16 },
     remove: [],
@@ -36,13 +36,13 @@ const cases = [
     remove: ["old", "mid"],
   },
   {
-    name: "none that is used, pinned or new",
+    name: "no image that is in use, pinned or new",
     records: [record("used", { isUsed: true }), record("pin", { pinned: true }), record("new", { firstSeen: now - 1 })],
     disk: full,
     remove: [],
   },
   {
-    name: "what is too old even with room",
+    name: "an image over the maximum age, even if the disk has space",
     records: [record("old", { lastUsed: hour }), record("fresh", { lastUsed: now - hour })],
     disk: { capacityBytes: 100, availableBytes: 90 },
     maxAgeMs: 24 * hour,
@@ -57,7 +57,7 @@ for (const { name, records, disk, remove, maxAgeMs = 0 } of cases) {
   });
 }
 
-test("ImageGc keeps the images of containers and those it is told to keep", async () => {
+test("ImageGc keeps the images of containers and those listed by keep()", async () => {
   const clock = createVirtualClock();
   const runtime = new SimulatedRuntime({ clock, random: seededRandom(1), podCidr: "10.0.0.0/24" });
   for (const name of ["used:1", "pause:1", "idle:1"]) await runtime.pullImage(name);

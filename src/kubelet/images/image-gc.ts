@@ -2,12 +2,12 @@ import type { ContainerRuntime, Image } from "#kubelet/runtime/runtime.ts";
 import type { Clock } from "#lib/async/clock.ts";
 
 export interface ImageGcPolicy {
-  /** Share of the disk, in percent, above which images are removed, until it is below the second. */
+  /** Images are removed when more than this percentage of the disk is used, until it is below `lowPercent`. */
   readonly highPercent: number;
   readonly lowPercent: number;
-  /** An image is left alone for so long after it was first seen. */
+  /** An image is not removed for this long after it was first seen. */
   readonly minAgeMs: number;
-  /** One that nobody used for so long goes even if there is room; 0 for never. */
+  /** An image that was unused for this long is removed even if the disk has space; 0 for never. */
   readonly maxAgeMs: number;
 }
 export const defaultImageGcPolicy: ImageGcPolicy = {
@@ -23,19 +23,19 @@ export interface DiskSpace {
 export interface ImageRecord {
   readonly image: Image;
   readonly firstSeen: number;
-  /** 0: never, as far as we know. */
+  /** 0 if we have not seen it used. */
   readonly lastUsed: number;
   readonly isUsed: boolean;
 }
 export interface ImageGcPlan {
-  /** Image ids, in the order in which to remove them. */
+  /** Image ids in the order of removal. */
   readonly remove: readonly string[];
-  /** What should become free, and how much of that the images to remove hold. */
+  /** How many bytes should be freed, and how many the removed images hold. */
   readonly wantedBytes: number;
   readonly foundBytes: number;
 }
 
-/** Decides which images go: the unused ones, those not used for longest first, as many as are needed. */
+/** Decides which images to remove: unused ones, least recently used first, as many as needed. */
 export function planImageGc(
   records: readonly ImageRecord[],
   { policy, disk, now }: { policy: ImageGcPolicy; disk: DiskSpace; now: number },
@@ -67,12 +67,12 @@ export interface ImageGcDeps {
   readonly runtime: ContainerRuntime;
   readonly clock: Clock;
   readonly policy: ImageGcPolicy;
-  /** Names of images that stay whatever happens, such as the sandbox's and those of image volumes. */
+  /** Names of images that always stay, such as the sandbox image and those of image volumes. */
   keep(): readonly string[];
   disk(): Promise<DiskSpace>;
 }
 
-/** Remembers when images were seen and used, and removes those that are to go. */
+/** Remembers when images were seen and used, and removes those that the plan selects. */
 export class ImageGc {
   readonly #deps: ImageGcDeps;
   readonly #seen = new Map<string, { firstSeen: number; lastUsed: number }>();
@@ -81,7 +81,7 @@ export class ImageGc {
     this.#deps = deps;
   }
 
-  /** Resolves with what was done. An image that cannot be removed is tried again the next time. */
+  /** Resolves with what was done. An image that cannot be removed is tried again next time. */
   async collect(signal?: AbortSignal): Promise<ImageGcPlan & { readonly failures: readonly Error[] }> {
     const { runtime, clock, policy, disk } = this.#deps;
     const records = await this.#look(signal);

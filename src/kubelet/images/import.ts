@@ -4,7 +4,7 @@ import { goArchitecture, runCommand } from "#lib/process/processes.ts";
 import { buildImageArchive, type ImageArchive } from "./image-archive.ts";
 import { pauseProgram } from "./pause-program.ts";
 
-/** The image that holds a pod's namespaces. It is made here and never fetched. */
+/** The image that holds a pod's namespaces. It is built here and never pulled. */
 export const pauseImageName = "orlop.dev/pause:1";
 
 export interface ImportDeps {
@@ -15,20 +15,20 @@ export interface ImportDeps {
   readonly clock: Clock;
 }
 
-/** Puts an image into containerd, and waits until pods can use it. */
+/** Imports an image into containerd, and waits until pods can use it. */
 export async function importImage(deps: ImportDeps, archive: ImageArchive, signal?: AbortSignal): Promise<void> {
   const args = ["--address", deps.socket, "--namespace", "k8s.io", "images", "import"];
   await runCommand("ctr", [...args, "--snapshotter", deps.snapshotter, "-"], { input: archive.bytes, signal });
-  // The CRI part learns of a new image by an event.
+  // containerd's CRI plugin learns of a new image by an event.
   for (let pauseMs = 1; pauseMs < 4096; pauseMs *= 2) {
     const image = await deps.runtime.imageStatus(archive.name, signal);
     if (image?.id === archive.id) return;
     await deps.clock.sleep(pauseMs, signal);
   }
-  throw new Error(`containerd does not show the image ${archive.name} that was imported`);
+  throw new Error(`containerd does not list the imported image ${archive.name}`);
 }
 
-/** Imports the pause image if it is not there yet. */
+/** Imports the pause image if it is missing. */
 export async function ensurePauseImage(deps: ImportDeps, signal?: AbortSignal): Promise<void> {
   const archive = buildPauseImage(goArchitecture());
   const held = await deps.runtime.imageStatus(pauseImageName, signal);

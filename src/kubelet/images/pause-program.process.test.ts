@@ -13,13 +13,13 @@ const sigTimedWait = goArchitecture() === "arm64" ? 137 : 128;
 const machine = goArchitecture() === "arm64" ? "arm64" : "amd64";
 
 for (const signal of ["SIGTERM", "SIGINT"] as const) {
-  test(`the pause program waits, and leaves on ${signal} with 0`, async (t) => {
+  test(`the pause program waits, and exits with 0 on ${signal}`, async (t) => {
     const dir = await mkdtemp(`${tmpdir()}/orlop-pause-`);
     t.after(() => rm(dir, { recursive: true }));
     await writeFile(`${dir}/pause`, pauseProgram(machine), { mode: 0o755 });
     const child = spawn(`${dir}/pause`, { stdio: "ignore" });
     await once(child, "spawn");
-    // It takes signals only from when it waits for them.
+    // It handles signals only once it waits for them.
     while (!(await readFile(`/proc/${child.pid}/syscall`, "utf8")).startsWith(`${sigTimedWait} `)) {
       await setImmediate();
     }
@@ -32,7 +32,7 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
   });
 }
 
-test("the pause image is always the same, for each kind of machine", () => {
+test("the pause image is reproducible for each architecture", () => {
   assert.equal(buildPauseImage("amd64").id, buildPauseImage("amd64").id);
   assert.notEqual(buildPauseImage("amd64").id, buildPauseImage("arm64").id);
   assert(pauseProgram("arm64").length < 400);

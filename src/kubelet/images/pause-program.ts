@@ -1,9 +1,9 @@
 import { assemble, elfProgram, type Instruction, type Machine } from "./elf.ts";
 
 /**
- * The program that holds a pod's namespaces: process 1 of the pod where they share one. It waits for signals, buries
- * children, and leaves on SIGTERM or SIGINT. The kernel drops what process 1 has no handler for, but not what it has
- * blocked: so it blocks the three and asks for them one at a time.
+ * The program that holds a pod's namespaces; process 1 of a pod with a shared process namespace. It waits for signals,
+ * reaps children, and exits on SIGTERM or SIGINT. The kernel drops signals for which process 1 has no handler, but not
+ * those that it has blocked. So the program blocks these three and takes them one at a time.
  *
  *     block {INT, TERM, CHLD}
  *     wait:  signal = sigtimedwait(…)

@@ -23,7 +23,7 @@ function setUp(pullImage: (name: string) => void = () => {}) {
   return { clock, runtime, puller, ensure, pulls: () => pulls };
 }
 
-test("an image is pulled when it is not there, or always", async () => {
+test("an image is pulled when it is missing, or always", async () => {
   const { ensure, pulls } = setUp();
 
   const first = await ensure();
@@ -43,7 +43,7 @@ test("pods that want the same image wait for one pull", async () => {
   assert.equal(pulls(), 1);
 });
 
-test("policy Never and a name that is none are refused", async () => {
+test("policy Never and an invalid name are refused", async () => {
   const { ensure, pulls } = setUp();
 
   const never = await ensure({ policy: "Never" });
@@ -56,7 +56,7 @@ test("policy Never and a name that is none are refused", async () => {
   assert.equal(pulls(), 0);
 });
 
-test("a pull that fails is tried again after a growing while, and the reason is remembered", async () => {
+test("a failed pull is retried with growing delays, and its reason is remembered", async () => {
   let isAway = true;
   const { clock, ensure, pulls } = setUp(() => {
     if (isAway) throw new Error("no such host");
@@ -130,7 +130,7 @@ for (const { name, image, auths, users } of cases) {
   });
 }
 
-test("credentialsFor() reads the old form, plain fields, and nothing from nonsense", () => {
+test("credentialsFor() reads the old format and plain fields, and ignores nonsense", () => {
   const old = (content: string): Secret =>
     ({
       type: "kubernetes.io/dockercfg",
@@ -163,7 +163,7 @@ for (const [pattern, host, fits] of [
   });
 }
 
-test("credentialsFor() reads so much and no more", () => {
+test("credentialsFor() reads no more than its limits", () => {
   const login = { username: "u", password: "p" };
   const many = dockerConfig(Object.fromEntries(Array.from({ length: 1500 }, (_, at) => [`r.io/n${at}x`, login])));
   const large = dockerConfig({ "r.io": { ...login, email: "x".repeat(1_000_000) } });
@@ -185,7 +185,7 @@ test("credentialsFor() reads so much and no more", () => {
   );
 });
 
-test("neither a long name nor a registry that says much makes a long status", async () => {
+test("neither a long name nor a verbose registry makes a long status", async () => {
   const { ensure } = setUp(() => {
     throw new Error("x".repeat(1 << 20));
   });

@@ -11,13 +11,13 @@ export interface ImageRequest {
   readonly image: string;
   readonly policy: PullPolicy;
   readonly podUid: string;
-  /** The pod's `imagePullSecrets`, as far as they exist. */
+  /** Those of the pod's `imagePullSecrets` that exist. */
   readonly secrets: readonly Secret[];
   readonly sandbox?: SandboxConfig;
   /** Called when a pull begins. */
   onPulling?(): void;
 }
-/** Reason and message are those that the container's status shows. */
+/** Reason and message are those of the container's status. */
 export type ImageOutcome =
   | { readonly ok: true; readonly image: Image; readonly message: string }
   | { readonly ok: false; readonly reason: ImageFailure; readonly message: string; readonly retryAfterMs: number };
@@ -36,8 +36,8 @@ interface Failure {
 }
 
 /**
- * Makes images be there. An image that several pods want is pulled once; one that cannot be had is tried again after
- * 10 s, 20 s, … 5 min, for each pod apart.
+ * Makes sure that images are on the node. An image that several pods want is pulled once. A failed pull is retried after
+ * 10 s, 20 s, … 5 min, separately for each pod.
  */
 export class ImagePuller {
   readonly #runtime: ContainerRuntime;
@@ -50,7 +50,7 @@ export class ImagePuller {
     this.#clock = clock;
   }
 
-  /** Never rejects for what is wrong with the image; only by the signal. */
+  /** Rejects only if the signal fires, never because of the image. */
   async ensure(request: ImageRequest, signal?: AbortSignal): Promise<ImageOutcome> {
     const { image, policy } = request;
     const name = parseImageName(image);
@@ -75,7 +75,7 @@ export class ImagePuller {
     return await this.#pull(full, request, signal);
   }
 
-  /** Nothing is remembered of a pod that is gone. */
+  /** Call this when a pod is gone. */
   forgetPod(uid: string): void {
     for (const key of this.#failures.keys()) if (key.startsWith(`${uid}_`)) this.#failures.delete(key);
   }
@@ -94,7 +94,7 @@ export class ImagePuller {
       const reference = await orAborted(this.#pullOnce(name, request), signal);
       const image =
         (await this.#runtime.imageStatus(reference, signal)) ?? (await this.#runtime.imageStatus(name, signal));
-      if (!image) throw new Error(`image ${name} is not there after it was pulled`);
+      if (!image) throw new Error(`image ${name} is missing after it was pulled`);
       this.#failures.delete(key);
       const took = `${Math.round(this.#clock.now() - startedAt)}ms`;
       const text = `Successfully pulled image "${request.image}" in ${took} (${took} including waiting). Image size: ${image.sizeBytes} bytes.`;
@@ -113,7 +113,7 @@ export class ImagePuller {
     return { ok: false, reason, message, retryAfterMs };
   }
 
-  /** Joins a pull of the same image with the same logins that is under way. It goes on when a waiting pod leaves. */
+  /** Joins a running pull of the same image with the same logins. The pull continues when a waiting pod leaves. */
   #pullOnce(name: string, { secrets, sandbox }: ImageRequest): Promise<string> {
     const logins = credentialsFor(name, secrets);
     const key = JSON.stringify([name, logins]);
@@ -139,7 +139,7 @@ export class ImagePuller {
   }
 }
 
-/** What users and registries write goes into the pod's status: so much of it. */
+/** Limits how much text of users and registries goes into a pod's status. */
 const maxShown = 2048;
 const shortened = (text: string): string => (text.length > maxShown ? `${text.slice(0, maxShown)}…` : text);
 

@@ -14,14 +14,14 @@ export interface LogRotationDeps {
   running(): Iterable<ContainerRecord>;
 }
 
-/** A container that writes as fast as it can must not fill the disk between two looks. */
+/** Short, so that a container that writes at full speed cannot fill the disk between two checks. */
 const checkMs = 1000;
-/** Compressing costs the node, not the pod: each log has its turn so often. */
+/** Each log is compressed at most this often, because compressing costs the node and not the pod. */
 const compressMs = 10_000;
 const maxBytes = 10 << 20;
 const maxFiles = 5;
 
-/** Keeps the logs of running containers from growing without end, until the signal. */
+/** Keeps the logs of running containers bounded, until the signal. */
 export async function runLogRotation(deps: LogRotationDeps, signal: AbortSignal): Promise<void> {
   const compressedAt = new Map<string, number>();
   while (!signal.aborted) {
@@ -43,7 +43,7 @@ interface Turn {
   readonly mayCompress: boolean;
 }
 
-/** Whether the log was moved. */
+/** Returns whether the log was rotated. */
 async function rotate(
   { clock, runtime, log }: LogRotationDeps,
   { record, mayCompress }: Turn,
@@ -54,7 +54,7 @@ async function rotate(
   try {
     return await rotateLog({ path, maxBytes, maxFiles, nowMs: clock.now(), mayCompress, reopen });
   } catch (error) {
-    // A container that has just ended, or has not written yet, has nothing to rotate.
+    // A container that has just ended or has not written yet has no log to rotate.
     if (errorCode(error) === "ENOENT") return false;
     if (!isAbort(error, signal)) log.warn("container log not rotated", { container: name, path, error });
     return false;

@@ -33,9 +33,9 @@ suite("logs", { timeout: 20_000 }, () => {
     { name: "more lines than there are", options: { tailLines: 99 }, text: "first\nbad\nhalf whole\n\n" },
     { name: "one stream", options: { stream: "stderr" }, text: "bad\n" },
     { name: "what came since", options: { sinceMs: Date.parse(at(3)) }, text: "whole\n\n" },
-    { name: "so many bytes", options: { limitBytes: 8 }, text: "first\nba" },
+    { name: "a limited number of bytes", options: { limitBytes: 8 }, text: "first\nba" },
     {
-      name: "one time for each line",
+      name: "one timestamp per line",
       options: { timestamps: true, stream: "stdout" },
       text: `${at(0)} first\n${at(2)} half whole\n${at(4)} \n`,
     },
@@ -59,7 +59,7 @@ suite("logs", { timeout: 20_000 }, () => {
     assert.deepEqual([text.length, text[0], text.at(-1)], [5000, "line 15000", "line 19999"]);
   });
 
-  test("readLog() follows what is written, over a rotation, until the container ends", async () => {
+  test("readLog() follows new lines, across a rotation, until the container ends", async () => {
     const ended = new AbortController();
     const reader = readLog(path, { followUntil: ended.signal });
     const next = async () => (await reader.next()).value?.toString();
@@ -84,7 +84,7 @@ suite("logs", { timeout: 20_000 }, () => {
     assert.equal(await next(), undefined);
   });
 
-  test("readLog() stops when its reader leaves", async () => {
+  test("readLog() stops when its reader stops", async () => {
     const leave = new AbortController();
     const reader = readLog(path, { followUntil: new AbortController().signal, signal: leave.signal });
     await reader.next();
@@ -95,7 +95,7 @@ suite("logs", { timeout: 20_000 }, () => {
     await assert.rejects(waiting, /left/);
   });
 
-  test("rotateLog() moves, compresses and removes", async () => {
+  test("rotateLog() renames, compresses and removes files", async () => {
     const rotate = (nowMs: number) =>
       rotateLog({
         path,
@@ -115,7 +115,7 @@ suite("logs", { timeout: 20_000 }, () => {
     assert.equal(gunzipSync(await readFile(`${path}.20260131-120001.gz`)).toString(), "x".repeat(20));
   });
 
-  test("rotateLog() holds all files of a fast writer to their limit, and compresses none when it may not", async () => {
+  test("rotateLog() keeps the files of a fast writer within their limit, and compresses only if allowed", async () => {
     const reopen = () => writeFile(path, "x".repeat(35));
     await reopen();
 
@@ -129,15 +129,15 @@ suite("logs", { timeout: 20_000 }, () => {
     assert.deepEqual(await readdir(dir), []);
   });
 
-  test("rotateLog() leaves small logs alone, and puts the file back if the runtime does not follow", async () => {
+  test("rotateLog() leaves small logs alone, and restores the file if the runtime does not reopen it", async () => {
     const fail = async () => {
-      throw new Error("runtime is away");
+      throw new Error("runtime is unreachable");
     };
 
     assert(!(await rotateLog({ path, maxBytes: 1 << 20, maxFiles: 3, nowMs: 0, mayCompress: true, reopen: fail })));
     await assert.rejects(
       rotateLog({ path, maxBytes: 1, maxFiles: 3, nowMs: 0, mayCompress: true, reopen: fail }),
-      /away/,
+      /unreachable/,
     );
     assert.equal(await readFile(path, "utf8"), `${sample}\n`);
   });

@@ -5,20 +5,20 @@ import { Nudge } from "#lib/async/nudge.ts";
 import { type LogLine, parseLogLine } from "./log-line.ts";
 
 export interface LogOptions {
-  /** Only the last lines of the file. */
+  /** Reads only this many lines from the end. */
   readonly tailLines?: number;
-  /** Only what was written since, in milliseconds since the epoch. */
+  /** Reads only lines written since then, in milliseconds since the epoch. */
   readonly sinceMs?: number;
   readonly limitBytes?: number;
   readonly timestamps?: boolean;
   readonly stream?: "stdout" | "stderr";
-  /** Goes on with what is written later, until this fires: the container has ended. */
+  /** Continues with new lines until this fires, which means that the container has ended. */
   readonly followUntil?: AbortSignal;
-  /** The reader has left. */
+  /** Fires when the reader stops. */
   readonly signal?: AbortSignal;
 }
 
-/** The text of a container's log. A file that is moved away meanwhile is read to its end, then the new one. */
+/** The text of a container's log. A file that is rotated meanwhile is read to its end, and then the new one. */
 export async function* readLog(path: string, options: LogOptions = {}): AsyncGenerator<Buffer, void> {
   let left = options.limitBytes ?? Number.POSITIVE_INFINITY;
   const unfinished = new Set<LogLine["stream"]>();
@@ -34,7 +34,7 @@ export async function* readLog(path: string, options: LogOptions = {}): AsyncGen
 const newline = 0x0a;
 const lineEnd = Buffer.from("\n");
 
-/** A long line is written in parts: its time stands before the first. `unfinished` are streams that are within a line. */
+/** A long line is written in parts, and only the first gets a time. `unfinished` holds streams that are within a line. */
 function renderLine(line: Buffer, options: LogOptions, unfinished: Set<LogLine["stream"]>): Buffer[] {
   const { timestamps, sinceMs, stream } = options;
   const parsed = parseLogLine(line);
@@ -47,7 +47,7 @@ function renderLine(line: Buffer, options: LogOptions, unfinished: Set<LogLine["
   return [...time, parsed.content, ...(parsed.isFull ? [lineEnd] : [])];
 }
 
-/** The lines of the file, as many at a time as were there. */
+/** The lines of the file, in batches. */
 async function* readLines(path: string, options: LogOptions): AsyncGenerator<Buffer[], void> {
   await using changes = options.followUntil ? watchChanges(path, options) : undefined;
   let file = await open(path, "r");
@@ -56,7 +56,7 @@ async function* readLines(path: string, options: LogOptions): AsyncGenerator<Buf
     let rest: Buffer = Buffer.alloc(0);
     for (;;) {
       options.signal?.throwIfAborted();
-      // Asked before reading: what is written before the end is then surely read.
+      // Checked before reading, so that everything written before the end is read.
       const isOver = options.followUntil?.aborted ?? true;
       const chunk = await readChunk(file, position);
       position += chunk.length;
@@ -68,7 +68,7 @@ async function* readLines(path: string, options: LogOptions): AsyncGenerator<Buf
       }
       const next = await openIfReplaced(path, file);
       if (next && (await readChunk(file, position)).length > 0) {
-        // Written to the old file before the new one was there.
+        // The last lines of the old file, written before the new one existed.
         await next.close();
         continue;
       }
@@ -88,7 +88,7 @@ async function* readLines(path: string, options: LogOptions): AsyncGenerator<Buf
 }
 
 const chunkSize = 64 * 1024;
-/** The runtime writes lines of 16 KiB at most; what is longer is none. */
+/** The runtime writes entries of at most 16 KiB; anything longer is not a log entry. */
 const maxLine = 1 << 20;
 
 async function readChunk(file: FileHandle, position: number): Promise<Buffer> {
@@ -107,7 +107,7 @@ function cutLines(text: Buffer): { whole: Buffer[]; rest: Buffer } {
   return { whole, rest: rest.length > maxLine ? Buffer.alloc(0) : rest };
 }
 
-/** Where the last lines of a file begin; it is read from its end, as far as needed. */
+/** Where the last lines of a file begin. Reads from the end, only as far as needed. */
 async function tailStart(file: FileHandle, lines: number): Promise<number> {
   const { size } = await file.stat();
   if (lines <= 0) return size;
@@ -130,14 +130,14 @@ async function openIfReplaced(path: string, file: FileHandle): Promise<FileHandl
 }
 
 interface Changes extends AsyncDisposable {
-  /** Given when something may have been written, and at the end. */
+  /** Notified when something may have been written, and at the end. */
   readonly nudge: Nudge;
 }
 
 function watchChanges(path: string, { followUntil, signal }: LogOptions): Changes {
   const nudge = new Nudge();
   const note = () => nudge.give();
-  // The directory, since the file itself is replaced when it has grown large.
+  // Watches the directory, because rotation replaces the file itself.
   const watcher = watch(dirname(path), note);
   watcher.on("error", note);
   const signals = [followUntil, signal].filter((one) => one !== undefined);

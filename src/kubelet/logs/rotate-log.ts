@@ -10,18 +10,18 @@ import { isGone } from "#lib/text/error-code.ts";
 export interface Rotation {
   readonly path: string;
   readonly maxBytes: number;
-  /** All files of the log together, the current one too. Together they hold at most as many times `maxBytes`. */
+  /** The number of files, including the current one. Together they hold at most `maxFiles * maxBytes`. */
   readonly maxFiles: number;
   readonly nowMs: number;
-  /** Whether files that were moved before may be compressed now, which costs a while of a processor. */
+  /** Whether files of earlier rotations may be compressed now, which costs CPU time. */
   readonly mayCompress: boolean;
   /** Makes the runtime write to a new file. */
   reopen(): Promise<void>;
 }
 
 /**
- * Moves a log that has grown too large aside (`0.log` to `0.log.20260131-120000`), compresses those moved before, and
- * removes the oldest. Resolves with whether it was moved.
+ * Renames a log that has grown too large (`0.log` to `0.log.20260131-120000`), compresses files of earlier rotations, and
+ * removes the oldest. Resolves with whether it rotated.
  */
 export async function rotateLog(rotation: Rotation): Promise<boolean> {
   const { path, maxBytes, nowMs, reopen } = rotation;
@@ -33,14 +33,14 @@ export async function rotateLog(rotation: Rotation): Promise<boolean> {
   try {
     await reopen();
   } catch (error) {
-    // The runtime still writes to the moved file: give it its name back, and try again next time.
+    // The runtime still writes to the renamed file: restore its name, and try again next time.
     await rename(moved, path);
     throw error;
   }
   return true;
 }
 
-/** Several may be moved within a second; their names sort by age all the same. */
+/** Several rotations may happen within a second, and their names must still sort by age. */
 async function freeName(path: string, nowMs: number): Promise<string> {
   const stamp = `${path}.${timestamp(nowMs).replace(/[-:Z]/g, "").replace("T", "-")}`;
   const newest = (await filesOf(path)).findLast((file) => file.startsWith(stamp));
@@ -49,10 +49,10 @@ async function freeName(path: string, nowMs: number): Promise<string> {
   return `${stamp}.${String(count + 1).padStart(4, "0")}`;
 }
 
-/** Leaves as many older files as may be there beside the current one and the one that is moved now. */
+/** Removes older files so that the limit holds with the current file and the one being rotated. */
 async function thinOut({ path, maxBytes, maxFiles, mayCompress }: Rotation, size: number): Promise<void> {
   const older = await filesOf(path);
-  // Half-compressed files of a crash: their source is still there.
+  // Partly compressed files of a crash; their sources still exist.
   for (const file of older.filter(isHalfDone)) await rm(file, { force: true });
   const kept = older.filter((file) => !isHalfDone(file)).toReversed();
   let bytes = size;
@@ -64,12 +64,12 @@ async function thinOut({ path, maxBytes, maxFiles, mayCompress }: Rotation, size
   }
 }
 
-/** Removes a log with the files that were moved aside. */
+/** Removes a log with its rotated files. */
 export async function removeLogFiles(path: string): Promise<void> {
   for (const file of [path, ...(await filesOf(path))]) await rm(file, { force: true });
 }
 
-/** The files that were moved aside, the oldest first. */
+/** The rotated files, oldest first. */
 async function filesOf(path: string): Promise<string[]> {
   const dir = dirname(path);
   const names = await readdir(dir).catch((error: unknown) => {
@@ -84,7 +84,7 @@ async function filesOf(path: string): Promise<string[]> {
 const ageOf = (file: string): string => file.replace(/\.gz$/, "");
 const isHalfDone = (file: string): boolean => file.endsWith(".tmp");
 
-/** Compresses a file that is not too large, and gives the bytes that it takes then. */
+/** Compresses a file that is not too large, and returns the resulting size in bytes. */
 async function compress(file: string, maxSourceBytes: number): Promise<number> {
   const { size } = await stat(file);
   if (file.endsWith(".gz") || size > maxSourceBytes) return size;

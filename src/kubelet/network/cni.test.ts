@@ -23,7 +23,7 @@ test("renderCniConfig() gives pods an address on the bridge", () => {
   assert.equal(plugins[0].mtu, 1400);
 });
 
-test("writeCniConfig() leaves one configuration, since a runtime would take the first", async (t) => {
+test("writeCniConfig() leaves one configuration, because the runtime uses the first", async (t) => {
   const dir = await mkdtemp(`${tmpdir()}/orlop-cni-`);
   t.after(() => rm(dir, { recursive: true }));
   await writeFile(`${dir}/00-old.conflist`, "{}");

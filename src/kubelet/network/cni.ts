@@ -2,21 +2,21 @@ import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { runCommand } from "#lib/process/processes.ts";
 
 export interface PodNetwork {
-  /** Unique on the machine: address leases are kept by it. */
+  /** Unique on the machine, because address leases are stored under it. */
   readonly name: string;
-  /** At most 15 characters, as the kernel wants of an interface. */
+  /** At most 15 characters, the kernel's limit for interface names. */
   readonly bridge: string;
-  /** The node's ranges, one per address family. */
+  /** The node's pod ranges, one per address family. */
   readonly podCidrs: readonly string[];
-  /** 0 leaves it to the kernel. */
+  /** 0 leaves the choice to the kernel. */
   readonly mtu: number;
-  /** Where leases of addresses are kept. */
+  /** Where address leases are stored. */
   readonly dataDir: string;
 }
 
 /**
- * The network of a node's pods: a bridge, and an address out of the node's range. Host ports and the hiding of pods from
- * the outside are the proxy's: plugins for them would cost every pod some milliseconds.
+ * The network of a node's pods: a bridge, and addresses from the node's range. The proxy does host ports and source NAT,
+ * because CNI plugins for them would cost every pod some milliseconds.
  */
 export function renderCniConfig(network: PodNetwork): string {
   const config = {
@@ -41,7 +41,7 @@ export function renderCniConfig(network: PodNetwork): string {
   return `${JSON.stringify(config, null, 2)}\n`;
 }
 
-/** Writes the configuration, whole or not at all; containerd watches the directory and takes it up by itself. */
+/** Writes the configuration atomically. containerd watches the directory and loads it. */
 export async function writeCniConfig(confDir: string, network: PodNetwork): Promise<void> {
   await mkdir(confDir, { recursive: true });
   const file = `10-${network.name}.conflist`;
@@ -53,7 +53,7 @@ export async function writeCniConfig(confDir: string, network: PodNetwork): Prom
   await rename(draft, `${confDir}/${file}`);
 }
 
-/** Removes what the plugins leave on the machine when the last pod is gone. */
+/** Removes what the CNI plugins leave on the machine after the last pod. */
 export async function removePodNetwork(bridge: string): Promise<void> {
   const links = await runCommand("ip", ["-json", "link", "show", "type", "bridge"]);
   if (links.stdout.includes(`"${bridge}"`)) await runCommand("ip", ["link", "delete", bridge]);

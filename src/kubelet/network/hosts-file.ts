@@ -3,19 +3,19 @@ import type { HostAlias } from "#api/core/pod/pod-spec.ts";
 export interface HostsFile {
   readonly ips: readonly string[];
   readonly hostname: string;
-  /** Empty if the pod is in no subdomain. */
+  /** Empty if the pod has no subdomain. */
   readonly domain: string;
   readonly aliases: readonly HostAlias[];
 }
 
-/** `/etc/hosts` of a pod that has a network of its own. */
+/** `/etc/hosts` of a pod with its own network. */
 export function renderHostsFile({ ips, hostname, domain, aliases }: HostsFile): string {
   const names = domain === "" ? hostname : `${hostname}.${domain}\t${hostname}`;
   const own = ips.map((ip) => `${ip}\t${names}`);
   return `${["# Kubernetes-managed hosts file.", ...common, ...own].join("\n")}\n${renderAliases(aliases)}`;
 }
 
-/** `/etc/hosts` of a pod that uses the node's network: the node's, and the pod's aliases. */
+/** `/etc/hosts` of a pod on the node's network: the node's file, and the pod's aliases. */
 export const renderNodeHostsFile = (nodeFile: string, aliases: readonly HostAlias[]): string =>
   `# Kubernetes-managed hosts file (host network).\n${nodeFile}${renderAliases(aliases)}`;
 

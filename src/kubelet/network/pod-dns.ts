@@ -13,11 +13,11 @@ export interface ClusterDns {
 }
 export interface PodDns {
   readonly config: ResolverConfig;
-  /** What had to be left out, in the words of the event that tells it. */
+  /** What had to be omitted, as the text of an event. */
   readonly warnings: readonly string[];
 }
 
-/** The resolver of a pod: by its policy, then its own settings on top, cut to what resolvers take. */
+/** A pod's resolver configuration: its policy, then its own settings, truncated to the limits of resolvers. */
 export function planPodDns(pod: Pod, host: ResolverConfig, cluster: ClusterDns): PodDns {
   const base = baseConfig(pod, host, cluster);
   const own = pod.spec.dnsConfig;
@@ -41,7 +41,7 @@ function baseConfig({ metadata, spec }: Pod, host: ResolverConfig, cluster: Clus
 
 const unique = (texts: readonly string[]): string[] => [...new Set(texts)];
 
-/** An option that the pod sets replaces the one of the same name. */
+/** The pod's option replaces another one of the same name. */
 function mergeOptions(base: readonly string[], own: readonly { name?: string; value?: string }[]): string[] {
   const options = new Map(base.map((option) => [option.split(":")[0] ?? option, option]));
   for (const { name = "", value } of own) options.set(name, value ? `${name}:${value}` : name);
@@ -70,7 +70,7 @@ function fitLimits({ servers, searches, options }: ResolverConfig): PodDns {
   return { config: { servers: few, searches: short, options }, warnings };
 }
 
-/** Reads a `resolv.conf`: name servers add up, the last search line counts, a later option replaces its namesake. */
+/** Reads a `resolv.conf`: name servers add up, the last search line wins, and a later option replaces an earlier one. */
 export function parseResolvConf(text: string): ResolverConfig {
   const servers: string[] = [];
   let searches: string[] = [];
@@ -86,10 +86,10 @@ export function parseResolvConf(text: string): ResolverConfig {
 
 const maxHostname = 63;
 
-/** The pod's name for itself, and the domain that a subdomain puts it in. */
+/** The pod's hostname, and the domain of its subdomain. */
 export function podHostname({ metadata, spec }: Pod, clusterDomain: string): { hostname: string; domain: string } {
   if (spec.hostnameOverride) return { hostname: spec.hostnameOverride, domain: "" };
-  // Names may be longer than the kernel takes, and must not end in a dash or dot after the cut.
+  // Names may be longer than the kernel allows, and must not end in a dash or dot after truncation.
   const hostname = trimEndOf((spec.hostname || metadata.name).slice(0, maxHostname), "-.");
   const domain = spec.subdomain ? `${spec.subdomain}.${metadata.namespace}.svc.${clusterDomain}` : "";
   return { hostname, domain };

@@ -44,7 +44,7 @@ for (const { name, spec, config } of cases) {
   });
 }
 
-test("planPodDns() cuts what resolvers do not take, and says so", () => {
+test("planPodDns() omits what exceeds the limits of resolvers, and says so", () => {
   const nameservers = ["1.0.0.1", "1.0.0.2", "1.0.0.3", "1.0.0.4"];
   const searches = [...Array.from({ length: 40 }, (_, n) => `s${n}`), "y".repeat(300)];
   const pod = aPod({ dnsPolicy: "None", dnsConfig: { nameservers, searches } });
@@ -55,14 +55,14 @@ test("planPodDns() cuts what resolvers do not take, and says so", () => {
   assert.match(warnings[0] ?? "", /^Nameserver limits were exceeded.*1\.0\.0\.1 1\.0\.0\.2 1\.0\.0\.3$/);
 });
 
-test("parseResolvConf() reads what resolvers read", () => {
+test("parseResolvConf() reads a file as resolvers do", () => {
   const text =
     "# c\nnameserver 1.1.1.1\nsearch a b\n nameserver ::1\nsearch x. .\noptions ndots:1 a\noptions ndots:2\n";
 
   assert.deepEqual(parseResolvConf(text), { servers: ["1.1.1.1", "::1"], searches: ["x"], options: ["ndots:2", "a"] });
 });
 
-test("podHostname() uses the spec, or as much of the name as fits", () => {
+test("podHostname() uses the spec, or as much of the pod's name as fits", () => {
   const long = { metadata: { name: `${"a".repeat(62)}-b`, namespace: "n" }, spec: {} } as unknown as Pod;
 
   const { hostname, domain } = podHostname(aPod({ hostname: "h", subdomain: "web" }), "cluster.local");

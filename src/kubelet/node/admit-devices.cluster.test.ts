@@ -14,7 +14,7 @@ const wants = (count: number, more: object = {}) => ({
   ...more,
 });
 
-/** So many devices, and who has them. */
+/** A fixed number of devices, and which pods hold them. */
 class FakeDevices implements Devices {
   total: number;
   readonly held = new Map<string, number>();
@@ -42,7 +42,7 @@ class FakeDevices implements Devices {
 }
 const nothing: ContainerAllocation = { envs: {}, mounts: [], devices: [], annotations: {}, cdiDevices: [] };
 
-test("a pod has its devices before it begins; one for which too few are left is refused and holds none", async () => {
+test("a pod gets its devices before it starts, and one for which too few are left is refused", async () => {
   const devices = new FakeDevices(2);
   const envs: unknown[] = [];
   const startContainer = ({ env }: { env: unknown }) => void envs.push(env);
@@ -65,7 +65,7 @@ test("a pod has its devices before it begins; one for which too few are left is 
   assert.deepEqual(envs.filter((env) => JSON.stringify(env).includes("WIDGETS")).length, 1);
 });
 
-test("a pod that has ended leaves its devices to others", async () => {
+test("an ended pod frees its devices for others", async () => {
   const devices = new FakeDevices(1);
   await using node = await startSimulatedNode({}, { devices });
   const once = { nodeName, restartPolicy: "Never" as const, containers: [wants(1)] };
@@ -79,7 +79,7 @@ test("a pod that has ended leaves its devices to others", async () => {
   assert.equal((await node.get("second")).status.phase, "Running");
 });
 
-test("the node tells of its devices at once, and leaves alone what others say it has", async () => {
+test("the node reports its devices immediately, and keeps resources that others reported", async () => {
   const devices = new FakeDevices(0);
   await using node = await startSimulatedNode({}, { devices });
   const { client } = node.cluster;

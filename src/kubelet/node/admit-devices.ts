@@ -6,10 +6,10 @@ import type { DeviceManager, DeviceRequest } from "#kubelet/resources/devices.ts
 import { messageOf } from "#lib/text/message-of.ts";
 import type { Rejection } from "./admit.ts";
 
-/** The part of the device manager that running pods takes. */
+/** The part of the device manager that pods need. */
 export type Devices = Pick<DeviceManager, "allocate" | "preStart" | "keepOnly" | "release" | "counts">;
 
-/** Gives all containers of a pod their devices before anything of it is begun; or none, and says why. */
+/** Allocates devices to all containers of a pod before the pod starts. Otherwise allocates none, and says why. */
 export async function admitDevices(devices: Devices, pod: Pod): Promise<Rejection | undefined> {
   const { containers, initContainers = [] } = pod.spec;
   try {
@@ -24,7 +24,7 @@ export async function admitDevices(devices: Devices, pod: Pod): Promise<Rejectio
   }
 }
 
-/** Whether devices could be meant: other extended resources may belong to nobody on the node. */
+/** Whether the pod may want devices: other extended resources may have no plugin on this node. */
 export const mayWantDevices = ({ spec }: Pod): boolean =>
   [...spec.containers, ...(spec.initContainers ?? [])].some(hasExtendedResources);
 

@@ -6,7 +6,7 @@ import { admitPod } from "./admit.ts";
 const taking = (hostPort: number) => ({ ports: [{ containerPort: 80, hostPort }] });
 const allocatable = { pods: "10" };
 
-test("admitPod() refuses a host port that another pod has", () => {
+test("admitPod() refuses a host port that another pod uses", () => {
   const rejection = admitPod(aPod({}, taking(8000)), { allocatable, others: [aPod({}, taking(8000))] });
 
   assert.deepEqual(rejection, {
@@ -15,7 +15,7 @@ test("admitPod() refuses a host port that another pod has", () => {
   });
 });
 
-test("admitPod() lets a pod have a port that an init container of another had", () => {
+test("admitPod() allows a port that only an init container of another pod used", () => {
   const other = aPod({ initContainers: [{ name: "step", image: "step:1", ...taking(8000) }] });
 
   assert.equal(admitPod(aPod({}, taking(8000)), { allocatable, others: [other] }), undefined);

@@ -11,11 +11,11 @@ export interface Rejection {
 }
 export interface NodeRoom {
   readonly allocatable: Amounts;
-  /** The other pods of the node, as far as they have not ended. */
+  /** The other pods of the node that have not ended. */
   readonly others: readonly Pod[];
 }
 
-/** Whether a node can have a pod that was bound to it; the one who bound it may not have known all. */
+/** Whether the node can run a pod that was bound to it. The scheduler may not have known everything. */
 export function admitPod(pod: Pod, room: NodeRoom): Rejection | undefined {
   const { spec } = pod;
   if (spec.os && spec.os.name !== "linux") {
@@ -34,7 +34,7 @@ export function admitPod(pod: Pod, room: NodeRoom): Rejection | undefined {
   return findShortage(pod, room);
 }
 
-/** Those that concern the pod alone, and cannot harm the node. */
+/** Sysctls that affect only the pod and cannot harm the node. */
 const safeSysctls = new Set([
   "kernel.shm_rmid_forced",
   "net.ipv4.ip_local_port_range",
@@ -66,7 +66,7 @@ function findShortage(pod: Pod, { allocatable, others }: NodeRoom): Rejection | 
   const requests = podRequests(pod.spec);
   for (const [name, amount] of Object.entries(requests)) {
     const requested = measure(name)(amount);
-    // A resource that nobody offers here is not the node's to give.
+    // An extended resource that this node does not offer is not checked here.
     if (requested === 0 || (isExtendedResource(name) && allocatable[name] === undefined)) continue;
     const used = others.reduce((sum, other) => sum + measure(name)(podRequests(other.spec)[name] ?? "0"), 0);
     const there = measure(name)(allocatable[name] ?? "0");
@@ -85,7 +85,7 @@ const shortage = (name: string, { requested, used, capacity }: Counts): Rejectio
   message: `Node didn't have enough resource: ${name}, requested: ${requested}, used: ${used}, capacity: ${capacity}`,
 });
 
-/** Whether a pod that runs can be given other resources: never, not now, or yes. */
+/** Whether a running pod can be resized: yes, not now, or never. */
 export function admitResize(pod: Pod, room: NodeRoom): Rejection | undefined {
   for (const [name, amount] of Object.entries(podRequests(pod.spec))) {
     const requested = measure(name)(amount);

@@ -14,19 +14,19 @@ export interface LeaseDeps {
   readonly log: Log;
   readonly random: Random;
   readonly renewMs: number;
-  /** The Node's uid, once it is known: the lease goes with the node. */
+  /** The Node's uid, once it is known: the Node owns the lease. */
   nodeUid(): string | undefined;
 }
 
 const durationSeconds = 40;
-/** After a failure it is tried sooner than usual. */
+/** After a failure, the next attempt comes sooner. */
 const retryMs = 1000;
 
-/** Says every few seconds that the node is alive, until the signal. */
+/** Renews the node's lease every few seconds, until the signal. */
 export async function runLease(deps: LeaseDeps, signal: AbortSignal): Promise<void> {
   const { clock, renewMs, random } = deps;
   let held: Lease | undefined;
-  // The first at once; from the second on, the nodes of a process take turns.
+  // The first renewal is immediate; later ones are spread out among the nodes of a process.
   let pauseMs = renewMs * (0.5 + random() / 2);
   while (!signal.aborted) {
     try {

@@ -3,7 +3,7 @@ import os from "node:os";
 import { quantityOf, quantityValue } from "#api/meta/quantity.ts";
 import { goArchitecture } from "#lib/process/processes.ts";
 
-/** What a node is made of. */
+/** The machine that a node runs on. */
 export interface Machine {
   readonly hostname: string;
   readonly addresses: readonly string[];
@@ -17,7 +17,7 @@ export interface Machine {
   readonly swapBytes: number;
   /** Quantities by resource name. */
   readonly capacity: Amounts;
-  /** What is left of them for pods. */
+  /** What pods can use of the capacity. */
   readonly allocatable: Amounts;
 }
 export type Amounts = Readonly<Record<string, string>>;
@@ -25,17 +25,17 @@ export type Amounts = Readonly<Record<string, string>>;
 export interface MachineOptions {
   readonly dataDir: string;
   readonly maxPods?: number;
-  /** Set aside for the system and for Orlop itself. */
+  /** Reserved for the system and for Orlop itself. */
   readonly reserved?: Amounts;
-  /** By default the first address that is not the machine's own loop. */
+  /** By default the first address that is not a loopback address. */
   readonly addresses?: readonly string[];
 }
 
-/** Pods are not given the last of the memory and disk, below which they would be evicted. */
+/** Pods are not given the last part of memory and disk, where eviction would begin. */
 const evictionMemory = "100Mi";
 const evictionDiskShare = 0.1;
 
-/** Reads what this machine is. */
+/** Reads the properties of this machine. */
 export async function readMachine(options: MachineOptions): Promise<Machine> {
   const { dataDir, maxPods = 110, reserved = {} } = options;
   const [machineId, systemUuid, bootId, release, disk, meminfo] = await Promise.all([
@@ -94,7 +94,7 @@ async function firstText(paths: readonly string[]): Promise<string> {
   return "";
 }
 
-/** One of each family, IPv4 first. */
+/** One per address family, IPv4 first. */
 function ownAddresses(): string[] {
   const all = Object.values(os.networkInterfaces()).flatMap((list) => list ?? []);
   const outside = all.filter(({ internal, address }) => !internal && !address.startsWith("fe80"));
@@ -103,7 +103,7 @@ function ownAddresses(): string[] {
   return found.length > 0 ? found : ["127.0.0.1"];
 }
 
-/** A machine that is not there. */
+/** A machine that exists only as data. */
 export const simulatedMachine = (name: string, address: string, capacity: Amounts = simulatedCapacity): Machine => ({
   hostname: name,
   addresses: [address],

@@ -24,7 +24,7 @@ const input = (more: Partial<NodeStatusInput> = {}): NodeStatusInput => ({
 });
 const ready = (status: ReturnType<typeof nodeStatus>) => status.conditions?.find(({ type }) => type === "Ready");
 
-test("nodeStatus() is what a node is made of", () => {
+test("nodeStatus() describes the machine", () => {
   const images = [
     { id: "1", tags: ["small:1"], digests: [], sizeBytes: 1, username: "", pinned: false },
     { id: "2", tags: ["large:1"], digests: ["large@sha256:2"], sizeBytes: 2, username: "", pinned: false },
@@ -82,7 +82,7 @@ test("nodeStatus() shows pressure", () => {
 
 const minute = 60_000;
 const restarts = [
-  { name: "at once the first time", before: undefined, finishedAt: 0, now: 0, at: "now", delayMs: 10_000 },
+  { name: "immediately the first time", before: undefined, finishedAt: 0, now: 0, at: "now", delayMs: 10_000 },
   {
     name: "after the delay",
     before: { delayMs: 10_000, startedAt: 0 },
@@ -108,7 +108,7 @@ const restarts = [
     delayMs: 300_000,
   },
   {
-    name: "at once after ten good minutes",
+    name: "immediately after ten minutes without a failure",
     before: { delayMs: 300_000, startedAt: 0 },
     finishedAt: 11 * minute,
     now: 11 * minute,

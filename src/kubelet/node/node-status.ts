@@ -13,7 +13,7 @@ export interface NodePressure {
 export interface NodeStatusInput {
   readonly machine: Machine;
   readonly kubeletVersion: string;
-  /** Where the kubelet's own server listens; 0 for none. */
+  /** The port of the kubelet's HTTP server; 0 for none. */
   readonly kubeletPort: number;
   readonly runtime: RuntimeVersion;
   readonly runtimeConditions: readonly RuntimeCondition[];
@@ -25,7 +25,7 @@ export interface NodeStatusInput {
   readonly now: number;
 }
 
-/** What a node says of itself. Pure. */
+/** The status that a node reports. Pure. */
 export function nodeStatus(input: NodeStatusInput): NodeStatus {
   const { machine, runtime, previous } = input;
   const { machineId, systemUuid, bootId, kernelVersion, osImage, operatingSystem, architecture } = machine;
@@ -58,7 +58,7 @@ export function nodeStatus(input: NodeStatusInput): NodeStatus {
   };
 }
 
-/** Resources that others say a node has: they are theirs to change. */
+/** Extended resources that others wrote into the node's status, and only they change. */
 export const extendedOf = (amounts: Amounts = {}): Amounts =>
   Object.fromEntries(Object.entries(amounts).filter(([name]) => isExtendedResource(name)));
 
@@ -115,7 +115,7 @@ function readyOf(conditions: readonly RuntimeCondition[]): Draft {
 const maxImages = 50;
 const maxNames = 5;
 
-/** The largest first: these are worth a pod's coming to where they are. */
+/** Largest first, because the scheduler prefers nodes that have a pod's large images. */
 function imagesOf(images: readonly Image[]): ContainerImage[] {
   const named = images.map(({ digests, tags, sizeBytes }) => ({
     names: [...digests, ...tags].slice(0, maxNames),
@@ -124,7 +124,7 @@ function imagesOf(images: readonly Image[]): ContainerImage[] {
   return named.toSorted((a, b) => b.sizeBytes - a.sizeBytes).slice(0, maxImages);
 }
 
-/** The events that a change of the conditions is worth, by upstream's names. */
+/** The events for a change of the conditions, with upstream's names. */
 export function conditionEvents(before: readonly NodeCondition[], now: readonly NodeCondition[]): string[] {
   return now.flatMap(({ type, status }) => {
     const was = before.find((one) => one.type === type)?.status;

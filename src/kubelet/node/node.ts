@@ -25,28 +25,28 @@ export interface NodeDeps {
   readonly labels: Readonly<Record<string, string>>;
   readonly taints: readonly Taint[];
   readonly kubeletPort: number;
-  /** The node's range of pod addresses, if nobody else assigns one. */
+  /** The node's pod ranges, if nobody else assigns them. */
   readonly podCidrs: readonly string[];
-  /** How often it is looked whether something changed. */
+  /** How often to check for changes. */
   readonly checkMs: number;
   pressure(): NodePressure;
   devices(): NodeStatusInput["devices"];
-  /** Resolves when it should be looked before that. */
+  /** Resolves when the next check should happen early. */
   changed?(): Promise<void>;
-  /** Called with the node as the API has it, once it is there. */
+  /** Called with the Node as stored in the API, once it exists. */
   registered(node: Node): void;
 }
 
 export const kubeletVersion = "v1.36.4";
 const fieldManager = "kubelet";
-/** What has not changed is said again so often. */
+/** An unchanged status is reported again after this time. */
 const reportMs = 300_000;
 const unreadyCheckMs = 200;
 
-/** Registers the node and keeps its status true, until the signal. */
+/** Registers the node and keeps its status up to date, until the signal. */
 export async function runNode(deps: NodeDeps, signal: AbortSignal): Promise<void> {
   const limits = { clock: deps.clock, log: deps.log, signal };
-  const first = await insist(limits, "node not registered", () => register(deps, signal));
+  const first = await insist(limits, "could not register the node", () => register(deps, signal));
   deps.registered(first);
   const about = { kind: "Node", name: deps.nodeName, uid: deps.nodeName };
   deps.events.event(about, "Normal", "Starting", "Starting kubelet.");
@@ -57,7 +57,7 @@ export async function runNode(deps: NodeDeps, signal: AbortSignal): Promise<void
     const pauseMs = isReady ? deps.checkMs : unreadyCheckMs;
     if (deps.changed) await withDeadline(pauseMs, { clock: deps.clock, signal }, deps.changed);
     else await deps.clock.sleep(pauseMs, signal);
-    node = await insist(limits, "node not reported", async () => {
+    node = await insist(limits, "could not report the node's status", async () => {
       const status = await observe(deps, node.status, signal);
       const now = deps.clock.now();
       const isSame = equal(withoutHeartbeat(status), withoutHeartbeat(node.status));
@@ -88,10 +88,10 @@ async function observe(deps: NodeDeps, previous: Partial<NodeStatus>, signal: Ab
   });
 }
 
-/** How long the runtime may be silent before it counts as down: upstream's patience. */
+/** How long the runtime may be silent before it counts as down; the same as upstream's. */
 const runtimePatienceMs = 30_000;
 
-/** What the runtime says; nothing if it fails, or hangs. */
+/** The runtime's answer; undefined if it fails or hangs. */
 async function answerOf<T>(
   { clock }: NodeDeps,
   signal: AbortSignal,
@@ -113,7 +113,7 @@ async function answerOf<T>(
   }
 }
 
-/** Creates the Node, or takes over the one that is there: it may have been ours before a restart. */
+/** Creates the Node, or takes over an existing one: it may be ours from before a restart. */
 async function register(deps: NodeDeps, signal: AbortSignal): Promise<Node> {
   const { client, nodeName, machine, taints, podCidrs } = deps;
   const labels = {
@@ -136,7 +136,7 @@ async function register(deps: NodeDeps, signal: AbortSignal): Promise<Node> {
       { metadata: { name: nodeName, labels, annotations }, spec, status },
       { signal, fieldManager },
     );
-    tellConditions(deps, [], created);
+    recordConditionEvents(deps, [], created);
     deps.log.info("node registered", { node: nodeName });
     return created;
   } catch (error) {
@@ -156,7 +156,7 @@ async function report(deps: NodeDeps, node: Node, status: NodeStatus, signal: Ab
   const { client, nodeName } = deps;
   try {
     const written = await client.updateStatus(Node, { ...node, status }, { signal, fieldManager });
-    tellConditions(deps, node.status.conditions ?? [], written);
+    recordConditionEvents(deps, node.status.conditions ?? [], written);
     return written;
   } catch (error) {
     if (isConflict(error)) {
@@ -168,14 +168,14 @@ async function report(deps: NodeDeps, node: Node, status: NodeStatus, signal: Ab
   }
 }
 
-/** What others write into a node's status. */
+/** The parts of a node's status that others write. */
 const keptFrom = ({ status }: Node, own: NodeStatus): Partial<NodeStatus> => ({
   capacity: { ...extendedOf(status.capacity), ...own.capacity },
   allocatable: { ...extendedOf(status.allocatable), ...own.allocatable },
   ...(status.volumesAttached ? { volumesAttached: status.volumesAttached } : {}),
 });
 
-function tellConditions(
+function recordConditionEvents(
   { events, nodeName }: NodeDeps,
   before: NonNullable<NodeStatus["conditions"]>,
   node: Node,

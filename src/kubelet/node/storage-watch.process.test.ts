@@ -21,7 +21,7 @@ const aPod = (uid: string) =>
   });
 const used = (bytes: number): PodStorage => ({ volumes: new Map([["x", bytes]]), containers: new Map() });
 
-test("a pod that takes for ever to measure keeps no other from being evicted", async () => {
+test("a pod that takes too long to measure does not prevent the eviction of others", async () => {
   const clock = createVirtualClock();
   const stop = new AbortController();
   const evicted: string[] = [];
@@ -29,7 +29,7 @@ test("a pod that takes for ever to measure keeps no other from being evicted", a
   const measure = async (pods: readonly Pod[], signal: AbortSignal) => {
     const uids = pods.map(({ metadata }) => metadata.uid);
     calls.push(uids.join());
-    // More files than anybody can count.
+    // Stands for more files than can be counted.
     if (uids.includes("slow")) {
       await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
     }
@@ -51,10 +51,10 @@ test("a pod that takes for ever to measure keeps no other from being evicted", a
   await watching;
 });
 
-test("diskUsage() counts in a session of its own at the lowest priority, and its signal ends it", async (t) => {
+test("diskUsage() runs in its own session at the lowest priority, and the signal ends it", async (t) => {
   const dir = await mkdtemp(`${tmpdir()}/orlop-usage-`);
   t.after(() => rm(dir, { recursive: true }));
-  // Stands in for the program: says what it was started as, and then waits.
+  // Stands in for the real program: records how it was started, and then waits.
   const script = '#!/bin/sh\ncut -d \' \' -f 1,6,19 /proc/$$/stat > "$3.part"; mv "$3.part" "$3"; exec sleep 600\n';
   await writeFile(`${dir}/du`, script, { mode: 0o755 });
   const path = process.env.PATH;
@@ -72,7 +72,7 @@ test("diskUsage() counts in a session of its own at the lowest priority, and its
   while (isRunning(Number(pid))) await setImmediate();
 });
 
-test("diskUsage() counts blocks on the disk, not what a sparse file pretends, and leaves out what is not there", async (t) => {
+test("diskUsage() counts disk blocks, not the apparent size of sparse files, and skips missing paths", async (t) => {
   const dir = await mkdtemp(`${tmpdir()}/orlop-usage-`);
   t.after(() => rm(dir, { recursive: true }));
   await mkdir(`${dir}/full`);

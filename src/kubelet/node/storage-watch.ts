@@ -15,21 +15,21 @@ import type { Log } from "#lib/process/log.ts";
 export interface StorageWatchDeps {
   readonly clock: Clock;
   readonly log: Log;
-  /** The pods that run here. */
+  /** The pods on this node. */
   pods(): readonly Pod[];
-  /** How much of the disk they use; takes as long as they have files. */
+  /** Measures their disk usage; the time grows with their number of files. */
   measure(pods: readonly Pod[], signal: AbortSignal): Promise<ReadonlyMap<string, PodStorage>>;
   evict(eviction: StorageEviction): void;
 }
 
 const pauseMs = 10_000;
-/** All pods are measured together. If that takes longer than this, each is measured for itself. */
+/** All pods are measured together. If that takes longer than this, each is measured on its own. */
 const togetherMs = 5000;
 const aloneMs = 5000;
-/** Pods with very many files wait for each other, and nobody waits for them. */
+/** Pods with very many files are measured one after another, and no other pod waits for them. */
 const slowMs = 600_000;
 
-/** Evicts pods that use more of the disk than they may, until the signal. */
+/** Evicts pods that exceed their storage limits, until the signal. */
 export async function runStorageWatch(deps: StorageWatchDeps, signal: AbortSignal): Promise<void> {
   const slow = new Set<string>();
   await runTogether(signal, [
@@ -49,7 +49,7 @@ async function repeat(
       await look(pods().filter(hasStorageLimit));
     } catch (error) {
       if (isAbort(error, signal)) throw error;
-      log.warn("storage of pods not measured", { error });
+      log.warn("could not measure the storage of pods", { error });
     }
   }
 }
@@ -75,11 +75,11 @@ async function lookAtSlow(deps: StorageWatchDeps, { pods, slow }: Turn, signal: 
   for (const pod of pods) {
     if (!slow.has(pod.metadata.uid)) continue;
     if (await lookWithin(deps, { pods: [pod], limitMs: slowMs }, signal)) continue;
-    deps.log.warn("storage of a pod cannot be measured", { uid: pod.metadata.uid });
+    deps.log.warn("could not measure the storage of a pod", { uid: pod.metadata.uid });
   }
 }
 
-/** Measures and evicts; false if there was not time enough. */
+/** Measures and evicts; false if it ran out of time. */
 async function lookWithin(
   { clock, measure, evict }: StorageWatchDeps,
   { pods, limitMs }: { readonly pods: readonly Pod[]; readonly limitMs: number },
@@ -95,7 +95,7 @@ async function lookWithin(
   return true;
 }
 
-/** Adds what containers wrote beside their images, as the runtime counts it. */
+/** Adds the writable layers of containers, which the runtime measures. */
 export function withWritableLayers(
   onDisk: ReadonlyMap<string, PodStorage>,
   stats: readonly ContainerStats[],

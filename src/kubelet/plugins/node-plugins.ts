@@ -14,11 +14,11 @@ export interface NodePluginsOptions {
   /** The number of devices may have changed. */
   devicesChanged(): void;
 }
-/** What programs on this node offer to its pods. */
+/** What programs on this node offer to its pods: devices and volumes. */
 export interface NodePlugins {
   readonly devices: DeviceManager;
   readonly volumes: FurtherPlugins;
-  /** Takes up plugins until the signal. */
+  /** Registers plugins until the signal. */
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -27,7 +27,7 @@ export async function openNodePlugins(options: NodePluginsOptions): Promise<Node
   const dir = `${dataDir}/device-plugins`;
   const devices = await DeviceManager.open({ dir, clock, log, onChange: options.devicesChanged });
   const drivers = new CsiDrivers(clock);
-  // What a CSIDriver object would say, if there were any: most drivers of volumes for one pod ask for its name.
+  // CSIDriver objects are not read: most drivers of ephemeral volumes want the pod's name, so all drivers get it.
   const settings = async () => ({ podInfoOnMount: true });
   const csi = { drivers, stagingDir: `${dataDir}/plugins/kubernetes.io/csi`, settings };
   return {
@@ -53,7 +53,7 @@ interface Serving {
   readonly log: Log;
 }
 
-/** A node whose data are too deep for a socket does without. */
+/** A node whose data directory is too deep for a socket runs without device plugins. */
 async function serveDevices({ devices, socket, log }: Serving, signal: AbortSignal): Promise<void> {
   if (Buffer.byteLength(socket) <= maxSocketPath) return await devices.run(signal);
   log.warn("no device plugins: the path of their socket is too long", { socket, maxSocketPath });

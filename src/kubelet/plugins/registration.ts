@@ -7,7 +7,7 @@ import { GrpcClient, rpc } from "#lib/proto/grpc/client.ts";
 import { field, message, repeated } from "#lib/proto/grpc/message.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 
-/** A program that offers itself to the node: a driver for volumes or devices. */
+/** A program that registers with the kubelet: a driver for volumes or devices. */
 export interface PluginInfo {
   /** `CSIPlugin`, `DevicePlugin`, `DRAPlugin`. */
   readonly type: string;
@@ -17,19 +17,19 @@ export interface PluginInfo {
   readonly versions: readonly string[];
 }
 export interface PluginHandler {
-  /** Rejects a plugin by throwing; it is told why. */
+  /** Throws to reject a plugin, which gets the message. */
   register(plugin: PluginInfo): Promise<void>;
   unregister(plugin: PluginInfo): void;
 }
 export interface RegistrationOptions {
-  /** Plugins put a socket there to be found. */
+  /** Plugins put their sockets into this directory. */
   readonly dir: string;
   readonly handlers: Readonly<Record<string, PluginHandler>>;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** Takes up plugins as their sockets appear, and drops them as these go, until the signal. */
+/** Registers plugins as their sockets appear, and drops them as these disappear, until the signal. */
 export async function watchPlugins(options: RegistrationOptions, signal: AbortSignal): Promise<void> {
   const { dir, clock } = options;
   await mkdir(dir, { recursive: true, mode: 0o750 });
@@ -38,7 +38,7 @@ export async function watchPlugins(options: RegistrationOptions, signal: AbortSi
   const changes = watchDirectory(dir, signal);
   while (!signal.aborted) {
     await update(options, { known, failures });
-    // A socket may be there before its server: look again soon.
+    // A socket may exist before its server listens, so try again soon.
     const worst = Math.max(0, ...failures.values());
     const pause = worst > 0 ? [clock.sleep(backoffMs(worst, retry), signal).catch(() => {})] : [];
     await Promise.race([changes.taken(), ...pause]);
@@ -49,7 +49,7 @@ const retry = { baseMs: 1000, maxMs: 60_000 };
 
 interface Sockets {
   readonly known: Map<string, PluginInfo>;
-  /** How often those that do not answer were tried. */
+  /** How often the plugins that do not answer were tried. */
   readonly failures: Map<string, number>;
 }
 
@@ -70,14 +70,14 @@ async function update(options: RegistrationOptions, { known, failures }: Sockets
         known.set(key, await takeUp(options, socket));
         failures.delete(key);
       } catch (error) {
-        if (!failures.has(key)) log.warn("plugin not registered", { socket, error });
+        if (!failures.has(key)) log.warn("could not register the plugin", { socket, error });
         failures.set(key, (failures.get(key) ?? 0) + 1);
       }
     }),
   );
 }
 
-/** Paths of sockets, each under a key that another socket in its place would not have. */
+/** Paths of sockets, each under a key that a new socket at the same path would not have. */
 async function findSockets(dir: string): Promise<Map<string, string>> {
   const entries = await readdir(dir, { withFileTypes: true });
   const paths = entries.filter((entry) => entry.isSocket()).map(({ name }) => `${dir}/${name}`);

@@ -8,12 +8,12 @@ import { adoptPod, listRuntime } from "./adopt.ts";
 
 const endings = [
   {
-    name: "a start that was cut off has not failed, and is forgotten",
+    name: "an interrupted start has not failed, and is forgotten",
     ending: { exitCode: 128, reason: "StartError", message: "failed to create shim task: context canceled: unknown" },
     kept: [],
   },
   {
-    name: "a start that failed by itself is counted",
+    name: "a failed start is counted",
     ending: { exitCode: 128, reason: "StartError", message: 'exec: "nope": executable file not found in $PATH' },
     kept: ["StartError"],
   },

@@ -4,7 +4,7 @@ import { isGrpcError } from "#lib/proto/grpc/status.ts";
 import type { FoundPod } from "./plan/pod-records.ts";
 import { type ContainerRecord, recordOf, sandboxRecord } from "./plan/pod-state.ts";
 
-/** Everything that the runtime has, by the uid of the pod it belongs to. */
+/** Everything that the runtime has, by the uid of the pod. */
 export interface Listing {
   readonly pods: ReadonlyMap<string, ListedPod>;
   readonly containers: ReadonlyMap<string, Container>;
@@ -36,14 +36,14 @@ export async function listRuntime(runtime: ContainerRuntime, signal?: AbortSigna
 export async function adoptPod(runtime: ContainerRuntime, listed: ListedPod): Promise<FoundPod> {
   const [newest, ...older] = listed.sandboxes.toSorted((a, b) => b.attempt - a.attempt || b.createdAt - a.createdAt);
   const status = newest && (await runtime.sandboxStatus(newest.id));
-  // One that was made and not started is nothing to us: it is made again, under the same number.
+  // A container that was created but not started is removed; it will be created again under the same number.
   const unborn = listed.containers.filter(({ state }) => state === "created");
   await Promise.all(unborn.map(({ id }) => runtime.removeContainer(id)));
   const born = listed.containers.filter(({ state }) => state !== "created");
   const found = await Promise.all(
     born.map(async (container) => recordOf(container, await runtime.containerStatus(container.id))),
   );
-  // Nor is one whose start was cut off when the earlier kubelet died: it has not run, so it has not failed.
+  // The same for one whose start was interrupted when the earlier kubelet died: it has not run, so it has not failed.
   const [cutOff, records] = [found.filter(wasCutOff), found.filter((record) => !wasCutOff(record))];
   await Promise.all(cutOff.map(({ id }) => runtime.removeContainer(id)));
   return {
@@ -56,7 +56,7 @@ export async function adoptPod(runtime: ContainerRuntime, listed: ListedPod): Pr
 const wasCutOff = ({ state, reason, message }: ContainerRecord): boolean =>
   state === "exited" && reason === "StartError" && /context canceled|error reading from server: EOF/.test(message);
 
-/** Ends what belongs to no pod, as gently as the pod had wanted. */
+/** Stops what belongs to no pod, with the grace period that the pod had. */
 export async function endOrphan(runtime: ContainerRuntime, listed: ListedPod): Promise<void> {
   const seconds = Number(listed.sandboxes[0]?.annotations[labels.gracePeriod] ?? 0);
   const running = listed.containers.filter(({ state }) => state === "running");

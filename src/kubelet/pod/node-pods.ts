@@ -12,25 +12,25 @@ import type { PodDeps } from "./pod-deps.ts";
 import { PodWorker } from "./pod-worker.ts";
 
 export interface NodePodsOptions {
-  /** What the node has for pods. */
+  /** The resources that the node has for pods. */
   readonly allocatable: NodeRoom["allocatable"];
   readonly devices: Devices | undefined;
   readonly log: Log;
-  /** Nothing is left of a pod. */
+  /** Called when nothing is left of a pod. */
   finished(uid: string): void;
 }
 
-/** The pods of one node: a worker for each, what they take over from an earlier kubelet, and what belongs to no pod. */
+/** The pods of one node: a worker for each, what is adopted from an earlier kubelet, and what belongs to no pod. */
 export class NodePods {
   readonly #options: NodePodsOptions;
   readonly #workers = new Map<string, PodWorker>();
-  /** Which pod a container or sandbox belongs to. */
+  /** The pod of each container and sandbox. */
   readonly #owners = new Map<string, string>();
   readonly #endWaits = new Map<string, Set<AbortController>>();
   readonly #orphans = new Map<string, Promise<void>>();
-  /** What was found of pods that have no worker yet. */
+  /** What was found of pods that do not have a worker yet. */
   readonly #found = new Map<string, FoundPod>();
-  /** Pods of which nothing is left here, though the API still has them. */
+  /** Pods of which nothing is left here, although the API still has them. */
   readonly #removed = new Set<string>();
 
   constructor(options: NodePodsOptions) {
@@ -41,7 +41,7 @@ export class NodePods {
     return [...this.#workers.values()];
   }
 
-  /** The API has a new pod, a newer version of one, or has one no more. */
+  /** A pod in the API was created, changed or deleted. */
   podChanged(deps: PodDeps, change: Change<Pod>): void {
     const { object: pod } = change;
     const uid = pod.metadata.uid;
@@ -77,25 +77,25 @@ export class NodePods {
 
   #podFinished({ uid, isGone }: PodWorker): void {
     this.#workers.delete(uid);
-    // Somebody's finalizer may keep the object; there is nothing more to do for it here.
+    // A finalizer may keep the object, but there is nothing more to do for it here.
     if (!isGone) this.#removed.add(uid);
     for (const worker of this.#workers.values()) worker.roomChanged();
     const { devices, finished, log } = this.#options;
     finished(uid);
     devices?.keepOnly(new Set(this.#workers.keys())).catch((error: unknown) => {
-      log.warn("devices not given back", { uid, error });
+      log.warn("could not release the devices of a pod", { uid, error });
     });
   }
 
   #activeWorkers = (): PodWorker[] => this.workers.filter(({ pod }) => !isFinished(pod));
 
-  /** What the other pods leave of the node. */
+  /** The node's resources minus those of all other pods. */
   roomFor(uid: string): NodeRoom {
     const others = this.#activeWorkers().filter((worker) => worker.uid !== uid);
     return { allocatable: this.#options.allocatable, others: others.map(({ pod }) => pod) };
   }
 
-  /** Ends a pod with phase Failed, and tells why. False if the pod is not here. */
+  /** Ends a pod with phase Failed and the given reason. False if the pod is not here. */
   evictPod(uid: string, eviction: Eviction): boolean {
     const worker = this.#workers.get(uid);
     worker?.evict(eviction);
@@ -107,7 +107,7 @@ export class NodePods {
     for (const uid of uids) this.#workers.get(uid)?.referencesChanged();
   }
 
-  /** A container exists from now on: what happens to it concerns this pod. */
+  /** Assigns a new container to this pod, so that its events reach the pod's worker. */
   claimContainer(id: string, podUid: string): void {
     this.#owners.set(id, podUid);
   }
@@ -118,7 +118,7 @@ export class NodePods {
   /** Something happened to a container or sandbox. */
   runtimeChanged(id: string, type: "started" | "exited" | "oom" | "deleted"): void {
     const owner = this.#owners.get(id);
-    // What we started ourselves is no news.
+    // We start containers ourselves, so that event is not news.
     if (owner === undefined || type === "started") return;
     this.#workers.get(owner)?.runtimeChanged(id);
     if (type !== "exited" && type !== "deleted") return;
@@ -126,7 +126,7 @@ export class NodePods {
     this.#endWaits.delete(id);
   }
 
-  /** Fires when the container has ended; `release` when nobody waits any more. */
+  /** The signal fires when the container has ended; call `release` when you no longer wait for it. */
   whenEnded(id: string): { readonly signal: AbortSignal; release(): void } {
     const wait = new AbortController();
     const waits = this.#endWaits.get(id) ?? new Set();
@@ -135,8 +135,8 @@ export class NodePods {
   }
 
   /**
-   * Compares with everything that the runtime has: takes over what runs, and ends what belongs to nobody. `wanted` gives
-   * the pods that the node is to run; it is asked after the runtime.
+   * Compares with everything that the runtime has: takes over what runs, and stops what belongs to no pod. `wanted` returns
+   * the pods that the node should run; it is called after the runtime has answered.
    */
   async resync(deps: PodDeps, wanted: () => ReadonlySet<string>, signal: AbortSignal): Promise<void> {
     const { runtime } = deps;
@@ -153,16 +153,16 @@ export class NodePods {
 
   #endOrphan({ runtime, host, log }: PodDeps, uid: string, listed: ListedPod): void {
     if (this.#orphans.has(uid)) return;
-    log.info("orphaned pod is ended", { pod: listed.identity });
+    log.info("stopping an orphaned pod", { pod: listed.identity });
     const ending = endOrphan(runtime, listed)
       .then(() => Promise.all([host.release(uid), host.removeLogs(listed.identity)]))
       .then(() => {})
-      .catch((error: unknown) => log.warn("orphaned pod not ended", { pod: listed.identity, error }))
+      .catch((error: unknown) => log.warn("could not stop an orphaned pod", { pod: listed.identity, error }))
       .finally(() => this.#orphans.delete(uid));
     this.#orphans.set(uid, ending);
   }
 
-  /** Removes directories of pods that neither run nor are wanted. */
+  /** Removes the directories of pods that neither run nor should run. */
   async #sweep({ host, log }: PodDeps, { pods }: Listing, wanted: ReadonlySet<string>): Promise<void> {
     for (const left of await host.leftovers()) {
       const { uid } = left;
@@ -171,12 +171,12 @@ export class NodePods {
         await host.release(uid);
         if (left.name !== "") await host.removeLogs(left);
       } catch (error) {
-        log.warn("leftovers of a pod not removed", { uid, error });
+        log.warn("could not remove what a pod left", { uid, error });
       }
     }
   }
 
-  /** Leaves all pods as they are. Resolves when no step is under way. */
+  /** Leaves all pods as they are. Resolves when no step is running. */
   async close(): Promise<void> {
     await Promise.all(this.workers.map((worker) => worker.close()));
     await Promise.all(this.#orphans.values());

@@ -14,10 +14,10 @@ import type { Log } from "#lib/process/log.ts";
 import type { TraceRecorder } from "#trace/recorder.ts";
 import type { PodObjects } from "./pod-objects.ts";
 
-/** What running pods takes; the same for all pods of a node. */
+/** What all pods of a node need. */
 export interface PodDeps {
   readonly nodeName: string;
-  /** Where the objects of these pods are. */
+  /** Where the pods' objects are stored. */
   readonly pods: PodObjects;
   readonly clock: Clock;
   readonly log: Log;
@@ -28,21 +28,21 @@ export interface PodDeps {
   readonly runtimeName: string;
   readonly host: PodHost;
   readonly puller: ImagePuller;
-  /** What plugins offer; absent where there are none. */
+  /** What device plugins offer; absent where there are none. */
   readonly devices: Devices | undefined;
   readonly objects: Pick<ReferencedObjects, "configMap" | "secret" | "release">;
   readonly clusterDns: ClusterDns;
   readonly hostIps: readonly string[];
   readonly allocatable: Readonly<Record<string, string>>;
-  /** All services that pods may be told about. */
+  /** The services for the environment of pods in this namespace. */
   services(namespace: string): readonly Service[];
-  /** The runtime's name for the way in which a pod of this class runs. */
+  /** The runtime handler of a RuntimeClass. */
   runtimeHandler(runtimeClass: string): Promise<string>;
-  /** What a pod's volumes show; its objects are watched from then on. */
+  /** The sources of a pod's volumes. Objects that are read are watched from then on. */
   sourcesFor(podUid: string): VolumeSources;
-  /** Why a pod that runs cannot have the resources that it asks for, if it cannot. */
+  /** Why a running pod cannot be resized as requested, if it cannot. */
   admitResize(pod: Pod): Rejection | undefined;
-  /** A container exists from now on: what happens to it concerns this pod. */
+  /** Assigns a new container to this pod, so that its events reach the pod's worker. */
   claimContainer(id: string, podUid: string): void;
   disclaimContainer(id: string): void;
 }

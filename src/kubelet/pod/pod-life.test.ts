@@ -26,7 +26,7 @@ const specs: Readonly<Record<string, Spec>> = {
   "with a deadline": { restartPolicy: "OnFailure", activeDeadlineSeconds: 20, containers: [container("main")] },
 };
 
-/** What may happen to a pod from outside. */
+/** What may happen to a pod from the outside. */
 const events: Readonly<Record<string, (node: ModelNode) => unknown>> = {
   "delete 30": ({ api }) => api.delete(30),
   "delete 3": ({ api }) => api.delete(3),
@@ -40,7 +40,7 @@ const events: Readonly<Record<string, (node: ModelNode) => unknown>> = {
 };
 const eventNames = Object.keys(events);
 
-/** Nothing was violated, and nothing was refused. */
+/** Checks that no invariant was violated, and that the API refused nothing. */
 function check(node: ModelNode, spec: Spec, moves: readonly string[]): void {
   const { violations, api, starts } = node;
   const twice = spec?.restartPolicy === "Never" && (starts.get("main") ?? 0) > 1 ? ["main ran twice"] : [];
@@ -53,7 +53,7 @@ interface Planned {
   readonly event: string;
 }
 
-/** Lets things go on in order, with events before certain moves and calls that are slow; then the pod must end. */
+/** Lets calls complete in order, with events before certain moves and one slow call. Then the pod must end. */
 async function walk(spec: Spec, plan: readonly Planned[], slow?: string): Promise<void> {
   const node = new ModelNode(1);
   const moves = [`slow ${slow}`, ...plan.map(({ at, event }) => `${event} at ${at}`)];
@@ -72,12 +72,12 @@ async function walk(spec: Spec, plan: readonly Planned[], slow?: string): Promis
   check(node, spec, moves);
 }
 
-/** How many moves it takes until the pod runs, and a few more. */
+/** How many moves it takes until the pod runs, plus a few. */
 const lengths: Readonly<Record<string, number>> = { once: 30, sidecar: 60, "two on failure": 45, hooks: 36 };
 const lengthOf = (name: string): number => lengths[name] ?? 30;
 
 for (const [name, spec] of Object.entries(specs)) {
-  test(`a pod (${name}) ends whatever happens at whichever moment, also if the kubelet is killed`, async () => {
+  test(`a pod (${name}) ends whatever happens at any moment, even if the kubelet is killed`, async () => {
     for (const event of eventNames) {
       for (let at = 0; at < lengthOf(name); at += event === "kill the kubelet" ? 1 : 2)
         await walk(spec, [{ at, event }]);
@@ -85,7 +85,7 @@ for (const [name, spec] of Object.entries(specs)) {
   });
 }
 
-test("a pod ends whichever two things happen at whichever two moments", async () => {
+test("a pod ends after any two events at any two moments", async () => {
   const names = ["delete 30", "delete 3", "delete by force", "evict", "exit 0", "kill the kubelet"];
   for (const [first, second] of names.flatMap((one) => names.map((other) => [one, other] as const))) {
     for (let at = 0; at < 24; at += 3) {
@@ -112,7 +112,7 @@ const slowCalls = [
   "runtime.containerStatus",
 ];
 for (const slow of slowCalls) {
-  test(`a pod ends whatever happens if ${slow} takes longer than all else`, async () => {
+  test(`a pod ends whatever happens while ${slow} is the slowest call`, async () => {
     for (const spec of [specs.once, specs.hooks]) {
       for (const event of ["delete 3", "delete by force", "evict", "exit 0", "kill the kubelet"]) {
         for (let at = 0; at < 20; at += 2) await walk(spec, [{ at, event }], slow);
@@ -121,7 +121,7 @@ for (const slow of slowCalls) {
   });
 }
 
-/** Anything may happen at any time, in any order; every call may fail, with or without an effect. */
+/** Anything may happen at any time, in any order. Every call may fail, with or without an effect. */
 async function wander(seed: number): Promise<void> {
   const random = seededRandom(seed);
   const pick = <T>(items: readonly T[]): T | undefined => items[Math.floor(random() * items.length)];
@@ -158,6 +158,6 @@ async function wander(seed: number): Promise<void> {
   check(node, spec, moves);
 }
 
-test("a pod ends in hundreds of random histories, in which any call may fail or be carried out unanswered", async () => {
+test("a pod ends in hundreds of random histories, in which any call may fail or succeed without an answer", async () => {
   for (let seed = 1; seed <= 600; seed++) await wander(seed);
 });

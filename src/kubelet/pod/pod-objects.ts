@@ -3,12 +3,12 @@ import { Pod } from "#api/core/pod.ts";
 import { isConflict, isNotFound } from "#api/status.ts";
 import type { Client } from "#client/client.ts";
 
-/** Where the objects of pods are: in the API, or in files of the node. */
+/** Where the objects of pods are stored: in the API, or in files of the node. */
 export interface PodObjects {
-  /** Gives the pod with its new status; rejects if somebody else has changed it. */
+  /** Resolves with the updated pod; rejects if somebody else has changed it. */
   writeStatus(pod: Pod, status: PodStatus, signal: AbortSignal): Promise<Pod>;
   read(pod: Pod, signal: AbortSignal): Promise<Pod>;
-  /** Takes away this very pod: nothing of it runs any more. */
+  /** Removes exactly this pod, of which nothing runs any more. */
   remove(pod: Pod): Promise<void>;
 }
 
@@ -29,7 +29,7 @@ export const apiPods = (client: Client): PodObjects => ({
 
 export const fieldManager = "kubelet";
 
-/** Another pod has its name by now. */
+/** Whether another pod has this name by now. */
 async function hasAnotherUid(client: Client, pod: Pod): Promise<boolean> {
   try {
     return (await client.get(Pod, pod)).metadata.uid !== pod.metadata.uid;

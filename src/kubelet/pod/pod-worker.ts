@@ -38,15 +38,15 @@ export interface WorkerOptions {
   readonly pod: Pod;
   /** What an earlier kubelet left of it. */
   readonly found: FoundPod | undefined;
-  /** Nothing is begun before this resolves: with the reason why the node cannot have the pod, if there is one. */
+  /** The pod starts only after this resolves; with a reason, if the node cannot run it. */
   readonly admission?: Promise<Rejection | undefined> | undefined;
   /** Nothing is left to do for the pod. */
   finished(worker: PodWorker): void;
 }
 
 /**
- * Everything about one pod. Whatever happens wakes it; then it plans from what it knows (`planPod`) and starts the steps
- * of the plan (`PodEffects`). These run beside each other and wake it when they end. `life.ts` draws the states.
+ * Everything about one pod. Every event wakes it; then it plans from what it knows (`planPod`) and starts the steps of
+ * the plan (`PodEffects`). Steps run concurrently and wake it when they end. `life.ts` draws the states.
  */
 export class PodWorker {
   readonly uid: string;
@@ -59,7 +59,7 @@ export class PodWorker {
   readonly #writer: StatusWriter;
   readonly #trace: PodTrace;
   readonly #allocation: Allocation;
-  /** Ends waits for what is not wanted any more: pulls, hooks. Calls to the runtime are let finish. */
+  /** Cancels pulls and hooks that are no longer needed. Calls to the runtime are left to finish. */
   readonly #starting = new AbortController();
   #life: Life;
   #pod: Pod;
@@ -105,7 +105,7 @@ export class PodWorker {
   get pod(): Pod {
     return this.#pod;
   }
-  /** The API has it no more. */
+  /** Whether the API no longer has the pod. */
   get isGone(): boolean {
     return this.#isGone;
   }
@@ -119,7 +119,7 @@ export class PodWorker {
     const { labels, annotations, generation } = this.#pod.metadata;
     this.#see(pod);
     const now = this.#pod.metadata;
-    // What failed because of what the pod says of itself may work now.
+    // A step that failed because of the pod's own fields may succeed now.
     if (now.generation !== generation || !equal(now.labels, labels) || !equal(now.annotations, annotations)) {
       this.#steps.retryNow(isStart);
     }
@@ -127,21 +127,21 @@ export class PodWorker {
     this.wake();
   }
 
-  /** The API has the pod no more. */
+  /** The API no longer has the pod. */
   podGone(): void {
     this.#isGone = true;
     this.#writer.close();
     this.wake();
   }
 
-  /** Something that its volumes or variables show has changed: what failed for lack of it may work now. */
+  /** An object that its volumes or variables refer to has changed, so failed steps may succeed now. */
   referencesChanged(): void {
     this.#steps.retryNow(isStart);
     this.#facts.volumesOutdated();
     this.wake();
   }
 
-  /** Ends the pod with phase Failed. The first verdict stands; a pod that has ended keeps its own phase. */
+  /** Ends the pod with phase Failed. The first verdict wins, and a pod that has ended keeps its phase. */
   evict(eviction: Eviction): void {
     if (this.#verdict || isFinished(this.#pod) || hasStopped(this.#life)) return;
     const verdict = evictionVerdict(eviction);
@@ -149,7 +149,7 @@ export class PodWorker {
     this.#judge(verdict);
   }
 
-  /** The node cannot have the pod: it fails before anything of it was begun. */
+  /** Fails the pod before it has started, because the node cannot run it. */
   reject({ reason, message }: Rejection): void {
     podEvent(this.#deps, this.#pod, "Warning", reason, message);
     this.#judge({ reason, message: `Pod was rejected: ${message}`, isRejection: true });
@@ -167,7 +167,7 @@ export class PodWorker {
     else this.wake();
   }
 
-  /** Other pods have left or shrunk. */
+  /** Other pods have ended or shrunk. */
   roomChanged(): void {
     if (!this.#allocation.state.pending) return;
     this.#pod = this.#allocation.retry();
@@ -180,22 +180,22 @@ export class PodWorker {
     this.wake();
   }
 
-  /** Compares with a whole listing of the runtime, after events may have been missed. */
+  /** Compares with a full listing of the runtime, after events may have been missed. */
   compare(containers: ReadonlyMap<string, Container>, readySandboxes: ReadonlySet<string>): void {
     for (const id of this.#facts.records.differences(containers, readySandboxes)) this.#facts.toLookAt.add(id);
-    // The runtime answers: what failed while it did not need not wait.
+    // The runtime answers again, so failed steps need not wait.
     this.#steps.retryNow(() => true);
     this.wake();
   }
 
-  /** Leaves the pod as it is: the kubelet ends, its pods go on. Resolves when no step is under way. */
+  /** Leaves the pod as it is when the kubelet ends. Resolves when no step is running. */
   async close(): Promise<void> {
     this.#life = { phase: "left" };
     this.#steps.close();
     this.#starting.abort(new Error("the kubelet ends"));
     this.#probes.stopAll();
     this.#writer.close();
-    // What the runtime is asked for goes on without us; the next kubelet finds out how it ended.
+    // Calls to the runtime continue without us, and the next kubelet finds their results.
     await withDeadline(closeMs, { clock: this.#deps.clock, signal: neverAborted }, () => this.#steps.allDone());
   }
 
@@ -213,7 +213,7 @@ export class PodWorker {
     if (Number(pod.metadata.resourceVersion ?? 0) >= before) this.#pod = this.#allocation.update(pod);
   }
 
-  /** Plans until the life does not change any more, and starts the steps of every plan. */
+  /** Plans until the life no longer changes, and starts the steps of every plan. */
   #takeTurn(): void {
     const now = this.#steps.beginTurn();
     for (;;) {
@@ -294,7 +294,7 @@ export class PodWorker {
       succeeded: (step) => this.#stepSucceeded(step),
       failed: (step, error) => {
         if (isAbort(error, this.#starting.signal)) return;
-        // What stays on the node after its pod is gone shows nowhere else.
+        // What stays on the node after its pod is gone is visible nowhere else.
         const level = step.do === "release" || step.do === "clean" ? "warn" : "debug";
         this.#deps.log[level]("step of a pod failed", { pod: podFullName(this.#pod), step, error });
       },
@@ -319,10 +319,10 @@ export class PodWorker {
 
 const closeMs = 1000;
 
-/** Steps that may work when something else is there. */
+/** Steps that may succeed once a missing object exists. */
 const isStart = (step: Step): boolean => step.do === "volumes" || step.do === "image" || step.do === "create";
 
-/** Whether some volume shows labels or annotations of the pod itself. */
+/** Whether a volume shows labels or annotations of the pod itself. */
 const showsPod = ({ spec }: Pod): boolean =>
   (spec.volumes ?? []).some(
     ({ downwardAPI, projected }) => downwardAPI ?? projected?.sources?.some((part) => part.downwardAPI),

@@ -10,13 +10,13 @@ const HealthCheckRequest = message({ service: field(1, "string") });
 const HealthCheckResponse = message({ status: field(1, "int32") });
 const check = rpc("/grpc.health.v1.Health/Check", HealthCheckRequest, HealthCheckResponse);
 /**
- * What a pod may send for one check: an answer has some 200 bytes. HTTP/2 has many frames that are dealt with unseen, and
- * this is the end of all of them. 16 KiB are at most 1,800 frames.
+ * What a pod may send for one check; a normal answer has some 200 bytes. HTTP/2 has many kinds of frames that the library
+ * handles unseen, and this limit bounds them all. 16 KiB are at most 1,800 frames.
  */
 const readLimits = { bytes: 16 << 10, chunks: 256 };
 const states = ["UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"];
 
-/** Asks the health service that gRPC servers have. */
+/** Calls the standard health service of gRPC servers. */
 export async function probeGrpc(
   { host, port, service }: GrpcCheck,
   { clock, timeoutMs, signal }: CheckLimits,

@@ -7,10 +7,10 @@ import { neverAborted } from "#lib/async/tasks.ts";
 import { realNetwork } from "./network.ts";
 
 const host = "127.0.0.1";
-/** Nothing here may be ended by its timeout. */
+/** The timeout is long, so that only the limits under test can end a check. */
 const limits = { clock: systemClock, timeoutMs: 600_000, signal: neverAborted };
 
-/** A server that says something once and then the same for ever, as fast as it is taken. */
+/** A server that sends `start` once and then `block` forever, as fast as it is read. */
 async function startFlood(start: string | Buffer, block: Buffer) {
   const closed = Promise.withResolvers<void>();
   const server = net.createServer((socket) => {
@@ -52,7 +52,7 @@ suite("an HTTP probe of a hostile pod", { timeout: 30_000 }, () => {
     { name: "something else", start: "", block: many("SSH-2.0-x\r\n"), output: /Parse Error/ },
   ];
   for (const { name, start, block, output } of floods) {
-    test(`fails for endless ${name}, and hangs up`, async () => {
+    test(`fails on endless ${name}, and disconnects`, async () => {
       using server = await startFlood(start, block);
       const check = { host, port: server.port, path: "/", scheme: "HTTP", headers: [], purpose: "probe" } as const;
 
@@ -73,7 +73,7 @@ suite("an HTTP probe of a hostile pod", { timeout: 30_000 }, () => {
     },
   ];
   for (const { name, block, length } of bodies)
-    test(`takes ${name}, and hangs up`, async () => {
+    test(`accepts ${name}, and disconnects`, async () => {
       using server = await startFlood(ok, block);
       const check = { host, port: server.port, path: "/", scheme: "HTTP", headers: [], purpose: "probe" } as const;
 
@@ -83,7 +83,7 @@ suite("an HTTP probe of a hostile pod", { timeout: 30_000 }, () => {
       await server.closed;
     });
 
-  test("fails for endless TLS records, and hangs up", async () => {
+  test("fails on endless TLS records, and disconnects", async () => {
     const alert = Buffer.from([0x15, 3, 3, 0, 2, 1, 90]);
     using server = await startFlood("", Buffer.concat(Array(1000).fill(alert)));
     const check = { host, port: server.port, path: "/", scheme: "HTTPS", headers: [], purpose: "lifecycle" } as const;
@@ -95,7 +95,7 @@ suite("an HTTP probe of a hostile pod", { timeout: 30_000 }, () => {
   });
 
   for (const bad of ["a@b", "a/b", "a:1", "fe80::1%lo", "0x7f.1"]) {
-    test(`does not take the host ${bad} for a URL`, async () => {
+    test(`does not use the host ${bad} as part of a URL`, async () => {
       const check = { host: bad, port: 1, path: "/", scheme: "HTTP", headers: [], purpose: "probe" } as const;
 
       const { result, output } = await realNetwork.http(check, limits);
@@ -137,7 +137,7 @@ suite("a gRPC probe of a hostile pod", { timeout: 30_000 }, () => {
     { name: "noise", start: Buffer.from("HTTP/1.1 200 OK\r\n\r\n"), block: Buffer.alloc(9) },
   ];
   for (const { name, start = Buffer.alloc(0), block } of floods) {
-    test(`fails for endless ${name}, and hangs up`, async () => {
+    test(`fails on endless ${name}, and disconnects`, async () => {
       const first = Buffer.concat([h2(frame.settings), h2(frame.settings, [], { flags: 1 }), start]);
       using server = await startFlood(first, Buffer.concat(Array(1000).fill(block)));
 
@@ -148,7 +148,7 @@ suite("a gRPC probe of a hostile pod", { timeout: 30_000 }, () => {
     });
   }
 
-  test("fails for a message that is announced as large, before it has come", async () => {
+  test("fails on a message announced as large, before it arrives", async () => {
     const head = h2(frame.headers, [0x88], { flags: 4, stream: 1 });
     const start = Buffer.concat([h2(frame.settings), head, h2(frame.data, [0, 0x40, 0, 0, 0], { stream: 1 })]);
     using server = await startFlood(start, Buffer.alloc(0));

@@ -11,14 +11,14 @@ import { messageOf } from "#lib/text/message-of.ts";
 import type { CheckLimits, HttpCheck, ProbeOutcome } from "./network.ts";
 import { describeDial, joinHostPort } from "./tcp.ts";
 
-/** As much of a body is read; it is only shown to people. */
+/** How much of a body is read; it is only shown to people. */
 const maxBodyBytes = 10 * 1024;
 const maxBodyPieces = 500;
-/** What a pod may send for one request, handshakes and interim answers included. Headers alone may have 16 KiB. */
+/** What a pod may send for one request, including handshakes and interim answers. Headers alone may have 16 KiB. */
 const readLimits = { bytes: 64 << 10, chunks: 512 };
 const maxRedirects = 10;
 
-/** Succeeds for a status from 200 to 399. Redirects are followed on the same host; another host is none of ours. */
+/** Succeeds for a status from 200 to 399. Redirects are followed on the same host only. */
 export async function probeHttp(check: HttpCheck, limits: CheckLimits): Promise<ProbeOutcome> {
   const url = urlOf(check);
   if (typeof url === "string") return failure(url);
@@ -33,7 +33,7 @@ export async function probeHttp(check: HttpCheck, limits: CheckLimits): Promise<
 
 const failure = (output: string): ProbeOutcome => ({ result: "failure", output });
 
-/** The URL that is asked, or what is wrong with it. The path may have a query; the host is only ever a host. */
+/** The URL to request, or what is wrong with it. The path may have a query; the host must be only a host. */
 function urlOf({ scheme, host, port, path }: HttpCheck): URL | string {
   try {
     const url = originUrl({ scheme: scheme === "HTTPS" ? "https" : "http", host, port });
@@ -66,7 +66,7 @@ async function follow(start: URL, check: HttpCheck, signal: AbortSignal): Promis
   }
 }
 
-/** Each name may come several times. An empty Accept means none. */
+/** Each name may occur several times. An empty Accept removes the header. */
 function headersOf({ headers, purpose }: HttpCheck): Record<string, string[]> {
   const out: Record<string, string[]> = {};
   for (const { name, value } of headers) {
@@ -85,13 +85,13 @@ interface Reply {
   readonly body: string;
 }
 
-/** Resolves with what went wrong as text. */
+/** Resolves with the error as text, if the request fails. */
 function get(url: URL, headers: Record<string, string[]>, signal: AbortSignal): Promise<Reply | string> {
   return new Promise((resolve) => {
     const isTls = url.protocol === "https:";
     const { host, ...rest } = headers;
     const sent = { ...rest, connection: "close", ...(host?.[0] ? { host: host[0] } : {}) };
-    // The certificate of a pod is its own affair, and no connection is kept for the next check.
+    // A pod's certificate is not verified, and no connection is kept for the next check.
     const options = { headers: sent, signal, createConnection: () => connect(url, signal) };
     const request = (isTls ? https : http).get(url, options, (response) => {
       const chunks: Buffer[] = [];
@@ -101,7 +101,7 @@ function get(url: URL, headers: Record<string, string[]>, signal: AbortSignal): 
         resolve({ status: response.statusCode ?? 0, location: response.headers.location, body });
       };
       response.on("data", (chunk: Buffer) => {
-        // What was read with the last of them still comes.
+        // Chunks that were already read still arrive.
         if (response.destroyed) return;
         chunks.push(chunk);
         size += chunk.length;
@@ -117,7 +117,7 @@ function get(url: URL, headers: Record<string, string[]>, signal: AbortSignal): 
   });
 }
 
-/** A connection of its own, over which only so much may come. */
+/** A new connection with a limit on what is received. */
 function connect(url: URL, signal: AbortSignal): Duplex {
   const isTls = url.protocol === "https:";
   const host = url.hostname.replace(/^\[|\]$/g, "");

@@ -3,11 +3,11 @@ import { probeGrpc } from "./grpc.ts";
 import { probeHttp } from "./http.ts";
 import { probeTcp } from "./tcp.ts";
 
-/** `warning` counts as success, and an event tells of it. */
+/** A `warning` counts as success and gives an event. */
 export interface ProbeOutcome {
   readonly result: "success" | "warning" | "failure";
   readonly output: string;
-  /** What an HTTP server answered, if one did. */
+  /** The HTTP status, if a server answered. */
   readonly status?: number;
 }
 export interface ProbeAddress {
@@ -30,14 +30,14 @@ export interface CheckLimits {
   readonly signal: AbortSignal;
 }
 
-/** How checks reach a pod. None of them rejects, except when the signal fires. */
+/** How checks reach a pod. They reject only if the signal fires. */
 export interface ProbeNetwork {
   http(check: HttpCheck, limits: CheckLimits): Promise<ProbeOutcome>;
   tcp(check: ProbeAddress, limits: CheckLimits): Promise<ProbeOutcome>;
   grpc(check: GrpcCheck, limits: CheckLimits): Promise<ProbeOutcome>;
 }
 
-/** No check holds a connection for longer, whatever its probe says. */
+/** No check holds a connection longer than this, whatever its probe says. */
 const maxCheckMs = 600_000;
 const capped = (limits: CheckLimits): CheckLimits => ({
   ...limits,
@@ -51,5 +51,5 @@ export const realNetwork: ProbeNetwork = {
 };
 
 const fine = async (): Promise<ProbeOutcome> => ({ result: "success", output: "" });
-/** Where nothing listens because nothing runs, everything answers. */
+/** For simulated pods: every check succeeds. */
 export const simulatedNetwork: ProbeNetwork = { http: fine, tcp: fine, grpc: fine };

@@ -8,9 +8,9 @@ import type { ProbeResult, ProbeResults, ReadinessView } from "./results.ts";
 
 export interface PodProbeDeps {
   readonly clock: Clock;
-  /** Makes one check. */
+  /** Runs one check. */
   check(containerId: string, probe: Probe, signal: AbortSignal): Promise<ProbeOutcome>;
-  /** A result has turned. */
+  /** Called when a result has changed. */
   changed(): void;
   tell(container: string, reason: "Unhealthy" | "ProbeWarning", message: string): void;
 }
@@ -19,7 +19,7 @@ export interface ProbedContainer {
   readonly id: string;
   readonly container: AnyContainer;
   readonly startedAt: number;
-  /** What the API knew of a container that ran before we did: it is not taken back until a check says so. */
+  /** The API's state of a container that an earlier kubelet started. It holds until a check changes it. */
   readonly known?: { readonly started: boolean; readonly ready: boolean };
 }
 
@@ -34,10 +34,10 @@ interface Watched extends ProbedContainer {
 }
 
 const titles = { startup: "Startup", liveness: "Liveness", readiness: "Readiness" } as const;
-/** How soon a server that is not there yet is asked again, doubling up to the probe's period. */
+/** How soon a server that does not listen yet is probed again, doubling up to the probe's period. */
 const earlyRetryMs = 100;
 
-/** The checks of one pod's containers, and what they amount to. */
+/** The probes of one pod's containers, and their results. */
 export class PodProbes implements ProbeResults, ReadinessView {
   readonly #deps: PodProbeDeps;
   readonly #watched = new Map<string, Watched>();
@@ -46,7 +46,7 @@ export class PodProbes implements ProbeResults, ReadinessView {
     this.#deps = deps;
   }
 
-  /** Begins with the checks of a container that runs; again is no harm. */
+  /** Starts the probes of a running container. Idempotent. */
   start(target: ProbedContainer): void {
     const { id, container, known } = target;
     const { startupProbe, livenessProbe, readinessProbe } = container;
@@ -66,7 +66,7 @@ export class PodProbes implements ProbeResults, ReadinessView {
     for (const id of [...this.#watched.keys()]) this.stop(id);
   }
 
-  /** A pod on its way out is not restarted any more; whether it can serve still matters. */
+  /** A pod that is stopping is not restarted any more, but its readiness still matters. */
   stopRestarting(): void {
     for (const { series } of this.#watched.values()) {
       for (const one of series.values()) {
@@ -119,7 +119,7 @@ export class PodProbes implements ProbeResults, ReadinessView {
       void this.#checkOnce(watched, series, { atMs, early });
     };
     const delayMs = atMs - clock.now();
-    // What is due is done now, not in another turn of a timer.
+    // A due check runs now, not in another timer turn.
     const cancel = delayMs > 0 ? clock.after(delayMs, go) : () => {};
     signal.addEventListener("abort", cancel, { once: true });
     if (delayMs <= 0) go();
@@ -140,7 +140,7 @@ export class PodProbes implements ProbeResults, ReadinessView {
     const isOver = typeof outcome !== "string" && endsSeries(kind, result);
     const now = this.#deps.clock.now();
     if (isEarly) this.#schedule(watched, series, now + early, early * 2);
-    // Checks that took longer than the period are not made up for.
+    // Checks that took longer than the period are not caught up.
     else if (!isOver) this.#schedule(watched, series, Math.max(atMs + periodMs, now), early);
     if (kind === "startup" && result === "success" && before.result !== "success") this.#beginOthers(watched);
     if (result !== before.result) this.#deps.changed();
@@ -159,11 +159,11 @@ export class PodProbes implements ProbeResults, ReadinessView {
   }
 }
 
-/** A container that is condemned, or has started, is not asked again. */
+/** A container that must be killed, or has started, is not probed again. */
 const endsSeries = (kind: ProbeKind, result: ProbeResult): boolean =>
   (kind === "startup" && result !== "unknown") || (kind === "liveness" && result === "failure");
 
-/** A server needs a moment to listen: until it first answers, asking costs little and waiting a whole period much. */
+/** A server needs a moment to listen. Until its first answer, early checks cost little and save a whole period. */
 const mayRetryEarly = ({ kind, probe, verdict }: Series): boolean =>
   kind === "readiness" &&
   !probe.exec &&

@@ -60,7 +60,7 @@ suite("probes of real servers", { timeout: 20_000 }, () => {
     ...more,
   });
 
-  test("http: a good answer, with the headers that were asked for", async () => {
+  test("http: a good answer to a request with the declared headers", async () => {
     const headers = [
       { name: "X-A", value: "1" },
       { name: "Host", value: "web.example" },
@@ -82,7 +82,7 @@ suite("probes of real servers", { timeout: 20_000 }, () => {
     assert.deepEqual([away.result, away.output], ["warning", "Probe terminated redirects, Response body: moved"]);
   });
 
-  test("http: a bad answer, none in time, and nobody there", async () => {
+  test("http: a bad answer, a timeout, and a closed port", async () => {
     const bad = await realNetwork.http(check("/bad"), limits);
     const slow = await realNetwork.http(check("/slow"), { ...limits, timeoutMs: 50 });
     const free = net.createServer().listen(0, host);
@@ -99,19 +99,19 @@ suite("probes of real servers", { timeout: 20_000 }, () => {
     );
   });
 
-  test("http: a plain server on a TLS port says so", async () => {
+  test("http: a plain HTTP server on an HTTPS probe is named in the error", async () => {
     const { output } = await realNetwork.http(check("/ok", { scheme: "HTTPS" }), limits);
 
     assert.match(output, /server gave HTTP response to HTTPS client$/);
   });
 
-  test("tcp: open or not", async () => {
+  test("tcp: an open and a closed port", async () => {
     assert.equal((await realNetwork.tcp({ host, port }, limits)).result, "success");
     const { result, output } = await realNetwork.tcp({ host, port: 1 }, limits);
     assert.deepEqual([result, output], ["failure", `dial tcp ${host}:1: connect: connection refused`]);
   });
 
-  test("grpc: by what the health service says", async () => {
+  test("grpc: follows the health service", async () => {
     const good = await realNetwork.grpc({ host, port: grpcPort, service: "" }, limits);
     const bad = await realNetwork.grpc({ host, port: grpcPort, service: "other" }, limits);
     const none = await realNetwork.grpc({ host, port: 1, service: "" }, limits);
@@ -122,7 +122,7 @@ suite("probes of real servers", { timeout: 20_000 }, () => {
   });
 });
 
-test("judge() turns when enough checks in a row agree", () => {
+test("judge() changes its result when enough checks in a row agree", () => {
   const pod = build(Pod, {
     metadata: { name: "p" },
     spec: {
@@ -144,7 +144,7 @@ test("judge() turns when enough checks in a row agree", () => {
   assert.deepEqual(turned, ["failure", "success", "success", "success", "success", "success", "success", "failure"]);
 });
 
-test("resolvePort() knows numbers and names", () => {
+test("resolvePort() accepts numbers and names", () => {
   const pod = build(Pod, {
     metadata: { name: "p" },
     spec: { containers: [{ name: "c", image: "i", ports: [{ name: "web", containerPort: 8080 }] }] },

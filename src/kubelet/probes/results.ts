@@ -2,7 +2,7 @@ import type { AnyContainer } from "#api/core/pod/pod-containers.ts";
 
 export type ProbeResult = "success" | "failure" | "unknown";
 
-/** The last word of a container's probes; undefined while they have said nothing. */
+/** The current results of a container's probes; undefined before the first. */
 export interface ProbeResults {
   startup(containerId: string): ProbeResult | undefined;
   liveness(containerId: string): ProbeResult | undefined;

@@ -17,7 +17,7 @@ export interface CheckTarget {
   readonly podIp: string;
 }
 
-/** One check. Rejects if it could not be made at all, which says nothing about the container. */
+/** Runs one check. Rejects if it could not run at all, which says nothing about the container. */
 export async function runProbe(
   deps: CheckDeps,
   target: CheckTarget,
@@ -59,7 +59,7 @@ async function probeExec(
   }
 }
 
-/** Commands of checks know the variables that the container declares with plain values. */
+/** Commands of checks can use the variables that the container declares with plain values. */
 function expandPlain(text: string, { env = [] }: AnyContainer): string {
   if (!text.includes("$(")) return text;
   const values = new Map(env.flatMap(({ name, value }) => (value === undefined ? [] : [[name, value] as const])));

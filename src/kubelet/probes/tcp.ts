@@ -15,12 +15,12 @@ export async function probeTcp(
   return { result: "failure", output: describeDial(address, opened) };
 }
 
-/** Resolves with what went wrong, if anything. */
+/** Resolves with the error, if there is one. */
 function connectOnce(host: string, port: number, signal: AbortSignal): Promise<Error | undefined> {
   return new Promise((resolve) => {
     const socket = net.connect({ host, port, signal });
     socket.on("connect", () => {
-      // A reset instead of a farewell: thousands of checks must not leave thousands of waiting sockets.
+      // A reset instead of a normal close, because thousands of checks must not leave thousands of sockets in TIME_WAIT.
       socket.resetAndDestroy();
       resolve(undefined);
     });
@@ -30,7 +30,7 @@ function connectOnce(host: string, port: number, signal: AbortSignal): Promise<E
 
 export const joinHostPort = (host: string, port: number): string => `${hostInUrl(host)}:${port}`;
 
-/** In the words of Go's dialer, which people search for. */
+/** Uses the wording of Go's dialer, which people search for. */
 export function describeDial(address: string, error: Error): string {
   const code = "code" in error ? String(error.code) : "";
   return `dial tcp ${address}: ${words[code] ?? error.message}`;

@@ -15,11 +15,11 @@ test("podCgroup() puts pods under their class", () => {
   assert.equal(podCgroup("", "BestEffort", "u"), "/kubepods/besteffort/podu");
 });
 
-test("cpuWeight() maps the ends and the default of shares", () => {
+test("cpuWeight() maps the limits and the default of shares", () => {
   assert.deepEqual([2, 1024, 262_144].map(cpuWeight), [1, 39, 10_000]);
 });
 
-test("the machine's own cgroups: limits, usage, removal with what runs there", async (t) => {
+test("the machine's own cgroups: limits, usage, removal with their processes", async (t) => {
   const cgroups = openCgroups(await detectCgroups("/sys/fs/cgroup"), systemClock);
   const root = `/orlop-test-${process.pid}`;
   t.after(() => cgroups.remove(root));
@@ -43,7 +43,7 @@ test("the machine's own cgroups: limits, usage, removal with what runs there", a
   assert.equal(await cgroups.usage(path), undefined);
 });
 
-test("v2 passes controllers on down to the group, and writes limits in its form", async (t) => {
+test("v2 enables controllers down to the group, and writes limits in its format", async (t) => {
   const mount = await mkdtemp(`${tmpdir()}/orlop-cgroup-`);
   t.after(() => rm(mount, { recursive: true }));
   await mkdir(`${mount}/kubepods`);

@@ -6,7 +6,7 @@ import { removeCgroup } from "./remove-cgroup.ts";
 /** `hybrid`: the controllers are in v1, beside an empty v2 tree. */
 export type CgroupMode = "v1" | "v2" | "hybrid";
 
-/** Absent means no limit. */
+/** An absent field means no limit. */
 export interface CgroupLimits {
   readonly cpuShares?: number;
   readonly cpuQuotaUs?: number;
@@ -17,18 +17,18 @@ export interface CgroupLimits {
 export interface CgroupUsage {
   readonly cpuNanoSeconds: number;
   readonly memoryUsageBytes: number;
-  /** Without what the kernel would drop first. */
+  /** Without what the kernel would reclaim first. */
   readonly memoryWorkingSetBytes: number;
   readonly memoryRssBytes: number;
   readonly pids: number;
 }
 
-/** The groups in which the kernel counts and limits what processes use. Paths begin with `/`. */
+/** The cgroups in which the kernel measures and limits processes. Paths begin with `/`. */
 export interface Cgroups {
   readonly mode: CgroupMode;
-  /** Makes the group and those above it where they are missing, and sets its limits. */
+  /** Creates the group and its missing parents, and sets its limits. */
   ensure(path: string, limits: CgroupLimits): Promise<void>;
-  /** Kills what still runs in the group and below it, and removes it all. */
+  /** Removes the group with all below it, and kills its processes. */
   remove(path: string): Promise<void>;
   usage(path: string): Promise<CgroupUsage | undefined>;
 }
@@ -36,7 +36,7 @@ export interface Cgroups {
 export const qosClasses = ["Guaranteed", "Burstable", "BestEffort"] as const;
 export type QosClass = (typeof qosClasses)[number];
 
-/** Where the group of a pod is: `<root>/kubepods/burstable/pod<uid>`. */
+/** The path of a pod's group: `<root>/kubepods/burstable/pod<uid>`. */
 export function podCgroup(root: string, qos: QosClass, uid: string): string {
   return `${qosCgroup(root, qos)}/pod${uid}`;
 }
@@ -90,7 +90,7 @@ function splitCgroups(mode: CgroupMode, clock: Clock, mountPoint: string): Cgrou
   };
 }
 
-/** v2: one tree, in which each group says which controllers those below it have. */
+/** v2: one tree, in which each group enables the controllers of its children. */
 function unifiedCgroups(clock: Clock, mountPoint: string): Cgroups {
   return {
     mode: "v2",
@@ -131,7 +131,7 @@ export const cpuWeight = (shares: number): number =>
 
 const wanted = ["cpuset", "cpu", "io", "memory", "hugetlb", "pids"];
 
-/** Lets every group on the way down to `path` pass its controllers on. */
+/** Enables the controllers in every group on the way down to `path`. */
 async function enableControllers(mountPoint: string, path: string): Promise<void> {
   const parents = path.split("/").slice(1, -1);
   for (let depth = 0; depth <= parents.length; depth++) {
@@ -149,7 +149,7 @@ async function passOn(mountPoint: string, dir: string, controllers: string): Pro
     await writeFile(`${dir}/cgroup.subtree_control`, controllers);
   } catch (error) {
     if (dir !== mountPoint || errorCode(error) !== "EBUSY") throw error;
-    // In a container the root group is not the real root and may not hold processes beside groups: move them down.
+    // In a container the root group is not the real root and may not hold both processes and groups, so move the processes.
     await mkdir(`${dir}/init`, { recursive: true });
     for (const pid of await readWords(`${dir}/cgroup.procs`)) {
       await writeFile(`${dir}/init/cgroup.procs`, pid).catch(ignoreGone);
@@ -158,14 +158,14 @@ async function passOn(mountPoint: string, dir: string, controllers: string): Pro
   }
 }
 
-/** A process that ended meanwhile need not be moved. */
+/** A process that has ended meanwhile need not be moved. */
 function ignoreGone(error: unknown): void {
   if (errorCode(error) !== "ESRCH") throw error;
 }
 
 const text = (value: number | undefined): string | undefined => (value === undefined ? undefined : String(value));
 
-/** Off the main thread: below /sys even a look waits while the kernel makes groups and network devices for others. */
+/** Off the main thread, because in /sys even a stat waits while the kernel creates groups and network devices. */
 const isThere = (file: string): Promise<boolean> =>
   access(file).then(
     () => true,

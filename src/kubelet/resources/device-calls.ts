@@ -1,7 +1,7 @@
 import { rpc } from "#lib/proto/grpc/client.ts";
 import { type Decoded, field, message, nested, repeated, stringMap } from "#lib/proto/grpc/message.ts";
 
-/** The messages between a kubelet and device plugins, `v1beta1`. */
+/** The messages between a kubelet and device plugins, version `v1beta1`. */
 
 export const Empty = message({});
 export const PluginOptions = message({

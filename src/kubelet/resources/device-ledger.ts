@@ -1,13 +1,13 @@
 import { readFile, rename, writeFile } from "node:fs/promises";
 import type { ContainerAllocation } from "./device-calls.ts";
 
-/** The devices of one resource that a container has. */
+/** The devices of one resource that a container holds. */
 export interface Holding {
   readonly podUid: string;
   readonly container: string;
   readonly resource: string;
   readonly ids: readonly string[];
-  /** The container ends before others of its pod start: these may have its devices after it. */
+  /** The container ends before others of its pod start, so they may reuse its devices. */
   readonly isPassedOn: boolean;
   readonly response: ContainerAllocation;
 }
@@ -17,7 +17,7 @@ interface Checkpoint {
   readonly holdings: readonly Holding[];
 }
 
-/** Who has which device, kept in a file over a restart. */
+/** Which container holds which device, stored in a file that survives a restart. */
 export class DeviceLedger {
   readonly #file: string;
   readonly #resources: Set<string>;
@@ -33,7 +33,7 @@ export class DeviceLedger {
     return new DeviceLedger(file, await readCheckpoint(file));
   }
 
-  /** Every resource that a plugin has ever offered here. */
+  /** Every resource that a plugin has ever offered on this node. */
   get resources(): ReadonlySet<string> {
     return this.#resources;
   }
@@ -48,7 +48,7 @@ export class DeviceLedger {
     return this.#holdings.filter((one) => one.podUid === podUid && one.container === container);
   }
 
-  /** Devices that a further container of this pod cannot have, and those that it takes over from one before it. */
+  /** Devices that another container of this pod cannot have, and those that it may reuse from an earlier one. */
   takenFrom(podUid: string, resource: string): { taken: ReadonlySet<string>; passedOn: readonly string[] } {
     const held = this.#holdings.filter((one) => one.resource === resource);
     const isPassedOn = (one: Holding) => one.podUid === podUid && one.isPassedOn;
@@ -62,7 +62,7 @@ export class DeviceLedger {
     await this.#save();
   }
 
-  /** Takes back the devices of those for which this is false. */
+  /** Releases the devices of all holdings for which this is false. */
   async keep(isKept: (holding: Holding) => boolean): Promise<void> {
     const kept = this.#holdings.filter(isKept);
     if (kept.length === this.#holdings.length) return;
@@ -77,7 +77,7 @@ export class DeviceLedger {
   }
 }
 
-/** One that is not there, or that a full disk left half written, is begun anew. */
+/** A file that is missing, or that a full disk left truncated, is started anew. */
 async function readCheckpoint(file: string): Promise<Checkpoint> {
   try {
     return JSON.parse(await readFile(file, "utf8"));

@@ -48,7 +48,7 @@ async function start(dir: string) {
   };
 }
 
-test("a device plugin registers, and its devices are counted and given out once", async (t) => {
+test("a device plugin registers, and its devices are counted and allocated once", async (t) => {
   const dir = await aDirectory(t);
   await using node = await start(dir);
   const { manager } = node;
@@ -73,7 +73,7 @@ test("a device plugin registers, and its devices are counted and given out once"
   assert.deepEqual(idsOf(await manager.allocate(ask("p3", 1))), ["a"]);
 });
 
-test("who has which device is known after a restart, and a plugin that is away has none to give", async (t) => {
+test("allocations survive a restart, and a missing plugin has no devices to allocate", async (t) => {
   const dir = await aDirectory(t);
   {
     await using node = await start(dir);
@@ -99,7 +99,7 @@ test("who has which device is known after a restart, and a plugin that is away h
   assert.deepEqual(manager.counts().get(widgets), { capacity: 2, allocatable: 0 });
 });
 
-test("containers take over the devices of init containers of their pod, one each", async (t) => {
+test("containers reuse the devices of their pod's init containers, each its own", async (t) => {
   const dir = await aDirectory(t);
   await using node = await start(dir);
   const { manager } = node;
@@ -114,7 +114,7 @@ test("containers take over the devices of init containers of their pod, one each
   assert.deepEqual([init, first, second, other].flatMap(idsOf), ["a,b", "a", "b", "c"]);
 });
 
-test("a plugin that cannot be served is told why, and a broken checkpoint is begun anew", async (t) => {
+test("a refused plugin gets the reason, and a broken checkpoint is started anew", async (t) => {
   const dir = await aDirectory(t);
   await writeFile(`${dir}/checkpoint.json`, "{");
   await using _node = await start(dir);

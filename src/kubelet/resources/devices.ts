@@ -11,7 +11,7 @@ import { type ContainerAllocation, deviceCalls, Empty, RegisterRequest, register
 import { DeviceLedger } from "./device-ledger.ts";
 
 export interface DeviceManagerOptions {
-  /** Where plugins find our socket and put theirs; who has which device is kept there too. */
+  /** The directory for our socket, the plugins' sockets, and the record of allocations. */
   readonly dir: string;
   readonly clock: Clock;
   readonly log: Log;
@@ -20,15 +20,15 @@ export interface DeviceManagerOptions {
 }
 export interface DeviceCount {
   readonly capacity: number;
-  /** The healthy ones. */
+  /** The number of healthy devices. */
   readonly allocatable: number;
 }
 export interface DeviceRequest {
   readonly podUid: string;
   readonly container: string;
-  /** Whether later containers of the pod may have the same devices. */
+  /** Whether later containers of the pod may reuse these devices. */
   readonly isPassedOn: boolean;
-  /** Counts by resource name; those that no plugin offers are not ours. */
+  /** Counts by resource name; resources without a plugin are ignored. */
   readonly resources: Readonly<Record<string, number>>;
 }
 
@@ -40,12 +40,12 @@ interface Plugin {
   all: ReadonlySet<string>;
 }
 
-/** Devices that plugins offer, and which container has which. */
+/** The devices that plugins offer, and which container holds which. */
 export class DeviceManager {
   readonly #options: DeviceManagerOptions;
   readonly #ledger: DeviceLedger;
   readonly #plugins = new Map<string, Plugin>();
-  /** One after another: two must not choose the same device. */
+  /** Allocations run one after another, because two must not choose the same device. */
   #turn: Promise<unknown> = Promise.resolve();
 
   private constructor(options: DeviceManagerOptions, ledger: DeviceLedger) {
@@ -58,7 +58,7 @@ export class DeviceManager {
     return new DeviceManager(options, await DeviceLedger.open(`${options.dir}/checkpoint.json`));
   }
 
-  /** Lets plugins register until the signal. Those of before learn from their lost sockets that they must again. */
+  /** Lets plugins register until the signal. Earlier plugins notice that their sockets are gone, and register again. */
   async run(signal: AbortSignal): Promise<void> {
     const { dir } = this.#options;
     const entries = await readdir(dir, { withFileTypes: true });
@@ -74,7 +74,7 @@ export class DeviceManager {
     for (const { client } of this.#plugins.values()) client.close();
   }
 
-  /** Takes up the plugin of a resource; another that had it before is dropped. */
+  /** Registers the plugin of a resource, and drops an earlier one for the same resource. */
   async register(resource: string, socket: string, signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#options;
     if (!isExtendedResource(resource)) throw new Error(`the ResourceName ${JSON.stringify(resource)} is invalid`);
@@ -93,7 +93,7 @@ export class DeviceManager {
       this.#plugins.set(resource, plugin);
       before?.client.close();
       log.info("device plugin registered", { resource });
-      // Lives as long as the plugin's connection, and never rejects.
+      // Runs as long as the plugin's connection, and never rejects.
       void this.#follow(resource, plugin, signal);
     } catch (error) {
       client.close();
@@ -105,7 +105,7 @@ export class DeviceManager {
     this.#plugins.get(resource)?.client.close();
   }
 
-  /** Of every resource that was ever offered: one whose plugin stays away has none. */
+  /** Counts for every resource that was ever offered; a resource whose plugin is gone has none. */
   counts(): ReadonlyMap<string, DeviceCount> {
     const count = (resource: string) => {
       const plugin = this.#plugins.get(resource);
@@ -114,7 +114,7 @@ export class DeviceManager {
     return new Map(Array.from(this.#ledger.resources, (resource) => [resource, count(resource)]));
   }
 
-  /** The devices of a container, chosen now or before; rejects if there are too few. */
+  /** The devices of a container, allocated now or earlier; rejects if there are too few. */
   allocate(request: DeviceRequest): Promise<ContainerAllocation[]> {
     return this.#inTurn(async () => {
       const wanted = Object.entries(request.resources).filter(
@@ -126,7 +126,7 @@ export class DeviceManager {
     });
   }
 
-  /** To be called before each start of a container that has devices. */
+  /** Call this before each start of a container with devices. */
   async preStart(podUid: string, container: string): Promise<void> {
     for (const { resource, ids } of this.#ledger.of(podUid, container)) {
       const plugin = this.#plugins.get(resource);
@@ -137,12 +137,12 @@ export class DeviceManager {
     }
   }
 
-  /** Gives back the devices of all other pods. */
+  /** Releases the devices of all other pods. */
   keepOnly(podUids: ReadonlySet<string>): Promise<void> {
     return this.#inTurn(() => this.#ledger.keep(({ podUid }) => podUids.has(podUid)));
   }
 
-  /** Gives back the devices of a pod. */
+  /** Releases the devices of a pod. */
   release(uid: string): Promise<void> {
     return this.#inTurn(() => this.#ledger.keep(({ podUid }) => podUid !== uid));
   }
@@ -166,7 +166,7 @@ export class DeviceManager {
     return response;
   }
 
-  /** What a container before it leaves comes first, then what the plugin likes best. */
+  /** Prefers devices that an earlier container of the pod passes on, then those that the plugin prefers. */
   async #choose(podUid: string, resource: string, count: number): Promise<{ plugin: Plugin; ids: string[] }> {
     const plugin = this.#plugins.get(resource);
     if (!plugin || plugin.healthy.size === 0) {
@@ -197,7 +197,7 @@ export class DeviceManager {
     }
     if (signal.aborted || this.#plugins.get(resource) !== plugin) return;
     plugin.client.close();
-    // What it offered may be in use: it is only gone for good if the plugin does not come back.
+    // Its devices may be in use, and the plugin may come back.
     plugin.healthy = new Set();
     log.warn("device plugin gone", { resource });
     this.#options.onChange?.();
@@ -217,7 +217,7 @@ const unsupported = (version: string): string =>
   `requested API version ${JSON.stringify(version)} is not supported by kubelet. Supported version is ["${deviceApiVersion}"]`;
 
 interface Choice {
-  /** Devices that are chosen already. */
+  /** Devices that are already chosen. */
   readonly sure: readonly string[];
   readonly free: readonly string[];
   readonly count: number;

@@ -11,11 +11,11 @@ const maxShares = 262_144;
 const periodUs = 100_000;
 const minQuotaUs = 1000;
 
-/** How much of the processor something gets when all want it. */
+/** The share of the CPU when all compete for it. */
 export const cpuShares = (milli: number): number =>
   milli === 0 ? minShares : Math.min(maxShares, Math.max(minShares, Math.floor((milli * sharesPerCpu) / 1000)));
 
-/** How much of the processor something gets at most; undefined for no limit. */
+/** The CPU quota; undefined for no limit. */
 export const cpuQuotaUs = (milli: number): number | undefined =>
   milli === 0 ? undefined : Math.max(minQuotaUs, Math.floor((milli * periodUs) / 1000));
 
@@ -51,9 +51,7 @@ function hugepages(limits: Readonly<Record<string, string>>): Pick<LinuxResource
 const protectedScore = -997;
 const nodeCriticalPriority = 2_000_001_000;
 
-/**
- * Who is killed first when memory runs out: those that promised nothing, then those that promised less than they use.
- */
+/** Who is killed first when memory runs out: pods without requests, then those that use more than they requested. */
 export function oomScoreAdjust(pod: Pod, container: AnyContainer, memoryCapacity: number): number {
   const { spec } = pod;
   if ((spec.priority ?? 0) >= nodeCriticalPriority) return protectedScore;
@@ -71,7 +69,7 @@ export function oomScoreAdjust(pod: Pod, container: AnyContainer, memoryCapacity
   return Math.min(999, Math.max(1000 + protectedScore, adjust));
 }
 
-/** What the pod as a whole asks for beyond its containers, shared out among them. */
+/** The part of the pod-level request that exceeds its containers' requests, divided among them. */
 function unassignedMemory({ spec }: Pod): number {
   const whole = bytesOf(spec.resources?.requests?.memory);
   if (whole === 0) return 0;
@@ -80,7 +78,7 @@ function unassignedMemory({ spec }: Pod): number {
   return Math.max(0, Math.floor((whole - assigned) / containers.length));
 }
 
-/** What a pod as a whole is held to. A limit counts only where every container has one. */
+/** The limits of a pod's cgroup. A limit applies only if every container has one. */
 export function podCgroupLimits({ spec }: Pod, pidLimit: number | undefined): CgroupLimits {
   const requests = podRequests(spec);
   const limits = podLimits(spec);
@@ -99,7 +97,7 @@ export function podCgroupLimits({ spec }: Pod, pidLimit: number | undefined): Cg
   };
 }
 
-/** What the sandbox is told about the sum of its containers. */
+/** The sum of the containers' resources, for the sandbox. */
 export function sandboxResources({ spec }: Pod): LinuxResources {
   const bare = { ...spec };
   delete bare.overhead;

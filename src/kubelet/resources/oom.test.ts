@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { type Log, silentLog } from "#lib/process/log.ts";
 import { protectFromOom } from "./oom.ts";
 
-test("protectFromOom() protects each process, and says once where it may not", async (t) => {
+test("protectFromOom() protects each process, and logs once where it is not allowed", async (t) => {
   const proc = await mkdtemp(`${tmpdir()}/orlop-proc-`);
   t.after(() => rm(proc, { recursive: true }));
   await mkdir(`${proc}/7`);

@@ -1,18 +1,18 @@
 import { writeFile } from "node:fs/promises";
 import type { Log } from "#lib/process/log.ts";
 
-/** As upstream has it for the kubelet and the runtime: all but the last to go when the machine is out of memory. */
+/** Upstream's value for the kubelet and the runtime: almost the last to be killed when the machine runs out of memory. */
 const score = -999;
 
 export interface OomDeps {
   readonly log: Log;
-  /** Default `/proc`. */
+  /** `/proc` by default. */
   readonly proc?: string;
 }
 
 /**
- * Makes the kernel end others before these processes when memory runs out; what they start inherits it, but containers
- * have a score of their own. Not every machine allows it: then the log says so, and all else works.
+ * Makes the kernel kill others before these processes when memory runs out. Child processes inherit it, but containers
+ * have their own score. Where it is not allowed, the log says so, and everything else works.
  */
 export async function protectFromOom(pids: readonly number[], { log, proc = "/proc" }: OomDeps): Promise<void> {
   try {

@@ -60,7 +60,7 @@ for (const { name, spec, message, ...used } of cases) {
   });
 }
 
-test("hasStorageLimit() tells which pods must be measured", () => {
+test("hasStorageLimit() finds the pods that must be measured", () => {
   assert(hasStorageLimit(aPod({ volumes })));
   assert(hasStorageLimit(aPod({ containers: [limited("c", "1Mi")] })));
   assert(!hasStorageLimit(aPod({ volumes: [{ name: "x", emptyDir: {} }] })));

@@ -4,9 +4,9 @@ import { isZeroQuantity, quantityValue } from "#api/meta/quantity.ts";
 
 /** Bytes of the node's disk that a pod uses. */
 export interface PodStorage {
-  /** Of its volumes that live on the disk, by name. */
+  /** By the names of its volumes on the disk. */
   readonly volumes: ReadonlyMap<string, number>;
-  /** Of what its containers wrote beside their images, and of their logs, by name. */
+  /** By the names of its containers: their writable layers and logs. */
   readonly containers: ReadonlyMap<string, number>;
 }
 
@@ -20,7 +20,7 @@ export interface StorageEviction {
   readonly message: string;
 }
 
-/** Which pods use more of the disk than they may, and upstream's words for it. */
+/** The pods over their storage limits, with upstream's messages. */
 export function planStorageEvictions(measured: readonly MeasuredPod[]): StorageEviction[] {
   return measured.flatMap(({ pod, storage }) => {
     const message = emptyDirExcess(pod, storage) ?? podExcess(pod, storage) ?? containerExcess(pod, storage);
@@ -39,7 +39,7 @@ function emptyDirExcess({ spec }: Pod, { volumes }: PodStorage): string | undefi
   return over && `Usage of EmptyDir volume "${over.name}" exceeds the limit "${over.limit}". `;
 }
 
-/** A limit of zero is none. Those in memory are held to theirs by the kernel. */
+/** A limit of zero means none. The kernel enforces the limits of volumes in memory. */
 const emptyDirLimits = ({ volumes = [] }: Pod["spec"]): { name: string; limit: string }[] =>
   volumes.flatMap(({ name, emptyDir }) => {
     const { sizeLimit: limit, medium = "" } = emptyDir ?? {};

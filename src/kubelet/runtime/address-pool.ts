@@ -3,13 +3,13 @@ export class AddressPool {
   readonly #first: number;
   readonly #count: number;
   #next = 0;
-  /** Given back, oldest first: an address rests before it is used again. */
+  /** Released addresses, oldest first, so that an address rests before it is used again. */
   readonly #free: number[] = [];
 
   constructor(cidr: string) {
     const [address = "", bits = "32"] = cidr.split("/");
     const base = address.split(".").reduce((value, part) => value * 256 + Number(part), 0);
-    // Not the range's own address, not the gateway's, not the last.
+    // Skips the network address, the gateway's, and the broadcast address.
     this.#first = base + 2;
     this.#count = 2 ** (32 - Number(bits)) - 3;
   }

@@ -1,13 +1,13 @@
 import { type GrpcClient, rpc } from "#lib/proto/grpc/client.ts";
 import { field, message, nested, repeated } from "#lib/proto/grpc/message.ts";
 
-/** What happened to the task of a container: its main process, not commands run in it. */
+/** An event of a container's task, which is its main process. */
 export interface TaskEvent {
   readonly type: "started" | "exited" | "oom" | "deleted";
   readonly containerId: string;
 }
 
-/** containerd's own events, which it has had longer than those of CRI, until the connection ends. */
+/** containerd's own events, which older versions have too, unlike CRI's. Ends with the connection. */
 export async function* taskEvents(client: GrpcClient, signal: AbortSignal): AsyncGenerator<TaskEvent, void> {
   for await (const { topic, event } of client.stream(subscribe, { filters: [filter] }, { signal })) {
     const read = readers[topic];
@@ -39,7 +39,7 @@ const readers: Readonly<Record<string, (bytes: Uint8Array) => TaskEvent | undefi
   "/tasks/delete": (bytes) => mainProcess("deleted", TaskDelete.decode(bytes)),
 };
 
-/** A command run in a container has an id of its own; the main process has the container's, or none. */
+/** A command in a container has its own id; the main process has the container's id, or none. */
 function mainProcess(type: TaskEvent["type"], { containerId, id }: Record<"containerId" | "id", string>) {
   return id === "" || id === containerId ? { type, containerId } : undefined;
 }

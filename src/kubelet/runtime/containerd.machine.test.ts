@@ -34,7 +34,7 @@ suite("ContainerdRuntime, on a containerd of its own", { timeout: 120_000 }, () 
 
   const start = () => startContainerd({ dataDir, sandboxImage: pauseImageName, ...base, signal: stop.signal });
 
-  /** A pod of one test, which goes with it, also if the test fails. */
+  /** A pod that is removed after the test, even if that fails. */
   const aPod = async (name: string) => {
     const sandbox = aSandbox({ dataDir, cgroupRoot: containerd.paths.cgroupRoot, name });
     await mkdir(sandbox.logDirectory, { recursive: true });
@@ -52,12 +52,12 @@ suite("ContainerdRuntime, on a containerd of its own", { timeout: 120_000 }, () 
     return { sandbox, sandboxId, create, start, [Symbol.asyncDispose]: remove };
   };
 
-  /** Events from now on, until the end of the test. */
+  /** Reads events from now until the end of the test. */
   const readEvents = async () => {
     const reader = new AbortController();
     const events = runtime.events(reader.signal);
     await events.next();
-    let ahead = events.next(); // It is the second call that subscribes.
+    let ahead = events.next(); // The second call subscribes.
     const next = () => {
       const now = ahead;
       ahead = events.next();
@@ -87,7 +87,7 @@ suite("ContainerdRuntime, on a containerd of its own", { timeout: 120_000 }, () 
   after(async () => {
     stop.abort();
     runtime.close();
-    signalProcess(containerd.pid(), "SIGKILL"); // It must leave nothing even then.
+    signalProcess(containerd.pid(), "SIGKILL"); // It must leave nothing behind even then.
     await stopContainerd({ dataDir, ...base, removeData: true });
     await removePodNetwork(bridge);
     await removePodNetwork(bridge);
@@ -155,7 +155,7 @@ suite("ContainerdRuntime, on a containerd of its own", { timeout: 120_000 }, () 
     );
   });
 
-  test("the exit of a container is told when its status shows it", async () => {
+  test("the exit event of a container comes when its status shows it", async () => {
     await using pod = await aPod("short-life");
     using events = await readEvents();
     const id = await pod.start("sh", "-c", "exit 5");
@@ -192,7 +192,11 @@ suite("ContainerdRuntime, on a containerd of its own", { timeout: 120_000 }, () 
 
     const status = await runtime.containerStatus(id);
     assert.deepEqual([status?.exitCode, status?.reason], [137, "OOMKilled"]);
-    assert.deepEqual(await readdir(oomNotes), [id], "noted without containerd, which may miss a kill so early");
+    assert.deepEqual(
+      await readdir(oomNotes),
+      [id],
+      "recorded by the script, because containerd may miss such an early kill",
+    );
     await runtime.removeContainer(id);
     assert.deepEqual(await readdir(oomNotes), []);
   });
@@ -218,7 +222,7 @@ suite("ContainerdRuntime, on a containerd of its own", { timeout: 120_000 }, () 
     assert.equal(await runtime.imageStatus(image), undefined);
   });
 
-  test("an image is a volume", async () => {
+  test("an image can be mounted as a volume", async () => {
     const { socket } = containerd.paths;
     const mounts = ctrImageMounts({ socket, snapshotter: containerd.host.snapshotter });
     const plugin = imageVolume(mounts);
@@ -253,11 +257,11 @@ suite("ContainerdRuntime, on a containerd of its own", { timeout: 120_000 }, () 
     assert.equal((await runtime.containerStatus(id))?.state, "running");
   });
 
-  test("containerd is started again when it dies, and its containers live on", async () => {
+  test("containerd is restarted when it dies, and its containers survive", async () => {
     await using pod = await aPod("steady");
     const id = await pod.start("sleep", "600");
     using events = await readEvents();
-    const again = events.next(); // Waits on the connection that is about to break.
+    const again = events.next(); // Pending on the connection that is about to break.
 
     signalProcess(containerd.pid(), "SIGKILL");
 
@@ -295,7 +299,7 @@ async function exitOf(id: string, events: Pick<AsyncIterator<RuntimeEvent, void>
   }
 }
 
-/** Speaks the WebSocket form of exec: each message begins with the number of its stream. */
+/** Reads the WebSocket protocol of exec: each message begins with the number of its stream. */
 function readStdout(url: string): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const socket = new WebSocket(url.replace(/^http/, "ws"), ["v4.channel.k8s.io"]);

@@ -25,13 +25,13 @@ import type {
 export interface ContainerdRuntimeOptions {
   /** `unix:///run/…/containerd.sock` */
   readonly address: string;
-  /** Where out-of-memory kills are noted of which containerd does not hear; see `writeRuncScript`. */
+  /** The directory of notes on out-of-memory kills that containerd misses; see `writeRuncScript`. */
   readonly oomNotes?: string;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** Real containers, by containerd: CRI v1, and its own events. */
+/** Real containers, run by containerd: CRI v1, and containerd's own events. */
 export class ContainerdRuntime implements ContainerRuntime, Disposable {
   readonly #client: GrpcClient;
   readonly #clock: Clock;
@@ -138,7 +138,7 @@ export class ContainerdRuntime implements ContainerRuntime, Disposable {
   ): Promise<ExecResult> {
     const timeout = timeoutMs === undefined ? 0 : Math.max(1, Math.ceil(timeoutMs / 1000));
     const request = { containerId: id, cmd: command, timeout };
-    // The runtime ends the command itself; ours is the last resort against a runtime that hangs.
+    // The runtime itself ends the command; this timeout is only for a runtime that hangs.
     const limit = timeoutMs === undefined ? undefined : timeoutMs + defaultTimeoutMs;
     return await this.#client.call(criCalls.execSync, request, { signal, timeoutMs: limit });
   }
@@ -173,7 +173,7 @@ export class ContainerdRuntime implements ContainerRuntime, Disposable {
     return images.map(forms.readImage);
   }
 
-  /** Takes as long as it takes: only the signal ends it. */
+  /** Has no timeout: only the signal ends it. */
   async pullImage(name: string, { auth, sandbox, signal }: PullOptions = {}) {
     const sandboxConfig = sandbox && forms.sandboxForm(sandbox);
     const request = { image: { image: name }, auth, sandboxConfig };
@@ -205,15 +205,15 @@ export class ContainerdRuntime implements ContainerRuntime, Disposable {
       } catch (error) {
         if (signal.aborted) return;
         if (!isGrpcError(error)) throw error;
-        this.#log.debug("runtime events broke off", { error });
+        this.#log.debug("the runtime's event stream broke", { error });
       }
       if (!signal.aborted) await this.#clock.sleep(reconnectMs, signal).catch(() => {});
     }
   }
 
   /**
-   * The CRI part of containerd hears of an exit at the same time as we do, and needs a moment to write it down: the more
-   * so if the process ended before its start was written down. Whoever looks too early would take it for running.
+   * containerd's CRI plugin hears of an exit at the same time as we do, and needs a moment to record it; even longer if the
+   * process ended before its start was recorded. A reader that is too early would take the container for running.
    */
   async #settle(event: RuntimeEvent, signal: AbortSignal): Promise<RuntimeEvent> {
     if (event.type !== "exited") return event;
@@ -249,7 +249,7 @@ export class ContainerdRuntime implements ContainerRuntime, Disposable {
   }
 }
 
-/** The reasons that containerd makes up from the exit code when it knows no better one. */
+/** The reasons that containerd derives from the exit code if it knows no better one. */
 const fromExitCode: ReadonlySet<string> = new Set(["Completed", "Error"]);
 const defaultTimeoutMs = 120_000;
 const reconnectMs = 200;

@@ -17,7 +17,7 @@ import type {
 } from "./runtime.ts";
 import { signalNumber } from "./signals.ts";
 
-/** From the kubelet's words to those of CRI, and back. */
+/** Converts between the kubelet's types and CRI's messages. */
 
 export function sandboxForm(config: SandboxConfig): cri.PodSandboxConfig {
   const { pod, security } = config;
@@ -124,7 +124,7 @@ function profileForm(profile: SecurityProfile) {
   };
 }
 
-/** The older way to name a profile. */
+/** The deprecated field that names a profile. */
 function profilePath(profile: SecurityProfile | undefined): string | undefined {
   if (profile === undefined) return undefined;
   if (profile.type === "Localhost") return `localhost/${profile.path}`;

@@ -1,7 +1,7 @@
 import { type Decoded, field, message, nested, repeated, stringMap } from "#lib/proto/grpc/message.ts";
 import { ImageSpec, Int64Value, PodSandboxConfig, UInt64Value } from "./cri-messages.ts";
 
-/** The messages of CRI v1 about images and about what containers use. */
+/** The messages of CRI v1 about images and resource usage. */
 
 const Image = message({
   id: field(1, "string"),

@@ -1,6 +1,6 @@
 /**
- * Passes events on when `ready` has let them: those that need no wait are not held up by one that does. Fails when the
- * source or a `ready` fails. `stop` must end the source, which may be waiting when the reader leaves.
+ * Passes events on when `ready` resolves for them. An event that needs no wait is not held up by one that does. Fails when
+ * the source or a `ready` fails. `stop` must end the source, which may be waiting when the reader stops.
  */
 export async function* mergeEvents<In, Out>(
   source: AsyncGenerator<In, void>,

@@ -1,9 +1,9 @@
 import { rm, stat } from "node:fs/promises";
 import { isGone } from "#lib/text/error-code.ts";
 
-/* The notes that runc's script leaves (see containerd/runc-script.ts): a file for each container that ran out of memory. */
+/* The notes of the runc script (see containerd/runc-script.ts): a file for each container that ran out of memory. */
 
-/** Whether the kernel killed a process of this container, which has exited, because memory ran out. */
+/** Whether the kernel killed a process of this exited container because memory ran out. */
 export async function hasOomNote(dir: string, containerId: string): Promise<boolean> {
   if (!isId(containerId)) return false;
   try {
@@ -19,5 +19,5 @@ export async function removeOomNote(dir: string, containerId: string): Promise<v
   if (isId(containerId)) await rm(`${dir}/${containerId}`, { force: true });
 }
 
-/** An id becomes part of a path. */
+/** Checked, because an id becomes part of a path. */
 const isId = (text: string): boolean => /^[\w-]{1,128}$/.test(text);

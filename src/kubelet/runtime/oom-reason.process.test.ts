@@ -10,10 +10,10 @@ import { ContainerdRuntime } from "./containerd.ts";
 import { ContainerId, ContainerStatusRequest, ContainerStatusResponse, Empty } from "./cri-messages.ts";
 
 const id = "c1";
-/** As CRI numbers them. */
+/** CRI's numbers. */
 const states = { running: 1, exited: 2 } as const;
 
-test("a kill of which containerd never hears is the reason, whatever the exit code", async () => {
+test("an out-of-memory kill that containerd missed is the reason, whatever the exit code", async () => {
   await using node = await aNode();
   await node.note();
 
@@ -28,7 +28,7 @@ test("a kill of which containerd never hears is the reason, whatever the exit co
   }
 });
 
-test("without a note the reason is containerd's, and one that hears of the kill late may say so", async () => {
+test("without a note the reason is containerd's, even if it learns of the kill late", async () => {
   await using node = await aNode();
 
   for (const reason of ["Error", "OOMKilled"]) {
@@ -47,7 +47,7 @@ test("a note changes neither a running container nor a reason that containerd kn
   assert.equal((await node.runtime.containerStatus(id))?.reason, "StartError");
 });
 
-test("the note goes with the container", async () => {
+test("the note is removed with the container", async () => {
   await using node = await aNode();
   await node.note();
 

@@ -1,15 +1,15 @@
 /**
- * What the kubelet needs of whatever runs its containers. Times are milliseconds since the epoch, 0 for never.
- * Every call may be repeated: stopping what is stopped and removing what is gone succeed.
+ * What the kubelet needs from a container runtime. Times are milliseconds since the epoch, 0 for never. Every call may be
+ * repeated: stopping what is stopped and removing what is gone succeed.
  */
 export interface ContainerRuntime {
   version(signal?: AbortSignal): Promise<RuntimeVersion>;
-  /** Why it cannot run pods, or nothing if it can. */
+  /** Says whether it can run pods, and if not, why. */
   conditions(signal?: AbortSignal): Promise<RuntimeCondition[]>;
 
-  /** Resolves with the sandbox's id when its network stands. */
+  /** Resolves with the sandbox's id when its network is up. */
   runSandbox(config: SandboxConfig, options?: { handler?: string; signal?: AbortSignal }): Promise<string>;
-  /** Also kills what runs in it. */
+  /** Also kills the containers in it. */
   stopSandbox(id: string, signal?: AbortSignal): Promise<void>;
   removeSandbox(id: string, signal?: AbortSignal): Promise<void>;
   sandboxStatus(id: string, signal?: AbortSignal): Promise<SandboxStatus | undefined>;
@@ -17,18 +17,18 @@ export interface ContainerRuntime {
 
   createContainer(request: CreateContainer, signal?: AbortSignal): Promise<string>;
   startContainer(id: string, signal?: AbortSignal): Promise<void>;
-  /** Asks it to end, and after the grace time makes it end; resolves when it has ended. */
+  /** Sends the stop signal, and kills the container after the grace period. Resolves when it has ended. */
   stopContainer(id: string, graceMs: number, signal?: AbortSignal): Promise<void>;
   removeContainer(id: string, signal?: AbortSignal): Promise<void>;
   containerStatus(id: string, signal?: AbortSignal): Promise<ContainerStatus | undefined>;
   listContainers(signal?: AbortSignal): Promise<Container[]>;
   updateResources(id: string, resources: LinuxResources, signal?: AbortSignal): Promise<void>;
-  /** To be called after the log file was moved away. */
+  /** Call this after the log file was renamed. */
   reopenLog(id: string, signal?: AbortSignal): Promise<void>;
 
-  /** Runs a command in a container to its end; rejects if it takes longer. */
+  /** Runs a command in a container; rejects if it takes too long. */
   execSync(id: string, command: readonly string[], options?: ExecSyncOptions): Promise<ExecResult>;
-  /** Where a client's upgraded connection (WebSocket or SPDY) is to be passed on to. Each URL serves once. */
+  /** The URL to which a client's upgraded connection (WebSocket or SPDY) is forwarded. Each URL works once. */
   execUrl(id: string, request: ExecRequest, signal?: AbortSignal): Promise<string>;
   attachUrl(id: string, request: StreamRequest, signal?: AbortSignal): Promise<string>;
   portForwardUrl(sandboxId: string, ports: readonly number[], signal?: AbortSignal): Promise<string>;
@@ -37,14 +37,14 @@ export interface ContainerRuntime {
 
   imageStatus(name: string, signal?: AbortSignal): Promise<Image | undefined>;
   listImages(signal?: AbortSignal): Promise<Image[]>;
-  /** Resolves with the reference under which a container can be made from it. */
+  /** Resolves with the reference from which containers can be created. */
   pullImage(name: string, options?: PullOptions): Promise<string>;
   removeImage(name: string, signal?: AbortSignal): Promise<void>;
   imageFilesystems(signal?: AbortSignal): Promise<FilesystemUsage[]>;
 
   /**
-   * What happens to containers, until the signal. When an event is told, the container's status shows it already.
-   * It begins with `resync`, and says so again whenever something may have been missed.
+   * The events of containers, until the signal. When an event arrives, the container's status already shows it. The first
+   * event is `resync`, which is repeated whenever events may have been missed.
    */
   events(signal: AbortSignal): AsyncIterable<RuntimeEvent>;
 }
@@ -83,9 +83,9 @@ export interface Namespaces {
   readonly network: "pod" | "node";
   readonly pid: NamespaceMode;
   readonly ipc: "pod" | "node";
-  /** The container whose processes are shared, where `pid` is `target`. */
+  /** The container whose processes are shared, if `pid` is `target`. */
   readonly targetId?: string;
-  /** The ids of the pod's own user namespace; without it the node's is used. */
+  /** The id mappings of the pod's own user namespace; without them the node's is used. */
   readonly users?: { readonly uids: readonly IdMapping[]; readonly gids: readonly IdMapping[] };
 }
 export type SecurityProfile =
@@ -132,7 +132,7 @@ export interface PortMapping {
 
 export interface SandboxConfig {
   readonly pod: PodIdentity;
-  /** Which sandbox of this pod it is, counted from 0. */
+  /** The number of this sandbox of the pod, from 0. */
   readonly attempt: number;
   readonly hostname: string;
   readonly logDirectory: string;
@@ -162,7 +162,7 @@ export interface Sandbox {
   readonly handler: string;
 }
 export interface SandboxStatus extends Sandbox {
-  /** The main one first; none with the node's network. */
+  /** The primary address first; empty on the node's network. */
   readonly ips: readonly string[];
 }
 
@@ -177,7 +177,7 @@ export interface Mount {
 export interface Device {
   readonly containerPath: string;
   readonly hostPath: string;
-  /** Out of `r`, `w` and `m`. */
+  /** Any of `r`, `w` and `m`. */
   readonly permissions: string;
 }
 export interface ContainerSecurity extends SecurityContext {
@@ -189,11 +189,11 @@ export interface ContainerSecurity extends SecurityContext {
 }
 export interface ContainerConfig {
   readonly name: string;
-  /** How often it was started before. */
+  /** How often a container of this name was created before. */
   readonly attempt: number;
-  /** The reference that `pullImage` or `imageStatus` gave. */
+  /** The reference from `pullImage` or `imageStatus`. */
   readonly image: string;
-  /** The name that the pod asked for. */
+  /** The name in the pod's spec. */
   readonly imageName: string;
   readonly command: readonly string[];
   readonly args: readonly string[];
@@ -204,14 +204,14 @@ export interface ContainerConfig {
   readonly cdiDevices?: readonly string[];
   readonly labels: Labels;
   readonly annotations: Labels;
-  /** Under the sandbox's log directory. */
+  /** Relative to the sandbox's log directory. */
   readonly logPath: string;
   readonly stdin: boolean;
   readonly stdinOnce: boolean;
   readonly tty: boolean;
   readonly resources: LinuxResources;
   readonly security: ContainerSecurity;
-  /** `SIGUSR1`; without it the image's, or SIGTERM. */
+  /** Such as `SIGUSR1`; by default the image's, or SIGTERM. */
   readonly stopSignal?: string;
 }
 export interface CreateContainer {
@@ -277,7 +277,7 @@ export interface Image {
 export interface RegistryAuth {
   readonly username?: string;
   readonly password?: string;
-  /** Both of them in base64, as Docker's configuration has them. */
+  /** User name and password in base64, as in Docker's configuration. */
   readonly auth?: string;
   readonly serverAddress?: string;
   readonly identityToken?: string;

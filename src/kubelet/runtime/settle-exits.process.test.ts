@@ -15,10 +15,10 @@ const Envelope = message({ namespace: field(2, "string"), topic: field(3, "strin
 const Subscribe = message({ filters: repeated(1, "string") });
 const TaskExit = message({ containerId: field(1, "string"), id: field(2, "string") });
 
-/** As CRI numbers them. */
+/** CRI's numbers. */
 const states = { created: 0, running: 1, exited: 2 } as const;
 
-test("an exit is told when the runtime shows it, be it that the start was not shown yet", async () => {
+test("an exit event waits until the runtime shows it, even if the start was not shown yet", async () => {
   const dir = mkdtempSync(path.join(tmpdir(), "orlop-exits-"));
   await using cleanup = new AsyncDisposableStack();
   cleanup.defer(() => rmSync(dir, { recursive: true }));

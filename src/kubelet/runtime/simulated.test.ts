@@ -39,7 +39,7 @@ test("a simulated pod starts after its delays, has an address, and ends when it 
   assert.deepEqual([status?.state, status?.exitCode, status?.reason], ["exited", 0, "Completed"]);
 });
 
-test("annotations of the pod say when its containers end", async () => {
+test("annotations of the pod decide when its containers end", async () => {
   const { clock, runtime, run } = simulate();
   const starting = run({ [exitAfterAnnotation]: "1000", [exitCodeAnnotation]: "3" });
   await clock.advance(160);
@@ -51,7 +51,7 @@ test("annotations of the pod say when its containers end", async () => {
   assert.deepEqual([status?.state, status?.exitCode, status?.reason], ["exited", 3, "Error"]);
 });
 
-test("events tell of starts, ends and removals, after a resync", async () => {
+test("events report starts, exits and removals after a resync", async () => {
   const { clock, runtime, run } = simulate();
   const stop = new AbortController();
   const told: RuntimeEvent[] = [];
@@ -85,15 +85,15 @@ test("events tell of starts, ends and removals, after a resync", async () => {
 test("hooks make calls fail", async () => {
   const { runtime } = simulate({
     pullImage: () => {
-      throw new Error("registry is away");
+      throw new Error("registry is unreachable");
     },
   });
 
-  await assert.rejects(runtime.pullImage("web:1"), /registry is away/);
+  await assert.rejects(runtime.pullImage("web:1"), /registry is unreachable/);
   assert.equal(await runtime.imageStatus("web:1"), undefined);
 });
 
-test("addresses run out, and come back when sandboxes stop", async () => {
+test("addresses run out, and are released when sandboxes stop", async () => {
   const clock = createVirtualClock();
   const runtime = new SimulatedRuntime({ clock, random: seededRandom(1), podCidr: "10.0.0.0/29" });
   const ids = await Promise.all(Array.from({ length: 5 }, () => runtime.runSandbox(sandboxConfig())));

@@ -21,14 +21,14 @@ import type {
   SandboxStatus,
 } from "./runtime.ts";
 
-/** What a simulated program does by itself; without it, it runs until it is stopped. */
+/** How a simulated program ends by itself. Without it, the program runs until it is stopped. */
 export interface Ending {
   readonly afterMs: number;
   readonly exitCode: number;
   readonly reason?: string;
   readonly message?: string;
 }
-/** Where a test or a scenario has its say. A hook that throws makes the call fail with that error. */
+/** Lets a test or a scenario intervene. A hook that throws makes the call fail with that error. */
 export interface SimulationHooks {
   runSandbox?(sandbox: SandboxConfig): void;
   startContainer?(container: ContainerConfig, sandbox: SandboxConfig): void;
@@ -45,7 +45,7 @@ export interface SimulationDelays {
 export interface SimulatedRuntimeOptions {
   readonly clock: Clock;
   readonly random: Random;
-  /** The node's range: `10.244.3.0/24`. */
+  /** The node's pod range: `10.244.3.0/24`. */
   readonly podCidr: string;
   readonly delays?: Partial<SimulationDelays>;
   readonly hooks?: SimulationHooks;
@@ -63,7 +63,7 @@ interface SimulatedContainer {
   cancelEnding(): void;
 }
 
-/** Pods that exist only as state: no processes, no Linux. They cost a few objects each. */
+/** Pods that exist only as state, without processes. They cost a few objects each. */
 export class SimulatedRuntime implements ContainerRuntime {
   readonly #clock: Clock;
   readonly #random: Random;
@@ -174,7 +174,7 @@ export class SimulatedRuntime implements ContainerRuntime {
     return this.containers;
   }
 
-  /** All containers as they are now. */
+  /** All containers in their current state. */
   get containers(): Container[] {
     return Array.from(this.#containers.values(), ({ status, sandboxId }) => ({ ...status, sandboxId }));
   }
@@ -256,7 +256,7 @@ export class SimulatedRuntime implements ContainerRuntime {
     }
   }
 
-  /** Makes a running container end now, as if its program had. */
+  /** Makes a running container exit now, as if its program had. */
   exit(id: string, { exitCode, reason, message = "" }: Omit<Ending, "afterMs">): void {
     const container = this.#containers.get(id);
     if (container?.status.state !== "running") return;
@@ -279,7 +279,7 @@ export class SimulatedRuntime implements ContainerRuntime {
     return container;
   }
 
-  /** By id or by one of its names. */
+  /** Finds an image by id or by one of its names. */
   #image(name: string): Image | undefined {
     const byId = this.#images.get(name);
     return byId ?? this.#images.values().find(({ tags, digests }) => tags.includes(name) || digests.includes(name));
@@ -311,7 +311,7 @@ const noUsage = {
   writableLayerInodes: 0,
 };
 
-/** A pod says in annotations how long its programs run and how they end; otherwise they run on. */
+/** Annotations of a pod set how long its programs run and how they end. By default they run forever. */
 export const exitAfterAnnotation = "simulated.orlop.dev/exit-after-ms";
 export const exitCodeAnnotation = "simulated.orlop.dev/exit-code";
 

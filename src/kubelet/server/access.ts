@@ -8,22 +8,22 @@ import type { Client } from "#client/client.ts";
 import type { Clock } from "#lib/async/clock.ts";
 import { notAfterMs, readSubject } from "#lib/crypto/x509.ts";
 
-/** Throws a StatusError if the one who asks may not have what is asked for. */
+/** Throws a StatusError if the client may not make this request. */
 export type Access = (request: IncomingMessage, route: string) => void | Promise<void>;
 
-/** The name that the API server has towards nodes. */
+/** The API server's name in its client certificate for kubelets. */
 export const apiServerName = "kube-apiserver-kubelet-client";
 
 /**
- * The API server and administrators, by their certificates, may do everything. Others show a token, and the API server
- * is asked who they are and whether they may: so does a metrics server come in.
+ * The API server and administrators may do everything, by their certificates. Others, such as a metrics server, send a
+ * token, and the API server decides who they are and what they may do.
  */
 export function nodeAccess(nodeName: string, clock: Clock, client?: Client): Access {
   const reviewed = new Map<string, number>();
   return async (request, route) => {
     const socket = request.socket;
     const certificate = socket instanceof TLSSocket && socket.authorized ? socket.getPeerX509Certificate() : undefined;
-    // It was good when the connection began, which may be long ago.
+    // It was valid when the connection began, which may be long ago.
     if (certificate && notAfterMs(certificate) > clock.now()) {
       const { commonName, organizations } = readSubject(certificate);
       if (commonName === apiServerName || organizations.includes("system:masters")) return;
@@ -74,7 +74,7 @@ const subresources: Readonly<Record<string, string>> = {
   pods: "pods",
 };
 
-/** Upstream's way of asking whether somebody may use a node's server. */
+/** Upstream's attributes for access to a kubelet's server. */
 const attributesOf = (method: string, route: string) => ({
   verb: verbOfMethod(method) ?? "get",
   resource: "nodes",

@@ -4,43 +4,43 @@ import type { ExecRequest, ExecResult, StreamRequest } from "#kubelet/runtime/ru
 export interface PodRef {
   readonly namespace: string;
   readonly name: string;
-  /** Where the asker means this one and no later pod of the same name. */
+  /** Set if the client means exactly this pod, and no later one of the same name. */
   readonly uid?: string;
 }
 
 /** Times are milliseconds since the epoch. */
 export interface ContainerLogOptions {
-  /** Goes on with what is written later, until the container has ended. */
+  /** Continues with new lines until the container has ended. */
   readonly follow: boolean;
-  /** Of the container's last life, not of its present one. */
+  /** Reads the log of the previous container instead of the current one. */
   readonly previous: boolean;
   readonly timestamps: boolean;
   readonly tailLines?: number;
   readonly limitBytes?: number;
   readonly sinceMs?: number;
   readonly stream?: "stdout" | "stderr";
-  /** The reader has left. */
+  /** Fires when the client disconnects. */
   readonly signal: AbortSignal;
 }
 
 /**
- * What the node's server needs of the kubelet. A StatusError that is thrown becomes the answer as it is; any other error
- * is a bad request for a log, and a fault of the node for everything else.
+ * What the kubelet's server needs from the kubelet. A StatusError becomes the answer as it is. Any other error becomes a
+ * bad request for a log, and an internal error for everything else.
  */
 export interface KubeletHandle {
   readonly nodeName: string;
-  /** Rejects, at the latest when the first bytes are asked for, if there is no such log. */
+  /** Rejects if there is no such log, at the latest when the first bytes are read. */
   logs(
     ref: PodRef,
     container: string,
     options: ContainerLogOptions,
   ): AsyncIterable<Uint8Array> | Promise<AsyncIterable<Uint8Array>>;
-  /** Where a connection that is to become the streams of a command is to be passed on to. */
+  /** The URL to which the connection for the streams of a command is forwarded. */
   execUrl(ref: PodRef, container: string, request: ExecRequest, signal?: AbortSignal): Promise<string>;
-  /** Whether there is a terminal says the container, not the request. */
+  /** The container, not the request, decides whether there is a terminal. */
   attachUrl(ref: PodRef, container: string, request: StreamRequest, signal?: AbortSignal): Promise<string>;
   portForwardUrl(ref: PodRef, ports: readonly number[], signal?: AbortSignal): Promise<string>;
-  /** Runs a command to its end. */
+  /** Runs a command until it ends. */
   run(ref: PodRef, container: string, command: readonly string[], signal?: AbortSignal): Promise<ExecResult>;
   /** The pods that are bound to the node, with their newest status. */
   pods(): readonly Pod[];
@@ -69,7 +69,7 @@ export interface ContainerUsage {
   readonly name: string;
   readonly startedMs: number;
   readonly usage: Usage;
-  /** Its writable layer. */
+  /** The writable layer. */
   readonly rootfs?: Filesystem;
 }
 export interface PodUsage {
@@ -80,7 +80,7 @@ export interface PodUsage {
   readonly usage?: Usage;
   readonly containers: readonly ContainerUsage[];
 }
-/** What a node and its pods use at a moment. */
+/** What a node and its pods use at one moment. */
 export interface NodeStats {
   readonly name: string;
   readonly startedMs: number;

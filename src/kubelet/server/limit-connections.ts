@@ -4,22 +4,22 @@ import type { TLSSocket } from "node:tls";
 import { connectionKey, ignore } from "#lib/net/sockets.ts";
 import { type Stranger, Strangers } from "#lib/net/strangers.ts";
 
-/** Connections that have not shown a certificate of the cluster, or not yet. */
+/** Limits for connections that have not shown a certificate of the cluster. */
 const strangerLimits = { all: 1024, perAddress: 256 };
 
 export const serverTimeouts = {
-  /** Until TLS has begun. */
+  /** Until the TLS handshake is done. */
   handshakeTimeout: 10_000,
-  /** Until the headers of a request are there. */
+  /** Until the headers of a request have arrived. */
   headersTimeout: 10_000,
-  /** Until all of a request is there. No request of this server has a body that it reads. */
+  /** Until a whole request has arrived. This server reads no request bodies. */
   requestTimeout: 30_000,
 };
 
 /**
- * Bounds the connections of peers that nobody knows: every pod can reach the node's server. The API server shows its
- * certificate in the handshake, and may have as many connections as it needs. Disposing ends all connections, also those
- * whose handshake has not begun.
+ * Bounds the connections of unknown peers, because every pod can reach this server. The API server shows its certificate
+ * in the handshake and may open as many connections as it needs. Disposing ends all connections, even before their
+ * handshake.
  */
 export function limitConnections(server: Server): Disposable {
   const connections = new NodeConnections();

@@ -5,7 +5,7 @@ import { drained } from "#lib/net/sockets.ts";
 import type { ContainerLogOptions } from "./handle.ts";
 import { containerOf, type NodeRequest, numberIn, refuse } from "./requests.ts";
 
-/** How long a reader waits for the first bytes of a log that is followed, before it is told that the log is there. */
+/** How long to wait for the first bytes of a followed log before the headers are sent. */
 const firstBytesMs = 100;
 
 /** GET /containerLogs/NAMESPACE/POD/CONTAINER */

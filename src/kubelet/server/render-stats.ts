@@ -2,23 +2,23 @@ import { timestamp } from "#lib/async/clock.ts";
 import { escapeLabel } from "#lib/process/metrics.ts";
 import type { ContainerUsage, Filesystem, NodeStats, PodUsage, Usage } from "./handle.ts";
 
-/** How much of the CPU was used between the last two looks; the kernel only counts what was used in all. */
+/** The CPU rate between the last two samples; the kernel counts only totals. */
 export class CpuRates {
   #last = new Map<string, { readonly usage: Usage; readonly nanoCores: number | undefined }>();
   #next = new Map<string, { readonly usage: Usage; readonly nanoCores: number | undefined }>();
 
-  /** undefined at the first look. */
+  /** Undefined for the first sample. */
   rateOf(key: string, usage: Usage): number | undefined {
     const last = this.#last.get(key);
     const elapsedMs = last ? usage.atMs - last.usage.atMs : 0;
     const used = last ? usage.cpuNanoSeconds - last.usage.cpuNanoSeconds : 0;
-    // Two looks at one count say nothing new; a count that fell belongs to another life.
+    // Two samples at the same time say nothing new; a total that fell belongs to a new container.
     const nanoCores = last && elapsedMs > 0 && used >= 0 ? Math.round((used / elapsedMs) * 1000) : last?.nanoCores;
     this.#next.set(key, elapsedMs > 0 || !last ? { usage, nanoCores } : last);
     return nanoCores;
   }
 
-  /** Everything has been looked at: what was not seen is forgotten. */
+  /** Call this after a full collection: entries that were not seen in it are forgotten. */
   turn(): void {
     this.#last = this.#next;
     this.#next = new Map();
@@ -98,7 +98,7 @@ interface Sample {
   readonly atMs?: number;
 }
 
-/** The body of `/metrics/resource`: what autoscalers and `kubectl top` are fed from. */
+/** The body of `/metrics/resource`, which autoscalers and `kubectl top` read. */
 export function renderResourceMetrics(stats: NodeStats): string {
   const node = stats.usage ? [{ labels: {}, usage: stats.usage }] : [];
   const pods = stats.pods.flatMap(({ name, namespace, usage }) =>
@@ -136,7 +136,7 @@ const help: Readonly<Record<string, string>> = {
   node_memory_working_set_bytes: "Memory that the node uses and cannot easily give back.",
   pod_cpu_usage_seconds_total: "CPU time that a pod has used.",
   pod_memory_working_set_bytes: "Memory that a pod uses and cannot easily give back.",
-  resource_scrape_error: "1 if the numbers could not be had.",
+  resource_scrape_error: "1 if the metrics could not be collected.",
 };
 
 function family(name: string, type: string, samples: readonly Sample[]): string {

@@ -12,10 +12,10 @@ export interface NodeRequest {
   readonly clock: Clock;
   readonly log: Log;
   readonly message: IncomingMessage;
-  /** The segments of the path, decoded. */
+  /** The decoded segments of the path. */
   readonly path: readonly string[];
   readonly query: URLSearchParams;
-  /** Fires when the asker has left. */
+  /** Fires when the client disconnects. */
   readonly signal: AbortSignal;
 }
 
@@ -26,7 +26,7 @@ export interface Upgrading {
 }
 export type UpgradeRoute = (request: NodeRequest, connection: Upgrading) => Promise<void>;
 
-/** `…/NAMESPACE/POD` or `…/NAMESPACE/POD/UID`, and then the container where there is one. */
+/** Parses `…/NAMESPACE/POD` or `…/NAMESPACE/POD/UID`, and then the container if there is one. */
 export function podOf({ path }: NodeRequest): PodRef {
   const ref = readRef(path);
   if (!ref) throw badRequest("the path must name a namespace and a pod");
@@ -54,7 +54,7 @@ export function numberIn(query: URLSearchParams, name: string): number | undefin
   return value;
 }
 
-/** Errors are plain text here, as the API server expects them of a node. */
+/** Errors are plain text, as the API server expects from a kubelet. */
 export function refuse(response: ServerResponse, error: unknown, otherwise: number): void {
   if (response.headersSent) {
     response.destroy();

@@ -40,7 +40,7 @@ const stats: NodeStats = {
   ],
 };
 
-test("renderResourceMetrics() has nodes, pods and containers, each with its time", () => {
+test("renderResourceMetrics() has the node, pods and containers with timestamps", () => {
   const lines = renderResourceMetrics(stats).split("\n");
 
   for (const line of [
@@ -54,7 +54,7 @@ test("renderResourceMetrics() has nodes, pods and containers, each with its time
   }
 });
 
-test("renderSummary() tells the rate of CPU use from its second time on", () => {
+test("renderSummary() has the CPU rate from the second sample on", () => {
   const rates = new CpuRates();
   const read = (one: NodeStats) => JSON.parse(JSON.stringify(renderSummary(one, rates)));
   const later = { ...usage, atMs: usage.atMs + 2000, cpuNanoSeconds: usage.cpuNanoSeconds + 1_000_000_000 };
@@ -142,7 +142,7 @@ suite("the node's server", () => {
     test(`answers ${path} with ${status}`, async () => assert.deepEqual(await get(path), { status, text }));
   }
 
-  test("passes on what is asked of a log", async () => {
+  test("passes on the options of a log request", async () => {
     await get("/containerLogs/default/web/main?tailLines=3&limitBytes=9&timestamps=true&sinceSeconds=5&stream=Stderr");
 
     const { signal: _, ...options } = asked ?? {};
@@ -157,7 +157,7 @@ suite("the node's server", () => {
     });
   });
 
-  test("refuses upgrades in plain words", async () => {
+  test("refuses upgrades with plain text", async () => {
     const headers = { connection: "Upgrade", upgrade: "SPDY/3.1" };
     const query = "command=id&stdout=1";
 
@@ -167,18 +167,18 @@ suite("the node's server", () => {
     assert.match((await get("/exec/default/web/main?stdout=1", { headers })).text, /at least 1 command/);
   });
 
-  test("runs commands for those that POST", async () => {
+  test("runs commands on POST", async () => {
     assert.equal((await get("/run/default/web/main?cmd=id")).status, 405);
     assert.deepEqual(await get("/run/default/web/main?cmd=id", { method: "POST" }), { status: 500, text: "outerr" });
   });
 
-  test("serves the API server and nobody else", async () => {
+  test("serves the API server and no other certificate", async () => {
     assert.equal((await get("/pods", optionsAs("bob"))).status, 401);
     assert.equal((await get("/pods", { ...optionsAs(undefined), key: "", cert: "" })).status, 401);
     assert.equal((await get("/pods")).status, 200);
   });
 
-  test("stops reading a log when its reader leaves", async () => {
+  test("stops reading a log when the client disconnects", async () => {
     const url = `https://127.0.0.1:${server.port}/containerLogs/default/web/main?follow=true`;
     const request = https.get(url, optionsAs(apiServerName), (response) =>
       response.once("data", () => request.destroy()),
@@ -188,7 +188,7 @@ suite("the node's server", () => {
     assert.equal(await left.promise, "default/web");
   });
 
-  test("shows a renewed certificate to new connections, and goes on with open ones", async () => {
+  test("shows a renewed certificate to new connections, and keeps open ones", async () => {
     const agent = new https.Agent({ keepAlive: true, maxSockets: 1 });
     const who = optionsAs(apiServerName);
     const seen = () =>
@@ -211,7 +211,7 @@ suite("the node's server", () => {
     agent.destroy();
   });
 
-  test("bounds the connections of strangers, and not those of the API server", async () => {
+  test("bounds the connections of unknown peers, but not those of the API server", async () => {
     const agent = new https.Agent({ keepAlive: true });
     const who = { ...optionsAs(apiServerName), agent };
     const ask = () => get("/healthz", who);
@@ -244,7 +244,7 @@ suite("the node's server", () => {
     await once(silent, "close");
   });
 
-  test("takes a certificate for nothing once it has expired, also on an open connection", async () => {
+  test("rejects an expired certificate, even on an open connection", async () => {
     await clock.advance(validity.notAfterMs - clock.now());
 
     assert.equal((await get("/pods")).status, 401);

@@ -15,26 +15,26 @@ import { attach, exec, portForward, refuseUpgrade } from "./streams.ts";
 
 export interface KubeletServerOptions {
   readonly host?: string;
-  /** 0: any that is free. */
+  /** 0 picks a free port. */
   readonly port: number;
   readonly key: string;
   readonly cert: string;
-  /** Who signs the certificates of those that may ask. */
+  /** The authority that signs client certificates. */
   readonly clientCa: string;
   readonly handle: KubeletHandle;
   readonly clock: Clock;
   readonly log: Log;
-  /** Who may ask what; by default the API server and administrators, by certificate. */
+  /** Authorizes requests; by default only the API server and administrators, by certificate. */
   readonly access?: Access;
 }
 
 export interface KubeletServer extends AsyncDisposable {
   readonly port: number;
-  /** New connections see this certificate, and are verified against this authority; open ones go on. */
+  /** Sets the certificate and the client authority of new connections; open ones continue. */
   renew(pair: Pick<KubeletServerOptions, "key" | "cert" | "clientCa">): void;
 }
 
-/** The node's own HTTPS server: logs, commands, port forwarding and numbers, for the API server. */
+/** The kubelet's HTTPS server: logs, commands, port forwarding and metrics, for the API server. */
 export async function startKubeletServer(options: KubeletServerOptions): Promise<KubeletServer> {
   const { host = "127.0.0.1", port, key, cert, clientCa: ca } = options;
   const server = https.createServer({ key, cert, ca, requestCert: true, rejectUnauthorized: false, ...serverTimeouts });

@@ -13,13 +13,13 @@ export interface StatsDeps {
   /** Absent where containers exist only as state. */
   readonly cgroups?: Cgroups | undefined;
   readonly cgroupRoot: string;
-  /** Where pods and volumes are kept. */
+  /** The directory of pods and volumes. */
   readonly dataDir: string;
   readonly clock: Clock;
   pods(): readonly Pod[];
 }
 
-/** What the node and its pods use now: containers as the runtime has it, pods and the node as the kernel has it. */
+/** Current usage: containers as the runtime measures them, pods and the node as the kernel does. */
 export async function collectStats(deps: StatsDeps, signal?: AbortSignal): Promise<NodeStats> {
   const [containers, filesystem, imageFilesystem, machine] = await Promise.all([
     deps.runtime.containerStats(signal),
@@ -96,7 +96,7 @@ async function imageFilesystemOf({ runtime, clock }: StatsDeps, signal?: AbortSi
   return whole ? { ...whole, usedBytes, inodesUsed } : { atMs: clock.now(), usedBytes, inodesUsed };
 }
 
-/** undefined: there is no such place. */
+/** Undefined if the path does not exist. */
 async function filesystemAt(path: string, clock: Clock): Promise<Filesystem | undefined> {
   const facts = await statfs(path).catch(() => undefined);
   if (!facts) return undefined;
@@ -112,10 +112,10 @@ async function filesystemAt(path: string, clock: Clock): Promise<Filesystem | un
   };
 }
 
-/** Ticks of the kernel's clock in a second, on every Linux that Node runs on. */
+/** Ticks per second of the kernel's clock, the same on every Linux that Node supports. */
 const ticksPerSecond = 100;
 
-/** undefined on a machine without /proc. */
+/** Undefined on a machine without /proc. */
 async function machineUsage(clock: Clock): Promise<{ usage: Usage; capacityBytes: number } | undefined> {
   const read = (name: string) => readFile(`/proc/${name}`, "utf8").catch(() => "");
   const [stat, meminfo] = await Promise.all([read("stat"), read("meminfo")]);
@@ -124,7 +124,7 @@ async function machineUsage(clock: Clock): Promise<{ usage: Usage; capacityBytes
     [...meminfo.matchAll(/^(\S+):\s+(\d+) kB$/gm)].map(([, name, size]) => [name, Number(size) * 1024]),
   );
   const bytes = (name: string): number => memory.get(name) ?? 0;
-  // user nice system idle iowait irq softirq steal: all but the fourth and fifth are work.
+  // Columns: user nice system idle iowait irq softirq steal. All but idle and iowait are work.
   const ticks = (/^cpu\s+(.*)$/m.exec(stat)?.[1] ?? "").split(" ").slice(0, 8).map(Number);
   const busy = ticks.reduce((sum, count, index) => (index === 3 || index === 4 ? sum : sum + count), 0);
   const capacityBytes = bytes("MemTotal");

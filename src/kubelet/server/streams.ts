@@ -6,7 +6,7 @@ import { endSoon, splice } from "#lib/net/sockets.ts";
 import { dialUpgrade, renderUpgrade, upgradeHeaders } from "#lib/net/upgrade.ts";
 import { containerOf, type NodeRequest, podOf, refusal, type UpgradeRoute, type Upgrading } from "./requests.ts";
 
-/** A stream on which nothing happens for so long is cut. */
+/** A stream without traffic for this long is closed. */
 const idleMs = 4 * 3600 * 1000;
 
 /** /exec/NAMESPACE/POD/CONTAINER?command=…&stdin=1&stdout=1&stderr=1&tty=1 */
@@ -27,7 +27,7 @@ export const attach: UpgradeRoute = async (request, connection) => {
   await passOn(request, connection, (signal) => request.handle.attachUrl(ref, container, streams, signal));
 };
 
-/** /portForward/NAMESPACE/POD: the streams say which ports; only with WebSockets the query does. */
+/** /portForward/NAMESPACE/POD: the streams name the ports; with WebSockets the query does. */
 export const portForward: UpgradeRoute = async (request, connection) => {
   const ref = podOf(request);
   const ports = portsOf(request);
@@ -37,7 +37,7 @@ export const portForward: UpgradeRoute = async (request, connection) => {
 function streamRequest({ query }: NodeRequest): StreamRequest {
   const tty = isSet(query, "tty");
   const [stdin, stdout] = [isSet(query, "stdin"), isSet(query, "stdout")];
-  // A terminal has one output.
+  // A terminal has a single output stream.
   const stderr = isSet(query, "stderr") && !tty;
   if (!stdin && !stdout && !stderr) throw badRequest("you must specify at least 1 of stdin, stdout, stderr");
   return { stdin, stdout, stderr, tty };
@@ -56,7 +56,7 @@ function portsOf({ query, message }: NodeRequest): number[] {
   });
 }
 
-/** Lets the runtime upgrade the connection, and then only passes bytes. */
+/** Lets the runtime upgrade the connection, and then only forwards bytes. */
 async function passOn(
   { message, signal, clock, log }: NodeRequest,
   { socket, head }: Upgrading,
@@ -79,7 +79,7 @@ async function passOn(
 
 const maxRefusalBytes = 50_000;
 
-/** The runtime's own words. */
+/** An error with the runtime's own message. */
 async function refusedBy(response: IncomingMessage): Promise<StatusError> {
   let text = "";
   for await (const chunk of response) {
@@ -89,7 +89,7 @@ async function refusedBy(response: IncomingMessage): Promise<StatusError> {
   return new StatusError("", text.trim(), undefined, { code: response.statusCode ?? 500 });
 }
 
-/** An ordinary answer on a socket that was to be upgraded. */
+/** Sends an ordinary response on a socket that was to be upgraded. */
 export function refuseUpgrade({ socket }: Upgrading, error: unknown, clock: NodeRequest["clock"]): void {
   if (socket.destroyed || socket.writableEnded) return;
   const { status, text } = refusal(error, 500);

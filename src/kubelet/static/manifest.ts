@@ -8,7 +8,7 @@ import { decode } from "#schema/json/decode.ts";
 export interface ManifestPlace {
   readonly file: string;
   readonly nodeName: string;
-  /** When it was read. */
+  /** When the file was read. */
   readonly seen: string;
 }
 
@@ -18,7 +18,7 @@ export const staticAnnotations = {
   seen: "kubernetes.io/config.seen",
 } as const;
 
-/** The pod that a file declares, as this node runs it. Its UID is that of the file's content. Throws if it is none. */
+/** The pod that a file declares, adapted to this node. Its UID is a hash of the content. Throws if the file is invalid. */
 export async function readManifest(text: string, place: ManifestPlace): Promise<Pod> {
   const { value } = await parseYaml(text);
   const { kind, apiVersion }: { kind?: unknown; apiVersion?: unknown } = value ?? {};
@@ -54,7 +54,7 @@ function asOwn(declared: Pod, { file, nodeName, seen }: ManifestPlace): Pod {
     spec: {
       ...spec,
       nodeName,
-      // Trouble of the node does not drive it away.
+      // Problems of the node must not evict it.
       tolerations: [...(spec.tolerations ?? []), { operator: "Exists", effect: "NoExecute" }],
     },
   };

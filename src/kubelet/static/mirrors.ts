@@ -17,19 +17,19 @@ export interface MirrorDeps {
   readonly client: Client;
   readonly clock: Clock;
   readonly log: Log;
-  /** The static pods that run, by namespace and name. */
+  /** The running static pods, by namespace and name. */
   pods(): ReadonlyMap<string, Pod>;
-  /** The Node that owns the mirrors, once it is there. */
+  /** The uid of the Node that owns the mirrors, once it exists. */
   nodeUid(): string | undefined;
 }
 
-/** Shows static pods in the API. A mirror that is deleted or shows an old pod is replaced; the pod does not notice. */
+/** Shows static pods in the API. A mirror that is deleted or outdated is replaced; the pod itself is not affected. */
 export class Mirrors {
   readonly #deps: MirrorDeps;
   readonly #mirrors = new Map<string, Pod>();
-  /** What each mirror was last told, by its UID. */
+  /** The last written status of each mirror, by UID. */
   readonly #told = new Map<string, PodStatus>();
-  /** Those that went just now: who deleted one must have a chance to see that it is gone. */
+  /** Mirrors that were just deleted. They are recreated only after a pause, so that the deletion can be observed. */
   readonly #resting = new Set<string>();
   readonly #changes = new Nudge();
 
@@ -37,12 +37,12 @@ export class Mirrors {
     this.#deps = deps;
   }
 
-  /** Something may be to do. */
+  /** There may be work to do. */
   wake(): void {
     this.#changes.give();
   }
 
-  /** The API has another version of a mirror. */
+  /** A mirror in the API has changed. */
   changed({ type, object }: Change<Pod>): void {
     const key = podKey(object);
     if (type === "put") this.#mirrors.set(key, object);
@@ -60,7 +60,7 @@ export class Mirrors {
     });
   }
 
-  /** What the API knew of a pod before this process began. */
+  /** The status that the API had of a pod before this process began. */
   statusOf(pod: Pod): PodStatus | undefined {
     const mirror = this.#mirrors.get(podKey(pod));
     return mirror && mirrorOf(mirror) === pod.metadata.uid ? mirror.status : undefined;
@@ -76,7 +76,7 @@ export class Mirrors {
         failures = 0;
       } catch (error) {
         if (signal.aborted) return;
-        if (!isConflict(error)) log.warn("static pods not shown in the API", { error });
+        if (!isConflict(error)) log.warn("could not show static pods in the API", { error });
         failures++;
         await clock.sleep(backoffMs(failures, retry), signal).catch(() => {});
         this.wake();

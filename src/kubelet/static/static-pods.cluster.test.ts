@@ -22,7 +22,7 @@ async function aDirectory(t: TestContext): Promise<string> {
   return dir;
 }
 
-test("readManifest() makes the file's pod one of this node", async () => {
+test("readManifest() binds the file's pod to this node", async () => {
   const pod = await readManifest(manifest("app:1"), place);
   const { name, namespace, uid, annotations } = pod.metadata;
   assert.deepEqual([name, namespace, pod.spec.nodeName], ["web-node-1", "default", nodeName]);
@@ -32,7 +32,7 @@ test("readManifest() makes the file's pod one of this node", async () => {
   assert.notEqual((await readManifest(manifest("app:2"), place)).metadata.uid, uid);
 });
 
-test("readManifest() refuses what is no pod, is wrong, or needs the API", async () => {
+test("readManifest() refuses what is not a pod, is invalid, or needs the API", async () => {
   const secret = ", volumes: [{name: s, secret: {secretName: x}}]";
   await assert.rejects(readManifest("kind: Service\napiVersion: v1", place), /^Error: not a v1 Pod, but v1 Service$/);
   await assert.rejects(
@@ -45,7 +45,7 @@ test("readManifest() refuses what is no pod, is wrong, or needs the API", async 
   );
 });
 
-/** A node with static pods, whose files are read when the test says so. */
+/** A node with static pods, whose files are read when the test decides. */
 async function aNode(dir: string) {
   const staticPods = new StaticPods({ dir, nodeName, clock: systemClock, log: silentLog });
   const node = await startSimulatedNode({}, { staticPods });
@@ -65,7 +65,7 @@ async function aNode(dir: string) {
   };
 }
 
-test("a static pod runs, is shown by a mirror, and does not mind when that is deleted", async (t) => {
+test("a static pod runs, is shown by a mirror, and survives the deletion of the mirror", async (t) => {
   const dir = await aDirectory(t);
   await writeFile(`${dir}/web.yaml`, manifest("app:1"));
   await writeFile(`${dir}/broken.yaml`, "{");

@@ -13,31 +13,31 @@ import type { Change } from "#runtime/informer.ts";
 import { readManifest } from "./manifest.ts";
 
 export interface StaticPodsOptions {
-  /** A file for each pod, as YAML or JSON; names that begin with a dot are not looked at. */
+  /** Each file declares a pod, as YAML or JSON. Names that begin with a dot are ignored. */
   readonly dir: string;
   readonly nodeName: string;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** Who runs the pods, and who shows them. */
+/** Callbacks of the components that run the pods and show them in the API. */
 export interface StaticPodsUser {
   changed(change: Change<Pod>): void;
-  /** The status of a pod is another. */
+  /** The status of a pod has changed. */
   statusChanged(): void;
 }
 
 /**
- * Pods that are declared in files of the node. They run whatever the API says; their status is kept here. A file that
- * is changed declares another pod, which begins when the one before it has ended.
+ * Pods that are declared in files on the node. They run whatever the API says, and their status is stored here. A changed
+ * file declares another pod, which starts when the one before it has ended.
  */
 export class StaticPods implements PodObjects {
   readonly #options: StaticPodsOptions;
-  /** By namespace and name: as the files say, and as they run, with their status. */
+  /** By namespace and name: the pods that the files declare, and those that run, with their status. */
   #wanted: ReadonlyMap<string, Pod> = new Map();
   readonly #running = new Map<string, Pod>();
   readonly #leaving = new Set<string>();
-  /** Files that could not be read, and why. */
+  /** Files that could not be read, with the reason. */
   readonly #faults = new Map<string, string>();
   #user: StaticPodsUser | undefined;
   #revision = 0;
@@ -46,17 +46,17 @@ export class StaticPods implements PodObjects {
     this.#options = options;
   }
 
-  /** Everything that should run or does. */
+  /** Every pod that runs or should run. */
   get uids(): ReadonlySet<string> {
     const all = [...this.#wanted.values(), ...this.#running.values()];
     return new Set(all.map(({ metadata }) => metadata.uid));
   }
-  /** Those that run, with their status. */
+  /** The running pods, with their status. */
   get pods(): ReadonlyMap<string, Pod> {
     return this.#running;
   }
 
-  /** Begins with the pods that were read; `known` says what was known of one's status before this process began. */
+  /** Starts the pods that were read; `known` returns the status from before this process began. */
   attach(user: StaticPodsUser, known: (pod: Pod) => PodStatus | undefined): void {
     this.#user = user;
     this.#wanted = new Map(
@@ -95,7 +95,7 @@ export class StaticPods implements PodObjects {
     this.#wanted = wanted;
   }
 
-  /** What cannot be read declares no pod; that is said once. */
+  /** A file that cannot be read declares no pod. Each fault is logged once. */
   async #read(file: string): Promise<Pod | undefined> {
     const { nodeName, clock, log } = this.#options;
     try {
@@ -106,13 +106,13 @@ export class StaticPods implements PodObjects {
       return pod;
     } catch (error) {
       const why = messageOf(error);
-      if (this.#faults.get(file) !== why) log.warn("static pod not read", { file, error });
+      if (this.#faults.get(file) !== why) log.warn("could not read a static pod", { file, error });
       this.#faults.set(file, why);
       return undefined;
     }
   }
 
-  /** Nothing is left of a pod: another of its name may begin. */
+  /** Nothing is left of a pod, so another one of its name may start. */
   finished(uid: string): void {
     if (!this.#leaving.delete(uid)) return;
     for (const [key, pod] of this.#running) if (pod.metadata.uid === uid) this.#running.delete(key);
@@ -152,7 +152,7 @@ export class StaticPods implements PodObjects {
     return now;
   }
 
-  /** They go with their files. */
+  /** Static pods are removed with their files. */
   async remove(): Promise<void> {}
 
   #versioned(pod: Pod): Pod {
@@ -161,10 +161,10 @@ export class StaticPods implements PodObjects {
   }
 }
 
-/** No object of the API is larger. */
+/** The API's own limit for an object. */
 const maxManifestBytes = 3 << 20;
 
 export const podKey = ({ metadata }: Pod): string => `${metadata.namespace}/${metadata.name}`;
 
-/** Which file's content a pod in the API shows; undefined for all other pods. */
+/** The hash of the file that a mirror shows; undefined for all other pods. */
 export const mirrorOf = ({ metadata }: Pod): string | undefined => metadata.annotations?.[mirrorAnnotation];

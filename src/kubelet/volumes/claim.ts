@@ -14,13 +14,13 @@ import {
   volumePath,
 } from "./plugin.ts";
 
-/** Further kinds of persistent volumes, such as those of CSI drivers. */
+/** A further kind of persistent volume, such as a CSI driver's. */
 export interface PersistentPlugin {
   handles(source: PersistentSource): boolean;
   mount(context: VolumeContext, claimed: ClaimedVolume, volume: string): Promise<MountedVolume>;
 }
 
-/** The volume that a claim is bound to: the pod's own claim, or one that is made for it. */
+/** The volume of a claim: one that the pod names, or one that is created for the pod. */
 export const claimVolume = (plugins: readonly PersistentPlugin[]): VolumePlugin => ({
   name: "kubernetes.io/persistent-volume",
   handles: (volume) => volume.persistentVolumeClaim !== undefined || volume.ephemeral !== undefined,
@@ -52,7 +52,7 @@ async function mountSource(context: VolumeContext, source: PersistentSource, pat
 
 type LocalSource = PersistentSource & Required<Pick<PersistentSource, "local">>;
 
-/** A directory or disk of this node. A disk is mounted, and formatted if it never was; or given as it is. */
+/** A directory or disk of this node. A disk is mounted, and formatted first if it never was, or passed as a device. */
 async function mountLocal(context: VolumeContext, source: LocalSource, path: string): Promise<MountedVolume> {
   const isDisk = (await stat(source.local.path)).isBlockDevice();
   if (source.volumeMode === "Block") return { path: source.local.path, readOnly: false };
@@ -71,7 +71,7 @@ async function mountDisk({ local, mountOptions = [] }: LocalSource, path: string
   await mount({ type, source: local.path, target: path, options: mountOptions });
 }
 
-/** `blkid` ends with 2 when it finds no sign of a file system or partition. */
+/** `blkid` exits with 2 if it finds no file system or partition. */
 async function isFormatted(device: string): Promise<boolean> {
   try {
     await runCommand("blkid", ["--probe"], { operands: [device] });

@@ -5,7 +5,7 @@ import { quantityValue } from "#api/meta/quantity.ts";
 import { hasOwnFilesystem, type MountRequest, mount } from "#lib/fs/mounts.ts";
 import { type VolumeContext, type VolumePlugin, volumePath } from "./plugin.ts";
 
-/** An empty directory that lives as long as the pod: on the node's disk, in memory, or in huge pages. */
+/** An empty directory with the lifetime of the pod: on the node's disk, in memory, or in huge pages. */
 export const emptyDirVolume: VolumePlugin = {
   name: "kubernetes.io/empty-dir",
   handles: (volume) => volume.emptyDir !== undefined,
@@ -17,7 +17,7 @@ export const emptyDirVolume: VolumePlugin = {
     if (medium !== "" && !(await hasOwnFilesystem(path))) {
       await mount({ ...backing(context, volume.emptyDir ?? {}), target: path });
     }
-    // What the pod makes of its directory later is its own affair.
+    // A pod's later changes to its directory must stay.
     if (context.isNew) await openToPod(path, context.pod);
     return { path, readOnly: false };
   },
@@ -31,7 +31,7 @@ async function openToPod(path: string, { spec }: Pod): Promise<void> {
 
 type Backing = Pick<MountRequest, "type" | "source" | "options">;
 
-/** Of what the pod's author wrote only numbers reach the mount program. */
+/** Only numbers from the pod's spec reach the mount program. */
 function backing(context: VolumeContext, { medium = "", sizeLimit }: EmptyDirVolumeSource): Backing {
   const group = context.pod.spec.securityContext?.fsGroup;
   const rights = group === undefined ? ["mode=0777"] : ["mode=2777", `gid=${group}`];
@@ -43,7 +43,7 @@ function backing(context: VolumeContext, { medium = "", sizeLimit }: EmptyDirVol
   return { type: "hugetlbfs", source: "nodev", options: [...rights, `pagesize=${pageBytes}`] };
 }
 
-/** `HugePages-2Mi` names a size; plain `HugePages` means the only one that the pod's containers ask for. */
+/** `HugePages-2Mi` names a size; plain `HugePages` means the only size that the pod's containers request. */
 function pageSize({ spec }: Pod, medium: string): number | undefined {
   const [, size] = /^HugePages(?:-([1-9]\d{0,9}[KMGT]i))?$/.exec(medium) ?? [];
   if (size !== undefined) return quantityValue(size);
@@ -52,7 +52,7 @@ function pageSize({ spec }: Pod, medium: string): number | undefined {
   const sizes = new Set(asked.filter((name) => name.startsWith(hugePages)));
   const [only] = sizes;
   if (only === undefined || sizes.size > 1) {
-    throw new Error('medium "HugePages" can be used only if the pod asks for huge pages of exactly one size');
+    throw new Error('medium "HugePages" can be used only if the pod requests huge pages of exactly one size');
   }
   return quantityValue(only.slice(hugePages.length));
 }
@@ -66,7 +66,7 @@ export function memorySize({ pod, node }: Pick<VolumeContext, "pod" | "node">, s
   return set.length === 0 ? 0 : Math.min(...set);
 }
 
-/** 0 if some container has no limit, for then the pod has none. */
+/** 0 if a container has no limit, because then the pod has none. */
 function podMemoryLimit({ spec }: Pod): number {
   const whole = spec.resources?.limits?.memory;
   if (whole !== undefined) return quantityValue(whole);

@@ -5,7 +5,7 @@ import { makeDirectory } from "#lib/fs/make-directory.ts";
 import { errorCode } from "#lib/text/error-code.ts";
 import type { VolumePlugin } from "./plugin.ts";
 
-/** A file or directory of the node itself, checked or made as its type says. */
+/** A file or directory of the node itself, checked or created according to its type. */
 export const hostPathVolume: VolumePlugin = {
   name: "kubernetes.io/host-path",
   handles: (volume) => volume.hostPath !== undefined,

@@ -9,14 +9,14 @@ export interface ImageMountDeps {
   readonly socket: string;
   readonly snapshotter: string;
 }
-/** The files of images as directories. */
+/** Mounts the files of images as directories. */
 export interface ImageMounts {
-  /** Makes them be there; more than once does no harm. */
+  /** Idempotent. */
   mount(image: Image, path: string): Promise<void>;
   unmount(path: string): Promise<void>;
 }
 
-/** containerd unpacks images, and `ctr` mounts them: before 2.1, containers cannot ask for it themselves. */
+/** Uses `ctr` to mount images, because containerd before 2.1 cannot mount them into containers itself. */
 export function ctrImageMounts({ socket, snapshotter }: ImageMountDeps): ImageMounts {
   const images = (command: string, flags: readonly string[], operands: readonly string[]) => {
     const base = ["--address", socket, "--namespace", "k8s.io", "images", command];
@@ -33,7 +33,7 @@ export function ctrImageMounts({ socket, snapshotter }: ImageMountDeps): ImageMo
       try {
         await images("mount", [], [name, path]);
       } catch {
-        // A mount that went with the machine's last run left its snapshot.
+        // A mount that was lost in a reboot has left its snapshot.
         await unmount(path);
         await images("mount", [], [name, path]);
       }
@@ -46,7 +46,7 @@ const pluginName = "kubernetes.io/image";
 
 export const imageVolumePath = (podDir: string, volume: string): string => volumePath(podDir, pluginName, volume);
 
-/** The files of an image, to be read. They are mounted when a container that needs them is started. */
+/** The files of an image, read-only. They are mounted when a container that needs them starts. */
 export const imageVolume = (mounts: ImageMounts): VolumePlugin => ({
   name: pluginName,
   handles: (volume) => volume.image !== undefined,

@@ -1,11 +1,11 @@
 import { allContainers } from "#api/core/pod/pod-containers.ts";
 import type { Pod } from "#api/core/pod.ts";
 
-/** The kernel has 100,000 mounts for all of the node; so many pods as a node has cannot use them up. */
+/** The kernel allows 100,000 mounts on the node. With this limit, a full node's pods cannot use them up. */
 const maxMounts = 512;
 const maxVolumes = 1000;
 
-/** Why the node cannot have so many volumes of one pod, if that is so. */
+/** Why a pod has too many volumes for the node, if it has. */
 export function volumeExcess({ spec }: Pod): string | undefined {
   const { volumes = [] } = spec;
   if (volumes.length > maxVolumes) return `the pod has ${volumes.length} volumes, more than ${maxVolumes}`;

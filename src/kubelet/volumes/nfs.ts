@@ -26,7 +26,7 @@ export async function mountNfs(
   return { path, readOnly };
 }
 
-/** `server:/path` for the mount program. What is neither a host name nor an address does not reach it. */
+/** `server:/path` for the mount program. Anything but a host name or an address is refused. */
 export const nfsSource = (server: string, exported: string): string => `${hostOf(server)}:${directoryOf(exported)}`;
 
 function hostOf(server: string): string {

@@ -28,7 +28,7 @@ suite("walkBelow()", { timeout: 60_000 }, () => {
     return seen;
   };
 
-  test("visits what is there, links as themselves, at any depth", async () => {
+  test("visits everything at any depth, without following links", async () => {
     const names = Array.from({ length: 100 }, (_, at) => `d${at}`);
     await mkdir(`${dir}/volume/${names.join("/")}`, { recursive: true });
     await writeFile(`${dir}/volume/${names.join("/")}/file`, "");
@@ -42,7 +42,7 @@ suite("walkBelow()", { timeout: 60_000 }, () => {
     assert(!seen.has((await stat(`${dir}/host`)).ino));
   });
 
-  test("a directory that becomes a link after it was seen does not lead out", async () => {
+  test("a directory that becomes a link after it was seen does not lead outside", async () => {
     await mkdir(`${dir}/volume/a/b`, { recursive: true });
     let isSwapped = false;
 

@@ -7,20 +7,20 @@ import { walkBelow } from "#lib/fs/walk.ts";
 
 export interface Ownership {
   readonly group: number;
-  /** `OnRootMismatch` leaves a volume alone whose top directory is right already. */
+  /** `OnRootMismatch` skips a volume whose top directory already has the right owner and mode. */
   readonly policy: "Always" | "OnRootMismatch";
 }
 
 /**
- * Gives everything in a volume to the pod's group, so that its containers can use it whoever they run as. Other pods may
- * write to the volume meanwhile: every file is changed by its descriptor and never by its path.
+ * Gives everything in a volume to the pod's group, so that its containers can use it whichever user they run as. Other
+ * pods may write to the volume meanwhile, so every file is changed by its descriptor and never by its path.
  */
 export async function giveToGroup(root: string, { group, policy }: Ownership): Promise<void> {
   await using place = await Place.open(root);
   const stats = await place.stat();
   if (policy === "OnRootMismatch" && isGiven(stats, group)) return;
   if (stats.isDirectory()) await walkBelow(place, (below, found) => give(below, found, group));
-  // The top comes last: when it is right, all is.
+  // The top directory comes last: if it is right, everything below it is.
   await give(place, stats, group);
 }
 
@@ -35,7 +35,7 @@ async function give(place: Place, stats: Stats, group: number): Promise<void> {
   if (!stats.isSymbolicLink()) await chmod(place.path, (stats.mode & 0o7777) | bitsFor(stats));
 }
 
-/** The user that every container of the pod runs as, if it is the same one and they say so. */
+/** The user of every container of the pod, if all of them declare the same one. */
 export function commonUser({ spec }: Pod): number | undefined {
   const users = new Set(
     allContainers(spec).map((container) => container.securityContext?.runAsUser ?? spec.securityContext?.runAsUser),

@@ -14,35 +14,35 @@ import type { WriteBudgets } from "./written/write-budget.ts";
 
 /** One kind of volume. */
 export interface VolumePlugin {
-  /** As upstream names it; a part of the path of its volumes. */
+  /** Upstream's name; part of the path of its volumes. */
   readonly name: string;
   handles(volume: Volume): boolean;
   /**
-   * Makes the volume before the first container of the pod starts. It is called again after a failure and by the next
-   * kubelet, which adopts a running pod; then `isNew` is false, and files that the pod can change are left alone.
+   * Creates the volume before the first container of the pod starts. It is called again after a failure and by the next
+   * kubelet, which adopts a running pod. Then `isNew` is false, and files that the pod can change are left alone.
    */
   setUp(context: VolumeContext, volume: Volume): Promise<MountedVolume>;
-  /** Brings the content of a running pod's volume up to date; only for volumes that pods cannot write to. */
+  /** Updates the content of a running pod's volume; only for volumes that pods cannot write to. */
   refresh?(context: VolumeContext, volume: Volume): Promise<void>;
-  /** Undoes what more was done than mounts and files at its path, which go with the pod's directory. */
+  /** Undoes anything beyond the mounts and files at its path, which are removed with the pod's directory. */
   unmount?(path: string): Promise<void>;
 }
 
 export interface MountedVolume {
   /** A directory or file of the node. */
   readonly path: string;
-  /** Whether containers may only read it, whatever they ask for. */
+  /** Whether containers may only read it, whatever their mounts say. */
   readonly readOnly: boolean;
 }
 
-/** What a volume may need to know, beside its own declaration. */
+/** What a volume may need to know besides its own declaration. */
 export interface VolumeContext {
   readonly pod: Pod;
-  /** The volume was never set up for this pod, so no container of it can have seen it. */
+  /** The volume was never set up for this pod, so none of its containers can have seen it. */
   readonly isNew: boolean;
   /** The pod's own directory. It is removed with the pod. */
   readonly podDir: string;
-  /** The same in memory, for what should never reach a disk. */
+  /** The same in memory, for content that must never reach a disk. */
   readonly podMemoryDir: string;
   readonly sources: VolumeSources;
   readonly node: NodeAmounts;
@@ -55,25 +55,25 @@ export interface NodeAmounts {
   readonly allocatable: Readonly<Record<string, string>>;
 }
 
-/** Where content comes from. Undefined means that the object does not exist. */
+/** The sources of content. Undefined means that the object does not exist. */
 export interface VolumeSources {
   configMap(namespace: string, name: string): Promise<ConfigMap | undefined>;
   secret(namespace: string, name: string): Promise<Secret | undefined>;
-  /** A token that is good for a while yet. */
+  /** A token that is valid for some time. */
   serviceAccountToken(pod: Pod, projection: ServiceAccountTokenProjection): Promise<string>;
   /** PEM certificates. */
   trustBundle(projection: ClusterTrustBundleProjection): Promise<string | undefined>;
-  /** The volume that a claim is bound to. */
+  /** The volume to which a claim is bound. */
   claimedVolume(namespace: string, claim: string): Promise<ClaimedVolume | undefined>;
   podCertificate(pod: Pod, projection: PodCertificateProjection): Promise<{ key: string; chain: string }>;
 }
 
-/** What a node must know of a PersistentVolume. */
+/** What a node needs to know about a PersistentVolume. */
 export interface ClaimedVolume {
   readonly name: string;
   readonly spec: PersistentSource;
 }
-/** The part of a PersistentVolume's spec that says where the data are. */
+/** The part of a PersistentVolume's spec that says where the data is. */
 export interface PersistentSource {
   readonly hostPath?: HostPathVolumeSource;
   readonly local?: { readonly path: string; readonly fsType?: string };
@@ -82,7 +82,7 @@ export interface PersistentSource {
   readonly accessModes?: readonly string[];
   readonly mountOptions?: readonly string[];
   readonly volumeMode?: string;
-  /** What attaching the volume to this node gave, which its driver wants to see. */
+  /** The result of attaching the volume to this node, which its driver needs. */
   readonly publishContext?: Readonly<Record<string, string>>;
 }
 export interface CsiSource {
@@ -99,6 +99,6 @@ export interface SecretReference {
   readonly namespace?: string;
 }
 
-/** `<pod>/volumes/kubernetes.io~config-map/<volume>`, as upstream has it. */
+/** Upstream's layout: `<pod>/volumes/kubernetes.io~config-map/<volume>`. */
 export const volumePath = (podDir: string, plugin: string, volume: string): string =>
   `${podDir}/volumes/${plugin.replace("/", "~")}/${volume}`;

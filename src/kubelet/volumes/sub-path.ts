@@ -11,15 +11,15 @@ import { messageOf } from "#lib/text/message-of.ts";
 export interface SubPathRequest {
   /** The directory that the volume is mounted at. */
   readonly volumePath: string;
-  /** Where in the volume; relative. */
+  /** Relative to the volume. */
   readonly subPath: string;
-  /** Where the part is to be bound to; made here. */
+  /** Where to bind the part; created here. */
   readonly target: string;
 }
 
 /**
- * Binds a part of a volume to a place of its own, anew for each start of a container: what the path leads to may have
- * changed since the last. The pod may write to the volume meanwhile, so what is bound is what was opened.
+ * Binds part of a volume to its own mount point, again for each start of a container, because the path may lead elsewhere
+ * by then. The pod may write to the volume meanwhile, so the bind uses the opened file and not the path.
  */
 export async function bindSubPath({ volumePath, subPath, target }: SubPathRequest): Promise<string> {
   if (subPath.split("/").includes("..")) throw new Error(`subPath ${subPath} must stay in the volume`);
@@ -39,7 +39,7 @@ async function openPart(volumePath: string, subPath: string): Promise<Place> {
   }
 }
 
-/** Takes away the bind of the start before. Nothing of the volume is below the target once that is gone. */
+/** Removes the bind of the previous start. After that, nothing of the volume is below the target. */
 async function clearTarget(target: string): Promise<void> {
   if (!existsSync(target)) return;
   await unmountUnder([target], "lazy");

@@ -68,7 +68,7 @@ suite("volumes", { timeout: 30_000 }, () => {
   });
   afterEach(() => removePodDirs([dir]));
 
-  test("a config map is shown as links through ..data, and an update swaps that link alone", async () => {
+  test("a config map is shown as links through ..data, and an update swaps only that link", async () => {
     configMaps.set("c", { data: { a: "1", b: "2" }, binaryData: { bin: base64("\0\xff") } });
     const volume = { configMap: { name: "c", defaultMode: 0o640 } };
     const { path, readOnly } = await mounted(volume);
@@ -104,7 +104,7 @@ suite("volumes", { timeout: 30_000 }, () => {
     assert.equal(await readlink(`${path}/deep`), "..data/deep");
   });
 
-  test("what is missing is told, unless it is optional", async () => {
+  test("a missing source is an error, unless it is optional", async () => {
     configMaps.set("c", { data: {} });
     const items = [{ key: "k", path: "k" }];
     const failed = (why: string) => ({ message: `MountVolume.SetUp failed for volume "v" : ${why}` });
@@ -119,7 +119,7 @@ suite("volumes", { timeout: 30_000 }, () => {
     await assert.rejects(mounted({ rbd: { monitors: [], image: "" } }), failed("no volume plugin matched"));
   });
 
-  test("downward API shows facts about the pod", async () => {
+  test("the downward API shows fields of the pod", async () => {
     const show = (path: string, fieldPath: string) => ({ path, fieldRef: { apiVersion: "v1", fieldPath } });
     const amount = (path: string, resource: string, divisor = "0") => ({
       path,
@@ -144,7 +144,7 @@ suite("volumes", { timeout: 30_000 }, () => {
     assert.deepEqual(await Promise.all(["cpu", "cores", "memory", "unlimited"].map(read)), ["250", "1", "64", "8"]);
   });
 
-  test("a projected volume puts its parts together; a token is for the pod's user alone", async () => {
+  test("a projected volume combines its sources, and only the pod's user can read a token", async () => {
     configMaps.set("ca", { data: { "ca.crt": "CA" } });
     withPod({ spec: { ...aPod.spec, securityContext: { runAsUser: 1234, fsGroup: 77 } } });
     const sources = [
@@ -166,7 +166,7 @@ suite("volumes", { timeout: 30_000 }, () => {
     assert.equal(await modeOf(`${path}/ca.crt`), 0o644);
   });
 
-  test("an empty directory is for all, or for the pod's group", async () => {
+  test("an empty directory is writable by all, or by the pod's group", async () => {
     const { path, readOnly } = await mounted({ emptyDir: {} });
     assert.equal(await modeOf(path), 0o777);
     assert(!readOnly);
@@ -207,7 +207,7 @@ suite("volumes", { timeout: 30_000 }, () => {
     assert.equal((await stat(`${paths[3]}/a`)).gid, 77);
   });
 
-  test("what was in memory is made anew after the machine started again", async () => {
+  test("content in memory is written again after a reboot", async () => {
     secrets.set("s", { data: { a: base64("1") } });
     const volume = { secret: { secretName: "s", defaultMode: 0o644 } };
     const { path } = await mounted(volume);
@@ -219,7 +219,7 @@ suite("volumes", { timeout: 30_000 }, () => {
     assert.equal(await modeOf(path), 0o777);
   });
 
-  test("an empty directory in memory is a tmpfs of its size, and goes with the pod", async () => {
+  test("an empty directory in memory is a tmpfs of its size, and is removed with the pod", async () => {
     const { path } = await mounted({ emptyDir: { medium: "Memory", sizeLimit: "1Mi" } });
     await mounted({ emptyDir: { medium: "Memory", sizeLimit: "1Mi" } });
 
@@ -233,7 +233,7 @@ suite("volumes", { timeout: 30_000 }, () => {
     assert.deepEqual(await mountsUnder([dir]), []);
   });
 
-  test("host paths are checked and made as their type says", async () => {
+  test("host paths are checked and created according to their type", async () => {
     const at = (name: string, type: string) => mounted({ hostPath: { path: `${dir}/${name}`, type } });
 
     await at("nothing", "");
@@ -255,13 +255,13 @@ suite("volumes", { timeout: 30_000 }, () => {
   });
 
   for (const server of ["-T/proc/self/fd/3", "--help", "a b", "host,exec", "x/../y", "[::1", "ho\0st", "$(id)"]) {
-    test(`an NFS server called ${JSON.stringify(server)} reaches no program`, async () => {
+    test(`an NFS server called ${JSON.stringify(server)} does not reach the mount program`, async () => {
       await assert.rejects(mounted({ nfs: { server, path: "/export" } }), /invalid NFS server .* not a host name/);
       await assert.rejects(readdir(`${dir}/pod/volumes/kubernetes.io~nfs/v`), { code: "ENOENT" });
     });
   }
 
-  test("nfsSource() takes names and addresses, and paths as they are", () => {
+  test("nfsSource() accepts names and addresses, and keeps paths unchanged", () => {
     assert.equal(nfsSource("127.0.0.1", "/-x"), "127.0.0.1:/-x");
     assert.equal(nfsSource("fe80::1", "/a b"), "[fe80::1]:/a b");
     assert.equal(nfsSource("[::1]", "/"), "[::1]:/");
@@ -269,7 +269,7 @@ suite("volumes", { timeout: 30_000 }, () => {
     assert.throws(() => nfsSource("h", "relative"), /invalid NFS path/);
   });
 
-  test("a claim shows the volume it is bound to", async () => {
+  test("a claim mounts the volume to which it is bound", async () => {
     const claim = (claimName: string) => mounted({ persistentVolumeClaim: { claimName } });
     await mkdir(`${dir}/disk`);
     claims.set("c", { name: "pv", spec: { local: { path: `${dir}/disk` } } });
@@ -288,7 +288,7 @@ suite("volumes", { timeout: 30_000 }, () => {
     await assert.rejects(claim("odd"), /no volume plugin matched/);
   });
 
-  test("places for volumes inside a volume are there", async () => {
+  test("mount points for volumes inside a volume exist", async () => {
     configMaps.set("c", { data: { a: "1" } });
     const volumeMounts = [
       { name: "v", mountPath: "/etc/app" },
@@ -302,7 +302,7 @@ suite("volumes", { timeout: 30_000 }, () => {
     assert((await stat(`${path}/certs/deep`)).isDirectory());
   });
 
-  test("a crash at any step leaves nothing that the next write does not clear", async () => {
+  test("the next write clears what a crash at any step left", async () => {
     const path = `${dir}/crashed`;
     await mkdir(path);
     await writeAtomically(path, new Map([["a", file("1")]]), { nowMs: 0 });
@@ -316,7 +316,7 @@ suite("volumes", { timeout: 30_000 }, () => {
     assert.deepEqual((await readdir(path)).toSorted(), ["..data", current, "a"].toSorted());
   });
 
-  test("a path is written in its normal form", async () => {
+  test("a path is normalised before it is written", async () => {
     configMaps.set("c", { data: { k: "1" } });
     const items = [{ key: "k", path: "./conf//a.txt" }];
 
@@ -333,7 +333,7 @@ suite("volumes", { timeout: 30_000 }, () => {
     });
   }
 
-  test("volumeExcess() counts what takes a mount of the node, and all volumes", () => {
+  test("volumeExcess() counts all volumes, and those that need a mount on the node", () => {
     const many = (count: number, volume: object) =>
       Array.from({ length: count }, (_, at) => ({ name: `v${at}`, ...volume }));
     const podWith = (volumes: object[], mounts: object[] = []) =>
@@ -346,7 +346,7 @@ suite("volumes", { timeout: 30_000 }, () => {
     assert.match(volumeExcess(podWith(many(1001, { emptyDir: {} }))) ?? "", /has 1001 volumes/);
   });
 
-  test("a pod cannot fill the node's memory or disk with what is written for it", async () => {
+  test("the kubelet's writes for a pod cannot fill the node's memory or disk", async () => {
     secrets.set("s", { data: { large: Buffer.alloc(1 << 20).toString("base64") } });
     const many = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`k${at}`, ""]));
     configMaps.set("many", { data: many });
@@ -380,7 +380,7 @@ suite("volumes", { timeout: 30_000 }, () => {
       await symlink("nowhere", `${volume()}/dangling`);
     });
 
-    test("binds directories, files and what links inside the volume lead to", async () => {
+    test("binds directories, files, and targets of links inside the volume", async () => {
       assert.equal(await readFile(`${await bind("real")}/file`, "utf8"), "content");
       assert.equal(await readFile(await bind("real/file", "f"), "utf8"), "content");
       assert.equal(await readFile(`${await bind("inside", "i")}/file`, "utf8"), "content");
@@ -392,7 +392,7 @@ suite("volumes", { timeout: 30_000 }, () => {
       ]);
     });
 
-    test("is bound anew for each start, to what the path leads to then", async () => {
+    test("is bound again for each start, to what the path leads to by then", async () => {
       await symlink("real/file", `${volume()}/current`);
       const bound = await bind("current", "c");
       await writeFile(`${volume()}/new`, "newer");
@@ -406,7 +406,7 @@ suite("volumes", { timeout: 30_000 }, () => {
       assert.deepEqual(await mountsUnder([`${dir}/subpaths`]), [bound]);
     });
 
-    test("makes what is missing, with the volume's rights", async () => {
+    test("creates what is missing, with the volume's owner and mode", async () => {
       await chmod(volume(), 0o777);
       await bind("new/deep");
 

@@ -13,7 +13,7 @@ import type { MountedVolume, VolumeContext, VolumePlugin } from "./plugin.ts";
 import { volumePath } from "./plugin.ts";
 import { configMapVolume, downwardApiVolume, projectedVolume, secretVolume } from "./written/written-volumes.ts";
 
-/** Kinds of volumes that need more than the node. */
+/** Kinds of volumes that need other programs on the node. */
 export interface FurtherPlugins {
   readonly volumes?: readonly VolumePlugin[];
   readonly persistent?: readonly PersistentPlugin[];
@@ -51,10 +51,10 @@ export class VolumeError extends Error {
   }
 }
 
-/** The pod, and what its volumes need; whether a volume is new is found out for each. */
+/** The context of a pod's volumes; whether a volume is new is determined for each. */
 export type PodContext = Omit<VolumeContext, "isNew">;
 
-/** Sets up a volume of a pod. A file beside the volumes tells the next kubelet that this was done. */
+/** Sets up a volume of a pod. A file beside the volumes records this for the next kubelet. */
 export async function setUpVolume(
   plugins: readonly VolumePlugin[],
   context: PodContext,
@@ -74,7 +74,7 @@ export async function setUpVolume(
   }
 }
 
-/** Brings a volume that shows objects of the API up to date, and leaves all others alone. */
+/** Updates a volume that shows objects of the API, and does nothing for all others. */
 export async function refreshVolume(
   plugins: readonly VolumePlugin[],
   context: PodContext,
@@ -87,7 +87,7 @@ export async function refreshVolume(
   }
 }
 
-/** Lets the plugins undo what they did for the volumes of a pod, as its directory shows them. */
+/** Lets the plugins undo what they did for the volumes in a pod's directory. */
 export async function unmountVolumes(plugins: readonly VolumePlugin[], podDir: string): Promise<void> {
   for (const plugin of plugins) {
     if (!plugin.unmount) continue;
@@ -101,7 +101,7 @@ export async function unmountVolumes(plugins: readonly VolumePlugin[], podDir: s
 export async function removePodDirs(directories: readonly string[]): Promise<void> {
   await unmountUnder(directories, "strict");
   const left = await mountsUnder(directories);
-  // What is still mounted may be somebody's data: better a directory too many than that gone.
+  // What is still mounted may be somebody's data: a directory too many is better than lost data.
   if (left.length > 0) throw new Error(`still mounted: ${left.join(", ")}`);
   await Promise.all(directories.map((dir) => removeTree(dir)));
 }

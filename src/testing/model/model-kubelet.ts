@@ -75,7 +75,7 @@ export class ModelKubelet {
     const wanted = () => new Set(api.pod ? [api.pod.metadata.uid] : []);
     for (let looks = 0; !signal.aborted; looks++) {
       const deps = { clock: this.#clock, log: silentLog, signal };
-      await insist(deps, "runtime not listed", () => this.pods.resync(this.#deps, wanted, signal));
+      await insist(deps, "the runtime's pods could not be listed", () => this.pods.resync(this.#deps, wanted, signal));
       if (looks === 0) {
         this.#isListening = true;
         if (api.pod) this.#deliver({ type: "put", object: api.pod });

@@ -11,7 +11,7 @@ import { messageOf } from "#lib/text/message-of.ts";
 import { containerEvent, type PodDeps } from "../pod-deps.ts";
 import { readEnvFiles } from "./env-file.ts";
 
-/** What could not be done about a container, by the reason that its status shows. */
+/** A failure to create or start a container, with the reason for its status. */
 export class StartFailure extends Error {
   override readonly name = "StartFailure";
   readonly reason: StartReason;
@@ -35,12 +35,12 @@ export interface ContainerRun {
   readonly config: SandboxConfig;
   readonly volumes: MountedVolumes;
   readonly restartCount: number;
-  /** A number that no container of this name has had; more than the restarts if some could not be made. */
+  /** A number that no container of this name has had. It is more than the restarts if some could not be created. */
   readonly attempt: number;
   readonly targetId: string | undefined;
 }
 
-/** Makes a container, without starting it. */
+/** Creates a container without starting it. */
 export async function createContainer(deps: PodDeps, run: ContainerRun): Promise<ContainerRecord> {
   const { pod, container, image, sandbox, restartCount } = run;
   const attempt = async <T>(reason: StartReason, step: () => Promise<T>): Promise<T> => {
@@ -75,7 +75,7 @@ export async function createContainer(deps: PodDeps, run: ContainerRun): Promise
 
 const notStarted = { startedAt: 0, finishedAt: 0, exitCode: 0, reason: "", message: "" } as const;
 
-/** Prepares the machine for a container, and says what the runtime is to be told. */
+/** Prepares the node for a container, and returns the runtime's configuration. */
 async function prepareContainer(deps: PodDeps, run: ContainerRun) {
   const { host } = deps;
   const { pod, container, image, restartCount, attempt, volumes, targetId } = run;
@@ -104,7 +104,7 @@ async function prepareContainer(deps: PodDeps, run: ContainerRun) {
   });
 }
 
-/** Those that it was given when the pod was admitted; chosen now if that is not known any more. */
+/** The devices that were allocated when the pod was admitted; allocates now if that is no longer known. */
 async function allocateDevices({ devices }: PodDeps, pod: Pod, container: AnyContainer) {
   if (!devices || !hasExtendedResources(container)) return [];
   const given = await devices.allocate(deviceRequest(pod, container));
@@ -112,7 +112,7 @@ async function allocateDevices({ devices }: PodDeps, pod: Pod, container: AnyCon
   return given;
 }
 
-/** The API may not have heard of the pod's addresses yet; its containers must. */
+/** The pod with its addresses, which the API may not have yet but its containers need. */
 function withAddresses(pod: Pod, ips: readonly string[], hostIps: readonly string[]): Pod {
   const [podIP] = ips;
   const [hostIP] = hostIps;
@@ -126,7 +126,7 @@ function withAddresses(pod: Pod, ips: readonly string[], hostIps: readonly strin
   };
 }
 
-/** Gets everything that the variables refer to, then works them out. */
+/** Reads everything that the variables refer to, then computes their values. */
 async function resolveEnvironment(deps: PodDeps, pod: Pod, { container, volumes }: ContainerRun): Promise<Environment> {
   const { namespace, uid } = pod.metadata;
   const { objects, host } = deps;
@@ -150,7 +150,7 @@ async function resolveEnvironment(deps: PodDeps, pod: Pod, { container, volumes 
   });
 }
 
-/** Starts a container that was made. */
+/** Starts a created container. */
 export async function startContainer(deps: PodDeps, pod: Pod, record: ContainerRecord): Promise<void> {
   try {
     await deps.runtime.startContainer(record.id);

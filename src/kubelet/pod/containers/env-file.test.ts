@@ -4,7 +4,7 @@ import { parseEnvFile, readEnvFiles, variableIn } from "./env-file.ts";
 
 const volume = { path: "/v", readOnly: false };
 
-test("variableIn() has the first value, and minds no fault behind it", () => {
+test("variableIn() returns the first value, and ignores an error after it", () => {
   const file = parseEnvFile("# note\nA='1'\nA='2'\nB='two\nlines' # end\nC= 'x'\nbroken\n");
 
   assert.equal(variableIn(file, "A"), "1");
@@ -18,12 +18,12 @@ for (const [name, text, fault] of [
   ["blanks before =", `A${" ".repeat(65_000)}=x`, /whitespace before '='/],
   ["lines without a quote", `A='${"\n".repeat(65_000)}`, /unclosed single quote/],
 ] as const) {
-  test(`parseEnvFile() says what is wrong with 64 KiB of ${name}`, () => {
+  test(`parseEnvFile() reports the error in 64 KiB of ${name}`, () => {
     assert.throws(() => variableIn(parseEnvFile(text), "A"), fault);
   });
 }
 
-test("readEnvFiles() reads each file once, and no more than fits", async () => {
+test("readEnvFiles() reads each file once, within a limit", async () => {
   const reads: string[] = [];
   const read = async (_volume: object, path: string) => {
     reads.push(path);

@@ -1,18 +1,18 @@
 import type { MountedVolume } from "#kubelet/volumes/plugin.ts";
 
-/** A file in a volume that variables are read from. */
+/** A file in a volume that variables come from. */
 export interface EnvFileRef {
   readonly volumeName: string;
   readonly path: string;
 }
-/** By volume and path: the value of a variable, undefined if it is not there. */
+/** By volume and path: a function that returns the value of a variable, or undefined. */
 export type EnvFiles = ReadonlyMap<string, ReadonlyMap<string, (key: string) => string | undefined>>;
 type ReadFile = (volume: MountedVolume, path: string) => Promise<string | undefined>;
 
-/** All files together; no program could be started with so much. */
+/** For all files together: no program can be started with more. */
 const maxCharacters = 1 << 20;
 
-/** Reads and parses each file once, one after the other, however many variables name it. */
+/** Reads and parses each file once, one after another, however many variables use it. */
 export async function readEnvFiles(
   refs: readonly EnvFileRef[],
   volumes: ReadonlyMap<string, MountedVolume>,
@@ -35,16 +35,16 @@ export async function readEnvFiles(
   return files;
 }
 
-/** The variables of an env file, up to the first line of another form. */
+/** The variables of an env file, up to the first malformed line. */
 interface EnvFile {
   readonly variables: ReadonlyMap<string, string>;
-  /** What is wrong behind them. */
+  /** The error after them, if any. */
   readonly fault: Error | undefined;
 }
 
 /**
- * Parses lines of `NAME='value'`, in which a value may have several lines and means what it says. Of two with the same
- * name the first counts. It takes time in proportion to the text: a container wrote it.
+ * Parses lines of `NAME='value'`. A value may have several lines and has no escapes. The first of two variables with the
+ * same name wins. It takes linear time, because a container wrote the text.
  */
 export function parseEnvFile(text: string): EnvFile {
   const variables = new Map<string, string>();
@@ -57,7 +57,7 @@ export function parseEnvFile(text: string): EnvFile {
   }
 }
 
-/** The value of one variable; undefined if it is not there. Throws if a fault stands before where it could be. */
+/** The value of one variable, or undefined. Throws if the file has an error before the place where it could be. */
 export function variableIn({ variables, fault }: EnvFile, key: string): string | undefined {
   const value = variables.get(key);
   if (value === undefined && fault) throw fault;
@@ -75,7 +75,7 @@ function* assignmentsIn(text: string): Iterable<{ name: string; value: string }>
     const line = takeLine(at).trimStart();
     if (line === "" || line.startsWith("#")) continue;
     const { name, rest } = splitAssignment(line, first);
-    // As in a shell, a blank ends the assignment.
+    // As in a shell, whitespace ends the assignment.
     const isBlank = rest.startsWith(" ") || rest.startsWith("\t");
     yield { name, value: isBlank ? "" : readQuoted(at, rest, first) };
   }
@@ -87,7 +87,7 @@ interface Position {
   line: number;
 }
 
-/** The rest of the line, without its end. */
+/** The rest of the line, without the newline. */
 function takeLine(at: Position): string {
   const end = at.text.indexOf("\n", at.offset);
   const line = at.text.slice(at.offset, end < 0 ? undefined : end);
@@ -105,7 +105,7 @@ function splitAssignment(line: string, number: number): { name: string; rest: st
   return { name, rest: line.slice(equals + 1) };
 }
 
-/** From the opening quote to the closing one, which may be some lines further down. */
+/** Reads from the opening quote to the closing one, which may be on a later line. */
 function readQuoted(at: Position, rest: string, first: number): string {
   if (!rest.startsWith("'")) throw malformed(first, "value must be enclosed in single quotes");
   const parts = [rest.slice(1)];

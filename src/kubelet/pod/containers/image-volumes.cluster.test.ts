@@ -8,7 +8,7 @@ const volumeMounts = [{ name: "model", mountPath: "/model" }];
 const volumes = [{ name: "model", image: { reference: "model:1" } }];
 const container = (name: string, more: object = {}) => ({ name, image: "app:1", ...more });
 
-test("an image volume is pulled and mounted once for the containers that have it", async () => {
+test("an image volume is pulled and mounted once for all containers that mount it", async () => {
   const mounted: string[] = [];
   const host: PodHost = {
     ...simulatedHost,
@@ -30,7 +30,7 @@ test("an image volume is pulled and mounted once for the containers that have it
   );
 });
 
-test("a container waits for the image of its volume as for its own; the others run", async () => {
+test("a container waits for the image of its volume as for its own, while the others run", async () => {
   let isThere = false;
   await using node = await startSimulatedNode({
     pullImage(name) {

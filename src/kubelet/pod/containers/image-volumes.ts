@@ -7,17 +7,17 @@ import { containerEvent, type PodDeps, podEvent } from "../pod-deps.ts";
 import { StartFailure } from "./create-container.ts";
 import { type ImageFault, obtainImage } from "./obtain-image.ts";
 
-/** The image volumes of one pod. Each is pulled and mounted when a container that has it is started. */
+/** The image volumes of one pod. Each is pulled and mounted when a container that mounts it starts. */
 export class ImageVolumes {
   readonly #deps: PodDeps;
-  /** Containers that start together share the work. */
+  /** Containers that start concurrently share the work. */
   readonly #underWay = new Map<string, Promise<ImageOutcome>>();
 
   constructor(deps: PodDeps) {
     this.#deps = deps;
   }
 
-  /** Makes those of a container be there; gives what keeps it from starting, if anything does. */
+  /** Mounts the image volumes of a container. Returns what keeps the container from starting, if anything does. */
   async ensure(pod: Pod, container: AnyContainer, signal: AbortSignal): Promise<ImageFault | undefined> {
     const wanted = volumesOf(pod, container);
     if (wanted.length === 0) return undefined;

@@ -4,19 +4,19 @@ import { neverAborted } from "#lib/async/tasks.ts";
 import { containerEvent, type PodDeps } from "../pod-deps.ts";
 import { runHook } from "./lifecycle-hooks.ts";
 
-/** Even a container that is to end at once gets so long. */
+/** Even a container with no grace period gets this long. */
 const minGraceMs = 2000;
 
 export interface KillRequest {
   readonly graceMs: number;
-  /** Whether the preStop hook comes first; `skip` if it has run. */
+  /** Whether the preStop hook runs first; `skip` if it has run already. */
   readonly hook: "run" | "skip";
   readonly message?: string | undefined;
-  /** Fires when the container has ended: the hook need not go on. */
+  /** Fires when the container has ended, so that the hook can be abandoned. */
   readonly signal: AbortSignal;
 }
 
-/** Ends one container: its hook, then the signal, all within the grace period. Resolves when it has ended. */
+/** Stops one container: its hook, then the signal, all within the grace period. Resolves when it has ended. */
 export async function killContainer(deps: PodDeps, target: CheckTarget, request: KillRequest): Promise<void> {
   const { graceMs, hook, signal } = request;
   const { pod, container, containerId } = target;
@@ -33,7 +33,7 @@ export interface PreStopLimits {
   readonly signal: AbortSignal;
 }
 
-/** Runs the preStop hook of a container, if it has one. A hook that fails or takes too long does not keep it alive. */
+/** Runs the preStop hook of a container, if it has one. A hook that fails or takes too long does not delay the stop. */
 export async function runPreStop(deps: PodDeps, target: CheckTarget, limits: PreStopLimits): Promise<void> {
   const { clock, runtime, host } = deps;
   const { pod, container } = target;

@@ -14,7 +14,7 @@ export interface HookLimits {
 
 const httpTimeoutMs = 30_000;
 
-/** Does what a container wants done after its start or before its end. Rejects if that fails. */
+/** Runs a postStart or preStop handler. Rejects if it fails. */
 export async function runHook(
   deps: CheckDeps,
   target: CheckTarget,
@@ -28,7 +28,7 @@ export async function runHook(
     const options = timeoutMs === undefined ? { signal } : { signal, timeoutMs };
     const { exitCode } = await deps.runtime.execSync(target.containerId, command, options);
     if (exitCode === 0) return;
-    // What the hook printed may be long or secret, and a status is for everybody who may read pods.
+    // The hook's output may be long or secret, and everybody who may read pods can read a status.
     throw new Error(`Exec lifecycle hook ${where} the command exited with ${exitCode}`);
   }
   if (handler.httpGet) {
@@ -43,7 +43,7 @@ export async function runHook(
   throw new Error("Cannot run handler: invalid handler");
 }
 
-/** Runs what a container wants done after its start; what went wrong, if anything. */
+/** Runs a container's postStart hook. Resolves with the error, if there is one. */
 export async function runPostStart(
   deps: PodDeps,
   target: CheckTarget,
@@ -63,7 +63,7 @@ export async function runPostStart(
   }
 }
 
-/** Any answer will do: a hook tells the container something, and does not judge it. */
+/** Any HTTP answer counts as success: the hook only notifies the container. */
 async function askHttp(
   deps: CheckDeps,
   check: HttpCheck,

@@ -5,7 +5,7 @@ import type { Secret } from "#api/core/secret.ts";
 import type { ImageOutcome } from "#kubelet/images/puller.ts";
 import { containerEvent, type EventType, type PodDeps, podEvent } from "../pod-deps.ts";
 
-/** Makes the image be there; the outcome says why it is not. */
+/** Makes sure that the image is on the node; the outcome says why it is not. */
 export async function ensureImage(
   deps: PodDeps,
   pod: Pod,
@@ -24,7 +24,7 @@ type Tell = (type: EventType, reason: string, message: string) => void;
 export interface WantedImage {
   readonly image: string;
   readonly policy: PullPolicy;
-  /** Called with what is worth an event. */
+  /** Called with the events to record. */
   readonly tell: Tell;
 }
 
@@ -71,6 +71,6 @@ async function pullSecrets(deps: PodDeps, pod: Pod): Promise<Secret[]> {
 
 export type ImageFault = Extract<ImageOutcome, { ok: false }>;
 
-/** After a failure the status soon says that it waits, and for how long. */
+/** Soon after a failure, the status says that the kubelet is backing off, and for how long. */
 export const imageRetryMs = ({ reason, retryAfterMs }: ImageFault): number =>
   reason === "ErrImagePull" || reason === "RegistryUnavailable" ? Math.min(1000, retryAfterMs) : retryAfterMs;

@@ -10,11 +10,11 @@ export interface ProbesContext {
   readonly deps: PodDeps;
   pod(): Pod;
   facts(): PodFacts;
-  /** What the probes say of a container has changed. */
+  /** A probe's result for a container has changed. */
   changed(): void;
 }
 
-/** The probes of one pod's containers, as they are now. */
+/** The probes of one pod's containers, with the pod's current state. */
 export function createPodProbes({ deps, pod, facts, changed }: ProbesContext): PodProbes {
   const { runtime, host, clock } = deps;
   return new PodProbes({
@@ -32,7 +32,7 @@ export function createPodProbes({ deps, pod, facts, changed }: ProbesContext): P
   });
 }
 
-/** Checks on containers that an earlier kubelet started; what the API knows of them stands until a check says otherwise. */
+/** Probes containers that an earlier kubelet started. The results in the API hold until a check changes them. */
 export function probeFound(probes: PodProbes, pod: Pod, running: readonly ContainerRecord[]): void {
   for (const { id, name, startedAt } of running) {
     const container = containerNamed(pod, name);

@@ -6,7 +6,7 @@ import type { SandboxConfig } from "#kubelet/runtime/runtime.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { type PodDeps, podEvent } from "../pod-deps.ts";
 
-/** Prepares the machine for a sandbox, and says what the runtime is to be told. */
+/** Prepares the node for a sandbox, and returns the runtime's configuration. */
 export async function prepareSandbox(deps: PodDeps, pod: Pod, attempt: number): Promise<SandboxConfig> {
   const { host, clusterDns } = deps;
   const { logDirectory, cgroupParent } = await host.prepare(pod);
@@ -15,7 +15,7 @@ export async function prepareSandbox(deps: PodDeps, pod: Pod, attempt: number): 
   return sandboxConfig({ pod, attempt, dns, clusterDomain: clusterDns.domain, logDirectory, cgroupParent });
 }
 
-/** Makes a sandbox; resolves when its network stands. */
+/** Creates a sandbox. Resolves when its network is up. */
 export async function createSandbox(deps: PodDeps, pod: Pod, config: SandboxConfig): Promise<SandboxRecord> {
   const { runtime } = deps;
   const { runtimeClassName } = pod.spec;

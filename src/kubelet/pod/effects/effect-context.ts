@@ -8,7 +8,7 @@ import type { CheckTarget } from "#kubelet/probes/run-probe.ts";
 import type { PodDeps } from "../pod-deps.ts";
 import type { PodTrace } from "./pod-hops.ts";
 
-/** What carrying out the steps of one pod takes. */
+/** What the steps of one pod need. */
 export interface EffectContext {
   readonly deps: PodDeps;
   readonly facts: PodFacts;
@@ -16,15 +16,15 @@ export interface EffectContext {
   readonly probes: PodProbes;
   readonly allocation: Allocation;
   readonly imageVolumes: ImageVolumes;
-  /** Fires when the pod is to end: pulls and postStart hooks are given up. */
+  /** Fires when the pod is to end: pulls and postStart hooks are abandoned. */
   readonly starting: AbortSignal;
   /** The newest version of the pod. */
   pod(): Pod;
-  /** Resolves when the status is written, or is refused. */
+  /** Resolves when the status is written or refused. */
   statusWritten(): Promise<void>;
 }
 
-/** A container as hooks and probes reach it. */
+/** A container as hooks and probes address it. */
 export function targetOf(
   { deps, facts, pod }: Pick<EffectContext, "deps" | "facts" | "pod">,
   container: AnyContainer,

@@ -4,17 +4,17 @@ import type { KillStep, StepOf } from "#kubelet/pod/plan/step.ts";
 import { type EffectContext, targetOf } from "./effect-context.ts";
 import { cleanUpPod, removePodObject } from "./remove-pod.ts";
 
-/** The steps that end containers and put away what a pod leaves. */
+/** The steps that stop containers and clean up after a pod. */
 export class EndEffects {
   readonly #context: EffectContext;
-  /** Fires when a container has ended: its hooks need not go on. */
+  /** Fires when a container has ended, so that its hooks can be abandoned. */
   readonly #ends = new Map<string, AbortController>();
 
   constructor(context: EffectContext) {
     this.#context = context;
   }
 
-  /** A container has ended. */
+  /** Call this when a container has ended. */
   ended(id: string): void {
     this.#ends.get(id)?.abort(new Error("the container has ended"));
     this.#ends.delete(id);
@@ -88,7 +88,7 @@ export class EndEffects {
     const { deps, facts } = this.#context;
     const { records } = facts;
     const { sandbox } = records.state;
-    // Also sandboxes that we were told could not be made.
+    // Includes sandboxes whose creation was reported as failed: they may exist.
     const listed = facts.mayHaveLostSandbox ? await deps.runtime.listSandboxes() : [];
     const others = listed.filter(({ id, pod }) => pod.uid === uid && id !== sandbox?.id);
     const ids = [...(sandbox ? [sandbox.id] : []), ...others.map(({ id }) => id)];

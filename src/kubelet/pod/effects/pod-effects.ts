@@ -12,7 +12,7 @@ import { EndEffects } from "./end-effects.ts";
 import { resizePod } from "./resize-pod.ts";
 import { VolumeEffects } from "./volume-effects.ts";
 
-/** Carries out the steps of one pod, and puts down in its facts what came of them. */
+/** Carries out the steps of one pod, and records the results in its facts. */
 export class PodEffects {
   readonly #context: EffectContext;
   readonly #volumes: VolumeEffects;
@@ -24,7 +24,7 @@ export class PodEffects {
     this.#ends = new EndEffects(context);
   }
 
-  /** A container has ended. */
+  /** Call this when a container has ended. */
   ended(id: string): void {
     this.#ends.ended(id);
   }
@@ -117,7 +117,7 @@ export class PodEffects {
     const image = facts.images.get(name);
     const { sandbox } = records.state;
     if (!container || !image || !sandbox || !volumes) return;
-    // Each container makes sure of its image anew: it may have been removed, or have to be pulled every time.
+    // Each new container checks its image again: it may have been removed, or the policy may be Always.
     facts.images.delete(name);
     const last = records.newest(name);
     if (last?.state === "exited" && last.sandboxId === sandbox.id) facts.restarts.begin(name, last, deps.clock.now());
@@ -146,7 +146,7 @@ export class PodEffects {
     records.put({ ...created, ...(container.lifecycle?.postStart ? { postStart: "open" } : {}) });
   }
 
-  /** The status says why a container cannot be started. */
+  /** If the work fails, the container's status says why. */
   async #explaining<T>(name: string, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
@@ -190,7 +190,7 @@ export class PodEffects {
     probes.start({ id, container, startedAt: record.startedAt });
   }
 
-  /** A container whose hook fails does not go on. */
+  /** A container whose hook fails is killed. */
   async #runPostStart({ container: name, id }: StepOf<"postStart">): Promise<void> {
     const { deps, facts, starting } = this.#context;
     const container = containerNamed(this.#context.pod(), name);

@@ -3,19 +3,19 @@ import { messageOf } from "#lib/text/message-of.ts";
 import { currentTrace, type Trace } from "#trace/trace.ts";
 import { type PodDeps } from "../pod-deps.ts";
 
-/** What there is to say of a step. */
+/** Details of a hop. */
 export type HopFacts = Readonly<Record<string, unknown>>;
 
 export interface PodHop {
   readonly pod: Pod;
-  /** The change of the pod that this is a consequence of. */
+  /** The change of the pod that caused this step. */
   readonly parent: Trace | undefined;
   readonly facts: HopFacts;
-  /** When it began, if the step is a wait that is over now. */
+  /** When it began, if the step is a wait that has just ended. */
   readonly startMs?: number | undefined;
 }
 
-/** Does a step of a pod's life and records it as a hop, with what went wrong if it did. */
+/** Runs a step of a pod's life and records it as a hop, with its error if it fails. */
 export async function recordHop<T>(deps: PodDeps, hop: PodHop, work: () => Promise<T>): Promise<T> {
   const { pod, parent, facts, startMs } = hop;
   const { name, namespace } = pod.metadata;
@@ -36,7 +36,7 @@ export async function recordHop<T>(deps: PodDeps, hop: PodHop, work: () => Promi
   }
 }
 
-/** Steps whose failure is an answer and not an error say why in it. */
+/** The reason in a result that reports a failure without throwing. */
 function faultIn(result: unknown): HopFacts {
   if (typeof result !== "object" || result === null || !("ok" in result) || result.ok !== false) return {};
   const parts = ["reason" in result && result.reason, "message" in result && result.message];
@@ -48,7 +48,7 @@ export class PodTrace {
   readonly #deps: PodDeps;
   #cause: Trace | undefined;
   #wasReady = false;
-  /** When the last container began to run. */
+  /** When the last container started. */
   #startedMs: number | undefined;
 
   constructor(deps: PodDeps) {
@@ -59,7 +59,7 @@ export class PodTrace {
     return this.#cause;
   }
 
-  /** What follows is a consequence of this change. */
+  /** Sets the change that causes the following steps. */
   causedBy(trace: Trace | undefined): void {
     if (trace) this.#cause = trace;
   }
@@ -72,7 +72,7 @@ export class PodTrace {
     this.#startedMs = this.#deps.recorder.now();
   }
 
-  /** Records that the pod became ready, the first time with the wait for its probes. */
+  /** Records that the pod became ready; the first time with the wait for its probes. */
   noteReady(pod: Pod): void {
     const isReady = pod.status.conditions?.find(({ type }) => type === "Ready")?.status === "True";
     if (isReady && !this.#wasReady) this.#recordReady(pod);

@@ -14,7 +14,7 @@ export interface ResizeRequest {
   readonly allocation: Allocation;
 }
 
-/** Brings a pod nearer to the resources that it was granted; those that must be restarted for it have theirs then. */
+/** Applies a pod's granted resources as far as possible. Containers that need a restart get theirs when they restart. */
 export async function resizePod(deps: PodDeps, pod: Pod, request: ResizeRequest): Promise<void> {
   const { records, allocation } = request;
   try {
@@ -29,10 +29,10 @@ export async function resizePod(deps: PodDeps, pod: Pod, request: ResizeRequest)
   }
 }
 
-/** Gives containers that run their new resources: those that shrink first, within a pod that limits none meanwhile. */
+/** Resizes running containers, those that shrink first, while the pod's own limits are lifted. */
 async function resizeContainers(deps: PodDeps, pod: Pod, { resizes, records }: ResizeRequest): Promise<void> {
   const { host, runtime } = deps;
-  // The kernel lets no group have more than the one above it.
+  // The kernel does not allow a cgroup more than its parent has.
   await host.setLimits(pod, "none");
   const due = resizes.flatMap(({ id, name }) => {
     const record = records.get(id);
@@ -41,7 +41,7 @@ async function resizeContainers(deps: PodDeps, pod: Pod, { resizes, records }: R
   });
   for (const { record, container } of due.toSorted((a, b) => a.growth - b.growth)) {
     const { oomScoreAdj: _, ...resources } = containerResources(pod, container, host.memoryCapacity);
-    // Where there is no limit any more, that must be said.
+    // A limit that was removed must be reset explicitly.
     await runtime.updateResources(record.id, { cpuQuotaUs: -1, ...resources });
     const now = records.get(record.id);
     if (now) records.put({ ...now, applied: container.resources });

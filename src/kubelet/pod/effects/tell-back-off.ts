@@ -5,7 +5,7 @@ import type { BackOff } from "#kubelet/pod/plan/pod-view.ts";
 import { formatDuration } from "#schema/duration.ts";
 import { containerEvent, type PodDeps } from "../pod-deps.ts";
 
-/** Says once, by an event and in the status, that a container waits before it is restarted. */
+/** Reports once, by an event and in the status, that a container waits before its restart. */
 export function tellBackOff(
   deps: PodDeps,
   { restarts, waiting }: Pick<PodFacts, "restarts" | "waiting">,

@@ -3,10 +3,10 @@ import { VolumeError } from "#kubelet/volumes/volumes.ts";
 import { podEvent } from "../pod-deps.ts";
 import type { EffectContext } from "./effect-context.ts";
 
-/** How often it is looked whether tokens must be renewed. */
+/** How often to check whether tokens must be renewed. */
 const tokenCheckMs = 60_000;
 
-/** The steps about the volumes of one pod. */
+/** The steps for the volumes of one pod. */
 export class VolumeEffects {
   readonly #context: EffectContext;
 

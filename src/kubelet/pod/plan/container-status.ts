@@ -9,21 +9,21 @@ import { type ContainerRecord, isHookOpen, type PodState } from "./pod-state.ts"
 import type { ResizeState } from "./resize.ts";
 
 export interface StatusInput extends PodState {
-  /** As the API has it now. */
+  /** The version that the API has now. */
   readonly pod: Pod;
-  /** The newest that we wrote, or else the API's. */
+  /** The newest status that we wrote, or else the API's. */
   readonly previous: PodStatus;
-  /** Why containers do not run though they should, by name. */
+  /** Why containers that should run do not, by name. */
   readonly waiting: ReadonlyMap<string, Waiting>;
   readonly probes: ReadinessView;
   readonly hostIps: readonly string[];
-  /** Nothing runs any more, and nothing can be started any more. */
+  /** Nothing runs, and nothing can be started any more. */
   readonly hasEnded: boolean;
-  /** A container runs, or could be running soon: the pod is not over, whatever its containers say. */
+  /** A container runs or may run soon, so the pod is not over, whatever its containers' states say. */
   readonly mayRun: boolean;
-  /** Makes the pod fail whatever its containers do: a deadline, an eviction. */
+  /** Makes the pod fail whatever its containers do: a deadline or an eviction. */
   readonly verdict?: StatusVerdict | undefined;
-  /** How far a change of its resources has come. */
+  /** The progress of a resize. */
   readonly resize?: ResizeState;
   /** `containerd`, for the ids of containers. */
   readonly runtimeName: string;
@@ -47,7 +47,7 @@ const statusLists = {
   ephemeralContainers: "ephemeralContainerStatuses",
 } as const;
 
-/** The statuses of one of a pod's lists of containers: init containers in their order, the others by name. */
+/** The statuses of one of a pod's lists of containers: init containers in order, the others by name. */
 export function containerStatuses(input: StatusInput, list: ContainerList): ContainerStatus[] {
   const before = input.previous[statusLists[list]] ?? [];
   const statuses = (input.pod.spec[list] ?? []).map((container) => {
@@ -63,7 +63,7 @@ interface Subject {
 }
 
 function statusOf(input: StatusInput, list: ContainerList, { container, old }: Subject): ContainerStatus {
-  // A container that was made and not started is nothing to the API yet.
+  // A container that was created but not started is not visible in the API.
   const [record, earlier] = input.containers.filter(
     ({ name, state }) => name === container.name && state !== "created",
   );
@@ -88,7 +88,7 @@ function withMounts(container: AnyContainer): Pick<ContainerStatus, "volumeMount
   return volumeMounts.length > 0 ? { volumeMounts } : {};
 }
 
-/** Nothing of it is in the runtime: it has not been made yet, or it was and is lost. */
+/** The runtime does not have the container: it was not created yet, or it was lost. */
 function absentStatus(input: StatusInput, container: AnyContainer, old: ContainerStatus | undefined): ContainerStatus {
   const { name, image = "" } = container;
   if (old?.state.terminated) return old;
@@ -114,7 +114,7 @@ function absentStatus(input: StatusInput, container: AnyContainer, old: Containe
   return { ...base, lastState: { terminated }, restartCount: base.restartCount + restarts };
 }
 
-/** A container that never was cannot tell how it ended; a pod that is gone must not look as if it still began. */
+/** A container that never existed has no exit code, and a pod that is gone must not look as if it were starting. */
 const lost = {
   reason: "ContainerStatusUnknown",
   message: "The container could not be located when the pod was terminated",
@@ -133,7 +133,7 @@ function recordedStatus(
   { record, earlier, old }: Recorded,
 ): ContainerStatus {
   const { requests } = container.resources;
-  // After the runtime threw the container before away, only the API remembers how it ended.
+  // If the runtime has removed the previous container, only the API knows how it ended.
   const last = earlier ? stateOf(earlier, runtimeName) : lastStateOf(record, old, runtimeName);
   return {
     name: container.name,
@@ -180,7 +180,7 @@ interface Current {
   readonly record: ContainerRecord | undefined;
 }
 
-/** A reason to wait is only shown for a container that is to run and does not. */
+/** A reason to wait is shown only for a container that should run and does not. */
 function mayWait({ pod, hasEnded }: StatusInput, list: ContainerList, { container, record }: Current): boolean {
   if (record?.state === "running" || hasEnded) return false;
   if (list === "ephemeralContainers") return record?.state !== "exited";

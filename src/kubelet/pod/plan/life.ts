@@ -1,7 +1,7 @@
 import type { Step } from "./step.ts";
 
 /**
- * The life of one pod on its node. Every change of life is made here or in `planPod`, and nowhere else.
+ * The life of one pod on its node. Every change of it is made here or in `planPod`, and nowhere else.
  *
  * ```
  *  admitting ─→ running ──────────────→ stopping ───────────→ stopped ──────────→ cleaning ──────→ gone
@@ -10,14 +10,14 @@ import type { Step } from "./step.ts";
  *                 and checked             none is started       any more            more
  *
  *  admitting → running    the node has room for the pod, or a verdict says that it has not
- *  running   → stopping   the pod is deleted, evicted, rejected, too old, or its containers have done their work
- *  stopping  → stopped    no container runs, no step is under way that could start one, the sandbox is down
+ *  running   → stopping   the pod is deleted, evicted, rejected, over its deadline, or its containers are done
+ *  stopping  → stopped    no container runs, no step that could start one is running, and the sandbox is down
  *  stopped   → cleaning   the pod was deleted: its last status is written and the object is removed from the API
  *  cleaning  → gone       sandboxes, volumes, cgroups and logs are removed
- *  any       → left       the kubelet ends; its pods go on, and the next kubelet takes them over
+ *  any       → left       the kubelet ends; its pods continue, and the next kubelet takes them over
  * ```
  *
- * A pod that has done its work and is not deleted stays `stopped`: it gives back everything but its logs.
+ * A finished pod that is not deleted stays `stopped`: it releases everything but its logs.
  */
 export type Life =
   | { readonly phase: "admitting" }
@@ -28,7 +28,7 @@ export type Life =
   | { readonly phase: "gone" }
   | { readonly phase: "left" };
 
-/** The life after a step that succeeded. */
+/** The life after a successful step. */
 export function lifeAfter(life: Life, step: Step): Life {
   if (life.phase === "stopped" && step.do === "release") return { ...life, isReleased: true };
   if (life.phase === "stopped" && step.do === "remove") return { phase: "cleaning" };
@@ -47,20 +47,20 @@ export interface PodVerdict {
   readonly reason: string;
   readonly message: string;
   readonly graceMs?: number;
-  /** The node never began with the pod. */
+  /** The node never started the pod. */
   readonly isRejection?: boolean;
-  /** Sets the condition DisruptionTarget: the pod had to make room and is not to blame. */
+  /** Sets the condition DisruptionTarget: the pod had to make room, and its failure is not its own fault. */
   readonly isDisruption?: boolean;
 }
 
-/** Why the node ends a pod before its time. */
+/** Why the node ends a pod early. */
 export interface Eviction {
   /** Default `Evicted`. */
   readonly reason?: string;
   readonly message: string;
-  /** Default 1 s: what threatens the node is ended almost at once. */
+  /** 1 s by default: what threatens the node must end almost immediately. */
   readonly graceMs?: number;
-  /** The node is short of something, and this pod makes room. False if the pod broke a limit of its own. */
+  /** The node lacks a resource, and this pod makes room. False if the pod exceeded its own limit. */
   readonly isDisruption?: boolean;
 }
 

@@ -42,20 +42,20 @@ const withSidecar = {
 
 const cases: readonly Case[] = [
   {
-    name: "makes a sandbox and starts all containers in it",
+    name: "creates a sandbox and starts all containers in it",
     spec: twice,
     sandbox: undefined,
     plan: { sandbox: "create", attempt: 0, start: ["a", "b"], isFinished: false },
   },
   {
-    name: "makes another sandbox when the first is lost",
+    name: "creates another sandbox when the first is lost",
     spec: web,
     sandbox: { ...sandbox, isReady: false },
     containers: [record("web", "exited", { exitCode: 137 })],
     plan: { sandbox: "create", attempt: 1, start: ["web"] },
   },
   {
-    name: "makes another sandbox when one has no address",
+    name: "creates another sandbox when one has no address",
     spec: web,
     sandbox: { ...sandbox, ips: [] },
     plan: { sandbox: "create", attempt: 1 },
@@ -67,21 +67,21 @@ const cases: readonly Case[] = [
     plan: { sandbox: "keep", start: ["web"] },
   },
   {
-    name: "does not run again what runs once, though the sandbox is lost",
+    name: "does not rerun what runs once, even if the sandbox is lost",
     spec: { ...web, restartPolicy: "Never" },
     sandbox: { ...sandbox, isReady: false },
     containers: [record("web", "exited", { exitCode: 1 })],
     plan: { sandbox: "keep", start: [], isFinished: true },
   },
   {
-    name: "does nothing while all runs",
+    name: "does nothing while everything runs",
     spec: twice,
     containers: [record("a", "running"), record("b", "running")],
     plan: { start: [], kill: [], isFinished: false },
   },
-  { name: "starts again what ended", spec: web, containers: [record("web", "exited")], plan: { start: ["web"] } },
+  { name: "restarts an ended container", spec: web, containers: [record("web", "exited")], plan: { start: ["web"] } },
   {
-    name: "lets what succeeded rest under OnFailure, and runs the other again",
+    name: "restarts only the failed container under OnFailure",
     spec: { ...twice, restartPolicy: "OnFailure" },
     containers: [record("a", "exited"), record("b", "exited", { exitCode: 1 })],
     plan: { start: ["b"], isFinished: false },
@@ -93,7 +93,7 @@ const cases: readonly Case[] = [
     plan: { start: [], isFinished: true },
   },
   {
-    name: "starts again by a rule on the exit code",
+    name: "restarts by a rule on the exit code",
     spec: {
       restartPolicy: "Never",
       containers: [
@@ -114,7 +114,7 @@ const cases: readonly Case[] = [
     plan: { start: [], isFinished: false },
   },
   {
-    name: "goes on with the next init container",
+    name: "continues with the next init container",
     spec: withInit,
     containers: [record("i1", "exited")],
     plan: { start: ["i2"] },
@@ -126,13 +126,13 @@ const cases: readonly Case[] = [
     plan: { start: ["web"] },
   },
   {
-    name: "does not ask for init containers that were thrown away",
+    name: "does not need init containers that were removed",
     spec: withInit,
     containers: [record("web", "running")],
     plan: { start: [], kill: [] },
   },
   {
-    name: "runs a failed init container again",
+    name: "reruns a failed init container",
     spec: withInit,
     containers: [record("i1", "exited", { exitCode: 1 })],
     plan: { start: ["i1"] },
@@ -144,14 +144,14 @@ const cases: readonly Case[] = [
     plan: { start: [], isFinished: true },
   },
   {
-    name: "runs init containers again in a new sandbox",
+    name: "reruns init containers in a new sandbox",
     spec: withInit,
     sandbox: { ...sandbox, id: "s1", attempt: 1 },
     containers: [record("web", "exited"), record("i2", "exited"), record("i1", "exited")],
     plan: { start: ["i1"] },
   },
   {
-    name: "goes on when a sidecar runs",
+    name: "continues when a sidecar runs",
     spec: withSidecar,
     containers: [record("side", "running")],
     plan: { start: ["i2"] },
@@ -166,7 +166,7 @@ const cases: readonly Case[] = [
     plan: { start: [] },
   },
   {
-    name: "starts a sidecar again beside the containers",
+    name: "restarts a sidecar while the containers run",
     spec: withSidecar,
     containers: [record("web", "running"), record("i2", "exited"), record("side", "exited", { exitCode: 1 })],
     plan: { start: ["side"], kill: [] },
@@ -178,7 +178,7 @@ const cases: readonly Case[] = [
     plan: { start: [], isFinished: true },
   },
   {
-    name: "kills and restarts what is not alive",
+    name: "kills and restarts a container that fails its liveness probe",
     spec: web,
     containers: [record("web", "running")],
     liveness: { "web-0": "failure" },
@@ -195,7 +195,7 @@ const cases: readonly Case[] = [
     },
   },
   {
-    name: "kills without restart under Never",
+    name: "kills without a restart under Never",
     spec: { ...twice, restartPolicy: "Never" },
     containers: [record("a", "running"), record("b", "running")],
     startup: { "a-0": "failure" },

@@ -12,18 +12,18 @@ export interface ContainersInput extends PodState {
   readonly probes: ProbeResults;
 }
 
-/** What brings the containers of a pod nearer to what they should be. Everything in it may be done at once. */
+/** What brings the containers of a pod nearer to their wanted state. Everything in it may be done concurrently. */
 export interface ContainersPlan {
-  /** `create` also means that what an older sandbox held is over. */
+  /** `create` also means that the containers of an older sandbox are over. */
   readonly sandbox: "keep" | "create";
-  /** Which sandbox of the pod the next one is. */
+  /** The number of the next sandbox. */
   readonly attempt: number;
-  /** Containers to start, those in `kill` after they have ended. */
+  /** Containers to start. Those that are also in `kill` start after they have ended. */
   readonly start: readonly string[];
   readonly kill: readonly ContainerKill[];
-  /** Running containers that are to get other resources. */
+  /** Running containers to resize. */
   readonly resize: readonly ContainerResize[];
-  /** Nothing will be started any more: end what still runs. */
+  /** Nothing will be started any more: stop what still runs. */
   readonly isFinished: boolean;
 }
 export interface ContainerResize {
@@ -34,22 +34,22 @@ export interface ContainerKill {
   readonly id: string;
   readonly name: string;
   readonly message: string;
-  /** The probe that condemned it: it may have a grace period of its own. */
+  /** The probe that failed; it may have its own grace period. */
   readonly probe?: "liveness" | "startup";
 }
 
-/** Why a running container must end. */
+/** Why a running container must be killed. */
 interface Fault {
-  /** What follows the container's name in the message. */
+  /** Follows the container's name in the message. */
   readonly text: string;
-  /** The whole message, where it is not about the container's name. */
+  /** Replaces the whole message, if it does not begin with the container's name. */
   readonly message?: string;
   readonly probe?: "liveness" | "startup";
-  /** Whether it is started again whatever its restart policy says. */
+  /** Whether it restarts whatever its restart policy says. */
   readonly isReplaced: boolean;
 }
 
-/** Decides which containers to start, kill and resize in a pod that is to run. */
+/** Decides which containers to start, kill and resize in a pod that should run. */
 export function planContainers(input: ContainersInput): ContainersPlan {
   const { pod, sandbox } = input;
   if (!isUsable(pod, sandbox)) return planNewSandbox(input);
@@ -68,7 +68,7 @@ export function planContainers(input: ContainersInput): ContainersPlan {
   return { ...keep, start: [...start, ...main.start], kill: [...init.kill, ...main.kill], resize, isFinished: false };
 }
 
-/** A sandbox that stands and has its address. */
+/** Whether the sandbox is ready and has its address. */
 export const isUsable = ({ spec }: Pod, sandbox: SandboxRecord | undefined): sandbox is SandboxRecord =>
   sandbox?.isReady === true && (spec.hostNetwork === true || sandbox.ips.length > 0);
 
@@ -77,7 +77,7 @@ function planNewSandbox({ pod, sandbox, containers }: ContainersInput): Containe
   const attempt = sandbox ? sandbox.attempt + 1 : 0;
   const plan = { sandbox: "create", attempt, kill: [], resize: [] } as const;
   const over = { ...plan, sandbox: "keep", start: [], isFinished: true } as const;
-  // What has run once is not to run twice.
+  // What has run once must not run twice.
   const once = spec.restartPolicy === "Never" && spec.containers.every(({ restartPolicy }) => !restartPolicy);
   if (once && attempt > 0 && containers.some(({ state }) => state !== "created")) return over;
   const start = spec.containers.filter((container) => {
@@ -100,8 +100,8 @@ interface InitPlan {
 }
 
 /**
- * Init containers run one after the other. How far they came shows in the last that has a record in this sandbox; those
- * before it are done, and of these only sidecars are kept running.
+ * Init containers run one after another. The last one with a record in this sandbox shows how far they came. Those before
+ * it are done, and of these only sidecars are kept running.
  */
 function planInit(input: ContainersInput): InitPlan {
   const { pod, sandbox, containers } = input;
@@ -134,7 +134,7 @@ function planInit(input: ContainersInput): InitPlan {
 
 type InitStep = "done" | "waiting" | "again" | "failed";
 
-/** Where the furthest init container stands. */
+/** The state of the furthest init container. */
 function initStep({ pod, probes }: ContainersInput, container: Container, record: ContainerRecord): InitStep {
   if (isSidecar(container)) {
     if (record.state !== "running" || isHookOpen(record)) return "waiting";
@@ -193,13 +193,13 @@ function planMain(input: ContainersInput): { start: string[]; kill: ContainerKil
   return { start, kill, isFinished: kept === 0 && start.length === 0 };
 }
 
-/** Whether a container that does not run is to run. */
+/** Whether a container that does not run should run. */
 export function shouldStart(pod: Pod, container: Container, record: ContainerRecord | undefined): boolean {
   if (!record) return !isReportedEnded(pod, container.name);
   return record.state !== "exited" || mayRestart(container, pod.spec, record.exitCode);
 }
 
-/** Whether the API was told that a container has ended for good. The runtime may have lost all trace of it since. */
+/** Whether the API shows that a container has ended for good. The runtime may have lost it since. */
 function isReportedEnded({ spec, status }: Pod, name: string): boolean {
   return (["containerStatuses", "ephemeralContainerStatuses"] as const).some((list) =>
     status[list]?.some((reported) => reported.name === name && hasEndedForGood(spec, list, reported)),
@@ -215,7 +215,7 @@ function resizesOf({ pod, containers }: ContainersInput): ContainerResize[] {
   });
 }
 
-/** Why a running container must end, if it must. */
+/** Why a running container must be killed, if it must. */
 function condemn({ probes }: ContainersInput, container: Container, record: ContainerRecord): Fault | undefined {
   if (record.state === "unknown") return { text: "is in an unknown state", isReplaced: false };
   if (record.hash !== "" && record.hash !== containerHash(container)) {

@@ -31,7 +31,7 @@ interface Case extends Partial<Omit<PodView, "pod" | "steps" | "images">> {
   readonly underWay?: readonly Step[];
   readonly waits?: readonly Step[];
   readonly images?: readonly string[];
-  /** What is planned. */
+  /** The expected plan. */
   readonly to?: Life["phase"];
   readonly plan?: readonly Step[];
   readonly wakeAt?: number;
@@ -53,12 +53,16 @@ const mounted = { is: "mounted", refreshAt: undefined } as const;
 
 const cases: readonly Case[] = [
   {
-    name: "begins with everything that does not need anything else",
+    name: "begins with every step that needs no other",
     sandbox: undefined,
     volumes: { is: "unmounted" },
     plan: [{ do: "sandbox", attempt: 0 }, { do: "volumes" }, { do: "image", container: "web" }],
   },
-  { name: "creates a container when its image is there", images: ["web"], plan: [{ do: "create", container: "web" }] },
+  {
+    name: "creates a container when its image is present",
+    images: ["web"],
+    plan: [{ do: "create", container: "web" }],
+  },
   { name: "waits for volumes", images: ["web"], volumes: { is: "unmounted" }, plan: [{ do: "volumes" }] },
   {
     name: "pulls nothing while a create has to wait",
@@ -71,7 +75,7 @@ const cases: readonly Case[] = [
     plan: [{ do: "start", container: "web", id: "web-0" }],
   },
   {
-    name: "runs a hook, and holds back who may rely on it",
+    name: "runs a hook, and holds back containers that may rely on it",
     spec: two,
     images: ["b"],
     containers: [record("a", "running", { postStart: "open" })],
@@ -85,13 +89,13 @@ const cases: readonly Case[] = [
     plan: [],
   },
   {
-    name: "kills what runs outside the sandbox before it starts another",
+    name: "kills containers outside the sandbox before it starts another",
     images: ["web"],
     containers: [record("web", "running", { sandboxId: "old" })],
     plan: [kill("web", { message: "Stopping container web" })],
   },
   {
-    name: "brings volumes up to date when their time has come",
+    name: "refreshes volumes when they are due",
     volumes: { is: "mounted", refreshAt: now },
     containers: [record("web", "running")],
     plan: [{ do: "refresh" }],
@@ -105,7 +109,7 @@ const cases: readonly Case[] = [
     wakeAt: now + 60_000,
   },
   {
-    name: "stops a pod that is too old",
+    name: "stops a pod over its deadline",
     spec: { ...web, activeDeadlineSeconds: 60 },
     status: { startTime: "2026-01-01T07:00:00Z" },
     containers: [record("web", "running")],
@@ -122,7 +126,7 @@ const cases: readonly Case[] = [
     plan: [],
   },
   {
-    name: "ends containers first, and runs the hook of a sidecar meanwhile",
+    name: "stops containers first, and runs the hook of a sidecar meanwhile",
     life: stopping,
     spec: withSidecar,
     containers: up,
@@ -130,7 +134,7 @@ const cases: readonly Case[] = [
     wakeAt: now + 30_000,
   },
   {
-    name: "ends a sidecar when it is its turn",
+    name: "stops a sidecar when it is its turn",
     life: stopping,
     spec: withSidecar,
     containers: [record("web", "exited"), record("side", "running", { preStop: "done" })],
@@ -138,7 +142,7 @@ const cases: readonly Case[] = [
     wakeAt: now + 30_000,
   },
   {
-    name: "hurries what is being killed when the grace period is shortened",
+    name: "shortens a kill that is in progress when the grace period is shortened",
     life: stopping,
     metadata: { ...deleted, deletionGracePeriodSeconds: 2 },
     containers: [record("web", "running", { askedGraceMs: 30_000 })],
@@ -147,7 +151,7 @@ const cases: readonly Case[] = [
     wakeAt: now + 2000,
   },
   {
-    name: "does not stop the sandbox while a create is under way",
+    name: "does not stop the sandbox while a container is being created",
     life: stopping,
     underWay: [{ do: "create", container: "web" }],
     plan: [],
@@ -155,14 +159,14 @@ const cases: readonly Case[] = [
   { name: "stops the sandbox when nothing runs", life: stopping, plan: [{ do: "stopSandboxes" }] },
   { name: "has stopped when the sandbox is down", life: stopping, sandbox: undefined, to: "stopped", plan: [] },
   {
-    name: "looks for a sandbox that it was not told of",
+    name: "looks for a sandbox that the runtime did not report",
     life: stopping,
     sandbox: undefined,
     mayHaveLostSandbox: true,
     plan: [{ do: "stopSandboxes" }],
   },
   {
-    name: "gives back what a finished pod used",
+    name: "releases what a finished pod used",
     life: { phase: "stopped", isReleased: false },
     plan: [{ do: "release" }],
   },
@@ -181,14 +185,14 @@ const cases: readonly Case[] = [
     plan: [{ do: "clean" }],
   },
   {
-    name: "looks at what has changed",
+    name: "inspects what has changed",
     toLookAt: new Set(["s0"]),
     life: stopping,
     sandbox: undefined,
     to: "stopped",
     plan: [{ do: "look", id: "s0" }],
   },
-  { name: "begins nothing before the pod is admitted", life: { phase: "admitting" }, plan: [] },
+  { name: "does nothing before the pod is admitted", life: { phase: "admitting" }, plan: [] },
   { name: "does nothing for a pod that is over", life: { phase: "gone" }, isGone: true, plan: [] },
 ];
 

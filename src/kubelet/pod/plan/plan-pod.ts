@@ -74,13 +74,13 @@ function planRunning(view: PodView): PodPlan {
   };
 }
 
-/** A sandbox is not replaced as long as something may come to run in it. */
+/** A sandbox is not replaced while something may still start in it. */
 function planSandbox({ steps }: PodView, { sandbox, attempt }: ContainersPlan): Step[] {
   const isBusy = steps.isUnderWay("create") || steps.isUnderWay("start");
   return sandbox === "create" && !isBusy ? [{ do: "sandbox", attempt }] : [];
 }
 
-/** Containers that run in a sandbox which was replaced: they were started as it went down. */
+/** Containers in a replaced sandbox, which were started as it went down. */
 function planStrays({ pod, containers, sandbox }: PodView, plan: ContainersPlan): Step[] {
   if (plan.sandbox === "create") return [];
   const strays = containers.filter((record) => isUp(record) && record.sandboxId !== sandbox?.id);
@@ -100,7 +100,7 @@ function deadlineOf({ spec, status }: Pod): number | undefined {
   return Date.parse(status.startTime) + spec.activeDeadlineSeconds * 1000;
 }
 
-/** The first of these times that is still to come. */
+/** The first of these times that is in the future. */
 function earliest(times: readonly (number | undefined)[], now: number): number | undefined {
   const next = Math.min(...times.map((time) => (time !== undefined && time > now ? time : Number.POSITIVE_INFINITY)));
   return Number.isFinite(next) ? next : undefined;
@@ -134,7 +134,7 @@ function planStarts(view: PodView, plan: ContainersPlan): StartPlan[] {
   });
 }
 
-/** The next step that brings one container nearer to running: its image, then the container, then its start. */
+/** The next step towards a running container: its image, then its creation, then its start. */
 function planStart(view: PodView, plan: ContainersPlan, name: string): StartPlan {
   const { pod, containers, steps, now } = view;
   const container = containerNamed(pod, name);
@@ -154,13 +154,13 @@ function planStart(view: PodView, plan: ContainersPlan, name: string): StartPlan
   return isPlaceReady ? { step: create } : {};
 }
 
-/** Something is under way with the last container of this name, which must end first. */
+/** A step is running for the last container of this name, which must end first. */
 function isBusy({ steps }: PodView, last: ContainerRecord | undefined): boolean {
   if (!last) return false;
   return isUp(last) || steps.isUnderWay("start", last.id) || steps.isUnderWay("kill", last.id);
 }
 
-/** A container may rely on what the postStart hook of a container before it does. */
+/** A container may rely on the postStart hook of a container before it. */
 function isHeldBack({ pod, containers, steps }: PodView, beginning: ReadonlySet<string>, name: string): boolean {
   const at = pod.spec.containers.findIndex((one) => one.name === name);
   return pod.spec.containers.slice(0, Math.max(0, at)).some((before) => {
@@ -172,7 +172,7 @@ function isHeldBack({ pod, containers, steps }: PodView, beginning: ReadonlySet<
   });
 }
 
-/** While the sandbox or the volumes cannot be had, images are not pulled either. */
+/** Without a sandbox or volumes, images are not pulled either. */
 function canGoOn({ steps, volumes }: PodView, plan: ContainersPlan): boolean {
   const hasSandbox = plan.sandbox === "keep" || !steps.isWaiting({ do: "sandbox", attempt: plan.attempt });
   return hasSandbox && (volumes.is === "mounted" || !steps.isWaiting({ do: "volumes" }));
@@ -183,7 +183,7 @@ function planHooks({ containers }: PodView): Step[] {
   return open.map(({ id, name }) => ({ do: "postStart", container: name, id }));
 }
 
-/** All containers but the newest of each name and the one before it, which is kept for its logs and how it ended. */
+/** Discards all containers but the newest of each name and the one before it, whose logs and exit state are kept. */
 function planDiscards({ containers }: PodView): Step[] {
   const byName = Map.groupBy(containers, ({ name }) => name);
   return [...byName.values()].flatMap((own) => own.slice(2).map(({ id }): Step => ({ do: "discard", id })));

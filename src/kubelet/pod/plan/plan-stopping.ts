@@ -7,7 +7,7 @@ import type { Step, StepName } from "./step.ts";
 
 type Stopping = Extract<Life, { phase: "stopping" }>;
 
-/** Ends all containers at once, but sidecars after the others and the last started of them first; then the sandbox. */
+/** Stops all containers concurrently, then the sidecars in reverse order of their start, then the sandbox. */
 export function planStopping(view: PodView, life: Stopping): Pick<PodPlan, "life" | "steps" | "wakeAt"> {
   const now = hurried(view, life);
   const up = view.containers.filter(isUp);
@@ -23,7 +23,7 @@ export function planStopping(view: PodView, life: Stopping): Pick<PodPlan, "life
   return { life: { phase: "stopped", isReleased: false }, steps: [], wakeAt: undefined };
 }
 
-/** While one of these is under way, something may still come to run, or use what is about to be taken away. */
+/** While one of these steps runs, something may still start, or use what is about to be removed. */
 const beginnings: readonly StepName[] = [
   "sandbox",
   "volumes",
@@ -39,7 +39,7 @@ const beginnings: readonly StepName[] = [
   "stopSandboxes",
 ];
 
-/** Someone may want the pod to end sooner than it was promised. */
+/** The grace period may be shortened while the pod stops. */
 function hurried(view: PodView, life: Stopping): Stopping {
   const graceMs = graceOf(view);
   if (!isLeaving(view) || graceMs >= life.graceMs) return life;
@@ -69,7 +69,7 @@ function planEnd({ pod, steps, now }: PodView, { life, up, record }: Ending): St
   return [{ do: "kill", container, id, graceMs: leftMs, hook: "skip" }];
 }
 
-/** -1 for a container that is no sidecar. */
+/** -1 for a container that is not a sidecar. */
 const sidecarOrder = ({ spec }: Pod, name: string): number =>
   (spec.initContainers ?? []).filter(isSidecar).findIndex((sidecar) => sidecar.name === name);
 

@@ -7,22 +7,22 @@ import { statusNamed } from "./pod-state.ts";
 import type { VolumesView } from "./pod-view.ts";
 import { Restarts } from "./restart-backoff.ts";
 
-/** `refreshAt` is when their content must be brought up to date; 0 for now. */
+/** `refreshAt` is when their content must be updated; 0 for now. */
 type Volumes =
   | { readonly is: "unmounted" }
   | { readonly is: "mounted"; readonly at: MountedVolumes; readonly refreshAt: number | undefined };
 
-/** What is known of one pod on its node. Steps change it; plans and statuses are made from it. */
+/** What is known about one pod on its node. Steps change it; plans and statuses are derived from it. */
 export class PodFacts {
   readonly records: PodRecords;
   readonly restarts = new Restarts();
-  /** Why containers do not run though they should, by name. */
+  /** Why containers that should run do not, by name. */
   readonly waiting = new Map<string, Waiting>();
   /** The images of containers that are about to be created, by name. */
   readonly images = new Map<string, Image>();
-  /** Containers and sandboxes to which something has happened. */
+  /** Containers and sandboxes whose state must be read again. */
   readonly toLookAt = new Set<string>();
-  /** How often something could not be made. It may exist all the same, and its number is taken then. */
+  /** How often a creation failed. The object may exist all the same, and then its number is taken. */
   readonly #failures = new Map<string, number>();
   #volumes: Volumes = { is: "unmounted" };
   #sandboxConfig: SandboxConfig | undefined;
@@ -48,15 +48,15 @@ export class PodFacts {
   volumesMounted(at: MountedVolumes, refreshAt: number | undefined): void {
     this.#volumes = { is: "mounted", at, refreshAt };
   }
-  /** Something that volumes show has changed. */
+  /** The content of a volume has changed. */
   volumesOutdated(): void {
     if (this.#volumes.is === "mounted") this.#volumes = { ...this.#volumes, refreshAt: 0 };
   }
-  /** A change from now on is a reason for another refresh. */
+  /** A change from now on requires another refresh. */
   refreshBegins(): void {
     if (this.#volumes.is === "mounted") this.#volumes = { ...this.#volumes, refreshAt: undefined };
   }
-  /** Everything is up to date, unless something has changed since the refresh began. */
+  /** The volumes are up to date, unless something has changed since the refresh began. */
   refreshed(refreshAt: number | undefined): void {
     if (this.#volumes.is === "mounted" && this.#volumes.refreshAt === undefined) {
       this.#volumes = { ...this.#volumes, refreshAt };
@@ -73,7 +73,7 @@ export class PodFacts {
     this.#mayHaveLostSandbox = false;
   }
 
-  /** Makes something under a number that is not taken, even if we were told that it could not be made. */
+  /** Creates something under a number that is not taken, even by a creation that was reported as failed. */
   async numbered<T>(what: "sandbox" | `container ${string}`, make: (failures: number) => Promise<T>): Promise<T> {
     const failures = this.#failures.get(what) ?? 0;
     try {
@@ -85,7 +85,7 @@ export class PodFacts {
     }
   }
 
-  /** Counts on from the runtime's record, or from the API's if the runtime has lost it. */
+  /** Continues the count of the runtime's record, or of the API's if the runtime has lost it. */
   nextRestartCount(pod: Pod, name: string): number {
     const last = this.records.newest(name);
     if (last) return last.restartCount + 1;

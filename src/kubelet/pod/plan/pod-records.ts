@@ -16,7 +16,7 @@ import {
   withoutContainer,
 } from "./pod-state.ts";
 
-/** What a restarted kubelet finds of a pod in the runtime. */
+/** What a restarted kubelet finds in the runtime for a pod. */
 export interface FoundPod extends PodState {
   /** Sandboxes that were replaced by the newest. */
   readonly oldSandboxes: readonly string[];
@@ -25,11 +25,11 @@ export interface FoundPod extends PodState {
 export interface RecordDeps
   extends Pick<PodDeps, "runtime" | "host" | "clock" | "claimContainer" | "disclaimContainer"> {
   pod(): Pod;
-  /** A container has ended. */
+  /** Called when a container has ended. */
   ended(id: string): void;
 }
 
-/** What we know of one pod's sandboxes and containers, and how we come to know it. */
+/** What we know about one pod's sandboxes and containers, and how we learn it. */
 export class PodRecords {
   readonly #deps: RecordDeps;
   readonly #oldSandboxes: string[];
@@ -60,13 +60,13 @@ export class PodRecords {
     this.#state = withContainer(this.#state, record);
   }
 
-  /** Changes a record, if it is still there. */
+  /** Changes a record, if it still exists. */
   change(id: string, parts: Partial<ContainerRecord>): void {
     const record = this.get(id);
     if (record) this.put({ ...record, ...parts });
   }
 
-  /** A container that was started runs, unless we heard already that it ended. */
+  /** Marks a container as running, unless we already know that it has ended. */
   started(id: string, now: number): void {
     if (this.get(id)?.state === "created") this.change(id, { state: "running", startedAt: now });
   }
@@ -82,7 +82,7 @@ export class PodRecords {
     if (sandbox?.id === id) this.#state = { ...this.#state, sandbox: { ...sandbox, isReady: false } };
   }
 
-  /** Asks the runtime what became of a sandbox or container; several who ask at once share the answer. */
+  /** Reads the state of a sandbox or container from the runtime. Concurrent callers share the answer. */
   look(id: string): Promise<void> {
     let look = this.#looks.get(id);
     if (!look) {
@@ -96,7 +96,7 @@ export class PodRecords {
     await Promise.all(this.#state.containers.filter((record) => !isEnded(record)).map(({ id }) => this.look(id)));
   }
 
-  /** Which ones a whole listing of the runtime disagrees about. */
+  /** The ids for which a full listing of the runtime disagrees with the records. */
   differences(containers: ReadonlyMap<string, Container>, readySandboxes: ReadonlySet<string>): string[] {
     const { sandbox } = this.#state;
     const changed = this.#state.containers.filter((record) => {
@@ -107,19 +107,19 @@ export class PodRecords {
     return [...lost, ...changed.map(({ id }) => id)];
   }
 
-  /** The container does not exist any more. */
+  /** Forgets a container that no longer exists. */
   drop(id: string): void {
     this.#state = withoutContainer(this.#state, id);
     this.#deps.disclaimContainer(id);
   }
 
-  /** After a start that failed: the container may run all the same. */
+  /** After a failed start: the container may run all the same. */
   async lookAfterStart(id: string): Promise<void> {
     const status = await this.#deps.runtime.containerStatus(id);
     await this.#learn(id, status, "created");
   }
 
-  /** Nothing that happens in the runtime concerns this pod any more. */
+  /** Ignores all further events of the runtime. */
   forget(): void {
     for (const id of this.#allIds()) this.#deps.disclaimContainer(id);
   }
@@ -134,11 +134,11 @@ export class PodRecords {
     }
     const before = this.get(id);
     if (!before || before.state === "exited") return;
-    // A container that we are about to start is better known to us than to the runtime.
+    // The records know better than the runtime about a container that is about to start.
     await this.#learn(id, await this.#deps.runtime.containerStatus(id), "running");
   }
 
-  /** Takes in what the runtime says; that a container runs is news only for one that is expected to be in this state. */
+  /** Records the runtime's answer. That a container runs is accepted only from the expected state. */
   async #learn(id: string, status: ContainerStatus | undefined, expected: "created" | "running"): Promise<void> {
     const record = this.get(id);
     if (!record || record.state === "exited") return;

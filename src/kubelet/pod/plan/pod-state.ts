@@ -5,13 +5,13 @@ import type { Pod } from "#api/core/pod.ts";
 import { labels } from "#kubelet/config/runtime-labels.ts";
 import type { Container, ContainerState, ContainerStatus, Labels, Sandbox } from "#kubelet/runtime/runtime.ts";
 
-/** What we know of one container of the runtime. */
+/** What we know about one container in the runtime. */
 export interface ContainerRecord {
   readonly id: string;
   readonly sandboxId: string;
   readonly name: string;
   readonly restartCount: number;
-  /** Tells whether the pod's own declaration changed since. */
+  /** Shows whether the pod's declaration has changed since. */
   readonly hash: string;
   readonly state: ContainerState;
   readonly createdAt: number;
@@ -20,18 +20,18 @@ export interface ContainerRecord {
   readonly exitCode: number;
   readonly reason: string;
   readonly message: string;
-  /** The image by name, and what it was exactly. */
+  /** The image's name, and its exact reference. */
   readonly image: string;
   readonly imageId: string;
   readonly logPath: string;
   readonly user?: ContainerStatus["user"];
-  /** The resources that it was last given. */
+  /** The resources that were last applied. */
   readonly applied?: ResourceRequirements;
-  /** What became of the hook that follows its start; absent if it has none, or an earlier kubelet started it. */
+  /** The state of the postStart hook; absent if it has none, or if an earlier kubelet started it. */
   readonly postStart?: "open" | "done" | "failed";
-  /** Its preStop hook has run, ahead of its turn to end. */
+  /** Its preStop hook has run before its turn to stop. */
   readonly preStop?: "done";
-  /** The shortest grace period with which it was told to end. */
+  /** The shortest grace period of any stop request so far. */
   readonly askedGraceMs?: number;
 }
 
@@ -39,25 +39,25 @@ export interface SandboxRecord {
   readonly id: string;
   readonly attempt: number;
   readonly isReady: boolean;
-  /** The main one first; none with the node's network. */
+  /** The primary address first; empty on the node's network. */
   readonly ips: readonly string[];
 }
 
 /** What runs of a pod, and what has run. */
 export interface PodState {
-  /** The newest. */
+  /** The newest one. */
   readonly sandbox: SandboxRecord | undefined;
-  /** The newest first. */
+  /** Newest first. */
   readonly containers: readonly ContainerRecord[];
 }
 
 export const newestOf = (containers: readonly ContainerRecord[], name: string): ContainerRecord | undefined =>
   containers.find((record) => record.name === name);
 
-/** May be running. */
+/** Whether it may be running. */
 export const isUp = ({ state }: ContainerRecord): boolean => state === "running" || state === "unknown";
 
-/** A container has not started as long as its postStart hook has not succeeded. */
+/** A container has not started until its postStart hook has succeeded. */
 export const isHookOpen = ({ postStart }: ContainerRecord): boolean => postStart === "open" || postStart === "failed";
 
 export const isEnded = ({ state }: ContainerRecord): boolean => state === "exited" || state === "unknown";
@@ -73,7 +73,7 @@ export const withoutContainer = (state: PodState, id: string): PodState => ({
   containers: state.containers.filter((record) => record.id !== id),
 });
 
-/** Reads back what was written on a container when it was made. */
+/** Reads back the labels that were set when the container was created. */
 export function recordOf(container: Container, status: ContainerStatus | undefined): ContainerRecord {
   const { annotations } = container;
   return {
@@ -97,7 +97,7 @@ export function recordOf(container: Container, status: ContainerStatus | undefin
   };
 }
 
-/** Written by ourselves; of another form only if somebody else meddled, and then it is as good as none. */
+/** We write this annotation ourselves. If somebody else has damaged it, it counts as absent. */
 function appliedIn(annotations: Labels): Pick<ContainerRecord, "applied"> {
   const text = annotations[labels.resources];
   if (text === undefined) return {};
@@ -110,7 +110,7 @@ function appliedIn(annotations: Labels): Pick<ContainerRecord, "applied"> {
   }
 }
 
-/** The record with what the runtime now says of it. */
+/** The record, updated with the runtime's status. */
 export const updatedRecord = (record: ContainerRecord, status: ContainerStatus): ContainerRecord => ({
   ...record,
   state: status.state,
@@ -123,7 +123,7 @@ export const updatedRecord = (record: ContainerRecord, status: ContainerStatus):
   ...(status.user ? { user: status.user } : {}),
 });
 
-/** The runtime has lost it: nobody knows how it ended. */
+/** The record of a container that the runtime has lost: nobody knows how it ended. */
 export const lostRecord = (record: ContainerRecord, now: number): ContainerRecord => ({
   ...record,
   state: "exited",
@@ -143,6 +143,6 @@ export const sandboxRecord = (sandbox: Sandbox, ips: readonly string[]): Sandbox
 export const containerNamed = ({ spec }: Pod, name: string): AnyContainer | undefined =>
   allContainers(spec).find((container) => container.name === name);
 
-/** What the API last heard of a container. */
+/** The container's status in the API. */
 export const statusNamed = ({ status }: Pod, name: string): ApiStatus | undefined =>
   [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])].find((one) => one.name === name);

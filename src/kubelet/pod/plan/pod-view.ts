@@ -6,19 +6,19 @@ import type { RestartsView } from "./restart-backoff.ts";
 import type { Step } from "./step.ts";
 import type { StepsView } from "./steps.ts";
 
-/** Everything that decisions about a pod are made from. */
+/** The input of all decisions about a pod. */
 export interface PodView extends PodState {
   readonly pod: Pod;
-  /** The API has the pod no more. */
+  /** The API no longer has the pod. */
   readonly isGone: boolean;
   readonly life: Life;
   readonly verdict: PodVerdict | undefined;
-  /** Containers and sandboxes to which something has happened. */
+  /** Containers and sandboxes whose state must be read again. */
   readonly toLookAt: ReadonlySet<string>;
   readonly volumes: VolumesView;
-  /** The containers whose images are there. */
+  /** The containers whose images are present. */
   readonly images: { has(container: string): boolean };
-  /** A sandbox may exist that the runtime did not tell us of. */
+  /** A sandbox may exist that the runtime did not report. */
   readonly mayHaveLostSandbox: boolean;
   readonly isResizing: boolean;
   readonly probes: ProbeResults;
@@ -27,7 +27,7 @@ export interface PodView extends PodState {
   readonly now: number;
 }
 
-/** `refreshAt` is when the content of mounted volumes must be brought up to date; 0 for now. */
+/** `refreshAt` is when the content of mounted volumes must be updated; 0 for now. */
 export type VolumesView =
   | { readonly is: "unmounted" }
   | { readonly is: "mounted"; readonly refreshAt: number | undefined };
@@ -35,36 +35,36 @@ export type VolumesView =
 export interface PodPlan {
   readonly life: Life;
   readonly verdict?: PodVerdict;
-  /** All of them may be done at once. */
+  /** These may all run concurrently. */
   readonly steps: readonly Step[];
   /** Containers that wait before they are restarted. */
   readonly backOffs: readonly BackOff[];
-  /** Containers that run get other resources now. */
+  /** Running containers are being resized now. */
   readonly startsResize: boolean;
-  /** Whether the status is to be reported. */
+  /** Whether to report the status. */
   readonly reports: boolean;
-  /** When to plan again even if nothing happens. */
+  /** When to plan again even if nothing has happened. */
   readonly wakeAt: number | undefined;
 }
 
 export interface BackOff {
   readonly container: string;
-  /** The end of which container this is about. */
+  /** The id of the ended container. */
   readonly endedId: string;
   readonly delayMs: number;
   readonly at: number;
 }
 
-/** The pod was deleted, or is gone from the API already. */
+/** Whether the pod is being deleted, or is already gone from the API. */
 export const isLeaving = ({ pod, isGone }: PodView): boolean => isGone || pod.metadata.deletionTimestamp !== undefined;
 
-/** How long containers have to end. */
+/** How long containers have to stop. */
 export function graceOf({ pod, verdict }: PodView): number {
   const seconds = pod.metadata.deletionGracePeriodSeconds ?? pod.spec.terminationGracePeriodSeconds;
   return verdict?.graceMs ?? seconds * 1000;
 }
 
-/** Whether a container of the pod runs, or could be running soon. */
+/** Whether a container of the pod runs, or may run soon. */
 export function mayRun({ life, containers, steps }: PodView): boolean {
   if (hasStopped(life)) return false;
   if (containers.some(({ state }) => state !== "exited")) return true;

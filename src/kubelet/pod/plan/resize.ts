@@ -6,7 +6,7 @@ import type { Rejection } from "#kubelet/node/admit.ts";
 
 type Resources = Pick<ResourceRequirements, "requests" | "limits">;
 
-/** What can be changed of a running container, in numbers. */
+/** The resources of a container that can change while it runs, as numbers. */
 function amountsOf({ requests = {}, limits = {} }: Resources) {
   const milli = (text = "0") => quantityMilliValue(text);
   const bytes = (text = "0") => quantityValue(text);
@@ -15,7 +15,7 @@ function amountsOf({ requests = {}, limits = {} }: Resources) {
 
 const isSame = (a: readonly number[], b: readonly number[]): boolean => a.every((amount, at) => amount === b[at]);
 
-/** What it takes to give a running container the resources that it should have. */
+/** What it takes to give a running container its wanted resources. */
 export function resizeNeed(container: AnyContainer, applied: Resources | undefined): "none" | "update" | "restart" {
   if (!applied) return "none";
   const [wanted, has] = [amountsOf(container.resources), amountsOf(applied)];
@@ -29,17 +29,17 @@ export function resizeNeed(container: AnyContainer, applied: Resources | undefin
   return restarts ? "restart" : "update";
 }
 
-/** The state of a change of a pod's resources, as its conditions show it. */
+/** The state of a resize, as the pod's conditions show it. */
 export interface ResizeState {
   /** Not granted yet, or never. */
   readonly pending?: Rejection & { readonly generation: number };
-  /** Granted, and being carried out. */
+  /** Granted, and being applied. */
   readonly progress?: { readonly generation: number; readonly error?: string };
 }
 
 /**
- * The resources that a pod was granted. A change that the node has no room for is not: the pod goes on with those it
- * has until there is.
+ * The resources granted to a pod. A resize for which the node has no room is not granted, and the pod keeps its current
+ * resources until there is room.
  */
 export class Allocation {
   readonly #fits: (pod: Pod) => Rejection | undefined;
@@ -67,7 +67,7 @@ export class Allocation {
     return this.#state.progress !== undefined;
   }
 
-  /** Takes in a newer version of the pod; gives it back with the resources that it may use. */
+  /** Takes a newer version of the pod, and returns it with the resources that it may use. */
   update(pod: Pod): Pod {
     this.#wanted = pod;
     const generation = pod.metadata.generation ?? 0;
@@ -93,7 +93,7 @@ export class Allocation {
     return this.#granted;
   }
 
-  /** There may be room now. */
+  /** Tries again, because there may be room now. */
   retry(): Pod {
     return this.#state.pending ? this.update(this.#wanted) : this.#granted;
   }
@@ -144,7 +144,7 @@ function withResources(pod: Pod, from: Pod): Pod {
   return replaceResources(pod, (own) => old.find(({ name }) => name === own.name)?.resources ?? own.resources);
 }
 
-/** What an earlier kubelet had granted. */
+/** The pod with the resources that an earlier kubelet granted. */
 function withResourcesOfStatus(pod: Pod): Pod {
   const { containerStatuses = [], initContainerStatuses = [] } = pod.status;
   const statuses = [...containerStatuses, ...initContainerStatuses];

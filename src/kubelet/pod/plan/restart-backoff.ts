@@ -1,20 +1,20 @@
-/** How long a container that keeps ending waits before it is started again. */
+/** How long a container that keeps exiting waits before its restart. */
 export interface RestartBackoff {
   readonly delayMs: number;
-  /** When it was last started again. */
+  /** When it was last restarted. */
   readonly startedAt: number;
 }
 
 const baseMs = 10_000;
 const maxRestartDelayMs = 300_000;
-/** A container that ran for so long starts afresh. */
+/** A container that ran for this long starts without a delay again. */
 const forgivenMs = 2 * maxRestartDelayMs;
 
 export type RestartDecision =
   | { readonly at: "now"; readonly backoff: RestartBackoff }
   | { readonly at: number; readonly backoff: RestartBackoff };
 
-/** At once the first time, then after 10 s, 20 s, … 5 min, each counted from the last end. */
+/** Immediately the first time, then after 10 s, 20 s, … 5 min, each counted from the last exit. */
 export function decideRestart(before: RestartBackoff | undefined, finishedAt: number, now: number): RestartDecision {
   if (!before || finishedAt - before.startedAt > forgivenMs) {
     return { at: "now", backoff: { delayMs: baseMs, startedAt: now } };
@@ -26,12 +26,12 @@ export function decideRestart(before: RestartBackoff | undefined, finishedAt: nu
 
 interface Decided {
   readonly backoff: RestartBackoff;
-  /** The end of a container that this was decided for. */
+  /** The ended container that this was decided for. */
   readonly containerId: string;
 }
 
 export interface RestartsView {
-  /** Whether a container that ended may be started again now. */
+  /** Whether an ended container may restart now. */
   decide(name: string, ended: EndedContainer, now: number): RestartDecision;
 }
 export interface EndedContainer {
@@ -46,18 +46,18 @@ export class Restarts implements RestartsView {
 
   decide(name: string, ended: EndedContainer, now: number): RestartDecision {
     const before = this.#decided.get(name);
-    // Each end is decided once: attempts that fail after that wait as steps do.
+    // Each exit is decided once. Attempts that fail after that back off as steps.
     if (before?.containerId === ended.id) return { at: "now", backoff: before.backoff };
     return decideRestart(before?.backoff, ended.finishedAt, now);
   }
 
-  /** A container is started again: the next time it ends, it waits longer. */
+  /** Records a restart: after its next exit, the container waits longer. */
   begin(name: string, ended: EndedContainer, now: number): void {
     const { backoff } = this.decide(name, ended, now);
     this.#decided.set(name, { backoff, containerId: ended.id });
   }
 
-  /** True the first time it is asked about this end of a container. */
+  /** True on the first call for this exit of a container. */
   tellsOf(name: string, endedId: string): boolean {
     if (this.#told.get(name) === endedId) return false;
     this.#told.set(name, endedId);

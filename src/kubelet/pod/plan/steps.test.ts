@@ -3,10 +3,10 @@ import { test } from "node:test";
 import type { Clock } from "#lib/async/clock.ts";
 import { RetryLater, Steps } from "./steps.ts";
 
-/** A clock that moves when it is looked at, as real ones do. */
+/** A clock that advances when it is read, as real ones do. */
 class MovingClock implements Clock {
   ms = 0;
-  /** What each look adds. */
+  /** What each reading adds. */
   pace = 0;
   readonly timers: { readonly at: number; readonly callback: () => void }[] = [];
 
@@ -30,7 +30,7 @@ function createSteps(clock: Clock, carryOut: () => Promise<void>): Steps {
   return new Steps({ clock, carryOut, succeeded: () => {}, failed: () => {}, wake: () => {} });
 }
 
-test("a step that comes due while a turn is under way is not forgotten", async () => {
+test("a step that becomes due during a turn is not forgotten", async () => {
   const clock = new MovingClock();
   let runs = 0;
   const steps = createSteps(clock, async () => {
@@ -56,7 +56,7 @@ test("a step that comes due while a turn is under way is not forgotten", async (
   assert.equal(runs, 2);
 });
 
-test("a step that was due and is not wanted any more wakes nobody", async () => {
+test("a step that was due and is no longer wanted causes no wake-up", async () => {
   const clock = new MovingClock();
   const steps = createSteps(clock, () => Promise.reject(new Error("no")));
   steps.beginTurn();
@@ -70,7 +70,7 @@ test("a step that was due and is not wanted any more wakes nobody", async () => 
   assert.deepEqual(clock.timers, []);
 });
 
-test("a step runs once at a time for its subject, and waits after a failure until it is told to try again", async () => {
+test("a step runs once at a time per subject, and after a failure waits until retryNow()", async () => {
   const clock = new MovingClock();
   const ends: PromiseWithResolvers<void>[] = [];
   const steps = createSteps(clock, () => {

@@ -9,19 +9,19 @@ export interface StepDeps {
   succeeded(step: Step): void;
   /** A step has failed; it is tried again after a while. */
   failed(step: Step, error: unknown): void;
-  /** A step has ended, or the time of another has come. */
+  /** A step has ended, or another has become due. */
   wake(): void;
 }
 
-/** What a plan may know of steps. */
+/** What a plan may know about steps. */
 export interface StepsView {
-  /** Whether such a step runs, for one subject or for any. */
+  /** Whether such a step is running, for one subject or for any. */
   isUnderWay(name: StepName, subject?: string): boolean;
-  /** Whether the step failed and has to wait. */
+  /** Whether the step has failed and is waiting for its retry. */
   isWaiting(step: Step): boolean;
 }
 
-/** A failure that knows when to try again. */
+/** A failure that says when to retry. */
 export class RetryLater extends Error {
   override readonly name = "RetryLater";
   readonly afterMs: number;
@@ -44,12 +44,12 @@ interface Wait {
   readonly failures: number;
 }
 
-/** Runs steps beside each other, at most one under each key. A step that fails waits before it may run again. */
+/** Runs steps concurrently, at most one per key. A failed step waits before its retry. */
 export class Steps implements StepsView {
   readonly #deps: StepDeps;
   readonly #running = new Map<StepKey, Running>();
   readonly #waits = new Map<StepKey, Wait>();
-  /** The time for everything that is decided in one turn: no step may come due between two looks at the clock. */
+  /** The time for all decisions of one turn, so that no step becomes due in the middle of it. */
   #now: number;
   #cancelTimer: (() => void) | undefined;
 
@@ -58,7 +58,7 @@ export class Steps implements StepsView {
     this.#now = deps.clock.now();
   }
 
-  /** Begins a turn, in which every step that is due is tried; `endTurn` ends it. */
+  /** Begins a turn, in which every due step is tried; `endTurn` ends it. */
   beginTurn(): number {
     this.#now = this.#deps.clock.now();
     return this.#now;
@@ -77,7 +77,7 @@ export class Steps implements StepsView {
     await Promise.all(Array.from(this.#running.values(), ({ done }) => done));
   }
 
-  /** Runs the step unless it runs already or has to wait. */
+  /** Runs the step, unless it is already running or has to wait. */
   try(step: Step): void {
     const key = keyOf(step);
     if (this.#running.has(key) || this.isWaiting(step)) return;
@@ -101,12 +101,12 @@ export class Steps implements StepsView {
     }
   }
 
-  /** Lets steps that failed run again now. */
+  /** Lets failed steps run again now. */
   retryNow(concerns: (step: Step) => boolean): void {
     for (const [key, wait] of this.#waits) if (concerns(wait.step)) this.#waits.set(key, { ...wait, at: 0 });
   }
 
-  /** Wakes when the first step comes due that was not due in this turn, or at the time that the plan asks for. */
+  /** Schedules a wake-up for the first step that was not due in this turn, or for the time that the plan asks for. */
   endTurn(wakeAt: number | undefined): void {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;

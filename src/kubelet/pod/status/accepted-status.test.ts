@@ -48,7 +48,7 @@ for (const { name, spec, from, to, kept = false } of cases) {
   });
 }
 
-test("acceptedStatus() keeps an init container ended that runs again in another sandbox", () => {
+test("acceptedStatus() keeps an init container terminated that reruns in another sandbox", () => {
   const pod = podWith(onFailure, { initContainerStatuses: [statusOf("i", ended(0))] });
 
   const accepted = acceptedStatus(pod, { initContainerStatuses: [statusOf("i", running)] });
@@ -82,7 +82,7 @@ test("acceptedStatus() gives a container 4 KiB for its messages, and all contain
   ]);
 });
 
-test("acceptedStatus() limits why a container waits, why a pod failed, and what conditions say", () => {
+test("acceptedStatus() limits the messages of waiting containers, failed pods and conditions", () => {
   const long = "x".repeat(100_000);
   const pod = podWith({ containers: [container("a")] }, {});
   const conditions = [{ type: "PodResizeInProgress", status: "True", message: long }] as const;
@@ -100,7 +100,7 @@ test("acceptedStatus() limits why a container waits, why a pod failed, and what 
   assert.deepEqual(lengths, [4096, 4096, 4096]);
 });
 
-test("acceptedStatus() reports one valid address for each family, and no pod comes back from its end", () => {
+test("acceptedStatus() reports one valid address per family, and keeps a final phase", () => {
   const pod = podWith({ containers: [container("a")] }, { phase: "Failed" });
   const podIPs = [{ ip: "nonsense" }, { ip: "10.0.0.2" }, { ip: "10.0.0.3" }, { ip: "fd00::2" }];
 

@@ -5,19 +5,19 @@ import type { Pod } from "#api/core/pod.ts";
 import { ipFault, ipVersion } from "#api/meta/ip.ts";
 import { truncateBytes } from "#lib/text/truncate.ts";
 
-/** Upstream's limits: what one container may say about its end, and all containers of a pod together. */
+/** Upstream's limits for the termination messages of one container, and of all containers of a pod together. */
 const maxMessageBytes = 4096;
 const maxPodMessageBytes = 12 * 1024;
 const statusLists = ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"] as const;
 
 /**
- * The status nearest to the wanted one that the API accepts as the successor of the one it has:
+ * The status nearest to the wanted one that the API accepts as the successor of the current one:
  *
- * - A container that was reported as ended for good stays as it was reported, even if it runs again. (The init
- *   containers of a pod with restartPolicy OnFailure do, when its sandbox is lost.)
+ * - A container that was reported as ended for good stays as reported, even if it runs again, as the init containers of a
+ *   pod with restartPolicy OnFailure do when its sandbox is lost.
  * - A pod does not leave its last phase.
  * - There is one valid address for each IP family.
- * - No message is longer than it may be.
+ * - No message exceeds its limit.
  */
 export function acceptedStatus({ spec, status: reported }: Pod, wanted: PodStatus): PodStatus {
   const count = spec.containers.length + (spec.initContainers?.length ?? 0) + (spec.ephemeralContainers?.length ?? 0);
@@ -42,7 +42,7 @@ interface Succession {
   readonly status: ContainerStatus;
 }
 
-/** The reported status, if the container has ended for good and the wanted status denies it. */
+/** The reported status, if the container has ended for good and the wanted status contradicts that. */
 function keepsEnd(spec: Pod["spec"], list: StatusList, { before, status }: Succession): ContainerStatus | undefined {
   if (!before || status.state.terminated) return undefined;
   return hasEndedForGood(spec, list, before) ? before : undefined;

@@ -16,13 +16,13 @@ export interface ReporterContext {
   readonly probes: PodProbes;
   readonly allocation: Allocation;
   readonly trace: PodTrace;
-  /** Everything that is known of the pod now. */
+  /** Everything that is currently known about the pod. */
   view(): PodView;
   /** The API has a newer version of the pod. */
   seen(pod: Pod): void;
 }
 
-/** Reports what is known of one pod, within what the API accepts. */
+/** Reports the state of one pod, within what the API accepts. */
 export function createStatusWriter(context: ReporterContext): StatusWriter {
   const { deps, trace, view, seen } = context;
   const { pods: objects, clock, log } = deps;

@@ -63,7 +63,7 @@ const phases: readonly {
   input: Partial<StatusInput>;
   before?: PodStatus;
 }[] = [
-  { name: "Pending before anything is there", phase: "Pending", spec: web, input: { sandbox: undefined } },
+  { name: "Pending before anything exists", phase: "Pending", spec: web, input: { sandbox: undefined } },
   {
     name: "Running with its container",
     phase: "Running",
@@ -101,7 +101,7 @@ const phases: readonly {
     input: { containers: [record("web", "exited", failed)] },
   },
   {
-    name: "Failed when it was ended, whatever the policy",
+    name: "Failed when it was stopped, whatever the policy",
     phase: "Failed",
     spec: web,
     input: { containers: [record("web", "exited", { exitCode: 137 })], hasEnded: true },
@@ -119,7 +119,7 @@ const phases: readonly {
     input: { containers: [record("init", "exited", failed)] },
   },
   {
-    name: "Succeeded beside a sidecar that was ended",
+    name: "Succeeded with a sidecar that was stopped",
     phase: "Succeeded",
     spec: {
       initContainers: [container("side", { restartPolicy: "Always" })],
@@ -145,7 +145,7 @@ for (const { name, phase, spec, input, before = {} } of phases) {
 const shortConditions = ({ conditions = [] }: PodStatus) =>
   conditions.map(({ type, status, reason = "" }) => [type, status, reason].join(" ").trim());
 
-test("podStatus() has the conditions of a pod that begins", () => {
+test("podStatus() has the conditions of a pod that is starting", () => {
   const status = statusOf(withInit, { sandbox: undefined });
 
   assert.deepEqual(shortConditions(status), [
@@ -163,7 +163,7 @@ test("podStatus() has the conditions of a pod that begins", () => {
   assert.equal(status.startTime, at);
 });
 
-test("podStatus() has the conditions of a pod that is ready, since when they were first so", () => {
+test("podStatus() has the conditions of a ready pod, with the times of their first change", () => {
   const before = [{ type: "PodScheduled", status: "True", lastTransitionTime: earlier } as const];
 
   const status = statusOf(web, {
@@ -204,7 +204,7 @@ test("podStatus() waits for readiness gates and keeps what others wrote", () => 
   );
 });
 
-test("podStatus() says of a completed pod that it is done", () => {
+test("podStatus() has the conditions of a completed pod", () => {
   const status = statusOf(
     { ...web, restartPolicy: "Never" },
     { containers: [record("web", "exited")], sandbox: { ...sandbox, isReady: false } },
@@ -227,7 +227,7 @@ test("podStatus() shows a verdict", () => {
   assert.deepEqual([phase, reason, message], ["Failed", "Evicted", verdict.message]);
 });
 
-test("podStatus() shows a container that crashes: why it waits, how it ended, how often", () => {
+test("podStatus() shows why a crashing container waits, how it ended and how often", () => {
   const waiting = new Map([["web", { reason: "CrashLoopBackOff", message: "back-off 10s" }]]);
   const containers = [
     record("web", "exited", { ...failed, restartCount: 2, id: "web-2" }),
@@ -242,7 +242,7 @@ test("podStatus() shows a container that crashes: why it waits, how it ended, ho
   assert.deepEqual([status?.restartCount, status?.ready, status?.started], [2, false, false]);
 });
 
-test("podStatus() shows a container that was restarted, and its life before", () => {
+test("podStatus() shows a restarted container and its last state", () => {
   const containers = [
     record("web", "running", { restartCount: 1, id: "web-1" }),
     record("web", "exited", { ...failed, message: "bye" }),
@@ -282,7 +282,7 @@ test("podStatus() remembers from the API what the runtime has lost", () => {
   assert.equal(status?.restartCount, 5);
 });
 
-test("podStatus() ends a container that never was, if its pod is deleted", () => {
+test("podStatus() shows a container that was never created as terminated, if its pod is deleted", () => {
   const meta = { deletionTimestamp: at };
 
   const status = statusOf(web, { sandbox: undefined, hasEnded: true, meta });
@@ -291,7 +291,7 @@ test("podStatus() ends a container that never was, if its pod is deleted", () =>
   assert.equal(status.containerStatuses?.[0]?.state.terminated?.exitCode, 137);
 });
 
-test("podStatus() ends a container that a deadline overtook before it began", () => {
+test("podStatus() shows a container as terminated if the deadline passed before it started", () => {
   const verdict = { reason: "DeadlineExceeded", message: "too long" };
 
   const { containerStatuses, phase } = statusOf(web, { hasEnded: true, verdict });
@@ -314,7 +314,7 @@ test("podStatus() leaves readiness to the probes", () => {
   assert.deepEqual(a?.volumeMounts, [{ name: "v", mountPath: "/v", readOnly: true, recursiveReadOnly: "Disabled" }]);
 });
 
-test("podStatus() shows pods of the node's network under its address", () => {
+test("podStatus() shows a pod on the node's network with the node's address", () => {
   const { podIPs, hostIPs } = statusOf(
     { ...web, hostNetwork: true },
     { sandbox: { ...sandbox, ips: [] }, hostIps: ["192.0.2.1", "2001:db8::1"] },

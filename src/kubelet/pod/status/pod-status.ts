@@ -10,7 +10,7 @@ import { timestamp } from "#lib/async/clock.ts";
 
 type Phase = NonNullable<PodStatus["phase"]>;
 
-/** The status that a pod's containers, probes and history amount to. Pure: the same input gives the same status. */
+/** Computes the status from a pod's containers, probes and history. Pure: the same input gives the same status. */
 export function podStatus(input: StatusInput): PodStatus {
   const { pod, previous } = input;
   if (wasRejected(input)) return rejectedStatus(input);
@@ -36,7 +36,7 @@ export function podStatus(input: StatusInput): PodStatus {
   };
 }
 
-/** Now, or in an earlier life of the kubelet: that it never began shows by what is missing. */
+/** Rejected now or by an earlier kubelet, which shows in what the status lacks. */
 const wasRejected = ({ verdict, previous, containers }: StatusInput): boolean =>
   verdict?.isRejection ?? (previous.phase === "Failed" && !previous.containerStatuses && containers.length === 0);
 
@@ -55,7 +55,7 @@ function rejectedStatus({ pod, previous, verdict, now }: StatusInput): PodStatus
   };
 }
 
-/** What others write, and what never changes. */
+/** Fields that others write or that never change. */
 function keptFields({ qosClass, nominatedNodeName, resize, resourceClaimStatuses, ...rest }: PodStatus): PodStatus {
   const { extendedResourceClaimStatus, nodeAllocatableResourceClaimStatuses } = rest;
   return {
@@ -79,7 +79,7 @@ function allocated({ spec }: Pod): PodStatus {
 function addressesOf({ pod, previous, sandbox, hostIps }: StatusInput): PodStatus {
   const own = sandbox?.ips ?? [];
   const before = (previous.podIPs ?? []).map(({ ip }) => ip);
-  // A pod that has ended keeps showing the address it had.
+  // An ended pod keeps showing its address.
   const ips = pod.spec.hostNetwork ? hostIps : own.length > 0 ? own : before;
   const [hostIP] = hostIps;
   const [podIP] = ips;
@@ -89,7 +89,7 @@ function addressesOf({ pod, previous, sandbox, hostIps }: StatusInput): PodStatu
   };
 }
 
-/** A pod never leaves a phase in which it has ended, and does not enter one while something of it may run. */
+/** A pod never leaves a final phase, and does not enter one while something of it may run. */
 function nextPhase(input: StatusInput, statuses: readonly ContainerStatus[]): Phase {
   const { pod, previous, verdict, mayRun } = input;
   for (const before of [previous.phase, pod.status.phase]) if (before && isFinalPhase(before)) return before;
@@ -97,7 +97,7 @@ function nextPhase(input: StatusInput, statuses: readonly ContainerStatus[]): Ph
   return isFinalPhase(phase) && mayRun ? (previous.phase ?? "Pending") : phase;
 }
 
-/** What one container's status means for the phase; a container that waits to run again has ended. */
+/** What one container's status means for the phase. A container that waits for its restart has ended. */
 type Standing =
   | { readonly is: "running" | "waiting" | "unknown" }
   | { readonly is: "ended"; readonly exitCode: number };
@@ -181,14 +181,14 @@ function conditionsOf(input: StatusInput, phase: Phase, statuses: readonly Conta
   return [...others, ...own];
 }
 
-/** A pod that had to make room is not to blame for its failure. */
+/** The failure of a pod that had to make room is not its own fault. */
 function disruptionOf({ verdict }: StatusInput): Draft[] {
   if (!verdict?.isDisruption) return [];
   const { message } = verdict;
   return [{ type: "DisruptionTarget", status: "True", reason: "TerminationByKubelet", message }];
 }
 
-/** Only there while a change of resources is. */
+/** Present only during a resize. */
 function resizeConditions({ resize = {} }: StatusInput): Draft[] {
   const { pending, progress } = resize;
   const drafts: Draft[] = [];

@@ -11,12 +11,12 @@ import { StatusWriter } from "./status-writer.ts";
 const aPod = (message: string): Pod =>
   ({ metadata: { name: "web", namespace: "shop", uid: "u" }, status: { message } }) as unknown as Pod;
 
-/** Lets so many promises go on. */
+/** Lets this many promises settle. */
 async function turns(count: number): Promise<void> {
   for (let n = 0; n < count; n++) await Promise.resolve();
 }
 
-test("a change is written, in whatever moment of a write it comes", async () => {
+test("a change is written, at whatever moment of a write it comes", async () => {
   for (let moment = 0; moment < 12; moment++) {
     let wanted = "first";
     let stored = aPod("");
@@ -45,7 +45,7 @@ test("a change is written, in whatever moment of a write it comes", async () => 
   }
 });
 
-test("a status that is refused is told of once, and sent again only when it has changed", async () => {
+test("a refused status is reported once, and sent again only when it has changed", async () => {
   const told: string[] = [];
   let [wanted, writes] = ["first", 0];
   const writer = new StatusWriter({
@@ -75,7 +75,7 @@ test("a status that is refused is told of once, and sent again only when it has 
   assert.deepEqual([same, writes, told.length], [1, 2, 1]);
 });
 
-test("nobody waits for a status that may not be written", async () => {
+test("nobody waits for a status that is forbidden to write", async () => {
   const writer = new StatusWriter({
     objects: {
       read: () => Promise.resolve(aPod("")),

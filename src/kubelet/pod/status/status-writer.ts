@@ -13,28 +13,28 @@ export interface StatusWriterDeps {
   readonly objects: PodObjects;
   readonly clock: Clock;
   readonly log: Log;
-  /** The newest that is known of the pod. */
+  /** The newest known version of the pod. */
   pod(): Pod;
-  /** What its status should be, given that. */
+  /** The wanted status of this version. */
   render(pod: Pod): PodStatus;
-  /** The API has a newer one. */
+  /** Called with a newer version from the API. */
   seen(pod: Pod): void;
-  /** The API refuses the status, and will refuse it again. Called once for each reason. */
+  /** The API refuses the status, and would refuse it again. Called once per reason. */
   refused(message: string): void;
-  /** The cause of what is written now. */
+  /** The trace that caused the current write. */
   trace(): Trace | undefined;
 }
 
 /**
- * Keeps a pod's status in the API what it should be, beside all other work: nobody waits for it, and what changes
- * while one write is under way goes into the next.
+ * Keeps a pod's status in the API up to date, in the background: no other work waits for it, and changes during one write
+ * go into the next.
  */
 export class StatusWriter {
   readonly #deps: StatusWriterDeps;
   readonly #stop = new AbortController();
   #writing: Promise<void> | undefined;
   #isDirty = false;
-  /** What was last sent, and what the server made of it. */
+  /** What was last sent, and how the server stored it. */
   #sent: { readonly status: PodStatus; readonly stored: PodStatus } | undefined;
   /** What was last refused, and why. */
   #refusal: Refusal | undefined;
@@ -44,14 +44,14 @@ export class StatusWriter {
     this.#deps = deps;
   }
 
-  /** Something may have changed. */
+  /** The status may have changed. */
   update(): void {
     if (this.#stop.signal.aborted) return;
     this.#isDirty = true;
     this.#writing ??= this.#writeAll();
   }
 
-  /** Resolves when what is known now is written, or is refused. */
+  /** Resolves when the current state is written or refused. */
   async flush(): Promise<void> {
     this.update();
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -65,7 +65,7 @@ export class StatusWriter {
     this.#flushes.clear();
   }
 
-  /** Nothing is written from now on. */
+  /** Nothing is written after this. */
   close(): void {
     this.#stop.abort(new Error("the pod's status is not written any more"));
   }
@@ -78,7 +78,7 @@ export class StatusWriter {
         failures = await this.#writeOrWait(failures);
       }
     } finally {
-      // Nothing may come between the last look at what is dirty and this: an update would be lost.
+      // There must be no await between the last check for changes and this line, or an update would be lost.
       this.#writing = undefined;
       this.#flushed();
     }
@@ -94,11 +94,11 @@ export class StatusWriter {
       if (signal.aborted || isNotFound(error)) return 0;
       if (isRefusal(error)) return 0;
       this.#isDirty = true;
-      // Who may write can change, so it is tried again; but nobody waits for it.
+      // Permissions can change, so it is retried, but nobody waits for it.
       if (isForbidden(error)) this.#flushed();
       if (isConflict(error) && (await this.#refresh())) return failures;
       const pod = this.#deps.pod().metadata.name;
-      this.#deps.log.warn("pod status not written", { pod, error, failures: failures + 1 });
+      this.#deps.log.warn("could not write the status of a pod", { pod, error, failures: failures + 1 });
       await this.#deps.clock.sleep(backoffMs(failures + 1, retry), signal).catch(() => {});
       return failures + 1;
     }
@@ -110,7 +110,7 @@ export class StatusWriter {
     const status = render(base);
     if (equal(status, base.status)) return;
     const { signal } = this.#stop;
-    // The server may keep it in another form than we sent it; then sending it again would not change a thing.
+    // The server may have stored it in another form; then sending it again would change nothing.
     if (this.#sent && equal(status, this.#sent.status) && equal(base.status, this.#sent.stored)) return;
     if (this.#refusal && equal(status, this.#refusal.status) && equal(base.status, this.#refusal.base)) return;
     const write = () => objects.writeStatus(base, status, signal);
@@ -125,16 +125,19 @@ export class StatusWriter {
     }
   }
 
-  /** A status that is refused is a bug of ours: it is told of once, and only another status is sent after it. */
+  /** A refused status is our bug. It is reported once, and only a different status is sent after it. */
   #noteRefusal(refusal: Refusal): void {
     const isNews = refusal.message !== this.#refusal?.message;
     this.#refusal = refusal;
     if (!isNews) return;
-    this.#deps.log.error("pod status refused", { pod: this.#deps.pod().metadata.name, message: refusal.message });
+    this.#deps.log.error("the API refused the status of a pod", {
+      pod: this.#deps.pod().metadata.name,
+      message: refusal.message,
+    });
     this.#deps.refused(`The API refused the status of the pod: ${refusal.message}`);
   }
 
-  /** Gets the pod as it is now; false if it is not ours any more. */
+  /** Reads the current pod; false if it is no longer ours. */
   async #refresh(): Promise<boolean> {
     const { objects, pod, seen } = this.#deps;
     const before = pod();
@@ -158,7 +161,7 @@ const retry = { baseMs: 200, maxMs: 10_000 };
 
 interface Refusal {
   readonly status: PodStatus;
-  /** The status in the API that it was to follow. */
+  /** The status in the API that it would have replaced. */
   readonly base: PodStatus;
   readonly message: string;
 }

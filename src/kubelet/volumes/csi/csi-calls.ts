@@ -77,5 +77,5 @@ export const csiCalls = {
   expand: node("NodeExpandVolume", ExpandRequest, message({ capacityBytes: field(1, "int64") })),
 } as const;
 
-/** What a driver says it can do. */
+/** Capabilities of a driver. */
 export const csiCapability = { stage: 1, stats: 2, expand: 3, condition: 4, singleNodeMultiWriter: 5, mountGroup: 6 };

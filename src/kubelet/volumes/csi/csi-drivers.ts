@@ -9,10 +9,10 @@ export interface CsiDriver {
   readonly capabilities: ReadonlySet<number>;
   readonly node: CsiNodeInfo;
 }
-/** How the driver calls this node; it goes into the CSINode object. */
+/** The driver's name for this node, for the CSINode object. */
 export interface CsiNodeInfo {
   readonly nodeId: string;
-  /** 0: no limit. */
+  /** 0 means no limit. */
   readonly maxVolumes: number;
   readonly topology: Readonly<Record<string, string>>;
 }
@@ -27,7 +27,7 @@ export class CsiDrivers implements Disposable {
     this.#clock = clock;
   }
 
-  /** Asks the driver who it is. One that registers again, as after an update, takes the place of the old. */
+  /** Asks the driver for its identity. A driver that registers again, as after an update, replaces the old one. */
   async register(name: string, socket: string): Promise<CsiDriver> {
     const client = new GrpcClient({ address: `unix://${socket}`, clock: this.#clock });
     try {
@@ -58,7 +58,7 @@ export class CsiDrivers implements Disposable {
     return driver;
   }
 
-  /** Runs what is done to one volume of a driver one after another. */
+  /** Runs operations on the same volume of a driver one after another. */
   async oneAtATime<T>(driver: string, volumeId: string, work: () => Promise<T>): Promise<T> {
     const key = JSON.stringify([driver, volumeId]);
     const before = this.#busy.get(key) ?? Promise.resolve();

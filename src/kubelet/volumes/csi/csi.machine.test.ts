@@ -40,7 +40,7 @@ const methods = (handlers: Record<string, (request: Uint8Array) => Promise<Uint8
     },
   }));
 
-/** A driver that keeps its volumes as directories beside itself, and mounts them by binding. */
+/** A driver that stores its volumes as directories, and mounts them with bind mounts. */
 function directoryDriver(home: string, calls: string[]) {
   const note = (name: string, handler: (request: Uint8Array) => Promise<unknown>) => ({
     [`/csi.v1.Node/${name}`]: async (request: Uint8Array) => {

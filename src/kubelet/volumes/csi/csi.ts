@@ -17,19 +17,19 @@ import {
 import { csiCalls, csiCapability, type VolumeCapability } from "./csi-calls.ts";
 import type { CsiDriver, CsiDrivers } from "./csi-drivers.ts";
 
-/** What the CSIDriver object says of a driver. */
+/** The settings in a CSIDriver object. */
 export interface CsiDriverSettings {
   readonly podInfoOnMount?: boolean;
   readonly fsGroupPolicy?: string;
 }
 export interface CsiDeps {
   readonly drivers: CsiDrivers;
-  /** Where volumes are staged, once for all pods of the node. */
+  /** The directory in which volumes are staged, once for all pods of the node. */
   readonly stagingDir: string;
   settings(driver: string): Promise<CsiDriverSettings>;
 }
 
-/** What `unmount` must know, kept beside the mount: it may happen in a later life of this process. */
+/** What `unmount` needs, stored beside the mount because it may run in a later process. */
 interface MountRecord {
   readonly driver: string;
   readonly volumeId: string;
@@ -40,7 +40,7 @@ interface MountRecord {
 const pluginName = "kubernetes.io/csi";
 const timeoutMs = 120_000;
 
-/** Volumes that a driver makes for one pod, and the undoing of all CSI volumes. */
+/** Ephemeral volumes of a driver for one pod, and the unmounting of all CSI volumes. */
 export const csiVolume = (deps: CsiDeps): VolumePlugin => ({
   name: pluginName,
   handles: (volume) => volume.csi !== undefined,
@@ -57,7 +57,7 @@ export const csiVolume = (deps: CsiDeps): VolumePlugin => ({
   unmount: (path) => unpublish(deps, path),
 });
 
-/** Volumes of claims that a driver keeps. */
+/** Persistent volumes of a driver. */
 export const csiPersistent = (deps: CsiDeps): PersistentPlugin => ({
   handles: ({ csi }) => csi !== undefined,
   async mount(context, { name, spec }) {
@@ -93,7 +93,7 @@ async function publish(deps: CsiDeps, context: VolumeContext, wanted: Wanted): P
   const needsStage = !isEphemeral && driver.capabilities.has(csiCapability.stage);
   const staging = needsStage ? await useStaging(deps, csi, dir) : undefined;
   const record: MountRecord = { driver: csi.driver, volumeId: csi.volumeHandle, target, ...(staging && { staging }) };
-  // Written before the calls: what a crash leaves half done is undone from it.
+  // Written before the calls, so that what a crash leaves half done can be undone.
   await writeFile(`${dir}/vol_data.json`, JSON.stringify(record));
   if (staging && !existsSync(`${dirname(staging)}/staged`)) {
     const secrets = await secretData(context, csi.nodeStageSecretRef);
@@ -117,7 +117,7 @@ async function publish(deps: CsiDeps, context: VolumeContext, wanted: Wanted): P
 const isPublished = async (dir: string, target: string): Promise<boolean> =>
   existsSync(`${dir}/vol_data.json`) && existsSync(target) && (await isMountPoint(target));
 
-/** Notes that this pod uses the staged volume, and gives its path. */
+/** Records that this pod uses the staged volume, and returns its path. */
 async function useStaging({ stagingDir }: CsiDeps, csi: CsiSource, dir: string): Promise<string> {
   const home = `${stagingDir}/${csi.driver}/${createHash("sha256").update(csi.volumeHandle).digest("hex")}`;
   await mkdir(`${home}/users`, { recursive: true });
@@ -129,7 +129,7 @@ const userOf = (dir: string): string => createHash("sha256").update(dir).digest(
 
 async function unpublish({ drivers }: CsiDeps, dir: string): Promise<void> {
   const text = await readFile(`${dir}/vol_data.json`, "utf8").catch(() => undefined);
-  if (text === undefined) return; // It was never begun, or is undone.
+  if (text === undefined) return; // It was never mounted, or is already unmounted.
   const record: MountRecord = JSON.parse(text);
   await drivers.oneAtATime(record.driver, record.volumeId, () => undo(drivers.get(record.driver), record, dir));
 }
@@ -192,7 +192,7 @@ interface Publication {
   readonly target: string;
 }
 
-/** Unless the driver takes care of the group itself, or its policy says that there is nothing to give. */
+/** Does nothing if the driver handles the group itself, or if its policy excludes this volume. */
 async function giveToPod({ pod }: VolumeContext, { driver, source, settings, target }: Publication): Promise<void> {
   const { fsGroup: group, fsGroupChangePolicy: policy = "Always" } = pod.spec.securityContext ?? {};
   const isOurs = !driver.capabilities.has(csiCapability.mountGroup) && source.volumeMode !== "Block";

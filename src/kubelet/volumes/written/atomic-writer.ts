@@ -16,16 +16,16 @@ import { dirname } from "node:path";
 import { timestamp } from "#lib/async/clock.ts";
 import { errorCode } from "#lib/text/error-code.ts";
 
-/** What a file holds, decoded only while it is compared or written: all files of a pod together may be large. */
+/** The content of a file, decoded only while it is compared or written, because all files of a pod may be large. */
 export interface FileContent {
   readonly text: string;
   readonly encoding: "utf8" | "base64";
 }
-/** One file of a volume whose content we write. */
+/** One file of a volume that the kubelet writes. */
 export interface ProjectedFile {
   readonly content: FileContent;
   readonly mode: number;
-  /** Its owner, if not root. */
+  /** The owner, if it is not root. */
   readonly user?: number;
 }
 /** By path in the volume. */
@@ -38,14 +38,14 @@ export interface WriteOptions {
 }
 
 /**
- * Replaces the content of a volume in one step: a reader sees all of the old or all of the new.
+ * Replaces the content of a volume atomically: a reader sees all of the old or all of the new.
  *
  *     volume/
  *       user.conf  -> ..data/user.conf
  *       ..data     -> ..2026_01_31_12_00_00.Xy12ab   (this link is what is swapped)
  *       ..2026_01_31_12_00_00.Xy12ab/user.conf
  *
- * Nothing is written if the content is there already. Whatever a crash left behind is cleared the next time.
+ * Nothing is written if the content is already there. The next write clears what a crash left behind.
  */
 export async function writeAtomically(dir: string, files: Payload, options: WriteOptions): Promise<void> {
   const payload: Payload = new Map(Array.from(files, ([path, file]) => [normalPath(path), file]));
@@ -63,7 +63,7 @@ export async function writeAtomically(dir: string, files: Payload, options: Writ
 
 const dataLink = "..data";
 
-/** `./conf//a.txt` is `conf/a.txt`. Names that begin with two dots are ours, at the top. */
+/** Normalises `./conf//a.txt` to `conf/a.txt`. At the top, names that begin with two dots are reserved. */
 function normalPath(path: string): string {
   const parts = path.split("/").filter((part) => part !== "" && part !== ".");
   const isBad = path.startsWith("/") || parts.length === 0 || parts.includes("..") || parts[0]?.startsWith("..");
@@ -97,7 +97,7 @@ async function holds(dir: string, payload: Payload): Promise<boolean> {
   return true;
 }
 
-/** Writes the content beside the old and gives the name of its directory. */
+/** Writes the content beside the old one, and returns the name of its directory. */
 async function writeNew(dir: string, payload: Payload, { nowMs, group }: WriteOptions): Promise<string> {
   const stamp = timestamp(nowMs).replace(/[-T:]/g, "_").replace("Z", "");
   const fresh = await mkdtemp(`${dir}/..${stamp}.`);
@@ -130,7 +130,7 @@ async function makeDirectories(root: string, path: string, { made, group }: Made
   await openTo(`${root}/${path}`, group);
 }
 
-/** Apart from making a directory, since the umask would take bits away. */
+/** Separate from mkdir, because the umask would clear bits. */
 async function openTo(dir: string, group: number | undefined): Promise<void> {
   if (group !== undefined) await chown(dir, 0, group);
   await chmod(dir, group === undefined ? 0o755 : 0o2755);
@@ -143,7 +143,7 @@ async function replaceLink(dir: string, target: string): Promise<void> {
   await rename(draft, `${dir}/${dataLink}`);
 }
 
-/** Links what the volume has at its top, and unlinks what it no longer has. */
+/** Links the top-level entries of the volume, and unlinks those that it no longer has. */
 async function showFiles(dir: string, payload: Payload): Promise<void> {
   const wanted = new Set(Array.from(payload.keys(), (path) => path.split("/")[0] ?? path));
   const shown = new Set((await readdir(dir)).filter((name) => !name.startsWith("..")));
@@ -152,7 +152,7 @@ async function showFiles(dir: string, payload: Payload): Promise<void> {
   }
   for (const name of shown) {
     if (wanted.has(name)) continue;
-    // Other things, such as a mount point of another volume, are not ours.
+    // Anything else, such as a mount point of another volume, is not ours.
     if ((await lstat(`${dir}/${name}`)).isSymbolicLink()) await rm(`${dir}/${name}`);
   }
 }

@@ -14,7 +14,7 @@ import type { VolumeContext } from "../plugin.ts";
 import type { FileContent, Payload, ProjectedFile } from "./atomic-writer.ts";
 import type { WriteMeter } from "./write-budget.ts";
 
-/** What a volume should hold, from the objects that it shows. */
+/** Computes the content of a volume from the objects that it shows. */
 
 interface KeyedSource {
   readonly name?: string;
@@ -22,7 +22,7 @@ interface KeyedSource {
   readonly optional?: boolean;
 }
 
-/** How files are written, and how much of them there may be. */
+/** How files are written, and how large they may be. */
 export interface FileOptions {
   readonly mode: number;
   readonly meter: WriteMeter;
@@ -103,7 +103,7 @@ export function downwardPayload(
   );
 }
 
-/** All parts together; of two with the same path, the later one counts. */
+/** All sources together; of two files with the same path, the later one wins. */
 export async function projectedPayload(
   context: VolumeContext,
   { sources = [], defaultMode: mode }: ProjectedVolumeSource,
@@ -126,7 +126,7 @@ export async function projectedPayload(
 }
 
 const noFiles: Payload = new Map();
-/** So many are told of, and nothing more is gathered then. */
+/** After this many faults, nothing more is gathered. */
 const maxFaults = 10;
 
 async function partPayload(context: VolumeContext, part: VolumeProjection, options: FileOptions): Promise<Payload> {
@@ -158,7 +158,7 @@ async function partPayload(context: VolumeContext, part: VolumeProjection, optio
   return new Map();
 }
 
-/** A credential is for the pod's own user or group alone, where it has one; the group's right is given with the volume. */
+/** Only the pod's own user or group can read a credential, if it has one. The group's access is set with the volume. */
 function credentialFile({ pod }: VolumeContext, { mode, meter }: FileOptions): (text: string) => ProjectedFile {
   const user = commonUser(pod);
   const isPrivate = user !== undefined || pod.spec.securityContext?.fsGroup !== undefined;

@@ -24,7 +24,7 @@ function setUp() {
   return { clock, asked, tokens, goAway: () => (isAway = true) };
 }
 
-test("a token is asked for once, and again when a fifth of its life is left", async () => {
+test("a token is requested once, and again when a fifth of its life is left", async () => {
   const { clock, asked, tokens } = setUp();
 
   assert.equal(await tokens.get(pod, projection), "t1");
@@ -38,7 +38,7 @@ test("a token is asked for once, and again when a fifth of its life is left", as
   assert.equal(await tokens.get(pod, projection), "t3");
 });
 
-test("a token that cannot be renewed is used for as long as it is good", async () => {
+test("a token that cannot be renewed is used while it is valid", async () => {
   const { clock, tokens, goAway } = setUp();
   await tokens.get(pod, projection);
   goAway();

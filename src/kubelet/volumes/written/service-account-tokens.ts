@@ -19,12 +19,12 @@ export interface TokenDeps {
   readonly random: Random;
 }
 
-/** Tokens for pods, asked for once and again when a fifth of their life, or a day, is left. */
+/** Tokens for pods. Each is requested once, and again when a fifth of its life, or a day, is left. */
 export class ServiceAccountTokens {
   readonly #client: Pick<Client, "createSubresource">;
   readonly #clock: Clock;
   readonly #random: Random;
-  /** By pod, then by what was asked for. */
+  /** By pod, then by request. */
   readonly #held = new Map<string, Map<string, HeldToken>>();
 
   constructor({ client, clock, random }: TokenDeps) {
@@ -33,7 +33,7 @@ export class ServiceAccountTokens {
     this.#random = random;
   }
 
-  /** A token that cannot be renewed is used for as long as it is good. */
+  /** A token that cannot be renewed is used while it is valid. */
   async get(pod: Pod, projection: ServiceAccountTokenProjection): Promise<string> {
     const { audience = "", expirationSeconds } = projection;
     const ofPod = this.#ofPod(pod.metadata.uid);
@@ -68,7 +68,7 @@ export class ServiceAccountTokens {
       kind: TokenRequest.kind,
       metadata: {},
       spec: { audiences: audience === "" ? [] : [audience], expirationSeconds, boundObjectRef },
-      // The server fills it in, but reads it first: an empty text is no time.
+      // The server sets it, but decodes it first, and an empty string is not a valid time.
       status: { token: "", expirationTimestamp: timestamp(this.#clock.now()) },
     });
     const now = this.#clock.now();
@@ -80,5 +80,5 @@ export class ServiceAccountTokens {
 }
 
 const dayMs = 24 * 60 * 60 * 1000;
-/** So that the pods of a node do not all ask at once. */
+/** Spreads the requests of a node's pods over time. */
 const maxSpreadMs = 10_000;

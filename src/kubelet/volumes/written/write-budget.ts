@@ -5,8 +5,8 @@ export interface WriteBudgets {
 }
 
 /**
- * Counts what the volumes of one pod hold. A pod may name the same object in thousands of places, so the count is kept
- * while content is gathered, and the first byte too many ends it.
+ * Counts what the volumes of one pod hold. A pod may name the same object in thousands of places, so it counts while
+ * content is gathered, and stops at the first byte over the limit.
  */
 export class WriteBudget {
   readonly #maxBytes: number;
@@ -19,7 +19,7 @@ export class WriteBudget {
     this.#where = where;
   }
 
-  /** Starts to count a volume anew; what it held before counts no more. */
+  /** Restarts the count of a volume; its earlier content no longer counts. */
   count(volume: string): WriteMeter {
     this.#add(volume, -(this.#byVolume.get(volume) ?? 0));
     return (bytes) => {
@@ -37,10 +37,10 @@ export class WriteBudget {
   }
 }
 
-/** Takes the size of one more file, before it is decoded; throws when it is too much. */
+/** Adds the size of one more file before it is decoded; throws if it is too much. */
 export type WriteMeter = (bytes: number) => void;
 
-/** A file takes at least a page, and its inode and name. */
+/** A file takes at least a page, plus its inode and name. */
 const pageBytes = 4096;
 const fileBytes = 1024;
 
@@ -48,7 +48,7 @@ const mebibyte = 1 << 20;
 const maxDiskBytes = 64 * mebibyte;
 const memoryBytes = { least: 2 * mebibyte, most: 16 * mebibyte };
 
-/** All pods of a full node together take at most a quarter of its memory for secrets and tokens. */
+/** On a full node, all pods together use at most a quarter of the memory for secrets and tokens. */
 export function writeBudgets(node: { readonly memoryBytes: number; readonly pods: number }): WriteBudgets {
   const share = node.memoryBytes / 4 / Math.max(1, node.pods);
   const most = Math.min(memoryBytes.most, Math.max(memoryBytes.least, share));

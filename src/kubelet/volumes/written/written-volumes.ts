@@ -6,7 +6,7 @@ import { type Payload, writeAtomically } from "./atomic-writer.ts";
 import { configMapPayload, downwardPayload, projectedPayload, secretPayload } from "./payload.ts";
 import type { WriteBudgets, WriteMeter } from "./write-budget.ts";
 
-/** Volumes whose files we write ourselves from objects of the API, and write again when those change. */
+/** Volumes whose files we write from objects of the API, and write again when those change. */
 
 export const configMapVolume = writtenVolume({
   name: "kubernetes.io/configmap",
@@ -80,7 +80,7 @@ function writtenVolume({ name, medium, handles, payload }: WrittenKind): VolumeP
 
 async function makeRoot(context: VolumeContext, volume: Volume, path: string): Promise<void> {
   const made = await mkdir(path, { recursive: true });
-  // What was in memory does not outlive the machine, though the pod may.
+  // Content in memory does not survive a reboot, but the pod may.
   if (!context.isNew && made === undefined) return;
   const group = context.pod.spec.securityContext?.fsGroup;
   if (group !== undefined) await chown(path, 0, group);
@@ -88,7 +88,7 @@ async function makeRoot(context: VolumeContext, volume: Volume, path: string): P
   await makeMountPoints(context, volume.name, path);
 }
 
-/** A container may mount another volume inside this one, which it can only read: the place must be there before. */
+/** Creates mount points for volumes that a container mounts inside this one, which it cannot write to itself. */
 async function makeMountPoints({ pod }: VolumeContext, name: string, path: string): Promise<void> {
   for (const { volumeMounts = [] } of allContainers(pod.spec)) {
     const outer = volumeMounts.filter((mount) => mount.name === name && !mount.subPath && !mount.subPathExpr);
