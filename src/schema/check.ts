@@ -21,6 +21,9 @@ export function check(schema: Schema, value: unknown, path: FieldPath = root, ou
   return out;
 }
 
+/** An object may have a fault in each of thousands of items; nobody reads more than these. */
+const maxFaults = 200;
+
 /** Says whether a decoded value has no fault. */
 type Test = (value: unknown, isStatus: boolean) => boolean;
 type Fields = Record<string, unknown>;
@@ -150,6 +153,7 @@ interface Place {
 }
 
 function report(schema: Schema, value: unknown, place: Place, out: FieldError[]): void {
+  if (out.length >= maxFaults) return;
   const at = resolve(schema);
   const inner = { ...place, isTop: false };
   if (at.type === "object") reportFields(at, value as Fields, place, out);
@@ -189,8 +193,8 @@ function reportString(
     out.push(unsupportedValue(path, value, listed ? values : values.toSorted()));
     return;
   }
-  const detail = rule?.(value);
-  if (detail !== undefined) out.push(invalidValue(path, value, detail));
+  if (rule?.(value) === undefined) return;
+  for (const detail of rule.all?.(value) ?? [rule(value) ?? ""]) out.push(invalidValue(path, value, detail));
 }
 
 function rangeFault({ min, max }: NumberOptions, value: number): string | undefined {
