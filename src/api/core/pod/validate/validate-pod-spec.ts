@@ -165,12 +165,10 @@ const maxInt32 = 2 ** 31 - 1;
 
 function validateNames(at: Cursor<PodSpec>): void {
   const { activeDeadlineSeconds: deadline } = at.value;
-  at.set("serviceAccountName")?.rule(dns1123Subdomain);
-  at.set("nodeName")?.rule(dns1123Subdomain);
-  at.set("hostname")?.rule(dns1123Label);
-  at.set("subdomain")?.rule(dns1123Label);
+  for (const name of ["serviceAccountName", "nodeName"] as const) at.set(name)?.rule(dns1123Subdomain);
+  for (const name of ["hostname", "subdomain"] as const) at.set(name)?.rule(dns1123Label);
   at.set("priorityClassName")?.rule(dns1123Subdomain);
-  at.on("runtimeClassName", (at) => at.rule(dns1123Subdomain));
+  at.field("runtimeClassName").rule(dns1123Subdomain);
   at.on("hostnameOverride", (name) => validateHostnameOverride(name, at.value));
   if (deadline !== undefined && (deadline < 1 || deadline > maxInt32)) {
     at.field("activeDeadlineSeconds").invalid(inclusiveRange(1, maxInt32));

@@ -2,12 +2,11 @@ import { isDeepStrictEqual } from "node:util";
 import { type Container, type ContainerRestartRule } from "#api/core/container/container.ts";
 import { type Cursor } from "#api/cursor.ts";
 import { ipFault, ipVersion } from "#api/meta/ip.ts";
-import { dns1123Label, dns1123Subdomain, qualifiedName } from "#api/meta/names.ts";
+import { dns1123Label, dns1123Subdomain, qualifiedName, unixId } from "#api/meta/names.ts";
 import { type PodObject } from "../pod-fields.ts";
 import { type PodSpec } from "../pod-spec.ts";
 import { type ContainerStatus, type PodCondition, type PodStatus, type ResourceHealth } from "../pod-status.ts";
 import { validateAnnotationUpdate, validatePodAnnotations } from "./validate-pod-annotations.ts";
-import { validateId } from "./validate-security-context.ts";
 
 const statusLists = ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"] as const;
 
@@ -159,9 +158,9 @@ function validateContainerStatuses(
           at.forbidden("cannot be set for a windows pod");
           return;
         }
-        validateId(at.field("uid"));
-        validateId(at.field("gid"));
-        at.each("supplementalGroups", validateId);
+        at.field("uid").invalid(unixId(at.value.uid));
+        at.field("gid").invalid(unixId(at.value.gid));
+        at.each("supplementalGroups", (at) => at.invalid(unixId(at.value)));
       }),
     );
     if (list === "ephemeralContainerStatuses") {
