@@ -1,7 +1,7 @@
 import { isHugePages } from "#api/core/container/resource-list.ts";
 import { validateRequirements } from "#api/core/container/validate-resources.ts";
 import { type Cursor } from "#api/cursor.ts";
-import { ipFault } from "#api/meta/ip.ts";
+import { validateIp } from "#api/meta/ip-address.ts";
 import { validateLabels } from "#api/meta/label-selector.ts";
 import {
   dns1123Label,
@@ -146,7 +146,7 @@ function validateHost(at: Cursor<PodSpec>, isPod: boolean): void {
     if (hostIPC) at.under("HostIPC").forbidden(detail);
   }
   at.each("hostAliases", (at) => {
-    at.field("ip").invalid(ipFault(at.value.ip));
+    validateIp(at.field("ip"));
     at.each("hostnames", (at) => at.rule(dns1123Subdomain));
   });
 }
@@ -201,7 +201,7 @@ function validateDnsConfig(at: Cursor<PodDNSConfig>): void {
   if (nameservers.length > maxNameservers) {
     at.field("nameservers").invalid(`must not have more than ${maxNameservers} nameservers`);
   }
-  at.each("nameservers", (at) => at.invalid(ipFault(at.value)));
+  at.each("nameservers", validateIp);
   if (searches.length > maxSearches) {
     at.field("searches").invalid(`must not have more than ${maxSearches} search paths`);
   }

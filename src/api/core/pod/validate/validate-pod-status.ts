@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { type Container, type ContainerRestartRule } from "#api/core/container/container.ts";
 import { type Cursor } from "#api/cursor.ts";
-import { ipFault, ipVersion } from "#api/meta/ip.ts";
+import { ipFamily, ipFault } from "#api/meta/ip-address.ts";
 import { dns1123Label, dns1123Subdomain, qualifiedName, unixId } from "#api/meta/names.ts";
 import { type PodObject } from "../pod-fields.ts";
 import { type PodSpec } from "../pod-spec.ts";
@@ -139,7 +139,7 @@ function validateAddresses(status: Cursor<PodStatus>, list: "podIPs" | "hostIPs"
     if (!known.has(ip)) at.invalid(ipFault(ip), ip);
   });
   if (addresses.length < 2) return;
-  const families = new Set(addresses.map(({ ip }) => ipVersion(ip)));
+  const families = new Set(addresses.map(({ ip }) => ipFamily(ip)));
   if (addresses.length > 2 || families.size < 2) {
     status.field(list).invalid("may specify no more than one IP for each IP family");
   }
