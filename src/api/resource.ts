@@ -162,24 +162,22 @@ interface Getters<T> {
 export type FieldGetter<T> = Getters<T>["field"];
 export type IndexGetter<T> = Getters<T>["index"];
 
-/** What a declaration may leave out: it then has the usual value. */
-type Usual =
-  | "plural"
-  | "singular"
-  | "listKind"
-  | "shortNames"
-  | "categories"
-  | "scope"
-  | "verbs"
-  | "subresources"
-  | "columns"
-  | "selectableFields"
-  | "indexes"
-  | "hasGeneration"
-  | "createOnUpdate"
-  | "ttlSeconds"
-  | "storagePrefix"
-  | "nameRule";
+/** What a kind has unless its declaration says something else. */
+const usual = {
+  shortNames: [],
+  categories: [],
+  scope: "Namespaced",
+  verbs: allVerbs,
+  columns: [],
+  selectableFields: {},
+  indexes: {},
+  hasGeneration: false,
+  createOnUpdate: false,
+  ttlSeconds: undefined,
+  nameRule: dns1123Subdomain,
+} as const;
+/** What a declaration may leave out. */
+type Usual = keyof typeof usual | "plural" | "singular" | "listKind" | "subresources" | "storagePrefix";
 type Derived = "group" | "version" | "kind" | "schema";
 type InitialStatus<T> = "as sent" | (T extends { status?: infer S } ? Initial<T, S>["status"] : never);
 /** Method syntax, as above. */
@@ -245,18 +243,8 @@ export function defineResource<F extends Fields>(
     plural,
     singular: kind.toLowerCase(),
     listKind: `${kind}List`,
-    shortNames: [],
-    categories: [],
-    scope: "Namespaced",
-    verbs: allVerbs,
-    columns: [],
-    selectableFields: {},
-    indexes: {},
-    hasGeneration: false,
-    createOnUpdate: false,
-    ttlSeconds: undefined,
     storagePrefix: plural,
-    nameRule: dns1123Subdomain,
+    ...usual,
     ...rest,
     ...(withStatus === undefined ? {} : statusHooks(rest, withStatus)),
     subresources: subresourcesOf(declaration),

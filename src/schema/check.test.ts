@@ -6,7 +6,7 @@ import { optional, required } from "./fields.ts";
 import { object } from "./schema.ts";
 import { int32, list, map, oneOf, string } from "./types.ts";
 
-const lower = string({ rule: (value) => (/^[a-z]+$/.test(value) ? undefined : "must be lower case") });
+const lower = string((value) => (/^[a-z]+$/.test(value) ? undefined : "must be lower case"));
 const Port = object("core/v1.Port", "", {
   port: required(1, int32({ min: 1, max: 65535 }), ""),
   protocol: optional(2, oneOf("UDP", "TCP"), ""),
@@ -57,4 +57,21 @@ test("check() starts from the path it is given", () => {
   const [fault] = check(Port, { port: 0 }, root.child("spec", "port"));
 
   assert.equal(fault?.path, "spec.port.port");
+});
+
+test("check() reports everything that a rule has against a text", () => {
+  const short = Object.assign((value: string) => short.all(value)[0], {
+    all: (value: string) => (value.length > 2 ? ["must be short", "must be shorter"] : []),
+  });
+  const Named = object("core/v1.Named", "", { name: required(1, string(short), "") });
+
+  const faults = check(Named, { name: "abc" }).map(({ message }) => message);
+
+  assert.deepEqual(faults, ['Invalid value: "abc": must be short', 'Invalid value: "abc": must be shorter']);
+});
+
+test("check() stops reporting at a number of faults that nobody reads", () => {
+  const ports = Array.from({ length: 100_000 }, () => ({ port: 0 }));
+
+  assert.equal(check(Thing, { name: "a", ports }).length, 200);
 });

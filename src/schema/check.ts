@@ -22,6 +22,9 @@ export function check(schema: Schema, value: unknown, path: FieldPath = root, ou
   return out;
 }
 
+/** An object may have a fault in each of thousands of items; nobody reads more than these. */
+const maxFaults = 200;
+
 /** Whether a decoded value has no fault. */
 type Test = (value: unknown, isStatus: boolean) => boolean;
 type Fields = Record<string, unknown>;
@@ -151,6 +154,7 @@ interface Place {
 }
 
 function report(schema: Schema, value: unknown, place: Place, out: FieldError[]): void {
+  if (out.length >= maxFaults) return;
   const at = resolve(schema);
   const inner = { ...place, isTop: false };
   if (at.type === "object") reportFields(at, value as Fields, place, out);
@@ -190,8 +194,8 @@ function reportString(
     out.push(unsupportedValue(path, value, listed ? values : values.toSorted()));
     return;
   }
-  const detail = rule?.(value);
-  if (detail !== undefined) out.push(invalidValue(path, value, detail));
+  if (rule?.(value) === undefined) return;
+  for (const detail of rule.all?.(value) ?? [rule(value) ?? ""]) out.push(invalidValue(path, value, detail));
 }
 
 function rangeFault({ min, max }: NumberOptions, value: number): string | undefined {

@@ -28,8 +28,12 @@ export interface StringOptions {
   readonly values?: readonly string[];
   /** Error messages list the values in this order; otherwise sorted. */
   readonly listed?: true;
-  /** Returns what is wrong with a value, in upstream's words, or undefined. */
-  rule?(value: string): string | undefined;
+  readonly rule?: StringRule;
+}
+/** Returns what is wrong with a value, in upstream's words, or undefined. `all` gives every fault, the call only the first. */
+export interface StringRule {
+  (value: string): string | undefined;
+  all?(value: string): readonly string[];
 }
 
 export interface NumberSchema<T = number> extends Typed<T> {
@@ -184,6 +188,10 @@ export function object<F extends Fields>(
 export function inPackage(goPackage: string) {
   const within = <F extends Fields>(name: string, about: string | ObjectOptions, fields: F) =>
     object(`${goPackage}.${name}`, about, fields);
+  const heldBy =
+    <M extends FieldMode>(mode: M, more: Partial<Field> = {}, options: ObjectOptions = {}) =>
+    <F extends Fields>(tag: number, name: string, doc: string, fields: F): Field<InferFields<F>, M> =>
+      ({ mode, tag, schema: within(name, { ...options, doc }, fields), doc, ...more }) as Field<InferFields<F>, M>;
   /** An object that server-side apply treats as one value. */
   const atomic = <F extends Fields>(name: string, doc: string, fields: F) =>
     within(name, { doc, atomic: true }, fields);
@@ -194,12 +202,8 @@ export function inPackage(goPackage: string) {
     doc: string,
     fields: F,
   ) => within(name, { doc, defaults }, fields);
-  const heldBy =
-    <M extends FieldMode>(mode: M, more: Partial<Field> = {}) =>
-    <F extends Fields>(tag: number, name: string, doc: string, fields: F): Field<InferFields<F>, M> =>
-      ({ mode, tag, schema: within(name, doc, fields), doc, ...more }) as Field<InferFields<F>, M>;
   return Object.assign(within, {
-    atomic,
+    atomic: Object.assign(atomic, { nullable: heldBy("nullable", {}, { atomic: true }) }),
     filledBy,
     nullable: heldBy("nullable"),
     embedded: heldBy("defaulted", { default: {} }),

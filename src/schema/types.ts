@@ -11,11 +11,12 @@ import {
   type NumberOptions,
   type NumberSchema,
   type Schema,
-  type StringOptions,
+  type StringRule,
   type StringSchema,
 } from "./schema.ts";
 
-export const string = (options: StringOptions = {}): StringSchema => ({ type: "string", options });
+/** `string(dns1123Label)`: any text, or one that follows a rule. */
+export const string = (rule?: StringRule): StringSchema => ({ type: "string", options: rule ? { rule } : {} });
 /** A string from a closed set. */
 export const oneOf = <const V extends readonly string[]>(...values: V): StringSchema<V[number]> => ({
   type: "string",

@@ -1,4 +1,8 @@
-import { LabelSelectorRequirement, validateSelectorRequirement } from "#api/meta/label-selector.ts";
+import {
+  LabelSelectorRequirement,
+  validateOperatorValues,
+  validateSelectorRequirement,
+} from "#api/meta/label-selector.ts";
 import { equal } from "#lib/data/equal.ts";
 import { nullable, optional, present } from "#schema/fields.ts";
 import { type Infer, inPackage, object } from "#schema/schema.ts";
@@ -98,14 +102,8 @@ function validateOneSelector(at: Cursor<{ rawSelector?: string; requirements?: r
 }
 
 function validateFieldRequirement(at: Cursor<FieldSelectorRequirement>): void {
-  const { operator, values = [] } = at.value;
   at.field("key").required("must be specified");
-  if (operator === "In" || operator === "NotIn") {
-    at.field("values").required("must be specified when `operator` is 'In' or 'NotIn'");
-  }
-  if ((operator === "Exists" || operator === "DoesNotExist") && values.length > 0) {
-    at.field("values").forbidden("may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
-  }
+  validateOperatorValues(at);
 }
 
 /** A review is not stored, so it has no identity. */

@@ -1,4 +1,5 @@
-import { inGo, nullable, optional, present, written } from "#schema/fields.ts";
+import { dns1123Label, dns1123Subdomain } from "#api/meta/names.ts";
+import { inGo, nullable, optional, required, written } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { string } from "#schema/types.ts";
 
@@ -20,15 +21,15 @@ export const ObjectReference = object.atomic("ObjectReference", "An object, or a
 export interface ObjectReference extends Infer<typeof ObjectReference> {}
 
 const typedFields = {
-  apiGroup: written(nullable(1, string(), "API group of the object; the core group if absent.")),
-  kind: present(2, string(), "Kind of the object."),
-  name: present(3, string(), "Name of the object."),
+  apiGroup: written(nullable(1, string(dns1123Subdomain), "API group of the object; the core group if absent.")),
+  kind: required(2, string(), "Kind of the object."),
+  name: required(3, string(), "Name of the object."),
 };
 const sameNamespace = "An object of any kind in the same namespace.";
 export const TypedLocalObjectReference = object.atomic("TypedLocalObjectReference", sameNamespace, typedFields);
 
 export const TypedObjectReference = object("TypedObjectReference", "An object of any kind in any namespace.", {
   ...typedFields,
-  namespace: nullable(4, string(), "Namespace of the object; the same namespace if absent."),
+  namespace: nullable(4, string(dns1123Label), "Namespace of the object; the same namespace if absent."),
 });
 export interface TypedObjectReference extends Infer<typeof TypedObjectReference> {}

@@ -17,7 +17,7 @@ import {
 const object = inPackage("core/v1");
 
 export const ServicePort = object.filledBy(setTargetPort, "ServicePort", "A port of a service.", {
-  name: optional(1, string(), "Name of the port. Required if the service has several ports."),
+  name: optional(1, string(dns1123Label), "Name of the port. Required if the service has several ports."),
   protocol: defaulted(2, oneOf("SCTP", "TCP", "UDP"), "TCP", "Protocol of the port: TCP, UDP or SCTP."),
   appProtocol: nullable(6, string(), "Application protocol of the port, such as http or kubernetes.io/h2c."),
   port: present(3, int32({ min: 1, max: 65535 }), "Number of the port of the service."),

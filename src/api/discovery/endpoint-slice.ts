@@ -42,7 +42,7 @@ export const Endpoint = object("Endpoint", "One backend of a service.", {
 export interface Endpoint extends Infer<typeof Endpoint> {}
 
 export const EndpointPort = object.atomic("EndpointPort", "A port of every endpoint of a slice.", {
-  name: defaulted(1, string(), "", "Name of the port, the same as that of the service port."),
+  name: defaulted(1, string(dns1123Label), "", "Name of the port, the same as that of the service port."),
   protocol: defaulted(2, oneOf("SCTP", "TCP", "UDP"), "TCP", "Protocol of the port: TCP, UDP or SCTP."),
   port: nullable(3, int32(), "Number of the port; all ports if absent."),
   appProtocol: nullable(4, string(), "Application protocol of the port, such as http or kubernetes.io/h2c."),
@@ -110,7 +110,6 @@ function validateSlice(slice: Cursor<EndpointSlice>): void {
 function validatePorts(slice: Cursor<EndpointSlice>): void {
   const seen = new Set<string>();
   slice.each("ports", (at) => {
-    at.set("name")?.rule(dns1123Label);
     at.field("name").unique(seen);
     at.field("appProtocol").rule(qualifiedName);
   });

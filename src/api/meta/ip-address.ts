@@ -61,13 +61,15 @@ export function ipFamily(text: string): IpFamily | undefined {
   return groups.length === 2 || isMapped(groups) ? "IPv4" : "IPv6";
 }
 
-/** An address of one form only, so that all readers understand the same by it. */
-export function validateIp(at: Cursor<string>): void {
-  const groups = groupsOf(at.value);
-  if (!groups) at.invalid("must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
-  else if (groups.length === 2 && !isIPv4(at.value)) at.invalid("must not have leading 0s");
-  else if (isMapped(groups)) at.invalid("must not be an IPv4-mapped IPv6 address");
+/** What is wrong with a text as an IP address, in upstream's words. Only one form of each address is allowed. */
+export function ipFault(text: string): string | undefined {
+  const groups = groupsOf(text);
+  if (!groups) return "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+  if (groups.length === 2 && !isIPv4(text)) return "must not have leading 0s";
+  return isMapped(groups) ? "must not be an IPv4-mapped IPv6 address" : undefined;
 }
+
+export const validateIp = (at: Cursor<string>): void => at.invalid(ipFault(at.value));
 
 /** Like `validateIp`, and in its canonical form. */
 export function validateCanonicalIp(at: Cursor<string>): void {

@@ -79,16 +79,22 @@ export function validateSelectorRequirement(
   at: Cursor<LabelSelectorRequirement>,
   operators: "known operators" | "any operator" = "known operators",
 ): void {
+  const isKnown = validateOperatorValues(at);
+  if (!isKnown && operators === "known operators") at.field("operator").invalid("not a valid selector operator");
+  at.field("key").rule(qualifiedName);
+  at.each("values", (at) => at.rule(labelValue));
+}
+
+/** Checks that there are values for the operators that need some. Returns false for any other operator. */
+export function validateOperatorValues(at: Cursor<{ operator: string; values?: readonly string[] }>): boolean {
   const { operator, values = [] } = at.value;
   if (operator === "In" || operator === "NotIn") {
     at.field("values").required("must be specified when `operator` is 'In' or 'NotIn'");
-  } else if (operator === "Exists" || operator === "DoesNotExist") {
-    if (values.length > 0) {
-      at.field("values").forbidden("may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
-    }
-  } else if (operators === "known operators") at.field("operator").invalid("not a valid selector operator");
-  at.field("key").rule(qualifiedName);
-  at.each("values", (at) => at.rule(labelValue));
+  } else if (operator !== "Exists" && operator !== "DoesNotExist") return false;
+  else if (values.length > 0) {
+    at.field("values").forbidden("may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
+  }
+  return true;
 }
 
 /** The operators of a selector in a query string. */

@@ -21,19 +21,22 @@ export function regexMessage(message: string, format: string, ...examples: reado
 /** No character of a text takes more than three bytes: most names are short enough without being measured. */
 const longerThan = (value: string, max: number): boolean =>
   value.length > max || (value.length * 3 > max && Buffer.byteLength(value) > max);
-const tooManyCharacters = (max: number): string => `must be no more than ${max} characters`;
-const tooManyBytes = (max: number): string => `must be no more than ${max} bytes`;
 
 interface Shape {
   readonly format: string;
   readonly max?: number;
   readonly message: string;
   readonly examples: readonly string[];
+  /** What the length is called in a fault; characters by default. */
+  readonly unit?: "characters" | "bytes";
+  /** A better text for some values that do not fit the format. */
+  readonly unfit?: (value: string) => string | undefined;
+  /** A fault that the format does not show. */
   readonly also?: (value: string) => string | undefined;
 }
 
 /** A rule of one pattern and one length. */
-function shaped({ format, max, message, examples, also }: Shape): Rule {
+function shaped({ format, max, message, examples, unit = "characters", unfit, also }: Shape): Rule {
   const pattern = new RegExp(`^(?:${format})$`);
   const mismatch = regexMessage(message, format, ...examples);
   return rule((value) => {
@@ -42,8 +45,8 @@ function shaped({ format, max, message, examples, also }: Shape): Rule {
     const other = also?.(value);
     if (!long && fits && other === undefined) return none;
     const faults: string[] = [];
-    if (long) faults.push(tooManyCharacters(max));
-    if (!fits) faults.push(mismatch);
+    if (long) faults.push(`must be no more than ${max} ${unit}`);
+    if (!fits) faults.push(unfit?.(value) ?? mismatch);
     if (other !== undefined) faults.push(other);
     return faults;
   });
@@ -63,21 +66,13 @@ export const dns1123Subdomain = shaped({
   examples: ["example.com"],
 });
 
-const labelPattern = new RegExp(`^${labelFormat}$`);
-const labelMismatch = regexMessage(
-  "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character",
-  labelFormat,
-  "my-name",
-  "123-abc",
-);
-
-export const dns1123Label = rule((value) => {
-  const long = longerThan(value, 63);
-  const fits = labelPattern.test(value);
-  if (!long && fits) return none;
-  const faults = long ? [tooManyCharacters(63)] : [];
-  if (!fits) faults.push(subdomainPattern.test(value) ? "must not contain dots" : labelMismatch);
-  return faults;
+export const dns1123Label = shaped({
+  format: labelFormat,
+  max: 63,
+  message:
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character",
+  examples: ["my-name", "123-abc"],
+  unfit: (value) => (subdomainPattern.test(value) ? "must not contain dots" : undefined),
 });
 
 export const dns1123SubdomainWithUnderscore = shaped({
@@ -121,7 +116,7 @@ function* prefixFaults(prefix: string | undefined): Iterable<string> {
     yield "prefix part must be non-empty";
     return;
   }
-  if (longerThan(prefix, subdomainMax)) yield `prefix part ${tooManyBytes(subdomainMax)}`;
+  if (longerThan(prefix, subdomainMax)) yield `prefix part must be no more than ${subdomainMax} bytes`;
   if (!subdomainPattern.test(prefix)) {
     yield `prefix part ${regexMessage(subdomainMessage, subdomainFormat, "example.com")}`;
   }
@@ -129,27 +124,17 @@ function* prefixFaults(prefix: string | undefined): Iterable<string> {
 
 function* keyNameFaults(name: string): Iterable<string> {
   if (name === "") yield "name part must be non-empty";
-  else if (longerThan(name, 63)) yield `name part ${tooManyBytes(63)}`;
+  else if (longerThan(name, 63)) yield "name part must be no more than 63 bytes";
   if (!keyPattern.test(name)) yield `name part ${keyMismatch}`;
 }
 
-const valueFormat = `(${keyFormat})?`;
-const valuePattern = new RegExp(`^${valueFormat}$`);
-const valueMismatch = regexMessage(
-  "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
-  valueFormat,
-  "MyValue",
-  "my_value",
-  "12345",
-);
-
-export const labelValue = rule((value) => {
-  const long = longerThan(value, 63);
-  const fits = valuePattern.test(value);
-  if (!long && fits) return none;
-  const faults = long ? [tooManyBytes(63)] : [];
-  if (!fits) faults.push(valueMismatch);
-  return faults;
+export const labelValue = shaped({
+  format: `(${keyFormat})?`,
+  max: 63,
+  unit: "bytes",
+  message:
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
+  examples: ["MyValue", "my_value", "12345"],
 });
 
 /** Anything printable but `=`, as the kernel takes it. */
@@ -177,7 +162,7 @@ function climbs(value: string): string | undefined {
 /** The name of a port, as IANA has them. */
 export const portName = rule((value) => {
   const faults: string[] = [];
-  if (longerThan(value, 15)) faults.push(tooManyCharacters(15));
+  if (longerThan(value, 15)) faults.push("must be no more than 15 characters");
   if (!/^[-a-z0-9]+$/.test(value)) {
     faults.push("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)");
   }

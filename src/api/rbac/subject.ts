@@ -30,7 +30,7 @@ function setSubjectGroup(subject: { kind: string; apiGroup?: string }): void {
 export const RoleRef = object.atomic("RoleRef", "The role that grants the permissions.", {
   apiGroup: defaulted(1, string(), rbacGroup, "API group of the role."),
   kind: present(2, string(), "Kind of the role: Role or ClusterRole."),
-  name: required(3, string(), "Name of the role."),
+  name: required(3, string(pathSegmentName), "Name of the role."),
 });
 export interface RoleRef extends Infer<typeof RoleRef> {}
 
@@ -59,7 +59,6 @@ export function validateBinding(binding: Cursor<Binding>, scope: Scope, kinds: r
   const at = binding.field("roleRef");
   at.field("apiGroup").oneOf([rbacGroup]);
   at.field("kind").oneOf(kinds);
-  at.field("name").rule(pathSegmentName);
   binding.each("subjects", (at) => validateSubject(at, scope));
 }
 

@@ -1,75 +1,63 @@
-import { defaulted, inGo, inline, nullable, optional, present } from "#schema/fields.ts";
+import { defaulted, inline, nullable, optional, present, written } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { int32, int64, intOrString, list, oneOf, string } from "#schema/types.ts";
 
 const object = inPackage("core/v1");
 
-export const ExecAction = object("ExecAction", "Runs a command in the container; exit status 0 means success.", {
-  command: optional(1, list(string()), "The program and its arguments; no shell is involved."),
-});
-
-export const HTTPHeader = object("HTTPHeader", "A header of an HTTP request.", {
+const HTTPHeader = object("HTTPHeader", "A header of an HTTP request.", {
   name: present(1, string(), "Name of the header."),
   value: present(2, string(), "Value of the header."),
 });
 
-export const HTTPGetAction = object("HTTPGetAction", "An HTTP GET request; a status from 200 to 399 is a success.", {
-  path: defaulted(1, string(), "/", "Path to ask for."),
+export const HTTPGetAction = object("HTTPGetAction", "An HTTP GET request. A status from 200 to 399 is a success.", {
+  path: defaulted(1, string(), "/", "URL path of the request."),
   port: present(2, intOrString(), "Number or name of the container's port."),
-  host: optional(3, string(), "Host to connect to; the pod's IP by default."),
-  scheme: defaulted(4, oneOf("HTTP", "HTTPS"), "HTTP", "Whether TLS is used. Certificates are not verified."),
-  httpHeaders: optional(5, list(HTTPHeader), "Headers to send."),
+  host: optional(3, string(), "Host to connect to; the IP address of the pod if empty."),
+  scheme: defaulted(4, oneOf("HTTP", "HTTPS"), "HTTP", "HTTP or HTTPS. Certificates are not verified."),
+  httpHeaders: optional(5, list(HTTPHeader), "Headers of the request."),
 });
 export interface HTTPGetAction extends Infer<typeof HTTPGetAction> {}
 
-export const TCPSocketAction = object("TCPSocketAction", "Opens a TCP connection; success means that it opens.", {
-  port: present(1, intOrString(), "Number or name of the container's port."),
-  host: optional(2, string(), "Host to connect to; the pod's IP by default."),
-});
-
-export const GRPCAction = object("GRPCAction", "Calls the gRPC health service.", {
-  port: present(1, int32(), "The port, by number."),
-  service: inGo({ zero: "written" }, defaulted(2, string(), "", "Name of the service whose health is asked.")),
-});
-
-export const SleepAction = object("SleepAction", "Sleeps for a number of seconds.", {
-  seconds: present(1, int64(), "Number of seconds to sleep."),
-});
-
-const handlerFields = {
-  exec: nullable(1, ExecAction, "Runs a command in the container."),
-  httpGet: nullable(2, HTTPGetAction, "Makes an HTTP request."),
-  tcpSocket: nullable(3, TCPSocketAction, "Opens a TCP connection."),
-  grpc: nullable(4, GRPCAction, "Calls the gRPC health service."),
+const commonHandlers = {
+  exec: object.nullable(1, "ExecAction", "A command in the container. Exit status 0 is a success.", {
+    command: optional(1, list(string()), "Program and its arguments. It is not run in a shell."),
+  }),
+  httpGet: nullable(2, HTTPGetAction, "An HTTP GET request to the container."),
+  tcpSocket: object.nullable(3, "TCPSocketAction", "A TCP connection to the container. A hook of this type fails.", {
+    port: present(1, intOrString(), "Number or name of the container's port."),
+    host: optional(2, string(), "Host to connect to; the IP address of the pod if empty."),
+  }),
 };
 
-export const Probe = object(
-  "Probe",
-  { doc: "A check of a container that is made again and again.", defaults: probeDefaults },
-  {
-    ...inline(1, handlerFields),
-    initialDelaySeconds: optional(2, int32({ min: 0 }), "Seconds after the container's start before the first check."),
-    timeoutSeconds: defaulted(3, int32({ min: 0 }), 1, "Seconds after which a check counts as failed."),
-    periodSeconds: defaulted(4, int32({ min: 0 }), 10, "Seconds from one check to the next."),
-    successThreshold: defaulted(5, int32({ min: 0 }), 1, "Successes in a row that it takes after a failure."),
-    failureThreshold: defaulted(6, int32({ min: 0 }), 3, "Failures in a row that it takes after a success."),
-    terminationGracePeriodSeconds: nullable(7, int64(), "Grace period after a failure; the pod's by default."),
-  },
-);
+export const Probe = object.filledBy(probeDefaults, "Probe", "A check of a container that is repeated.", {
+  ...inline(1, {
+    ...commonHandlers,
+    grpc: object.nullable(4, "GRPCAction", "A call of the gRPC health service of the container.", {
+      port: present(1, int32(), "Number of the port of the gRPC service."),
+      service: written(defaulted(2, string(), "", "Name of the service in the health request.")),
+    }),
+  }),
+  initialDelaySeconds: optional(2, int32({ min: 0 }), "Seconds from the start of the container to the first check."),
+  timeoutSeconds: defaulted(3, int32({ min: 0 }), 1, "Seconds after which a check fails."),
+  periodSeconds: defaulted(4, int32({ min: 0 }), 10, "Seconds from one check to the next."),
+  successThreshold: defaulted(5, int32({ min: 0 }), 1, "Consecutive successes after which a failed probe succeeds."),
+  failureThreshold: defaulted(6, int32({ min: 0 }), 3, "Consecutive failures after which the probe fails."),
+  terminationGracePeriodSeconds: nullable(7, int64(), "Seconds to stop after a failure; those of the pod by default."),
+});
 export interface Probe extends Infer<typeof Probe> {}
 
 export const LifecycleHandler = object("LifecycleHandler", "A lifecycle hook. Exactly one field is set.", {
-  exec: nullable(1, ExecAction, "Runs a command in the container."),
-  httpGet: nullable(2, HTTPGetAction, "Makes an HTTP request."),
-  tcpSocket: nullable(3, TCPSocketAction, "Kept for old objects; fails when it is run."),
-  sleep: nullable(4, SleepAction, "Sleeps for a number of seconds."),
+  ...commonHandlers,
+  sleep: object.nullable(4, "SleepAction", "A pause.", {
+    seconds: present(1, int64(), "Number of seconds to sleep."),
+  }),
 });
 export interface LifecycleHandler extends Infer<typeof LifecycleHandler> {}
 
-export const Lifecycle = object("Lifecycle", "What is done right after a container starts and right before it ends.", {
-  postStart: nullable(1, LifecycleHandler, "Runs after the start; if it fails, the container is restarted."),
-  preStop: nullable(2, LifecycleHandler, "Runs before the container is told to end, within the grace period."),
-  stopSignal: nullable(3, string(), "Signal that stops the container; needs spec.os.name."),
+export const Lifecycle = object("Lifecycle", "Hooks that run after the start and before the stop of a container.", {
+  postStart: nullable(1, LifecycleHandler, "Hook after the start. If it fails, the container restarts."),
+  preStop: nullable(2, LifecycleHandler, "Hook before the stop. It counts against the grace period."),
+  stopSignal: nullable(3, string(), "Signal that stops the container. Requires spec.os.name of the pod."),
 });
 export interface Lifecycle extends Infer<typeof Lifecycle> {}
 

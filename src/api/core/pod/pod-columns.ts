@@ -124,30 +124,15 @@ function readinessGates({ spec, status }: PodObject): string {
 }
 
 export const podColumns: readonly Column<PodObject>[] = [
-  column(
-    "Ready",
-    "How many containers are ready, of how many.",
-    (pod) => `${summaryOf(pod).ready}/${summaryOf(pod).total}`,
-  ),
-  column("Status", "State of the pod in a word.", (pod) => summaryOf(pod).status),
-  {
-    name: "Restarts",
-    type: "string",
-    description: "How often containers were restarted, and when last.",
-    value(pod, now) {
-      const { restarts, lastRestart } = summaryOf(pod);
-      return restarts > 0 && lastRestart ? `${restarts} (${age(lastRestart, now)} ago)` : `${restarts}`;
-    },
-  },
+  column("Ready", "Ready and all containers.", (pod) => `${summaryOf(pod).ready}/${summaryOf(pod).total}`),
+  column("Status", "State of the pod, as one word.", (pod) => summaryOf(pod).status),
+  column("Restarts", "How often containers were restarted, and when last.", (pod, now) => {
+    const { restarts, lastRestart } = summaryOf(pod);
+    return restarts > 0 && lastRestart ? `${restarts} (${age(lastRestart, now)} ago)` : `${restarts}`;
+  }),
   ageColumn,
   wide(column("IP", "Address of the pod.", ({ status }) => status.podIPs?.[0]?.ip || "<none>")),
-  wide(column("Node", "Node the pod is placed on.", ({ spec }) => spec.nodeName || "<none>")),
-  wide(
-    column(
-      "Nominated Node",
-      "Node on which room is being made for the pod.",
-      ({ status }) => status.nominatedNodeName || "<none>",
-    ),
-  ),
-  wide(column("Readiness Gates", "How many readiness gates are passed, of how many.", readinessGates)),
+  wide(column("Node", "Node that the pod runs on.", ({ spec }) => spec.nodeName || "<none>")),
+  wide(column("Nominated Node", "Node that makes room.", ({ status }) => status.nominatedNodeName || "<none>")),
+  wide(column("Readiness Gates", "Passed and all readiness gates.", readinessGates)),
 ];

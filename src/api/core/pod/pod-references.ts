@@ -21,12 +21,7 @@ export function referencesOf(pod: Pod): PodReferences {
 }
 const memory = new WeakMap<Pod, PodReferences>();
 
-interface Found {
-  readonly secrets: Set<string>;
-  readonly configMaps: Set<string>;
-  readonly claims: Set<string>;
-  readonly resourceClaims: Set<string>;
-}
+type Found = { readonly [K in keyof PodReferences]: Set<string> };
 
 function findReferences(pod: Pod): PodReferences {
   const { spec } = pod;

@@ -76,9 +76,8 @@ function validatePorts(spec: Cursor<ServiceSpec>): void {
   const names = new Set<string>();
   spec.each("ports", (at) => {
     const { name = "", targetPort = 0 } = at.value;
-    if (name) at.field("name").rule(dns1123Label);
-    else if (ports.length > 1) at.field("name").missing();
     if (name) at.field("name").unique(names);
+    else if (ports.length > 1) at.field("name").missing();
     validatePort(at.field("targetPort").as(targetPort));
     at.field("appProtocol").rule(qualifiedName);
   });

@@ -1,4 +1,5 @@
 import { LabelSelector } from "#api/meta/label-selector.ts";
+import { dns1123Subdomain } from "#api/meta/names.ts";
 import { ObjectMeta } from "#api/meta/object-meta.ts";
 import { defaulted, nullable, optional, required } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
@@ -6,31 +7,32 @@ import { list, map, oneOf, quantity, string } from "#schema/types.ts";
 import { TypedLocalObjectReference, TypedObjectReference } from "../references.ts";
 
 const object = inPackage("core/v1");
+const className = string(dns1123Subdomain);
 
-export const VolumeResourceRequirements = object("VolumeResourceRequirements", "How large a volume is.", {
-  limits: optional(1, map(quantity()), "The largest size."),
-  requests: optional(2, map(quantity()), "The smallest size."),
-});
+const accessModes = oneOf("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod");
 
-export const PersistentVolumeClaimSpec = object("PersistentVolumeClaimSpec", "What kind of volume is asked for.", {
-  accessModes: optional(
-    1,
-    list(oneOf("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")),
-    "How the volume must be usable.",
-  ),
-  resources: defaulted(2, VolumeResourceRequirements, {}, "How large the volume must be."),
-  volumeName: optional(3, string(), "The volume that is bound to the claim."),
-  selector: nullable(4, LabelSelector, "Labels of the volumes that can be bound."),
-  storageClassName: nullable(5, string(), "Name of the StorageClass; empty: none, absent: the default one."),
-  volumeMode: defaulted(6, oneOf("Block", "Filesystem"), "Filesystem", "Block device or file system."),
-  dataSource: nullable(7, TypedLocalObjectReference, "Snapshot or claim that the volume is filled from."),
-  dataSourceRef: nullable(8, TypedObjectReference, "Any object from which the volume is filled."),
-  volumeAttributesClassName: nullable(9, string(), "Name of the VolumeAttributesClass."),
+export const PersistentVolumeClaimSpec = object("PersistentVolumeClaimSpec", "The volume that a claim asks for.", {
+  accessModes: optional(1, list(accessModes), "How nodes and pods must be able to access the volume."),
+  resources: object.embedded(2, "VolumeResourceRequirements", "Size of the volume.", {
+    limits: optional(1, map(quantity()), "Maximum size of the volume, as storage."),
+    requests: optional(2, map(quantity()), "Minimum size of the volume, as storage."),
+  }),
+  volumeName: optional(3, string(), "Name of the PersistentVolume that is bound to the claim."),
+  selector: nullable(4, LabelSelector, "Selects the volumes that can be bound to the claim, by label."),
+  storageClassName: nullable(5, className, "Name of the StorageClass; empty for none, absent for the default class."),
+  volumeMode: defaulted(6, oneOf("Block", "Filesystem"), "Filesystem", "Whether the volume is a device or has files."),
+  dataSource: nullable(7, TypedLocalObjectReference, "VolumeSnapshot or claim whose content the volume gets."),
+  dataSourceRef: nullable(8, TypedObjectReference, "Object of any kind whose content the volume gets."),
+  volumeAttributesClassName: nullable(9, className, "Name of the VolumeAttributesClass of the claim."),
 });
 export interface PersistentVolumeClaimSpec extends Infer<typeof PersistentVolumeClaimSpec> {}
 
-export const PersistentVolumeClaimTemplate = object("PersistentVolumeClaimTemplate", "A claim to create.", {
-  metadata: defaulted(1, ObjectMeta, {}, "Labels and annotations of the claim."),
-  spec: required(2, PersistentVolumeClaimSpec, "What the claim asks for."),
-});
+export const PersistentVolumeClaimTemplate = object(
+  "PersistentVolumeClaimTemplate",
+  "A claim that is created for a pod.",
+  {
+    metadata: defaulted(1, ObjectMeta, {}, "Labels and annotations of the claim."),
+    spec: required(2, PersistentVolumeClaimSpec),
+  },
+);
 export interface PersistentVolumeClaimTemplate extends Infer<typeof PersistentVolumeClaimTemplate> {}

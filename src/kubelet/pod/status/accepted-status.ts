@@ -2,7 +2,7 @@ import { isFinalPhase } from "#api/core/pod/pod-state.ts";
 import type { ContainerState, ContainerStatus, PodCondition, PodStatus } from "#api/core/pod/pod-status.ts";
 import { hasEndedForGood, type StatusList } from "#api/core/pod/validate/validate-pod-status.ts";
 import type { Pod } from "#api/core/pod.ts";
-import { ipFault, ipVersion } from "#api/meta/ip.ts";
+import { ipFamily, ipFault } from "#api/meta/ip-address.ts";
 import { truncateBytes } from "#lib/text/truncate.ts";
 
 /** Upstream's limits for the termination messages of one container, and of all containers of a pod together. */
@@ -76,6 +76,6 @@ const limitCondition = (condition: PodCondition): PodCondition =>
 function acceptedAddresses({ podIPs, podIP }: PodStatus): Pick<PodStatus, "podIPs" | "podIP"> {
   if (!podIPs) return podIP === undefined ? {} : { podIP };
   const valid = podIPs.filter(({ ip }) => ipFault(ip) === undefined);
-  const first = valid.filter(({ ip }, at) => valid.findIndex((other) => ipVersion(other.ip) === ipVersion(ip)) === at);
+  const first = valid.filter(({ ip }, at) => valid.findIndex((other) => ipFamily(other.ip) === ipFamily(ip)) === at);
   return first.length === podIPs.length ? {} : { podIPs: first, podIP: first[0]?.ip ?? "" };
 }

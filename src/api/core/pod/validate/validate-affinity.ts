@@ -1,5 +1,5 @@
 import { type Cursor } from "#api/cursor.ts";
-import { type LabelSelector, validateLabelSelector } from "#api/meta/label-selector.ts";
+import { type LabelSelector, validateLabelSelector, validateOperatorValues } from "#api/meta/label-selector.ts";
 import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName } from "#api/meta/names.ts";
 import {
   type Affinity,
@@ -46,26 +46,11 @@ function validateWeight(at: Cursor<{ weight: number }>): void {
 
 function validateNodeLabel(at: Cursor<NodeSelectorRequirement>): void {
   const { operator, values = [] } = at.value;
-  switch (operator) {
-    case "In":
-    case "NotIn":
-      at.field("values").required("must be specified when `operator` is 'In' or 'NotIn'");
-      break;
-    case "Exists":
-    case "DoesNotExist":
-      if (values.length > 0) {
-        at.field("values").forbidden("may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
-      }
-      break;
-    case "Gt":
-    case "Lt":
-      if (values.length !== 1) {
-        at.field("values").missing("must be specified single value when `operator` is 'Lt' or 'Gt'");
-      }
-      break;
-    default:
-      at.field("operator").invalid("not a valid selector operator");
-  }
+  if (operator === "Gt" || operator === "Lt") {
+    if (values.length !== 1) {
+      at.field("values").missing("must be specified single value when `operator` is 'Lt' or 'Gt'");
+    }
+  } else if (!validateOperatorValues(at)) at.field("operator").invalid("not a valid selector operator");
   at.field("key").rule(qualifiedName);
 }
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
+import { Volume } from "#api/core/volume/volume.ts";
 import { aPod, type PodCase as Case, dnsLabelFault as dnsLabel, faultsOf } from "../testing-pod.ts";
 
 const containerCases: Case[] = [
@@ -331,3 +332,10 @@ for (const [group, cases] of Object.entries(groups)) {
     }
   });
 }
+
+test("every source of a volume counts as one", () => {
+  for (const source of Object.keys(Volume.fields).filter((name) => name !== "name")) {
+    const faults = faultsOf(aPod({ volumes: [{ name: "v", [source]: {} }] }));
+    assert(!faults.includes("spec.volumes[0]: Required value: must specify a volume type"), source);
+  }
+});

@@ -7,7 +7,7 @@ import {
 import { validateRequirements } from "#api/core/container/validate-resources.ts";
 import { type Volume } from "#api/core/volume/volume.ts";
 import { type Cursor } from "#api/cursor.ts";
-import { dns1123Label, portName, portNumber } from "#api/meta/names.ts";
+import { portName, portNumber } from "#api/meta/names.ts";
 import { isSidecar } from "../pod-resources.ts";
 import { type PodSpec } from "../pod-spec.ts";
 import { validateEnv, validateEnvFrom } from "./validate-env.ts";
@@ -101,7 +101,6 @@ function refuseForEphemeral(at: Cursor<EphemeralContainer>): void {
 /** The rules for containers of every sort. */
 function validateContainer(at: Cursor<Container | EphemeralContainer>, context: ContainerContext): void {
   const { spec, volumes, claimNames } = context;
-  at.set("name")?.rule(dns1123Label);
   at.field("image").required();
   validatePorts(at);
   at.each("env", validateEnv);
@@ -122,7 +121,7 @@ export function validateImage(at: Cursor<Pick<Container, "image">>): void {
 function validatePorts(container: Cursor<{ ports?: ContainerPort[] }>): void {
   const names = new Set<string>();
   container.each("ports", (at) => {
-    const { name, containerPort, hostPort } = at.value;
+    const { name, containerPort } = at.value;
     if (name) {
       const { faultCount } = at;
       at.field("name").rule(portName);
@@ -131,7 +130,6 @@ function validatePorts(container: Cursor<{ ports?: ContainerPort[] }>): void {
     }
     if (containerPort === 0) at.field("containerPort").missing();
     else at.field("containerPort").invalid(portNumber(containerPort));
-    if (hostPort) at.field("hostPort").invalid(portNumber(hostPort));
   });
 }
 

@@ -2,27 +2,29 @@ import {
   type EnvFromSource,
   type EnvVar,
   type EnvVarSource,
-  type FileKeySelector,
   type ObjectFieldSelector,
   type ResourceFieldSelector,
 } from "#api/core/container/env.ts";
 import { type Volume } from "#api/core/volume/volume.ts";
 import { type Cursor } from "#api/cursor.ts";
-import { configMapKey, dns1123Label, dns1123Subdomain, envVarName, qualifiedName } from "#api/meta/names.ts";
+import { configMapKey, dns1123Subdomain, qualifiedName } from "#api/meta/names.ts";
 import { isZeroQuantity } from "#api/meta/quantity.ts";
 import { validateNoBacksteps } from "./volumes/validate-path.ts";
 
 export function validateEnv(at: Cursor<EnvVar>): void {
-  at.set("name")?.rule(envVarName);
   at.on("valueFrom", (from) => validateEnvSource(from, at.value.value));
 }
 
 function validateEnvSource(at: Cursor<EnvVarSource>, value: string | undefined): void {
   at.on("fieldRef", (at) => validateFieldRef(at, envFields));
   at.on("resourceFieldRef", (at) => validateResourceRef(at, "env"));
-  at.on("configMapKeyRef", validateKeyRef);
-  at.on("secretKeyRef", validateKeyRef);
-  at.on("fileKeyRef", validateFileRef);
+  for (const name of ["configMapKeyRef", "secretKeyRef"] as const) {
+    at.on(name, (at) => {
+      at.field("name").rule(dns1123Subdomain, at.value.name ?? "");
+      at.set("key")?.rule(configMapKey);
+    });
+  }
+  at.on("fileKeyRef", (at) => validateNoBacksteps(at.field("path")));
   const { fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef, fileKeyRef } = at.value;
   const count = [fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef, fileKeyRef].filter(Boolean).length;
   at.invalid(sourceFault(count, value), "");
@@ -121,17 +123,6 @@ function divisorFault(resource: string, divisor: string): string | undefined {
   return `only divisor's values ${byteDivisors.join(", ")} are supported with the ${name} resource`;
 }
 
-function validateKeyRef(at: Cursor<{ name?: string; key: string }>): void {
-  at.field("name").rule(dns1123Subdomain, at.value.name ?? "");
-  at.set("key")?.rule(configMapKey);
-}
-
-function validateFileRef(at: Cursor<FileKeySelector>): void {
-  at.set("key")?.rule(envVarName);
-  at.set("volumeName")?.rule(dns1123Label);
-  validateNoBacksteps(at.field("path"));
-}
-
 /** Env files come from emptyDir volumes of the same pod. */
 export function validateFileRefVolumes(at: Cursor<EnvVar>, volumes: readonly Volume[]): void {
   at.on("valueFrom", (at) =>
@@ -145,7 +136,6 @@ export function validateFileRefVolumes(at: Cursor<EnvVar>, volumes: readonly Vol
 
 export function validateEnvFrom(container: Cursor<{ envFrom?: EnvFromSource[] }>): void {
   container.each("envFrom", (at) => {
-    at.set("prefix")?.rule(envVarName);
     at.on("configMapRef", validateSourceName);
     at.on("secretRef", validateSourceName);
     const { configMapRef, secretRef } = at.value;

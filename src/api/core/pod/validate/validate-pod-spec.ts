@@ -1,7 +1,7 @@
 import { isHugePages } from "#api/core/container/resource-list.ts";
 import { validateRequirements } from "#api/core/container/validate-resources.ts";
 import { type Cursor } from "#api/cursor.ts";
-import { ipFault } from "#api/meta/ip.ts";
+import { validateIp } from "#api/meta/ip-address.ts";
 import { validateLabels } from "#api/meta/label-selector.ts";
 import {
   dns1123Label,
@@ -146,7 +146,7 @@ function validateHost(at: Cursor<PodSpec>, isPod: boolean): void {
     if (hostIPC) at.under("HostIPC").forbidden(detail);
   }
   at.each("hostAliases", (at) => {
-    at.field("ip").invalid(ipFault(at.value.ip));
+    validateIp(at.field("ip"));
     at.each("hostnames", (at) => at.rule(dns1123Subdomain));
   });
 }
@@ -165,12 +165,10 @@ const maxInt32 = 2 ** 31 - 1;
 
 function validateNames(at: Cursor<PodSpec>): void {
   const { activeDeadlineSeconds: deadline } = at.value;
-  at.set("serviceAccountName")?.rule(dns1123Subdomain);
-  at.set("nodeName")?.rule(dns1123Subdomain);
-  at.set("hostname")?.rule(dns1123Label);
-  at.set("subdomain")?.rule(dns1123Label);
+  for (const name of ["serviceAccountName", "nodeName"] as const) at.set(name)?.rule(dns1123Subdomain);
+  for (const name of ["hostname", "subdomain"] as const) at.set(name)?.rule(dns1123Label);
   at.set("priorityClassName")?.rule(dns1123Subdomain);
-  at.on("runtimeClassName", (at) => at.rule(dns1123Subdomain));
+  at.field("runtimeClassName").rule(dns1123Subdomain);
   at.on("hostnameOverride", (name) => validateHostnameOverride(name, at.value));
   if (deadline !== undefined && (deadline < 1 || deadline > maxInt32)) {
     at.field("activeDeadlineSeconds").invalid(inclusiveRange(1, maxInt32));
@@ -203,7 +201,7 @@ function validateDnsConfig(at: Cursor<PodDNSConfig>): void {
   if (nameservers.length > maxNameservers) {
     at.field("nameservers").invalid(`must not have more than ${maxNameservers} nameservers`);
   }
-  at.each("nameservers", (at) => at.invalid(ipFault(at.value)));
+  at.each("nameservers", validateIp);
   if (searches.length > maxSearches) {
     at.field("searches").invalid(`must not have more than ${maxSearches} search paths`);
   }

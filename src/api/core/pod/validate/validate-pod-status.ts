@@ -1,13 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
 import { type Container, type ContainerRestartRule } from "#api/core/container/container.ts";
 import { type Cursor } from "#api/cursor.ts";
-import { ipFault, ipVersion } from "#api/meta/ip.ts";
-import { dns1123Label, dns1123Subdomain, qualifiedName } from "#api/meta/names.ts";
+import { ipFamily, ipFault } from "#api/meta/ip-address.ts";
+import { dns1123Label, dns1123Subdomain, qualifiedName, unixId } from "#api/meta/names.ts";
 import { type PodObject } from "../pod-fields.ts";
 import { type PodSpec } from "../pod-spec.ts";
 import { type ContainerStatus, type PodCondition, type PodStatus, type ResourceHealth } from "../pod-status.ts";
 import { validateAnnotationUpdate, validatePodAnnotations } from "./validate-pod-annotations.ts";
-import { validateId } from "./validate-security-context.ts";
 
 const statusLists = ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"] as const;
 
@@ -140,7 +139,7 @@ function validateAddresses(status: Cursor<PodStatus>, list: "podIPs" | "hostIPs"
     if (!known.has(ip)) at.invalid(ipFault(ip), ip);
   });
   if (addresses.length < 2) return;
-  const families = new Set(addresses.map(({ ip }) => ipVersion(ip)));
+  const families = new Set(addresses.map(({ ip }) => ipFamily(ip)));
   if (addresses.length > 2 || families.size < 2) {
     status.field(list).invalid("may specify no more than one IP for each IP family");
   }
@@ -159,9 +158,9 @@ function validateContainerStatuses(
           at.forbidden("cannot be set for a windows pod");
           return;
         }
-        validateId(at.field("uid"));
-        validateId(at.field("gid"));
-        at.each("supplementalGroups", validateId);
+        at.field("uid").invalid(unixId(at.value.uid));
+        at.field("gid").invalid(unixId(at.value.gid));
+        at.each("supplementalGroups", (at) => at.invalid(unixId(at.value)));
       }),
     );
     if (list === "ephemeralContainerStatuses") {

@@ -5,15 +5,12 @@ import {
   type SecurityContext,
 } from "#api/core/container/security-context.ts";
 import { type Cursor } from "#api/cursor.ts";
-import { unixId } from "#api/meta/names.ts";
 import { type PodSpec } from "../pod-spec.ts";
 import { validateWindowsOptions } from "./validate-windows.ts";
 import { validateDescendingPath } from "./volumes/validate-path.ts";
 
 export function validateSecurityContext(at: Cursor<SecurityContext>, hostUsers: boolean): void {
   const { procMount, allowPrivilegeEscalation, privileged, capabilities } = at.value;
-  at.on("runAsUser", validateId);
-  at.on("runAsGroup", validateId);
   if (hostUsers && procMount === "Unmasked") {
     at.field("procMount").invalid("`hostUsers` must be false to use `Unmasked`");
   }
@@ -27,10 +24,6 @@ export function validateSecurityContext(at: Cursor<SecurityContext>, hostUsers: 
 }
 
 export function validatePodSecurityContext(at: Cursor<PodSecurityContext>, spec: PodSpec): void {
-  at.on("fsGroup", validateId);
-  at.on("runAsUser", validateId);
-  at.on("runAsGroup", validateId);
-  at.each("supplementalGroups", validateId);
   if (spec.shareProcessNamespace && spec.hostPID) {
     const detail = "ShareProcessNamespace and HostPID cannot both be enabled";
     at.under("shareProcessNamespace").invalid(detail, true);
@@ -39,10 +32,6 @@ export function validatePodSecurityContext(at: Cursor<PodSecurityContext>, spec:
   at.on("seLinuxChangePolicy", (at) => at.oneOf(["Recursive"]));
   validateSysctls(at, spec);
   validateProfiles(at);
-}
-
-export function validateId(at: Cursor<number>): void {
-  at.invalid(unixId(at.value));
 }
 
 function validateProfiles(at: Cursor<SecurityContext | PodSecurityContext>): void {

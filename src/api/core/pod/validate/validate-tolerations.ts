@@ -1,10 +1,9 @@
 import { type Cursor } from "#api/cursor.ts";
-import { labelValue, qualifiedName } from "#api/meta/names.ts";
+import { labelValue } from "#api/meta/names.ts";
 import { type Toleration } from "../affinity.ts";
 
 export function validateToleration(at: Cursor<Toleration>): void {
   const { key, operator = "", effect = "", tolerationSeconds, value = "" } = at.value;
-  at.set("key")?.rule(qualifiedName);
   if (!key && operator !== "Exists") {
     const detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"';
     at.field("operator").invalid(detail, operator);

@@ -1,4 +1,8 @@
-import { type WindowsSecurityContextOptions } from "#api/core/container/security-context.ts";
+import {
+  PodSecurityContext,
+  SecurityContext,
+  type WindowsSecurityContextOptions,
+} from "#api/core/container/security-context.ts";
 import { type Cursor } from "#api/cursor.ts";
 import { dns1123Subdomain } from "#api/meta/names.ts";
 import { type AnyContainer } from "../pod-containers.ts";
@@ -76,37 +80,15 @@ export function validateSystem(pod: Cursor<PodSpec>, containers: readonly Cursor
     for (const at of containers) refuseWindowsOptions(at);
   } else if (pod.value.os?.name === "windows") {
     refuseLinuxOnly(pod, linuxPodFields);
-    refuseLinuxOnly(pod.field("securityContext"), linuxPodContextFields);
-    for (const at of containers) at.on("securityContext", (at) => refuseLinuxOnly(at, linuxContextFields));
+    refuseLinuxOnly(pod.field("securityContext"), Object.keys(linuxPodContext));
+    for (const at of containers) at.on("securityContext", (at) => refuseLinuxOnly(at, Object.keys(linuxContext)));
   }
 }
 
 const linuxPodFields = ["hostUsers", "hostPID", "hostIPC", "shareProcessNamespace"] as const;
-const linuxPodContextFields = [
-  "appArmorProfile",
-  "seLinuxOptions",
-  "seccompProfile",
-  "fsGroup",
-  "fsGroupChangePolicy",
-  "sysctls",
-  "runAsUser",
-  "runAsGroup",
-  "supplementalGroups",
-  "supplementalGroupsPolicy",
-  "seLinuxChangePolicy",
-] as const;
-const linuxContextFields = [
-  "appArmorProfile",
-  "seLinuxOptions",
-  "seccompProfile",
-  "capabilities",
-  "readOnlyRootFilesystem",
-  "privileged",
-  "allowPrivilegeEscalation",
-  "procMount",
-  "runAsUser",
-  "runAsGroup",
-] as const;
+/** All but these two settings of a security context are for Linux. */
+const { windowsOptions: _podOptions, runAsNonRoot: _podRoot, ...linuxPodContext } = PodSecurityContext.fields;
+const { windowsOptions: _options, runAsNonRoot: _root, ...linuxContext } = SecurityContext.fields;
 
 function refuseWindowsOptions(at: Cursor<{ securityContext?: { windowsOptions?: unknown } }>): void {
   at.on("securityContext", (at) =>
@@ -114,7 +96,8 @@ function refuseWindowsOptions(at: Cursor<{ securityContext?: { windowsOptions?: 
   );
 }
 
-function refuseLinuxOnly<K extends string>(at: Cursor<{ readonly [N in K]?: unknown }>, names: readonly K[]): void {
-  for (const name of names)
-    if (at.value[name] !== undefined) at.field(name).forbidden("cannot be set for a windows pod");
+function refuseLinuxOnly(at: Cursor<object>, names: readonly string[]): void {
+  for (const name of names) {
+    if (Object.hasOwn(at.value, name)) at.under(name).forbidden("cannot be set for a windows pod");
+  }
 }

@@ -5,7 +5,6 @@ import {
 } from "#api/core/volume/volume-claim-spec.ts";
 import { type Cursor } from "#api/cursor.ts";
 import { validateLabelSelector, validateLabels } from "#api/meta/label-selector.ts";
-import { dns1123Label, dns1123Subdomain } from "#api/meta/names.ts";
 import { compareQuantities } from "#api/meta/quantity.ts";
 import { validateAnnotations } from "#api/meta/validate-meta.ts";
 
@@ -30,18 +29,13 @@ function validateClaimSpec(at: Cursor<PersistentVolumeClaimSpec>): void {
   const size = at.field("resources").key("storage", resources.requests?.storage);
   if (size.value === undefined) size.missing();
   else if (compareQuantities(size.value, "0") <= 0) size.invalid("must be greater than zero");
-  at.set("storageClassName")?.rule(dns1123Subdomain);
   validateDataSources(at);
-  at.set("volumeAttributesClassName")?.rule(dns1123Subdomain);
 }
 
 function validateDataSources(at: Cursor<PersistentVolumeClaimSpec>): void {
   const { dataSource, dataSourceRef } = at.value;
   at.on("dataSource", validateDataSource);
-  at.on("dataSourceRef", (at) => {
-    validateDataSource(at);
-    at.set("namespace")?.rule(dns1123Label);
-  });
+  at.on("dataSourceRef", validateDataSource);
   if (!dataSource || !dataSourceRef) return;
   const shown = at.field("dataSource").toString();
   const { apiGroup, kind, name, namespace } = dataSourceRef;
@@ -52,10 +46,6 @@ function validateDataSources(at: Cursor<PersistentVolumeClaimSpec>): void {
 
 function validateDataSource(at: Cursor<Omit<TypedObjectReference, "namespace">>): void {
   const { kind, apiGroup } = at.value;
-  at.field("name").required();
-  at.field("kind").required();
-  if (apiGroup) at.field("apiGroup").rule(dns1123Subdomain);
-  else if (kind !== "PersistentVolumeClaim") {
-    at.invalid("must be 'PersistentVolumeClaim' when referencing the default apiGroup", kind);
-  }
+  if (apiGroup || kind === "PersistentVolumeClaim") return;
+  at.invalid("must be 'PersistentVolumeClaim' when referencing the default apiGroup", kind);
 }

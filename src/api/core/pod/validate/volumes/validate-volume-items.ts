@@ -8,6 +8,20 @@ export function validateMode(at: Cursor<number>): void {
   at.invalid("must be a number between 0 and 0777 (octal), both inclusive");
 }
 
+interface KeyFiles {
+  readonly name?: string;
+  readonly secretName?: string;
+  readonly defaultMode: number;
+  readonly items?: KeyToPath[];
+}
+
+/** The keys of a ConfigMap or Secret as files; `name` is the field that names it. */
+export function validateKeyFiles(at: Cursor<KeyFiles>, name: "name" | "secretName"): void {
+  at.field(name).required();
+  at.on("defaultMode", validateMode);
+  at.each("items", validateItem);
+}
+
 export function validateItem(at: Cursor<KeyToPath>): void {
   validateFilePath(at.field("path"));
   at.on("mode", validateMode);

@@ -7,7 +7,7 @@ import { isNegativeQuantity } from "#api/meta/quantity.ts";
 import { validateNoBacksteps } from "./validate-path.ts";
 import { validateProjected } from "./validate-projected.ts";
 import { validateClaimTemplate } from "./validate-volume-claim-spec.ts";
-import { validateDownwardFile, validateItem, validateMode } from "./validate-volume-items.ts";
+import { validateDownwardFile, validateKeyFiles, validateMode } from "./validate-volume-items.ts";
 import { networkSourceChecks, validateCsiDriver } from "./validate-volume-sources.ts";
 
 type SourceName = keyof VolumeSource;
@@ -40,38 +40,9 @@ function claimsMadeFor(volumes: readonly Volume[], metadata: ObjectMeta | undefi
 }
 
 /** In upstream's order: of several sources the first counts. */
-const sourceNames = [
-  "emptyDir",
-  "hostPath",
-  "gitRepo",
-  "gcePersistentDisk",
-  "awsElasticBlockStore",
-  "secret",
-  "nfs",
-  "iscsi",
-  "glusterfs",
-  "flocker",
-  "persistentVolumeClaim",
-  "rbd",
-  "cinder",
-  "cephfs",
-  "quobyte",
-  "downwardAPI",
-  "fc",
-  "flexVolume",
-  "configMap",
-  "azureFile",
-  "vsphereVolume",
-  "photonPersistentDisk",
-  "portworxVolume",
-  "azureDisk",
-  "storageos",
-  "projected",
-  "scaleIO",
-  "csi",
-  "ephemeral",
-  "image",
-] as const satisfies readonly SourceName[];
+const sourceNames = `emptyDir hostPath gitRepo gcePersistentDisk awsElasticBlockStore secret nfs iscsi glusterfs flocker
+  persistentVolumeClaim rbd cinder cephfs quobyte downwardAPI fc flexVolume configMap azureFile vsphereVolume
+  photonPersistentDisk portworxVolume azureDisk storageos projected scaleIO csi ephemeral image`.split(/\s+/);
 
 function validateSources(at: Cursor<Volume>, metadata: ObjectMeta | undefined): void {
   const { name, image, iscsi } = at.value;
@@ -91,8 +62,8 @@ function validateSources(at: Cursor<Volume>, metadata: ObjectMeta | undefined): 
   }
 }
 
-const order = new Map<string, number>(sourceNames.map((name, index) => [name, index]));
-const isSource = (key: string): key is (typeof sourceNames)[number] => order.has(key);
+const order = new Map(sourceNames.map((name, index) => [name, index]));
+const isSource = (key: string): key is SourceName => order.has(key);
 
 function sourcesOf(volume: Volume): SourceName[] {
   const names = Object.keys(volume).filter(isSource);
@@ -120,16 +91,8 @@ const sourceChecks: SourceChecks = {
     });
   },
   hostPath: (at) => validateNoBacksteps(at.field("path")),
-  secret(at) {
-    at.field("secretName").required();
-    at.on("defaultMode", validateMode);
-    at.each("items", validateItem);
-  },
-  configMap(at) {
-    at.field("name").required();
-    at.on("defaultMode", validateMode);
-    at.each("items", validateItem);
-  },
+  secret: (at) => validateKeyFiles(at, "secretName"),
+  configMap: (at) => validateKeyFiles(at, "name"),
   downwardAPI(at) {
     at.on("defaultMode", validateMode);
     for (const file of at.value.items ?? []) validateDownwardFile(at.as(file));
