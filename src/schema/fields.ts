@@ -1,6 +1,6 @@
 import { type Field, type Fields, type GoForm, type Schema } from "./schema.ts";
 
-/** What a field is for is said with the field, or else with the object that it holds. */
+/** The description of a field; by default that of the object that it holds. */
 const docOf = (schema: Schema): string => (schema.type === "object" ? (schema.options.doc ?? "") : "");
 
 export const required = <T>(tag: number, schema: Schema<T>, doc = docOf(schema)): Field<T, "required"> => ({

@@ -10,7 +10,7 @@ export type QuantityFormat = "decimal" | "binary" | "exponent";
 const shape = /^([+-]?)0*([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)$/;
 const formatWrong = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 const suffixWrong = "unable to parse quantity's suffix";
-/** Longer texts hold no amount that means anything, and their arithmetic would not be cheap. */
+/** Longer texts are no sensible amounts, and computing with them would be slow. */
 const maxLength = 256;
 const maxExponent = 300;
 const nano = 1_000_000_000n;
@@ -107,7 +107,7 @@ function binaryNanos(digits: bigint, places: number, exponent: number): bigint {
   return nanos;
 }
 
-/** Who asks for a little gets a little, never nothing. */
+/** A tiny amount is rounded up and never becomes zero. */
 const divideUp = (value: bigint, by: bigint): bigint => (value + by - 1n) / by;
 
 function formatBinary(value: bigint): string {

@@ -1,6 +1,6 @@
 /**
- * The language the nouns are written in. One declaration is read for the TypeScript type, decoding, defaults, checks,
- * OpenAPI, merge keys, and the JSON and protobuf forms. A schema is plain immutable data; readers keep what they
+ * The language in which kinds are declared. One declaration is read for the TypeScript type, decoding, defaults,
+ * checks, OpenAPI, merge keys, and the JSON and protobuf forms. A schema is plain immutable data; readers keep what they
  * compile from it in caches of their own.
  */
 export type Schema<T = unknown> =
@@ -26,7 +26,7 @@ export interface StringSchema<T = string> extends Typed<T> {
 export interface StringOptions {
   /** The closed set of values. Others are refused as "Unsupported value". */
   readonly values?: readonly string[];
-  /** Refusals list the values in the order given here; else sorted. */
+  /** Faults list the values in this order; sorted by default. */
   readonly listed?: true;
   readonly rule?: StringRule;
 }
@@ -62,7 +62,7 @@ export interface AnySchema<T = unknown> extends Typed<T> {
 export interface AnyOptions {
   /** Name in OpenAPI, such as `meta/v1.FieldsV1`; without it the schema is an anonymous object. */
   readonly name?: string;
-  /** It has a meaning only as a whole: nobody owns a part of it. */
+  /** It has a meaning only as a whole, so nobody can own a part of it. */
   readonly opaque?: true;
   /** Not quite any JSON, but one of two types. */
   readonly either?: Either;
@@ -152,13 +152,13 @@ export interface Field<T = unknown, M extends FieldMode = FieldMode> {
   readonly go?: GoForm;
 }
 
-/** What Go writes for a field, as far as it matters to who owns it. */
+/** How Go writes a field, as far as it matters for field ownership. */
 export interface GoForm {
-  /** An absent value is written all the same, or a zero one is left out. */
+  /** Whether an absent value is still written, or a zero value is left out. */
   readonly zero?: "written" | "left out";
   /** It is a pointer, though it is defaulted. */
   readonly isPointer?: true;
-  /** What it counts as where it tells the items of a list apart and is absent. */
+  /** The value of an absent field that is a key of a list. */
   readonly key?: string;
 }
 

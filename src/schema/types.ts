@@ -56,7 +56,7 @@ export const list = <T>(item: Schema<T>, options: ListOptions = {}): ListSchema<
 });
 /** A list that server-side apply takes as one value. */
 export const atomicList = <T>(item: Schema<T>): ListSchema<T[]> => list(item, { list: "atomic" });
-/** A list in which no value stands twice. */
+/** A list without duplicates. */
 export const setOf = <T>(item: Schema<T>, options: ListOptions = {}): ListSchema<T[]> =>
   list(item, { list: "set", ...options });
 /** A list that server-side apply merges by these keys, and strategic merge by the first of them. */

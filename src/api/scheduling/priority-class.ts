@@ -61,7 +61,7 @@ export const PriorityClass = defineResource("scheduling.k8s.io/v1.PriorityClass"
   },
 });
 
-/** How the class differs from the system's of its name. */
+/** How the class differs from the system class of the same name. */
 function systemFault({
   metadata: { name },
   value,

@@ -3,7 +3,7 @@ export class DecodeError extends Error {
   override readonly name = "DecodeError";
 }
 
-/** It could be read, but has too many parts: reading and checking them would stop everybody else. */
+/** The body has too many parts: reading and checking them would block all other requests. */
 export class TooManyValues extends DecodeError {
   constructor() {
     super(`Request entity too large: it has more than ${maxValues} values`);

@@ -87,7 +87,7 @@ function ownDefinition({ group, kind, version }: OpenApiResource, definition: Js
 
 const onlyV3 = new Set(["oneOf", "anyOf", "allOf", "not", "nullable", "default"]);
 
-/** A v3 schema without what v2 has no words for. */
+/** A v3 schema without the parts that v2 does not have. */
 function sayLess(schema: unknown): Json {
   const out: Json = {};
   for (const [key, value] of Object.entries(schema as Json)) {

@@ -20,7 +20,7 @@ export function validateProbes(at: Cursor<Probes>, gracePeriod: number): void {
   at.on("startupProbe", (at) => validateStartProbe(at, gracePeriod));
 }
 
-/** A probe that one success is enough for. */
+/** A probe whose successThreshold must be 1. */
 function validateStartProbe(at: Cursor<Probe>, gracePeriod: number): void {
   validateProbe(at, gracePeriod);
   if (at.value.successThreshold !== 1) at.field("successThreshold").invalid("must be 1");
