@@ -89,6 +89,16 @@ export class Cursor<out T = unknown> {
     const at = this.field(name);
     for (const [key, value] of Object.entries(map)) visit(at.key(key, value), key);
   }
+  /**
+   * Visits the one field of these that is set. Adds a fault if none is, and one for each further field. `type` says what
+   * they are, as in "volume".
+   */
+  exactlyOne<K extends Name<T>>(names: readonly K[], type: string, visit: (name: K) => void): void {
+    const [first, ...others] = names.filter((name) => this.value[name] !== undefined);
+    if (first === undefined) this.missing(`must specify a ${type} type`);
+    else visit(first);
+    for (const name of others) this.field(name).forbidden(`may not specify more than 1 ${type} type`);
+  }
   /** A path that differs from the names of fields. The value stays the same. */
   under(...names: readonly string[]): Cursor<T> {
     let at: Cursor<T> = this;
