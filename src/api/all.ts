@@ -29,7 +29,7 @@ import { RoleBinding } from "./rbac/role-binding.ts";
 import { type Resource } from "./resource.ts";
 import { PriorityClass } from "./scheduling/priority-class.ts";
 
-/** Every kind that is served under a name of its own, group by group. */
+/** Every kind that has its own path in the API, group by group. */
 export const allResources: readonly Resource[] = [
   Binding,
   ConfigMap,

@@ -77,3 +77,22 @@ test("a warning has the path in front, unless it is a note", () => {
 
   assert.deepEqual(warnings, ["a: unusual", "in general"]);
 });
+
+test("exactlyOne() visits the first field that is set, and reports the others or that there is none", () => {
+  const names = ["lid", "tags", "notes"] as const;
+  const visited: string[] = [];
+  const visit = (at: Cursor<Box>): void => at.exactlyOne(names, "box", (name) => visited.push(name));
+
+  const faults = [
+    judge({ size: 1, tags: [] }, visit),
+    judge({ size: 1, notes: {}, tags: [] }, visit),
+    judge({ size: 1 }, visit),
+  ];
+
+  assert.deepEqual(visited, ["tags", "tags"]);
+  assert.deepEqual(faults, [
+    [],
+    ["notes: Forbidden: may not specify more than 1 box type"],
+    [": Required value: must specify a box type"],
+  ]);
+});

@@ -14,11 +14,11 @@ import { type Schema } from "#schema/schema.ts";
 import { semanticEqual } from "./meta/equal.ts";
 import { type Rule } from "./meta/names.ts";
 
-/** What a walk over an object found. */
+/** What the checks of an object have found. */
 interface Findings {
   readonly faults: FieldError[];
   readonly warnings: string[];
-  /** How many faults were found, also those that are not kept. */
+  /** Number of faults, including those that are not kept. */
   count: number;
 }
 
@@ -46,7 +46,7 @@ type ValueOf<M> = NonNullable<M> extends Readonly<Record<string, infer V>> ? V :
 export class Cursor<out T = unknown> {
   readonly value: T;
   readonly #findings: Findings;
-  /** Where it was made from, and the step from there to here; none at the top. */
+  /** The cursor that this one was made from, and the step between them; none at the top. */
   #from: Cursor | undefined;
   #step: string | number = "";
   /** An index or a key, which is written in brackets. */
@@ -89,13 +89,23 @@ export class Cursor<out T = unknown> {
     const at = this.field(name);
     for (const [key, value] of Object.entries(map)) visit(at.key(key, value), key);
   }
-  /** A path that is no field, or not the field's name; the value stays the same. */
+  /**
+   * Visits the one field of these that is set. Adds a fault if none is, and one for each further field. `type` says what
+   * they are, as in "volume".
+   */
+  exactlyOne<K extends Name<T>>(names: readonly K[], type: string, visit: (name: K) => void): void {
+    const [first, ...others] = names.filter((name) => this.value[name] !== undefined);
+    if (first === undefined) this.missing(`must specify a ${type} type`);
+    else visit(first);
+    for (const name of others) this.field(name).forbidden(`may not specify more than 1 ${type} type`);
+  }
+  /** A path that differs from the names of fields. The value stays the same. */
   under(...names: readonly string[]): Cursor<T> {
     let at: Cursor<T> = this;
     for (const name of names) at = at.#child(this.value, name);
     return at;
   }
-  /** The same place with another value: one that stands for what is there. */
+  /** The same place with another value, which stands for the one that is there. */
   as<V>(value: V): Cursor<V> {
     const at = new Cursor(value, this.#findings);
     at.#from = this.#from;
@@ -116,16 +126,16 @@ export class Cursor<out T = unknown> {
     return at;
   }
 
-  /** How many faults there are so far: whether a check found any. */
+  /** Number of faults so far. A caller compares it to see whether a check found any. */
   get faultCount(): number {
     return this.#findings.count;
   }
-  /** Everything that the rule has against the value, or against another text that stands for it. */
+  /** Adds every fault that the rule finds in the value, or in another text that stands for it. */
   rule(rule: Rule, value: unknown = this.value): void {
     if (typeof value !== "string") return;
     for (const detail of rule.all(value)) this.invalid(detail, value);
   }
-  /** A fault if nothing is there. Says whether something is. */
+  /** Adds a fault if the value is missing. Returns whether it is there. */
   required(detail?: string): boolean {
     const { value } = this;
     const isThere = value !== undefined && value !== "" && !(Array.isArray(value) && value.length === 0);
@@ -138,17 +148,17 @@ export class Cursor<out T = unknown> {
   atLeast(min: number): void {
     if (Number(this.value ?? 0) < min) this.invalid(`must be greater than or equal to ${min}`);
   }
-  /** A fault if the value has changed. */
+  /** Adds a fault if the value has changed. */
   immutable(schema: Schema, old: T): void {
     if (!semanticEqual(schema, this.value, old)) this.invalid("field is immutable");
   }
-  /** A fault if the value is among those seen before; then it is one of them. */
+  /** Adds a fault if the value was seen before, and remembers it. */
   unique(seen: Set<unknown>): void {
     if (seen.has(this.value)) this.duplicate();
     seen.add(this.value);
   }
 
-  /** Nothing is wrong if there is no detail. */
+  /** Adds a fault, unless there is no detail. */
   invalid(detail: string | undefined, shown: unknown = this.value): void {
     if (detail !== undefined) this.add(() => invalidValue(this, shown, detail));
   }
@@ -176,11 +186,11 @@ export class Cursor<out T = unknown> {
   tooMany(actual: number, max: number): void {
     this.add(() => tooMany(this, actual, max));
   }
-  /** Adds the fault, which is only made if it is kept. */
+  /** Adds a fault. It is only built if it is kept. */
   add(make: () => FieldError): void {
     if (this.#findings.count++ < maxFaults) this.#findings.faults.push(make());
   }
-  /** What is allowed, but hardly meant. */
+  /** A warning about something that is allowed but probably not intended. */
   warn(text: string): void {
     this.note(`${this}: ${text}`);
   }

@@ -2,7 +2,7 @@ import { type Duplex } from "node:stream";
 import { type ObjectSchema } from "#schema/schema.ts";
 import { type ApiObject, type Resource } from "./resource.ts";
 
-/** A request as the gauntlet sees it: small, of our own, the same from a socket and from a caller in this process. */
+/** A request to the API server, the same for a socket and for a caller in this process. */
 export interface ApiRequest {
   readonly method: string;
   /** Path with no query, percent-encoding still in it. */
@@ -18,13 +18,13 @@ export interface ApiRequest {
   readonly signal: AbortSignal;
   readonly peer: Peer;
   /**
-   * Called when it is known who asks, and that they may: counts the request and reads the body. Throws if the caller
-   * has too much under way. undefined: there is nothing to wait for.
+   * Called when the user is known and authorized: counts the request and reads the body. Throws if the caller
+   * has too many requests in flight. undefined: there is nothing to wait for.
    */
   admit?(user: UserInfo, options: AdmitOptions): Promise<void> | undefined;
   /**
-   * Called before an answer is made. A client that does not take its answers waits here; undefined: go on. Throws if the
-   * client is gone.
+   * Called before an answer is built. A client that does not read its answers waits here; undefined: go on. Throws if
+   * the client is gone.
    */
   room?(): Promise<void> | undefined;
   /** Called when the answer is a watch. Throws if the caller has too many. */
@@ -43,7 +43,7 @@ export interface Peer {
   readonly certificate?: {
     readonly commonName: string;
     readonly organizations: readonly string[];
-    /** The connection ends with it. */
+    /** The connection is closed when the certificate expires. */
     readonly notAfterMs?: number;
   };
   /** Why the client certificate that was shown is not to be trusted. */
@@ -63,13 +63,13 @@ export interface UserInfo {
 export interface Encoded<T extends ApiObject = ApiObject> {
   readonly object: T;
   readonly revision: number;
-  /** How much memory it takes for as long as anyone holds it: known without making anything. */
+  /** How much memory it takes while it is referenced. Known without encoding it. */
   readonly storedBytes: number;
   json(): Uint8Array;
   protobuf(): Uint8Array;
 }
 
-/** What an endpoint answers; turned into bytes at the edge, and only if the caller is across a wire. */
+/** The answer of an endpoint. It is encoded only if the caller is in another process. */
 export type Answer =
   | { readonly type: "object"; readonly status: number; readonly resource: Resource; readonly encoded: Encoded }
   | {

@@ -33,7 +33,7 @@ export function updateFaultsOf<T extends ApiObject>(
 export const statusFaultsOf = <T extends ApiObject>(resource: Resource<T>, input: unknown, before: unknown): string[] =>
   updateFaultsOf(resource, input, before, "status");
 
-/** What a client hears about a new object. */
+/** Warnings for the client about a new object. */
 export const warningsOfNew = <T extends ApiObject>(resource: Resource<T>, input: unknown): string[] =>
   warningsOf(resource, read(resource, input), undefined);
 

@@ -3,14 +3,14 @@ import { type Cursor } from "./cursor.ts";
 import { dns1123Subdomain } from "./meta/names.ts";
 import { MetadataField, type ObjectMeta, TypeMetaFields } from "./meta/object-meta.ts";
 
-/** What all objects have in common, also those that a client has just sent. */
+/** What all objects have in common, including those that a client has just sent. */
 export interface ApiObject {
   kind?: string;
   apiVersion?: string;
   metadata: ObjectMeta;
 }
 
-/** An object as the server hands it out. What it had to fill in is there. */
+/** An object as the server returns it, with everything that the server fills in. */
 export type Stored<T extends ApiObject = ApiObject> = T & { metadata: StoredMeta };
 export interface StoredMeta extends ObjectMeta {
   name: string;
@@ -35,19 +35,19 @@ export interface Resource<T extends ApiObject = ApiObject> {
   /** The whole object: kind, apiVersion, metadata and the fields of the declaration. */
   readonly schema: ObjectSchema<T>;
   readonly subresources: readonly Subresource[];
-  /** Name goes in front unless one of these has that name; none at all means Name and Created At. */
+  /** A Name column is added in front if there is none. Without columns, the table has Name and Created At. */
   readonly columns: readonly Column<T>[];
-  /** What a client that prints a table should know of an object's row. */
+  /** Conditions of an object's row, for clients that print the table. */
   rowConditions?(object: T): readonly RowCondition[] | undefined;
   /** Field selectors besides metadata.name and metadata.namespace. */
   readonly selectableFields: Readonly<Record<string, FieldGetter<T>>>;
   /** What caches and informers index besides namespace, owner and controller. */
   readonly indexes: Readonly<Record<string, IndexGetter<T>>>;
-  /** Changes outside metadata and status count in metadata.generation. */
+  /** A change outside of metadata and status raises metadata.generation. */
   readonly hasGeneration: boolean;
-  /** An update must say which version it means. */
+  /** An update must send the resourceVersion. */
   readonly conditionalUpdate?: boolean;
-  /** Deleting one that goes at once answers with the object, and not with a Status. */
+  /** A deletion that takes effect at once answers with the object instead of a Status. */
   readonly returnsDeleted?: boolean;
   /** It owns nothing and nothing owns it: it is deleted at once, and the garbage collector does not watch it. */
   readonly hasNoDependents?: boolean;
@@ -57,13 +57,13 @@ export interface Resource<T extends ApiObject = ApiObject> {
   readonly isNamespace?: boolean;
   /** Its finalizers need no domain in their names. */
   readonly freeFinalizers?: boolean;
-  /** PUT creates what is not there. */
+  /** PUT creates an object that does not exist. */
   readonly createOnUpdate: boolean;
-  /** Seconds after the last write at which the object goes by itself (events). */
+  /** Seconds after the last write when the server deletes the object (events). */
   readonly ttlSeconds: number | undefined;
   /** Where the store keeps it: `pods` in /registry/pods/ns/name. */
   readonly storagePrefix: string;
-  /** For a second version of another Resource: the store keeps that one, these turn the two into each other. */
+  /** For a second version of another Resource. The store keeps that other one; these functions convert. */
   readonly storedAs?: StoredAs<T>;
 
   /** What is wrong with a name, in upstream's words. */
@@ -83,11 +83,11 @@ export interface Resource<T extends ApiObject = ApiObject> {
   validateStatusUpdate?(at: Cursor<T>, old: T): void;
   /** What is sent back as warning headers. */
   warnings?(at: Cursor<T>, old: T | undefined): void;
-  /** Something besides metadata.finalizers keeps a deleted object alive (a namespace's spec.finalizers). */
+  /** Whether something besides metadata.finalizers keeps a deleted object (a namespace's spec.finalizers). */
   holdsDeletion?(object: T): boolean;
   /** Shows in the object that its deletion has begun. */
   prepareForDeletion?(object: T): void;
-  /** How long the object may take to end by itself, in seconds; 0 or absent deletes at once. */
+  /** Seconds that the object has to shut down; 0 or absent deletes at once. */
   gracePeriodSeconds?(object: T, asked: number | undefined): number;
 }
 
@@ -100,17 +100,17 @@ export interface Subresource {
   /** `status`, `scale`, `binding`, `log`, `exec` … */
   readonly name: string;
   readonly verbs: readonly string[];
-  /** What travels, if it is not the resource itself: `{ group: "autoscaling", version: "v1", kind: "Scale" }`. */
+  /** The body, if it is not the resource itself: `{ group: "autoscaling", version: "v1", kind: "Scale" }`. */
   readonly body?: { readonly group: string; readonly version: string; readonly kind: string };
-  /** The caller is connected to a node, or to what runs on one; where none can be reached, nothing is there. */
+  /** It connects the caller to a node or to a pod. Without a connection to nodes, it does not exist. */
   readonly connects?: true;
-  /** Fields that a write through it leaves as they were, and so nobody owns by it. */
+  /** Fields that a write through it cannot change, so it gives nobody ownership of them. */
   readonly resets?: FieldTree;
   /** The only fields that a write through it can change. */
   readonly only?: FieldTree;
   /** For `scale`: where the numbers are. */
   readonly scale?: ScalePaths;
-  /** For one that changes a part of the object (`resize`): stands in for the resource's own prepare and validateUpdate. */
+  /** For one that changes a part of the object (`resize`): replaces the resource's own prepare and validateUpdate. */
   readonly update?: PartialUpdate;
 }
 /** Some of the fields of an object; "*" stands for every item of a list. */
@@ -204,12 +204,12 @@ export type ResourceDeclaration<T extends ApiObject> = Omit<Resource<T>, Derived
 
 /** An object with these fields as a client sent it: what the hooks of a declaration are called with. */
 export type ObjectOf<F> = ApiObject & InferFields<F>;
-/** The same as it is read: `interface Node extends ClusterObject<typeof fields> {}`. */
+/** The same object as the server returns it: `interface Node extends ClusterObject<typeof fields> {}`. */
 export type ClusterObject<F> = Stored<ObjectOf<F>>;
-/** And of a kind whose objects are in namespaces. */
+/** The same for a kind whose objects are in namespaces. */
 export type NamespacedObject<F> = Stored<ObjectOf<F>> & { metadata: { namespace: string } };
 
-/** What a kind that is only posted comes back as: nothing of it is stored. */
+/** What the server returns. A kind that can only be created is not stored, so nothing is filled in. */
 type ReadAs<F, S extends Scope, V extends Verb> = [V] extends ["create"]
   ? ObjectOf<F>
   : S extends "Namespaced"
@@ -288,7 +288,7 @@ function subresourcesOf({
   return all.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Keeps the status out of reach of all writes but those of the status, then does what the kind itself asks for. */
+/** Lets only writes of the status change the status, then runs the hooks of the kind. */
 function statusHooks<T extends ApiObject>(
   { prepareForCreate, prepareForUpdate }: Pick<Resource<T>, "prepareForCreate" | "prepareForUpdate">,
   initial: "as sent" | ((object: T) => unknown),

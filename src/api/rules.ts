@@ -7,7 +7,7 @@ import { validateObjectMeta, validateObjectMetaUpdate } from "./meta/validate-me
 import { type ApiObject, type PartialUpdate, type Resource } from "./resource.ts";
 
 /**
- * The order in which the rules of a kind are asked, for every write:
+ * The order in which the rules of a kind are applied, for every write:
  *
  *     create   prepareForCreate → schema, metadata, validate, validateCreate
  *     update   prepareForUpdate → schema, metadata, validate, change of metadata, immutable fields, validateUpdate
@@ -28,7 +28,7 @@ export function createFaults<T extends ApiObject>(resource: Resource<T>, object:
   return faultsIn(object, (at) => resource.validateCreate?.(at), faults);
 }
 
-/** Every fault of a question, which is answered and not kept. */
+/** Every fault of a review, which is answered and not stored. */
 export function reviewFaults<T extends ApiObject>(resource: Resource<T>, object: T): FieldError[] {
   return faultsIn(object, (at) => resource.validate?.(at), check(resource.schema, object));
 }
@@ -72,14 +72,14 @@ export function updateFaults<T extends ApiObject>(
   return faultsIn(object, visit, isStatus ? [] : objectFaults(resource, object));
 }
 
-/** What a client should hear about an object that is taken. */
+/** Warnings for the client about an object that is accepted. */
 export const warningsOf = <T extends ApiObject>(resource: Resource<T>, object: T, old: T | undefined): string[] =>
   resource.warnings ? warningsIn(object, (at) => resource.warnings?.(at, old)) : [];
 
 const partialUpdate = (resource: Resource, subresource: string): PartialUpdate | undefined =>
   resource.subresources.find(({ name }) => name === subresource)?.update;
 
-/** Deletes only what it must: an object that loses a member is slow from then on. */
+/** Deletes as few members as possible: deleting one makes an object slow. */
 function keepAllButStatus(object: object, old: object): void {
   if (!isObject(object) || !isObject(old)) return;
   for (const name in object) if (old[name] === undefined && !ofStatusUpdate.has(name)) delete object[name];

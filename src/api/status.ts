@@ -80,7 +80,7 @@ export function statusErrorFrom(body: {
 export const isStatus = (error: unknown, reason: Reason): error is StatusError =>
   error instanceof StatusError && error.reason === reason;
 export const isNotFound = (error: unknown): error is StatusError => isStatus(error, "NotFound");
-/** For what may be gone by now: `await client.delete(Pod, pod).catch(ignoreNotFound)`. */
+/** For an object that may be gone by now: `await client.delete(Pod, pod).catch(ignoreNotFound)`. */
 export function ignoreNotFound(error: unknown): undefined {
   if (!isNotFound(error)) throw error;
 }
@@ -109,7 +109,7 @@ export const conflict = (resource: Named, name: string, why: string): StatusErro
     `Operation cannot be fulfilled on ${quoted(resource, name)}: ${why}`,
     about(resource, name),
   );
-/** The loser of two concurrent updates gets this. */
+/** The second of two concurrent updates gets this error. */
 export const staleObject = (resource: Named, name: string): StatusError =>
   conflict(
     resource,
@@ -131,10 +131,10 @@ export const unsupportedMediaType = (message: string): StatusError =>
   new StatusError("UnsupportedMediaType", message, {});
 export const notAcceptable = (message: string): StatusError => new StatusError("NotAcceptable", message, {});
 export const tooLarge = (message: string): StatusError => new StatusError("RequestEntityTooLarge", message);
-/** The client is to come again after a second. */
+/** The client should try again after a second. */
 export const tooManyRequests = (message: string): StatusError =>
   new StatusError("TooManyRequests", message, { retryAfterSeconds: 1 });
-/** Upstream's words for a request that took longer than the server waits for one. */
+/** A request that took longer than the server allows. */
 export const requestTimeout = (): StatusError =>
   new StatusError("Timeout", "Timeout: request did not complete within the allotted timeout", {});
 export const serviceUnavailable = (message: string, options?: ErrorOptions): StatusError =>
@@ -147,7 +147,7 @@ export const internalError = (cause: unknown): StatusError =>
     { cause },
   );
 
-/** Nobody reads more, and the answer must not be many times as long as the request. */
+/** Nobody reads more, and the answer must not be much longer than the request. */
 const maxFaults = 1000;
 
 /** The faults of an object in one answer, each with its path. */

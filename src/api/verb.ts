@@ -7,5 +7,5 @@ const verbs = new Map([
   ["DELETE", "delete"],
 ]);
 
-/** What a method does to one thing; lists, watches and deletions of many are told by the rest of the request. */
+/** The verb of a method for one object. The rest of the request tells list, watch and deletecollection. */
 export const verbOfMethod = (method: string): string | undefined => verbs.get(method);

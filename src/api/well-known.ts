@@ -1,4 +1,4 @@
-/** Names that several parts know one another by. */
+/** Names of labels, annotations and taints that several components share. */
 
 /** Labels of nodes. */
 export const regionLabel = "topology.kubernetes.io/region";
@@ -9,26 +9,26 @@ export const notReadyTaint = "node.kubernetes.io/not-ready";
 export const unreachableTaint = "node.kubernetes.io/unreachable";
 export const unschedulableTaint = "node.kubernetes.io/unschedulable";
 
-/** Labels of EndpointSlices: the service they belong to, who keeps them, and that the service has no address. */
+/** Labels of EndpointSlices: their service, the controller that manages them, and that the service is headless. */
 export const serviceNameLabel = "kubernetes.io/service-name";
 export const managedByLabel = "endpointslice.kubernetes.io/managed-by";
 export const headlessLabel = "service.kubernetes.io/headless";
 
-/** On a pod that stands for one which its node runs from a file. */
+/** On a mirror pod: the API object of a static pod, which its node runs from a file. */
 export const mirrorAnnotation = "kubernetes.io/config.mirror";
-/** Of two pods, a ReplicaSet gives up the one with less. */
+/** A ReplicaSet deletes the pod with the lower cost first. */
 export const deletionCostAnnotation = "controller.kubernetes.io/pod-deletion-cost";
-/** What `kubectl apply` sent last. */
+/** The object that `kubectl apply` last sent. */
 export const lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration";
-/** Which of a Deployment's templates a ReplicaSet has, counted from 1. */
+/** The revision of its Deployment that a ReplicaSet runs, counted from 1. */
 export const revisionAnnotation = "deployment.kubernetes.io/revision";
-/** On a ServiceAccount: its pods may mount no Secrets but those that it lists. */
+/** On a ServiceAccount: its pods may only mount the Secrets that it lists. */
 export const enforceMountableAnnotation = "kubernetes.io/enforce-mountable-secrets";
-/** On the bookmark that ends what was there when a watch began. */
+/** On the bookmark that follows the initial events of a watch. */
 export const initialEventsEndAnnotation = "k8s.io/initial-events-end";
 
-/** Where the leases are by which nodes say that they live. */
+/** Namespace of the leases that nodes renew as their heartbeat. */
 export const nodeLeaseNamespace = "kube-node-lease";
 
-/** Where containers find the token of their pod. */
+/** Directory in containers that holds the token of their pod. */
 export const serviceAccountDir = "/var/run/secrets/kubernetes.io/serviceaccount";

@@ -27,7 +27,7 @@ const fields = {
 };
 export interface TokenRequest extends ObjectOf<typeof fields> {}
 
-/** Posted to a service account's `token` subresource; never stored. */
+/** The body of a service account's `token` subresource. It is never stored. */
 export const TokenRequest = defineResource("authentication.k8s.io/v1.TokenRequest", fields, {
   verbs: [],
   doc: "Requests a token for a service account.",

@@ -9,7 +9,7 @@ const object = inPackage("authentication/v1");
 const fields = {
   spec: object.present(2, "TokenReviewSpec", "The token to check.", {
     token: present(1, string(), "The token to check."),
-    audiences: optional(2, atomicList(string()), "Audiences that the token must be for, one of them at least."),
+    audiences: optional(2, atomicList(string()), "Audiences. The token must be for at least one of them."),
   }),
   status: object.embedded(3, "TokenReviewStatus", "Whether the token is valid, and whose it is.", {
     authenticated: optional(1, boolean(), "Whether the token is valid."),

@@ -6,7 +6,7 @@ const object = inPackage("authentication/v1");
 
 export const UserInfo = object("UserInfo", "The identity of a user.", {
   username: optional(1, string(), "Name that identifies the user among all active users."),
-  uid: optional(2, string(), "Identifier that a later user of the same name does not have."),
+  uid: optional(2, string(), "Identifier of the user. A later user of the same name has another one."),
   groups: optional(3, atomicList(string()), "Groups that the user is a member of."),
   extra: optional(4, map(list(string())), "Further facts about the user from the authenticator."),
 });

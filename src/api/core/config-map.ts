@@ -13,7 +13,7 @@ export const maxDataBytes = 1048576;
 export const decodedLength = (base64: string): number => Buffer.byteLength(base64, "base64");
 
 const fields = {
-  immutable: nullable(4, boolean(), "Whether the content is fixed. Only the whole ConfigMap can then be deleted."),
+  immutable: nullable(4, boolean(), "Whether the content can no longer be changed. The ConfigMap can be deleted."),
   data: optional(2, map(string()), "Content as text, by key."),
   binaryData: optional(3, map(bytes()), "Content as bytes in base64, by key. A key of data cannot be used again here."),
 };

@@ -16,8 +16,8 @@ export interface NamespaceCondition extends Infer<typeof NamespaceCondition> {}
 const nameLabel = "kubernetes.io/metadata.name";
 
 const fields = {
-  spec: object.embedded(2, "NamespaceSpec", "What must be done before the namespace can go.", {
-    finalizers: optional(1, atomicList(string()), "Tasks that must be done before the namespace can go."),
+  spec: object.embedded(2, "NamespaceSpec", "What must be done before the namespace is removed.", {
+    finalizers: optional(1, atomicList(string()), "Tasks that must be done before the namespace is removed."),
   }),
   status: object.embedded(3, "NamespaceStatus", "Where the namespace is in its life cycle.", {
     phase: defaulted(1, string(), "Active", "Phase of the namespace: Active, or Terminating while it is deleted."),

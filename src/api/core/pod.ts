@@ -40,7 +40,7 @@ const container = { "*": { resources: true, resizePolicy: true } } as const;
 const ending = (reason: string, message: string): readonly RowCondition[] => [
   { type: "Completed", status: "True", reason, message },
 ];
-/** What a table says of pods that are over, by their phase. */
+/** Row conditions of finished pods, by phase. */
 const endings: Readonly<Record<string, readonly RowCondition[]>> = {
   Succeeded: ending("Succeeded", "The pod has completed successfully."),
   Failed: ending("Failed", "The pod failed."),
@@ -100,7 +100,7 @@ export const Pod = defineResource("v1.Pod", podFields, {
   validateStatusUpdate: validatePodStatusUpdate,
   warnings: podWarnings,
 
-  /** A pod that never reached a node, or whose containers are done, has nothing left to end. */
+  /** A pod that never reached a node, or whose containers are done, has nothing to shut down. */
   gracePeriodSeconds({ spec, status }, asked) {
     if (!spec.nodeName || isFinished({ status })) return 0;
     const seconds = asked ?? spec.terminationGracePeriodSeconds;

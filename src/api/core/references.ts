@@ -30,6 +30,6 @@ export const TypedLocalObjectReference = object.atomic("TypedLocalObjectReferenc
 
 export const TypedObjectReference = object("TypedObjectReference", "An object of any kind in any namespace.", {
   ...typedFields,
-  namespace: nullable(4, string(dns1123Label), "Namespace of the object; the same namespace if absent."),
+  namespace: nullable(4, string(dns1123Label), "Namespace of the object; that of the reference if absent."),
 });
 export interface TypedObjectReference extends Infer<typeof TypedObjectReference> {}

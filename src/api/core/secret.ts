@@ -7,7 +7,7 @@ import { defineResource, type NamespacedObject } from "../resource.ts";
 import { decodedLength, maxDataBytes, validateFrozen } from "./config-map.ts";
 
 const fields = {
-  immutable: nullable(5, boolean(), "Whether the content is fixed. Only the whole Secret can then be deleted."),
+  immutable: nullable(5, boolean(), "Whether the content can no longer be changed. The Secret can be deleted."),
   data: optional(2, map(bytes()), "Content as bytes in base64, by key."),
   stringData: optional(4, map(string()), "Content as text, by key. The server moves it to data and never returns it."),
   type: immutable(defaulted(3, string(), "Opaque", "Type of the content, as in kubernetes.io/tls. Cannot be changed.")),

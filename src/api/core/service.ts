@@ -30,6 +30,7 @@ function setTargetPort(port: { port: number; targetPort?: number | string }): vo
   if (!port.targetPort) port.targetPort = port.port;
 }
 
+const stacks = oneOf("PreferDualStack", "RequireDualStack", "SingleStack");
 export const ServiceSpec = object("ServiceSpec", "How a service is reached and which pods receive its traffic.", {
   ports: optional(1, listByKey(["port", "protocol"], ServicePort), "Ports of the service."),
   selector: optional(2, map(string(), { atomic: true }), "Labels of the pods that receive the traffic."),
@@ -49,7 +50,7 @@ export const ServiceSpec = object("ServiceSpec", "How a service is reached and w
       timeoutSeconds: nullable(1, int32(), "Seconds for which a client keeps its pod, from 1 to 86400."),
     }),
   }),
-  ipFamilyPolicy: nullable(17, oneOf("PreferDualStack", "RequireDualStack", "SingleStack"), "Single or dual stack."),
+  ipFamilyPolicy: nullable(17, stacks, "Whether the service has one IP family (SingleStack) or two."),
   ipFamilies: optional(19, atomicList(oneOf("IPv4", "IPv6")), "IP families of the service, the primary one first."),
   allocateLoadBalancerNodePorts: nullable(20, boolean(), "Whether a LoadBalancer gets node ports; true by default."),
   loadBalancerClass: nullable(21, string(), "Class of the load balancer that serves the service. Cannot be changed."),

@@ -97,7 +97,7 @@ export function fromStored(stored: SentEvent): SentEventV1 {
   };
 }
 
-/** A new event may not use what only the older form has. */
+/** A new event must not use fields that only the older form has. */
 function validateNew(at: Cursor<SentEvent>): void {
   const { type = "", source, firstTimestamp, lastTimestamp, count } = at.value;
   validateSeries(at);

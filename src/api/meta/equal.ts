@@ -4,8 +4,8 @@ import { type Field, resolve, type Schema } from "#schema/schema.ts";
 import { compareQuantities } from "./quantity.ts";
 
 /**
- * Whether two values say the same, as upstream compares them: an empty list or map is as good as none, a zero value
- * as good as an absent one unless the field tells them apart, and quantities count by their amount.
+ * Whether two values are equal, as upstream compares them: an empty list or map equals none, a zero value equals an
+ * absent one unless the field tells them apart, and quantities are compared by amount.
  */
 export function semanticEqual(schema: Schema, a: unknown, b: unknown): boolean {
   if (Object.is(a, b)) return true;

@@ -4,7 +4,7 @@ import { type Cursor } from "../cursor.ts";
 /** An address as its 16-bit groups: two for IPv4, eight for IPv6. */
 type Groups = readonly number[];
 
-/** Reads an address as Go does when it is lenient: leading zeros are let through, zones are not. */
+/** Reads an address as leniently as Go: leading zeros are allowed, zones are not. */
 function groupsOf(text: string): Groups | undefined {
   const dotted = text.replace(/(^|\.)0+(?=\d)/g, "$1");
   if (!text.includes(":")) return isIPv4(dotted) ? fromDotted(dotted) : undefined;

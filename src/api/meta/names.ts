@@ -137,7 +137,7 @@ export const labelValue = shaped({
   examples: ["MyValue", "my_value", "12345"],
 });
 
-/** Anything printable but `=`, as the kernel takes it. */
+/** Any printable characters except `=`, as the kernel accepts them. */
 export const envVarName = rule((value) => {
   if (value === "") return ["environment variable name must be non-empty"];
   if (/^[ -<>-~]+$/.test(value)) return none;
@@ -197,6 +197,6 @@ export const portNumber = (port: number): string | undefined =>
 export const unixId = (id: number): string | undefined =>
   id >= 0 && id <= 2147483647 ? undefined : inclusiveRange(0, 2147483647);
 
-/** How a prefix is judged: the random end that will follow it makes a trailing dash harmless. */
+/** The prefix as it is checked. The generated suffix makes a trailing dash valid. */
 export const maskTrailingDash = (prefix: string): string =>
   prefix.length > 1 && prefix.endsWith("-") ? `${prefix.slice(0, -2)}a` : prefix;

@@ -34,12 +34,12 @@ export const ObjectMeta = object("ObjectMeta", "Metadata that every stored objec
   resourceVersion: optional(6, string(), "Version of the object. An update that sends an older one is refused."),
   generation: optional(7, int64(), "Number that the server raises whenever the desired state changes."),
   creationTimestamp: inGo({ zero: "left out" }, optional(8, time(), "When the server created the object.")),
-  deletionTimestamp: nullable(9, time(), "When the object is due to go. Set by the server when it is deleted."),
+  deletionTimestamp: nullable(9, time(), "When the object should be gone. Set by the server on a deletion."),
   deletionGracePeriodSeconds: nullable(10, int64(), "Seconds that a deleted object has to shut down."),
   labels: optional(11, map(string()), "Keys and values by which selectors find the object."),
   annotations: optional(12, map(string()), "Keys and values that tools store with the object. Selectors ignore them."),
   ownerReferences: optional(13, listByKey("uid", OwnerReference), "Owners. The object is deleted after all of them."),
-  finalizers: optional(14, setOf(string(), { patch: "merge" }), "Tasks that must be done before the object can go."),
+  finalizers: optional(14, setOf(string(), { patch: "merge" }), "Tasks to be done before the object is removed."),
   // Nullable: an empty list is not an absent one. It asks the server to forget all managers.
   managedFields: nullable(17, list(ManagedFieldsEntry), "Which manager has set which fields of the object."),
 });

@@ -42,7 +42,7 @@ const allowing = new Set(["=", "==", "in"]);
 const refusing = new Set(["!=", "notin"]);
 
 const none: ReadonlySet<string> = new Set();
-/** Shared, since watches keep their conditions: these are the shortest to write, so a selector can hold the most of them. */
+/** Shared, because watches keep them and these are the shortest to write: a selector can hold the most of them. */
 const absent: Condition = { mustExist: false, mustNotExist: true, allowed: undefined, refused: none, bounds: [] };
 const present: Condition = { ...absent, mustExist: true, mustNotExist: false };
 

@@ -57,7 +57,7 @@ function validateOwnerReferences(metadata: Cursor<ObjectMeta>): void {
   }
 }
 
-/** Owners are looked up by these. */
+/** These fields are used to look up owners, so their length is limited. */
 const maxReferenceChars = 1024;
 
 function validateOwnerReference(at: Cursor<OwnerReference>): void {
@@ -105,10 +105,10 @@ function validateManagedFields(at: Cursor<ManagedFieldsEntry>): void {
   if (subresource && Buffer.byteLength(subresource) > 256) at.field("subresource").tooLong(256);
 }
 
-/** Short and of ASCII, as nearly all are: nothing is wrong with it. */
+/** Whether the name is short and ASCII, as nearly all are. Such a name has no fault. */
 export const isPlainManager = (manager: string): boolean => /^[ -~]{0,128}$/.test(manager);
 
-/** The name under which a client writes. */
+/** Checks the name under which a client sets fields. */
 export function validateFieldManager(at: Cursor<string>): void {
   const { value: manager } = at;
   if (isPlainManager(manager)) return;

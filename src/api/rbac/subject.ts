@@ -54,7 +54,7 @@ export const bindingColumns: readonly Column<Binding>[] = [
   wide(column("ServiceAccounts", "Service accounts that get the role.", (binding) => names(binding, "ServiceAccount"))),
 ];
 
-/** `kinds` are the roles that such a binding can give. */
+/** `kinds` are the kinds of roles that such a binding can grant. */
 export function validateBinding(binding: Cursor<Binding>, scope: Scope, kinds: readonly string[]): void {
   const at = binding.field("roleRef");
   at.field("apiGroup").oneOf([rbacGroup]);

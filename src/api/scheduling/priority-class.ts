@@ -6,7 +6,7 @@ import { type ClusterObject, defineResource, type InputOf, type ObjectOf } from 
 const preemptionPolicies = listedOneOf("PreemptLowerPriority", "Never");
 const fields = {
   value: written(present(2, int32(), "Priority of the pods of this class. Cannot be changed.")),
-  globalDefault: optional(3, boolean(), "Whether pods that name no class get this one. One class at most can say so."),
+  globalDefault: optional(3, boolean(), "Whether pods that name no class get this one. Only one class can be so."),
   description: optional(4, string(), "What the class is meant for, for people."),
   preemptionPolicy: immutable(
     defaulted(5, preemptionPolicies, "PreemptLowerPriority", "Whether pods of this class may displace other pods."),
@@ -61,7 +61,7 @@ export const PriorityClass = defineResource("scheduling.k8s.io/v1.PriorityClass"
   },
 });
 
-/** How the class differs from the system's of its name. */
+/** How the class differs from the system class of the same name. */
 function systemFault({
   metadata: { name },
   value,

@@ -9,6 +9,7 @@ import { type ResourceList, roundToMillis } from "./resource-list.ts";
 import { SecurityContext } from "./security-context.ts";
 
 const object = inPackage("core/v1");
+const restartPolicies = oneOf("Always", "Never", "OnFailure");
 const messagePolicy = listedOneOf("File", "FallbackToLogsOnError");
 
 const ResourceClaim = object("ResourceClaim", "A claim in the pod's resourceClaims that a container uses.", {
@@ -90,7 +91,7 @@ const containerFields = {
   volumeDevices: optional(21, listByKey("devicePath", VolumeDevice), "Raw block volumes that the container uses."),
   startupProbe: nullable(22, Probe, "Check that the container has started. The other probes wait for it."),
   resizePolicy: optional(23, list(ContainerResizePolicy), "Which changes of resources restart the container."),
-  restartPolicy: nullable(24, oneOf("Always", "Never", "OnFailure"), "When it restarts. Always makes it a sidecar."),
+  restartPolicy: nullable(24, restartPolicies, "When the container restarts. Always makes it a sidecar."),
   restartPolicyRules: optional(25, list(ContainerRestartRule), "Rules by exit code. They override restartPolicy."),
 };
 

@@ -24,7 +24,6 @@ export const FileKeySelector = object.atomic("FileKeySelector", "A variable of a
   key: required(3, string(envVarName), "Name of the variable in the env file."),
   optional: defaulted(4, boolean(), false, "Whether the env file or the variable may be missing."),
 });
-export interface FileKeySelector extends Infer<typeof FileKeySelector> {}
 
 const configMapName = inline(1, { name: optional(1, string(), "Name of the ConfigMap.") });
 const secretName = inline(1, { name: optional(1, string(), "Name of the Secret.") });

@@ -16,7 +16,7 @@ export interface ImageName {
   readonly digest: string | undefined;
 }
 
-/** Takes an image reference apart; undefined if it is none. */
+/** Splits an image reference into its parts; undefined if it is not valid. */
 export function parseImageName(image: string): ImageName | undefined {
   const match = reference.exec(image);
   if (!match) return undefined;

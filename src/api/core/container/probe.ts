@@ -48,7 +48,7 @@ export interface Probe extends Infer<typeof Probe> {}
 
 export const LifecycleHandler = object("LifecycleHandler", "A lifecycle hook. Exactly one field is set.", {
   ...commonHandlers,
-  sleep: object.nullable(4, "SleepAction", "A pause.", {
+  sleep: object.nullable(4, "SleepAction", "A pause of some seconds.", {
     seconds: present(1, int64(), "Number of seconds to sleep."),
   }),
 });

@@ -39,10 +39,10 @@ export function raiseTo(list: ResourceList, other: Readonly<ResourceList>): void
 }
 
 export const isHugePages = (name: string): boolean => name.startsWith("hugepages-");
-/** Kubernetes' own, as against what somebody's device plugin or driver offers. */
+/** Resources of Kubernetes itself, as opposed to those of device plugins and drivers. */
 export const isNativeResource = (name: string): boolean => !name.includes("/") || name.includes("kubernetes.io/");
 /** Offered by a device plugin or driver: `example.com/gpu`. */
 export const isExtendedResource = (name: string): boolean =>
   !isNativeResource(name) && !name.startsWith("requests.") && qualifiedName(`requests.${name}`) === undefined;
-/** More can be promised than there is. */
+/** Whether limits may add up to more than the node has. */
 export const isOvercommitAllowed = (name: string): boolean => isNativeResource(name) && !isHugePages(name);

@@ -6,6 +6,7 @@ const object = inPackage("core/v1");
 
 /** A Unix user or group. */
 const unixId = int64({ min: 0, max: 2147483647 });
+const groupPolicies = oneOf("Merge", "Strict");
 const profileTypes = oneOf("Localhost", "RuntimeDefault", "Unconfined");
 
 const SELinuxOptions = object("SELinuxOptions", "The SELinux label of a container.", {
@@ -31,7 +32,7 @@ export const WindowsSecurityContextOptions = object("WindowsSecurityContextOptio
   gmsaCredentialSpecName: nullable(1, string(), "Name of the credential spec of the group-managed service account."),
   gmsaCredentialSpec: nullable(2, string(), "Content of the credential spec of the group-managed service account."),
   runAsUserName: nullable(3, string(), "Windows user that runs the first process of the container."),
-  hostProcess: nullable(4, boolean(), "Whether the container is a process of the host, as all others of the pod."),
+  hostProcess: nullable(4, boolean(), "Whether the container is a process of the host. All of the pod must agree."),
 });
 export interface WindowsSecurityContextOptions extends Infer<typeof WindowsSecurityContextOptions> {}
 
@@ -45,7 +46,7 @@ export const SecurityContext = object("SecurityContext", "Security settings of o
   windowsOptions: nullable(10, WindowsSecurityContextOptions, "Settings of the container for Windows."),
   runAsUser: nullable(4, unixId, "User ID of the first process; that of the image by default."),
   runAsGroup: nullable(8, unixId, "Group ID of the first process; that of the runtime by default."),
-  runAsNonRoot: nullable(5, boolean(), "Whether the container is not started if it would run as root."),
+  runAsNonRoot: nullable(5, boolean(), "Whether the container must not run as root. Otherwise it is not started."),
   readOnlyRootFilesystem: nullable(6, boolean(), "Whether the root file system is read-only."),
   allowPrivilegeEscalation: nullable(7, boolean(), "Whether a process can gain more privileges than its parent has."),
   procMount: nullable(9, oneOf("Default", "Unmasked"), "How /proc is mounted. Default masks some of its paths."),
@@ -64,9 +65,9 @@ export const PodSecurityContext = object("PodSecurityContext", "Security setting
   windowsOptions: nullable(8, WindowsSecurityContextOptions, "Settings of all containers for Windows."),
   runAsUser: nullable(2, unixId, "User ID of the first process of each container; that of the image by default."),
   runAsGroup: nullable(6, unixId, "Group ID of the first process of each container; that of the runtime by default."),
-  runAsNonRoot: nullable(3, boolean(), "Whether containers are not started if they would run as root."),
+  runAsNonRoot: nullable(3, boolean(), "Whether containers must not run as root. Otherwise they are not started."),
   supplementalGroups: optional(4, list(unixId), "Further groups of the first process of each container."),
-  supplementalGroupsPolicy: nullable(12, oneOf("Merge", "Strict"), "Whether groups of the image's user count (Merge)."),
+  supplementalGroupsPolicy: nullable(12, groupPolicies, "Whether the groups in the image count: Merge or Strict."),
   fsGroup: nullable(5, unixId, "Group that owns the pod's volumes and that all processes belong to."),
   sysctls: optional(7, list(Sysctl), "Kernel parameters of the pod's namespaces."),
   fsGroupChangePolicy: nullable(9, oneOf("Always", "OnRootMismatch"), "When fsGroup changes the owner of volumes."),

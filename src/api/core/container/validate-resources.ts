@@ -90,7 +90,7 @@ const isStandardResource = (name: string): boolean =>
   isHugePages(name) ||
   name.startsWith("requests.hugepages-");
 
-/** An amount of a resource: never negative, whole for what comes in pieces. */
+/** Checks an amount of a resource: never negative, and an integer for resources that are counted. */
 export function validateAmount(at: Cursor<string>, name: string): void {
   if (isNegativeQuantity(at.value)) at.invalid("must be greater than or equal to 0");
   const isWhole = countedResources.has(name) || isExtendedResource(name);

@@ -56,8 +56,8 @@ const WeightedPodAffinityTerm = object("WeightedPodAffinityTerm", "A pod affinit
 });
 
 export const PodAffinity = object("PodAffinity", "Which pods a pod must or should be near to.", {
-  [required]: optional(1, list(PodAffinityTerm), "Pods that must be near."),
-  [preferred]: optional(2, list(WeightedPodAffinityTerm), "Pods that should be near."),
+  [required]: optional(1, list(PodAffinityTerm), "Pods that must be near when the pod is scheduled."),
+  [preferred]: optional(2, list(WeightedPodAffinityTerm), "Pods that should be near, by weight."),
 });
 export interface PodAffinity extends Infer<typeof PodAffinity> {}
 
@@ -65,8 +65,8 @@ export const Affinity = object("Affinity", "Rules for the placement of a pod.", 
   nodeAffinity: nullable(1, NodeAffinity, "Which nodes the pod must or should run on."),
   podAffinity: nullable(2, PodAffinity, "Which pods the pod must or should be near to."),
   podAntiAffinity: object.nullable(3, "PodAntiAffinity", "Which pods the pod must or should not be near to.", {
-    [required]: optional(1, list(PodAffinityTerm), "Pods that must not be near."),
-    [preferred]: optional(2, list(WeightedPodAffinityTerm), "Pods that should not be near."),
+    [required]: optional(1, list(PodAffinityTerm), "Pods that must not be near when the pod is scheduled."),
+    [preferred]: optional(2, list(WeightedPodAffinityTerm), "Pods that should not be near, by weight."),
   }),
 });
 export interface Affinity extends Infer<typeof Affinity> {}

@@ -20,7 +20,7 @@ function withPortsOf({ ports = [] }: Container, before: readonly string[]): read
   return all;
 }
 
-/** Whether somebody has a port already. All addresses of the host collide with each of them. */
+/** Whether a port is already taken. 0.0.0.0 conflicts with every address of the host. */
 export function isPortTaken(
   wanted: string,
   used: Pick<ReadonlyMap<string, unknown>, "has"> & { keys(): Iterable<string> },

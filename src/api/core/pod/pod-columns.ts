@@ -42,7 +42,7 @@ function reasonOf({ phase, reason, conditions = [] }: PodStatus): string {
   return isGated ? "SchedulingGated" : reason || phase || "";
 }
 
-/** A pod on its way out says so, unless its work is done. */
+/** A pod that is being deleted shows it, unless it is finished. */
 function endingOf({ metadata, status }: PodObject): string | undefined {
   if (metadata.deletionTimestamp === undefined) return undefined;
   if (status.reason === "NodeLost") return "Unknown";

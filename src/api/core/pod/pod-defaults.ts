@@ -25,7 +25,7 @@ function requestLimits({ resources }: Container): void {
   }
 }
 
-/** What the pod as a whole leaves open follows from its containers, or from its own limits. */
+/** Pod-level requests and limits that are not set follow from the containers, or from the pod's own limits. */
 function podLevelDefaults(spec: PodSpec): void {
   const { resources } = spec;
   if (!resources || (!resources.limits && !resources.requests)) return;

@@ -88,7 +88,7 @@ function keepMetadata(metadata: ObjectMeta, old: ObjectMeta, ...names: (keyof Ob
   }
 }
 
-/** Fields of features that this release has, but not switched on: unless the pod has them already, they are ignored. */
+/** Fields of features that are off in this release. They are dropped unless the pod already has them. */
 function dropDisabledFields(spec: PodSpec, old: PodSpec | undefined): void {
   if (!old?.schedulingGroup) delete spec.schedulingGroup;
   const sources = (of: PodSpec | undefined) => (of?.volumes ?? []).flatMap(({ projected }) => projected?.sources ?? []);
@@ -127,7 +127,7 @@ function mergeKeysOf(term: LabelKeys, labels: Readonly<Record<string, string>>):
   for (const key of mismatchLabelKeys) addCondition(labelSelector, key, "NotIn", own(labels, key));
 }
 
-/** Once only: a create that met a taken name prepares the same object again. */
+/** Adds it only once: a create that is repeated because of a name conflict prepares the same object again. */
 function addCondition(selector: LabelSelector, key: string, operator: string, value: string | undefined): void {
   if (value === undefined) return;
   const expressions = selector.matchExpressions ?? [];
@@ -153,7 +153,7 @@ function applyAppArmorAnnotations(spec: PodSpec, { annotations }: ObjectMeta): v
 const isSameProfile = (a: AppArmorProfile, b: AppArmorProfile | undefined): boolean =>
   a.type === b?.type && a.localhostProfile === b.localhostProfile;
 
-/** undefined for what is no profile. */
+/** Returns undefined if the annotation is no valid profile. */
 export function appArmorProfileOf(annotation: string): AppArmorProfile | undefined {
   if (annotation === "unconfined") return { type: "Unconfined" };
   if (annotation === "runtime/default") return { type: "RuntimeDefault" };

@@ -76,7 +76,7 @@ function add(names: Set<string>, name: string | undefined): void {
   if (name) names.add(name);
 }
 
-/** What a pod needs from the API, in words; a pod that a node makes by itself may need nothing. */
+/** What a pod needs from the API, for messages. A static pod must not need anything. */
 export function apiReferenceOf(pod: Pod): string | undefined {
   if (pod.spec.serviceAccountName) return "serviceaccounts";
   const { secrets, configMaps } = referencesOf(pod);

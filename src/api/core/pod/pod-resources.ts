@@ -60,7 +60,7 @@ export function podLimits(spec: PodSpec): ResourceList {
 
 export type QosClass = "Guaranteed" | "Burstable" | "BestEffort";
 
-/** How a pod is treated when the node runs short: by whether it says what it needs, and no more. */
+/** The QoS class of a pod, which decides how it is treated when the node runs short of resources. */
 export function qosClassOf(spec: PodSpec): QosClass {
   const holders: readonly ResourceRequirements[] = spec.resources
     ? [spec.resources]

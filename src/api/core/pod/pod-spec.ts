@@ -52,7 +52,7 @@ export const PodSpec = object.filledBy(podSpecDefaults, "PodSpec", "The desired 
   containers: required(2, listByKey("name", Container), "Containers of the pod. None can be added or removed later."),
   restartPolicy: defaulted(3, listedOneOf("Always", "OnFailure", "Never"), "Always", "When containers are restarted."),
   terminationGracePeriodSeconds: defaulted(4, int64(), 30, "Seconds that the pod has to stop when it is deleted."),
-  activeDeadlineSeconds: nullable(5, int64(), "Seconds after the start when the pod fails."),
+  activeDeadlineSeconds: nullable(5, int64(), "Seconds after its start at which the pod is stopped and fails."),
   dnsPolicy: defaulted(6, dnsPolicies, "ClusterFirst", "Whose DNS settings the pod uses. None uses only dnsConfig."),
   nodeSelector: optional(7, map(string(), { atomic: true }), "Labels that the node must have."),
   serviceAccountName: optional(8, string(), "Service account that the pod runs as."),

@@ -2,16 +2,16 @@ import { findCondition, isConditionTrue } from "#api/meta/condition.ts";
 import type { PodObject } from "./pod-fields.ts";
 import type { PodStatus } from "./pod-status.ts";
 
-/** A pod never leaves these. */
+/** Phases that a pod never leaves. */
 export const isFinalPhase = (phase: PodStatus["phase"]): boolean => phase === "Succeeded" || phase === "Failed";
 
 /** Its containers have ended for good. */
 export const isFinished = ({ status }: Pick<PodObject, "status">): boolean => isFinalPhase(status.phase);
 
-/** Neither done nor on its way out. */
+/** Neither finished nor terminating. */
 export const isActive = (pod: PodObject): boolean => !isFinished(pod) && !pod.metadata.deletionTimestamp;
 
-/** On its way out, and not there yet. */
+/** Being deleted, but not finished yet. */
 export const isTerminating = (pod: PodObject): boolean =>
   !isFinished(pod) && pod.metadata.deletionTimestamp !== undefined;
 
@@ -24,7 +24,7 @@ export function readySince({ status }: PodObject): number | undefined {
   return Date.parse(ready.lastTransitionTime);
 }
 
-/** When a ready pod counts as available; undefined if it is not ready, or never will count because it has no time. */
+/** When a ready pod counts as available; undefined if it is not ready, or if its condition has no time. */
 export function availableAt(pod: PodObject, minReadySeconds: number): number | undefined {
   if (!isReady(pod)) return undefined;
   if (minReadySeconds === 0) return 0;

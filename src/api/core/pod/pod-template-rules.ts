@@ -11,7 +11,7 @@ interface Templated {
   template: PodTemplateSpec;
 }
 
-/** What all kinds that keep pods running ask of their selector and template. */
+/** Checks of selector and template for all kinds that keep pods running. */
 export function validateSelectorAndTemplate(at: Cursor<Templated>): void {
   const { selector, template } = at.value;
   // An empty selector reads the same as a missing one, and would match every pod there is.

@@ -10,7 +10,7 @@ import { appArmorProfileOf } from "./pod-prepare.ts";
 import { type PodSpec } from "./pod-spec.ts";
 import { appArmorPrefix, seccompPod, seccompPrefix } from "./validate/validate-pod-annotations.ts";
 
-/** What is allowed in a new pod, but hardly meant. */
+/** Warnings about settings of a new pod that are allowed but probably not intended. */
 export function podWarnings(pod: Cursor<PodObject>, old: PodObject | undefined): void {
   if (old) return;
   const { metadata, spec } = pod.value;
@@ -156,7 +156,7 @@ function warnOfContainer(container: Cursor<AnyContainer>): void {
   container.each("env", (at) => {
     const { name, value = "", valueFrom } = at.value;
     const reference = `$(${name})`;
-    // To add to an earlier definition of the same name is a known trick.
+    // Adding to an earlier definition of the same name is a common pattern.
     const isExtended = !valueFrom && value !== reference && value.includes(reference);
     if (seen.has(name) && !isExtended) {
       at.warn(`hides previous definition of ${JSON.stringify(name)}, which may be dropped when using apply`);

@@ -1,11 +1,11 @@
 import { type Taint } from "../node.ts";
 import { type Toleration } from "./affinity.ts";
 
-/** Whether one of the tolerations puts up with the taint. */
+/** Whether one of the tolerations matches the taint. */
 export const tolerates = (tolerations: readonly Toleration[] | undefined, taint: Taint): boolean =>
   tolerations?.some((toleration) => toleratesTaint(toleration, taint)) ?? false;
 
-/** Whether the toleration puts up with the taint. */
+/** Whether the toleration matches the taint. */
 export function toleratesTaint({ key, operator, value, effect }: Toleration, taint: Taint): boolean {
   if (effect && effect !== taint.effect) return false;
   if (key && key !== taint.key) return false;

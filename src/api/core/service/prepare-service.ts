@@ -56,7 +56,7 @@ function alignClusterIps(spec: ServiceSpec, old: ServiceSpec): void {
   }
 }
 
-/** What belongs to the old type and was not touched goes with it. */
+/** Drops fields of the old type that the client did not change. */
 function dropUnused(spec: ServiceSpec, old: ServiceSpec): void {
   if (needsClusterIp(old) && !needsClusterIp(spec)) {
     dropClusterIps(spec, old);

@@ -37,7 +37,7 @@ function validateFamilies(at: Cursor<ServiceSpec>): void {
 
 const once = "may not change once set";
 
-/** A second address can come and go, the first one stays. */
+/** The second address can be added and removed; the first one cannot change. */
 export function validateClusterIpChange(at: Cursor<ServiceSpec>, old: ServiceSpec): void {
   const { clusterIPs: ips = [], ipFamilyPolicy } = at.value;
   const { clusterIPs: before = [] } = old;

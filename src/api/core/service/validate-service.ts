@@ -63,7 +63,7 @@ function validateType(at: Cursor<ServiceSpec>): void {
   if (name.required()) validateExternalName(name);
 }
 
-/** Also each label on its own: DNS has no way to write one that is longer than 63 characters. */
+/** Checks each label too: DNS cannot encode a label of more than 63 characters. */
 function validateExternalName(at: Cursor<string>): void {
   const { faultCount } = at;
   at.rule(dns1123Subdomain);

@@ -74,7 +74,7 @@ function projectedPaths(source: VolumeProjection): SourcedPath[] {
   return serviceAccountToken ? pathsOf([serviceAccountToken], "ServiceAccountToken") : [];
 }
 
-/** Each is compared with each, so of a very long list only the beginning is; what is told is a courtesy. */
+/** Every path is compared with every other, so only the beginning of a very long list is checked for warnings. */
 const maxCompared = 200;
 
 function overlapsOf(paths: readonly SourcedPath[]): string[] {

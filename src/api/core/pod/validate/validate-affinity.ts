@@ -95,7 +95,7 @@ function validateLabelKeys(at: Cursor<LabelKeys>): void {
     if (labelSelector) at.each(name, (at) => at.rule(qualifiedName));
     else if (at.value[name]?.length) at.field(name).forbidden("must not be specified when labelSelector is not set");
   }
-  // Once is what the key itself has added; a second time is the client's.
+  // The key itself has added one condition; a second one comes from the client.
   const selected = new Set(Object.keys(labelSelector?.matchLabels ?? {}));
   for (const { key } of labelSelector?.matchExpressions ?? []) {
     const index = matchLabelKeys.indexOf(key);

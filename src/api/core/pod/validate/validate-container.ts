@@ -18,7 +18,7 @@ import { validateSecurityContext } from "./validate-security-context.ts";
 /** What the rules about a container need to know of its pod. */
 export interface ContainerContext {
   readonly spec: PodSpec;
-  /** Those without fault. */
+  /** Volumes without faults. */
   readonly volumes: ReadonlyMap<string, Volume>;
   readonly claimNames: ReadonlySet<string>;
 }
@@ -46,7 +46,7 @@ export function validateInitContainers(pod: Cursor<PodSpec>, context: ContainerC
   pod.each("initContainers", (at) => {
     const container = at.value;
     validateContainer(at, context);
-    // Of an init container without a policy of its own, upstream looks at the rules no further.
+    // Upstream does not check the rules of an init container without its own policy.
     if (container.restartPolicy !== undefined) validateRestartRules(at);
     else if (container.restartPolicyRules) missRestartPolicy(at);
     if (names.has(container.name)) at.field("name").duplicate();
@@ -98,7 +98,7 @@ function refuseForEphemeral(at: Cursor<EphemeralContainer>): void {
   });
 }
 
-/** The rules for containers of every sort. */
+/** The rules for all types of containers. */
 function validateContainer(at: Cursor<Container | EphemeralContainer>, context: ContainerContext): void {
   const { spec, volumes, claimNames } = context;
   at.field("image").required();
@@ -111,7 +111,7 @@ function validateContainer(at: Cursor<Container | EphemeralContainer>, context: 
   at.on("securityContext", (at) => validateSecurityContext(at, spec.hostUsers !== false));
 }
 
-/** Only of pods: templates may still hold a placeholder. */
+/** Only for pods: a template may still contain a placeholder. */
 export function validateImage(at: Cursor<Pick<Container, "image">>): void {
   const { image } = at.value;
   if (image === undefined || image.trim() === image) return;
@@ -133,7 +133,7 @@ function validatePorts(container: Cursor<{ ports?: ContainerPort[] }>): void {
   });
 }
 
-/** A port of the node can be had once. */
+/** A port of the node can be used only once. */
 function validateHostPorts(container: Cursor<Container>, taken: Set<string>): void {
   container.each("ports", (at) => {
     const { hostPort, protocol, hostIP = "" } = at.value;

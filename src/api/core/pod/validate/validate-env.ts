@@ -56,7 +56,7 @@ export const volumeFields = [
   "metadata.namespace",
   "metadata.uid",
 ];
-/** What a field reference can name at all; the place it is used in decides what it may name there. */
+/** Fields that a reference can name at all. Each place allows only some of them. */
 const knownFields = new Set([
   ...envFields,
   ...volumeFields,

@@ -9,7 +9,7 @@ import { PodSpec } from "../pod-spec.ts";
 
 const onlyComputeMutable = "only cpu and memory resources are mutable";
 
-/** In place, only CPU and memory can change, and the class of service cannot. */
+/** A resize can change only CPU and memory, and not the QoS class. */
 export function validatePodResize(pod: Cursor<PodObject>, old: PodObject): void {
   if (old.metadata.annotations?.[mirrorAnnotation] !== undefined) pod.forbidden("static pods cannot be resized");
   else if (old.spec.os?.name === "windows") pod.forbidden("windows pods cannot be resized");

@@ -51,7 +51,7 @@ export function validatePodSpec(at: Cursor<PodSpec>, metadata: ObjectMeta | unde
 
 const systems = ["linux", "windows"];
 
-/** Rules about containers that only a few pods fall under; the others do not pay for the walk. */
+/** Rules for containers that apply to few pods. All others skip the walk. */
 function validateSpecialContainers(at: Cursor<PodSpec>): void {
   const { os, hostUsers, securityContext, volumes = [] } = at.value;
   const isSpecial = os || hostUsers === false || securityContext.windowsOptions;
@@ -101,7 +101,7 @@ function validateClaimSource(at: Cursor<PodResourceClaim>): void {
   at.field("resourceClaimTemplateName").rule(dns1123Subdomain);
 }
 
-/** What the pod as a whole asks for must hold what its containers ask for. */
+/** Pod-level requests and limits must cover those of the containers. */
 function validatePodResources(pod: Cursor<PodSpec>, claimNames: ReadonlySet<string>): void {
   const { resources = {}, os, containers } = pod.value;
   const { requests = {}, limits = {} } = resources;

@@ -49,7 +49,7 @@ function validateNomination(at: Cursor<PodStatus>, old: PodObject): void {
   }
 }
 
-/** A container that has ended for good stays ended. */
+/** A container that has terminated for good must stay terminated. */
 function validateTransitions(at: Cursor<PodStatus>, { status: old, spec }: PodObject): void {
   for (const list of statusLists) {
     for (const [index, before] of (old[list] ?? []).entries()) {

@@ -95,7 +95,7 @@ function keep(spec: PodSpec, old: PodSpec, ...names: (keyof PodSpec)[]): void {
   Object.assign(spec, Object.fromEntries(names.map((name) => [name, old[name]])));
 }
 
-/** While a pod waits at a gate, where it may go can be narrowed. */
+/** While a pod has scheduling gates, its node selection can be narrowed. */
 function keepPlacement(at: Cursor<PodSpec>, rest: PodSpec, old: PodSpec): void {
   const { nodeSelector = {} } = rest;
   if (Object.entries(old.nodeSelector ?? {}).some(([key, value]) => nodeSelector[key] !== value)) {

@@ -19,7 +19,7 @@ export function validatePod(pod: Cursor<PodObject>): void {
   at.each("initContainers", validateImage);
 }
 
-/** Static pods have no service account, and so nobody a token could be for. */
+/** Static pods have no service account, so there can be no token for one. */
 function refuseTokens(at: Cursor<PodSpec>): void {
   at.each("volumes", (at) =>
     at.on("projected", (at) =>

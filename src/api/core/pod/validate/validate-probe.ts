@@ -20,7 +20,7 @@ export function validateProbes(at: Cursor<Probes>, gracePeriod: number): void {
   at.on("startupProbe", (at) => validateStartProbe(at, gracePeriod));
 }
 
-/** A probe that one success is enough for. */
+/** A probe whose successThreshold must be 1. */
 function validateStartProbe(at: Cursor<Probe>, gracePeriod: number): void {
   validateProbe(at, gracePeriod);
   if (at.value.successThreshold !== 1) at.field("successThreshold").invalid("must be 1");
@@ -36,20 +36,18 @@ function validateProbe(at: Cursor<Probe>, gracePeriod: number): void {
 const handlerNames = ["exec", "httpGet", "tcpSocket", "grpc", "sleep"] as const;
 
 function validateHandler(at: Cursor<Handler>, gracePeriod: number): void {
-  const [first, ...others] = handlerNames.filter((name) => at.value[name] !== undefined);
-  if (first === undefined) at.missing("must specify a handler type");
-  else if (first === "exec") at.on("exec", (at) => at.field("command").required());
-  else if (first === "httpGet") at.on("httpGet", validateHttpGet);
-  else if (first === "tcpSocket") at.on("tcpSocket", (at) => validatePort(at.field("port")));
-  else if (first === "grpc") at.on("grpc", (at) => validatePort(at.field("port")));
-  else {
-    at.on("sleep", (at) => {
-      const { seconds } = at.value;
-      if (seconds >= 0 && seconds <= gracePeriod) return;
-      at.invalid(`must be non-negative and less than terminationGracePeriodSeconds (${gracePeriod})`, seconds);
-    });
-  }
-  for (const name of others) at.field(name).forbidden("may not specify more than 1 handler type");
+  at.exactlyOne(handlerNames, "handler", (name) => {
+    if (name === "exec") at.on(name, (at) => at.field("command").required());
+    else if (name === "httpGet") at.on(name, validateHttpGet);
+    else if (name === "sleep") at.on(name, (at) => validateSleep(at, gracePeriod));
+    else at.on(name, (at: Cursor<{ port: number | string }>) => validatePort(at.field("port")));
+  });
+}
+
+function validateSleep(at: Cursor<{ seconds: number }>, gracePeriod: number): void {
+  const { seconds } = at.value;
+  if (seconds >= 0 && seconds <= gracePeriod) return;
+  at.invalid(`must be non-negative and less than terminationGracePeriodSeconds (${gracePeriod})`, seconds);
 }
 
 function validateHttpGet(at: Cursor<HTTPGetAction>): void {

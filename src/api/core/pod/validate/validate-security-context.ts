@@ -50,7 +50,7 @@ function validateSeccomp(at: Cursor<SeccompProfile>): void {
   } else if (file !== undefined) field.invalid("can only be set when seccomp type is Localhost", at.value);
 }
 
-/** The longest path that Linux takes. */
+/** The longest path that Linux allows. */
 const maxProfileLength = 4095;
 
 export function validateAppArmor(at: Cursor<AppArmorProfile>): void {

@@ -73,7 +73,7 @@ export function validateHostProcess(pod: Cursor<PodSpec>, containers: readonly C
   }
 }
 
-/** Pods that name their system may not set what only the other one has. */
+/** A pod that names its operating system must not use settings of the other one. */
 export function validateSystem(pod: Cursor<PodSpec>, containers: readonly Cursor<AnyContainer>[]): void {
   if (pod.value.os?.name === "linux") {
     refuseWindowsOptions(pod);

@@ -11,7 +11,7 @@ import { dns1123Label, dns1123Subdomain, qualifiedName, type Rule } from "#api/m
 import { validateFilePath } from "./validate-path.ts";
 import { validateDownwardFile, validateItem } from "./validate-volume-items.ts";
 
-/** Every path of the volume may be taken once; `shown` is what a second one is blamed on. */
+/** Every path of the volume can be used once. `shown` is the value in the fault for a second use. */
 type Take = (file: string, shown: string) => void;
 
 export function validateProjected(volume: Cursor<ProjectedVolumeSource>): void {
@@ -46,7 +46,7 @@ function validateToken(at: Cursor<ServiceAccountTokenProjection>, volume: Cursor
   validateFilePath(volume.under("path").as(at.value.path));
 }
 
-/** How long a token may be good for. */
+/** Checks the lifetime of a token. */
 export function validateTokenLife(at: Cursor<number>): void {
   if (at.value < 600) at.invalid("may not specify a duration less than 10 minutes");
   if (at.value > 2 ** 32) at.invalid("may not specify a duration larger than 2^32 seconds");

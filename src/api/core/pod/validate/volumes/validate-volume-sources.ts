@@ -3,7 +3,7 @@ import { dns1123Label, dns1123Subdomain, inclusiveRange } from "#api/meta/names.
 import { validateDescendingPath } from "./validate-path.ts";
 import { type SourceChecks } from "./validate-volume.ts";
 
-/** Volumes that come over a network. What is merely required the schema sees to. */
+/** Checks of volumes that come over a network. The schema checks for required fields. */
 export const networkSourceChecks: SourceChecks = {
   gitRepo: (at) => at.on("directory", validateDescendingPath),
   gcePersistentDisk: validatePartition,

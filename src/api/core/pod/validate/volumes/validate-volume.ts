@@ -1,5 +1,5 @@
 import { type PodSpec } from "#api/core/pod/pod-spec.ts";
-import { type Volume, type VolumeSource } from "#api/core/volume/volume.ts";
+import { Volume, type VolumeSource } from "#api/core/volume/volume.ts";
 import { type Cursor } from "#api/cursor.ts";
 import { dns1123Label, dns1123Subdomain } from "#api/meta/names.ts";
 import { type ObjectMeta } from "#api/meta/object-meta.ts";
@@ -42,32 +42,22 @@ function claimsMadeFor(volumes: readonly Volume[], metadata: ObjectMeta | undefi
 /** In upstream's order: of several sources the first counts. */
 const sourceNames = `emptyDir hostPath gitRepo gcePersistentDisk awsElasticBlockStore secret nfs iscsi glusterfs flocker
   persistentVolumeClaim rbd cinder cephfs quobyte downwardAPI fc flexVolume configMap azureFile vsphereVolume
-  photonPersistentDisk portworxVolume azureDisk storageos projected scaleIO csi ephemeral image`.split(/\s+/);
+  photonPersistentDisk portworxVolume azureDisk storageos projected scaleIO csi ephemeral image`
+  .split(/\s+/)
+  .filter((name): name is SourceName => name in Volume.fields);
 
 function validateSources(at: Cursor<Volume>, metadata: ObjectMeta | undefined): void {
   const { name, image, iscsi } = at.value;
-  const [first, ...others] = sourcesOf(at.value);
-  if (first === undefined) {
-    at.missing("must specify a volume type");
-    return;
-  }
-  validateSource(at, first);
-  for (const other of others) at.field(other).forbidden("may not specify more than 1 volume type");
-  if (first === "ephemeral") validateClaimName(at.field("name"), metadata?.name);
-  if (first === "image" && metadata && !image?.reference) at.under("image", "reference").missing();
+  at.exactlyOne(sourceNames, "volume", (source) => {
+    validateSource(at, source);
+    if (source === "ephemeral") validateClaimName(at.field("name"), metadata?.name);
+    if (source === "image" && metadata && !image?.reference) at.under("image", "reference").missing();
+  });
   if (iscsi?.initiatorName !== undefined && `${name}:${iscsi.targetPortal}`.length > 64) {
     const detail =
       "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.";
     at.field("name").invalid(detail);
   }
-}
-
-const order = new Map(sourceNames.map((name, index) => [name, index]));
-const isSource = (key: string): key is SourceName => order.has(key);
-
-function sourcesOf(volume: Volume): SourceName[] {
-  const names = Object.keys(volume).filter(isSource);
-  return names.length < 2 ? names : names.sort((a, b) => (order.get(a) ?? 0) - (order.get(b) ?? 0));
 }
 
 function validateSource<K extends SourceName>(at: Cursor<Volume>, name: K): void {
