@@ -1,4 +1,4 @@
-/** The documents name files and functions; these tests fail when a document names one that is not there. */
+/** Documents name files and functions. These tests fail if a document names one that does not exist. */
 import assert from "node:assert/strict";
 import { existsSync, globSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
@@ -25,7 +25,7 @@ function* linksOf(page: string): Iterable<Link> {
 
 const links = pages.flatMap((page) => [...linksOf(page)]);
 
-test("every link of the documents leads to a file", () => {
+test("every link in the documents leads to a file", () => {
   const broken = links.filter(({ file }) => !existsSync(path.join(root, file)));
 
   assert.deepEqual(
@@ -35,8 +35,8 @@ test("every link of the documents leads to a file", () => {
   assert(links.length > 100);
 });
 
-/** A link whose text is code, as in [`planPod`](…/plan-pod.ts), names something that stands in that file. */
-test("every function, type and hook that a document links to stands in its file", () => {
+/** A link whose text is code, as in [`planPod`](…/plan-pod.ts), names something that the file declares. */
+test("every function, type and hook that a document links to is declared in its file", () => {
   const named = links.flatMap(({ page, text, file }) => {
     const name = /^`([A-Za-z_]\w*)(\(\))?`$/.exec(text)?.[1];
     return name && file.endsWith(".ts") && existsSync(path.join(root, file)) ? [{ page, name, file }] : [];
@@ -58,7 +58,7 @@ function declares(source: string, name: string): boolean {
   return declaration.test(source) || member.test(source);
 }
 
-test("every folder of src/ has its line in docs/rooms.md, and every line its folder", () => {
+test("every folder of src/ has a line in docs/rooms.md, and every line a folder", () => {
   const folders = readdirSync(path.join(root, "src"), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isDirectory())
     .map((entry) => path.relative(path.join(root, "src"), path.join(entry.parentPath, entry.name)));

@@ -31,7 +31,7 @@ import { unmountUnder } from "#lib/fs/mounts.ts";
 import { type Log, silentLog } from "#lib/process/log.ts";
 import { openMemoryStore } from "#store/memory.ts";
 
-/** An API server and one real node on this machine, with everything under a directory of their own. Needs root. */
+/** An API server and one real node on this machine, with everything under their own directory. Needs root. */
 export interface RealNode extends AsyncDisposable {
   readonly client: Client;
   readonly api: AssembledServer;
@@ -39,22 +39,22 @@ export interface RealNode extends AsyncDisposable {
   readonly runtime: ContainerdRuntime;
   readonly containerd: Containerd;
   readonly kubelet: Kubelet;
-  /** Ends the kubelet and starts another; pods go on meanwhile. */
+  /** Stops the kubelet and starts another; pods keep running meanwhile. */
   restartKubelet(): Promise<void>;
-  /** The pod, once it is as asked; rejects after so long. */
+  /** Resolves with the pod when the condition holds; rejects after the limit. */
   podWhen(name: string, condition: (pod: Pod) => boolean, limitMs?: number): Promise<Pod>;
   podGone(name: string, limitMs?: number): Promise<void>;
-  /** A pod of the namespace default on this node. */
+  /** Creates a pod in the namespace default on this node. */
   createPod(name: string, spec: InputOf<Pod>["spec"]): Promise<Pod>;
   /** Deletes the pod and waits until it is gone. */
   removePod(name: string): Promise<void>;
-  /** What a command says that runs in the container `main` of the pod. */
+  /** The output of a command in the container `main` of the pod. */
   runIn(name: string, ...command: string[]): Promise<string>;
 }
 
 export const busyboxImage = "orlop.test/busybox:1";
 export const realNodeName = "node-real";
-/** A script that ends at once when it is told to. */
+/** A script that runs until SIGTERM and then exits immediately. */
 export const waitForEnd = "trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done";
 /** The container `main`, which runs a script. */
 export const shellContainer = (script: string, more: object = {}) => ({
@@ -139,7 +139,7 @@ export async function startRealNode({ log = silentLog }: { log?: Log } = {}): Pr
 
 type PodSteps = Pick<RealNode, "podGone" | "createPod" | "removePod" | "runIn">;
 
-/** What tests do with pods of the namespace default. */
+/** Operations on pods in the namespace default. */
 function podSteps(api: AssembledServer, client: Client, kubelet: () => Kubelet): PodSteps {
   const podGone = async (name: string, limitMs = 30_000) => {
     await podWhen(api, name, { condition: () => false, limitMs }).catch(ignoreNotFound);
@@ -149,7 +149,7 @@ function podSteps(api: AssembledServer, client: Client, kubelet: () => Kubelet):
     createPod: (name, spec) =>
       client.create(Pod, {
         metadata: { namespace: "default", name },
-        // A shell that is told to end before it has set its trap does not hear it: then it is killed soon.
+        // A shell that gets SIGTERM before it has set its trap ignores it, and then this grace period applies.
         spec: { nodeName: realNodeName, terminationGracePeriodSeconds: 5, ...spec },
       }),
     async removePod(name) {
@@ -210,7 +210,7 @@ interface PodWait {
   readonly limitMs: number;
 }
 
-/** Waits by watching; a pod that is deleted ends the wait. */
+/** Waits by watching; the deletion of the pod ends the wait. */
 async function podWhen({ informers }: AssembledServer, name: string, { condition, limitMs }: PodWait): Promise<Pod> {
   const pods = informers.of(Pod);
   const found = Promise.withResolvers<Pod>();

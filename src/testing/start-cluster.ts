@@ -25,60 +25,60 @@ import { type Store, type StoreEvent } from "#store/store.ts";
 import { createVirtualClock, type VirtualClock } from "./virtual-clock.ts";
 
 export interface ClusterOptions {
-  /** Where warnings and errors go; default: nowhere. */
+  /** Where warnings and errors go; discarded by default. */
   readonly log?: Log;
-  /** The same seed makes the same names and choices; default 1. */
+  /** The same seed gives the same names and choices; 1 by default. */
   readonly seed?: number;
   /** How much history the store keeps. */
   readonly historyLimits?: HistoryLimits;
-  /** false: only the API server, and what a test writes stays as it wrote it. */
+  /** If false, only the API server runs, and objects stay as the test wrote them. */
   readonly controllers?: boolean;
-  /** How many simulated nodes there are: `node-1`, `node-2`… Their pods become ready, and exist only as state. Default 0. */
+  /** The number of simulated nodes: `node-1`, `node-2`… Their pods become ready, but exist only as state. 0 by default. */
   readonly nodes?: number;
-  /** What those nodes are like, and what happens on them. */
+  /** The properties of those nodes, and what happens on them. */
   readonly simulation?: SimulationOptions;
-  /** `system`: time passes as it does outside. Default: it stands still until the test moves it. */
+  /** `system` uses real time. By default time stands still until the test advances it. */
   readonly clock?: "virtual" | "system";
-  /** Components of the caller's own, which run beside the others until the cluster ends. */
+  /** The caller's own components, which run beside the others until the cluster ends. */
   components?(deps: ComponentDeps): readonly Task[];
 }
 
 export interface ComponentDeps extends RunDeps {
-  /** Through all gates, as an administrator. */
+  /** Acts as an administrator, and passes through all checks. */
   readonly client: Client;
   clientFor(user: UserInfo): Client;
 }
 
-/** A whole control plane in this process: the real server and controllers, no socket, no disk, no waiting. */
+/** A whole control plane in this process: the real server and controllers, without sockets, disk or waiting. */
 export interface TestCluster<C extends Clock = VirtualClock> extends AsyncDisposable {
-  /** Through all gates, as an administrator. */
+  /** Acts as an administrator, and passes through all checks. */
   readonly client: Client;
   readonly informers: Informers;
   readonly clock: C;
   readonly store: Store;
   readonly api: AssembledServer;
   readonly verdicts: Verdicts;
-  /** The simulated ones; each can be stopped and started. */
+  /** The simulated nodes; each can be stopped and started. */
   readonly nodes: readonly SimulatedNode[];
   clientFor(user: UserInfo): Client;
-  /** Server-side apply, by force. */
+  /** Server-side apply with force. */
   apply<T extends ApiObject>(resource: Resource<T>, object: InputOf<T>): Promise<T>;
-  /** All objects of a kind, or those of one namespace, in the order of their names. */
+  /** All objects of a kind, or those of one namespace, sorted by name. */
   list<T extends ApiObject>(resource: Resource<T>, namespace?: string): Promise<readonly T[]>;
-  /** Lets time run until no queue holds work and nothing has changed for a while. */
+  /** Advances time until no queue holds work and nothing has changed for a while. */
   settle(options?: SettleOptions): Promise<void>;
-  /** Lets time run until the condition holds; throws if it does not within the limit, by default an hour. */
+  /** Advances time until the condition holds; throws if it does not within the limit, one hour by default. */
   until(condition: () => boolean | Promise<boolean>, limitMs?: number): Promise<void>;
 }
 
 export interface SettleOptions {
-  /** Time without a change after which the cluster has settled; heartbeats and events are no changes. */
+  /** The cluster has settled after this time without a change; heartbeats and events do not count. */
   readonly quietMs?: number;
-  /** Time after which it never will. */
+  /** Throws after this time. */
   readonly limitMs?: number;
 }
 
-/** Objects that readers share are frozen from here on, so that a component which changes one fails. */
+/** Shared objects are frozen from here on, so that a component that changes one fails. */
 export async function startCluster(options?: ClusterOptions & { readonly clock?: "virtual" }): Promise<TestCluster>;
 export async function startCluster(options: ClusterOptions & { readonly clock: "system" }): Promise<TestCluster<Clock>>;
 export async function startCluster(options: ClusterOptions = {}): Promise<TestCluster | TestCluster<Clock>> {
@@ -175,7 +175,7 @@ const administrator: UserInfo = { name: "kubernetes-admin", groups: ["system:mas
 const authorityLifeMs = 3650 * 86_400_000;
 
 interface Running {
-  /** Throws what ended a task too early. */
+  /** Throws the error that ended a task early. */
   check(): void;
   stop(): Promise<void>;
 }
@@ -199,7 +199,7 @@ function startTasks(tasks: readonly Task[]): Running {
   };
 }
 
-/** How far and how long to look for changes. */
+/** How far to advance, and how long to wait for changes. */
 interface Pace {
   readonly clock: Clock;
   readonly stepMs: number;
@@ -208,7 +208,7 @@ interface Pace {
   /** Lets everything happen that needs no time. */
   rest(): Promise<void>;
 }
-/** Quiet for longer than the longest pause of anything that is still on its way to what is wanted. */
+/** Longer than the longest pause of any work that still makes progress. */
 const virtualSettling = { stepMs: 1000, quietMs: 15_000 };
 const liveSettling = { stepMs: 20, quietMs: 500, pass: (ms: number) => systemClock.sleep(ms), rest: async () => {} };
 const defaultLimitMs = 3_600_000;
@@ -248,7 +248,7 @@ async function settle(settling: Settling, options: SettleOptions = {}): Promise<
 async function waitUntil(condition: Condition, limitMs: number): Promise<void> {
   const limit = systemClock.now() + limitMs;
   while (!(await condition())) {
-    if (systemClock.now() >= limit) throw new Error(`condition did not come true within ${limitMs} ms`);
+    if (systemClock.now() >= limit) throw new Error(`the condition did not hold within ${limitMs} ms`);
     await systemClock.sleep(1);
   }
 }
@@ -260,7 +260,7 @@ function describeWork(queues: ReadonlyMap<string, WorkQueue<Cause>>): string {
   return busy.length > 0 ? busy.join(", ") : "objects keep changing";
 }
 
-/** Leases, events and the heartbeats of nodes go on for ever. */
+/** Leases, events and the heartbeats of nodes never stop, so they do not count. */
 function isChange({ key, value, previous }: StoreEvent): boolean {
   if (key.startsWith("/registry/leases/") || key.startsWith("/registry/events/")) return false;
   return !(key.startsWith("/registry/minions/") && value && previous);

@@ -2,26 +2,26 @@ import { type Clock, sleepOn } from "#lib/async/clock.ts";
 import { nextTurn } from "#lib/async/turns.ts";
 import { Heap } from "#lib/data/heap.ts";
 
-/** Time that stands still until a test moves it. */
+/** Time that stands still until a test advances it. */
 export interface VirtualClock extends Clock {
-  /** How many timers wait. */
+  /** The number of pending timers. */
   readonly pending: number;
-  /** Fires every timer due within `ms`, in order of time, then of age, letting promises settle after each. */
+  /** Fires every timer due within `ms`, in order of time, then of age, and lets promises settle after each. */
   advance(ms: number): Promise<void>;
-  /** Lets promises settle without moving time. */
+  /** Lets promises settle without advancing time. */
   settle(): Promise<void>;
-  /** Moves from timer to timer until the condition holds; throws if it does not within `limitMs` of virtual time. */
+  /** Advances from timer to timer until the condition holds; throws if it does not within `limitMs` of virtual time. */
   runUntil(condition: () => boolean | Promise<boolean>, limitMs: number): Promise<void>;
 }
 
 interface Timer {
   readonly at: number;
   readonly order: number;
-  /** undefined once it fired or was cancelled. */
+  /** Undefined once it has fired or was cancelled. */
   callback: (() => void) | undefined;
 }
 
-/** A round and bright morning, so that time stamps in failures are easy to read. */
+/** A round number, so that timestamps in failures are easy to read. */
 const defaultStartMs = Date.UTC(2026, 0, 1, 8);
 
 export function createVirtualClock(startMs: number = defaultStartMs): VirtualClock {
@@ -30,7 +30,7 @@ export function createVirtualClock(startMs: number = defaultStartMs): VirtualClo
   let order = 0;
   let pending = 0;
 
-  /** The next timer due by `limit`, taken off the heap. */
+  /** Takes the next timer that is due by `limit` off the heap. */
   const take = (limit: number): Timer | undefined => {
     for (;;) {
       const next = timers.peek();
@@ -76,7 +76,7 @@ export function createVirtualClock(startMs: number = defaultStartMs): VirtualClo
       await settle();
       while (!(await condition())) {
         const timer = take(limit);
-        if (!timer) throw new Error(`condition did not come true within ${limitMs} ms of virtual time`);
+        if (!timer) throw new Error(`the condition did not hold within ${limitMs} ms of virtual time`);
         await fire(timer);
       }
     },
@@ -84,7 +84,7 @@ export function createVirtualClock(startMs: number = defaultStartMs): VirtualClo
   return clock;
 }
 
-/** Several turns of the event loop: what one turn resolves may post the next. */
+/** Several turns of the event loop, because what one turn resolves may schedule the next. */
 const turns = 4;
 
 async function settle(): Promise<void> {
