@@ -42,7 +42,7 @@ export class ModelKubelet {
     this.#run().catch((error: unknown) => {
       if (!isAbort(error, signal)) throw error;
     });
-    void this.#hearRuntime();
+    void this.#followRuntime();
   }
 
   /** The API has changed. The kubelet receives changes in this order, at some time. */
@@ -84,7 +84,7 @@ export class ModelKubelet {
     }
   }
 
-  async #hearRuntime(): Promise<void> {
+  async #followRuntime(): Promise<void> {
     for await (const event of this.#world.runtime.events(this.#stop.signal)) {
       if (event.type === "resync") continue;
       const { type, containerId } = event;

@@ -38,7 +38,7 @@ export class RunningProxy {
   readonly recorder = new TraceRecorder({ clock: systemClock });
   readonly host: Host;
   /** The events for users: kind, name, message. */
-  readonly told: string[] = [];
+  readonly reported: string[] = [];
   readonly #stop = new AbortController();
   #applied = Promise.withResolvers<void>();
   #cleared = Promise.withResolvers<void>();
@@ -46,7 +46,7 @@ export class RunningProxy {
 
   readonly #events: EventRecorder = {
     event: (about, _type, _reason, message) => {
-      if ("name" in about) this.told.push(`${about.kind} ${about.name}: ${message}`);
+      if ("name" in about) this.reported.push(`${about.kind} ${about.name}: ${message}`);
     },
     flush: async () => {},
     async [Symbol.asyncDispose]() {},
