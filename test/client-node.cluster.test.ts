@@ -61,7 +61,7 @@ async function codeOf(promise: Promise<unknown>): Promise<{ code: number; reason
     const { reason } = JSON.parse(String(error.body)) as { reason: string };
     return { code: error.code, reason };
   }
-  throw new Error("it did not fail");
+  throw new Error("the call did not fail");
 }
 
 test("create, read, replace, list and delete", async () => {
@@ -88,7 +88,7 @@ test("create, read, replace, list and delete", async () => {
   assert.deepEqual(gone, { code: 404, reason: "NotFound" });
 });
 
-test("deployments, scale, status and all kinds by one API", async () => {
+test("deployments, scale and status, with one API for all kinds", async () => {
   const namespace = await newNamespace();
   const apps = config.makeApiClient(AppsV1Api);
   const labels = { app: "web" };
@@ -97,7 +97,7 @@ test("deployments, scale, status and all kinds by one API", async () => {
 
   const made = await apps.createNamespacedDeployment({ namespace, body });
   const scale = await apps.readNamespacedDeploymentScale({ namespace, name: "web" });
-  // Without a version: the controller writes its status at the same time.
+  // Without a resourceVersion, because the controller writes the status at the same time.
   const wanted = { metadata: { name: "web", namespace }, spec: { replicas: 4 } };
   await apps.replaceNamespacedDeploymentScale({ namespace, name: "web", body: wanted });
   const objects = KubernetesObjectApi.makeApiClient(config);
@@ -175,7 +175,7 @@ test("deletes that must wait, by finalizers and by propagation", async () => {
   assert.deepEqual(await codeOf(precondition), { code: 409, reason: "Conflict" });
 });
 
-/** What the answer itself says: the client reads every answer to a delete as a Status. */
+/** Reads the raw answer, because the client parses every answer to a delete as a Status. */
 function deletedFinalizers(path: string): Promise<string[] | undefined> {
   const { promise, resolve, reject } = Promise.withResolvers<string[] | undefined>();
   const options = { method: "DELETE", agent: false, ...credentialsOf(server) };
@@ -236,7 +236,7 @@ test("a watch sees changes and can be ended by the client", async () => {
   assert.deepEqual(seen, ["ADDED a", "MODIFIED a", "DELETED a"]);
 });
 
-test("an informer follows, and goes on after the server was restarted", async () => {
+test("an informer follows changes, and continues after a restart of the server", async () => {
   const dataDir = makeTempDir();
   const first = await startServer({ dataDir });
   const kubeConfig = configOf(first);

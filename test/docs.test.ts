@@ -38,7 +38,7 @@ function* linksOf(page: string): Iterable<Link> {
 
 const links = pages.flatMap((page) => [...linksOf(page)]);
 
-test("every link of the documents leads to a file", () => {
+test("every link in the documents leads to a file", () => {
   const broken = links.filter(({ file }) => !existsSync(path.join(root, file)));
 
   assert.deepEqual(
@@ -100,7 +100,7 @@ function declares(source: string, name: string): boolean {
   return declaration.test(source) || member.test(source);
 }
 
-test("every folder of src/ has its line in docs/rooms.md, and every line its folder", () => {
+test("every folder of src/ has a line in docs/rooms.md, and every line a folder", () => {
   const folders = readdirSync(path.join(root, "src"), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isDirectory())
     .map((entry) => path.relative(path.join(root, "src"), path.join(entry.parentPath, entry.name)));

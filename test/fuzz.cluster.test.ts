@@ -29,7 +29,7 @@ const admin = { name: "fuzzer", groups: ["system:masters", "system:authenticated
 const total = Number(process.env.ORLOP_FUZZ_REQUESTS ?? 100_000);
 const seed = Number(process.env.ORLOP_FUZZ_SEED ?? 1);
 
-test(`${total} damaged requests get a clear answer each, and leave nothing behind`, async () => {
+test(`${total} damaged requests each get a clear answer, and leave nothing behind`, async () => {
   await using cluster = await startCluster({
     controllers: false,
     log: rememberingLog,
@@ -53,11 +53,11 @@ test(`${total} damaged requests get a clear answer each, and leave nothing behin
   const growth = (await heapOf(cluster)) - warmHeap;
 
   assert.deepEqual([...wrong.values()].slice(0, 10), []);
-  assert((codes.get(200) ?? 0) + (codes.get(201) ?? 0) > total / 100, "some of it must have been good enough");
+  assert((codes.get(200) ?? 0) + (codes.get(201) ?? 0) > total / 100, "some requests must have been good enough");
   assert(growth < 30 << 20, `the heap grew by ${Math.round(growth / 1024)} KiB`);
 });
 
-/** Objects for the patches; what a damaged request deleted after all comes back. */
+/** Creates the objects to patch. An object that a damaged request deleted is created again. */
 async function addTargets({ client }: TestCluster): Promise<void> {
   const add = async <T extends ApiObject>(resource: Resource<T>, object: InputOf<T>): Promise<void> => {
     await client.create(resource, object).catch((error: unknown) => assert(isAlreadyExists(error), String(error)));
@@ -76,7 +76,7 @@ async function addTargets({ client }: TestCluster): Promise<void> {
   await add(Deployment, { metadata, spec: { selector: { matchLabels: { app: "fuzz" } }, template } });
 }
 
-/** Where the last error came from, for the report. */
+/** The origin of the last error, for the report. */
 let lastStack = "";
 const rememberingLog: Log = {
   ...silentLog,
@@ -86,7 +86,7 @@ const rememberingLog: Log = {
   },
 };
 
-/** Removes what was accepted, so that only what was refused could fill the memory. */
+/** Removes accepted objects, so that only refused requests could fill the memory. */
 async function tidyUp(cluster: TestCluster): Promise<void> {
   const { client, clock } = cluster;
   for (const resource of allResources) {
@@ -115,14 +115,14 @@ async function heapOf(cluster: TestCluster): Promise<number> {
   return process.memoryUsage().heapUsed;
 }
 
-/** The answer; undefined if it does not come within a minute of virtual time. */
+/** The answer; undefined if it does not arrive within a minute of virtual time. */
 async function serve({ api, clock }: TestCluster, request: ApiRequest): Promise<Served | undefined> {
   let served: Served | undefined;
   const answered = api.server.serve(request).then((answer) => (served = answer));
   const soon = new Promise<void>((resolve) => setImmediate(resolve));
   await Promise.race([answered, soon]);
   for (let turn = 0; !served && turn < 600; turn++) await clock.advance(turn < 100 ? 0 : 120);
-  // Long YAML is read and written in a thread, which knows nothing of the virtual clock.
+  // Long YAML is parsed and written in a thread that does not follow the virtual clock.
   if (!served) await Promise.race([answered, pause(60_000, undefined, { ref: false })]);
   return served;
 }
@@ -140,10 +140,10 @@ async function ask(cluster: TestCluster, damaged: Damaged): Promise<{ code: numb
   const text = Buffer.concat(wire.chunks).toString();
   if (code >= 500 && !text.includes("Too large resource version"))
     return { code, fault: `${code}: ${text}\n${lastStack}` };
-  return isStatus(wire.contentType, text) ? { code } : { code, fault: `${code} is no Status: ${text}` };
+  return isStatus(wire.contentType, text) ? { code } : { code, fault: `${code} is not a Status: ${text}` };
 }
 
-/** Who watches gets frames, or one that says why not. */
+/** A watch must answer with frames, or with one frame that holds the error. */
 function watchFor(wire: Extract<Wire, { type: "watch" }>): { code: number; fault?: string } {
   let written = "";
   const writer = {

@@ -28,7 +28,7 @@ interface Ask {
   readonly body?: Uint8Array | string;
 }
 
-/** Over HTTP/1.1, with nothing between the test and the request. */
+/** Sends a request over HTTP/1.1, without a client library. */
 function ask({ method = "POST", path, headers = {}, body }: Ask): Promise<Said> {
   const { promise, resolve, reject } = Promise.withResolvers<Said>();
   const options = { method, headers: { "content-type": "application/json", ...headers }, agent: false, ...credentials };
@@ -102,7 +102,7 @@ test("a body over 3 MiB is refused, announced or not, compressed or not", async 
   await isAlive();
 });
 
-test("nobody without a user is asked for a body, or has one read", async () => {
+test("the body of an anonymous request is neither requested nor read", async () => {
   const session = http2.connect(server.url, { ca: credentials.ca }).on("error", () => {});
   const stream = session.request({ ":method": "POST", ":path": configMaps, expect: "100-continue" });
   let isAsked = false;
@@ -117,7 +117,7 @@ test("nobody without a user is asked for a body, or has one read", async () => {
   await isAlive();
 });
 
-test("compressed bodies are read, damaged ones and other encodings are refused", async () => {
+test("compressed bodies are read, but damaged ones and other encodings are refused", async () => {
   const gzip = { "content-encoding": "gzip" };
   const good = zlib.gzipSync(JSON.stringify(configMap("compressed")));
 
@@ -131,7 +131,7 @@ test("compressed bodies are read, damaged ones and other encodings are refused",
   );
 });
 
-test("deep nestings are refused in every encoding", async () => {
+test("deep nesting is refused in every encoding", async () => {
   const deep = 20_000;
   const json = `{"apiVersion":"v1","kind":"ConfigMap","metadata":${'{"a":'.repeat(deep)}1${"}".repeat(deep)}}`;
   const lists = `{"apiVersion":"v1","kind":"ConfigMap","data":${"[".repeat(deep)}${"]".repeat(deep)}}`;
@@ -168,7 +168,7 @@ test("YAML that multiplies itself through aliases is refused", async () => {
   assertStatus(await ask({ path: configMaps, body: lines.join("\n"), headers }), 400, /alias/i);
 });
 
-test("a long text of bad YAML stops nobody else", async () => {
+test("a long text of bad YAML does not block others", async () => {
   const body = `apiVersion: "${"\\x".repeat(30_000)}`;
   let isAnswered = false;
 
@@ -182,7 +182,7 @@ test("a long text of bad YAML stops nobody else", async () => {
   assertStatus(await slow, 400, /yaml: line 1: Invalid escape sequence/);
 });
 
-test("10,000 annotations are taken, and too many bytes of them are not", async () => {
+test("10,000 annotations are accepted, but not too many bytes of them", async () => {
   const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`example.com/a${i}`, "x"]));
   const large = { note: "x".repeat(300 << 10) };
   const withAnnotations = (name: string, annotations: object) =>
@@ -228,7 +228,7 @@ test("text that is not UTF-8, odd keys and numbers out of range are refused or k
   await isAlive();
 });
 
-test("headers without end are refused", async () => {
+test("endless headers are refused", async () => {
   const huge = { "x-huge": "x".repeat(200 << 10) };
   const session = connect2();
 
@@ -243,7 +243,7 @@ test("headers without end are refused", async () => {
   await isAlive();
 });
 
-test("a client that stops in the middle keeps nobody waiting", async () => {
+test("a client that stops in the middle of a request does not make others wait", async () => {
   const sockets = await Promise.all(Array.from({ length: 50 }, () => openSocket()));
   sockets.forEach((socket, index) => {
     const head = `POST ${configMaps} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{"a":`;
@@ -306,7 +306,7 @@ test("a watch that nobody reads does not fill the memory, and misses nothing onc
   await isAlive();
 });
 
-test("what is no HTTP at all is cut off", async () => {
+test("a connection that does not speak HTTP is closed", async () => {
   for (const text of [
     "\0\0\0\0\r\n\r\n",
     "GET\r\n\r\n",
@@ -323,7 +323,7 @@ test("what is no HTTP at all is cut off", async () => {
   await isAlive();
 });
 
-test("3,000 damaged requests over the wire get a clear answer each", async () => {
+test("3,000 damaged requests over the wire each get a clear answer", async () => {
   const random = new Random(7);
   const samples = await makeSamples(random, 2);
   const sessions = [connect2(), connect2()];
@@ -349,7 +349,7 @@ test("3,000 damaged requests over the wire get a clear answer each", async () =>
   await isAlive();
 });
 
-/** What HTTP/2 itself does not allow never comes to an answer. */
+/** A request that violates HTTP/2 itself gets no answer. */
 function cutOff(error: unknown): undefined {
   if (!(error instanceof Error && "code" in error && error.code === "ERR_HTTP2_STREAM_ERROR")) throw error;
 }

@@ -11,16 +11,16 @@ const writersPerRound = 2000;
 const connectionsPerRound = 8;
 const configMaps = "/api/v1/namespaces/default/configmaps";
 
-/** What one name holds: nothing, or a text. */
+/** The content under one name: nothing, or a text. */
 type State = string | undefined;
 
-/** The only writer of its name, so it knows what the server may answer after a kill. */
+/** The only writer of its name, so it knows which answers are possible after a kill. */
 interface Writer {
   readonly name: string;
   acknowledged: State;
-  /** Where that is stored: the revision of the write. Unknown after a write without an answer. */
+  /** The revision of the acknowledged write; unknown after a write without an answer. */
   revision: number | undefined;
-  /** A write without an answer yet: it is there whole, or not at all. */
+  /** A write without an answer: it must be stored completely or not at all. */
   pending: { readonly state: State } | undefined;
 }
 
@@ -37,7 +37,7 @@ test("kill -9 during 10,000 concurrent writes, again and again, loses nothing th
       highest = await assertKept(server, writers, highest);
       const done = await writeUntilKilled(server, writers, Math.ceil(random() * writesPerRound * 0.95));
       highest = Math.max(highest, ...writers.map(({ revision = 0 }) => revision));
-      assert(done < writesPerRound, "the server was to die before the last write");
+      assert(done < writesPerRound, "the server should have died before the last write");
     }
     await using server = await startServer({ dataDir });
     await assertKept(server, writers, highest);
@@ -46,7 +46,7 @@ test("kill -9 during 10,000 concurrent writes, again and again, loses nothing th
   }
 });
 
-/** Starts every write of the round at once, and kills when so many are acknowledged. Returns how many were. */
+/** Starts all writes of the round, and kills the server after `killAfter` acknowledgements. Returns how many there were. */
 async function writeUntilKilled(server: RunningServer, writers: Writer[], killAfter: number): Promise<number> {
   const connections = Array.from({ length: connectionsPerRound }, () => new Connection(server));
   let acknowledged = 0;
@@ -64,7 +64,7 @@ async function writeUntilKilled(server: RunningServer, writers: Writer[], killAf
   return acknowledged;
 }
 
-/** Creates what is not there, updates or deletes what is. False: no answer came. */
+/** Creates a missing object, and updates or deletes an existing one. False if no answer came. */
 async function writeNext(connection: Connection, writer: Writer, n: number): Promise<boolean> {
   const { name, acknowledged: before, revision = 0 } = writer;
   const deletes = before !== undefined && n % 4 === 3;
@@ -89,7 +89,7 @@ interface ConfigMapText {
   readonly data?: { readonly text: string };
 }
 
-/** undefined: the server was killed in the middle of its answer. */
+/** Undefined if the server was killed in the middle of its answer. */
 function stored(body: string): { revision: number } | undefined {
   try {
     return { revision: Number((JSON.parse(body) as ConfigMapText).metadata.resourceVersion) };
@@ -98,7 +98,7 @@ function stored(body: string): { revision: number } | undefined {
   }
 }
 
-/** Every name holds what was acknowledged, or the one write that had no answer, and nothing in between. */
+/** Every name holds what was acknowledged, or the one write without an answer, and nothing else. */
 async function assertKept(server: RunningServer, writers: Writer[], highest: number): Promise<number> {
   await using connection = new Connection(server);
   const { body } = await connection.sure("GET", configMaps);

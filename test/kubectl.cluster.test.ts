@@ -5,7 +5,7 @@ import { after, before, suite, test } from "node:test";
 import { findKubectls, Kubectl, type KubectlProgram } from "./support/kubectl.ts";
 import { deadline, makeTempDir, type RunningServer, startServer } from "./support/server.ts";
 
-/** What a test reads of an object. */
+/** The fields of an object that tests read. */
 interface Seen {
   readonly metadata: {
     readonly name: string;
@@ -71,13 +71,13 @@ after(async () => {
 });
 
 const programs = findKubectls();
-test("there is a kubectl to test with", () => assert(programs.length > 0, "put kubectl on the PATH"));
+test("a kubectl is available", () => assert(programs.length > 0, "put kubectl on the PATH"));
 for (const program of programs) suite(program.name, () => describeKubectl(program));
 
 let namespaces = 0;
 
 function describeKubectl(program: KubectlProgram): void {
-  /** A kubectl in a namespace of its own. */
+  /** A kubectl with its own namespace. */
   const inNamespace = async (): Promise<Kubectl & { namespace: string }> => {
     const namespace = `test-${program.minor}-${++namespaces}`;
     const folder = path.join(home, program.name.replace(" ", "-"));
@@ -87,7 +87,7 @@ function describeKubectl(program: KubectlProgram): void {
     return Object.assign(kubectl, { namespace });
   };
 
-  test("apply creates, leaves alone, changes and prunes what is no longer said", async () => {
+  test("apply creates, keeps, changes, and prunes what is no longer declared", async () => {
     const kubectl = await inNamespace();
     const everything = listOf(deployment("web"), service("web"), configMap("settings"));
 
@@ -128,7 +128,7 @@ function describeKubectl(program: KubectlProgram): void {
     ]);
     assert.deepEqual(data, { color: "red", size: "big" });
     assert.deepEqual(
-      // The older entry comes first, and the seconds in which they were written may differ.
+      // The order depends on the second in which each was written, so sort.
       metadata.managedFields?.map(({ manager, operation }) => `${manager} ${operation}`).sort(),
       ["alice Apply", "bob Apply"],
     );
@@ -268,7 +268,7 @@ function describeKubectl(program: KubectlProgram): void {
     assert.deepEqual(events(), ["ADDED a", "ADDED b", "MODIFIED a", "DELETED b", "DELETED a"]);
   });
 
-  test("describe says what there is to say", async () => {
+  test("describe shows objects of many kinds", async () => {
     const kubectl = await inNamespace();
     await kubectl.ok("create -f -", listOf(pod("web"), deployment("shop"), service("shop"), configMap("settings")));
     const node = `node-${kubectl.namespace}`;
@@ -308,7 +308,7 @@ function describeKubectl(program: KubectlProgram): void {
     assert.match(described.binding, /Group +system:masters/);
   });
 
-  test("edit writes what the editor leaves, and nothing when it leaves things as they were", async () => {
+  test("edit writes what the editor saved, and nothing if it changed nothing", async () => {
     const kubectl = await inNamespace();
     await kubectl.ok("create -f -", configMap("settings"));
     const edit = async (script: string): Promise<string> => {
@@ -327,7 +327,7 @@ function describeKubectl(program: KubectlProgram): void {
     assert.deepEqual((await kubectl.json<Seen>("get cm settings -o json")).data, { color: "green" });
   });
 
-  test("patch in each of its ways", async () => {
+  test("patch with each of its types", async () => {
     const kubectl = await inNamespace();
     await kubectl.ok("create -f -", listOf(deployment("web"), configMap("settings")));
     const patch = (target: string, type: string, body: object): Promise<string> =>
@@ -349,7 +349,7 @@ function describeKubectl(program: KubectlProgram): void {
 
     assert.equal(strategic, "deployment.apps/web patched\n");
     assert.equal(unchanged, "configmap/settings patched (no change)\n");
-    // The old one does not show the message.
+    // The older kubectl does not show the message.
     assert.match(
       failed,
       program.minor < 25 ? /The request is invalid/ : /testing value \/data\/size failed|test failed/,
@@ -388,7 +388,7 @@ function describeKubectl(program: KubectlProgram): void {
     assert.deepEqual([metadata.labels, data], [undefined, { size: "big" }]);
   });
 
-  test("delete in each of its ways", async () => {
+  test("delete with each of its options", async () => {
     const kubectl = await inNamespace();
     const held = configMap("held");
     const items = ["a", "b", "c", "d", "e"].map((name) => configMap(name, {}, { group: name < "c" ? "low" : "high" }));
@@ -445,7 +445,7 @@ function describeKubectl(program: KubectlProgram): void {
     assert.match(await kubectl.ok("api-resources --verbs=list --api-group=apps -o name"), /^replicasets\.apps$/m);
   });
 
-  test("diff shows what an apply would change, on the client's word and on the server's", async () => {
+  test("diff shows what a client-side and a server-side apply would change", async () => {
     const kubectl = await inNamespace();
     await kubectl.ok("apply -f -", configMap("settings"));
     await kubectl.ok("apply --server-side -f -", configMap("owned"));
@@ -462,12 +462,12 @@ function describeKubectl(program: KubectlProgram): void {
     assert.deepEqual((await kubectl.json<Seen>("get cm settings -o json")).data, { color: "blue" });
   });
 
-  test("wait returns when it comes true, and gives up in time", async () => {
+  test("wait returns when the condition holds, and gives up after its timeout", async () => {
     const kubectl = await inNamespace();
     await kubectl.ok("create -f -", listOf(pod("web"), configMap("gone")));
     const path = `/api/v1/namespaces/${kubectl.namespace}/pods/web/status`;
     const status = { status: { conditions: [{ type: "Ready", status: "True" }], phase: "Running" } };
-    /** Until it watches, what happens may be over before it looks. */
+    /** Resolves when kubectl watches: a change before that might be missed. */
     const startWaiting = async (args: string) => {
       const running = kubectl.start(`${args} -v=6`);
       await deadline(`${args} to watch`, () => /watch=true/.test(running.output.stderr) || undefined);
@@ -523,7 +523,7 @@ function describeKubectl(program: KubectlProgram): void {
     assert.match(await kubectl.fails("get --raw /nothing/here"), /the server could not find the requested resource/);
   });
 
-  test("scale and rollout steer a Deployment", async () => {
+  test("scale and rollout control a Deployment", async () => {
     const kubectl = await inNamespace();
     await kubectl.ok("create -f -", deployment("web"));
     const spec = async () => (await kubectl.json<Seen>("get deploy web -o json")).spec;
@@ -544,7 +544,7 @@ function describeKubectl(program: KubectlProgram): void {
     assert.equal((await kubectl.json<Seen>("get deploy web -o json")).metadata.generation, 6);
   });
 
-  test("dry runs answer as the real thing and change nothing", async () => {
+  test("dry runs answer like real requests and change nothing", async () => {
     const kubectl = await inNamespace();
 
     const server = await kubectl.ok("create -f - --dry-run=server -o yaml", deployment("web"));

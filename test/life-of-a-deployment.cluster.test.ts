@@ -24,7 +24,7 @@ const deployment = (replicas: number, image: string) => ({
   },
 });
 const service = { metadata: place, spec: { selector: labels, ports: [{ port: 80 }] } };
-/** Three nodes, and a proxy whose kernel only takes notes. */
+/** Three nodes, and a proxy that records its rules instead of sending them to a kernel. */
 async function start(): Promise<{ cluster: TestCluster; rules: string[] }> {
   const rules: string[] = [];
   const host = {
@@ -49,7 +49,7 @@ async function start(): Promise<{ cluster: TestCluster; rules: string[] }> {
   return { cluster, rules };
 }
 
-/** What followed from the newest request for the deployment. */
+/** The hops that followed from the newest request for the deployment. */
 function treeOf(cluster: TestCluster): HopNode {
   const { recorder } = cluster.api;
   const requests = recorder
@@ -67,7 +67,7 @@ const nameOf = ({ hop, component, object, facts }: Hop): string => {
   return `${hop}: ${component}`;
 };
 
-/** The hops from the root to the first one that is so. */
+/** The hops from the root to the first matching one. */
 function wayTo(node: HopNode, is: (hop: Hop) => boolean): Hop[] | undefined {
   if (is(node.hop)) return [node.hop];
   for (const child of node.children) {
@@ -85,13 +85,13 @@ test("an apply takes all twelve hops, in their order", async () => {
 
   const tree = treeOf(running);
 
-  // 1 to 8: one request, through the gates.
+  // 1 to 8: one request, through all checks.
   assert.equal(nameOf(tree.hop), "patch deployments.apps");
   const gates = tree.children.map(({ hop }) => hop.hop).filter((hop) => hopNumber(hop) <= 8);
-  // The schema is asked twice: when the object is read, and when it is complete.
+  // The schema is checked twice: when the object is decoded, and when it is complete.
   assert.deepEqual(gates.toSpliced(2, 1), hopNames.slice(1, 8));
 
-  // 9 and 10: two controllers make pods of it, and the scheduler gives each a node.
+  // 9 and 10: two controllers create pods, and the scheduler gives each a node.
   const pods = await running.list(Pod, place.namespace);
   assert.equal(pods.length, 3);
   for (const { metadata, spec } of pods) {
@@ -112,7 +112,7 @@ test("an apply takes all twelve hops, in their order", async () => {
     );
   }
 
-  // 11: its kubelet runs it, step by step, and says so.
+  // 11: the kubelet runs each pod, step by step, and reports it.
   for (const pod of pods) {
     const steps = [...descendants(tree)]
       .map(({ hop }) => hop)
@@ -129,7 +129,7 @@ test("an apply takes all twelve hops, in their order", async () => {
     assert(isReady(pod));
   }
 
-  // 12: its address becomes an endpoint, and the proxy leads the service there.
+  // 12: its address becomes an endpoint, and the proxy routes the service to it.
   const serve = wayTo(tree, ({ hop }) => hop === "serve") ?? [];
   assert.equal(serve.at(-1)?.object?.name, "web");
   assert(serve.some((hop) => nameOf(hop).endsWith("endpointslices.discovery.k8s.io")));
@@ -149,7 +149,7 @@ const timesOf = (steps: readonly Hop[], step: string): number[] =>
 const ofService = ({ metadata }: EndpointSlice): boolean =>
   metadata.labels?.["kubernetes.io/service-name"] === place.name;
 
-test("a deployment grows, changes, heals and goes, and each time the cause is known", async () => {
+test("a deployment grows, changes, heals and is deleted, and each trace shows the cause", async () => {
   const { cluster } = await start();
   await using running = cluster;
   const ready = async () => (await running.list(Pod, place.namespace)).filter(isReady);
@@ -157,7 +157,6 @@ test("a deployment grows, changes, heals and goes, and each time the cause is kn
   await running.settle();
   const first = treeOf(running).hop.traceId;
 
-  // It grows.
   await running.apply(Deployment, deployment(5, "web:1"));
   await running.settle();
   const grown = treeOf(running);
@@ -166,7 +165,7 @@ test("a deployment grows, changes, heals and goes, and each time the cause is kn
   assert.equal(before.length, 5);
   assert.equal(createdIn(grown).length, 3);
 
-  // It changes: a second set takes over, and never fewer than four pods are ready.
+  // A second ReplicaSet takes over, and never fewer than four pods are ready.
   let fewest = 5;
   const stop = running.informers.of(Pod).subscribe(() => {
     const count = running.informers
@@ -185,7 +184,7 @@ test("a deployment grows, changes, heals and goes, and each time the cause is kn
   const sets = await running.list(ReplicaSet, place.namespace);
   assert.deepEqual(sets.map(({ spec }) => spec.replicas).sort(), [0, 5]);
 
-  // It heals: another pod takes the place of one that is deleted.
+  // A deleted pod is replaced.
   const [victim] = after;
   assert(victim);
   await running.client.delete(Pod, victim);
@@ -194,7 +193,7 @@ test("a deployment grows, changes, heals and goes, and each time the cause is kn
   assert.equal(healed.length, 5);
   assert(!healed.some(({ metadata }) => metadata.uid === victim.metadata.uid));
 
-  // It goes, and takes with it what it owned, down to the last container.
+  // Everything that the deployment owned is deleted with it, down to the last container.
   await running.client.delete(Deployment, place);
   await running.settle();
   assert.deepEqual(await running.list(ReplicaSet), []);
@@ -204,7 +203,7 @@ test("a deployment grows, changes, heals and goes, and each time the cause is kn
   for (const { runtime } of running.nodes) assert.deepEqual(await runtime.listContainers(), []);
 });
 
-/** The pods that were made on the way. */
+/** The pods that were created in the trace. */
 const createdIn = (tree: HopNode): Hop[] =>
   [...descendants(tree)]
     .map(({ hop }) => hop)

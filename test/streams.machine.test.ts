@@ -47,7 +47,7 @@ suite("streams to a real node", { timeout: 240_000 }, () => {
         new Kubectl({ program, kubeconfig: node.kubeconfig, namespace: "default", home: node.home });
       const sh = (text: string): string[] => ["exec", "web", "--", "sh", "-c", text];
 
-      test("exec has output, errors and exit codes", async () => {
+      test("exec returns output, errors and exit codes", async () => {
         assert.deepEqual(await kubectl().run(sh("echo out; echo err >&2")), {
           code: 0,
           stdout: "out\n",
@@ -58,7 +58,7 @@ suite("streams to a real node", { timeout: 240_000 }, () => {
         assert.match(failed.stderr, /command terminated with exit code 42/);
       });
 
-      test("exec ends its input and passes megabytes unharmed both ways", async () => {
+      test("exec ends its input and passes megabytes unchanged in both directions", async () => {
         const data = randomBytes(3 << 20).toString("base64");
         const { stdout, code } = await kubectl().run(["exec", "-i", "web", "--", "cat"], data);
         assert.equal(code, 0);
@@ -70,7 +70,7 @@ suite("streams to a real node", { timeout: 240_000 }, () => {
         assert.match(stdout, /is sh/);
       });
 
-      test("exec says what is wrong", async () => {
+      test("exec reports errors", async () => {
         assert.match(await kubectl().fails("exec web -c nope -- true"), /container nope is not valid for pod web/);
         assert.match(await kubectl().fails("exec none -- true"), /pods "none" not found/);
         assert.match(await kubectl().fails("exec web -- /no/such/program"), /no such file or directory/);
@@ -88,7 +88,7 @@ suite("streams to a real node", { timeout: 240_000 }, () => {
         );
       });
 
-      test("attach sees what the process does", async () => {
+      test("attach shows the output of the process", async () => {
         const attached = kubectl().start("attach -i echo");
         attached.child.stdin.write("hello there\n");
         while (!attached.output.stdout.includes("hello there")) {
@@ -99,7 +99,7 @@ suite("streams to a real node", { timeout: 240_000 }, () => {
         await attached.ended;
       });
 
-      test("logs can be read, cut and followed", async () => {
+      test("logs can be read, limited and followed", async () => {
         assert.equal(await kubectl().ok("logs web"), "started\noops\n");
         assert.equal(await kubectl().ok("logs web --tail=1"), "oops\n");
         assert.match(await kubectl().ok("logs web --timestamps --tail=1"), /^\d{4}-\d\d-\d\dT\S+Z oops\n$/);
@@ -140,7 +140,7 @@ suite("streams to a real node", { timeout: 240_000 }, () => {
 
   const webSocket = async (url: string, protocol: string) => {
     const ws = new WebSocket(url.replace(/^https/, "wss"), protocol ? [protocol] : [], { agent });
-    // Before it is open: the first message may come with the answer to the handshake.
+    // Created before the socket is open, because the first message may arrive with the handshake's answer.
     const connection = new WebSocketConnection(ws);
     await once(ws, "open");
     assert.equal(ws.protocol, protocol);
@@ -169,7 +169,7 @@ suite("streams to a real node", { timeout: 240_000 }, () => {
     });
   }
   for (const protocol of ["channel.k8s.io", "base64.channel.k8s.io", ""]) {
-    test(`exec speaks ${protocol || "no subprotocol"}: how it ended is told in words`, async () => {
+    test(`exec speaks ${protocol || "no subprotocol"}: the result is reported as text`, async () => {
       const heard = await hear(
         await webSocket(pathOf("web", command + fails), protocol),
         protocol.startsWith("base64"),
@@ -180,7 +180,7 @@ suite("streams to a real node", { timeout: 240_000 }, () => {
     });
   }
 
-  test("exec ends its input when a v5 client closes that channel, and says success", async () => {
+  test("exec ends its input when a v5 client closes that channel, and reports success", async () => {
     const socket = await webSocket(pathOf("web", "exec?stdin=1&stdout=1&command=md5sum"), "v5.channel.k8s.io");
     await socket.send("binary", Buffer.of(0), Buffer.from("hello"));
     await socket.send("binary", Buffer.of(255, 0));
@@ -192,7 +192,7 @@ suite("streams to a real node", { timeout: 240_000 }, () => {
     assert.equal(socket.closedBy?.code, 1000);
   });
 
-  test("exec tells the terminal its size", async () => {
+  test("exec passes the terminal's size", async () => {
     const stty = encodeURIComponent("sleep 0.3; stty size");
     const url = pathOf("web", `exec?stdin=1&stdout=1&tty=1&command=sh&command=-c&command=${stty}`);
     const socket = await webSocket(url, "v5.channel.k8s.io");
@@ -209,7 +209,7 @@ suite("streams to a real node", { timeout: 240_000 }, () => {
     assert.equal(text, "started\noops\n");
   });
 
-  test("port-forward over WebSockets with channels goes to the runtime as it is", async () => {
+  test("port-forward over WebSockets with channels is passed to the runtime unchanged", async () => {
     const socket = await webSocket(pathOf("web", "portforward?ports=8080"), "v4.channel.k8s.io");
     await socket.send("binary", Buffer.of(0), Buffer.from("GET /file.txt HTTP/1.0\r\n\r\n"));
     let text = "";
@@ -219,7 +219,7 @@ suite("streams to a real node", { timeout: 240_000 }, () => {
     }
     socket.close();
 
-    // Each channel begins with its port.
+    // Each channel begins with its port number.
     assert.equal(text.slice(0, 2), "\x90\x1f");
     assert.match(text, /200 OK/);
   });
@@ -234,7 +234,7 @@ suite("streams to a real node", { timeout: 240_000 }, () => {
       request.once("error", reject).end();
     });
 
-  test("pods are reached through the proxy, and their pages lead back through it", async () => {
+  test("pods are reached through the proxy, and links in their pages lead through it too", async () => {
     const home = "/api/v1/namespaces/default/pods/web/proxy";
 
     const file = await ask(pathOf("web", "proxy/file.txt"));
@@ -248,7 +248,7 @@ suite("streams to a real node", { timeout: 240_000 }, () => {
     assert.equal((await ask(pathOf("a:b:c:d", "proxy/"))).status, 400);
   });
 
-  test("the node's server is reached through the proxy, and by nobody without a certificate for it", async () => {
+  test("the kubelet's server is reached through the proxy, and not without a client certificate", async () => {
     const proxied = await ask(`${node.url}/api/v1/nodes/one/proxy/stats/summary`);
     const metrics = await ask(`${node.url}/api/v1/nodes/one:${node.nodePort}/proxy/metrics/resource`);
     const direct = await ask(`https://127.0.0.1:${node.nodePort}/healthz`, {
@@ -260,7 +260,7 @@ suite("streams to a real node", { timeout: 240_000 }, () => {
     assert.equal(direct.status, 401);
   });
 
-  test("the node's server asks the API server about those that show a token", async () => {
+  test("the kubelet's server asks the API server about clients with a token", async () => {
     const { client } = node;
     const spec = { expirationSeconds: 3600 };
     const issued = await client.raw("POST", "/api/v1/namespaces/default/serviceaccounts/default/token", {
@@ -292,7 +292,7 @@ suite("streams to a real node", { timeout: 240_000 }, () => {
     assert.equal(afterwards.status, 200);
   });
 
-  test("whoever may only get cannot exec by beginning with GET", async () => {
+  test("a user who may only get cannot exec with a GET request", async () => {
     const { client, pki } = node;
     await client.create(ClusterRole, {
       metadata: { name: "looker" },
@@ -343,7 +343,7 @@ suite("streams to a real node", { timeout: 240_000 }, () => {
     });
   }
 
-  test("a client that leaves takes its streams with it", async () => {
+  test("the streams of a client end when it disconnects", async () => {
     const connections = async (): Promise<number> => (await openSockets(node.nodePort)).length;
     const socket = await webSocket(pathOf("web", "exec?stdin=1&stdout=1&command=cat"), "v5.channel.k8s.io");
     const follow = https.get(pathOf("web", "log?follow=true"), { agent });

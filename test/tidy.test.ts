@@ -8,7 +8,7 @@ import { tierOf } from "./support/tiers.ts";
 const root = path.resolve(import.meta.dirname, "..");
 const src = path.join(root, "src");
 
-/** Which folders of src/ each folder may import. Reading it top to bottom is the architecture. */
+/** Which folders of src/ each folder may import. Read from top to bottom, it is the architecture. */
 const layers: Record<string, readonly string[]> = {
   lib: [],
   trace: ["lib"],
@@ -26,7 +26,7 @@ const layers: Record<string, readonly string[]> = {
   why: ["lib", "api", "client", "runtime", "trace"],
   cli: ["lib", "schema", "api", "client", "runtime", "trace", "why", "cluster"],
 };
-/** Folders where the parts meet: they may import anything. */
+/** Folders in which everything is put together: they may import anything. */
 const meetingPlaces = ["bin", "testing", "cluster"];
 
 function* filesBelow(folder: string): Iterable<string> {
@@ -61,7 +61,7 @@ test("every import goes down the layers", () => {
   assert.deepEqual(wrong, []);
 });
 
-/** The rooms of the files of an import, where it leaves one room of a folder for another: `src/server` has `http`, `apply` … */
+/** The rooms at both ends of an import that crosses from one room of a folder to another: `src/server` has `http`, `apply` … */
 function roomsOf(file: string, target: string): { folder: string; from: string; to: string } | undefined {
   const from = path.dirname(file).split(path.sep);
   const to = path.dirname(target).split(path.sep);
@@ -71,7 +71,7 @@ function roomsOf(file: string, target: string): { folder: string; from: string; 
   return { folder: from.slice(0, depth).join("/"), from: here, to: there };
 }
 
-test("rooms of a folder do not import each other in a circle", () => {
+test("rooms of a folder do not import each other in a cycle", () => {
   const imports = new Map<string, Map<string, string>>();
   for (const { file, text } of sources) {
     if (isTest(file)) continue;
@@ -108,13 +108,13 @@ test("no folder holds more than 17 sources", () => {
   );
 });
 
-/** What no unit test does, nor what it imports for testing: they share a process. */
+/** What a unit test and its test support must not do, because unit tests share a process. */
 const notInUnits: readonly { readonly pattern: RegExp; readonly why: string }[] = [
   { pattern: /"node:child_process"|\brunCommand\(/, why: "starts processes" },
   { pattern: /\.listen\(|\bcreateSocket\(/, why: "listens" },
   { pattern: /\b(startCluster|assembleApiServer|startServer)\(/, why: "starts a cluster" },
   { pattern: /^(before|beforeEach|afterEach)\(/m, why: "has a hook around the tests of all files" },
-  { pattern: /\bprocess\.(chdir|on|once|memoryUsage)\(|\bprocess\.env\.\w+ =[^=]/, why: "is about its whole process" },
+  { pattern: /\bprocess\.(chdir|on|once|memoryUsage)\(|\bprocess\.env\.\w+ =[^=]/, why: "affects its whole process" },
 ];
 
 test("a unit test can share its process with others", () => {
@@ -131,7 +131,7 @@ test("a unit test can share its process with others", () => {
   assert.deepEqual(wrong, []);
 });
 
-/** A test and what it imports, directly or not, that is there for tests only. */
+/** A test, and the test support that it imports directly or indirectly. */
 function withTestSupport(file: string, found = new Set<string>()): Set<string> {
   if (found.has(file)) return found;
   found.add(file);
@@ -149,8 +149,8 @@ const banned: readonly { readonly pattern: RegExp; readonly why: string }[] = [
   { pattern: /\bDate\.now\(|new Date\(\)/, why: "time comes from the Clock" },
   { pattern: /\bset(Timeout|Interval)\(/, why: "timers come from the Clock" },
   { pattern: /\bMath\.random\(/, why: "randomness comes from an injected source" },
-  { pattern: /\bconsole\./, why: "say it through the Log" },
-  { pattern: /\bas any\b|: any\b/, why: "say what it is" },
+  { pattern: /\bconsole\./, why: "write to the Log" },
+  { pattern: /\bas any\b|: any\b/, why: "use a precise type" },
 ];
 
 test("clocks, timers, randomness and the console are injected", () => {
@@ -168,8 +168,8 @@ test("clocks, timers, randomness and the console are injected", () => {
   assert.deepEqual(wrong, []);
 });
 
-/** Below /sys even `access` waits while the kernel makes or removes groups and network devices for others. */
-test("cgroups are not looked at synchronously", () => {
+/** Below /sys even `access` blocks while the kernel creates or removes cgroups and network devices. */
+test("cgroups are not read synchronously", () => {
   const waiting = sources.filter(({ file, text }) => /^kubelet.resources/.test(file) && /\w+Sync\(/.test(text));
   assert.deepEqual(
     waiting.filter(({ file }) => !isTest(file)).map(({ file }) => file),
@@ -184,7 +184,7 @@ test("no file is longer than 400 lines", () => {
   assert.deepEqual(long, []);
 });
 
-test("nothing is exported that is used nowhere", () => {
+test("every export is used", () => {
   const users = ["src", "test", "bench", "examples", "package"].flatMap((folder) => [
     ...filesBelow(path.join(root, folder)),
   ]);
@@ -204,11 +204,11 @@ test("nothing is exported that is used nowhere", () => {
   assert.deepEqual(unused, []);
 });
 
-/** Code that works for every kind: what it must know of one is said in the kind's declaration. */
+/** Code that works for every kind. What it must know about a kind is in the kind's declaration. */
 const generic =
   /^(schema|server\/(apply|dispatch|registry|http\/respond|request\/table)|controllers\/garbage-collector)/;
 
-test("code for all kinds names none of them", () => {
+test("generic code names no kind", () => {
   const plurals = new Set(allResources.map(({ plural }) => plural));
   const wrong: string[] = [];
   for (const { file, text } of sources) {

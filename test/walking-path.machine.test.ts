@@ -10,7 +10,7 @@ import { findKubectls, Kubectl } from "./support/kubectl.ts";
 import { deadline, freePort, makeTempDir, runOrlop } from "./support/server.ts";
 
 const root = path.resolve(import.meta.dirname, "..");
-/** Another run on this machine, at the same time, has other ranges and another port. */
+/** Ranges and a port that differ from those of concurrent runs on this machine. */
 const own = process.pid % 60;
 const nodePort = 30000 + (process.pid % 2700);
 const dataDir = makeTempDir();
@@ -100,7 +100,7 @@ const manifest = (name: string, container: object, more: object = {}) => ({
 const fetchText = async (url: string): Promise<string> => await (await fetch(url)).text();
 
 suite("the walking path", () => {
-  test("a second up says that the cluster is running already", async () => {
+  test("a second up says that the cluster is already running", async () => {
     const { code, stdout } = await runOrlop(["up", ...args]);
 
     assert.equal(code, 0);
@@ -115,7 +115,7 @@ suite("the walking path", () => {
     assert.match(text, /current-context: orlop/);
   });
 
-  test("the Deployment's three pods run and have what was mounted", async () => {
+  test("the Deployment's three pods run and have their mounts", async () => {
     const pods = await podsOf("app=web");
 
     assert.equal(pods.length, 3);
@@ -133,7 +133,7 @@ suite("the walking path", () => {
     assert.equal(out, `Hello from Orlop.\nnot-a-real-one\n${pod.metadata.name}\n`);
   });
 
-  test("the cluster's own process comes before what it runs, and nothing inherits that", async () => {
+  test("the cluster's own process has a higher priority than its children, which do not inherit it", async () => {
     const [pod] = await podsOf("app=web");
     assert(pod);
     const { pid } = JSON.parse(readFileSync(path.join(dataDir, "cluster.json"), "utf8")) as { pid: number };
@@ -149,7 +149,7 @@ suite("the walking path", () => {
     assert.equal(pods, "0\n0\n");
   });
 
-  test("a command's exit code comes back, and its input goes in", async () => {
+  test("exec passes input and returns the exit code", async () => {
     const [pod] = await podsOf("app=web");
     assert(pod);
 
@@ -310,8 +310,8 @@ suite("the walking path", () => {
     });
   });
 
-  test("a container that ends comes back, later each time", async () => {
-    await kubectl.ok("apply -f -", manifest("crasher", { command: ["sh", "-c", "echo last words; exit 7"] }));
+  test("a container that exits is restarted with growing delays", async () => {
+    await kubectl.ok("apply -f -", manifest("crasher", { command: ["sh", "-c", "echo final line; exit 7"] }));
 
     const pod = await waitForPod("crasher", "backing off", ({ status }) => {
       const [container] = status.containerStatuses ?? [];
@@ -322,11 +322,11 @@ suite("the walking path", () => {
       pod.status.containerStatuses?.[0]?.state.waiting?.message ?? "",
       /back-off \d+s restarting failed container=main/,
     );
-    assert.equal(await kubectl.ok("logs crasher --previous"), "last words\n");
+    assert.equal(await kubectl.ok("logs crasher --previous"), "final line\n");
     await kubectl.ok("delete pod crasher");
   });
 
-  test("an image that cannot be had shows why", async () => {
+  test("a failing pull shows why", async () => {
     await kubectl.ok("apply -f -", manifest("imageless", { image: "127.0.0.1:1/nothing:here" }));
 
     await waitForPod(
@@ -344,7 +344,7 @@ suite("the walking path", () => {
     await kubectl.ok("delete pod imageless");
   });
 
-  test("a pod that no node has room for stays Pending and says why", async () => {
+  test("a pod that fits on no node stays Pending and says why", async () => {
     await kubectl.ok("apply -f -", manifest("huge", { resources: { requests: { cpu: "10000" } } }));
 
     const pod = await waitForPod(
@@ -411,7 +411,7 @@ suite("the walking path", () => {
     assert.deepEqual(containers(now), containers(before));
   });
 
-  test("deleting the Deployment takes its pods along", async () => {
+  test("deleting the Deployment deletes its pods", async () => {
     await kubectl.ok("delete deploy/web --wait=true");
 
     await deadline("no pods", async () => ((await podsOf("app=web")).length === 0 ? true : undefined));

@@ -25,7 +25,7 @@ export const attack: Attack = {
     while (!signal.aborted) {
       await sleep(500);
       told = await countEvents(target, "cannot read file");
-      // A request that writes to the disk uses the threads that FIFOs would block.
+      // The server must keep answering while the kubelet meets the FIFOs.
       const answer = await target.ask({ path: `/api/v1/namespaces/${target.namespace}/pods` });
       if (answer.status !== 200) throw new Error(`pods are not listed: ${answer.status}`);
     }

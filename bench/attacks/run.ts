@@ -14,7 +14,7 @@ import { type AttackerReport, type AttackOrder, openTarget, type TargetFacts } f
 /** The files in this folder that are not attacks. */
 const frame = new Set(["attack", "attacker", "prepare", "run", "target"]);
 /** How long an attack may continue after its time is over. */
-const patienceMs = 60_000;
+const gracePeriodMs = 60_000;
 /** How much more memory the process may hold some time after an attack. */
 const keptMiB = 60;
 
@@ -79,7 +79,7 @@ async function attackOnce(
     const health = watchHealth(cluster, watching.signal);
     const memory = watchMemory(pid, watching.signal);
     attacker.send("go");
-    const over = await nextReport(attacker, seconds * 1000 + patienceMs);
+    const over = await nextReport(attacker, seconds * 1000 + gracePeriodMs);
     watching.abort();
     const seen = { health: await health, peakMiB: await memory };
     const returnedAfter = await untilBack(pid, beforeMiB, restSeconds);

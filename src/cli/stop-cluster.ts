@@ -5,13 +5,13 @@ import { isRunning, signalProcess } from "#lib/process/processes.ts";
 import { removeClusterData } from "./data-dir.ts";
 
 /** How long the process may take to end after SIGTERM. */
-const patienceMs = 15_000;
+const gracePeriodMs = 15_000;
 
 /** Sends SIGTERM, and SIGKILL if the process does not end. */
 export async function stopProcess(pid: number): Promise<void> {
   signalProcess(pid, "SIGTERM");
   for (let waitedMs = 0; isRunning(pid); waitedMs += 20) {
-    if (waitedMs >= patienceMs) signalProcess(pid, "SIGKILL");
+    if (waitedMs >= gracePeriodMs) signalProcess(pid, "SIGKILL");
     await systemClock.sleep(20);
   }
 }

@@ -129,7 +129,7 @@ export class Kubelet {
       await runTogether(signal, [
         (stop) => runNode({ ...this.#nodeDeps(deps), version, registered }, stop),
         (stop) => runLease({ ...this.#leaseDeps(), nodeUid: () => nodeUid }, stop),
-        (stop) => this.#hearRuntime(deps, stop),
+        (stop) => this.#followRuntime(deps, stop),
         (stop) => this.#runPods(deps, mirrors, stop),
         ...(mirrors ? [(stop: AbortSignal) => mirrors.run(stop)] : []),
         ...(staticPods ? [(stop: AbortSignal) => staticPods.run(stop)] : []),
@@ -163,7 +163,7 @@ export class Kubelet {
   }
 
   /** Passes on the runtime's events as they happen. */
-  async #hearRuntime({ runtime }: PodDeps, signal: AbortSignal): Promise<void> {
+  async #followRuntime({ runtime }: PodDeps, signal: AbortSignal): Promise<void> {
     for await (const event of runtime.events(signal)) {
       if (event.type === "resync") this.#resyncWanted.resolve();
       else this.#pods.runtimeChanged(event.containerId, event.type);
@@ -182,7 +182,7 @@ export class Kubelet {
         await insist({ clock, log, signal }, "the runtime's pods could not be listed", () =>
           this.#resync(deps, pods, signal),
         );
-        unsubscribe ??= this.#hearPods(deps, pods, mirrors);
+        unsubscribe ??= this.#followPods(deps, pods, mirrors);
         await this.#untilResync(deps, signal);
       }
     } finally {
@@ -190,7 +190,7 @@ export class Kubelet {
     }
   }
 
-  #hearPods(deps: PodDeps, pods: PodInformer, mirrors: Mirrors | undefined): () => void {
+  #followPods(deps: PodDeps, pods: PodInformer, mirrors: Mirrors | undefined): () => void {
     const unsubscribe = pods.subscribe((change) => {
       if (mirrorOf(change.object) === undefined) this.#pods.podChanged(deps, change);
       else mirrors?.changed(change);

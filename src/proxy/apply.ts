@@ -56,7 +56,7 @@ export interface Refusal {
  */
 export async function applyRules(host: Host, table: RuleTable, log: Log): Promise<Applied> {
   const refused: Refusal[] = [];
-  for (const suspects of ["untold", "all"] as const) {
+  for (const suspects of ["unsent", "all"] as const) {
     const { text, error } = await trySending(host, table);
     if (!error) return { text, refused };
     const found = await findRefused(host, table.frame, table.fragments(suspects));

@@ -8,7 +8,7 @@ const maxMessage = 900;
 /** Reports by events which parts of an object this node ignores. Repeats nothing. */
 export class FaultReporter {
   readonly #events: EventRecorder | undefined;
-  readonly #told = new LruMap<string, string>(remembered);
+  readonly #reported = new LruMap<string, string>(remembered);
 
   constructor(events: EventRecorder | undefined) {
     this.#events = events;
@@ -18,9 +18,9 @@ export class FaultReporter {
     const { namespace = "", name = "", uid = "" } = object.metadata;
     const key = `${resource.kind} ${namespace}/${name} ${uid}`;
     const message = faults.join("; ").slice(0, maxMessage);
-    const before = this.#told.get(key) ?? "";
+    const before = this.#reported.get(key) ?? "";
     if (before === message) return;
-    this.#told.set(key, message);
+    this.#reported.set(key, message);
     const about = referenceTo(resource, object);
     // `orlop why` looks for these reasons.
     if (message) this.#events?.event(about, "Warning", "NetworkRuleIgnored", message);

@@ -49,7 +49,7 @@ suite("hostile services and pods", { skip }, () => {
     await putService(proxy, { ...attack, port: 81, externalIPs: ["10.92.0.10"] });
     assert.equal(await pods[1].ask("tcp", "10.92.0.10", 81), "ECONNREFUSED", "a port that the victim does not have");
     assert.match(
-      proxy.told.join("\n"),
+      proxy.reported.join("\n"),
       /Service a-first: external address 10\.92\.0\.10 is ignored: it belongs to the services/,
     );
     await remove("a-first");
@@ -83,7 +83,7 @@ suite("hostile services and pods", { skip }, () => {
       assert.match(await pods[1].ask("tcp", pods[0].address, 8080), /^pod-a/);
     }
     assert.match(
-      proxy.told.join("\n"),
+      proxy.reported.join("\n"),
       /Service thief: external address 10\.91\.0\.1 is ignored: it belongs to a node/,
     );
     await remove("thief");
@@ -119,7 +119,10 @@ suite("hostile services and pods", { skip }, () => {
 
     await putService(proxy, { ...old, ...shared });
     assert.match(await outside.ask("tcp", "10.93.0.9", 80), /^pod-a/);
-    assert.match(proxy.told.join("\n"), /Service a-young: external address 10\.93\.0\.9 is ignored: an older service/);
+    assert.match(
+      proxy.reported.join("\n"),
+      /Service a-young: external address 10\.93\.0\.9 is ignored: an older service/,
+    );
 
     await remove("z-old");
     assert.match(await outside.ask("tcp", "10.93.0.9", 80), /^pod-c/);
@@ -143,7 +146,7 @@ suite("hostile services and pods", { skip }, () => {
     assert.match(await pods[1].ask("tcp", "10.92.0.10", 80), /^pod-a/);
     assert.match(await outside.ask("tcp", node.address, 6443), /^node/);
     assert.match(await outside.ask("tcp", node.address, 7072), /^pod-c/, "a name of 253 characters works");
-    const told = proxy.told.filter((line) => line.startsWith("Pod xy")).join();
+    const told = proxy.reported.filter((line) => line.startsWith("Pod xy")).join();
     assert.match(told, /host port 7070 is ignored: the node has no address 10\.91\.0\.2/);
     assert.match(told, /host port 6443 is ignored: it belongs to the node itself/);
     const applied = proxy.applied();
@@ -187,7 +190,7 @@ test("a service that nft refuses is omitted with an event, and all others are pr
   await putService(proxy, { name: "good", clusterIP: "10.92.0.1", endpoints });
 
   assert.equal(await network.pods[1].ask("tcp", "10.92.0.1", 80), "pod-a 10.90.0.12");
-  assert.match(proxy.told.join(), /Service evil: the kernel refuses its rules: .*no, never/);
+  assert.match(proxy.reported.join(), /Service evil: the kernel refuses its rules: .*no, never/);
   await proxy.stop();
 });
 

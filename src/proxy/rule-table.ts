@@ -42,9 +42,9 @@ export class RuleTable {
   readonly #elements = new Map<string, Map<string, Map<string, string>>>();
   /** What may differ from what was sent. */
   readonly #touched = { chains: new Set<string>(), sets: new Set<string>(), elements: new Map<string, Set<string>>() };
-  #told: Told | undefined;
+  #sent: Sent | undefined;
   /** Owners whose fragments the kernel has not been sent yet, or has refused. */
-  readonly #untold = new Set<string>();
+  readonly #unsent = new Set<string>();
   /** Restores the state before the last transaction. */
   #undo: (() => void)[] = [];
 
@@ -57,8 +57,8 @@ export class RuleTable {
   set(owner: string, fragment: Fragment | undefined): void {
     const old = this.#fragments.get(owner);
     if (old) this.#withdraw(owner, old);
-    if (fragment) this.#untold.add(owner);
-    else this.#untold.delete(owner);
+    if (fragment) this.#unsent.add(owner);
+    else this.#unsent.delete(owner);
     if (!fragment) {
       this.#fragments.delete(owner);
       return;
@@ -83,13 +83,13 @@ export class RuleTable {
 
   /** The next transaction, "" if nothing changed. It counts as sent until `rollBack` or `forget`. */
   takeChanges(): string {
-    const isWhole = !this.#told;
-    const told = this.#told ?? { chains: new Map(), sets: new Map(), elements: new Map() };
+    const isWhole = !this.#sent;
+    const sent = this.#sent ?? { chains: new Map(), sets: new Map(), elements: new Map() };
     if (isWhole) this.#touchAll();
     const lines = isWhole ? this.#frameLines() : [];
-    this.#told = told;
+    this.#sent = sent;
     this.#undo = isWhole ? [() => this.forget()] : [];
-    lines.push(...this.#changeLines(told));
+    lines.push(...this.#changeLines(sent));
     this.#keepForRollBack();
     return lines.length > 0 ? `${lines.join("\n")}\n` : "";
   }
@@ -103,19 +103,19 @@ export class RuleTable {
 
   /** Forgets what the kernel has, so that the next transaction is the whole table. */
   forget(): void {
-    this.#told = undefined;
+    this.#sent = undefined;
     this.#undo = [];
   }
 
   /** Call this when the kernel has accepted the last transaction. */
   confirm(): void {
-    this.#untold.clear();
+    this.#unsent.clear();
     this.#undo = [];
   }
 
   /** The fragments that the kernel has not accepted yet, by owner; or all. */
-  fragments(which: "untold" | "all"): Map<string, Fragment> {
-    const owners = which === "all" ? this.#fragments.keys() : this.#untold;
+  fragments(which: "unsent" | "all"): Map<string, Fragment> {
+    const owners = which === "all" ? this.#fragments.keys() : this.#unsent;
     return new Map(
       [...owners].flatMap((owner) => {
         const fragment = this.#fragments.get(owner);
@@ -195,14 +195,14 @@ export class RuleTable {
 
   /**
    * The only order that the kernel accepts: create what is referred to before what refers to it, and delete in reverse.
-   * Afterwards `told` equals what is wanted.
+   * Afterwards `sent` equals what is wanted.
    */
-  #changeLines(told: Told): string[] {
+  #changeLines(sent: Sent): string[] {
     const table = `${this.#frame.family} ${this.#frame.name}`;
     const undo = this.#undo;
-    const chains = changesOf(this.#touched.chains, { wanted: this.#chains, known: told.chains, undo });
-    const sets = changesOf(this.#touched.sets, { wanted: this.#sets, known: told.sets, undo });
-    const elements = this.#elementChanges(told);
+    const chains = changesOf(this.#touched.chains, { wanted: this.#chains, known: sent.chains, undo });
+    const sets = changesOf(this.#touched.sets, { wanted: this.#sets, known: sent.sets, undo });
+    const elements = this.#elementChanges(sent);
     return [
       ...chains.gone.map((name) => `flush chain ${table} ${name}`),
       ...chains.changed.map((name) => `flush chain ${table} ${name}`),
@@ -218,13 +218,13 @@ export class RuleTable {
     ];
   }
 
-  #elementChanges(told: Told): { gone: string[]; added: string[] } {
+  #elementChanges(sent: Sent): { gone: string[]; added: string[] } {
     const lines = { gone: [] as string[], added: [] as string[] };
     for (const [set, keys] of this.#touched.elements) {
-      let known = told.elements.get(set);
+      let known = sent.elements.get(set);
       if (!known) {
         known = new Map();
-        told.elements.set(set, known);
+        sent.elements.set(set, known);
       }
       const wanted = new Map<string, string>();
       for (const key of keys) {
@@ -253,7 +253,7 @@ export class RuleTable {
 }
 
 /** What the kernel has beyond the frame. */
-interface Told {
+interface Sent {
   readonly chains: Map<string, readonly string[]>;
   readonly sets: Map<string, string>;
   readonly elements: Map<string, Map<string, string>>;

@@ -1,7 +1,7 @@
 import { formatQuantity, type QuantityFormat } from "#schema/quantity.ts";
 import { type Field, type ObjectSchema, resolve, type Schema, type StringOptions } from "#schema/schema.ts";
 
-/** Numbers that look random and are the same for the same seed. */
+/** Pseudo-random numbers, the same for the same seed. */
 export class Random {
   #state: number;
 
@@ -9,7 +9,7 @@ export class Random {
     this.#state = (seed >>> 0) + 0x9e37_79b9;
   }
 
-  /** A whole number from 0 up to, not including, `below`. */
+  /** An integer from 0 up to, but not including, `below`. */
   below(below: number): number {
     this.#state = (this.#state + 0x6d2b_79f5) >>> 0;
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
@@ -26,10 +26,10 @@ export class Random {
   }
 }
 
-/** Beyond this depth only what is required is there, so that schemas that contain themselves end. */
+/** Beyond this depth only required fields are generated, so that recursive schemas end. */
 const maxDepth = 7;
 
-/** A value as `decode()` would make it: in normal form, with no zero value where zero means absent. */
+/** A value as `decode()` would return it: in normal form, with no zero value where zero means absent. */
 export function arbitrary(schema: Schema, random: Random, depth = 0): unknown {
   const at = resolve(schema);
   switch (at.type) {
@@ -68,7 +68,7 @@ function arbitraryObject(schema: ObjectSchema<unknown>, random: Random, depth: n
   return out;
 }
 
-/** `kind` and `apiVersion` are left out: they have no number and say nothing that the schema does not. */
+/** `kind` and `apiVersion` are omitted: they have no tag, and the schema already implies them. */
 function isThere({ mode, tag }: Field, random: Random, depth: number): boolean {
   if (tag === 0) return false;
   if (mode === "required") return true;

@@ -3,7 +3,7 @@ import { deepFreeze } from "#lib/data/freeze.ts";
 import { cloneJson } from "#lib/text/json.ts";
 import { decode } from "#schema/json/decode.ts";
 
-/** An object as a cache would have it: with all defaults, a kind, what the server fills in, and frozen. */
+/** An object as a cache holds it: with all defaults, its kind and the server's fields, and frozen. */
 export function build<T extends ApiObject>(resource: Resource<T>, input: InputOf<T>): T {
   const object = decode(resource.schema, cloneJson(input), { defaults: true }).value as T;
   object.apiVersion = apiVersionOf(resource);

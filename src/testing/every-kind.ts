@@ -4,5 +4,5 @@ import { Scale } from "#api/autoscaling/scale.ts";
 import { Eviction } from "#api/policy/eviction.ts";
 import { type Resource } from "#api/resource.ts";
 
-/** What a body can be: the kinds that are served, and those that only travel through subresources of others. */
+/** Every possible body: the served kinds, and those that occur only in subresources of others. */
 export const everyKind: readonly Resource[] = [...allResources, Eviction, Scale, TokenRequest];

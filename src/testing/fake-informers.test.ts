@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { createFakeInformers } from "./fake-informers.ts";
 import { Widget } from "./widget.ts";
 
-test("fake informers have what was put in, scoped ones their part of it", () => {
+test("fake informers have what was put in, and scoped ones their part of it", () => {
   const informers = createFakeInformers();
   const blue = informers.of(Widget, { fieldSelector: "spec.color=blue" });
   const seen: string[] = [];
@@ -21,7 +21,7 @@ test("fake informers have what was put in, scoped ones their part of it", () => 
   assert.equal(informers.of(Widget).revision, 4);
 });
 
-test("scopes by the same field each get their own changes, also those of objects that move between them", () => {
+test("scopes by the same field get their own changes, including objects that move between them", () => {
   const informers = createFakeInformers();
   const metadata = { namespace: "default", name: "a" };
   informers.put(Widget, { metadata, spec: { color: "red" } });

@@ -6,13 +6,13 @@ import { scopedInformer } from "#runtime/filtered-informer.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { ObjectCache, revisionOf } from "#runtime/object-cache.ts";
 
-/** Informers without a server: a test puts in what they have. They are synced from the start. */
+/** Informers without a server: a test sets their objects. They are synced from the start. */
 export interface FakeInformers extends Informers {
-  /** The newest revision that was given out. */
+  /** The newest revision so far. */
   readonly revision: number;
-  /** Adds or replaces; fills in uid and resourceVersion if absent, freezes, and returns what the informer now has. */
+  /** Adds or replaces an object. Sets a missing uid and resourceVersion, freezes it, and returns what the informer has now. */
   put<T extends ApiObject>(resource: Resource<T>, object: InputOf<T>, trace?: string): T;
-  /** Takes out what is there under that name; nothing happens if nothing is. */
+  /** Removes the object of that name, if there is one. */
   delete<T extends ApiObject>(resource: Resource<T>, ref: { namespace?: string | undefined; name: string }): void;
 }
 
@@ -28,7 +28,7 @@ export function createFakeInformers(): FakeInformers {
       cache.replace([], 0);
       caches.set(key, cache);
     }
-    // The key says that the cache holds this resource's objects.
+    // The key includes the resource, so the cache holds objects of this type.
     return cache as unknown as ObjectCache<T>;
   };
   return {

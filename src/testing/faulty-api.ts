@@ -14,24 +14,24 @@ import { openMemoryStore } from "#store/memory.ts";
 import { type Trace } from "#trace/trace.ts";
 import { Part, Widget } from "./widget.ts";
 
-/** The real API server over a store in memory, without controllers, that fails when a test asks for it. */
+/** The real API server over a store in memory, without controllers, which fails when a test wants it to. */
 export interface FaultyApi extends AsyncDisposable {
   /** Calls as an administrator. */
   readonly client: Client;
   readonly revision: number;
-  /** Runs before every request of the client; what it throws is the answer. */
+  /** Called before every request of the client; what it throws becomes the answer. */
   intercept: ((request: ApiRequest) => void | Promise<void>) | undefined;
-  /** Answers without asking `intercept`. */
+  /** Answers without calling `intercept`. */
   handle(request: ApiRequest): Promise<Answer>;
-  /** The trace that made a revision. */
+  /** The trace that wrote a revision. */
   traceOf(revision: number): Trace | undefined;
   /** Ends all watches, as a restarted server does. */
   cutWatches(): void;
-  /** Forgets history: a watch that resumes from before gets 410. */
+  /** Drops history, so that a watch that resumes from before gets 410. */
   compact(): Promise<void>;
 }
 
-/** Serves the built-in kinds and the two kinds of tests, Widget and Part. */
+/** Serves the built-in kinds and the two test kinds, Widget and Part. */
 export async function openFaultyApi(clock: Clock): Promise<FaultyApi> {
   const store = openMemoryStore({ clock });
   const key = signingKey(keyToPem(createKey()));

@@ -1,11 +1,11 @@
-/** A call that waits until somebody decides what comes of it. */
+/** A call that waits until the test decides its result. */
 export interface HeldCall {
   readonly name: string;
-  /** Has the effect, and answers. */
+  /** Carries the call out, and answers. */
   pass(): Promise<void>;
-  /** Has the effect, but the caller is told that it failed: the answer was lost. */
+  /** Carries the call out, but the caller gets an error: the answer was lost. */
   passUnanswered(): Promise<void>;
-  /** Has no effect, and fails. */
+  /** Fails without carrying the call out. */
   fail(): Promise<void>;
 }
 
@@ -15,12 +15,12 @@ interface Guarded<T> {
   about?(argument: unknown): string;
 }
 
-/** Holds calls back. What comes of them, and in which order, is for a test to decide. */
+/** Holds calls back. The test decides their results and their order. */
 export class Gate {
   readonly held: HeldCall[] = [];
   #isShut = false;
 
-  /** The caller has died: its calls are answered no more, and calls that it still makes have no effect. */
+  /** The caller has died: its calls get no answers any more, and its later calls have no effect. */
   shut(): readonly HeldCall[] {
     this.#isShut = true;
     return this.held.splice(0);
@@ -62,7 +62,7 @@ export class Gate {
     return promise;
   }
 
-  /** The same object, with some of its methods held back; `about` says what a call is about. */
+  /** The same object, with some of its methods held back; `about` returns the subject of a call. */
   guard<T extends object>(target: T, { what, names, about = () => "" }: Guarded<T>): T {
     const held = new Set<string>(names);
     return new Proxy(target, {

@@ -4,9 +4,9 @@ import { runInNewContext } from "node:vm";
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
 
-/** Bytes in buffers that somebody still refers to: garbage is collected first. */
+/** Bytes in buffers that are still referenced, after a garbage collection. */
 export function heldBufferBytes(): number {
-  // Buffers found by one collection are counted off at the next.
+  // A buffer that one collection finds is subtracted only at the next.
   collect();
   collect();
   return process.memoryUsage().arrayBuffers;

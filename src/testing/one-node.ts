@@ -3,7 +3,7 @@ import { runReconcilers } from "#runtime/run-reconciler.ts";
 import { heartbeats, type PodRunnerOptions, podRunner } from "./pod-runner.ts";
 import { startCluster, type TestCluster } from "./start-cluster.ts";
 
-/** A cluster with one large node on which pods run at once. */
+/** A cluster with one large node on which pods run immediately. */
 export async function startWithNode(options: PodRunnerOptions = {}): Promise<TestCluster> {
   const cluster = await startCluster({
     components: (deps) => [

@@ -6,11 +6,11 @@ import { type ReconcilerDeps } from "#runtime/reconciler.ts";
 import { type ReconcilerFactory } from "#runtime/run-reconciler.ts";
 
 export interface PodRunnerOptions {
-  /** Pods for which this is not true run but do not become ready. */
+  /** Pods for which this returns false run but do not become ready. */
   isReady?(pod: Pod): boolean;
 }
 
-/** The least that a node does: placed pods run and are ready at once, deleted ones go at once. */
+/** The minimal node: placed pods are ready immediately, and deleted pods are gone immediately. */
 export const podRunner =
   ({ isReady = () => true }: PodRunnerOptions = {}): ReconcilerFactory =>
   ({ client, clock }) => {

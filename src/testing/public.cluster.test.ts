@@ -14,7 +14,7 @@ test("orlop/testing starts a cluster, on either clock", async () => {
   assert(!("advance" in live.clock));
 });
 
-test("orlop/testing says which Node it needs", async () => {
+test("orlop/testing says which version of Node it needs", async () => {
   const { versions } = process;
   Object.defineProperty(process, "versions", { value: { ...versions, node: "22.23.3" } });
 

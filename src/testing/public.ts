@@ -1,13 +1,13 @@
-// Types only: Node refuses to parse the modules behind them if it is too old, and could not say why.
+// Imports types only: a Node that is too old cannot parse the modules behind them, and this file has to say so.
 import type { Clock } from "#lib/async/clock.ts";
 import type { ClusterOptions, TestCluster } from "./start-cluster.ts";
 
 export type { ClusterOptions, SettleOptions, TestCluster } from "./start-cluster.ts";
 
-/** The first major version that knows `await using`. */
+/** The first major version with `await using`. */
 const oldestNode = 24;
 
-/** What `orlop/testing` offers: a whole cluster in this process; see `TestCluster`. */
+/** The export of `orlop/testing`: a whole cluster in this process; see `TestCluster`. */
 export async function startCluster(options?: ClusterOptions & { readonly clock?: "virtual" }): Promise<TestCluster>;
 export async function startCluster(options: ClusterOptions & { readonly clock: "system" }): Promise<TestCluster<Clock>>;
 export async function startCluster(options: ClusterOptions = {}): Promise<TestCluster | TestCluster<Clock>> {

@@ -10,7 +10,7 @@ type PodParts = Partial<InputOf<Pod>["spec"]> & { status?: InputOf<Pod>["status"
 
 export const roomy = { cpu: "4", memory: "8Gi", "ephemeral-storage": "10Gi", pods: "10" };
 
-/** A ready node with room, unless told otherwise. */
+/** A ready node with free resources, unless the parts say otherwise. */
 export const makeNode = (name: string, { spec, status, labels }: NodeParts = {}): Node =>
   build(Node, {
     metadata: { name, labels: labels ?? {} },
@@ -18,7 +18,7 @@ export const makeNode = (name: string, { spec, status, labels }: NodeParts = {})
     status: { allocatable: roomy, ...status },
   });
 
-/** A pod with one empty container, unless told otherwise. */
+/** A pod with one empty container, unless the parts say otherwise. */
 export const makePod = (name: string, { status, labels, ...spec }: PodParts = {}): Pod =>
   build(Pod, {
     metadata: { name, namespace: "default", ...(labels ? { labels } : {}) },
@@ -26,7 +26,7 @@ export const makePod = (name: string, { status, labels, ...spec }: PodParts = {}
     status: status ?? {},
   });
 
-/** A container that asks for something. */
+/** A container with requests. */
 export const asking = (requests: Record<string, string>, name = "main") => ({
   name,
   image: "web:1",
@@ -48,14 +48,14 @@ export function infoOf(snapshot: Snapshot, name: string): NodeInfo {
   return info;
 }
 
-/** What a plugin thinks of a node, prepared as for a real attempt. */
+/** A plugin's verdict on a node, prepared as for a real attempt. */
 export function judge(plugin: SchedulerPlugin, pod: Pod, snapshot: Snapshot, name: string): Verdict {
   const state = plugin.preFilter?.(pod, snapshot);
   if (plugin.preFilter && state === undefined) return undefined;
   return plugin.filter?.(pod, infoOf(snapshot, name), state);
 }
 
-/** The plugin's scores of all nodes, normalised if it does that. */
+/** The plugin's scores of all nodes, normalised if the plugin does that. */
 export function scoresOf(plugin: SchedulerPlugin, pod: Pod, snapshot: Snapshot): number[] {
   const state = plugin.preScore?.(pod, snapshot);
   if (plugin.preScore && state === undefined) return snapshot.nodes.map(() => 0);

@@ -11,7 +11,7 @@ import { isConditionTrue } from "#api/meta/condition.ts";
 import { isForbidden } from "#api/status.ts";
 import { startCluster } from "./start-cluster.ts";
 
-test("startCluster() is a control plane that settles", async () => {
+test("startCluster() starts a control plane that settles", async () => {
   await using cluster = await startCluster();
 
   await cluster.apply(Namespace, { metadata: { name: "shop" } });
@@ -26,7 +26,7 @@ test("startCluster() is a control plane that settles", async () => {
   assert.match(certificates?.data?.["ca.crt"] ?? "", /BEGIN CERTIFICATE/);
 });
 
-test("startCluster() places a pod on a node that comes later", async () => {
+test("startCluster() places a pod on a node that is created later", async () => {
   await using cluster = await startCluster();
   const { apply, settle } = cluster;
   await settle();
@@ -49,7 +49,7 @@ test("startCluster() places a pod on a node that comes later", async () => {
   assert.equal(pod?.spec.nodeName, "node-1");
 });
 
-test("startCluster() has all gates and freezes what is shared", async () => {
+test("startCluster() runs all checks and freezes shared objects", async () => {
   await using cluster = await startCluster({ controllers: false });
 
   const stranger = cluster.clientFor({ name: "stranger", groups: [] });
@@ -69,7 +69,7 @@ const web = (replicas: number) => ({
     template: { metadata: { labels }, spec: { containers: [{ name: "web", image: "web:1" }] } },
   },
 });
-test("startCluster() with nodes runs pods until they are ready, and ends them", async () => {
+test("startCluster() with nodes runs pods until they are ready, and stops them", async () => {
   await using cluster = await startCluster({ nodes: 3 });
 
   await cluster.apply(Deployment, web(6));
@@ -85,7 +85,7 @@ test("startCluster() with nodes runs pods until they are ready, and ends them", 
   for (const { runtime } of cluster.nodes) assert.deepEqual(await runtime.listSandboxes(), []);
 });
 
-test("a simulated node that falls silent loses its pods, and takes part again when it is back", async () => {
+test("a simulated node that stops loses its pods, and gets pods again when it is back", async () => {
   await using cluster = await startCluster({ nodes: 2 });
   const [lost] = cluster.nodes;
   assert(lost);
@@ -111,7 +111,7 @@ test("a simulated node that falls silent loses its pods, and takes part again wh
   assert(nodes.every(({ status, spec }) => isConditionTrue(status.conditions, "Ready") && !spec.taints));
 });
 
-test("startCluster() on the system's clock needs nobody to move it", async () => {
+test("startCluster() on the system clock runs by itself", async () => {
   await using cluster = await startCluster({ nodes: 1, clock: "system" });
 
   await cluster.apply(Deployment, web(1));

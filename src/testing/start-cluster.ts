@@ -24,9 +24,9 @@ import { type Store, type StoreEvent } from "#store/store.ts";
 import { createVirtualClock, type VirtualClock } from "./virtual-clock.ts";
 
 export interface ClusterOptions {
-  /** Where warnings and errors go; default: nowhere. */
+  /** Where warnings and errors go; discarded by default. */
   readonly log?: Log;
-  /** The same seed makes the same names and choices; default 1. */
+  /** The same seed gives the same names and choices; 1 by default. */
   readonly seed?: number;
   /** How much history the store keeps. */
   readonly historyLimits?: HistoryLimits;
@@ -43,30 +43,30 @@ export interface ClusterOptions {
 }
 
 export interface ComponentDeps extends RunDeps {
-  /** Through all gates, as an administrator. */
+  /** Acts as an administrator, and passes through all checks. */
   readonly client: Client;
   clientFor(user: UserInfo): Client;
 }
 
-/** A whole control plane in this process: the real server and controllers, no socket, no disk, no waiting. */
+/** A whole control plane in this process: the real server and controllers, without sockets, disk or waiting. */
 export interface TestCluster<C extends Clock = VirtualClock> extends AsyncDisposable {
-  /** Through all gates, as an administrator. */
+  /** Acts as an administrator, and passes through all checks. */
   readonly client: Client;
   readonly informers: Informers;
   readonly clock: C;
   readonly store: Store;
   readonly api: AssembledServer;
   readonly verdicts: Verdicts;
-  /** The simulated ones; each can be stopped and started. */
+  /** The simulated nodes; each can be stopped and started. */
   readonly nodes: readonly SimulatedNode[];
   clientFor(user: UserInfo): Client;
   /** Server-side apply with force. */
   apply<T extends ApiObject>(resource: Resource<T>, object: InputOf<T>): Promise<T>;
   /** All objects of a kind, or those of one namespace, sorted by name. */
   list<T extends ApiObject>(resource: Resource<T>, namespace?: string): Promise<readonly T[]>;
-  /** Lets time run until no queue holds work and nothing has changed for a while. */
+  /** Advances time until no queue holds work and nothing has changed for a while. */
   settle(options?: SettleOptions): Promise<void>;
-  /** Lets time run until the condition holds; throws if it does not within the limit, by default an hour. */
+  /** Advances time until the condition holds; throws if it does not within the limit, one hour by default. */
   until(condition: () => boolean | Promise<boolean>, limitMs?: number): Promise<void>;
 }
 
@@ -260,7 +260,7 @@ async function settle(settling: Settling, options: SettleOptions = {}): Promise<
 async function waitUntil(condition: Condition, limitMs: number): Promise<void> {
   const limit = systemClock.now() + limitMs;
   while (!(await condition())) {
-    if (systemClock.now() >= limit) throw new Error(`condition did not come true within ${limitMs} ms`);
+    if (systemClock.now() >= limit) throw new Error(`the condition did not hold within ${limitMs} ms`);
     await systemClock.sleep(1);
   }
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createVirtualClock } from "./virtual-clock.ts";
 
-test("advance() fires timers in order of time, then of age, with the time they asked for", async () => {
+test("advance() fires timers in order of time, then of age, at the time they asked for", async () => {
   const clock = createVirtualClock(0);
   const fired: string[] = [];
   const note = (name: string) => () => fired.push(`${name}@${clock.now()}`);
@@ -17,7 +17,7 @@ test("advance() fires timers in order of time, then of age, with the time they a
   assert.equal(clock.pending, 1);
 });
 
-test("advance() also fires what timers started on the way", async () => {
+test("advance() also fires timers that other timers started meanwhile", async () => {
   const clock = createVirtualClock(0);
   let beats = 0;
   const beat = async (): Promise<void> => {

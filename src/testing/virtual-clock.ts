@@ -8,16 +8,16 @@ export interface VirtualClock extends Clock {
   readonly pending: number;
   /** Fires every timer due within `ms`, in order of time, then of age, and lets promises settle after each. */
   advance(ms: number): Promise<void>;
-  /** Lets promises settle without moving time. */
+  /** Lets promises settle without advancing time. */
   settle(): Promise<void>;
-  /** Moves from timer to timer until the condition holds; throws if it does not within `limitMs` of virtual time. */
+  /** Advances from timer to timer until the condition holds; throws if it does not within `limitMs` of virtual time. */
   runUntil(condition: () => boolean | Promise<boolean>, limitMs: number): Promise<void>;
 }
 
 interface Timer {
   readonly at: number;
   readonly order: number;
-  /** undefined once it fired or was cancelled. */
+  /** Undefined once it has fired or was cancelled. */
   callback: (() => void) | undefined;
 }
 

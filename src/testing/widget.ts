@@ -9,7 +9,7 @@ const WidgetSpec = object("example/v1.WidgetSpec", "", {
 });
 const WidgetStatus = object("example/v1.WidgetStatus", "", { ready: optional(1, int32(), "How many are ready.") });
 
-/** A kind for tests that are about no kind in particular. */
+/** A kind for tests that do not depend on a particular kind. */
 export const Widget = defineResource(
   "example.com/v1.Widget",
   {
@@ -25,7 +25,7 @@ export const Widget = defineResource(
 );
 export interface Widget extends ObjectTypeOf<typeof Widget> {}
 
-/** Another, which the first may own. */
+/** Another kind, which the first may own. */
 export const Part = defineResource(
   "example.com/v1.Part",
   {},

@@ -38,7 +38,7 @@ export function explainNoTraffic(facts: ServiceFacts, explainStuck: Explain<PodF
   const wrong = wrongPort(facts);
   if (wrong) return wrong;
   if (!pods.some(isReady)) return noneReady(facts, explainStuck);
-  if (readyEndpoints(facts) === 0) return notTold(facts);
+  if (readyEndpoints(facts) === 0) return notInSlices(facts);
   return undefined;
 }
 
@@ -132,7 +132,7 @@ function noneReady({ service, pods, stuck }: ServiceFacts, explainStuck: Explain
   };
 }
 
-function notTold({ service, pods }: ServiceFacts): Explanation {
+function notInSlices({ service, pods }: ServiceFacts): Explanation {
   const ready = pods.filter(isReady).length;
   return {
     hop: "control",

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { Worker } from "node:worker_threads";
 import type { Outcome } from "./simulate.ts";
 
-/** `SEED=17 npm test test/simulation/deployment.cluster.test.ts` runs one, with `LOG=debug` it tells what happens in it. */
+/** `SEED=17 npm test test/simulation/deployment.cluster.test.ts` runs one seed; `LOG=debug` logs what happens in it. */
 const { SEED, SEEDS = "100" } = process.env;
 const seeds = SEED ? SEED.split(",").map(Number) : Array.from({ length: Number(SEEDS) }, (_, at) => at + 1);
 
@@ -15,7 +15,7 @@ worker.on("error", (error) => {
 });
 
 for (const [seed, { promise }] of outcomes) {
-  test(`a deployment is never beside its limits, and gets there (seed ${seed})`, async () => {
+  test(`a deployment stays within its limits and converges (seed ${seed})`, async () => {
     const fault = await promise;
 
     assert.equal(fault, undefined);

@@ -5,35 +5,35 @@ import { type CallOptions, type Client, refOf, type WatchEvent } from "#client/c
 import { type Clock } from "#lib/async/clock.ts";
 import { type Random } from "#lib/data/random.ts";
 
-/** How often what goes wrong: shares of all calls, or of all watches. */
+/** How often each fault occurs, as a share of all calls or of all watches. */
 export interface FaultRates {
-  /** One write in so many is answered with a conflict. */
+  /** One write in this many gets a conflict. */
   readonly conflictEvery: number;
   readonly lostReply: number;
   readonly unavailable: number;
   readonly slow: number;
   readonly kill: number;
-  /** How long a watch lives at most, in milliseconds. */
+  /** The maximum lifetime of a watch in milliseconds. */
   readonly watchLifeMs: number;
   readonly watchLagMs: number;
-  /** A watch that begins is told that its past is gone. */
+  /** The share of new watches that get 410, because their history is gone. */
   readonly expired: number;
 }
 
-/** A write that was answered as done. */
+/** A write that was acknowledged. */
 export interface Acknowledged {
   readonly key: string;
   readonly revision: number;
 }
 
-/** One life of a process. Once killed, nothing of it reaches the server any more. */
+/** One run of a process. Once it is killed, none of its calls reach the server any more. */
 export interface Life {
   readonly name: string;
   readonly signal: AbortSignal;
   kill(): void;
 }
 
-/** Stands between components and the server, and does to them what networks, crashes and other writers do. */
+/** Sits between components and the server, and simulates networks, crashes and other writers. */
 export class Faults {
   readonly acknowledged: Acknowledged[] = [];
   readonly counts = { conflicts: 0, lost: 0, refused: 0, slow: 0, kills: 0, cuts: 0, expired: 0 };
@@ -49,7 +49,7 @@ export class Faults {
     this.#rates = rates;
   }
 
-  /** The client of one life of a process. */
+  /** The client of one run of a process. */
   wrap(client: Client, life: Life): Client {
     const write = <T>(resource: Resource, options: CallOptions | undefined, send: () => Promise<T>): Promise<T> =>
       this.#write({ resource, life, signal: options?.signal }, send);
@@ -73,7 +73,7 @@ export class Faults {
     };
   }
 
-  /** Answers true in this share of all cases, and never when all is well. */
+  /** True for this share of all cases, and never while faults are off. */
   #happens(share: number): boolean {
     return this.#random() < share && this.isOn;
   }
@@ -155,7 +155,7 @@ export class Faults {
 
   #refuse(): Error {
     this.counts.refused++;
-    return serviceUnavailable("the server is not there just now");
+    return serviceUnavailable("the server is unavailable at the moment");
   }
 
   #kill(life: Life): void {
@@ -165,7 +165,7 @@ export class Faults {
 
   #mustLive(resource: Resource, { signal }: Life): void {
     if (!signal.aborted) return;
-    // Nobody waits for the events of a process that has died: an answer that says so ends their retries.
+    // The events of a dead process are not awaited; this error ends their retries.
     if (resource.kind === Event.kind) throw forbidden(resource, "", "the process is dead");
     throw signal.reason;
   }

@@ -7,7 +7,7 @@ import { type Log, silentLog } from "#lib/process/log.ts";
 import { type StoreEvent } from "#store/store.ts";
 import { type World } from "./world.ts";
 
-/** How many pods there may be at once, and how many must work. */
+/** How many pods may exist concurrently, and how many must be available. */
 export interface Limits {
   readonly ceiling: number;
   readonly floor: number;
@@ -24,7 +24,7 @@ const isActive = ({ metadata, status }: Pod): boolean =>
   !metadata.deletionTimestamp && status.phase !== "Failed" && status.phase !== "Succeeded";
 const isAvailable = (pod: Pod): boolean => isActive(pod) && isConditionTrue(pod.status.conditions, "Ready");
 
-/** Looks at every change of the store, and keeps what must never be. */
+/** Watches every change of the store, and records violated invariants. */
 export class Monitor {
   readonly wrongs: string[] = [];
   readonly #pods = new Map<string, Pod>();
@@ -49,18 +49,18 @@ export class Monitor {
     });
   }
 
-  /** Holds from now on, instead of what was said before. */
+  /** Replaces the limits from now on. */
   expect(limits: Limits): void {
     this.#limits = limits;
     this.#check();
   }
 
-  /** Also this many are now allowed, or enough. */
+  /** Widens the limits. */
   allow({ ceiling, floor }: Limits): void {
     this.#limits = { ceiling: Math.max(ceiling, this.#limits.ceiling), floor: Math.min(floor, this.#limits.floor) };
   }
 
-  /** Writes that were answered as done and that the store has not seen. */
+  /** Acknowledged writes that the store has not seen. */
   lostWrites(): string[] {
     return this.#world.faults.acknowledged
       .filter(({ key, revision }) => revision > this.#from && !this.#written.get(key)?.has(revision))
@@ -95,8 +95,8 @@ export class Monitor {
       if (isAvailable(pod)) available++;
     }
     const { ceiling, floor } = this.#limits;
-    if (active > ceiling) this.#wrong(`${active} pods, allowed are ${ceiling}`);
-    if (available < floor) this.#wrong(`${available} available pods, needed are ${floor}`);
+    if (active > ceiling) this.#wrong(`${active} pods, but at most ${ceiling} are allowed`);
+    if (available < floor) this.#wrong(`${available} available pods, but at least ${floor} are needed`);
   }
 
   #wrong(what: string): void {
@@ -108,7 +108,7 @@ export class Monitor {
   }
 }
 
-/** What one wants to see of a change to follow the story. */
+/** The parts of a change that help to follow a run. */
 function gist({ key, revision, value }: StoreEvent): Record<string, unknown> {
   if (!value) return { key, revision, isDeleted: true };
   const {

@@ -1,4 +1,4 @@
-/** Runs the stories of some seeds, one after the other, in a thread of its own: the test runner watches every promise. */
+/** Runs the stories of some seeds in a thread, because the test runner follows every promise of its own. */
 import { parentPort, workerData } from "node:worker_threads";
 import { jsonLog, type LogLevel, silentLog } from "#lib/process/log.ts";
 import { Story } from "./story.ts";
@@ -6,7 +6,7 @@ import { startWorld } from "./world.ts";
 
 export interface Outcome {
   readonly seed: number;
-  /** undefined: all went well. */
+  /** Undefined if it passed. */
   readonly fault: string | undefined;
 }
 

@@ -45,10 +45,10 @@ function deploymentOf({ replicas, version, maxSurge, maxUnavailable }: Wish): In
   };
 }
 
-/** Longer than anything waits that failed again and again. */
+/** Longer than the longest retry delay. */
 const quietMs = 60_000;
 
-/** What one seed does to a deployment, and what must hold all the while. */
+/** What one seed does to a deployment, and what must hold meanwhile. */
 export class Story {
   readonly #world: World;
   readonly #monitor: Monitor;
@@ -89,12 +89,12 @@ export class Story {
     await this.#calm();
   }
 
-  /** Nothing is lost here, so as many pods as the strategy promises work at every moment. */
+  /** Nothing is lost in this phase, so the strategy's minimum of pods is available at every moment. */
   async #rollOut(): Promise<void> {
     this.#monitor.expect(this.#limits());
     this.#world.faults.isOn = true;
     await this.#change();
-    // No other size amid a rollout: then each set keeps its share, whether its pods work or not.
+    // The size does not change during a rollout: otherwise each set keeps its share, available or not.
     for (let rounds = this.#random() * 3; rounds >= 1; rounds--) await this.#change("template");
     await this.#count();
     await this.#calm();
@@ -134,7 +134,7 @@ export class Story {
     assert.deepEqual(this.#world.doubles, []);
   }
 
-  /** Faults end, all nodes are there: now it must become as it is wished. */
+  /** Faults end and all nodes are back: now the deployment must converge. */
   async #calm(): Promise<void> {
     const { cluster, faults, machines } = this.#world;
     await this.#pass(30_000);
@@ -169,7 +169,7 @@ export class Story {
     assert(others.length <= 2, `${others.length} old sets`);
   }
 
-  /** Exactly the containers of the pods of each node, and they run. */
+  /** The runtime has exactly the containers of each node's pods, and they run. */
   async #checkContainers(): Promise<void> {
     const { cluster, machines } = this.#world;
     const pods = await cluster.list(Pod);
@@ -183,7 +183,7 @@ export class Story {
     }
   }
 
-  /** Counts up, as one that does not know what became of a lost answer: what was acknowledged must be in it. */
+  /** Increments a counter like a client that may lose answers: every acknowledged increment must be in it. */
   async #count(): Promise<void> {
     let isOver = false;
     const counting = this.#countUp().finally(() => {
@@ -208,7 +208,7 @@ export class Story {
         else await user.create(ConfigMap, { metadata: { namespace, name }, data });
         this.#counted++;
       } catch {
-        // Done or not: nobody can tell.
+        // The answer was lost, so it may or may not have been written.
       }
     }
   }

@@ -18,30 +18,30 @@ import { runScheduler } from "#scheduler/scheduler.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
 import { type FaultRates, Faults, type Life } from "./faults.ts";
 
-/** A cluster whose parts are processes that die and come back. */
+/** A cluster whose components are processes that die and restart. */
 export interface World extends AsyncDisposable {
   readonly cluster: TestCluster;
   readonly faults: Faults;
   readonly random: Random;
   readonly machines: readonly Machine[];
-  /** As an administrator, through the faults. */
+  /** Acts as an administrator, through the faults. */
   readonly user: Client;
-  /** Containers that were started while another of the same name ran in their pod. */
+  /** Containers that started while another one of the same name ran in their pod. */
   readonly doubles: readonly string[];
 }
 
-/** A node: what runs on it, and whether its kubelet may. */
+/** A node: its runtime, and whether its kubelet may run. */
 export interface Machine {
   readonly name: string;
   readonly runtime: SimulatedRuntime;
   isCutOff: boolean;
-  /** Ends the kubelet that runs now. */
+  /** Kills the current kubelet. */
   kill(): void;
 }
 
 interface ProcessDeps {
   readonly client: Client;
-  /** The same for another user, where a process acts as several. */
+  /** For a process that acts as several users. */
   clientFor(user: UserInfo): Client;
   readonly informers: Informers;
   readonly life: Life;
@@ -78,7 +78,7 @@ export async function startWorld(seed: number, log: Log = silentLog): Promise<Wo
       return processes.map((process) => (stop: AbortSignal) => runProcess(process, all, stop));
     },
   });
-  if (!faults || !base) throw new Error("the components were not asked for");
+  if (!faults || !base) throw new Error("the components were not created");
   started.resolve(cluster);
   const user = faults.wrap(cluster.client, { name: "user", signal: new AbortController().signal, kill() {} });
   const end = () => cluster[Symbol.asyncDispose]();
@@ -104,12 +104,12 @@ interface Surroundings {
   readonly deps: RunDeps;
   readonly faults: Faults;
   readonly random: Random;
-  /** Whether processes have informers of their own, over the client, or those of the server. */
+  /** Whether processes have their own informers, over the client, or share the server's. */
   readonly isRemote: boolean;
   readonly started: Promise<TestCluster>;
 }
 
-/** Runs one life after the other. */
+/** Runs a process, and restarts it whenever it is killed. */
 async function runProcess(
   process: Process,
   { deps, faults, random, isRemote, started }: Surroundings,
@@ -137,7 +137,7 @@ async function runProcess(
   }
 }
 
-/** The labels by which a container is known. */
+/** The labels that identify a container. */
 const podUid = "io.kubernetes.pod.uid";
 const containerName = "io.kubernetes.container.name";
 
@@ -217,7 +217,7 @@ function createMachine({ at, deps, random, doubles }: MachineParts): { machine: 
   return { machine, process };
 }
 
-/** The runtime as one life of a kubelet sees it: the dead call nothing, but what they called goes on. */
+/** The runtime as one run of a kubelet sees it: a dead kubelet's new calls fail, but its earlier calls continue. */
 function mortal(runtime: SimulatedRuntime, { signal }: Life): ContainerRuntime {
   return new Proxy<ContainerRuntime>(runtime, {
     get(target, property) {
@@ -231,5 +231,5 @@ function mortal(runtime: SimulatedRuntime, { signal }: Life): ContainerRuntime {
   });
 }
 
-/** Events come and go as they like. */
+/** Events are written and deleted independently of the story. */
 export const isAboutEvents = (key: string): boolean => key.startsWith(`/registry/${Event.storagePrefix}/`);

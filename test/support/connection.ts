@@ -7,7 +7,7 @@ export interface Reply {
   readonly body: string;
 }
 
-/** A connection of one's own to the server, over HTTP/2. */
+/** A separate HTTP/2 connection to the server. */
 export class Connection implements AsyncDisposable {
   readonly #session: http2.ClientHttp2Session;
 
@@ -16,7 +16,7 @@ export class Connection implements AsyncDisposable {
     this.#session.on("error", () => {});
   }
 
-  /** undefined: there was no answer. */
+  /** Undefined if there was no answer. */
   ask(method: string, url: string, body?: string): Promise<Reply | undefined> {
     const { promise, resolve } = Promise.withResolvers<Reply | undefined>();
     if (this.#session.destroyed || this.#session.closed) return Promise.resolve(undefined);
@@ -39,7 +39,7 @@ export class Connection implements AsyncDisposable {
     return reply;
   }
 
-  /** Lines as they come, until the server ends. */
+  /** Lines as they arrive, until the server ends the watch. */
   watch(url: string): { readonly lines: string[]; readonly ended: Promise<number> } {
     const stream = this.#session.request({ ":method": "GET", ":path": url });
     const lines: string[] = [];

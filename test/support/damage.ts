@@ -15,7 +15,7 @@ export interface Damaged {
   readonly body: Uint8Array | undefined;
 }
 
-/** Whole objects to be damaged: of each resource a few, in each encoding. */
+/** Whole objects to damage: a few of each resource, in each encoding. */
 export interface Sample {
   readonly resource: Resource;
   readonly value: Record<string, unknown>;
@@ -50,7 +50,7 @@ async function makeSample(resource: Resource, random: Random, index: number): Pr
 
 const jsonTypes = { "content-type": "application/json" };
 
-/** One request, damaged in one of many ways. */
+/** A request that is damaged in one of many ways. */
 export function damagedRequest(random: Random, samples: readonly Sample[]): Damaged {
   const sample = random.pick(samples);
   const kind = random.below(12);
@@ -90,7 +90,7 @@ const contentTypes = {
   protobuf: "application/vnd.kubernetes.protobuf",
 };
 
-/** JSON that is well formed and wrong. */
+/** Well-formed JSON with wrong content. */
 function damagedJson(random: Random, value: Record<string, unknown>): Uint8Array {
   const copy = structuredClone(value);
   for (let i = 1 + random.below(3); i > 0; i--) hurt(random, copy);
@@ -173,7 +173,7 @@ const oddValues: readonly unknown[] = [
 ];
 const oddValue = (random: Random): unknown => structuredClone(random.pick(oddValues));
 
-/** Bytes flipped, dropped, doubled, put in, or cut off. */
+/** Flips, drops, doubles, inserts or truncates bytes. */
 export function damagedBytes(random: Random, bytes: Uint8Array): Uint8Array {
   let result: Uint8Array = Uint8Array.from(bytes);
   for (let i = 1 + random.below(4); i > 0; i--) {
@@ -249,7 +249,7 @@ function damagedPatch(random: Random, sample: Sample): Damaged {
   return { ...base, path, headers, body: patchBody(random, sample, type) };
 }
 
-/** Objects of these are there, under the name `target`. */
+/** Objects of these resources exist under the name `target`. */
 const targetOf = ({ resource }: Sample): Resource =>
   everyKind.find(({ kind }) => kind === targets[resource.kind.length % targets.length]) ?? resource;
 export const targets = ["ConfigMap", "Pod", "Deployment", "Service", "Node"];

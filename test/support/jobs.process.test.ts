@@ -15,7 +15,7 @@ async function run(jobs: readonly Job[], timeoutMs = 60_000): Promise<{ failed: 
   return { failed: await runJobs(jobs, { cwd: "/", together: 3, timeoutMs, say }), said };
 }
 
-test("a job that fails is named and its output shown, and the others still run", async () => {
+test("a failed job is named with its output, and the others still run", async () => {
   const { failed, said } = await run([
     node("good", "console.log('nobody needs to read this')"),
     node("bad", "console.log('this is why'); process.exitCode = 3"),
@@ -28,14 +28,14 @@ test("a job that fails is named and its output shown, and the others still run",
   assert.doesNotMatch(said, /nobody needs/);
 });
 
-test("a job that does not end is killed and has failed", async () => {
+test("a job that does not end is killed and fails", async () => {
   const { failed, said } = await run([node("endless", "setInterval(() => {}, 1000)")], 1000);
 
   assert.deepEqual(failed, ["endless"]);
   assert.match(said, /killed by SIGKILL/);
 });
 
-test("what Node says of its tests is added up, and skipped ones are shown", async () => {
+test("Node's test summaries are added up, and skipped tests are shown", async () => {
   const { said } = await run([
     node("one", "console.log('﹣ needs a moon # SKIP\\nℹ tests 3\\nℹ skipped 1')"),
     node("two", "console.log('ℹ tests 4\\nℹ skipped 0')"),

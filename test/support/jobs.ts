@@ -1,24 +1,24 @@
 import { spawn } from "node:child_process";
 
-/** A command that passes if it ends with 0. */
+/** A command that passes if it exits with 0. */
 export interface Job {
   readonly title: string;
   readonly command: string;
   readonly args: readonly string[];
-  /** Jobs of one lane run one after the other. */
+  /** Jobs of one lane run one after another. */
   readonly lane?: string;
 }
 
 export interface JobOptions {
   readonly cwd: string;
-  /** How many run at the same time. */
+  /** How many run concurrently. */
   readonly together: number;
-  /** When one is killed. */
+  /** After this time, a job is killed. */
   readonly timeoutMs: number;
   say(text: string): void;
 }
 
-/** Runs all jobs in their order. Tells of each when it ends, with its output if it failed. Gives the titles of those. */
+/** Runs all jobs in order. Reports each when it ends, with its output if it failed. Resolves with the titles of failed jobs. */
 export async function runJobs(jobs: readonly Job[], options: JobOptions): Promise<string[]> {
   const waiting = [...jobs];
   const busy = new Set<string>();
@@ -75,7 +75,7 @@ async function run({ command, args }: Job, { cwd, timeoutMs }: JobOptions): Prom
   return await promise;
 }
 
-/** Adds up the lines in which Node sums up a test run. */
+/** Adds up the summary lines of Node's test runs. */
 function count(totals: Map<string, number>, text: string): void {
   for (const [, name = "", number] of text.matchAll(/^ℹ (tests|pass|fail|cancelled|skipped) (\d+)$/gm)) {
     totals.set(name, (totals.get(name) ?? 0) + Number(number));

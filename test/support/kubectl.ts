@@ -28,7 +28,7 @@ function onPath(): string | undefined {
   return folders.map((folder) => path.join(folder, "kubectl")).find((file) => existsSync(file));
 }
 
-/** Debian's package taken apart in a folder of ours: nothing is installed. */
+/** Debian's package, unpacked into a folder of ours without installing it. */
 function debian(): string | undefined {
   const home = path.join(root, ".cache", "kubernetes-client");
   const program = path.join(home, "usr/bin/kubectl");
@@ -61,11 +61,11 @@ export interface KubectlOptions {
   readonly program: KubectlProgram;
   readonly kubeconfig: string;
   readonly namespace: string;
-  /** Where it keeps what it has learnt of the server. */
+  /** Where it caches what it knows about the server. */
   readonly home: string;
 }
 
-/** One kubectl that talks to one namespace. */
+/** One kubectl with its own namespace. */
 export class Kubectl {
   readonly #options: KubectlOptions;
   readonly minor: number;
@@ -75,28 +75,28 @@ export class Kubectl {
     this.minor = options.program.minor;
   }
 
-  /** Arguments as on a command line: they are split at blanks, unless given as a list. */
+  /** Arguments as on a command line: split at spaces, unless given as a list. */
   async run(args: string | readonly string[], input?: string | object): Promise<Output> {
     const { child, output, ended } = this.start(args);
     child.stdin?.end(typeof input === "object" ? JSON.stringify(input) : input);
     return { code: await ended, ...output };
   }
 
-  /** What it says when it succeeds. */
+  /** The output on success; throws if it fails. */
   async ok(args: string | readonly string[], input?: string | object): Promise<string> {
     const { code, stdout, stderr } = await this.run(args, input);
     if (code !== 0) throw new Error(`kubectl ${String(args)} ended with ${code}: ${stderr}${stdout}`);
     return stdout;
   }
 
-  /** What it complains of when it fails. */
+  /** The error output; throws if it succeeds. */
   async fails(args: string | readonly string[], input?: string | object): Promise<string> {
     const { code, stdout, stderr } = await this.run(args, input);
     if (code === 0) throw new Error(`kubectl ${String(args)} did not fail: ${stdout}`);
     return stderr;
   }
 
-  /** What it prints with `-o json`; the caller says what it expects in there. */
+  /** The output of `-o json`, with the type that the caller expects. */
   async json<T>(args: string | readonly string[]): Promise<T> {
     return JSON.parse(await this.ok(args)) as T;
   }

@@ -1,6 +1,6 @@
 /**
- * Pods that are deleted within their first second on a real node, while Orlop is killed again and again. Everything
- * that must be gone afterwards is counted.
+ * Pods that are deleted within their first second on a real node, while Orlop is killed repeatedly. Everything that must be
+ * gone afterwards is counted.
  */
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
@@ -23,15 +23,15 @@ import { freePort, makeTempDir, runOrlop } from "./server.ts";
 export interface ChurnOptions {
   readonly pods: number;
   readonly kills: number;
-  /** How many pods there are at the same time. */
+  /** How many pods exist concurrently. */
   readonly together: number;
   readonly seed: number;
-  /** How long a pod or the namespace may take to go. */
+  /** How long the deletion of a pod or of the namespace may take. */
   readonly limitMs: number;
   progress?(text: string): void;
 }
 
-/** What is left when all is over; every number should be 0. */
+/** What is left at the end; every number should be 0. */
 export interface ChurnReport {
   readonly podsLeft: number;
   readonly namespacesLeft: number;
@@ -43,7 +43,7 @@ export interface ChurnReport {
   readonly cgroups: number;
   readonly mounts: number;
   readonly networkNamespaces: number;
-  /** Lines of the log that say what went wrong. */
+  /** Log lines that report problems. */
   readonly complaints: readonly string[];
 }
 
@@ -63,7 +63,7 @@ export async function churnPods(options: ChurnOptions): Promise<ChurnReport> {
 interface ChurnedCluster {
   readonly dataDir: string;
   readonly client: Client;
-  /** kill -9, and up again. */
+  /** kill -9, and `up` again. */
   restart(): Promise<void>;
   down(): Promise<void>;
 }
@@ -102,7 +102,7 @@ async function startCluster(): Promise<ChurnedCluster> {
   };
 }
 
-/** Gives how many pods did not go in time. */
+/** Resolves with the number of pods that were not gone in time. */
 async function churn(cluster: ChurnedCluster, options: ChurnOptions): Promise<number> {
   const { pods, kills, together, seed, limitMs, progress } = options;
   const random = seededRandom(seed);
@@ -129,7 +129,7 @@ interface Luck {
   readonly limitMs: number;
 }
 
-/** Creates a pod and deletes it at a random moment of its first second. False if it does not go in time. */
+/** Creates a pod and deletes it at a random moment of its first second. False if it is not gone in time. */
 async function liveShortly(client: Client, name: string, { random, limitMs }: Luck): Promise<boolean> {
   const ref = { namespace, name };
   const spec = specs[Math.floor(random() * specs.length)] ?? {};
@@ -174,7 +174,7 @@ const specs: readonly InputOf<Pod>["spec"][] = [
   },
 ];
 
-/** Tries until there is an answer: Orlop may be dead at the moment. */
+/** Retries until there is an answer, because Orlop may be dead at the moment. */
 async function insist<T>(ask: () => Promise<T>): Promise<T> {
   const end = Date.now() + 60_000;
   for (;;) {
@@ -213,7 +213,7 @@ async function deleteNamespace(client: Client, limitMs: number): Promise<number>
 
 type Leftovers = Omit<ChurnReport, "podsLeft" | "namespacesLeft" | "refusedStatuses" | "complaints">;
 
-/** The node cleans up after the object has gone: it gets a while for that. */
+/** The node cleans up after the object is gone, so it gets some time for that. */
 async function countLeftovers(dataDir: string): Promise<Leftovers> {
   const end = Date.now() + 30_000;
   for (;;) {
@@ -239,7 +239,7 @@ async function countOnce(dataDir: string): Promise<Leftovers> {
   };
 }
 
-/** The groups of pods below a node's own, of every controller or of the one hierarchy. */
+/** The cgroups of pods below a node's own, in every controller's hierarchy or the unified one. */
 function podCgroups(cgroupRoot: string): number {
   const mount = "/sys/fs/cgroup";
   const hierarchies = [mount, ...readdirSync(mount).map((controller) => path.join(mount, controller))];
@@ -252,7 +252,7 @@ function podCgroups(cgroupRoot: string): number {
 function readLog(dataDir: string): Pick<ChurnReport, "refusedStatuses" | "complaints"> {
   const text = readFileSync(path.join(dataDir, "orlop.log"), "utf8");
   const lines = text.split("\n");
-  const isRefusal = (line: string): boolean => /status refused|may not be transitioned/.test(line);
+  const isRefusal = (line: string): boolean => /refused the status of a pod|may not be transitioned/.test(line);
   const isComplaint = (line: string): boolean => /"level":"error"/.test(line) || isRefusal(line);
   return { refusedStatuses: lines.filter(isRefusal).length, complaints: lines.filter(isComplaint).slice(0, 20) };
 }

@@ -8,7 +8,7 @@ import { credentialsOf, type RunningServer } from "./server.ts";
 
 const protobuf = "application/vnd.kubernetes.protobuf";
 
-/** What came back, once the envelope is off. */
+/** The decoded answer, without its envelope. */
 export interface Message {
   readonly status: number;
   readonly contentType: string;
@@ -23,8 +23,8 @@ export interface Frame {
 }
 
 /**
- * A client that has never heard of JSON. It frames and unframes by itself, as the documents of the wire format say, so
- * that our codec does not only agree with itself.
+ * A client without JSON. It has its own framing, written from the specification of the wire format, so that our codec is
+ * not only tested against itself.
  */
 export class ProtobufClient implements AsyncDisposable {
   readonly #session: http2.ClientHttp2Session;
@@ -41,7 +41,7 @@ export class ProtobufClient implements AsyncDisposable {
     return { status, contentType, ...unwrap(Buffer.concat(chunks)) };
   }
 
-  /** Frames as they come; ends when the server ends the watch. */
+  /** Frames as they arrive; ends when the server ends the watch. */
   async *watch(path: string, accept = `${protobuf};type=watch`): AsyncGenerator<Frame> {
     const stream = this.#request("GET", path, undefined, accept);
     const { status, contentType } = await headersOf(stream);
@@ -120,7 +120,7 @@ function varint(value: number): Buffer {
   return Buffer.from([...bytes, rest]);
 }
 
-/** The fields of a message that hold bytes, by their numbers, in order. */
+/** The length-delimited fields of a message, by number and in order. */
 function fieldsOf(bytes: Buffer): Map<number, Buffer[]> {
   const fields = new Map<number, Buffer[]>();
   let at = 0;

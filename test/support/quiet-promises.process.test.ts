@@ -10,7 +10,7 @@ const runTest = (body: string) =>
     encoding: "utf8",
   });
 
-test("an error that nobody handles still fails the file, and is told", () => {
+test("an unhandled error still fails the file, and is reported", () => {
   const later = (what: string): string =>
     `setTimeout(() => { ${what} }, 1); await new Promise((resolve) => setTimeout(resolve, 50));`;
 

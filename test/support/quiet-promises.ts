@@ -1,6 +1,6 @@
 /**
- * Loaded before the tests. The test runner follows every promise, to say which test an error without a handler belongs
- * to. That takes a quarter of the time of tests with many promises. Without it, such an error fails the file.
+ * Loaded before the tests. The test runner follows every promise, to attribute unhandled errors to a test. That takes a
+ * quarter of the time of tests with many promises. Without it, such an error fails the file.
  */
 import { createHook } from "node:async_hooks";
 

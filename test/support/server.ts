@@ -7,16 +7,16 @@ import { setTimeout as pause } from "node:timers/promises";
 
 const root = path.resolve(import.meta.dirname, "../..");
 
-/** `orlop server` in a process of its own, as a user starts it. */
+/** `orlop server` in its own process, as a user starts it. */
 export interface RunningServer extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
   readonly dataDir: string;
   readonly kubeconfig: string;
   readonly pid: number;
-  /** What it has written to stderr so far. */
+  /** Its output on stderr so far. */
   log(): string;
-  /** Sends the signal and waits for the end. */
+  /** Sends the signal and waits until the process has ended. */
   end(signal: NodeJS.Signals): Promise<Ended>;
 }
 
@@ -26,10 +26,10 @@ export interface Ended {
 }
 
 export interface ServerOptions {
-  /** Kept by the caller; default: a new one, gone with the server. */
+  /** Kept after the test; by default a new one, which is removed with the server. */
   readonly dataDir?: string;
   readonly args?: readonly string[];
-  /** Another `orlop` than this checkout's. */
+  /** The `orlop` to run instead of this checkout's. */
   readonly program?: string;
 }
 
@@ -62,7 +62,7 @@ export async function startServer({ dataDir, args = [], program }: ServerOptions
   };
 }
 
-/** Runs a command of Orlop to its end. */
+/** Runs a command of Orlop until it ends. */
 export async function runOrlop(args: readonly string[]): Promise<Ended & { stdout: string; stderr: string }> {
   const { output, ended } = spawnOrlop(args);
   return { ...(await ended), ...output };
@@ -88,13 +88,13 @@ function spawnOrlop(
   return { child, output, ended };
 }
 
-/** A child that believes to be a test file would report to the runner. */
+/** Without these variables, because a child that takes itself for a test file would report to the runner. */
 function withoutTestRunner(): NodeJS.ProcessEnv {
   const { NODE_TEST_CONTEXT: _context, ...rest } = process.env;
   return rest;
 }
 
-/** Asks again and again until there is an answer; for what another process does. */
+/** Polls until there is a result; for what another process does. */
 export async function deadline<T>(
   what: string,
   ask: () => T | undefined | Promise<T | undefined>,
@@ -110,7 +110,7 @@ export async function deadline<T>(
   }
 }
 
-/** A port that nobody listens on at the moment. */
+/** A port on which nothing listens at the moment. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -121,7 +121,7 @@ export async function freePort(): Promise<number> {
 
 export const makeTempDir = (): string => mkdtempSync(path.join(tmpdir(), "orlop-test-"));
 
-/** The administrator's credentials and the server's certificate, for clients that want them as files hold them. */
+/** The administrator's credentials and the server's certificate, in PEM. */
 export function credentialsOf({ kubeconfig }: Pick<RunningServer, "kubeconfig">): {
   ca: string;
   cert: string;

@@ -43,7 +43,7 @@ import { openMemoryStore } from "#store/memory.ts";
 const image = "orlop.test/busybox:1";
 const base = { clock: systemClock, log: silentLog };
 
-/** An API server and one real node, without the parts between them: what runs on the node, a test says itself. */
+/** An API server and one real node, without the components between them: the test itself decides what runs on the node. */
 export interface StreamNode extends AsyncDisposable {
   readonly url: string;
   readonly nodePort: number;
@@ -52,7 +52,7 @@ export interface StreamNode extends AsyncDisposable {
   readonly pki: Pki;
   readonly client: Client;
   readonly api: AssembledServer;
-  /** Starts a container on the node, with a pod around it, and tells the API server of it. */
+  /** Starts a container in a pod on the node, and creates the pod in the API. */
   startPod(name: string, options: PodOptions): Promise<{ readonly ip: string }>;
 }
 

@@ -9,8 +9,8 @@ test("tierOf() reads the suffix, and a file without one is a unit test", () => {
   assert.equal(tierOf("src/proxy/proxy.machine.test.ts"), "machine");
 });
 
-test("a tier that there is not is refused", () => {
-  assert.throws(() => tierOf("src/kubelet/kubelet.real.test.ts"), /real is no tier: there are unit, process/);
+test("an unknown tier is refused", () => {
+  assert.throws(() => tierOf("src/kubelet/kubelet.real.test.ts"), /unknown tier real: choose one of unit, process/);
   assert.throws(() => tierOf("src/lib/clock.unit.test.ts"), /a unit test has no suffix/);
-  assert.throws(() => toTier("all"), /all is no tier/);
+  assert.throws(() => toTier("all"), /unknown tier all/);
 });

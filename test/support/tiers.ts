@@ -19,6 +19,6 @@ export function tierOf(file: string): Tier {
 
 export function toTier(name: string): Tier {
   const tier = tiers.find((one) => one === name);
-  if (!tier) throw new Error(`${name} is no tier: there are ${tiers.join(", ")}`);
+  if (!tier) throw new Error(`unknown tier ${name}: choose one of ${tiers.join(", ")}`);
   return tier;
 }

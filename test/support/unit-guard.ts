@@ -1,4 +1,4 @@
-/** Loaded before the unit tests, which share a process: whatever they call, none of them starts a process or listens. */
+/** Loaded before the unit tests, which share a process: none of them may start a process or listen. */
 import childProcess from "node:child_process";
 import dgram from "node:dgram";
 import { syncBuiltinESMExports } from "node:module";
@@ -9,7 +9,7 @@ const refuse = (what: string) => (): never => {
 };
 
 for (const name of ["spawn", "spawnSync", "exec", "execSync", "execFile", "execFileSync", "fork"] as const) {
-  Object.assign(childProcess, { [name]: refuse(`starts a process by ${name}()`) });
+  Object.assign(childProcess, { [name]: refuse(`starts a process with ${name}()`) });
 }
 net.Server.prototype.listen = refuse("listens");
 dgram.Socket.prototype.bind = refuse("binds a socket");

@@ -89,7 +89,7 @@ async function observe(deps: NodeDeps, previous: Partial<NodeStatus>, signal: Ab
 }
 
 /** How long the runtime may be silent before it counts as down; the same as upstream's. */
-const runtimePatienceMs = 30_000;
+const runtimeTimeoutMs = 30_000;
 
 /** The runtime's answer; undefined if it fails or hangs. */
 async function answerOf<T>(
@@ -99,7 +99,7 @@ async function answerOf<T>(
 ): Promise<readonly T[]> {
   const over = new AbortController();
   const limit = AbortSignal.any([signal, over.signal]);
-  clock.sleep(runtimePatienceMs, limit).then(
+  clock.sleep(runtimeTimeoutMs, limit).then(
     () => over.abort(new Error("the runtime does not answer")),
     () => undefined,
   );

@@ -12,7 +12,7 @@ export interface PodProbeDeps {
   check(containerId: string, probe: Probe, signal: AbortSignal): Promise<ProbeOutcome>;
   /** Called when a result has changed. */
   changed(): void;
-  tell(container: string, reason: "Unhealthy" | "ProbeWarning", message: string): void;
+  recordEvent(container: string, reason: "Unhealthy" | "ProbeWarning", message: string): void;
 }
 
 export interface ProbedContainer {
@@ -135,7 +135,7 @@ export class PodProbes implements ProbeResults, ReadinessView {
     }
     const periodMs = probe.periodSeconds * 1000;
     const isEarly = mayRetryEarly(series) && early < periodMs;
-    if (!isEarly) this.#tell(watched, series, outcome);
+    if (!isEarly) this.#recordEvent(watched, series, outcome);
     const { result } = series.verdict;
     const isOver = typeof outcome !== "string" && endsSeries(kind, result);
     const now = this.#deps.clock.now();
@@ -146,15 +146,15 @@ export class PodProbes implements ProbeResults, ReadinessView {
     if (result !== before.result) this.#deps.changed();
   }
 
-  #tell({ container }: Watched, { kind }: Series, outcome: ProbeOutcome | string): void {
+  #recordEvent({ container }: Watched, { kind }: Series, outcome: ProbeOutcome | string): void {
     const title = titles[kind];
     if (typeof outcome === "string") {
       const message = `${title} probe errored and resulted in unknown state: ${outcome}`;
-      this.#deps.tell(container.name, "Unhealthy", message);
+      this.#deps.recordEvent(container.name, "Unhealthy", message);
     } else if (outcome.result === "failure") {
-      this.#deps.tell(container.name, "Unhealthy", `${title} probe failed: ${outcome.output}`);
+      this.#deps.recordEvent(container.name, "Unhealthy", `${title} probe failed: ${outcome.output}`);
     } else if (outcome.result === "warning") {
-      this.#deps.tell(container.name, "ProbeWarning", `${title} probe warning: ${outcome.output}`);
+      this.#deps.recordEvent(container.name, "ProbeWarning", `${title} probe warning: ${outcome.output}`);
     }
   }
 }

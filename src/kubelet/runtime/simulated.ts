@@ -111,7 +111,7 @@ export class SimulatedRuntime implements ContainerRuntime {
     await this.#pause(this.#delays.stopMs, signal);
     for (const ip of sandbox.status.ips) this.#addresses.giveBack(ip);
     sandbox.status = { ...sandbox.status, state: "notReady", ips: [] };
-    this.#tell({ type: "exited", containerId: id });
+    this.#emit({ type: "exited", containerId: id });
   }
 
   async removeSandbox(id: string, signal?: AbortSignal) {
@@ -119,7 +119,7 @@ export class SimulatedRuntime implements ContainerRuntime {
     for (const { sandboxId, status } of this.#containers.values()) {
       if (sandboxId === id) this.#forget(status.id);
     }
-    if (this.#sandboxes.delete(id)) this.#tell({ type: "deleted", containerId: id });
+    if (this.#sandboxes.delete(id)) this.#emit({ type: "deleted", containerId: id });
   }
 
   async sandboxStatus(id: string): Promise<SandboxStatus | undefined> {
@@ -150,7 +150,7 @@ export class SimulatedRuntime implements ContainerRuntime {
     await this.#pause(this.#delays.startMs, signal);
     this.#readySandbox(sandboxId);
     container.status = { ...status, state: "running", startedAt: this.#clock.now() };
-    this.#tell({ type: "started", containerId: id });
+    this.#emit({ type: "started", containerId: id });
     const ending = (this.#hooks.ending ?? endingByAnnotation)(config, sandbox.config);
     if (ending) container.cancelEnding = this.#clock.after(ending.afterMs, () => this.exit(id, ending));
   }
@@ -264,7 +264,7 @@ export class SimulatedRuntime implements ContainerRuntime {
     const why = reason ?? (exitCode === 0 ? "Completed" : "Error");
     const finishedAt = this.#clock.now();
     container.status = { ...container.status, state: "exited", exitCode, reason: why, message, finishedAt };
-    this.#tell({ type: "exited", containerId: id });
+    this.#emit({ type: "exited", containerId: id });
   }
 
   #readySandbox(id: string): SimulatedSandbox {
@@ -286,10 +286,10 @@ export class SimulatedRuntime implements ContainerRuntime {
   }
 
   #forget(id: string): void {
-    if (this.#containers.delete(id)) this.#tell({ type: "deleted", containerId: id });
+    if (this.#containers.delete(id)) this.#emit({ type: "deleted", containerId: id });
   }
 
-  #tell(event: RuntimeEvent): void {
+  #emit(event: RuntimeEvent): void {
     for (const listener of this.#listeners) listener.push(event);
   }
 

@@ -28,7 +28,7 @@ export class Mirrors {
   readonly #deps: MirrorDeps;
   readonly #mirrors = new Map<string, Pod>();
   /** The last written status of each mirror, by UID. */
-  readonly #told = new Map<string, PodStatus>();
+  readonly #written = new Map<string, PodStatus>();
   /** Mirrors that were just deleted. They are recreated only after a pause, so that the deletion can be observed. */
   readonly #resting = new Set<string>();
   readonly #changes = new Nudge();
@@ -52,7 +52,7 @@ export class Mirrors {
   }
 
   #rest(key: string, uid: string): void {
-    this.#told.delete(uid);
+    this.#written.delete(uid);
     this.#resting.add(key);
     this.#deps.clock.after(restMs, () => {
       this.#resting.delete(key);
@@ -90,7 +90,7 @@ export class Mirrors {
     for (const [key, mirror] of this.#mirrors) {
       const pod = pods.get(key);
       const isCurrent = pod && mirrorOf(mirror) === pod.metadata.uid && !mirror.metadata.deletionTimestamp;
-      if (isCurrent) await this.#tell(pod, mirror, signal);
+      if (isCurrent) await this.#writeStatus(pod, mirror, signal);
       else await remove(mirror);
     }
     for (const [key, pod] of pods) {
@@ -115,12 +115,12 @@ export class Mirrors {
     this.wake();
   }
 
-  async #tell({ status }: Pod, mirror: Pod, signal: AbortSignal): Promise<void> {
+  async #writeStatus({ status }: Pod, mirror: Pod, signal: AbortSignal): Promise<void> {
     const uid = mirror.metadata.uid;
-    const told = this.#told.get(uid);
-    if (told && equal(told, status)) return;
+    const written = this.#written.get(uid);
+    if (written && equal(written, status)) return;
     await apiPods(this.#deps.client).writeStatus(mirror, status, signal);
-    this.#told.set(uid, status);
+    this.#written.set(uid, status);
   }
 }
 

@@ -9,18 +9,18 @@ import { type Clock, timestamp } from "#lib/async/clock.ts";
 import { cloneJson } from "#lib/text/json.ts";
 import { build } from "../build.ts";
 
-/** What a node hears of its pod. */
+/** A change of the pod, as the node receives it. */
 export type PodNews = { readonly type: "put" | "delete"; readonly object: Pod };
 
 export interface ApiHooks {
   heard(news: PodNews): void;
-  /** A status was accepted. */
+  /** Called when a status was accepted. */
   accepted(pod: Pod): void;
-  /** The kubelet removes the object. */
+  /** Called when the kubelet removes the object. */
   removing(): void;
 }
 
-/** One pod in an API: with versions, grace periods, and the server's own validation of statuses. */
+/** An API with one pod: with versions, grace periods, and the server's own validation of statuses. */
 export class ModelApi {
   readonly #clock: Clock;
   readonly #hooks: ApiHooks;
@@ -44,7 +44,7 @@ export class ModelApi {
     this.#put(build(Pod, { metadata, spec: { nodeName: "node-1", ...spec }, status: { phase: "Pending" } }));
   }
 
-  /** As a user deletes it. */
+  /** Deletes the pod as a user would. */
   delete(graceSeconds: number): void {
     const pod = this.#pod;
     if (!pod) return;
@@ -55,7 +55,7 @@ export class ModelApi {
     this.#put({ ...pod, metadata: { ...pod.metadata, deletionTimestamp, deletionGracePeriodSeconds: graceSeconds } });
   }
 
-  /** As a user labels it: statuses that are based on an older version conflict. */
+  /** Changes the pod as a user would, so that statuses based on an older version conflict. */
   touch(): void {
     const pod = this.#pod;
     if (pod) this.#put({ ...pod, metadata: { ...pod.metadata, labels: { version: String(this.#version) } } });

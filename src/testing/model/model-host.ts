@@ -2,7 +2,7 @@ import type { Pod } from "#api/core/pod.ts";
 import type { PodHost, PodName } from "#kubelet/host/host.ts";
 import { podNameOf, simulatedHost } from "#kubelet/host/host.ts";
 
-/** A machine that remembers what pods have on it: directories, cgroups, mounts and logs. */
+/** A machine that remembers the directories, cgroups, mounts and logs of pods. */
 export class ModelHost {
   readonly cgroups = new Set<string>();
   readonly directories = new Set<string>();

@@ -11,7 +11,7 @@ import { Gate, type HeldCall } from "../gate.ts";
 import type { ModelApi, PodNews } from "./model-api.ts";
 import type { ModelHost } from "./model-host.ts";
 
-/** What outlives a kubelet. */
+/** Everything that outlives a kubelet. */
 export interface ModelWorld {
   readonly clock: Clock;
   readonly api: ModelApi;
@@ -23,7 +23,7 @@ const secondLookMs = 2000;
 const resyncMs = 300_000;
 const allocatable = { cpu: "8", memory: "32Gi", pods: "110" };
 
-/** The pods of a kubelet whose calls are all held, and which can be killed at any line. */
+/** The pods of a kubelet, all of whose calls are held, and which can be killed at any moment. */
 export class ModelKubelet {
   readonly gate = new Gate();
   readonly pods = new NodePods({ allocatable, devices: undefined, log: silentLog, finished: () => {} });
@@ -42,17 +42,17 @@ export class ModelKubelet {
     this.#run().catch((error: unknown) => {
       if (!isAbort(error, signal)) throw error;
     });
-    void this.#hearRuntime();
+    void this.#followRuntime();
   }
 
-  /** The API has changed; the kubelet hears of it in this order, some time. */
+  /** The API has changed. The kubelet receives changes in this order, at some time. */
   hear(news: PodNews): void {
     if (!this.#isListening) return;
     this.#news.push(news);
     void this.gate.call("hear the API", async () => this.#deliver(this.#news.shift()));
   }
 
-  /** kill -9: nothing is answered any more. Gives the calls that were under way. */
+  /** kill -9: no call gets an answer any more. Returns the calls that were in progress. */
   kill(): HeldCall[] {
     this.#stop.abort(new Error("killed"));
     return this.gate.shut().filter(({ name }) => !name.startsWith("hear"));
@@ -68,7 +68,7 @@ export class ModelKubelet {
     );
   }
 
-  /** As the kubelet does: compare with the runtime, then begin with pods, then compare again now and then. */
+  /** As the kubelet does: compares with the runtime, starts the pods, and then compares again now and then. */
   async #run(): Promise<void> {
     const { api } = this.#world;
     const { signal } = this.#stop;
@@ -84,7 +84,7 @@ export class ModelKubelet {
     }
   }
 
-  async #hearRuntime(): Promise<void> {
+  async #followRuntime(): Promise<void> {
     for await (const event of this.#world.runtime.events(this.#stop.signal)) {
       if (event.type === "resync") continue;
       const { type, containerId } = event;
@@ -92,7 +92,7 @@ export class ModelKubelet {
     }
   }
 
-  /** The name of the container that a call is about. */
+  /** The name of the container that is the subject of a call. */
   #containerIn(argument: unknown): string {
     if (typeof argument === "string") {
       return this.#world.runtime.containers.find(({ id }) => id === argument)?.name ?? "";
@@ -166,7 +166,7 @@ const noSources: ReturnType<PodDeps["sourcesFor"]> = {
   claimedVolume: async () => undefined,
 };
 
-/** Time that passes for one kubelet only as long as it lives. */
+/** A clock whose timers stop when their kubelet dies. */
 function mortalClock(clock: Clock, signal: AbortSignal): Clock {
   const mortal: Clock = {
     now: () => clock.now(),

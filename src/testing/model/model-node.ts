@@ -14,20 +14,20 @@ import { ModelKubelet } from "./model-kubelet.ts";
 const maxStatusBytes = 64 << 10;
 
 /**
- * One node with one pod. Every call to the runtime, the machine and the API is held until a test decides what comes of
- * it; time stands still until the test moves it; the kubelet can be killed, and the next one takes over. What must never
- * happen is looked for all the time.
+ * One node with one pod. Every call to the runtime, the machine and the API is held until the test decides its result. Time
+ * stands still until the test advances it. The kubelet can be killed, and the next one takes over. The invariants are
+ * checked all the time.
  */
 export class ModelNode {
   readonly clock = createVirtualClock();
   readonly api: ModelApi;
   readonly runtime: SimulatedRuntime;
   readonly machine = new ModelHost();
-  /** What must never happen and did. */
+  /** Violated invariants. */
   readonly violations: string[] = [];
-  /** How often each container has come to run. */
+  /** How often each container has started. */
   readonly starts = new Map<string, number>();
-  /** Calls of kubelets that died: the runtime may still carry them out. */
+  /** Calls of dead kubelets, which the runtime may still carry out. */
   readonly late: HeldCall[] = [];
   /** Containers that were reported as ended for good. */
   readonly #over = new Set<string>();
@@ -46,7 +46,7 @@ export class ModelNode {
     this.#kubelet = new ModelKubelet(this);
   }
 
-  /** Calls that wait for a decision, the oldest first. */
+  /** Calls that wait for a decision, oldest first. */
   get held(): readonly HeldCall[] {
     return this.#kubelet.gate.held;
   }
@@ -60,37 +60,37 @@ export class ModelNode {
     this.#kubelet.pods.evictPod(uid, { message: "the node is short of memory", isDisruption: true });
   }
 
-  /** Lets the container that was started last end by itself. */
+  /** Lets the container that was started last exit by itself. */
   async exit(exitCode: number): Promise<void> {
     const running = (await this.runtime.listContainers()).findLast(({ state }) => state === "running");
     if (running) this.runtime.exit(running.id, { exitCode });
   }
 
-  /** Takes a sandbox down behind the kubelet's back. */
+  /** Stops a sandbox without the kubelet's knowledge. */
   async loseSandbox(): Promise<void> {
     const [sandbox] = await this.runtime.listSandboxes();
     if (sandbox) void this.runtime.stopSandbox(sandbox.id);
   }
 
-  /** kill -9, and the next kubelet starts. Calls that were under way may still have their effect. */
+  /** kill -9, and the next kubelet starts. Calls in progress may still have their effect. */
   restartKubelet(): void {
     this.late.push(...this.#kubelet.kill());
     this.#kubelet = new ModelKubelet(this);
   }
 
-  /** Lets everything happen that needs neither time nor a held call. */
+  /** Lets everything happen that needs neither time nor a decision. */
   async settle(): Promise<void> {
     await nextTurn();
   }
 
-  /** Moves time to the next timer, if there is one. */
+  /** Advances time to the next timer, if there is one. */
   async nextTimer(): Promise<void> {
     if (this.clock.pending === 0) return;
     let looks = 0;
     await this.clock.runUntil(() => looks++ > 0, 3_600_000);
   }
 
-  /** The oldest held call succeeds; without one, time moves on. Slow calls wait for all others. */
+  /** Lets the oldest held call succeed; without one, advances time. Slow calls wait for all others. */
   async goOn(slow = "nothing"): Promise<void> {
     const call = this.held.find(({ name }) => !name.startsWith(slow)) ?? this.held[0];
     if (call) void call.pass();
@@ -98,7 +98,7 @@ export class ModelNode {
     await this.settle();
   }
 
-  /** Lets everything go on without faults until nothing is left of the pod; deletes it first, if nobody has. */
+  /** Continues without faults until nothing is left of the pod. Deletes it first, if nobody has. */
   async finish(maxMoves = 2000): Promise<void> {
     await this.settle();
     this.api.delete(5);
@@ -141,7 +141,7 @@ export class ModelNode {
     const beginnings = this.held.filter(({ name }) => /createContainer|startContainer/.test(name));
     for (const { name } of beginnings) {
       if (this.#over.has(name.split(" ")[1] ?? ""))
-        this.violations.push(`${name} is under way, and it was reported as ended`);
+        this.violations.push(`${name} is in progress, although it was reported as ended`);
     }
     if (Buffer.byteLength(JSON.stringify(status)) > maxStatusBytes) this.violations.push("the status is too large");
   }
@@ -150,6 +150,6 @@ export class ModelNode {
     const running = this.runtime.containers.filter(
       ({ state, name }) => state === "running" && (!names || names.has(name)),
     );
-    for (const { name } of running) this.violations.push(`container ${name} runs though ${why}`);
+    for (const { name } of running) this.violations.push(`container ${name} runs although ${why}`);
   }
 }

@@ -1,6 +1,7 @@
 /**
- * Runs the cluster's DNS inside a network namespace for a test: argument 1 is the address to listen on, argument 2 the
- * services, as a JSON object of name and cluster address in the namespace `default`, argument 3 the pods' range. Writes its port, ends with stdin.
+ * Runs the cluster's DNS inside a network namespace for a test. The arguments are the address to listen on, the services
+ * as a JSON object from name to cluster address in the namespace `default`, and the pods' range. It prints its port, and
+ * ends when stdin does.
  */
 import { Namespace } from "#api/core/namespace.ts";
 import { Service } from "#api/core/service.ts";

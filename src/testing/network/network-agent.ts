@@ -1,6 +1,6 @@
 /**
- * Runs inside a network namespace for a test: listens where it is told and asks whom it is told. It reads one order a
- * line, as JSON, and writes one answer a line.
+ * Runs inside a network namespace for a test: listens and sends as it is ordered to. It reads one order per line, as JSON,
+ * and writes one answer per line.
  */
 import { createSocket } from "node:dgram";
 import { Resolver } from "node:dns/promises";
@@ -13,11 +13,11 @@ interface Order {
   readonly protocol: "tcp" | "udp";
   readonly host: string;
   readonly port: number;
-  /** What a listener answers with, before the address of who asked. */
+  /** A listener's answer, before the address of the client. */
   readonly name?: string;
-  /** The type of record to resolve: the name is asked of the server at host and port. */
+  /** The type of record to resolve at the server at host and port. */
   readonly type?: string;
-  /** The port to ask from; 0 or absent is any. */
+  /** The port to send from; 0 or absent means any. */
   readonly fromPort?: number;
 }
 

@@ -15,7 +15,7 @@ export const tableName = "orlop-test";
 const serviceCidr = "10.92.0.0/24";
 const log = jsonLog((line) => process.stderr.write(line), "error");
 
-/** The node of a test's network as a machine. */
+/** The node of a test network, as a machine for the proxy. */
 export const hostOf = (node: Place): Host => ({
   run: node.run,
   eachLine: async (command, args, line) => {
@@ -31,14 +31,14 @@ export const hostOf = (node: Place): Host => ({
   },
 });
 
-/** A proxy in the node of a test's network. */
+/** A proxy on the node of a test network. */
 export class RunningProxy {
   readonly network: TestNetwork;
   readonly informers: FakeInformers = createFakeInformers();
   readonly recorder = new TraceRecorder({ clock: systemClock });
   readonly host: Host;
-  /** What users were told: kind, name, message. */
-  readonly told: string[] = [];
+  /** The events for users: kind, name, message. */
+  readonly reported: string[] = [];
   readonly #stop = new AbortController();
   #applied = Promise.withResolvers<void>();
   #cleared = Promise.withResolvers<void>();
@@ -46,7 +46,7 @@ export class RunningProxy {
 
   readonly #events: EventRecorder = {
     event: (about, _type, _reason, message) => {
-      if ("name" in about) this.told.push(`${about.kind} ${about.name}: ${message}`);
+      if ("name" in about) this.reported.push(`${about.kind} ${about.name}: ${message}`);
     },
     flush: async () => {},
     async [Symbol.asyncDispose]() {},
@@ -73,17 +73,17 @@ export class RunningProxy {
     );
     return Promise.race([this.#ended, this.applied()]);
   }
-  /** Resolves at the next transaction. */
+  /** Resolves after the next transaction. */
   async applied(): Promise<void> {
     this.#applied = Promise.withResolvers();
     await this.#applied.promise;
   }
-  /** Resolves when the next stale flows are gone. */
+  /** Resolves when the next stale flows are cleared. */
   async cleared(): Promise<void> {
     this.#cleared = Promise.withResolvers();
     await this.#cleared.promise;
   }
-  /** Says that a service's ports lead to the same numbers of one address. */
+  /** Adds a slice that leads a service's ports to the same numbers of one address. */
   putSlice(
     name: string,
     ports: readonly { name: string; port: number; protocol: "TCP" | "UDP" }[],
@@ -106,7 +106,7 @@ export class RunningProxy {
 interface Wanted extends Partial<Service["spec"]> {
   readonly name: string;
   readonly created?: string;
-  /** Places with their pod's port, and the node that they are on. */
+  /** Addresses of endpoints, and their nodes. */
   readonly endpoints: readonly { readonly address: string; readonly node?: string }[];
   readonly protocol?: "TCP" | "UDP";
   readonly port?: number;

@@ -2,7 +2,7 @@ import type { ContainerConfig, SandboxConfig } from "#kubelet/runtime/runtime.ts
 
 const namespaces = { network: "pod", pid: "container", ipc: "pod" } as const;
 
-/** A pod as the runtime is told about it. */
+/** The runtime's configuration of a pod. */
 export const sandboxConfig = (parts: Partial<SandboxConfig> = {}): SandboxConfig => ({
   pod: { name: "web", namespace: "default", uid: "u" },
   attempt: 0,
@@ -17,7 +17,7 @@ export const sandboxConfig = (parts: Partial<SandboxConfig> = {}): SandboxConfig
   ...parts,
 });
 
-/** A container of it. */
+/** The runtime's configuration of a container in it. */
 export const containerConfig = (parts: Partial<ContainerConfig> = {}): ContainerConfig => ({
   name: "main",
   attempt: 0,

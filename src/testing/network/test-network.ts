@@ -3,23 +3,23 @@ import path from "node:path";
 import { createInterface } from "node:readline";
 import { runCommand } from "#lib/process/processes.ts";
 
-/** What a process inside a namespace can do for a test. */
+/** A process inside a network namespace that works for a test. */
 export interface Place {
   readonly namespace: string;
   readonly address: string;
-  /** Answers every connection or datagram with its name and the address that it came from. */
+  /** Answers every connection or datagram with its name and the client's address. */
   listen(protocol: "tcp" | "udp", at: { host?: string; port: number; name: string }): Promise<void>;
-  /** The answer, an error's code, or `no answer`. */
+  /** Resolves with the answer, an error code, or `no answer`. */
   ask(protocol: "tcp" | "udp", host: string, port: number, options?: { fromPort?: number }): Promise<string>;
-  /** Asks a DNS server, at port 53 unless told otherwise, for records, as JSON; or an error's code. */
+  /** Asks a DNS server, on port 53 by default. Resolves with the records as JSON, or an error code. */
   resolve(server: string, name: string, type: string, port?: number): Promise<string>;
   /** Runs a command there. */
   run(command: string, args: readonly string[], input?: string): Promise<string>;
 }
 
 /**
- * A node with a bridge and pods on it, and a machine outside, each a network namespace of its own that nobody else
- * uses: nothing leaves it, and disposing of it takes all of it away.
+ * A node with a bridge and pods on it, and a machine outside, each in its own network namespace. Nothing leaves them, and
+ * disposing removes all of them.
  *
  *     pod a (10.90.0.11) ┐
  *     pod b (10.90.0.12) ┼─ bridge (10.90.0.1) node (10.91.0.1) ── outside (10.91.0.2)
@@ -32,7 +32,7 @@ export interface TestNetwork extends AsyncDisposable {
   readonly podCidr: string;
 }
 
-/** Whether this process may make network namespaces and has the programs for it. */
+/** Whether this process may create network namespaces and has the programs for it. */
 export async function canMakeNetworks(): Promise<boolean> {
   try {
     await runCommand("nft", ["--version"]);
@@ -75,7 +75,7 @@ export async function createTestNetwork(): Promise<TestNetwork> {
   }
 }
 
-/** Orders for `ip -batch`, by namespace; the node comes first because it makes the links. */
+/** Commands for `ip -batch`, by namespace. The node comes first, because it creates the links. */
 function layout(node: string, outside: string, pods: readonly string[]): Map<string, string[]> {
   const nodeLines = [
     "link set lo up",
@@ -121,7 +121,7 @@ function placeOf(namespace: string, address: string, agent: Agent): Place {
   };
 }
 
-/** A process in the namespace that takes orders. */
+/** A process in the namespace that carries out orders. */
 class Agent {
   readonly #child: ChildProcess;
   readonly #waiting = new Map<number, PromiseWithResolvers<string>>();

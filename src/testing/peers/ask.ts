@@ -8,25 +8,25 @@ export interface Ask {
   readonly user?: UserInfo;
 }
 
-/** What a client across a wire would get, without the wire. */
+/** What a remote client would get, without the network. */
 export interface Said {
   readonly status: number;
   readonly bytes: Uint8Array;
   readonly headers: Readonly<Record<string, string>>;
   readonly warnings: readonly string[];
   readonly json: Loose;
-  /** Of a list. */
+  /** The items of a list. */
   readonly items: readonly Loose[];
 }
 
-/** Whatever was answered: `json.metadata?.name`. */
+/** Any answer: `json.metadata?.name`. */
 export interface Loose {
   readonly [name: string]: Loose | undefined;
 }
 
 const administrator: UserInfo = { name: "admin", groups: ["system:masters", "system:authenticated"] };
 
-/** One request through all gates and back as bytes: `ask(server, "GET /api/v1/pods?limit=1")`. */
+/** Sends one request through all checks, and returns the answer's bytes: `ask(server, "GET /api/v1/pods?limit=1")`. */
 export async function ask(server: ApiServer, line: string, options: Ask = {}): Promise<Said> {
   const { wire, headers, warnings } = await serve(server, line, options);
   if (wire.type !== "body") throw new Error(`${line} was answered with a ${wire.type}`);
@@ -37,7 +37,7 @@ export async function ask(server: ApiServer, line: string, options: Ask = {}): P
   return { status: wire.status, bytes, headers, warnings, json, items };
 }
 
-/** Follows a watch; the lines are those that have come so far. */
+/** Follows a watch; `lines` holds what has arrived so far. */
 export async function follow(server: ApiServer, line: string, options: Ask = {}): Promise<Followed> {
   const { wire } = await serve(server, line, options);
   if (wire.type !== "watch") throw new Error(`${line} was answered with a ${wire.type}`);

@@ -20,18 +20,18 @@ export interface FakeDevice {
   readonly health: "Healthy" | "Unhealthy";
 }
 
-/** A device plugin at a socket: its devices are `/dev/null`, and a variable names those that a container has. */
+/** A device plugin at a socket. Its devices are `/dev/null`, and a variable names those of a container. */
 export interface DevicePlugin extends AsyncDisposable {
-  /** Says anew which devices there are. */
+  /** Replaces the list of devices. */
   offer(devices: readonly FakeDevice[]): void;
-  /** Device ids, of each call. */
+  /** The device ids of each call. */
   readonly preStarts: string[][];
 }
 
 export const widgets = "example.org/widget";
 const service = "/v1beta1.DevicePlugin";
 
-/** Serves a plugin beside the node's socket, as soon as that is there, and registers it. */
+/** Serves a plugin beside the node's socket, as soon as that exists, and registers it. */
 export async function startDevicePlugin(dir: string, devices: readonly FakeDevice[]): Promise<DevicePlugin> {
   while (!existsSync(`${dir}/kubelet.sock`)) await systemClock.sleep(1);
   const lists = new Channel<{ devices: readonly FakeDevice[] }>();

@@ -1,6 +1,6 @@
 import { createRequire } from "node:module";
 
-/** A record as the package dns-packet has it. */
+/** A record in the form of the package dns-packet. */
 export interface PeerRecord {
   readonly name: string;
   readonly type: string;
@@ -15,7 +15,7 @@ export interface PeerPacket {
   readonly answers?: readonly PeerRecord[];
 }
 
-/** Somebody else's encoder and decoder of DNS messages, which comes without types. */
+/** An independent encoder and decoder of DNS messages, which has no types of its own. */
 export const dnsPacket = createRequire(import.meta.url)("dns-packet") as {
   encode(packet: PeerPacket): Buffer;
   decode(bytes: Buffer): PeerPacket;

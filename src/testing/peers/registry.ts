@@ -1,7 +1,7 @@
 import http from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** What a registry needs of an image; `buildImageArchive` gives it. */
+/** The parts of an image that a registry serves; `buildImageArchive` makes them. */
 export interface RegistryImage {
   readonly name: string;
   readonly digest: string;
@@ -10,13 +10,13 @@ export interface RegistryImage {
 export interface Registry extends AsyncDisposable {
   /** `127.0.0.1:34567`, the first part of its images' names. */
   readonly host: string;
-  /** Paths that were asked for. */
+  /** The requested paths. */
   readonly requests: readonly string[];
   /** Serves the image as `<host>/<repository>:<tag>`. */
   add(repository: string, tag: string, image: RegistryImage): void;
 }
 
-/** A registry for tests: images are put in by hand, and pulled over plain HTTP, with a password if one is given. */
+/** A registry for tests. It serves the images that were added, over plain HTTP, with a password if one is given. */
 export async function startRegistry(login?: { username: string; password: string }): Promise<Registry> {
   const images = new Map<string, RegistryImage>();
   const requests: string[] = [];

@@ -4,7 +4,7 @@ import { type Duplex, duplexPair } from "node:stream";
 import { WebSocket } from "ws";
 import { acceptWebSocket, readWebSocketRequest, WebSocketConnection } from "#lib/net/websocket.ts";
 
-/** A client's and a server's end of a WebSocket, with pipes between them that hold little. */
+/** The client's and the server's end of a WebSocket, connected by pipes with small buffers. */
 export interface WebSocketPair {
   readonly client: WebSocketConnection;
   readonly server: WebSocketConnection;
@@ -21,14 +21,14 @@ export async function webSocketPair(): Promise<WebSocketPair> {
   return { client, server: await accepted, clientSide, serverSide };
 }
 
-/** Reads a request from the connection, and grants the WebSocket that it asks for. */
+/** Reads a request from the connection, and accepts the WebSocket that it asks for. */
 export function acceptOn(connection: Duplex): Promise<WebSocketConnection> {
   const server = http.createServer();
   const accepted = new Promise<WebSocketConnection>((resolve, reject) => {
     server.once("upgrade", (message, socket, head) => {
       const headers = Object.fromEntries(Object.entries(message.headers).map(([name, value]) => [name, String(value)]));
       const request = readWebSocketRequest(headers);
-      if (!request) return reject(new Error("no WebSocket is asked for"));
+      if (!request) return reject(new Error("the request does not ask for a WebSocket"));
       acceptWebSocket(request, request.protocols[0] ?? "", { socket, head }).then(resolve, reject);
     });
   });

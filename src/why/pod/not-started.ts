@@ -84,16 +84,16 @@ export function explainCreating(facts: PodFacts): Explanation | undefined {
   );
   if (running) return initRunning(facts, running);
   if (!open && !parts.some((part) => waitingOf(part).reason === "PodInitializing")) return undefined;
-  return sandboxFailing(facts) ?? volumesMissing(facts) ?? pulling(facts) ?? notTakenUp(facts) ?? justStarting(facts);
+  return sandboxFailing(facts) ?? volumesMissing(facts) ?? pulling(facts) ?? notPickedUp(facts) ?? justStarting(facts);
 }
 
 /** Whether the failure persists: no later event shows that the step has succeeded. */
-const isStill = ({ events }: PodFacts, event: SeenEvent, cures: readonly string[]): boolean =>
+const persists = ({ events }: PodFacts, event: SeenEvent, cures: readonly string[]): boolean =>
   !events.some(({ reason, lastMs }) => cures.includes(reason) && (lastMs ?? 0) > (event.lastMs ?? 0));
 
 function sandboxFailing(facts: PodFacts): Explanation | undefined {
   const event = lastEvent(facts, ["FailedCreatePodSandBox"]);
-  if (!event || !isStill(facts, event, ["Pulling", "Pulled", "Created"])) return undefined;
+  if (!event || !persists(facts, event, ["Pulling", "Pulled", "Created"])) return undefined;
   const isFull = /no (more )?(IP )?addresses|range set|no IP addresses available/i.test(event.message);
   const isNetwork = isFull || /cni|network|plugin/i.test(event.message);
   const runtimeClass = /RuntimeClass "([^"]+)"/.exec(event.message)?.[1];
@@ -122,7 +122,7 @@ function sandboxFailing(facts: PodFacts): Explanation | undefined {
 function volumesMissing(facts: PodFacts): Explanation | undefined {
   const event = lastEvent(facts, ["FailedMount", "FailedAttachVolume"]);
   const [first] = facts.missing;
-  if (!first && !(event && isStill(facts, event, ["Created", "Started"]))) return undefined;
+  if (!first && !(event && persists(facts, event, ["Created", "Started"]))) return undefined;
   const volume = /volume "([^"]+)"/.exec(event?.message ?? "")?.[1];
   const why = first
     ? `it refers to ${facts.missing.join(" and ")}, which ${facts.missing.length > 1 ? "do" : "does"} not exist`
@@ -143,7 +143,7 @@ function volumesMissing(facts: PodFacts): Explanation | undefined {
 
 function pulling(facts: PodFacts): Explanation | undefined {
   const event = lastEvent(facts, ["Pulling"]);
-  if (!event || !isStill(facts, event, ["Pulled", "Failed", "Created"])) return undefined;
+  if (!event || !persists(facts, event, ["Pulled", "Failed", "Created"])) return undefined;
   const image = /"([^"]+)"/.exec(event.message)?.[1] ?? "its image";
   return {
     hop: "run",
@@ -155,7 +155,7 @@ function pulling(facts: PodFacts): Explanation | undefined {
 }
 
 /** The pod has a node, but the kubelet has not reported anything about it. */
-function notTakenUp(facts: PodFacts): Explanation | undefined {
+function notPickedUp(facts: PodFacts): Explanation | undefined {
   const { pod, nowMs, heartbeatMs } = facts;
   if (pod.status.startTime) return undefined;
   const placedMs = msOf(pod.status.conditions?.find(({ type }) => type === "PodScheduled")?.lastTransitionTime);

@@ -59,8 +59,8 @@ export function describeEvent({ reason, message, count, lastMs }: SeenEvent, now
 }
 
 /** The kubelet resets the back-off after this time without a crash, so older restarts do not matter. */
-const newsMs = 10 * 60_000;
+const recentRestartMs = 10 * 60_000;
 export function hasRestarted({ status }: PodPart, nowMs: number): boolean {
   const endedMs = msOf(status?.lastState.terminated?.finishedAt);
-  return Boolean(status?.restartCount) && endedMs !== undefined && nowMs - endedMs < newsMs;
+  return Boolean(status?.restartCount) && endedMs !== undefined && nowMs - endedMs < recentRestartMs;
 }

@@ -21,7 +21,7 @@ export function explainUnplaced(facts: PodFacts): Explanation | undefined {
     return unschedulableByCondition(facts, condition.message ?? "");
   }
   if (last) return binding(facts, last);
-  return untouched(facts);
+  return notTried(facts);
 }
 
 function gated({ pod }: PodFacts, gates: readonly string[]): Explanation {
@@ -115,7 +115,7 @@ function binding(facts: PodFacts, { node, atMs }: AttemptAnswer): Explanation {
 }
 
 /** No scheduler has tried. */
-function untouched(facts: PodFacts): Explanation {
+function notTried(facts: PodFacts): Explanation {
   const { pod, nowMs, events } = facts;
   const { schedulerName = defaultScheduler } = pod.spec;
   const createdMs = msOf(pod.metadata.creationTimestamp);

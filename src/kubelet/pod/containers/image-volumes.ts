@@ -21,16 +21,16 @@ export class ImageVolumes {
   async ensure(pod: Pod, container: AnyContainer, signal: AbortSignal): Promise<ImageFault | undefined> {
     const wanted = volumesOf(pod, container);
     if (wanted.length === 0) return undefined;
-    const tell = (message: string) =>
+    const recordEvent = (message: string) =>
       containerEvent(this.#deps, pod, container.name, { type: "Warning", reason: "Failed", message });
     try {
       const outcomes = await Promise.all(wanted.map((volume) => this.#ensureOnce(pod, volume, signal)));
       const faults = outcomes.filter((outcome) => !outcome.ok);
-      for (const { reason } of faults) tell(`Error: ${reason}`);
+      for (const { reason } of faults) recordEvent(`Error: ${reason}`);
       return faults.at(-1);
     } catch (error) {
       signal.throwIfAborted();
-      tell(`Error: ${messageOf(error)}`);
+      recordEvent(`Error: ${messageOf(error)}`);
       throw new StartFailure("CreateContainerError", error);
     }
   }
@@ -47,7 +47,7 @@ export class ImageVolumes {
     const wanted = {
       image: image?.reference ?? "",
       policy: image?.pullPolicy ?? "IfNotPresent",
-      tell: (type: "Normal" | "Warning", reason: string, message: string) =>
+      recordEvent: (type: "Normal" | "Warning", reason: string, message: string) =>
         podEvent(this.#deps, pod, type, reason, message),
     };
     const outcome = await obtainImage(this.#deps, pod, wanted, signal);

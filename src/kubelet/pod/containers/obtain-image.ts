@@ -13,25 +13,26 @@ export async function ensureImage(
   signal: AbortSignal,
 ): Promise<ImageOutcome> {
   const { image = "", imagePullPolicy: policy = "IfNotPresent", name } = container;
-  const tell: Tell = (type, reason, message) => containerEvent(deps, pod, name, { type, reason, message });
-  const outcome = await obtainImage(deps, pod, { image, policy, tell }, signal);
-  if (!outcome.ok) tell("Warning", "Failed", `Error: ${outcome.reason}`);
+  const recordEvent: RecordEvent = (type, reason, message) =>
+    containerEvent(deps, pod, name, { type, reason, message });
+  const outcome = await obtainImage(deps, pod, { image, policy, recordEvent }, signal);
+  if (!outcome.ok) recordEvent("Warning", "Failed", `Error: ${outcome.reason}`);
   return outcome;
 }
 
-type Tell = (type: EventType, reason: string, message: string) => void;
+type RecordEvent = (type: EventType, reason: string, message: string) => void;
 
 export interface WantedImage {
   readonly image: string;
   readonly policy: PullPolicy;
   /** Called with the events to record. */
-  readonly tell: Tell;
+  readonly recordEvent: RecordEvent;
 }
 
 export async function obtainImage(
   deps: PodDeps,
   pod: Pod,
-  { image, policy, tell }: WantedImage,
+  { image, policy, recordEvent }: WantedImage,
   signal: AbortSignal,
 ): Promise<ImageOutcome> {
   const podUid = pod.metadata.uid;
@@ -41,18 +42,18 @@ export async function obtainImage(
       policy,
       podUid,
       secrets: await pullSecrets(deps, pod),
-      onPulling: () => tell("Normal", "Pulling", `Pulling image "${image}"`),
+      onPulling: () => recordEvent("Normal", "Pulling", `Pulling image "${image}"`),
     },
     signal,
   );
-  if (outcome.ok) tell("Normal", "Pulled", outcome.message);
+  if (outcome.ok) recordEvent("Normal", "Pulled", outcome.message);
   else {
     const { reason, message } = outcome;
-    if (reason === "ImagePullBackOff") tell("Normal", "BackOff", message);
-    else if (reason === "ErrImageNeverPull") tell("Warning", "ErrImageNeverPull", message);
+    if (reason === "ImagePullBackOff") recordEvent("Normal", "BackOff", message);
+    else if (reason === "ErrImageNeverPull") recordEvent("Warning", "ErrImageNeverPull", message);
     else if (reason === "ErrImagePull" || reason === "RegistryUnavailable") {
-      tell("Warning", "Failed", `Failed to pull image "${image}": ${message}`);
-    } else tell("Warning", "InspectFailed", message);
+      recordEvent("Warning", "Failed", `Failed to pull image "${image}": ${message}`);
+    } else recordEvent("Warning", "InspectFailed", message);
   }
   return outcome;
 }

@@ -28,7 +28,8 @@ export function createPodProbes({ deps, pod, facts, changed }: ProbesContext): P
       return await runProbe({ runtime, network: host.network }, target, probe, limits);
     },
     changed,
-    tell: (container, reason, message) => containerEvent(deps, pod(), container, { type: "Warning", reason, message }),
+    recordEvent: (container, reason, message) =>
+      containerEvent(deps, pod(), container, { type: "Warning", reason, message }),
   });
 }
 

@@ -12,7 +12,7 @@ export function tellBackOff(
   { pod, backOff }: { readonly pod: Pod; readonly backOff: BackOff },
 ): void {
   const { container, endedId, delayMs } = backOff;
-  if (!restarts.tellsOf(container, endedId)) return;
+  if (!restarts.isNewExit(container, endedId)) return;
   const name = podFullName(pod);
   const delay = formatDuration(BigInt(delayMs) * 1_000_000n);
   const message = `back-off ${delay} restarting failed container=${container} pod=${name}`;

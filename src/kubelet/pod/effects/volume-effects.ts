@@ -19,7 +19,9 @@ export class VolumeEffects {
     const pod = this.#context.pod();
     const isEmpty = (pod.spec.volumes ?? []).length === 0;
     const mount = () => deps.host.mountVolumes(pod, deps.sourcesFor(pod.metadata.uid));
-    const at = isEmpty ? new Map() : await this.#tellingOfVolumes(() => trace.hop(pod, { step: "volumes" }, mount));
+    const at = isEmpty
+      ? new Map()
+      : await this.#reportingFailedMounts(() => trace.hop(pod, { step: "volumes" }, mount));
     facts.volumesMounted(at, at.size > 0 ? this.#nextRefresh(pod) : undefined);
   }
 
@@ -28,7 +30,7 @@ export class VolumeEffects {
     const pod = this.#context.pod();
     facts.refreshBegins();
     try {
-      await this.#tellingOfVolumes(() => deps.host.refreshVolumes(pod, deps.sourcesFor(pod.metadata.uid)));
+      await this.#reportingFailedMounts(() => deps.host.refreshVolumes(pod, deps.sourcesFor(pod.metadata.uid)));
       facts.refreshed(this.#nextRefresh(pod));
     } catch (error) {
       facts.volumesOutdated();
@@ -43,7 +45,7 @@ export class VolumeEffects {
     return hasTokens ? this.#context.deps.clock.now() + tokenCheckMs : undefined;
   }
 
-  async #tellingOfVolumes<T>(work: () => Promise<T>): Promise<T> {
+  async #reportingFailedMounts<T>(work: () => Promise<T>): Promise<T> {
     const { deps } = this.#context;
     try {
       return await work();

@@ -123,7 +123,7 @@ function planInit(input: ContainersInput): InitPlan {
     return { start: inits[0] ? [inits[0].name] : [], kill, done: inits.length === 0, failed: false };
   const step = initStep(input, last, record);
   if (step === "failed") return { start: [], kill, done: false, failed: true };
-  const fault = isSidecar(last) || record.state !== "unknown" ? undefined : condemn(input, last, record);
+  const fault = isSidecar(last) || record.state !== "unknown" ? undefined : killReason(input, last, record);
   if (fault) kill.push(killFor(record, fault, `Init container ${last.name} ${fault.text}`));
   if (isSidecar(last)) keepSidecar(input, last, record, { start, kill });
   else if (step === "again") start.push(last.name);
@@ -161,7 +161,7 @@ function keepSidecar(
     start.push(container.name);
     return;
   }
-  const fault = condemn(input, container, record);
+  const fault = killReason(input, container, record);
   if (!fault) return;
   kill.push(killFor(record, fault, `Init container ${container.name} ${fault.text}`));
   start.push(container.name);
@@ -179,7 +179,7 @@ function planMain(input: ContainersInput): { start: string[]; kill: ContainerKil
       if (shouldStart(pod, container, record)) start.push(container.name);
       continue;
     }
-    const fault = condemn(input, container, record);
+    const fault = killReason(input, container, record);
     if (!fault) {
       kept++;
       continue;
@@ -216,7 +216,7 @@ function resizesOf({ pod, containers }: ContainersInput): ContainerResize[] {
 }
 
 /** Why a running container must be killed, if it must. */
-function condemn({ probes }: ContainersInput, container: Container, record: ContainerRecord): Fault | undefined {
+function killReason({ probes }: ContainersInput, container: Container, record: ContainerRecord): Fault | undefined {
   if (record.state === "unknown") return { text: "is in an unknown state", isReplaced: false };
   if (record.hash !== "" && record.hash !== containerHash(container)) {
     return { text: "definition changed", isReplaced: true };

@@ -43,7 +43,7 @@ export interface ResizeState {
  */
 export class Allocation {
   readonly #fits: (pod: Pod) => Rejection | undefined;
-  readonly #tell: (type: "Normal" | "Warning", reason: string, message: string) => void;
+  readonly #recordEvent: (type: "Normal" | "Warning", reason: string, message: string) => void;
   #granted: Pod;
   #wanted: Pod;
   #state: ResizeState = {};
@@ -51,10 +51,10 @@ export class Allocation {
   constructor(
     pod: Pod,
     fits: (pod: Pod) => Rejection | undefined,
-    tell: (type: "Normal" | "Warning", reason: string, message: string) => void,
+    recordEvent: (type: "Normal" | "Warning", reason: string, message: string) => void,
   ) {
     this.#fits = fits;
-    this.#tell = tell;
+    this.#recordEvent = recordEvent;
     this.#wanted = pod;
     this.#granted = isPending(pod) ? withResourcesOfStatus(pod) : pod;
     this.update(pod);
@@ -88,7 +88,7 @@ export class Allocation {
     this.#granted = withResources(pod, this.#granted);
     if (before?.reason !== refusal.reason || before.generation !== generation) {
       const summary = summaryOf(pod, generation, refusal.message);
-      this.#tell("Warning", `Resize${refusal.reason}`, `Pod resize ${refusal.reason}: ${summary}`);
+      this.#recordEvent("Warning", `Resize${refusal.reason}`, `Pod resize ${refusal.reason}: ${summary}`);
     }
     return this.#granted;
   }
@@ -101,7 +101,7 @@ export class Allocation {
   begin(): void {
     const generation = this.#granted.metadata.generation ?? 0;
     this.#state = { progress: { generation } };
-    this.#tell("Normal", "ResizeStarted", `Pod resize started: ${summaryOf(this.#granted, generation)}`);
+    this.#recordEvent("Normal", "ResizeStarted", `Pod resize started: ${summaryOf(this.#granted, generation)}`);
   }
 
   failed(error: string): void {
@@ -109,14 +109,18 @@ export class Allocation {
     if (!progress || progress.error === error) return;
     this.#state = { ...this.#state, progress: { ...progress, error } };
     const summary = summaryOf(this.#granted, progress.generation, error);
-    this.#tell("Warning", "ResizeError", `Pod resize error: ${summary}`);
+    this.#recordEvent("Warning", "ResizeError", `Pod resize error: ${summary}`);
   }
 
   completed(): void {
     const { progress, ...rest } = this.#state;
     if (!progress) return;
     this.#state = rest;
-    this.#tell("Normal", "ResizeCompleted", `Pod resize completed: ${summaryOf(this.#granted, progress.generation)}`);
+    this.#recordEvent(
+      "Normal",
+      "ResizeCompleted",
+      `Pod resize completed: ${summaryOf(this.#granted, progress.generation)}`,
+    );
   }
 }
 

@@ -8,7 +8,7 @@ export interface RestartBackoff {
 const baseMs = 10_000;
 const maxRestartDelayMs = 300_000;
 /** A container that ran for this long starts without a delay again. */
-const forgivenMs = 2 * maxRestartDelayMs;
+const resetAfterMs = 2 * maxRestartDelayMs;
 
 export type RestartDecision =
   | { readonly at: "now"; readonly backoff: RestartBackoff }
@@ -16,7 +16,7 @@ export type RestartDecision =
 
 /** Immediately the first time, then after 10 s, 20 s, … 5 min, each counted from the last exit. */
 export function decideRestart(before: RestartBackoff | undefined, finishedAt: number, now: number): RestartDecision {
-  if (!before || finishedAt - before.startedAt > forgivenMs) {
+  if (!before || finishedAt - before.startedAt > resetAfterMs) {
     return { at: "now", backoff: { delayMs: baseMs, startedAt: now } };
   }
   const due = finishedAt + before.delayMs;
@@ -42,7 +42,7 @@ export interface EndedContainer {
 /** The restarts of one pod's containers. */
 export class Restarts implements RestartsView {
   readonly #decided = new Map<string, Decided>();
-  readonly #told = new Map<string, string>();
+  readonly #reported = new Map<string, string>();
 
   decide(name: string, ended: EndedContainer, now: number): RestartDecision {
     const before = this.#decided.get(name);
@@ -58,9 +58,9 @@ export class Restarts implements RestartsView {
   }
 
   /** True on the first call for this exit of a container. */
-  tellsOf(name: string, endedId: string): boolean {
-    if (this.#told.get(name) === endedId) return false;
-    this.#told.set(name, endedId);
+  isNewExit(name: string, endedId: string): boolean {
+    if (this.#reported.get(name) === endedId) return false;
+    this.#reported.set(name, endedId);
     return true;
   }
 }
