@@ -69,7 +69,7 @@ const proxyEndpoint =
     const url = new URL(backend.url);
     url.pathname = rest || "/";
     url.search = request.query;
-    if (isUpgrade(request.headers)) return await upgraded(deps, context, { ...backend, url });
+    if (isUpgrade(request.headers) && !request.body?.length) return await upgraded(deps, context, { ...backend, url });
     if (rest === "" && (request.method === "GET" || request.method === "HEAD")) return withSlash(context);
     return await forward(context, { ...backend, url }, prefix);
   };
