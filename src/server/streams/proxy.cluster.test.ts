@@ -15,12 +15,16 @@ import { signingKey } from "#lib/crypto/jwt.ts";
 import { createAuthority, createCertificate, createKey, type KeyPair, keyToPem } from "#lib/crypto/x509.ts";
 import { systemRandom } from "#lib/data/random.ts";
 import { primaryAddress } from "#lib/net/ip.ts";
-import { silentLog } from "#lib/process/log.ts";
+import { type Log, type LogFields, silentLog } from "#lib/process/log.ts";
 import { openMemoryStore } from "#store/memory.ts";
 import { type Store } from "#store/store.ts";
 import { streamEndpoints } from "./all.ts";
 
-const base = { clock: systemClock, log: silentLog };
+const logged: unknown[] = [];
+const note = (level: string) => (message: string, fields?: LogFields) =>
+  void logged.push({ level, message, ...fields });
+const log: Log = { ...silentLog, info: note("info"), error: note("error"), with: () => log };
+const base = { clock: systemClock, log };
 const admin: UserInfo = { name: "admin", groups: ["system:masters"] };
 const podIp = primaryAddress() ?? "";
 const yearMs = 365 * 86_400_000;
@@ -185,6 +189,19 @@ suite("the proxy to pods and nodes", { timeout: 30_000, skip: podIp === "" && "t
 
     assert.equal(status, 503);
     assert.match(text, /too many 1xx informational responses/);
+  });
+
+  test("tells of a pod that does not answer in one short line", async () => {
+    logged.length = 0;
+
+    await askPod("web", "/hints");
+
+    const [line] = logged as { path: string; error: string }[];
+    assert.match(line?.error ?? "", /^error trying to reach service: .*1xx/);
+    const path = line?.path;
+    assert.deepEqual(logged, [
+      { level: "info", message: "a pod or node did not answer", path, method: "GET", error: line?.error },
+    ]);
   });
 
   test("rewrites the links of pages, and passes on large pages as they are", async () => {
