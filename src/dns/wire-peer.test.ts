@@ -155,7 +155,7 @@ test("a message that announces 65,535 questions gets a format error", async () =
   const bytes = Buffer.alloc(4_096);
   bytes.writeUInt16BE(0xffff, 4);
 
-  const answer = await resolverThatLogs([])(bytes, "udp");
+  const answer = await resolverThatLogs([])(bytes, { transport: "udp", mayWait: true });
 
   assert.equal(answer && (answer[3] ?? 0) & 0xf, 1);
 });
