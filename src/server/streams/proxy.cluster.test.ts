@@ -100,13 +100,13 @@ suite("the proxy to pods and nodes", { timeout: 30_000, skip: podIp === "" && "t
     readonly headers: Readonly<Record<string, unknown>>;
   }
 
-  async function get(path: string, headers: Record<string, string> = {}): Promise<Answered> {
+  async function get(path: string, headers: Record<string, string> = {}, body?: Uint8Array): Promise<Answered> {
     const { wire, ...served } = await api.server.serve({
-      method: "GET",
+      method: body ? "POST" : "GET",
       path,
       query: "",
       headers,
-      body: undefined,
+      body,
       signal: AbortSignal.timeout(10_000),
       peer: { address: "192.0.2.7", user: admin },
     });
@@ -189,6 +189,15 @@ suite("the proxy to pods and nodes", { timeout: 30_000, skip: podIp === "" && "t
 
     assert.equal(status, 503);
     assert.match(text, /too many 1xx informational responses/);
+  });
+
+  test("passes on a body with its request, and not the upgrade that was asked for beside it", async () => {
+    const headers = { connection: "Upgrade", upgrade: "websocket" };
+
+    const { status } = await get("/api/v1/namespaces/default/pods/web/proxy/x", headers, Buffer.from("hello"));
+
+    assert.equal(status, 200);
+    assert.deepEqual([seen?.method, seen?.headers.upgrade, seen?.headers["content-length"]], ["POST", undefined, "5"]);
   });
 
   test("tells of a pod that does not answer in one short line", async () => {
