@@ -168,3 +168,8 @@ export function invalid(
   };
   return new StatusError("Invalid", `${kind} ${JSON.stringify(name)} is invalid: ${text}`, { ...details, causes });
 }
+
+/** The cause of a StatusError whose request failed at a pod or a node that the server passed it on to. */
+export class BackendError extends Error {
+  override readonly name = "BackendError";
+}

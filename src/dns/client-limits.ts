@@ -31,9 +31,14 @@ export class ClientLimits {
     client.tokens = Math.min(burst, client.tokens + ((nowMs - client.atMs) * perSecond) / 1_000);
     client.atMs = nowMs;
     this.#clients.set(address, client);
-    if (client.tokens < 1 || client.waiting >= this.#mostWaiting()) return undefined;
+    if (client.tokens < 1) return undefined;
     client.tokens--;
     return client;
+  }
+
+  /** Whether a question of the client may wait for another server. The cluster's own names need not. */
+  mayWait(client: Client): boolean {
+    return client.waiting < this.#mostWaiting();
   }
 
   /** Counts a question while it waits. */

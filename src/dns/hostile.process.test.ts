@@ -249,7 +249,7 @@ test("ClientLimits lets 100 questions of a client wait, and fewer when many wait
   const waitingOf = (address: string): number => {
     for (let waiting = 0; ; waiting++) {
       const client = limits.admit(address);
-      if (!client) return waiting;
+      if (!client || !limits.mayWait(client)) return waiting;
       void limits.wait(client, never);
     }
   };
@@ -257,4 +257,7 @@ test("ClientLimits lets 100 questions of a client wait, and fewer when many wait
   assert.equal(waitingOf("10.244.0.1"), 100);
   for (let last = 2; last <= 5; last++) waitingOf(`10.244.0.${last}`);
   assert.equal(waitingOf("10.244.0.6"), 10);
+  for (let last = 7; last <= 200; last++) waitingOf(`10.244.0.${last}`);
+  assert.equal(waitingOf("10.244.1.1"), 0);
+  assert(limits.admit("10.244.1.1"), "a question that need not wait is answered all the same");
 });

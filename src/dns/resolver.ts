@@ -22,8 +22,14 @@ export interface ResolverDeps {
   readonly log: Log;
 }
 
+export interface Means {
+  readonly transport: "udp" | "tcp";
+  /** false: a question for another server gets no answer now. */
+  readonly mayWait: boolean;
+}
+
 /** Answers a message; undefined if it gets no answer. Never throws. The cluster's own names are answered synchronously. */
-export type Resolver = (message: Buffer, transport: "udp" | "tcp") => Buffer | undefined | Promise<Buffer>;
+export type Resolver = (message: Buffer, means: Means) => Buffer | undefined | Promise<Buffer>;
 
 const internetClass = 1;
 const badVersion = 16;
@@ -31,7 +37,7 @@ const smallestDatagram = 512;
 
 export function createResolver(deps: ResolverDeps): Resolver {
   let turn = 0;
-  return (message, transport) => {
+  return (message, { transport, mayWait }) => {
     const query = readQuery(message);
     if (!query || query.isResponse) return undefined;
     const limit = limitOf(query, transport);
@@ -41,7 +47,7 @@ export function createResolver(deps: ResolverDeps): Resolver {
     }
     const fail = (error: unknown): Buffer => failed(deps.log, query, { error, limit });
     try {
-      const answer = answerTo(deps, query, { question: query.question, limit, turn: turn++ });
+      const answer = answerTo(deps, query, { question: query.question, limit, turn: turn++, mayWait });
       return answer instanceof Promise ? answer.catch(fail) : answer;
     } catch (error) {
       return fail(error);
@@ -53,11 +59,14 @@ interface Asked {
   readonly question: Question;
   readonly limit: number;
   readonly turn: number;
+  readonly mayWait: boolean;
 }
 
-function answerTo(deps: ResolverDeps, query: Query, asked: Asked): Buffer | Promise<Buffer> {
-  const { question, limit, turn } = asked;
+function answerTo(deps: ResolverDeps, query: Query, asked: Asked): Buffer | undefined | Promise<Buffer> {
+  const { question, limit, turn, mayWait } = asked;
   const reply = answerQuestion(deps.view, deps.zone, question);
+  if (!mayWait && (reply.kind === "foreign" || (reply.kind === "records" && reply.chase !== undefined)))
+    return undefined;
   if (reply.kind === "foreign") return forward(deps, query, asked);
   if (reply.kind === "records" && reply.chase !== undefined) return chase(deps, query, { reply, limit });
   return encodeAnswer(query, partsOf(deps.zone, reply, turn), limit);

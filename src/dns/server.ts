@@ -74,7 +74,7 @@ function serveDatagrams({ resolver, log, isClient }: DnsServerDeps, limits: Clie
     const send = (answer: Buffer | undefined): void => {
       if (answer && isOpen) udp.send(answer, port, address, () => {}); // A client may be gone by then.
     };
-    const answer = resolver(message, "udp");
+    const answer = resolver(message, { transport: "udp", mayWait: limits.mayWait(client) });
     if (answer instanceof Promise) void limits.wait(client, answer).then(send);
     else send(answer);
   });
@@ -83,7 +83,7 @@ function serveDatagrams({ resolver, log, isClient }: DnsServerDeps, limits: Clie
 function serveConnections({ resolver, clock, log, isClient }: DnsServerDeps, limits: ClientLimits, tcp: Server) {
   const connections = new DnsConnections(clock, (message, address) => {
     const client = limits.admit(address);
-    const answer = client && resolver(message, "tcp");
+    const answer = client && resolver(message, { transport: "tcp", mayWait: limits.mayWait(client) });
     return client && answer instanceof Promise ? limits.wait(client, answer) : answer;
   });
   tcp.on("error", (error) => log.warn("the DNS server's TCP socket failed", { error }));

@@ -122,7 +122,7 @@ test("no message makes the resolver throw", async () => {
 
   await fc.assert(
     fc.asyncProperty(fc.oneof(spoilt, fc.uint8Array({ maxLength: 600 }).map(Buffer.from)), async (bytes) => {
-      for (const transport of ["udp", "tcp"] as const) await resolver(bytes, transport);
+      for (const transport of ["udp", "tcp"] as const) await resolver(bytes, { transport, mayWait: true });
     }),
     { numRuns: 2_000 },
   );
@@ -155,7 +155,19 @@ test("a message that announces 65,535 questions gets a format error", async () =
   const bytes = Buffer.alloc(4_096);
   bytes.writeUInt16BE(0xffff, 4);
 
-  const answer = await resolverThatLogs([])(bytes, "udp");
+  const answer = await resolverThatLogs([])(bytes, { transport: "udp", mayWait: true });
 
   assert.equal(answer && (answer[3] ?? 0) & 0xf, 1);
+});
+
+test("the resolver answers for the cluster's names also when no question may wait for another server", () => {
+  const resolver = resolverThatLogs([]);
+  const ask = (asked: string) =>
+    resolver(dnsPacket.encode({ type: "query", id: 1, questions: [{ type: "A", name: asked }] }), {
+      transport: "udp",
+      mayWait: false,
+    });
+
+  assert(Buffer.isBuffer(ask("web.default.svc.cluster.local")));
+  assert.equal(ask("example.com"), undefined);
 });

@@ -1,5 +1,5 @@
 import { type Answer, type ApiRequest } from "#api/exchange.ts";
-import { badRequest, internalError, StatusError } from "#api/status.ts";
+import { BackendError, badRequest, internalError, StatusError } from "#api/status.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { type Random } from "#lib/data/random.ts";
 import { type Log } from "#lib/process/log.ts";
@@ -194,8 +194,11 @@ function toStatusError(error: unknown, request: ApiRequest, log: Log): StatusErr
   const status = error instanceof StatusError ? error : internalError(error);
   // Requests after the shutdown are not an error of ours.
   const isLate = status.cause instanceof StoreClosedError;
-  if (!isLate && (status.reason === "InternalError" || status.reason === "ServiceUnavailable")) {
-    log.error("request failed", { method: request.method, path: request.path, error });
+  const facts = { method: request.method, path: request.path };
+  if (status.cause instanceof BackendError)
+    log.info("a pod or node did not answer", { ...facts, error: status.message });
+  else if (!isLate && (status.reason === "InternalError" || status.reason === "ServiceUnavailable")) {
+    log.error("request failed", { ...facts, error });
   }
   return status;
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
 import https from "node:https";
 import net from "node:net";
 import { after, before, suite, test } from "node:test";
@@ -155,6 +156,20 @@ suite("the node's server", () => {
       sinceMs: clock.now() - 5000,
       stream: "stderr",
     });
+  });
+
+  test("takes no body of an upgrade for the streams of a command", async () => {
+    const headers = { connection: "Upgrade", upgrade: "SPDY/3.1", "content-length": "5" };
+    const request = https.request(`https://127.0.0.1:${server.port}/exec/default/web/main?command=id`, {
+      ...optionsAs(apiServerName),
+      method: "POST",
+      headers,
+    });
+    request.end("bytes");
+    const [response] = (await once(request, "response")) as [IncomingMessage];
+    response.resume();
+
+    assert.equal(response.statusCode, 400);
   });
 
   test("refuses upgrades with plain text", async () => {

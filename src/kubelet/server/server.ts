@@ -4,6 +4,7 @@ import type { Duplex } from "node:stream";
 import { badRequest, methodNotAllowed, StatusError } from "#api/status.ts";
 import type { Clock } from "#lib/async/clock.ts";
 import { ignore } from "#lib/net/sockets.ts";
+import { mayUpgrade } from "#lib/net/upgrade.ts";
 import type { Log } from "#lib/process/log.ts";
 import { type Access, nodeAccess } from "./access.ts";
 import type { KubeletHandle } from "./handle.ts";
@@ -37,7 +38,15 @@ export interface KubeletServer extends AsyncDisposable {
 /** The kubelet's HTTPS server: logs, commands, port forwarding and metrics, for the API server. */
 export async function startKubeletServer(options: KubeletServerOptions): Promise<KubeletServer> {
   const { host = "127.0.0.1", port, key, cert, clientCa: ca } = options;
-  const server = https.createServer({ key, cert, ca, requestCert: true, rejectUnauthorized: false, ...serverTimeouts });
+  const server = https.createServer({
+    key,
+    cert,
+    ca,
+    requestCert: true,
+    rejectUnauthorized: false,
+    shouldUpgradeCallback: mayUpgrade,
+    ...serverTimeouts,
+  });
   const connections = limitConnections(server);
   const serving = createServing(options);
   server.on("request", (message, response) => void onRequest(serving, message, response));

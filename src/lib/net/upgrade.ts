@@ -76,6 +76,10 @@ export function limitInterim(outgoing: ClientRequest): void {
 export const isUpgrade = (headers: Readonly<Record<string, string | undefined>>): boolean =>
   (headers.connection ?? "").toLowerCase().includes("upgrade") && headers.upgrade !== undefined;
 
+/** Whether a request for an upgrade can be taken as one. Node does not read its body, so it must have none. */
+export const mayUpgrade = ({ headers }: Pick<IncomingMessage, "headers">): boolean =>
+  headers["transfer-encoding"] === undefined && Number(headers["content-length"] ?? 0) === 0;
+
 /** Renders another server's response to an upgrade. */
 export function renderUpgrade({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): string {
   let text = "HTTP/1.1 101 Switching Protocols\r\n";

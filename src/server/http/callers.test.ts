@@ -63,3 +63,41 @@ test("a caller that leaves while waiting takes no place", async () => {
   await waiting;
   assert.equal(joe.largeBodies, 1);
 });
+
+test("who gives room back wakes only those who wait for it, and the oldest of them first", async () => {
+  const limits = { ...defaultLimits, unsentBytes: 100, unsentBytesPerUser: 50, unsentBytesAlways: 1 };
+  const callers = new Callers(limits);
+  const users = Array.from({ length: 20 }, (_, i) => userOf(callers, `user-${i}`));
+  const [jane = assert.fail(), joe = assert.fail()] = users;
+  const connection = {};
+  let looks = 0;
+  const order: string[] = [];
+  const wait = (caller: Caller, name: string, isFree = () => callers.hasRoom(caller)) => {
+    const look = () => {
+      looks++;
+      return isFree();
+    };
+    const reasons = [caller, connection, "answers"] as const;
+    void callers.wait({ reasons, isFree: look }, never).then(() => order.push(name));
+  };
+  const looksOf = async (change: () => void): Promise<number> => {
+    looks = 0;
+    change();
+    await new Promise(setImmediate);
+    return looks;
+  };
+  callers.addUnsent(jane, 60);
+  callers.addUnsent(joe, 60);
+  for (const user of users) wait(user, "other", () => false);
+  wait(jane, "jane 1");
+  wait(jane, "jane 2");
+
+  assert.equal(await looksOf(() => callers.removeUnsent(joe, 1)), 1);
+  assert.equal(await looksOf(() => callers.endAnswering(joe)), 1);
+  assert.equal(await looksOf(() => callers.freed({})), 0);
+  assert.equal(await looksOf(() => callers.freed(connection)), 22);
+  assert.equal(await looksOf(() => callers.removeUnsent(joe, 30)), 22, "there is room for all again");
+  assert.deepEqual(order, []);
+  await looksOf(() => callers.removeUnsent(jane, 20));
+  assert.deepEqual(order, ["jane 1", "jane 2"]);
+});

@@ -35,9 +35,13 @@ export function ownerOf(userName: string): string {
   return userName.slice(0, userName.indexOf(":", accountPrefix.length) + 1) || userName;
 }
 
-/** A caller that waits for room; checked again whenever some is released. */
-interface Waiter {
-  readonly isFree: () => boolean;
+/** Something that waits until there is room; asked again whenever one of those it waits for gives some back. */
+export interface Wait {
+  /** What it waits for: a caller, a connection, or the room of all (`answers`, `events`). */
+  readonly reasons: readonly (object | "answers" | "events")[];
+  isFree(): boolean;
+}
+interface Waiter extends Wait {
   readonly go: () => void;
 }
 
@@ -46,7 +50,8 @@ export class Callers {
   readonly limits: Limits;
   readonly #users = new Map<string, Caller>();
   readonly #addresses = new Map<string, Caller>();
-  readonly #waiting = new Set<Waiter>();
+  /** By each of their reasons, oldest first. */
+  readonly #waiting = new Map<Wait["reasons"][number], Set<Waiter>>();
   /** Oldest first. */
   readonly #waitingBodies = new Set<Place>();
   #watches = 0;
@@ -172,7 +177,7 @@ export class Callers {
   /** The response counts now, or never will: the next waiting one may check for room. */
   endAnswering(caller: Caller): void {
     caller.isAnswering = false;
-    if (this.#waiting.size > 0) this.#wake();
+    this.#wake(caller);
   }
   addUnsent(caller: Caller, bytes: number): void {
     caller.unsentBytes += bytes;
@@ -180,9 +185,14 @@ export class Callers {
     this.#notePeak();
   }
   removeUnsent(caller: Caller, bytes: number): void {
+    const wasFull = this.#unsentBytes > this.limits.unsentBytes;
     caller.unsentBytes -= bytes;
     this.#unsentBytes -= bytes;
-    if (this.#waiting.size > 0) this.#wake();
+    this.#wake(wasFull && this.#unsentBytes <= this.limits.unsentBytes ? "answers" : caller);
+  }
+  /** Something that was sent over a connection has been taken. */
+  freed(connection: object): void {
+    this.#wake(connection);
   }
 
   /** Whether the caller may get more watch events before it has read the previous ones. */
@@ -192,22 +202,23 @@ export class Callers {
     return unreadBytes <= unsentBytesPerUser && this.#unreadBytes <= unsentBytes;
   }
   changeUnread(caller: Caller, bytes: number): void {
+    const wasFull = this.#unreadBytes > this.limits.unsentBytes;
     caller.unreadBytes += bytes;
     this.#unreadBytes += bytes;
     this.#notePeak();
-    if (bytes < 0 && this.#waiting.size > 0) this.#wake();
+    if (bytes < 0) this.#wake(wasFull && this.#unreadBytes <= this.limits.unsentBytes ? "events" : caller);
   }
 
   /** Waits until the condition holds; rejects with the signal. */
-  wait(isFree: () => boolean, signal: AbortSignal): Promise<void> {
+  wait({ reasons, isFree }: Wait, signal: AbortSignal): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     if (signal.aborted) return Promise.reject(signal.reason);
-    const waiter = { isFree, go: resolve };
+    const waiter = { reasons, isFree, go: resolve };
     const leave = () => reject(signal.reason);
-    this.#waiting.add(waiter);
+    for (const reason of reasons) this.#waitingFor(reason).add(waiter);
     signal.addEventListener("abort", leave, { once: true });
     return promise.finally(() => {
-      this.#waiting.delete(waiter);
+      this.#forget(waiter);
       signal.removeEventListener("abort", leave);
     });
   }
@@ -216,8 +227,24 @@ export class Callers {
     if (this.heldBytes > this.#peakBytes) this.#peakBytes = this.heldBytes;
   }
 
-  #wake(): void {
-    for (const { isFree, go } of this.#waiting) if (isFree()) go();
+  #waitingFor(reason: Wait["reasons"][number]): Set<Waiter> {
+    const known = this.#waiting.get(reason);
+    if (known) return known;
+    const waiters = new Set<Waiter>();
+    this.#waiting.set(reason, waiters);
+    return waiters;
+  }
+
+  #forget(waiter: Waiter): void {
+    for (const reason of waiter.reasons) {
+      const waiters = this.#waiting.get(reason);
+      waiters?.delete(waiter);
+      if (waiters?.size === 0) this.#waiting.delete(reason);
+    }
+  }
+
+  #wake(reason: Wait["reasons"][number]): void {
+    for (const waiter of this.#waiting.get(reason) ?? []) if (waiter.isFree()) waiter.go();
   }
 }
 

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { type IncomingHttpHeaders } from "node:http";
 import http2 from "node:http2";
 import https from "node:https";
@@ -210,6 +211,49 @@ test("an unexpected upgrade is answered as an ordinary request", async () => {
   assert.match(answer, /^HTTP\/1\.1 200 OK\r\n/);
   assert.match(answer, /connection: close/i);
   assert.ok(answer.endsWith("GET /a 0"));
+});
+
+/** All that the server says to these bytes until it closes the connection. */
+async function sayRaw(text: string): Promise<string> {
+  const socket = tls.connect({ host: "127.0.0.1", port: listening.port, ca });
+  let answer = "";
+  socket.on("data", (chunk: Buffer) => (answer += chunk.toString()));
+  socket.write(text);
+  await once(socket, "end");
+  return answer;
+}
+const bodiesOf = (answer: string): string[] => answer.match(/(GET|POST|PUT) \/\w+ \d+/g) ?? [];
+const smuggled = "GET /smuggled HTTP/1.1\r\nhost: x\r\n\r\n";
+const last = "GET /last HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+const upgrade = "host: x\r\nconnection: Upgrade\r\nupgrade: websocket\r\n";
+
+for (const method of ["POST", "PUT"]) {
+  test(`a ${method} that asks for an upgrade and has a body is refused, and the body is no further request`, async () => {
+    const { length } = smuggled;
+    const sized = `${method} /a HTTP/1.1\r\n${upgrade}content-length: ${length}\r\n\r\n${smuggled}`;
+    const chunks = `${length.toString(16)}\r\n${smuggled}\r\n0\r\n\r\n`;
+    const chunked = `${method} /a HTTP/1.1\r\n${upgrade}transfer-encoding: chunked\r\n\r\n${chunks}`;
+
+    for (const request of [sized, chunked]) {
+      const answer = await sayRaw(request + last);
+      assert.match(answer, /^HTTP\/1\.1 400 .*\r\n\r\na request for an upgrade has no body\r\n$/s);
+    }
+  });
+}
+
+test("what follows a request for an upgrade without a body is dropped, and the connection ends", async () => {
+  for (const length of ["", "content-length: 0\r\n"]) {
+    const request = `POST /a HTTP/1.1\r\n${upgrade}${length}\r\n${smuggled}`;
+    assert.deepEqual(bodiesOf(await sayRaw(request)), ["POST /a 0"]);
+  }
+});
+
+test("a request for an upgrade with two lengths is refused", async () => {
+  const lengths = `content-length: ${smuggled.length}\r\ntransfer-encoding: chunked\r\n`;
+  const answer = await sayRaw(`POST /a HTTP/1.1\r\n${upgrade}${lengths}\r\n0\r\n\r\n${smuggled}`);
+
+  assert.match(answer, /^HTTP\/1\.1 400 /);
+  assert.deepEqual(bodiesOf(answer), []);
 });
 
 test("new connections use a renewed certificate, and open ones continue", async () => {

@@ -7,6 +7,7 @@ import { type Peer } from "#api/exchange.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { http } from "#lib/net/node-http.ts";
 import { drained, ignore } from "#lib/net/sockets.ts";
+import { mayUpgrade } from "#lib/net/upgrade.ts";
 import { type Log } from "#lib/process/log.ts";
 import { type Served } from "../server.ts";
 import { Callers } from "./callers.ts";
@@ -302,11 +303,22 @@ async function respondHttp1(edge: Edge, { response, request }: Exchange1, served
   if (wire.type === "stream") await pump(wire.body, response);
 }
 
+const bodyWithUpgrade = [
+  "HTTP/1.1 400 Bad Request",
+  "connection: close",
+  "content-type: text/plain",
+  "content-length: 38",
+  "",
+  "a request for an upgrade has no body\r\n",
+].join("\r\n");
+
 async function onUpgrade(
   edge: Edge,
   { request: message, socket, head }: { request: IncomingMessage; socket: Duplex; head: Buffer },
 ): Promise<void> {
   socket.on("error", ignore);
+  // Before anything is done: half of a request must not be served.
+  if (!mayUpgrade(message)) return void socket.end(bodyWithUpgrade);
   const entry = entries.get(message.socket);
   if (!entry || !edge.connections.openStream(entry.connection)) return void socket.destroy();
   const request = http1Request(message, entry);

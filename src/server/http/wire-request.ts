@@ -2,7 +2,7 @@ import { type AdmitOptions, type ApiRequest, type Peer, type UserInfo } from "#a
 import { badRequest, requestTimeout, type StatusError } from "#api/status.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { ignore } from "#lib/net/sockets.ts";
-import { type Caller, type Callers } from "./callers.ts";
+import { type Caller, type Callers, type Wait } from "./callers.ts";
 import { type Connection, type ServerConnections } from "./connections.ts";
 import { bodyTooLarge, maxBodyBytes } from "./limits.ts";
 import { type BodySource, decompressed, readBody } from "./read-body.ts";
@@ -80,7 +80,8 @@ export class WireRequest implements ApiRequest {
     const { callers, connection } = entry;
     const most = callers.limits.unsentBytesPerConnection;
     const hasRoom = () => connection.unsentBytes <= most && callers.hasRoom(caller);
-    return hasRoom() ? undefined : this.#waitForRoom(() => !caller.isAnswering && hasRoom(), entry, caller);
+    const isFree = () => !caller.isAnswering && hasRoom();
+    return hasRoom() ? undefined : this.#waitForRoom({ reasons: [caller, connection, "answers"], isFree }, caller);
   }
 
   countWatch(): void {
@@ -97,7 +98,9 @@ export class WireRequest implements ApiRequest {
 
   /** Calls back once when there is room for more events; never after the client has hung up. */
   onRoom(wake: () => void): void {
-    this.#entry?.callers.wait(() => this.hasRoom, this.#hangUp()).then(wake, ignore);
+    if (!this.#entry || !this.#caller) return;
+    const wait: Wait = { reasons: [this.#caller, "events"], isFree: () => this.hasRoom };
+    this.#entry.callers.wait(wait, this.#hangUp()).then(wake, ignore);
   }
 
   /** How much a watch has written that the client has not read. It counts for the caller. */
@@ -141,6 +144,7 @@ export class WireRequest implements ApiRequest {
     const entry = this.#entry;
     if (!entry) return;
     entry.connection.unsentBytes -= this.#unsentBytes;
+    if (this.#unsentBytes > 0) entry.callers.freed(entry.connection);
     entry.connections.closeStream(entry.connection);
     this.#endWatch?.();
     if (!this.#caller) return;
@@ -186,12 +190,13 @@ export class WireRequest implements ApiRequest {
     this.#hasLargePlace = false;
   }
 
-  async #waitForRoom(isFree: () => boolean, { callers, clock, connection }: Entry, caller: Caller): Promise<void> {
+  async #waitForRoom(wait: Wait, caller: Caller): Promise<void> {
+    const { callers, clock, connection } = this.#entry as Entry;
     const late = new AbortController();
     const cancel = clock.after(roomMs, () => late.abort(requestTimeout()));
     const signal = AbortSignal.any([this.#hangUp(), late.signal]);
     try {
-      while (!isFree()) await callers.wait(isFree, signal);
+      while (!wait.isFree()) await callers.wait(wait, signal);
     } finally {
       cancel();
     }

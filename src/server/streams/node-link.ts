@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Agent as TlsAgent } from "node:https";
 import { Node } from "#api/core/node.ts";
-import { StatusError } from "#api/status.ts";
+import { BackendError, StatusError } from "#api/status.ts";
 import { LruMap } from "#lib/data/lru-map.ts";
 import { https } from "#lib/net/node-http.ts";
 import { originUrl } from "#lib/net/origin-url.ts";
@@ -121,8 +121,13 @@ export async function dialNode(request: Omit<Outgoing, "body">): Promise<Upgrade
   }
 }
 
+/** Why a pod or a node did not answer. It is no fault of this server. */
 export const unreachable = (cause: unknown): StatusError =>
-  new StatusError("InternalError", `error dialing backend: ${messageOf(cause)}`, undefined, { cause });
+  new StatusError("InternalError", `error dialing backend: ${messageOf(cause)}`, undefined, backendFault(cause));
+
+export const backendFault = (cause: unknown): ErrorOptions => ({
+  cause: new BackendError(messageOf(cause), { cause }),
+});
 
 const maxErrorBytes = 50_000;
 

@@ -15,12 +15,16 @@ import { signingKey } from "#lib/crypto/jwt.ts";
 import { createAuthority, createCertificate, createKey, type KeyPair, keyToPem } from "#lib/crypto/x509.ts";
 import { systemRandom } from "#lib/data/random.ts";
 import { primaryAddress } from "#lib/net/ip.ts";
-import { silentLog } from "#lib/process/log.ts";
+import { type Log, type LogFields, silentLog } from "#lib/process/log.ts";
 import { openMemoryStore } from "#store/memory.ts";
 import { type Store } from "#store/store.ts";
 import { streamEndpoints } from "./all.ts";
 
-const base = { clock: systemClock, log: silentLog };
+const logged: unknown[] = [];
+const note = (level: string) => (message: string, fields?: LogFields) =>
+  void logged.push({ level, message, ...fields });
+const log: Log = { ...silentLog, info: note("info"), error: note("error"), with: () => log };
+const base = { clock: systemClock, log };
 const admin: UserInfo = { name: "admin", groups: ["system:masters"] };
 const podIp = primaryAddress() ?? "";
 const yearMs = 365 * 86_400_000;
@@ -96,13 +100,13 @@ suite("the proxy to pods and nodes", { timeout: 30_000, skip: podIp === "" && "t
     readonly headers: Readonly<Record<string, unknown>>;
   }
 
-  async function get(path: string, headers: Record<string, string> = {}): Promise<Answered> {
+  async function get(path: string, headers: Record<string, string> = {}, body?: Uint8Array): Promise<Answered> {
     const { wire, ...served } = await api.server.serve({
-      method: "GET",
+      method: body ? "POST" : "GET",
       path,
       query: "",
       headers,
-      body: undefined,
+      body,
       signal: AbortSignal.timeout(10_000),
       peer: { address: "192.0.2.7", user: admin },
     });
@@ -185,6 +189,28 @@ suite("the proxy to pods and nodes", { timeout: 30_000, skip: podIp === "" && "t
 
     assert.equal(status, 503);
     assert.match(text, /too many 1xx informational responses/);
+  });
+
+  test("passes on a body with its request, and not the upgrade that was asked for beside it", async () => {
+    const headers = { connection: "Upgrade", upgrade: "websocket" };
+
+    const { status } = await get("/api/v1/namespaces/default/pods/web/proxy/x", headers, Buffer.from("hello"));
+
+    assert.equal(status, 200);
+    assert.deepEqual([seen?.method, seen?.headers.upgrade, seen?.headers["content-length"]], ["POST", undefined, "5"]);
+  });
+
+  test("tells of a pod that does not answer in one short line", async () => {
+    logged.length = 0;
+
+    await askPod("web", "/hints");
+
+    const [line] = logged as { path: string; error: string }[];
+    assert.match(line?.error ?? "", /^error trying to reach service: .*1xx/);
+    const path = line?.path;
+    assert.deepEqual(logged, [
+      { level: "info", message: "a pod or node did not answer", path, method: "GET", error: line?.error },
+    ]);
   });
 
   test("rewrites the links of pages, and passes on large pages unchanged", async () => {

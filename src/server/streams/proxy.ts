@@ -9,7 +9,7 @@ import { messageOf } from "#lib/text/message-of.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { type Endpoint } from "../dispatch.ts";
 import { type StreamDeps } from "./deps.ts";
-import { dialNode, type NodeLinks, nodeUrl, type Outgoing, send } from "./node-link.ts";
+import { backendFault, dialNode, type NodeLinks, nodeUrl, type Outgoing, send } from "./node-link.ts";
 import { admitConnection } from "./pod-target.ts";
 import { hopByHop, proxiedAnswer } from "./proxied-answer.ts";
 import {
@@ -69,7 +69,7 @@ const proxyEndpoint =
     const url = new URL(backend.url);
     url.pathname = rest || "/";
     url.search = request.query;
-    if (isUpgrade(request.headers)) return await upgraded(deps, context, { ...backend, url });
+    if (isUpgrade(request.headers) && !request.body?.length) return await upgraded(deps, context, { ...backend, url });
     if (rest === "" && (request.method === "GET" || request.method === "HEAD")) return withSlash(context);
     return await forward(context, { ...backend, url }, prefix);
   };
@@ -102,7 +102,7 @@ async function forward(context: Context, backend: Backend, prefix: string): Prom
   const { method, body, signal } = context.request;
   const headers = { ...passedHeaders(context), "x-forwarded-uri": prefix + url.pathname };
   const response = await send({ ...backend, method, headers, body, signal }).catch((cause: unknown) => {
-    throw serviceUnavailable(`error trying to reach service: ${messageOf(cause)}`, { cause });
+    throw serviceUnavailable(`error trying to reach service: ${messageOf(cause)}`, backendFault(cause));
   });
   const rewrite = { prefix, backendHost: url.host, requestHost: hostOf(context) };
   return await proxiedAnswer(response, rewrite);
