@@ -1,4 +1,3 @@
-import { type Answer } from "#api/exchange.ts";
 import { groupResource } from "#api/resource.ts";
 import { StatusError } from "#api/status.ts";
 import { BoundedCache, ownText } from "#lib/data/bounded-cache.ts";
@@ -9,7 +8,14 @@ import { type TraceRecorder } from "#trace/recorder.ts";
 import { type WriteSteps } from "#trace/trace.ts";
 import { anonymousUser } from "./authenticate/anonymous.ts";
 import { type ResourceRegistry } from "./registry.ts";
-import { type Context, type Next, type RequestInfo, type RequestSteps, type Stage } from "./request/pipeline.ts";
+import {
+  type Answer,
+  type Context,
+  type Next,
+  type RequestInfo,
+  type RequestSteps,
+  type Stage,
+} from "./request/pipeline.ts";
 
 const writes = new Set(["create", "update", "patch", "delete", "deletecollection"]);
 

@@ -1,4 +1,4 @@
-import { type Answer, type ApiRequest } from "#api/exchange.ts";
+import { type ApiRequest, type Answer as MadeAnswer } from "#api/exchange.ts";
 import { BackendError, badRequest, internalError, StatusError } from "#api/status.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { type Random } from "#lib/data/random.ts";
@@ -13,12 +13,13 @@ import { type Authorizer } from "./authorize/authorizer.ts";
 import { authorize } from "./authorize/chain.ts";
 import { impersonate } from "./authorize/impersonate.ts";
 import { type DispatchDeps, dispatch } from "./dispatch.ts";
+import { ownerOf } from "./http/callers.ts";
 import { negotiate } from "./http/negotiate.ts";
 import { render, type Wire } from "./http/respond.ts";
 import { pluginWaits } from "./plugin-waits.ts";
 import { endOf, isRecorded, RequestTimes, recordHops, unmeasured } from "./record-hops.ts";
 import { type ResourceRegistry } from "./registry.ts";
-import { type Context, type Next, pipeline, type RequestInfo, type Stage } from "./request/pipeline.ts";
+import { type Answer, type Context, type Next, pipeline, type RequestInfo, type Stage } from "./request/pipeline.ts";
 import { parseRequestInfo } from "./request/request-info.ts";
 import { type IncludeObject } from "./request/table.ts";
 import { warningHeaders } from "./request/warnings.ts";
@@ -38,7 +39,7 @@ export interface ServerDeps extends DispatchDeps {
 /** The whole server is a function from request to response. */
 export interface ApiServer {
   /** For callers in this process: an object in, an object out; throws StatusError. */
-  handle(request: ApiRequest): Promise<Answer>;
+  handle(request: ApiRequest): Promise<MadeAnswer>;
   /** For sockets: never throws. */
   serve(request: ApiRequest): Promise<Served>;
 }
@@ -80,7 +81,8 @@ export function createApiServer(deps: ServerDeps): ApiServer {
   return {
     async handle(request) {
       try {
-        return await handleIn(contextOf(request, deps));
+        const answer = await handleIn(contextOf(request, deps));
+        return answer.type === "past" ? await answer.read() : answer;
       } catch (error) {
         throw toStatusError(error, request, deps.log);
       }
@@ -141,7 +143,7 @@ function rendered(answer: Answer, { request, query, user }: Context, deps: Serve
   const traces = answer.type === "watch" && request.headers["x-orlop-traces"] && traceOf ? { traceOf } : {};
   const now = () => clock.now();
   const room = () => request.room?.();
-  return render(answer, { negotiated: negotiate(accept), include, now, owner: user.name, room, ...traces });
+  return render(answer, { negotiated: negotiate(accept), include, now, owner: ownerOf(user.name), room, ...traces });
 }
 
 function includeOf(query: URLSearchParams): IncludeObject | undefined {
@@ -237,7 +239,7 @@ function countRequests({ metrics, clock, resources }: ServerDeps) {
       total.add([...values, code]);
       if (verb !== "watch") duration.observe(values, (clock.now() - start) / 1000);
     };
-    const pass = (answer: Answer): Answer => {
+    const counted = <A extends MadeAnswer>(answer: A): A => {
       count("status" in answer ? String(answer.status) : "200");
       return answer;
     };
@@ -245,6 +247,9 @@ function countRequests({ metrics, clock, resources }: ServerDeps) {
       count(error instanceof StatusError ? String(error.code) : "500");
       throw error;
     };
+    // Only when the past is read does it turn out whether the store still has it.
+    const pass = (answer: Answer): Answer =>
+      answer.type === "past" ? { type: "past", read: () => answer.read().then(counted, fail) } : counted(answer);
     let answer: Answer | Promise<Answer>;
     try {
       answer = next(context);

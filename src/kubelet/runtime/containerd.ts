@@ -73,7 +73,15 @@ export class ContainerdRuntime implements ContainerRuntime, Disposable {
   }
 
   async removeSandbox(id: string, signal?: AbortSignal) {
+    const notes = this.#oomNotes;
+    // Its containers go with it, and nobody removes them one by one.
+    const containers = notes === undefined ? [] : await this.#containersOf(id, signal);
     await this.#unlessGone(criCalls.removePodSandbox, { podSandboxId: id }, signal);
+    if (notes !== undefined) await Promise.all(containers.map((container) => removeOomNote(notes, container.id)));
+  }
+
+  async #containersOf(podSandboxId: string, signal: AbortSignal | undefined) {
+    return (await this.#call(criCalls.listContainers, { filter: { podSandboxId } }, { signal })).containers;
   }
 
   async sandboxStatus(id: string, signal?: AbortSignal) {

@@ -1,13 +1,21 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { test } from "node:test";
 import { systemClock } from "#lib/async/clock.ts";
 import { silentLog } from "#lib/process/log.ts";
 import { serveGrpc, serveUnary } from "#lib/proto/grpc/server.ts";
 import { ContainerdRuntime } from "./containerd.ts";
-import { ContainerId, ContainerStatusRequest, ContainerStatusResponse, Empty } from "./cri-messages.ts";
+import {
+  ContainerId,
+  ContainerStatusRequest,
+  ContainerStatusResponse,
+  Empty,
+  ListContainersRequest,
+  ListContainersResponse,
+  PodSandboxId,
+} from "./cri-messages.ts";
 
 const id = "c1";
 /** CRI's numbers. */
@@ -56,6 +64,16 @@ test("the note is removed with the container", async () => {
   assert(!existsSync(`${node.oomNotes}/${id}`));
 });
 
+test("the note goes with the sandbox, which takes its containers along", async () => {
+  await using node = await aNode();
+  await node.note();
+  await node.note("of-another-sandbox");
+
+  await node.runtime.removeSandbox("s1");
+
+  assert.deepEqual(await readdir(node.oomNotes), ["of-another-sandbox"]);
+});
+
 interface Told {
   readonly state: number;
   readonly exitCode: number;
@@ -66,6 +84,7 @@ async function aNode() {
   const dir = await mkdtemp(`${tmpdir()}/orlop-oom-reason-`);
   const oomNotes = `${dir}/oom`;
   await mkdir(oomNotes);
+  let hasSandbox = true;
   let told: Told = { state: states.running, exitCode: 0, reason: "" };
   const server = await serveGrpc(`${dir}/s`, [
     serveUnary(
@@ -74,6 +93,15 @@ async function aNode() {
       () => ({ status: { id, ...told } }),
     ),
     serveUnary("/runtime.v1.RuntimeService/RemoveContainer", { request: ContainerId, response: Empty }, () => ({})),
+    serveUnary("/runtime.v1.RuntimeService/RemovePodSandbox", { request: PodSandboxId, response: Empty }, () => {
+      hasSandbox = false;
+      return {};
+    }),
+    serveUnary(
+      "/runtime.v1.RuntimeService/ListContainers",
+      { request: ListContainersRequest, response: ListContainersResponse },
+      ({ filter }) => ({ containers: hasSandbox && filter?.podSandboxId === "s1" ? [{ id, podSandboxId: "s1" }] : [] }),
+    ),
   ]);
   const runtime = new ContainerdRuntime({ address: `unix://${dir}/s`, oomNotes, clock: systemClock, log: silentLog });
   return {
@@ -82,7 +110,7 @@ async function aNode() {
     tell: (next: Told) => {
       told = next;
     },
-    note: () => writeFile(`${oomNotes}/${id}`, "1\n"),
+    note: (of = id) => writeFile(`${oomNotes}/${of}`, "1\n"),
     [Symbol.asyncDispose]: async () => {
       runtime.close();
       await server[Symbol.asyncDispose]();

@@ -25,6 +25,22 @@ test("BoundedCache limits the characters of keys and values, however it is fille
   assert(cache.size > 0);
 });
 
+test("BoundedCache makes room for several entries at once, and always keeps the newest", () => {
+  const many = new BoundedCache<number>({ entries: 80, chars: 10_000, keyChars: 10 });
+  const sizes = new Set<number>();
+  for (let at = 0; at < 400; at++) {
+    many.set(`key ${at}`, at);
+    assert.equal(many.get(`key ${at}`), at);
+    if (at >= 80) sizes.add(many.size);
+  }
+  const large = new BoundedCache<number>({ entries: 80, chars: 50, keyChars: 10 });
+  for (const key of ["a", "b"]) large.set(key, 1, 49);
+
+  // One pass over the entries for every ten that are added.
+  assert.deepEqual([...sizes].sort(), [70, 71, 72, 73, 74, 75, 76, 77, 78, 79, 80]);
+  assert.deepEqual([large.get("a"), large.get("b")], [undefined, 1]);
+});
+
 test("BoundedCache does not keep a key that is too long", () => {
   const cache = new BoundedCache<number>({ entries: 10, chars: 1000, keyChars: 20 });
 

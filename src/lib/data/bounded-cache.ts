@@ -36,8 +36,14 @@ export class BoundedCache<V> {
     if (size > chars) return;
     this.#entries.set(ownText(key), { value, chars: size });
     this.#chars += size;
+    if (this.#entries.size > entries || this.#chars > chars) this.#makeRoom();
+  }
+  /** For several entries: to find its oldest one, a Map passes every place whose entry was deleted. */
+  #makeRoom(): void {
+    const entries = Math.ceil(this.#limits.entries * keptShare);
+    const chars = this.#limits.chars * keptShare;
     for (const oldest of this.#entries.keys()) {
-      if (this.#entries.size <= entries && this.#chars <= chars) return;
+      if (this.#entries.size === 1 || (this.#entries.size <= entries && this.#chars <= chars)) return;
       this.delete(oldest);
     }
   }
@@ -48,6 +54,8 @@ export class BoundedCache<V> {
     return this.#entries.delete(key);
   }
 }
+
+const keptShare = 7 / 8;
 
 /** Copies the beginning of a text, so that the copy does not keep the source text in memory. */
 export const ownText = (text: string, maxChars = text.length): string =>

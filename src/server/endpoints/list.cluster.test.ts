@@ -215,3 +215,31 @@ test("a field that is too long to look up is not indexed, but its object is stil
   assert.equal(tooLong.status, 400);
   assert.equal(all.items.length, 2);
 });
+
+test("lists of the past are read one at a time, however many are asked for", async () => {
+  await using cluster = await clusterWith(...five);
+  const { store } = cluster;
+  const read = store.list.bind(store);
+  let [reading, most] = [0, 0];
+  store.list = async (...args) => {
+    most = Math.max(most, ++reading);
+    await new Promise(setImmediate);
+    reading--;
+    return await read(...args);
+  };
+  const revision = store.revision;
+  const asked = (headers: Record<string, string>) =>
+    ask(cluster.api.server, `GET /api/v1/configmaps?resourceVersion=${revision}&resourceVersionMatch=Exact`, {
+      headers,
+    });
+
+  const all = await Promise.all([{}, tableOnly, protobufOnly, {}].map(asked));
+
+  assert.deepEqual(
+    all.map(({ status }) => status),
+    [200, 200, 200, 200],
+  );
+  assert.equal(most, 1);
+});
+const tableOnly = { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" };
+const protobufOnly = { accept: "application/vnd.kubernetes.protobuf" };

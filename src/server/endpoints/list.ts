@@ -17,9 +17,13 @@ export interface Page {
 }
 
 export async function listObjects(objects: Objects, context: Context, resource: Resource): Promise<Answer> {
-  const { items, facts, shared } = await pageOf(objects, context, resource);
-  const answer = { type: "list", resource, items, list: facts } as const;
-  return shared ? { ...answer, shared } : answer;
+  const read = async () => {
+    const { items, facts, shared } = await pageOf(objects, context, resource);
+    const answer = { type: "list", resource, items, list: facts } as const;
+    return shared ? { ...answer, shared } : answer;
+  };
+  const { token, exactly } = listRequest(context.query);
+  return token || exactly !== undefined ? { type: "past", read } : await read();
 }
 
 /** First chunks come from the cache, unless they ask for the past; later ones come from the store's history. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Encoded } from "#api/exchange.ts";
-import { inSlices } from "./list-slices.ts";
+import { inSlices, inTurn } from "./list-slices.ts";
 
 function itemOf(n: number, storedBytes: number): Encoded {
   const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: `c-${n}` } };
@@ -60,4 +60,35 @@ test("inSlices() continues with the next list if a caller is gone", async () => 
 
   await assert.rejects(inSlices(items, namesOf, { room }), /hung up/);
   assert.equal((await inSlices(items, namesOf)).length, 4);
+});
+
+test("inSlices() lets the owners take turns, and refuses one that has too many lists waiting", async () => {
+  const items = listOf(300, 1000);
+  const order: string[] = [];
+  const ask = (owner: string) =>
+    inSlices(items, () => undefined, { owner }).then(
+      () => order.push(owner),
+      (error: Error) => order.push(error.message),
+    );
+  const hostile = Array.from({ length: 150 }, () => ask("hostile"));
+  await ask("other");
+  const before = order.filter((owner) => owner === "hostile").length;
+  await Promise.all(hostile);
+
+  assert.ok(before <= 3, `${before} lists came first`);
+  assert.equal(order.filter((owner) => owner === "hostile").length, 101);
+  assert.equal(order.filter((text) => text.startsWith("too many long lists")).length, 49);
+});
+
+test("inTurn() does nothing before the caller has room, and lets others go ahead", async () => {
+  const order: string[] = [];
+  const room = Promise.withResolvers<void>();
+  let isFull = true;
+  const waiting = inTurn(async () => order.push("full"), { room: () => (isFull ? room.promise : undefined) });
+  await inTurn(async () => order.push("other"), {});
+  isFull = false;
+  room.resolve();
+  await waiting;
+
+  assert.deepEqual(order, ["other", "full"]);
 });

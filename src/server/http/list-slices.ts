@@ -1,37 +1,66 @@
 import { type Encoded } from "#api/exchange.ts";
-import { Semaphore } from "#lib/async/semaphore.ts";
+import { tooManyRequests } from "#api/status.ts";
+import { FairQueue, QueueFullError } from "#lib/async/fair-queue.ts";
 import { nextTurn } from "#lib/async/turns.ts";
 
 /** How much of a list is processed in one turn of the event loop: a few milliseconds. */
 const sliceItems = 256;
 const sliceBytes = 256 << 10;
 
-/** One long list at a time, because a partial result does not count for any caller. */
-const longLists = new Semaphore(1);
+/**
+ * One long list at a time, because a partial result does not count for any caller. A waiting list keeps old versions of
+ * objects in memory, so no owner may have many of them.
+ */
+const longLists = new FairQueue(100);
 
-export interface SliceOptions {
+export interface TurnOptions {
+  /** The user: long lists of one user do not delay those of others. */
+  readonly owner?: string;
   /** Resolves when the caller may get another response; undefined if it may now. Throws if the caller is gone. */
   room?(): Promise<void> | undefined;
   /** Lets the event loop continue; for tests. */
   readonly pass?: () => Promise<void>;
 }
 
+export interface SliceOptions extends TurnOptions {
+  /** This list already has its turn. */
+  readonly hasTurn?: boolean;
+}
+
+/** Does the work of a long list when its turn comes and the caller has room for the answer. */
+export async function inTurn<R>(
+  work: () => Promise<R>,
+  { owner = "", room, pass = nextTurn }: TurnOptions,
+): Promise<R> {
+  for (;;) {
+    const turn = await queued(owner, async () => {
+      await pass(); // By now the previous response counts.
+      const waiting = room?.();
+      return waiting ? { waiting } : { made: await work() };
+    });
+    if (!turn.waiting) return turn.made;
+    await turn.waiting;
+  }
+}
+
+async function queued<R>(owner: string, work: () => Promise<R>): Promise<R> {
+  try {
+    return await longLists.run(owner, work);
+  } catch (error) {
+    if (error instanceof QueueFullError) throw tooManyRequests("too many long lists, please try again later");
+    throw error;
+  }
+}
+
 /** Maps a list with `make`, slice by slice, so that other work runs between two slices. */
 export async function inSlices<R>(
   items: readonly Encoded[],
   make: (slice: readonly Encoded[]) => R,
-  { room, pass = nextTurn }: SliceOptions = {},
+  options: SliceOptions = {},
 ): Promise<R[]> {
   if (sliceEnd(items, 0) === items.length) return [make(items)];
-  for (;;) {
-    const turn = await longLists.take(async () => {
-      await pass(); // By now the previous response counts.
-      const waiting = room?.();
-      return waiting ? { waiting } : { made: await makeAll(items, make, pass) };
-    });
-    if (turn.made) return turn.made;
-    await turn.waiting;
-  }
+  const all = () => makeAll(items, make, options.pass ?? nextTurn);
+  return options.hasTurn ? await all() : await inTurn(all, options);
 }
 
 async function makeAll<R>(

@@ -1,5 +1,4 @@
 import {
-  type Answer,
   type Encoded,
   type EventBatch,
   type ListFacts,
@@ -17,10 +16,11 @@ import { YamlBusyError } from "#lib/text/yaml-pool.ts";
 import { encodeProtobuf } from "#schema/protobuf/protobuf.ts";
 import { encodeEnvelope, encodeListEnvelope, encodeWatchFrame } from "#schema/protobuf/protobuf-envelope.ts";
 import { type ObjectSchema, object } from "#schema/schema.ts";
+import { type Answer, type PastList } from "#server/request/pipeline.ts";
 import { type IncludeObject, partialMetadata, renderTable, tableRows } from "#server/request/table.ts";
 import { type Trace, traceparent } from "#trace/trace.ts";
 import { joinedItems } from "./list-bodies.ts";
-import { inSlices, type SliceOptions } from "./list-slices.ts";
+import { inSlices, inTurn, type SliceOptions } from "./list-slices.ts";
 import { type Negotiated } from "./negotiate.ts";
 
 /** A response to send: bytes, or a source that continues to produce them. */
@@ -49,7 +49,7 @@ export interface RenderOptions extends SliceOptions {
   readonly negotiated: Negotiated;
   readonly include: IncludeObject;
   readonly now: () => number;
-  /** The user: long YAML of one user does not delay that of others. */
+  /** The user: long lists and long YAML of one user do not delay those of others. */
   readonly owner: string;
   /** For watchers that request the trace of each event. */
   traceOf?(revision: number): Trace | undefined;
@@ -67,6 +67,8 @@ export function render(answer: Answer, options: RenderOptions): Wire | Promise<W
       return renderObject(answer, options);
     case "list":
       return renderList(answer, options);
+    case "past":
+      return renderPast(answer, options);
     case "watch":
       return renderWatch(answer, options);
     case "value":
@@ -125,6 +127,12 @@ function renderList(answer: ListAnswer, options: RenderOptions): Wire | Promise<
   const start = `${JSON.stringify({ ...listKindOf(resource), metadata }).slice(0, -1)},"items":[`;
   const chunks = [Buffer.from(start), joinedItems(items, answer.shared), Buffer.from("]}\n")];
   return { type: "body", status: 200, contentType: contentTypes.json, chunks };
+}
+
+async function renderPast({ read }: PastList, options: RenderOptions): Promise<Wire> {
+  // YAML has turns of its own, and nobody else waits for them.
+  if (options.negotiated.encoding === "yaml") return await renderList(await inTurn(read, options), options);
+  return await inTurn(async () => await renderList(await read(), { ...options, hasTurn: true }), options);
 }
 
 /** Built in one step, because YAML has its own limit and is written in another thread. */

@@ -1,9 +1,8 @@
-import { type Answer, type ApiRequest, type UserInfo } from "#api/exchange.ts";
+import { type ApiRequest, type Answer as MadeAnswer, type UserInfo } from "#api/exchange.ts";
 import { type HopName } from "#trace/hop.ts";
 import { type Trace } from "#trace/trace.ts";
 
 export type {
-  Answer,
   ApiRequest,
   Encoded,
   ListFacts,
@@ -13,6 +12,16 @@ export type {
   WatchEventType,
   WatchSink,
 } from "#api/exchange.ts";
+
+/**
+ * A list of an earlier state. Its objects are read from the store for this request alone, so it is read only when its turn
+ * comes: waiting takes no memory.
+ */
+export interface PastList {
+  readonly type: "past";
+  read(): Promise<Extract<MadeAnswer, { type: "list" }>>;
+}
+export type Answer = MadeAnswer | PastList;
 
 /** What a request asks for, in the terms of authorisation. */
 export interface RequestInfo {

@@ -1,6 +1,6 @@
 import { type ManagedFieldsEntry } from "#api/meta/object-meta.ts";
 import { isObject } from "#lib/data/json-object.ts";
-import { canonicalElement, compareElements, type PathElement, parseElement, showElement } from "./path-element.ts";
+import { canonicalElement, type PathElement, parseElement, showElement, sortElements } from "./path-element.ts";
 
 /**
  * A set of fields in the form of FieldsV1, so that nothing needs to be encoded or decoded for the store:
@@ -142,7 +142,7 @@ export function tidy(members: Record<PathElement, FieldSet>): FieldSet | undefin
 /** The same members, sorted. */
 export function sorted(members: FieldSet): FieldSet {
   const ordered: Record<PathElement, FieldSet> = {};
-  for (const element of Object.keys(members).toSorted(compareElements)) ordered[element] = members[element] as FieldSet;
+  for (const element of sortElements(Object.keys(members))) ordered[element] = members[element] as FieldSet;
   return ordered;
 }
 

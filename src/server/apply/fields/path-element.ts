@@ -80,13 +80,26 @@ function showValue(value: unknown): string {
     .join("");
 }
 
-/** Fields before keys before values before indexes; "." before all. */
-export function compareElements(a: PathElement, b: PathElement): number {
+/**
+ * Fields before keys before values before indexes; "." before all. Each element is parsed at most once, even if there are
+ * more than the cache holds.
+ */
+export function sortElements(elements: readonly PathElement[]): PathElement[] {
+  const parsed = new Map<PathElement, Parsed>();
+  const parse = (element: PathElement): Parsed => {
+    const done = parsed.get(element) ?? parsedOf(element);
+    parsed.set(element, done);
+    return done;
+  };
+  return elements.toSorted((a, b) => compareElements(a, b, parse));
+}
+
+function compareElements(a: PathElement, b: PathElement, parse: (element: PathElement) => Parsed): number {
   if (a === b) return 0;
   if (a === ".") return -1;
   if (b === ".") return 1;
   if (a.charCodeAt(0) === field && b.charCodeAt(0) === field) return a < b ? -1 : 1;
-  return compareParsed(parsedOf(a), parsedOf(b));
+  return compareParsed(parse(a), parse(b));
 }
 const field = "f".charCodeAt(0);
 
