@@ -1,23 +1,31 @@
 import { ageColumn, column } from "#api/meta/columns.ts";
-import { defineResource, type ObjectOf } from "#api/resource.ts";
-import { defaulted, nullable, optional, required } from "#schema/fields.ts";
-import { object } from "#schema/schema.ts";
-import { int32, oneOf, setOf, string } from "#schema/types.ts";
+import { defineResource, type NamespacedObject } from "#api/resource.ts";
+import { defaulted, embedded, nullable, optional, required } from "#schema/fields.ts";
+import { inPackage } from "#schema/schema.ts";
+import { int32, oneOf, setOf, string, time } from "#schema/types.ts";
 
-const AlarmSpec = object("example/v1.AlarmSpec", "When an alarm rings, and how.", {
+const object = inPackage("example/v1");
+
+const AlarmSpec = object("AlarmSpec", "When an alarm rings, and how.", {
   at: required(1, string(), "When it rings: 07:30."),
   sound: defaulted(2, oneOf("Bell", "Horn"), "Bell", "What it sounds like."),
   snoozeMinutes: nullable(3, int32({ min: 1, max: 60 }), "Rings again after this many minutes."),
   days: optional(4, setOf(string(), { patch: "merge" }), "Rings only on these days; every day if empty."),
 });
 
-const fields = { spec: required(2, AlarmSpec) };
-export interface Alarm extends ObjectOf<typeof fields> {}
+const AlarmStatus = object("AlarmStatus", "What an alarm has done.", {
+  lastRangAt: optional(1, time(), "When it last rang."),
+});
+
+const fields = { spec: embedded(2, AlarmSpec), status: embedded(3, AlarmStatus) };
+export interface Alarm extends NamespacedObject<typeof fields> {}
 
 /** Rings at a time of the day. */
 export const Alarm = defineResource("example.dev/v1.Alarm", fields, {
   doc: "Rings at a time of the day.",
+  shortNames: ["al"],
   hasGeneration: true,
+  withStatus: () => ({}),
   columns: [column("At", "When it rings.", ({ spec }) => spec.at), ageColumn],
 
   validate(alarm) {

@@ -44,6 +44,9 @@ test("the example kind is served with its defaults, checks and merge rules", asy
 
   assert.equal(created.metadata.generation, 1);
   assert.deepEqual(spec, { at: "07:30", sound: "Bell", days: ["Tue", "Mon"] });
+  const status = { lastRangAt: "2026-01-05T07:30:00Z" };
+  const rung = await client.updateStatus(Alarm, { metadata, status });
+  assert.deepEqual({ status: rung.status, spec: rung.spec }, { status, spec });
   await assert.rejects(client.create(Alarm, { metadata: { ...metadata, name: "late" }, spec: { at: "25:00" } }), {
     reason: "Invalid",
     message: /spec.at: Invalid value: "25:00": must be a time of the day, such as 07:30/,

@@ -86,6 +86,10 @@ test("every component can do its work with the rights of its own role", async ()
   assert.deepEqual(refusals(cluster), []);
 });
 
+test("a controller whose account has no rules does not start", () => {
+  assert.throws(() => controllerUser("unknown-controller"), /unknown-controller has no rules/);
+});
+
 /** Who may get and list secrets, as upstream's roles say. */
 const secretReaders: readonly { user: UserInfo; get: boolean; list: boolean }[] = [
   ...[

@@ -1,5 +1,6 @@
 import { type UserInfo } from "#api/exchange.ts";
 import { serviceAccountGroups, serviceAccountName } from "#server/authenticate/service-account-claims.ts";
+import { controllerRoleTexts } from "#server/authorize/bootstrap/bootstrap-controllers.ts";
 
 /**
  * The users that the components act as: upstream's names, with the rights of upstream's bootstrap roles. None of them is in
@@ -14,8 +15,11 @@ const systemUser = (name: string, ...groups: string[]): UserInfo => ({
 const systemAccount = (account: string): UserInfo =>
   systemUser(serviceAccountName("kube-system", account), ...serviceAccountGroups("kube-system"));
 
-/** Each controller acts as its own service account. */
-export const controllerUser = systemAccount;
+/** Each controller acts as its own service account. One without rules would have every write refused. */
+export function controllerUser(account: string): UserInfo {
+  if (controllerRoleTexts[account]) return systemAccount(account);
+  throw new Error(`the controller account ${account} has no rules in bootstrap-controllers.ts`);
+}
 /** For the informers that the controllers share, where those are not the server's own caches. */
 export const controllerManagerUser = systemUser("system:kube-controller-manager");
 export const schedulerUser = systemUser("system:kube-scheduler");

@@ -60,18 +60,18 @@ export interface SchedulerPlugin {
   /** Which of two pods goes first. */
   queueSort?(a: QueuedPod, b: QueuedPod): boolean;
   /**
-   * The parts of a pod that the hooks below read, as JSON. Pods that are equal in them share their work. If a plugin
-   * that filters or scores does not have this, no pods are equivalent.
+   * The parts of a pod that the hooks below read, as JSON; `null` if they read only the node. Pods that are equal in them
+   * share their work. If a plugin that filters or scores does not have this, no pods are equivalent.
    */
   looksAt?(pod: Pod): unknown;
   /** What the results depend on besides the pod and the node itself: when it changes, every node is evaluated again. */
   basis?(pod: Pod, snapshot: Snapshot): unknown;
   /** Names the only nodes that can fit, if that is known without evaluating them, or rejects all nodes. */
   candidates?(pod: Pod): ReadonlySet<string> | Rejection | undefined;
-  /** Computed once for equivalent pods and passed to filter. undefined: the plugin accepts every node. */
+  /** Computed once for equivalent pods and passed to filter. If it returns undefined, the plugin accepts every node. */
   preFilter?(pod: Pod, snapshot: Snapshot): PodState | undefined;
   filter?(pod: Pod, node: NodeInfo, state: PodState): Verdict;
-  /** Like `preFilter`, for scoring. undefined: every node scores 0. */
+  /** Like `preFilter`, for scoring. If it returns undefined, every node scores 0. */
   preScore?(pod: Pod, snapshot: Snapshot): PodState | undefined;
   /** Higher is better. 0 to 100 unless `normalize` scales it. */
   score?(pod: Pod, node: NodeInfo, state: PodState): number;

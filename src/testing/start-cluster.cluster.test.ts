@@ -121,3 +121,14 @@ test("startCluster() on the system clock runs by itself", async () => {
   const [deployment] = await cluster.list(Deployment);
   assert.equal(deployment?.status.availableReplicas, 1);
 });
+
+test("a component that fails ends the test with its own error", async () => {
+  const broken = async (): Promise<void> => {
+    await using cluster = await startCluster({
+      components: () => [() => Promise.reject(new Error("the component is broken"))],
+    });
+    await cluster.settle();
+  };
+
+  await assert.rejects(broken(), { message: "the component is broken" });
+});

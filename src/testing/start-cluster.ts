@@ -12,7 +12,7 @@ import { runTogether, type Task } from "#lib/async/tasks.ts";
 import { signingKey } from "#lib/crypto/jwt.ts";
 import { createAuthority, createKey, keyToPem } from "#lib/crypto/x509.ts";
 import { type Random, randomUid, seededRandom } from "#lib/data/random.ts";
-import { type Log, silentLog } from "#lib/process/log.ts";
+import { type Log } from "#lib/process/log.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type Cause, type RunDeps } from "#runtime/run-reconciler.ts";
 import { type WorkQueue } from "#runtime/work-queue.ts";
@@ -21,10 +21,11 @@ import { Verdicts } from "#scheduler/verdicts.ts";
 import { type HistoryLimits } from "#store/history.ts";
 import { openMemoryStore } from "#store/memory.ts";
 import { type Store, type StoreEvent } from "#store/store.ts";
+import { testLog } from "./test-log.ts";
 import { createVirtualClock, type VirtualClock } from "./virtual-clock.ts";
 
 export interface ClusterOptions {
-  /** Where warnings and errors go; discarded by default. */
+  /** Where warnings and errors go; default: to standard error with `LOG=warn` in the environment, otherwise nowhere. */
   readonly log?: Log;
   /** The same seed gives the same names and choices; 1 by default. */
   readonly seed?: number;
@@ -102,7 +103,7 @@ interface Passing {
 }
 
 async function startOn<C extends Clock>(clock: C, options: ClusterOptions, time: Passing): Promise<TestCluster<C>> {
-  const { log = silentLog, seed = 1, controllers = true } = options;
+  const { log = testLog(), seed = 1, controllers = true } = options;
   const random = seededRandom(seed);
   const { store, api, verdicts } = await startServer({ clock, log, random }, options);
   const queues = new Map<string, WorkQueue<Cause>>();
@@ -195,18 +196,22 @@ interface Running {
 function startTasks(tasks: readonly Task[]): Running {
   const end = new AbortController();
   let failure: { readonly error: unknown } | undefined;
+  let isReported = false;
   const ended = runTogether(end.signal, tasks).catch((error: unknown) => {
     failure = { error };
   });
   const check = (): void => {
-    if (failure) throw failure.error;
+    if (!failure) return;
+    isReported = true;
+    throw failure.error;
   };
   return {
     check,
     async stop() {
       end.abort(new Error("the cluster ends"));
       await ended;
-      check();
+      // Thrown twice, it would be shown as a SuppressedError without its message.
+      if (!isReported) check();
     },
   };
 }

@@ -611,6 +611,18 @@ const cases: readonly Case[] = [
     hop: undefined,
     says: /ConfigMap cm cannot be removed because 1 finalizer holds it: x\/y/,
   },
+  {
+    name: "nothing about an object of another kind, except that it exists",
+    facts: {
+      about: "object",
+      nowMs,
+      resource: ConfigMap,
+      object: build(ConfigMap, { metadata: { name: "cm", namespace: "default" } }),
+    },
+    hop: undefined,
+    says: /^ConfigMap cm exists and is not being deleted\.$/,
+    advice: /no further checks for this kind.*`orlop trace configmaps\/cm -n default`/,
+  },
 ];
 
 for (const { name, facts: given, hop, says, evidence, advice } of cases) {

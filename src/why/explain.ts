@@ -25,10 +25,15 @@ export function explain(facts: Facts): Explanation {
   }
 }
 
-const there = ({ resource, object }: ObjectFacts): Explanation => ({
-  hop: undefined,
-  state: "Exists",
-  headline: `${resource.kind} ${object.metadata.name} exists, and nothing about it seems stuck.`,
-  evidence: [],
-  advice: [],
-});
+/** An object of a kind that has no explanations. Its controller may still fail, and only the trace shows that. */
+function there({ resource, object }: ObjectFacts): Explanation {
+  const { namespace, name } = object.metadata;
+  const target = `${resource.plural}/${name}${namespace ? ` -n ${namespace}` : ""}`;
+  return {
+    hop: undefined,
+    state: "Exists",
+    headline: `${resource.kind} ${name} exists and is not being deleted.`,
+    evidence: [],
+    advice: [`There are no further checks for this kind. See what followed its last write: \`orlop trace ${target}\`.`],
+  };
+}

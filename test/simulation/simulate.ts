@@ -1,6 +1,6 @@
 /** Runs the stories of some seeds in a thread, because the test runner follows every promise of its own. */
 import { parentPort, workerData } from "node:worker_threads";
-import { jsonLog, type LogLevel, silentLog } from "#lib/process/log.ts";
+import { testLog } from "#testing/test-log.ts";
 import { Story } from "./story.ts";
 import { startWorld } from "./world.ts";
 
@@ -11,8 +11,7 @@ export interface Outcome {
 }
 
 async function faultOf(seed: number): Promise<string | undefined> {
-  const { LOG } = process.env;
-  const log = LOG ? jsonLog((line) => process.stderr.write(line), LOG as LogLevel) : silentLog;
+  const log = testLog();
   try {
     await using world = await startWorld(seed, log);
     await new Story(world, log).tell();

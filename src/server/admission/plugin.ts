@@ -18,7 +18,10 @@ export interface AdmissionRequest {
   readonly namespace: string;
   /** "" while generateName has not been used yet. */
   readonly name: string;
-  /** undefined for DELETE. */
+  /**
+   * The new object; undefined for DELETE. For a subresource that changes the object, such as `status` or `scale`, it is
+   * the whole changed object. For `token` it is the TokenRequest.
+   */
   readonly object: ApiObject | undefined;
   /** undefined for CREATE. It is shared and must not be changed. */
   readonly oldObject: ApiObject | undefined;
