@@ -34,3 +34,24 @@ test("giveBackMemory() shrinks the heap once, and trims repeatedly until its sig
   await clock.advance(60_000);
   assert.deepEqual(done, ["shrink", "trim", "trim", "trim"]);
 });
+
+test("giveBackMemory() trims less often when it takes long, because nothing else runs meanwhile", async () => {
+  const clock = createVirtualClock(0);
+  const stop = new AbortController();
+  let spentMs = 0;
+  let costMs = 100;
+  const trims: number[] = [];
+  const trim = () => {
+    trims.push(clock.now());
+    spentMs += costMs;
+    costMs = 1;
+  };
+  const slow = { ...clock, now: () => clock.now() + spentMs };
+  const running = giveBackMemory({ clock: slow, shrink: async () => {}, findTrim: () => trim }, stop.signal);
+
+  await clock.advance(250_000);
+  stop.abort();
+
+  await assert.rejects(running, { name: "AbortError" });
+  assert.deepEqual(trims, [21_000, 221_000, 241_000]);
+});

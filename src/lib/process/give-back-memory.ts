@@ -3,8 +3,13 @@ import { shrinkHeap } from "./collect-garbage.ts";
 
 /** By then, whatever only the start needed is garbage. */
 const startedMs = 1000;
-/** How long unused memory may stay with the process. A call takes a few milliseconds. */
+/** How long unused memory may stay with the process. */
 const pauseMs = 20_000;
+/**
+ * A call usually takes a few milliseconds, but a tenth of a second if hundreds of MiB are free in many pieces. Nothing else
+ * runs meanwhile, so then the next call has to wait for longer.
+ */
+const pausePerMs = 2000;
 
 export interface MemoryDeps {
   readonly clock: Clock;
@@ -24,7 +29,12 @@ export async function giveBackMemory(
   await shrink();
   await clock.sleep(pauseMs, signal);
   // Not earlier: finding it takes two MiB, and a process that has just started has nothing to return.
-  for (const trim = findTrim(); trim; await clock.sleep(pauseMs, signal)) trim();
+  const trim = findTrim();
+  while (trim) {
+    const start = clock.now();
+    trim();
+    await clock.sleep(Math.max(pauseMs, (clock.now() - start) * pausePerMs), signal);
+  }
 }
 
 /** The C library's own; undefined if it has none, or if this Node cannot call it. Then malloc alone decides. */

@@ -243,3 +243,28 @@ test("lists of the past are read one at a time, however many are asked for", asy
 });
 const tableOnly = { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" };
 const protobufOnly = { accept: "application/vnd.kubernetes.protobuf" };
+
+test("other work goes on while a selector is applied to many large objects of the past", async () => {
+  await using cluster = await clusterWith();
+  const data = { text: "x".repeat(200_000) };
+  for (const name of ["a", "b", "c", "d", "e", "f"]) {
+    await cluster.client.create(ConfigMap, { metadata: { namespace: "default", name }, data });
+  }
+  const past = `resourceVersion=${cluster.store.revision}&resourceVersionMatch=Exact`;
+  const turnsOf = async (query: string): Promise<number> => {
+    let turns = 0;
+    const count = () => {
+      turns++;
+      next = setImmediate(count);
+    };
+    let next = setImmediate(count);
+    await list(cluster, query);
+    clearImmediate(next);
+    return turns;
+  };
+
+  const whole = await turnsOf(past);
+  const selected = await turnsOf(`${past}&labelSelector=none`);
+
+  assert.equal(selected - whole, 2);
+});

@@ -1,5 +1,6 @@
 import { type Resource } from "#api/resource.ts";
 import { badRequest, StatusError } from "#api/status.ts";
+import { nextTurn } from "#lib/async/turns.ts";
 import { decodeContinue, encodeContinue } from "#server/objects/continue-token.ts";
 import { codecOf, decodeStored, type EncodedObject } from "#server/objects/encode-once.ts";
 import { type Objects } from "#server/objects/objects.ts";
@@ -83,6 +84,9 @@ async function continued(
 /** With a selector it is unknown how many entries must be read, so this many are read at a time. */
 const strideEntries = 500;
 
+/** A selector needs the parsed objects: this many bytes are parsed in one turn of the event loop. */
+const parsedBytes = 256 << 10;
+
 /** The state at one revision, from the store's history; with a selector, until enough entries match. */
 async function pageAt(
   objects: Objects,
@@ -94,13 +98,19 @@ async function pageAt(
   const items: EncodedObject[] = [];
   const stride = limit === 0 ? undefined : selection.everything ? limit : Math.max(limit, strideEntries);
   let from = after ? prefix + after : "";
+  let parsed = 0;
   for (;;) {
     const page = await historyPage(objects, within, { after: from, limit: stride, revision });
     let left = page.entries.length;
     for (const entry of page.entries) {
       left--;
+      if (parsed >= parsedBytes) {
+        await nextTurn();
+        parsed = 0;
+      }
       const encoded = decodeStored(codecOf(resource), entry.value, entry.revision);
       if (selection.everything || selection.matches(encoded.object)) items.push(encoded);
+      parsed += selection.everything ? 0 : entry.value.length;
       if (limit === 0 || items.length < limit || left + page.remaining === 0) continue;
       return chunk(items, revision, selection.everything ? left + page.remaining : undefined);
     }
