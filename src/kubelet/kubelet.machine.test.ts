@@ -20,7 +20,7 @@ import {
   startRealNode,
   waitForEnd as waits,
 } from "#testing/real-node.ts";
-import { openCgroups } from "./resources/cgroups.ts";
+import { cpuWeight, openCgroups } from "./resources/cgroups.ts";
 
 const statusOf = ({ status }: Pod, name = "main") =>
   [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])].find((one) => one.name === name);
@@ -244,6 +244,8 @@ suite("a kubelet with real containers", { timeout: 120_000 }, () => {
     const before = await node.podWhen("grows", isReady);
     const group = `${node.containerd.paths.cgroupRoot}/kubepods/burstable/pod${before.metadata.uid}`;
     const groups = openCgroups(node.containerd.host.cgroups, systemClock);
+    const classes = await groups.sharesBelow(`${node.containerd.paths.cgroupRoot}/kubepods`);
+    assert(cpuWeight(classes.get("burstable") ?? 0) >= cpuWeight(102), "its request counts among the classes of pods");
 
     const limits = { cpu: "500m", memory: "96Mi" };
     const body = { spec: { containers: [{ name: "main", resources: { limits } }] } };

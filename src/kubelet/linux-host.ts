@@ -28,7 +28,8 @@ import { removeLogFiles } from "./logs/rotate-log.ts";
 import { renderHostsFile, renderNodeHostsFile } from "./network/hosts-file.ts";
 import { parseResolvConf, podHostname, type ResolverConfig } from "./network/pod-dns.ts";
 import { type ProbeNetwork, realNetwork } from "./probes/network.ts";
-import { type Cgroups, podCgroup, qosClasses } from "./resources/cgroups.ts";
+import { BurstableShares } from "./resources/burstable-shares.ts";
+import { type CgroupLimits, type Cgroups, podCgroup, qosClasses } from "./resources/cgroups.ts";
 import { podCgroupLimits } from "./resources/linux-resources.ts";
 import type { PodStorage } from "./resources/storage-limits.ts";
 import type { Image, Mount } from "./runtime/runtime.ts";
@@ -92,11 +93,13 @@ class LinuxHost implements PodHost {
   readonly #options: LinuxHostOptions;
   readonly #logDir: string;
   readonly #plugins: readonly VolumePlugin[];
+  readonly #burstable: BurstableShares;
   readonly #budgets = new Map<string, WriteBudgets>();
   readonly #refreshes = new Semaphore(2);
 
   constructor(options: LinuxHostOptions, resolver: ResolverConfig) {
     this.#options = options;
+    this.#burstable = new BurstableShares(options.cgroups, options.cgroupRoot);
     this.resolver = resolver;
     const { imageMounts, furtherVolumes: { volumes = [], persistent = [] } = {} } = options;
     this.#plugins = createVolumePlugins({ volumes: [imageVolume(imageMounts), ...volumes], persistent });
@@ -111,9 +114,9 @@ class LinuxHost implements PodHost {
       mkdir(this.#logDir, { recursive: true }),
       ensureMemoryDir(`${dataDir}/memory`),
     ]);
-    // The classes without guarantees get little CPU while others want it.
     await this.#limitPods();
-    await cgroups.ensure(`${cgroupRoot}/kubepods/burstable`, { cpuShares: 2 });
+    await this.#burstable.open();
+    // Pods that request nothing get little of the processor while others want it.
     await cgroups.ensure(`${cgroupRoot}/kubepods/besteffort`, { cpuShares: 2 });
   }
 
@@ -133,22 +136,31 @@ class LinuxHost implements PodHost {
 
   async prepare(pod: Pod): Promise<PodPlaces> {
     const uid = pod.metadata.uid;
-    const { cgroups, cgroupRoot, maxPids } = this.#options;
+    const { cgroupRoot, maxPids } = this.#options;
     const logDirectory = this.#podLogs(nameOf(pod));
     const cgroupParent = podCgroup(cgroupRoot, qosClassOf(pod.spec), uid);
     await Promise.all([
       mkdir(this.#podDir(uid), { recursive: true, mode: 0o750 }),
       mkdir(logDirectory, { recursive: true, mode: 0o755 }),
-      cgroups.ensure(cgroupParent, podCgroupLimits(pod, maxPids)),
+      this.#ensureGroup(pod, podCgroupLimits(pod, maxPids)),
     ]);
     return { logDirectory, cgroupParent };
   }
 
   async setLimits(pod: Pod, how: "own" | "none"): Promise<void> {
-    const { cgroups, cgroupRoot, maxPids } = this.#options;
+    const { maxPids } = this.#options;
     const { cpuQuotaUs: _cpu, memoryBytes: _memory, ...rest } = podCgroupLimits(pod, maxPids);
     const limits = how === "own" ? podCgroupLimits(pod, maxPids) : rest;
-    await cgroups.ensure(podCgroup(cgroupRoot, qosClassOf(pod.spec), pod.metadata.uid), limits);
+    await this.#ensureGroup(pod, limits);
+  }
+
+  async #ensureGroup({ spec, metadata }: Pod, limits: CgroupLimits): Promise<void> {
+    const { cgroups, cgroupRoot } = this.#options;
+    const qos = qosClassOf(spec);
+    await Promise.all([
+      cgroups.ensure(podCgroup(cgroupRoot, qos, metadata.uid), limits),
+      ...(qos === "Burstable" ? [this.#burstable.set(metadata.uid, limits.cpuShares ?? 0)] : []),
+    ]);
   }
 
   async mountVolumes(pod: Pod, sources: VolumeSources): Promise<MountedVolumes> {
@@ -287,6 +299,7 @@ class LinuxHost implements PodHost {
       removePodDirs([this.#podDir(uid), this.#memoryDir(uid)]),
       ...qosClasses.map((qos) => cgroups.remove(podCgroup(cgroupRoot, qos, uid))),
     ]);
+    await this.#burstable.delete(uid);
   }
 
   async removeLogs(pod: PodName): Promise<void> {

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { test } from "node:test";
 import { detectCgroups } from "#kubelet/containerd/host.ts";
 import { systemClock } from "#lib/async/clock.ts";
-import { cpuWeight, openCgroups, podCgroup } from "./cgroups.ts";
+import { cpuWeight, openCgroups, podCgroup, sharesOfWeight } from "./cgroups.ts";
 
 test("podCgroup() puts pods under their class", () => {
   assert.equal(podCgroup("", "Guaranteed", "u"), "/kubepods/podu");
@@ -19,6 +19,11 @@ test("cpuWeight() maps the limits and the default of shares", () => {
   assert.deepEqual([2, 1024, 262_144].map(cpuWeight), [1, 39, 10_000]);
 });
 
+test("sharesOfWeight() finds shares for each weight", () => {
+  const weights = [1, 2, 39, 9999, 10_000];
+  assert.deepEqual(weights.map(sharesOfWeight).map(cpuWeight), weights);
+});
+
 test("the machine's own cgroups: limits, usage, removal with their processes", async (t) => {
   const cgroups = openCgroups(await detectCgroups("/sys/fs/cgroup"), systemClock);
   const root = `/orlop-test-${process.pid}`;
@@ -27,6 +32,10 @@ test("the machine's own cgroups: limits, usage, removal with their processes", a
 
   await cgroups.ensure(path, { cpuShares: 512, cpuQuotaUs: 50_000, cpuPeriodUs: 100_000, memoryBytes: 64 << 20 });
   await cgroups.ensure(path, { cpuShares: 256, memoryBytes: 64 << 20, pids: 100 });
+  const below = await cgroups.sharesBelow(`${root}/kubepods`);
+  assert.deepEqual([...below.keys()], ["podx"]);
+  assert.equal(cpuWeight(below.get("podx") ?? 0), cpuWeight(256));
+  assert.equal((await cgroups.sharesBelow(`${root}/none`)).size, 0);
 
   const child = spawn("sleep", ["600"]);
   await once(child, "spawn");

@@ -31,6 +31,8 @@ export interface Cgroups {
   /** Removes the group with all below it, and kills its processes. */
   remove(path: string): Promise<void>;
   usage(path: string): Promise<CgroupUsage | undefined>;
+  /** The names of the groups in this one, and how much of the processor each gets. */
+  sharesBelow(path: string): Promise<ReadonlyMap<string, number>>;
 }
 
 export const qosClasses = ["Guaranteed", "Burstable", "BestEffort"] as const;
@@ -87,6 +89,7 @@ function splitCgroups(mode: CgroupMode, clock: Clock, mountPoint: string): Cgrou
         pids,
       };
     },
+    sharesBelow: (path) => sharesBelow(dir("cpu", path), "cpu.shares"),
   };
 }
 
@@ -122,12 +125,26 @@ function unifiedCgroups(clock: Clock, mountPoint: string): Cgroups {
         pids,
       };
     },
+    async sharesBelow(path) {
+      const weights = await sharesBelow(`${mountPoint}${path}`, "cpu.weight");
+      return new Map(Array.from(weights, ([name, weight]) => [name, sharesOfWeight(weight)]));
+    },
   };
+}
+
+async function sharesBelow(dir: string, file: string): Promise<Map<string, number>> {
+  const entries = await readdir(dir, { withFileTypes: true }).catch(() => []);
+  const groups = entries.filter((entry) => entry.isDirectory());
+  return new Map(
+    await Promise.all(groups.map(async ({ name }) => [name, await readNumber(`${dir}/${name}/${file}`)] as const)),
+  );
 }
 
 /** From v1's 2…262144 to v2's 1…10000. */
 export const cpuWeight = (shares: number): number =>
   Math.floor(1 + ((Math.min(262_144, Math.max(2, shares)) - 2) * 9999) / 262_142);
+/** The least shares that have this weight. */
+export const sharesOfWeight = (weight: number): number => Math.ceil(((weight - 1) * 262_142) / 9999) + 2;
 
 const wanted = ["cpuset", "cpu", "io", "memory", "hugetlb", "pids"];
 
