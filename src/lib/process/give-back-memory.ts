@@ -7,9 +7,10 @@ const startedMs = 1000;
 const pauseMs = 20_000;
 /**
  * A call usually takes a few milliseconds, but a tenth of a second if hundreds of MiB are free in many pieces. Nothing else
- * runs meanwhile, so then the next call has to wait for longer.
+ * runs meanwhile, so then the next call waits longer; but memory should be back a minute after a flood.
  */
 const pausePerMs = 2000;
+const maxPauseMs = 50_000;
 
 export interface MemoryDeps {
   readonly clock: Clock;
@@ -33,7 +34,8 @@ export async function giveBackMemory(
   while (trim) {
     const start = clock.now();
     trim();
-    await clock.sleep(Math.max(pauseMs, (clock.now() - start) * pausePerMs), signal);
+    const spentMs = clock.now() - start;
+    await clock.sleep(Math.min(Math.max(pauseMs, spentMs * pausePerMs), maxPauseMs), signal);
   }
 }
 
