@@ -1,4 +1,6 @@
+import { type Deployment } from "#api/apps/deployment.ts";
 import { Node } from "#api/core/node.ts";
+import { type InputOf } from "#api/resource.ts";
 import { runReconcilers } from "#runtime/run-reconciler.ts";
 import { heartbeats, type PodRunnerOptions, podRunner } from "./pod-runner.ts";
 import { startCluster, type TestCluster } from "./start-cluster.ts";
@@ -20,3 +22,17 @@ export async function startWithNode(options: PodRunnerOptions = {}): Promise<Tes
   await cluster.settle();
   return cluster;
 }
+
+/** The Deployment of the controllers' tests: pods with one container `web`. */
+export const labels = { app: "web" };
+export const metadata = { name: "web", namespace: "default" };
+const template = (image: string) => ({ metadata: { labels }, spec: { containers: [{ name: "web", image }] } });
+
+export const deploymentOf = (
+  replicas: number,
+  image: string,
+  spec: InputOf<Deployment>["spec"] = {},
+): InputOf<Deployment> => ({
+  metadata,
+  spec: { replicas, selector: { matchLabels: labels }, template: template(image), ...spec },
+});

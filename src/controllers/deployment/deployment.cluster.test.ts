@@ -3,20 +3,7 @@ import { test } from "node:test";
 import { Deployment } from "#api/apps/deployment.ts";
 import { ReplicaSet } from "#api/apps/replica-set.ts";
 import { Pod } from "#api/core/pod.ts";
-import { type InputOf } from "#api/resource.ts";
-import { startWithNode } from "#testing/one-node.ts";
-
-const labels = { app: "web" };
-const template = (image: string) => ({ metadata: { labels }, spec: { containers: [{ name: "web", image }] } });
-const metadata = { name: "web", namespace: "default" };
-const deploymentOf = (
-  replicas: number,
-  image: string,
-  spec: InputOf<Deployment>["spec"] = {},
-): InputOf<Deployment> => ({
-  metadata,
-  spec: { replicas, selector: { matchLabels: labels }, template: template(image), ...spec },
-});
+import { deploymentOf, metadata, startWithNode } from "#testing/one-node.ts";
 
 const images = (pods: readonly Pod[]) => [...new Set(pods.map(({ spec }) => spec.containers[0]?.image))];
 test("a Deployment rolls out, updates and rolls back", async () => {

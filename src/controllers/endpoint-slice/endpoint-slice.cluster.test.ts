@@ -3,20 +3,7 @@ import { test } from "node:test";
 import { Deployment } from "#api/apps/deployment.ts";
 import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
-import { type InputOf } from "#api/resource.ts";
-import { startWithNode } from "#testing/one-node.ts";
-
-const labels = { app: "web" };
-const template = (image: string) => ({ metadata: { labels }, spec: { containers: [{ name: "web", image }] } });
-const metadata = { name: "web", namespace: "default" };
-const deploymentOf = (
-  replicas: number,
-  image: string,
-  spec: InputOf<Deployment>["spec"] = {},
-): InputOf<Deployment> => ({
-  metadata,
-  spec: { replicas, selector: { matchLabels: labels }, template: template(image), ...spec },
-});
+import { deploymentOf, labels, metadata, startWithNode } from "#testing/one-node.ts";
 
 test("a service's slices follow its pods", async () => {
   await using cluster = await startWithNode();

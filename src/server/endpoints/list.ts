@@ -95,6 +95,7 @@ async function pageAt(
 ): Promise<Page> {
   const prefix = `/registry/${resource.storagePrefix}/`;
   const within = selection.namespace ? `${prefix}${selection.namespace}/` : prefix;
+  const codec = codecOf(resource);
   const items: EncodedObject[] = [];
   const stride = limit === 0 ? undefined : selection.everything ? limit : Math.max(limit, strideEntries);
   let from = after ? prefix + after : "";
@@ -108,7 +109,7 @@ async function pageAt(
         await nextTurn();
         parsed = 0;
       }
-      const encoded = decodeStored(codecOf(resource), entry.value, entry.revision);
+      const encoded = decodeStored(codec, entry.value, entry.revision);
       if (selection.everything || selection.matches(encoded.object)) items.push(encoded);
       parsed += selection.everything ? 0 : entry.value.length;
       if (limit === 0 || items.length < limit || left + page.remaining === 0) continue;
