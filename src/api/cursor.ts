@@ -20,10 +20,15 @@ interface Findings {
   readonly warnings: string[];
   /** Number of faults, including those that are not kept. */
   count: number;
+  /** Of the texts that are kept. */
+  characters: number;
 }
 
-/** An object may have a fault in each of thousands of items; nobody reads more than these. */
+/** An object may have a fault or a warning in each of thousands of items; nobody reads more than these. */
 const maxFaults = 200;
+const maxWarnings = 200;
+/** A fault may show a list of thousands of items. After so much text, no more faults or warnings are kept. */
+const maxCharacters = 1 << 20;
 
 type Name<T> = keyof T & string;
 /** Names of the fields that hold a list. */
@@ -188,27 +193,35 @@ export class Cursor<out T = unknown> {
   }
   /** Adds a fault. It is only built if it is kept. */
   add(make: () => FieldError): void {
-    if (this.#findings.count++ < maxFaults) this.#findings.faults.push(make());
+    const { faults } = this.#findings;
+    if (this.#findings.count++ >= maxFaults || this.#findings.characters >= maxCharacters) return;
+    const fault = make();
+    this.#findings.characters += fault.path.length + fault.message.length;
+    faults.push(fault);
   }
-  /** A warning about something that is allowed but probably not intended. */
-  warn(text: string): void {
-    this.note(`${this}: ${text}`);
+  /** A warning about something that is allowed but probably not intended. A text that is made is only made if it is kept. */
+  warn(text: string | (() => string)): void {
+    this.note(() => `${this}: ${typeof text === "string" ? text : text()}`);
   }
   /** The same without the path. */
-  note(text: string): void {
-    this.#findings.warnings.push(text);
+  note(text: string | (() => string)): void {
+    const { warnings } = this.#findings;
+    if (warnings.length >= maxWarnings || this.#findings.characters >= maxCharacters) return;
+    const made = typeof text === "string" ? text : text();
+    this.#findings.characters += made.length;
+    warnings.push(made);
   }
 }
 
 /** Every fault that the checks find in the value. */
 export function faultsIn<T>(value: T, visit: (at: Cursor<T>) => void, faults: FieldError[] = []): FieldError[] {
-  visit(new Cursor(value, { faults, warnings: [], count: 0 }));
+  visit(new Cursor(value, { faults, warnings: [], count: 0, characters: 0 }));
   return faults;
 }
 
 /** Every warning that the checks have about the value. */
 export function warningsIn<T>(value: T, visit: (at: Cursor<T>) => void): string[] {
   const warnings: string[] = [];
-  visit(new Cursor(value, { faults: [], warnings, count: 0 }));
+  visit(new Cursor(value, { faults: [], warnings, count: 0, characters: 0 }));
   return warnings;
 }

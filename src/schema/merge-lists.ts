@@ -23,7 +23,10 @@ export function mergeLists(rules: ListRules, live: Items, patch: { items: Items;
   if (live.length === 0 && patch.items.length === 0) return live;
   const key = keyReader(rules, live, patch.items);
   if (!key.ofObjects) {
-    if (patch.deletes) return live.filter((item) => !patch.items.includes(item));
+    if (patch.deletes) {
+      const deleted = new Set(patch.items);
+      return live.filter((item) => !deleted.has(item));
+    }
     const merged = [...new Set([...live, ...patch.items])];
     return inOrder(key, merged, { first: patch.items, rest: live });
   }
@@ -115,21 +118,21 @@ function keyOf(item: JsonObject, mergeKey: string): unknown {
 
 /** Applies `$patch: delete` and `$patch: replace` items, and returns the others, which are to be merged. */
 function obeyDirectives({ mergeKey }: ListRules, live: Items, patch: Items): { kept: Items; additions: Items } {
-  let kept = live;
+  const deleted = new Set<unknown>();
   let replaces = false;
   const additions: unknown[] = [];
   for (const item of patch) {
     const directed = objectOf(item);
     if (!Object.hasOwn(directed, "$patch")) additions.push(item);
-    else if (directed.$patch === "delete") {
-      const key = keyOf(directed, mergeKey);
-      kept = kept.filter((other) => objectOf(other)[mergeKey] !== key);
-    } else if (directed.$patch === "replace") replaces = true;
+    else if (directed.$patch === "delete") deleted.add(keyOf(directed, mergeKey));
+    else if (directed.$patch === "replace") replaces = true;
     else if (directed.$patch === "merge") {
       throw new PatchError(500, "merging lists cannot yet be specified in the patch");
     } else throw unknownDirective(directed.$patch, directed);
   }
-  return replaces ? { kept: additions, additions: [] } : { kept, additions };
+  if (replaces) return { kept: additions, additions: [] };
+  const kept = deleted.size === 0 ? live : live.filter((item) => !deleted.has(objectOf(item)[mergeKey]));
+  return { kept, additions };
 }
 
 function mergeItems({ mergeKey, mergeItem }: ListRules, live: Items, patch: Items): Items {

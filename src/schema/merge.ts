@@ -80,14 +80,14 @@ function replaceOrDelete(patch: JsonObject): JsonObject {
 
 /** `$retainKeys` lists all keys that may remain; the patch may not set others. */
 function retainKeys(draft: Draft, patch: JsonObject): void {
-  const keep = patch.$retainKeys;
-  if (!Array.isArray(keep)) throw new PatchError(400, "invalid patch format of retainKeys");
+  if (!Array.isArray(patch.$retainKeys)) throw new PatchError(400, "invalid patch format of retainKeys");
+  const keep = new Set<unknown>(patch.$retainKeys);
   for (const key of Object.keys(patch)) {
     if (patch[key] === null || key === "$retainKeys") continue;
-    if (key.startsWith(deletePrefix) || key.startsWith(orderPrefix) || keep.includes(key)) continue;
+    if (key.startsWith(deletePrefix) || key.startsWith(orderPrefix) || keep.has(key)) continue;
     throw new PatchError(400, "invalid patch format of retainKeys");
   }
-  for (const key of draft.keys()) if (!keep.includes(key)) draft.delete(key);
+  for (const key of draft.keys()) if (!keep.has(key)) draft.delete(key);
 }
 
 interface OrderTask {

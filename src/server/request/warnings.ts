@@ -5,7 +5,10 @@ const maxEach = 256;
 /** The values of `Warning` headers: each warning once, in order. */
 export function warningHeaders(warnings: readonly string[]): string[] {
   if (warnings.length === 0) return [];
-  const texts = [...new Set(warnings)].filter((text) => text !== "").map((text) => [...printable(text)]);
+  const texts = [...new Set(warnings)]
+    .filter((text) => text !== "")
+    .slice(0, maxTotal + 1)
+    .map((text) => [...printable(text.slice(0, 2 * maxTotal + 2))]);
   const total = texts.reduce((sum, { length }) => sum + length, 0);
   if (total <= maxTotal) return texts.map((text) => header(text.join("")));
   const headers: string[] = [];

@@ -112,6 +112,7 @@ function pageSize(text: string): number {
 /** Claims are used as a whole or by request, and each only once. */
 function validateClaims(requirements: Cursor<ResourceRequirements>, known: ReadonlySet<string>): void {
   const used = new Set<string>();
+  const usedByRequest = new Set<string>();
   requirements.each("claims", (at) => {
     const { name, request } = at.value;
     if (!name) {
@@ -120,21 +121,19 @@ function validateClaims(requirements: Cursor<ResourceRequirements>, known: Reado
     }
     if (request && !used.has(name)) at.field("request").rule(dns1123Label);
     const key = request ? `${name}/${request}` : name;
-    const repeated = used.has(name) ? name : used.has(key) ? key : overlapOf(name, request, used);
+    const overlaps = used.has(name) || (!request && usedByRequest.has(name));
+    const repeated = overlaps ? name : used.has(key) ? key : undefined;
     if (repeated !== undefined) at.duplicate(repeated);
     if (!used.has(name)) used.add(key);
+    if (request) usedByRequest.add(name);
     if (!known.has(name)) unknownClaim(at.as(name), known);
   });
 }
 
-const overlapOf = (name: string, request: string | undefined, used: ReadonlySet<string>): string | undefined =>
-  !request && [...used].some((key) => key.startsWith(`${name}/`)) ? name : undefined;
-
 function unknownClaim(at: Cursor<string>, known: ReadonlySet<string>): void {
-  const fault = notFoundValue(at, at.value);
-  const names = known.size === 0 ? " which is empty" : `: ${[...known].sort().join(", ")}`;
-  at.add(() => ({
-    ...fault,
-    message: `${fault.message}: must be one of the names in pod.spec.resourceClaims${names}`,
-  }));
+  at.add(() => {
+    const fault = notFoundValue(at, at.value);
+    const names = known.size === 0 ? " which is empty" : `: ${[...known].sort().join(", ")}`;
+    return { ...fault, message: `${fault.message}: must be one of the names in pod.spec.resourceClaims${names}` };
+  });
 }

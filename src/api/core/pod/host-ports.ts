@@ -4,18 +4,21 @@ import { isSidecar } from "./pod-resources.ts";
 
 /** `TCP 0.0.0.0 80` for every host port that the pod takes for as long as it runs. */
 export function hostPorts({ spec }: Pick<PodObject, "spec">): readonly string[] {
-  let ports = noPorts;
+  let ports: string[] | undefined;
   for (const container of spec.containers) ports = withPortsOf(container, ports);
   for (const container of spec.initContainers ?? []) if (isSidecar(container)) ports = withPortsOf(container, ports);
-  return ports;
+  return ports ?? noPorts;
 }
 
+/** Most pods have none, and the scheduler asks often. */
 const noPorts: readonly string[] = [];
 
-function withPortsOf({ ports = [] }: Container, before: readonly string[]): readonly string[] {
+function withPortsOf({ ports = [] }: Container, before: string[] | undefined): string[] | undefined {
   let all = before;
   for (const { hostPort, hostIP, protocol } of ports) {
-    if (hostPort) all = [...all, `${protocol ?? "TCP"} ${hostIP || "0.0.0.0"} ${hostPort}`];
+    if (!hostPort) continue;
+    all ??= [];
+    all.push(`${protocol ?? "TCP"} ${hostIP || "0.0.0.0"} ${hostPort}`);
   }
   return all;
 }

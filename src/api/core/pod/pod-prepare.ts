@@ -1,7 +1,7 @@
 import { type Container } from "#api/core/container/container.ts";
 import { type AppArmorProfile } from "#api/core/container/security-context.ts";
 import { faultsIn } from "#api/cursor.ts";
-import { type LabelSelector } from "#api/meta/label-selector.ts";
+import { type LabelSelectorRequirement } from "#api/meta/label-selector.ts";
 import { type ObjectMeta } from "#api/meta/object-meta.ts";
 import { own } from "#lib/data/own.ts";
 import { type PodAffinityTerm } from "./affinity.ts";
@@ -39,8 +39,12 @@ export function preparePodStatusUpdate(pod: PodObject, old: PodObject): void {
   if (!status.observedGeneration && old.status.observedGeneration) {
     status.observedGeneration = old.status.observedGeneration;
   }
+  const generations = new Map<string, number | undefined>();
+  for (const { type, observedGeneration } of old.status.conditions ?? []) {
+    if (!generations.has(type)) generations.set(type, observedGeneration);
+  }
   for (const condition of status.conditions ?? []) {
-    const before = old.status.conditions?.find(({ type }) => type === condition.type)?.observedGeneration;
+    const before = generations.get(condition.type);
     if (!condition.observedGeneration && before) condition.observedGeneration = before;
   }
 }
@@ -122,21 +126,25 @@ type LabelKeys = Pick<PodAffinityTerm, "labelSelector" | "matchLabelKeys" | "mis
 
 function mergeKeysOf(term: LabelKeys, labels: Readonly<Record<string, string>>): void {
   const { labelSelector, matchLabelKeys = [], mismatchLabelKeys = [] } = term;
-  if (!labelSelector) return;
-  for (const key of matchLabelKeys) addCondition(labelSelector, key, "In", own(labels, key));
-  for (const key of mismatchLabelKeys) addCondition(labelSelector, key, "NotIn", own(labels, key));
+  if (!labelSelector || matchLabelKeys.length + mismatchLabelKeys.length === 0) return;
+  const { matchExpressions: given = [] } = labelSelector;
+  // Each is added only once: a create that is repeated because of a name conflict prepares the same object again.
+  const known = new Set(given.map(conditionKey));
+  const added: LabelSelectorRequirement[] = [];
+  const add = (key: string, operator: string): void => {
+    const value = own(labels, key);
+    if (value === undefined) return;
+    const condition = { key, operator, values: [value] };
+    if (!known.has(conditionKey(condition))) added.push(condition);
+    known.add(conditionKey(condition));
+  };
+  for (const key of matchLabelKeys) add(key, "In");
+  for (const key of mismatchLabelKeys) add(key, "NotIn");
+  if (added.length > 0) labelSelector.matchExpressions = [...given, ...added];
 }
 
-/** Adds it only once: a create that is repeated because of a name conflict prepares the same object again. */
-function addCondition(selector: LabelSelector, key: string, operator: string, value: string | undefined): void {
-  if (value === undefined) return;
-  const expressions = selector.matchExpressions ?? [];
-  const isThere = expressions.some(
-    (other) =>
-      other.key === key && other.operator === operator && other.values?.[0] === value && other.values.length === 1,
-  );
-  if (!isThere) selector.matchExpressions = [...expressions, { key, operator, values: [value] }];
-}
+const conditionKey = ({ key, operator, values = [] }: LabelSelectorRequirement): string =>
+  JSON.stringify([key, operator, ...values]);
 
 /** AppArmor profiles used to be annotations; nodes read the field. */
 function applyAppArmorAnnotations(spec: PodSpec, { annotations }: ObjectMeta): void {

@@ -1,4 +1,5 @@
 import { type Volume } from "#api/core/volume/volume.ts";
+import { firstByName } from "#lib/data/first-by-name.ts";
 import { type Pod } from "../pod.ts";
 import { type AnyContainer, allContainers } from "./pod-containers.ts";
 
@@ -65,9 +66,9 @@ function addVolume({ secrets, configMaps, claims }: Found, volume: Volume): void
 
 /** A claim that is made from a template has its name in the status. */
 function addResourceClaims(claims: Set<string>, { spec, status }: Pod): void {
+  const statuses = firstByName(status?.resourceClaimStatuses);
   for (const { name, resourceClaimName } of spec.resourceClaims ?? []) {
-    const made = status?.resourceClaimStatuses?.find((one) => one.name === name)?.resourceClaimName;
-    add(claims, resourceClaimName ?? made);
+    add(claims, resourceClaimName ?? statuses.get(name)?.resourceClaimName);
   }
   add(claims, status?.extendedResourceClaimStatus?.resourceClaimName);
 }

@@ -24,13 +24,15 @@ export function containerTotal({ containers, initContainers = [] }: Containers, 
     if (isSidecar(container)) {
       addTo(total, needs);
       addTo(sidecars, needs);
-      raiseTo(starting, sidecars);
     } else {
-      const needed = { ...sidecars };
+      const needed: ResourceList = {};
+      for (const name in needs) needed[name] = own(sidecars, name) ?? "0";
       addTo(needed, needs);
       raiseTo(starting, needed);
     }
   }
+  // What the sidecars need only grows, so it matters beside an init container's needs, and at the end.
+  raiseTo(starting, sidecars);
   raiseTo(total, starting);
   return total;
 }

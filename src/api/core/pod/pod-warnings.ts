@@ -169,28 +169,40 @@ function warnOfContainer(container: Cursor<AnyContainer>): void {
 const showPort = ({ name = "", hostPort = 0, containerPort, protocol, hostIP = "" }: ContainerPort): string =>
   `{Name:${name} HostPort:${hostPort} ContainerPort:${containerPort} Protocol:${protocol} HostIP:${hostIP}}`;
 
+/** A port is compared with so many earlier ones of the same number, because there may be thousands. */
+const maxCompared = 20;
+
 function warnOfPorts(containers: readonly Cursor<AnyContainer>[]): void {
   const ports: Cursor<ContainerPort>[] = [];
   for (const at of containers) at.each("ports", (port) => ports.push(port));
-  for (const [index, at] of ports.entries()) {
+  const byNumber = new Map<string, Cursor<ContainerPort>[]>();
+  for (const at of ports) {
     const { value: port } = at;
     if (port.hostIP && !port.hostPort) at.warn(`hostIP set without hostPort: ${showPort(port)}`);
-    for (const other of ports.slice(0, index)) {
+    const key = `${port.protocol} ${port.containerPort}`;
+    const others = byNumber.get(key) ?? [];
+    for (const other of others) {
       const text = clashOf(port, other.value);
-      if (text) at.warn(`${text} with ${other}`);
+      if (text) at.warn(() => `${text} with ${other}`);
     }
+    if (others.length === 0) byNumber.set(key, others);
+    if (others.length < maxCompared) others.push(at);
   }
-  for (const [index, at] of ports.entries()) {
+  const byName = new Map<string, Cursor<ContainerPort>>();
+  for (const at of ports) {
     const { name } = at.value;
-    const first = ports.findIndex((other) => name && other.value.name === name);
-    if (first < 0 || first === index) continue;
-    const text = `duplicate port name ${JSON.stringify(name)} with ${ports[first]}`;
-    at.warn(`${text}, services and probes that select ports by name will use ${ports[first]}`);
+    if (!name) continue;
+    const first = byName.get(name);
+    if (!first) byName.set(name, at);
+    else {
+      const text = `duplicate port name ${JSON.stringify(name)} with ${first}`;
+      at.warn(`${text}, services and probes that select ports by name will use ${first}`);
+    }
   }
 }
 
+/** What is wrong with two ports of the same number and protocol. */
 function clashOf(a: ContainerPort, b: ContainerPort): string | undefined {
-  if (a.containerPort !== b.containerPort || a.protocol !== b.protocol) return undefined;
   const { hostIP: ipA = "", hostPort: portA = 0 } = a;
   const { hostIP: ipB = "", hostPort: portB = 0 } = b;
   if (ipA === ipB && portA === portB) return "duplicate port definition";

@@ -97,29 +97,37 @@ function validateLabelKeys(at: Cursor<LabelKeys>): void {
   }
   // The key itself has added one condition; a second one comes from the client.
   const selected = new Set(Object.keys(labelSelector?.matchLabels ?? {}));
+  const places = firstPlaces(matchLabelKeys);
   for (const { key } of labelSelector?.matchExpressions ?? []) {
-    const index = matchLabelKeys.indexOf(key);
-    if (index >= 0 && selected.has(key)) {
+    const index = places.get(key);
+    if (index !== undefined && selected.has(key)) {
       at.key(index, key).invalid("exists in both matchLabelKeys and labelSelector");
     }
     selected.add(key);
   }
+  const mismatched = new Set(mismatchLabelKeys);
   at.each("matchLabelKeys", (at) => {
-    if (mismatchLabelKeys.includes(at.value)) at.invalid("exists in both matchLabelKeys and mismatchLabelKeys");
+    if (mismatched.has(at.value)) at.invalid("exists in both matchLabelKeys and mismatchLabelKeys");
   });
 }
 
+/** The index at which each key is first. */
+function firstPlaces(keys: readonly string[]): ReadonlyMap<string, number> {
+  const places = new Map<string, number>();
+  for (const [index, key] of keys.entries()) if (!places.has(key)) places.set(key, index);
+  return places;
+}
+
 export function validateTopologySpread(at: Cursor<{ topologySpreadConstraints?: TopologySpreadConstraint[] }>): void {
-  const { topologySpreadConstraints: all = [] } = at.value;
+  const last = new Map<string, number>();
+  at.each("topologySpreadConstraints", (at, index) => last.set(pairOf(at.value), index));
   at.each("topologySpreadConstraints", (at, index) => {
-    const { topologyKey, whenUnsatisfiable, maxSkew, minDomains } = at.value;
+    const { whenUnsatisfiable, maxSkew, minDomains } = at.value;
     if (maxSkew <= 0) at.field("maxSkew").invalid("must be greater than zero");
     at.field("topologyKey").required("can not be empty");
     if (!whenUnsatisfiable) at.field("whenUnsatisfiable").unsupported(["DoNotSchedule", "ScheduleAnyway"], "");
-    const repeats = all
-      .slice(index + 1)
-      .some((other) => other.topologyKey === topologyKey && other.whenUnsatisfiable === whenUnsatisfiable);
-    if (repeats) at.under("{topologyKey, whenUnsatisfiable}").duplicate(`{${topologyKey}, ${whenUnsatisfiable}}`);
+    const isRepeated = last.get(pairOf(at.value)) !== index;
+    if (isRepeated) at.under("{topologyKey, whenUnsatisfiable}").duplicate(pairOf(at.value));
     if (minDomains !== undefined && minDomains <= 0) at.field("minDomains").invalid("must be greater than zero");
     if (minDomains !== undefined && whenUnsatisfiable !== "DoNotSchedule") {
       const detail = `can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ${whenUnsatisfiable}`;
@@ -129,3 +137,7 @@ export function validateTopologySpread(at: Cursor<{ topologySpreadConstraints?: 
     at.on("labelSelector", validateLabelSelector);
   });
 }
+
+/** What only one constraint may have, as upstream shows it. */
+const pairOf = ({ topologyKey, whenUnsatisfiable }: TopologySpreadConstraint): string =>
+  `{${topologyKey}, ${whenUnsatisfiable}}`;

@@ -124,10 +124,10 @@ function divisorFault(resource: string, divisor: string): string | undefined {
 }
 
 /** Env files come from emptyDir volumes of the same pod. */
-export function validateFileRefVolumes(at: Cursor<EnvVar>, volumes: readonly Volume[]): void {
+export function validateFileRefVolumes(at: Cursor<EnvVar>, volumes: ReadonlyMap<string, Volume>): void {
   at.on("valueFrom", (at) =>
     at.on("fileKeyRef", (at) => {
-      const volume = volumes.find(({ name }) => name === at.value.volumeName);
+      const volume = volumes.get(at.value.volumeName);
       if (!volume) at.field("volumeName").notFound();
       else if (!volume.emptyDir) at.field("volumeName").invalid("referenced volume must be of type emptyDir");
     }),

@@ -14,16 +14,18 @@ export function validateMountsAndDevices(at: Cursor<Mounter>, volumes: Volumes):
 
 function validateMounts(container: Cursor<Mounter>, volumes: Volumes): void {
   const { volumeDevices = [], securityContext } = container.value;
+  const deviceNames = new Set(volumeDevices.map(({ name }) => name));
+  const devicePaths = new Set(volumeDevices.map(({ devicePath }) => devicePath));
   const seen = new Set<string>();
   container.each("volumeMounts", (at) => {
     const { name, mountPath } = at.value;
     if (!volumes.has(name)) at.field("name").notFound();
     if (seen.has(mountPath)) at.field("mountPath").invalid("must be unique");
     seen.add(mountPath);
-    if (volumeDevices.some((device) => device.name === name)) {
+    if (deviceNames.has(name)) {
       at.field("name").invalid("must not already exist in volumeDevices");
     }
-    if (volumeDevices.some((device) => device.devicePath === mountPath)) {
+    if (devicePaths.has(mountPath)) {
       at.field("mountPath").invalid("must not already exist as a path in volumeDevices");
     }
     // Upstream reports most faults of a mount at the list.
@@ -66,6 +68,8 @@ function validateRecursion(at: Cursor, { recursiveReadOnly, readOnly, mountPropa
 
 function validateDevices(container: Cursor<Mounter>, volumes: Volumes): void {
   const { volumeMounts = [] } = container.value;
+  const mountNames = new Set(volumeMounts.map(({ name }) => name));
+  const mountPaths = new Set(volumeMounts.map(({ mountPath }) => mountPath));
   const names = new Set<string>();
   const paths = new Set<string>();
   container.each("volumeDevices", (at) => {
@@ -79,10 +83,10 @@ function validateDevices(container: Cursor<Mounter>, volumes: Volumes): void {
     }
     if (paths.has(devicePath)) at.field("devicePath").invalid("must be unique");
     if (hasBackstep(devicePath)) at.field("devicePath").invalid("can not contain backsteps ('..')");
-    if (volumeMounts.some((mount) => mount.name === name)) {
+    if (mountNames.has(name)) {
       at.field("name").invalid("must not already exist in volumeMounts");
     }
-    if (volumeMounts.some((mount) => mount.mountPath === devicePath)) {
+    if (mountPaths.has(devicePath)) {
       at.field("devicePath").invalid("must not already exist as a path in volumeMounts");
     }
     names.add(name);

@@ -14,13 +14,17 @@ type Annotations = Readonly<Record<string, string>> | undefined;
 
 /** Annotations that mean something to the system. */
 export function validatePodAnnotations(at: Cursor<Annotations>, spec: PodSpec): void {
+  let names: ReadonlySet<string> | undefined;
   for (const key in at.value) {
     const value = at.value[key] ?? "";
     if (key === mirrorAnnotation && !spec.nodeName) {
       at.key(key, value).invalid("must set spec.nodeName if mirror pod annotation is set");
     } else if (key === deletionCostAnnotation && !isInt32(value)) at.key(key, value).invalid("must be a 32bit integer");
     else if (key === seccompPod || key.startsWith(seccompPrefix)) validateSeccompName(at.under(key).as(value));
-    else if (key.startsWith(appArmorPrefix)) validateAppArmorName(at.key(key, value), key, spec);
+    else if (key.startsWith(appArmorPrefix)) {
+      names ??= new Set(allContainers(spec).map(({ name }) => name));
+      validateAppArmorName(at.key(key, value), key, names);
+    }
   }
 }
 
@@ -35,9 +39,9 @@ function validateSeccompName(at: Cursor<string>): void {
   else at.invalid("must be a valid seccomp profile");
 }
 
-function validateAppArmorName(at: Cursor<string>, key: string, spec: PodSpec): void {
+function validateAppArmorName(at: Cursor<string>, key: string, names: ReadonlySet<string>): void {
   const container = key.slice(appArmorPrefix.length);
-  if (!allContainers(spec).some(({ name }) => name === container)) at.invalid("container not found", container);
+  if (!names.has(container)) at.invalid("container not found", container);
   if (!["", "runtime/default", "unconfined"].includes(at.value) && !at.value.startsWith("localhost/")) {
     at.invalid(`invalid AppArmor profile name: ${JSON.stringify(at.value)}`);
   }

@@ -13,6 +13,7 @@ import {
 import { type ObjectMeta } from "#api/meta/object-meta.ts";
 import { compareQuantities } from "#api/meta/quantity.ts";
 import { mirrorAnnotation } from "#api/well-known.ts";
+import { firstByName } from "#lib/data/first-by-name.ts";
 import { own } from "#lib/data/own.ts";
 import { forbiddenValue } from "#schema/field-error.ts";
 import { type AnyContainer, allContainers, containersAt } from "../pod-containers.ts";
@@ -53,10 +54,11 @@ const systems = ["linux", "windows"];
 
 /** Rules for containers that apply to few pods. All others skip the walk. */
 function validateSpecialContainers(at: Cursor<PodSpec>): void {
-  const { os, hostUsers, securityContext, volumes = [] } = at.value;
+  const { os, hostUsers, securityContext } = at.value;
   const isSpecial = os || hostUsers === false || securityContext.windowsOptions;
   if (!isSpecial && !allContainers(at.value).some(isSpecialContainer)) return;
   const containers = containersAt(at);
+  const volumes = firstByName(at.value.volumes);
   validateHostProcess(at, containers);
   if (os?.name === "") at.under("os", "name").missing();
   else if (os) at.field("os").as(os.name).oneOf(systems);

@@ -1,8 +1,8 @@
-import { isDeepStrictEqual } from "node:util";
 import { type Container, type ContainerRestartRule } from "#api/core/container/container.ts";
 import { type Cursor } from "#api/cursor.ts";
 import { ipFamily, ipFault } from "#api/meta/ip-address.ts";
 import { dns1123Label, dns1123Subdomain, qualifiedName, unixId } from "#api/meta/names.ts";
+import { firstByName } from "#lib/data/first-by-name.ts";
 import { type PodObject } from "../pod-fields.ts";
 import { type PodSpec } from "../pod-spec.ts";
 import { type ContainerStatus, type PodCondition, type PodStatus, type ResourceHealth } from "../pod-status.ts";
@@ -51,10 +51,14 @@ function validateNomination(at: Cursor<PodStatus>, old: PodObject): void {
 
 /** A container that has terminated for good must stay terminated. */
 function validateTransitions(at: Cursor<PodStatus>, { status: old, spec }: PodObject): void {
+  const isRestarted = restartsAll(spec);
   for (const list of statusLists) {
+    const statuses = firstByName(at.value[list]);
+    const containers = firstByName(containersOf(spec, list));
     for (const [index, before] of (old[list] ?? []).entries()) {
-      const now = at.value[list]?.find((candidate) => candidate.name === before.name);
-      if (!now || now.state.terminated || !hasEndedForGood(spec, list, before)) continue;
+      const now = statuses.get(before.name);
+      if (!now || now.state.terminated) continue;
+      if (!staysEnded(before, { list, spec, isRestarted, container: containers.get(before.name) })) continue;
       const place = at.field(list).key(index, now).field("state");
       place.forbidden("may not be transitioned to non-terminated state");
     }
@@ -64,12 +68,30 @@ function validateTransitions(at: Cursor<PodStatus>, { status: old, spec }: PodOb
 export type StatusList = (typeof statusLists)[number];
 
 /** Whether a container that was reported like this must be reported as terminated from now on. */
-export function hasEndedForGood(spec: PodSpec, list: StatusList, { name, state }: ContainerStatus): boolean {
+export function hasEndedForGood(spec: PodSpec, list: StatusList, status: ContainerStatus): boolean {
+  if (!status.state.terminated) return false;
+  const container = containersOf(spec, list).find(({ name }) => name === status.name);
+  return staysEnded(status, { list, spec, isRestarted: restartsAll(spec), container });
+}
+
+/** The containers that such a list reports on; ephemeral ones need not be known. */
+function containersOf({ containers, initContainers = [] }: PodSpec, list: StatusList): readonly Container[] {
+  if (list === "ephemeralContainerStatuses") return [];
+  return list === "containerStatuses" ? containers : initContainers;
+}
+
+interface Ending {
+  readonly list: StatusList;
+  readonly spec: PodSpec;
+  /** Whether a container can make all others restart. */
+  readonly isRestarted: boolean;
+  readonly container: Container | undefined;
+}
+
+function staysEnded({ state }: ContainerStatus, { list, spec, isRestarted, container }: Ending): boolean {
   if (!state.terminated) return false;
   if (list === "ephemeralContainerStatuses") return true;
-  if (restartsAll(spec)) return false;
-  const containers = (list === "containerStatuses" ? spec.containers : spec.initContainers) ?? [];
-  const container = containers.find((candidate) => candidate.name === name);
+  if (isRestarted) return false;
   return !container || !mayRestart(container, spec, state.terminated.exitCode);
 }
 
@@ -98,8 +120,9 @@ function matchesExit({ exitCodes }: ContainerRestartRule, exitCode: number): boo
 
 function validateClaimStatuses(status: Cursor<PodStatus>, spec: PodSpec): void {
   const seen = new Set<string>();
+  const known = new Set(spec.resourceClaims?.map(({ name }) => name));
   status.each("resourceClaimStatuses", (at) => {
-    if (!spec.resourceClaims?.some((claim) => claim.name === at.value.name)) {
+    if (!known.has(at.value.name)) {
       at.field("name").invalid("must match the name of an entry in `spec.resourceClaims`");
     }
     at.field("name").unique(seen);
@@ -108,13 +131,13 @@ function validateClaimStatuses(status: Cursor<PodStatus>, spec: PodSpec): void {
 }
 
 function validateExtendedClaims(status: Cursor<PodStatus>, spec: PodSpec): void {
-  const containers = [...(spec.initContainers ?? []), ...spec.containers];
   status.on("extendedResourceClaimStatus", (claim) => {
-    const { requestMappings } = claim.value;
+    const containers = new Map([...(spec.initContainers ?? []), ...spec.containers].map((one) => [one.name, one]));
+    const seen = new Set<string>();
     claim.field("requestMappings").required("at least one request mapping is required");
-    claim.each("requestMappings", (at, index) => {
+    claim.each("requestMappings", (at) => {
       const { containerName, resourceName, requestName } = at.value;
-      const container = containers.findLast(({ name }) => name === containerName);
+      const container = containers.get(containerName);
       if (!container) {
         const detail = "must match the name of an entry in spec.initContainers.name or spec.containers.name";
         at.field("containerName").invalid(detail);
@@ -124,7 +147,11 @@ function validateExtendedClaims(status: Cursor<PodStatus>, spec: PodSpec): void 
         at.field("resourceName").invalid(detail);
       }
       claim.under("requestName").rule(dns1123Label, requestName);
-      if (!requestMappings.slice(0, index).some((other) => isDeepStrictEqual(other, at.value))) return;
+      const key = JSON.stringify([containerName, resourceName, requestName]);
+      if (!seen.has(key)) {
+        seen.add(key);
+        return;
+      }
       for (const name of ["containerName", "resourceName", "requestName"] as const) at.field(name).duplicate();
     });
     if (claim.field("resourceClaimName").required()) claim.field("resourceClaimName").rule(dns1123Subdomain);
@@ -150,7 +177,7 @@ function validateContainerStatuses(
   list: StatusList,
   { containers, initContainers = [], os }: PodSpec,
 ): void {
-  const those = list === "initContainerStatuses" ? initContainers : containers;
+  const those = firstByName(list === "initContainerStatuses" ? initContainers : containers);
   status.each(list, (at) => {
     at.on("user", (at) =>
       at.on("linux", (at) => {
@@ -166,15 +193,15 @@ function validateContainerStatuses(
     if (list === "ephemeralContainerStatuses") {
       at.on("allocatedResourcesStatus", (at) => at.forbidden("must not be specified in container status"));
     } else {
-      const container = those.find(({ name }) => name === at.value.name);
-      validateDevices(at, container);
+      validateDevices(at, those.get(at.value.name));
     }
   });
 }
 
 function validateDevices(status: Cursor<ContainerStatus>, container: Container | undefined): void {
+  const claims = claimsOf(container);
   status.each("allocatedResourcesStatus", (at) => {
-    if (container) at.field("name").invalid(deviceFault(at.value.name, container));
+    if (container) at.field("name").invalid(deviceFault(at.value.name, container, claims));
     const seen = new Set<string>();
     at.each("resources", (at) => {
       validateHealth(at);
@@ -183,15 +210,18 @@ function validateDevices(status: Cursor<ContainerStatus>, container: Container |
   });
 }
 
-function deviceFault(name: string, { resources }: Container): string | undefined {
+/** How a device of each claim is called. */
+function claimsOf(container: Container | undefined): ReadonlySet<string> {
+  const claims = container?.resources.claims ?? [];
+  return new Set(claims.map(({ name, request }) => (request ? `claim:${name}/${request}` : `claim:${name}`)));
+}
+
+function deviceFault(name: string, { resources }: Container, claims: ReadonlySet<string>): string | undefined {
   if (!name.startsWith("claim:")) {
     const isRequested = resources.requests?.[name] !== undefined;
     return isRequested ? undefined : "must match one of the container's resource requests";
   }
-  const claims = (resources.claims ?? []).map((claim) =>
-    claim.request ? `claim:${claim.name}/${claim.request}` : `claim:${claim.name}`,
-  );
-  if (claims.includes(name)) return undefined;
+  if (claims.has(name)) return undefined;
   return "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty";
 }
 

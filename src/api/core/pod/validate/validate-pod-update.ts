@@ -3,8 +3,9 @@ import { type Cursor } from "#api/cursor.ts";
 import { semanticEqual } from "#api/meta/equal.ts";
 import { inclusiveRange } from "#api/meta/names.ts";
 import { mirrorAnnotation } from "#api/well-known.ts";
+import { firstByName } from "#lib/data/first-by-name.ts";
 import { unifiedDiff } from "#lib/text/unified-diff.ts";
-import { type NodeAffinity, NodeSelectorRequirement, type NodeSelectorTerm, Toleration } from "../affinity.ts";
+import { type NodeAffinity, NodeSelectorRequirement, type NodeSelectorTerm, type Toleration } from "../affinity.ts";
 import { type PodObject } from "../pod-fields.ts";
 import { PodSpec } from "../pod-spec.ts";
 import { validateImage } from "./validate-container.ts";
@@ -60,11 +61,14 @@ function validateDeadline(at: Cursor<number | undefined>, old: number | undefine
 
 function validateKeptTolerations(at: Cursor<PodSpec>, { tolerations: old = [] }: PodSpec): void {
   const { tolerations = [] } = at.value;
-  const isKept = ({ tolerationSeconds: _seconds, ...toleration }: Toleration): boolean =>
-    tolerations.some(({ tolerationSeconds: _ignored, ...other }) => semanticEqual(Toleration, toleration, other));
-  if (old.every(isKept)) return;
+  const kept = new Set(tolerations.map(tolerationKey));
+  if (old.every((toleration) => kept.has(tolerationKey(toleration)))) return;
   at.field("tolerations").forbidden("existing toleration can not be modified except its tolerationSeconds");
 }
+
+/** What makes two tolerations the same, apart from their seconds. An absent text and an empty one are the same. */
+const tolerationKey = ({ key, operator, value, effect }: Toleration): string =>
+  JSON.stringify([key ?? "", operator ?? "", value ?? "", effect ?? ""]);
 
 function validateRemovedGates(at: Cursor<PodSpec>, old: PodSpec): void {
   const known = new Set((old.schedulingGates ?? []).map(({ name }) => name));
@@ -145,8 +149,9 @@ export function validateEphemeralUpdate(pod: Cursor<PodObject>, old: PodObject):
     return;
   }
   const at = pod.under("spec", "ephemeralContainers");
+  const containers = firstByName(pod.value.spec.ephemeralContainers);
   for (const before of old.spec.ephemeralContainers ?? []) {
-    const now = pod.value.spec.ephemeralContainers?.find(({ name }) => name === before.name);
+    const now = containers.get(before.name);
     const name = JSON.stringify(before.name);
     if (!now) at.forbidden(`existing ephemeral containers ${name} may not be removed\n`);
     else if (!semanticEqual(EphemeralContainer, before, now)) {
