@@ -119,8 +119,11 @@ function summaryOf(pod: PodObject): PodSummary {
 
 function readinessGates({ spec, status }: PodObject): string {
   const gates = spec.readinessGates ?? [];
-  const passed = gates.filter(({ conditionType }) => isConditionTrue(status.conditions, conditionType));
-  return gates.length === 0 ? "<none>" : `${passed.length}/${gates.length}`;
+  if (gates.length === 0) return "<none>";
+  const states = new Map<string, string>();
+  for (const { type, status: state } of status.conditions ?? []) if (!states.has(type)) states.set(type, state);
+  const passed = gates.filter(({ conditionType }) => states.get(conditionType) === "True");
+  return `${passed.length}/${gates.length}`;
 }
 
 export const podColumns: readonly Column<PodObject>[] = [

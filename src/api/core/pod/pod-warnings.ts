@@ -170,7 +170,7 @@ const showPort = ({ name = "", hostPort = 0, containerPort, protocol, hostIP = "
   `{Name:${name} HostPort:${hostPort} ContainerPort:${containerPort} Protocol:${protocol} HostIP:${hostIP}}`;
 
 /** A port is compared with so many earlier ones of the same number, because there may be thousands. */
-const maxCompared = 20;
+const maxCompared = 8;
 
 function warnOfPorts(containers: readonly Cursor<AnyContainer>[]): void {
   const ports: Cursor<ContainerPort>[] = [];

@@ -178,6 +178,13 @@ function validateContainerStatuses(
   { containers, initContainers = [], os }: PodSpec,
 ): void {
   const those = firstByName(list === "initContainerStatuses" ? initContainers : containers);
+  // Several statuses may be of the same container.
+  const claims = new Map<Container, ReadonlySet<string>>();
+  const claimsOf = (container: Container): ReadonlySet<string> => {
+    const known = claims.get(container) ?? new Set((container.resources.claims ?? []).map(deviceOf));
+    claims.set(container, known);
+    return known;
+  };
   status.each(list, (at) => {
     at.on("user", (at) =>
       at.on("linux", (at) => {
@@ -193,15 +200,18 @@ function validateContainerStatuses(
     if (list === "ephemeralContainerStatuses") {
       at.on("allocatedResourcesStatus", (at) => at.forbidden("must not be specified in container status"));
     } else {
-      validateDevices(at, those.get(at.value.name));
+      validateDevices(at, those.get(at.value.name), claimsOf);
     }
   });
 }
 
-function validateDevices(status: Cursor<ContainerStatus>, container: Container | undefined): void {
-  const claims = claimsOf(container);
+function validateDevices(
+  status: Cursor<ContainerStatus>,
+  container: Container | undefined,
+  claimsOf: (container: Container) => ReadonlySet<string>,
+): void {
   status.each("allocatedResourcesStatus", (at) => {
-    if (container) at.field("name").invalid(deviceFault(at.value.name, container, claims));
+    if (container) at.field("name").invalid(deviceFault(at.value.name, container, claimsOf));
     const seen = new Set<string>();
     at.each("resources", (at) => {
       validateHealth(at);
@@ -210,18 +220,20 @@ function validateDevices(status: Cursor<ContainerStatus>, container: Container |
   });
 }
 
-/** How a device of each claim is called. */
-function claimsOf(container: Container | undefined): ReadonlySet<string> {
-  const claims = container?.resources.claims ?? [];
-  return new Set(claims.map(({ name, request }) => (request ? `claim:${name}/${request}` : `claim:${name}`)));
-}
+/** How a device of a claim is called. */
+const deviceOf = ({ name, request }: { readonly name: string; readonly request?: string }): string =>
+  request ? `claim:${name}/${request}` : `claim:${name}`;
 
-function deviceFault(name: string, { resources }: Container, claims: ReadonlySet<string>): string | undefined {
+function deviceFault(
+  name: string,
+  container: Container,
+  claimsOf: (container: Container) => ReadonlySet<string>,
+): string | undefined {
   if (!name.startsWith("claim:")) {
-    const isRequested = resources.requests?.[name] !== undefined;
+    const isRequested = container.resources.requests?.[name] !== undefined;
     return isRequested ? undefined : "must match one of the container's resource requests";
   }
-  if (claims.has(name)) return undefined;
+  if (claimsOf(container).has(name)) return undefined;
   return "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty";
 }
 

@@ -5,6 +5,7 @@ import { inclusiveRange } from "#api/meta/names.ts";
 import { mirrorAnnotation } from "#api/well-known.ts";
 import { firstByName } from "#lib/data/first-by-name.ts";
 import { unifiedDiff } from "#lib/text/unified-diff.ts";
+import { forbiddenValue } from "#schema/field-error.ts";
 import { type NodeAffinity, NodeSelectorRequirement, type NodeSelectorTerm, type Toleration } from "../affinity.ts";
 import { type PodObject } from "../pod-fields.ts";
 import { PodSpec } from "../pod-spec.ts";
@@ -150,13 +151,15 @@ export function validateEphemeralUpdate(pod: Cursor<PodObject>, old: PodObject):
   }
   const at = pod.under("spec", "ephemeralContainers");
   const containers = firstByName(pod.value.spec.ephemeralContainers);
-  for (const before of old.spec.ephemeralContainers ?? []) {
+  for (const before of firstByName(old.spec.ephemeralContainers).values()) {
     const now = containers.get(before.name);
     const name = JSON.stringify(before.name);
     if (!now) at.forbidden(`existing ephemeral containers ${name} may not be removed\n`);
     else if (!semanticEqual(EphemeralContainer, before, now)) {
-      const difference = unifiedDiff(JSON.stringify(before, null, 1), JSON.stringify(now, null, 1));
-      at.forbidden(`existing ephemeral containers ${name} may not be changed\n${difference}`);
+      at.add(() => {
+        const difference = unifiedDiff(JSON.stringify(before, null, 1), JSON.stringify(now, null, 1));
+        return forbiddenValue(at, `existing ephemeral containers ${name} may not be changed\n${difference}`);
+      });
     }
   }
 }
