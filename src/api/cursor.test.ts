@@ -78,6 +78,24 @@ test("a warning has the path in front, unless it is a note", () => {
   assert.deepEqual(warnings, ["a: unusual", "in general"]);
 });
 
+test("only so many warnings are kept, and the texts of others are not made", () => {
+  let made = 0;
+
+  const warnings = warningsIn(undefined, (at) => {
+    for (let index = 0; index < 1000; index++) at.warn(() => `warning ${made++}`);
+  });
+
+  assert.deepEqual([warnings.length, made], [200, 200]);
+});
+
+test("faults that show long values are kept until they are long enough together", () => {
+  const faults = judge({ size: 1, name: "a".repeat(400_000) }, (at) => {
+    for (let index = 0; index < 100; index++) at.field("name").invalid("too long");
+  });
+
+  assert.equal(faults.length, 3);
+});
+
 test("exactlyOne() visits the first field that is set, and reports the others or that there is none", () => {
   const names = ["lid", "tags", "notes"] as const;
   const visited: string[] = [];

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Pod } from "#api/core/pod.ts";
 import { PatchError, type PatchErrorCode } from "#lib/text/patch-error.ts";
+import { ReadCounts } from "#testing/count-reads.ts";
 import { strategicMerge } from "./merge.ts";
 
 const results: { name: string; from: Record<string, unknown>; patch: unknown; to: unknown }[] = [
@@ -332,3 +333,34 @@ test("strategicMerge() shares what the patch does not change", () => {
   assert.equal(to.status, from.status);
   assert.equal(to.spec.containers[0], from.spec.containers[0]);
 });
+
+const directives: { name: string; make: (at: number) => unknown; patch: (items: unknown[]) => unknown }[] = [
+  {
+    name: "deletes items",
+    make: (at) => ({ name: `c-${at}` }),
+    patch: (items) => ({ spec: { containers: items.map((item) => ({ ...(item as object), $patch: "delete" })) } }),
+  },
+  {
+    name: "orders items",
+    make: (at) => ({ name: `c-${at}` }),
+    patch: (items) => ({ spec: { "$setElementOrder/containers": items, containers: items } }),
+  },
+  {
+    name: "deletes texts",
+    make: (at) => `example.com/f-${at}`,
+    patch: (items) => ({ metadata: { "$deleteFromPrimitiveList/finalizers": items } }),
+  },
+];
+for (const { name, make, patch } of directives) {
+  test(`a directive that ${name} reads each once, however long the lists are`, () => {
+    const readsOf = (count: number): number => {
+      const reads = new ReadCounts();
+      const items = (): unknown[] => Array.from({ length: count }, (_, at) => make(at));
+      const object = { metadata: { finalizers: items() }, spec: { containers: items() } };
+      strategicMerge(Pod.schema, reads.watch(object), reads.watch(patch(items()) as object));
+      return reads.paths().reduce((sum, path) => sum + reads.of(path), 0);
+    };
+
+    assert(readsOf(64) < 2.5 * readsOf(32));
+  });
+}

@@ -103,7 +103,7 @@ function minimal(schema: Schema, index: number): unknown {
   return madeOf(schema, index, (at, name) => {
     const field = at.fields[name];
     return field && (field.mode === "required" || isAlwaysSent(field, name))
-      ? valueOf(field.schema, name, index)
+      ? fieldValue(field.schema, name, index)
       : undefined;
   });
 }
@@ -114,7 +114,7 @@ const isAlwaysSent = ({ schema }: Field, name: string): boolean =>
 
 const isScalar = (schema: Schema): boolean => !["object", "list", "map", "any"].includes(resolve(schema).type);
 
-const valueOf = (schema: Schema, name: string, index: number): unknown =>
+const fieldValue = (schema: Schema, name: string, index: number): unknown =>
   (isScalar(schema) ? hints[name]?.(index) : undefined) ?? minimal(schema, index);
 
 /** The same with all scalars that the item may have. */
@@ -122,7 +122,7 @@ function full(schema: Schema, index: number): unknown {
   return madeOf(schema, index, (at, name) => {
     const field = at.fields[name];
     const isThere = field && (field.mode === "required" || isScalar(field.schema));
-    return isThere ? valueOf(field.schema, name, index) : undefined;
+    return isThere ? fieldValue(field.schema, name, index) : undefined;
   });
 }
 

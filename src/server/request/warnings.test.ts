@@ -15,6 +15,13 @@ for (const { claim, warnings, headers } of cases) {
   });
 }
 
+test("warningHeaders() reads no more of a long text or of many than can be sent", () => {
+  const headers = warningHeaders(["a".repeat(1_000_000), ...Array.from({ length: 100_000 }, (_, at) => `w${at}`)]);
+
+  assert.equal(headers[0]?.length, 256 + '299 - ""'.length);
+  assert(headers.length < 4096);
+});
+
 test("warningHeaders() shortens warnings when there are too many", () => {
   const headers = warningHeaders(Array.from({ length: 100 }, (_, index) => `${index}`.padEnd(500, "é")));
 
