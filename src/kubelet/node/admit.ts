@@ -1,5 +1,5 @@
 import { isExtendedResource } from "#api/core/container/resource-list.ts";
-import { hostPorts, isPortTaken } from "#api/core/pod/host-ports.ts";
+import { hostPorts, isAnyPortTaken } from "#api/core/pod/host-ports.ts";
 import { podRequests } from "#api/core/pod/pod-resources.ts";
 import type { Pod } from "#api/core/pod.ts";
 import { quantityMilliValue, quantityValue } from "#api/meta/quantity.ts";
@@ -55,7 +55,7 @@ function hasPortConflict(pod: Pod, others: readonly Pod[]): boolean {
   const wanted = hostPorts(pod);
   if (wanted.length === 0) return false;
   const taken = new Set(others.flatMap(hostPorts));
-  return wanted.some((port) => isPortTaken(port, taken));
+  return isAnyPortTaken(wanted, taken);
 }
 
 const measure = (name: string) => (name === "cpu" ? quantityMilliValue : quantityValue);

@@ -1,4 +1,4 @@
-import { hostPorts, isPortTaken } from "#api/core/pod/host-ports.ts";
+import { hostPorts, isAnyPortTaken } from "#api/core/pod/host-ports.ts";
 import { fits, reject, type SchedulerPlugin } from "../framework.ts";
 
 const taken = reject("node(s) didn't have free ports for the requested pod ports");
@@ -11,7 +11,7 @@ export const nodePorts: SchedulerPlugin = {
     /** Only a pod that used one of the ports makes room. */
     pod(pod, { change, object }) {
       const freed = new Set(hostPorts(object));
-      return change === "deleted" && hostPorts(pod).some((wanted) => isPortTaken(wanted, freed));
+      return change === "deleted" && isAnyPortTaken(hostPorts(pod), freed);
     },
   },
 
@@ -22,6 +22,5 @@ export const nodePorts: SchedulerPlugin = {
     return ports.length > 0 ? ports : undefined;
   },
 
-  filter: (_pod, { ports }, state) =>
-    (state as readonly string[]).some((wanted) => isPortTaken(wanted, ports)) ? taken : fits,
+  filter: (_pod, { ports }, state) => (isAnyPortTaken(state as readonly string[], ports) ? taken : fits),
 };

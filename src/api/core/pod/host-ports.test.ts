@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hostPorts, isPortTaken } from "./host-ports.ts";
+import { hostPorts, isAnyPortTaken } from "./host-ports.ts";
 import { aPod } from "./testing-pod.ts";
 
 test("hostPorts() lists what a pod takes for as long as it runs", () => {
@@ -25,7 +25,19 @@ const cases = [
 ];
 
 for (const { wanted, used, taken } of cases) {
-  test(`isPortTaken() says ${taken} for ${wanted} beside ${used}`, () => {
-    assert.equal(isPortTaken(wanted, new Set(used)), taken);
+  test(`isAnyPortTaken() says ${taken} for ${wanted} beside ${used}`, () => {
+    assert.equal(isAnyPortTaken([wanted], new Set(used)), taken);
   });
 }
+
+test("isAnyPortTaken() walks the used ports once, however many are wanted", () => {
+  let walks = 0;
+  const keys = (): string[] => {
+    walks++;
+    return ["TCP 10.0.0.1 1"];
+  };
+
+  const isTaken = isAnyPortTaken(["TCP 0.0.0.0 80", "TCP 0.0.0.0 81", "UDP 0.0.0.0 1"], { has: () => false, keys });
+
+  assert.deepEqual([isTaken, walks], [false, 1]);
+});

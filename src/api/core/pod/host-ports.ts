@@ -23,16 +23,23 @@ function withPortsOf({ ports = [] }: Container, before: string[] | undefined): s
   return all;
 }
 
-/** Whether a port is already taken. 0.0.0.0 conflicts with every address of the host. */
-export function isPortTaken(
-  wanted: string,
-  used: Pick<ReadonlyMap<string, unknown>, "has"> & { keys(): Iterable<string> },
-): boolean {
-  if (used.has(wanted)) return true;
-  const [protocol, address, port] = wanted.split(" ");
-  if (address !== "0.0.0.0") return used.has(`${protocol} 0.0.0.0 ${port}`);
+/** The ports in use, as `hostPorts` writes them. */
+type UsedPorts = Pick<ReadonlyMap<string, unknown>, "has"> & { keys(): Iterable<string> };
+
+/** Whether one of the ports is already taken. 0.0.0.0 conflicts with every address of the host. */
+export function isAnyPortTaken(wanted: readonly string[], used: UsedPorts): boolean {
+  const everywhere = new Set<string>();
+  for (const text of wanted) {
+    if (used.has(text)) return true;
+    const [protocol, address, port] = text.split(" ");
+    if (address === "0.0.0.0") everywhere.add(`${protocol} ${port}`);
+    else if (used.has(`${protocol} 0.0.0.0 ${port}`)) return true;
+  }
+  if (everywhere.size === 0) return false;
+  // One walk for all of them: both lists may have thousands of ports.
   for (const other of used.keys()) {
-    if (other.startsWith(`${protocol} `) && other.endsWith(` ${port}`)) return true;
+    const [protocol, , port] = other.split(" ");
+    if (everywhere.has(`${protocol} ${port}`)) return true;
   }
   return false;
 }
