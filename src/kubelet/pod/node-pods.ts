@@ -71,8 +71,8 @@ export class NodePods {
   async #admitDevices(pod: Pod): Promise<Rejection | undefined> {
     const { devices } = this.#options;
     if (!devices) return undefined;
-    await devices.keepOnly(new Set([pod.metadata.uid, ...this.#activeWorkers().map(({ uid }) => uid)]));
-    return await admitDevices(devices, pod);
+    const others = this.#activeWorkers().map(({ uid }) => uid);
+    return await admitDevices(devices, pod, others);
   }
 
   #podFinished({ uid, isGone }: PodWorker): void {
