@@ -50,6 +50,15 @@ test("the chunks of a list add up, with and without selectors and namespaces", a
   assert.deepEqual(await chunks(cluster, "limit=9&fieldSelector=metadata.name%3Db1", ""), ["b1"]);
 });
 
+test("the chunks of all namespaces add up where one namespace's name is the beginning of another's", async () => {
+  await using cluster = await clusterWith("other/a1", "other/a2");
+  await cluster.client.create(Namespace, { metadata: { name: "other-one" } });
+  await create(cluster, "other-one/b1");
+
+  assert.deepEqual(await chunks(cluster, "limit=1", ""), ["b1", "a1", "a2"]);
+  assert.deepEqual(await chunks(cluster, "limit=1&labelSelector=first", ""), ["b1", "a1", "a2"]);
+});
+
 test("chunks say how many remain, unless a selector makes that unknown", async () => {
   await using cluster = await clusterWith(...five);
 

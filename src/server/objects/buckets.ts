@@ -74,8 +74,9 @@ export class Buckets<T extends ApiObject> {
   /** All objects of one namespace, or of all for "", sorted by key. The array must not be changed. */
   sorted(namespace: string): readonly EncodedObject<T>[] {
     if (namespace || this.#resource.scope === "Cluster") return sortedOf(this.#namespaces.get(namespace));
-    const names = [...this.#namespaces.keys()].sort(compareText);
-    return names.flatMap((name) => sortedOf(this.#namespaces.get(name)));
+    // In the order of the store's keys, from which later chunks of a list are read: `a-b/` is before `a/`.
+    const folders = [...this.#namespaces].map(([name, bucket]) => ({ key: `${name}/`, bucket }));
+    return folders.sort((a, b) => compareText(a.key, b.key)).flatMap(({ bucket }) => sortedOf(bucket));
   }
 
   select(selection: Selection): EncodedObject<T>[] {
