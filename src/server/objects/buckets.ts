@@ -3,7 +3,6 @@ import { type ApiObject, type IndexGetter, type Resource } from "#api/resource.t
 import { compareText } from "#lib/data/compare-text.ts";
 import { withoutAll } from "#lib/data/without-all.ts";
 import { maxKeyChars } from "#lib/text/long-text.ts";
-import { keyOf } from "#runtime/object-cache.ts";
 import { type EncodedObject } from "./encode-once.ts";
 import { getterOf, type Selection } from "./selection.ts";
 
@@ -86,15 +85,22 @@ export class Buckets<T extends ApiObject> {
       return listOf(this.get(namespace, name)).filter(({ object }) => selection.matches(object));
     }
     if (field) {
-      const found = this.by(this.#fieldIndex(field.path), field.value);
-      return found.filter(({ object }) => selection.matches(object)).sort(byKey);
+      const found = [...this.#found(this.#fieldIndex(field.path), field.value)];
+      // By the keys of the index, because some versions would have to be parsed for each comparison.
+      const sorted = found.sort(([a], [b]) => compareText(a, b)).map(([, encoded]) => encoded);
+      return sorted.filter(({ object }) => selection.matches(object));
     }
     return this.sorted(namespace).filter(({ object }) => selection.matches(object));
   }
 
   by(name: string, key: string): EncodedObject<T>[] {
+    return [...this.#found(name, key).values()];
+  }
+
+  /** By namespace and name. */
+  #found(name: string, key: string): ReadonlyMap<string, EncodedObject<T>> {
     const index = this.#indexes.get(name) ?? this.#build(name);
-    return [...(index.byKey.get(key)?.values() ?? [])];
+    return index.byKey.get(key) ?? new Map();
   }
 
   addIndex(name: string, keysOf: IndexGetter<T>): void {
@@ -179,5 +185,4 @@ function replaceSorted<T extends ApiObject>(
   if (sorted[low] === previous) sorted[low] = next;
 }
 
-const byKey = (a: EncodedObject, b: EncodedObject): number => compareText(keyOf(a.object), keyOf(b.object));
 const listOf = <V>(value: V | undefined): V[] => (value === undefined ? [] : [value]);
