@@ -78,19 +78,22 @@ export class Buckets<T extends ApiObject> {
     return folders.sort((a, b) => compareText(a.key, b.key)).flatMap(({ bucket }) => sortedOf(bucket));
   }
 
+  /** The matching objects, sorted by key. The array belongs to the caller. */
   select(selection: Selection): EncodedObject<T>[] {
-    const { namespace, name, field, everything } = selection;
+    const candidates = this.candidates(selection);
+    return selection.everything ? candidates : candidates.filter(({ object }) => selection.matches(object));
+  }
+
+  /** The same, and perhaps others that do not match: as many as can be left out without looking at them are. */
+  candidates({ namespace, name, field, everything }: Selection): EncodedObject<T>[] {
     if (everything) return [...this.sorted(namespace)];
     if (name !== undefined && (namespace || this.#resource.scope === "Cluster")) {
-      return listOf(this.get(namespace, name)).filter(({ object }) => selection.matches(object));
+      return listOf(this.get(namespace, name));
     }
-    if (field) {
-      const found = [...this.#found(this.#fieldIndex(field.path), field.value)];
-      // By the keys of the index, because some versions would have to be parsed for each comparison.
-      const sorted = found.sort(([a], [b]) => compareText(a, b)).map(([, encoded]) => encoded);
-      return sorted.filter(({ object }) => selection.matches(object));
-    }
-    return this.sorted(namespace).filter(({ object }) => selection.matches(object));
+    if (!field) return [...this.sorted(namespace)];
+    const found = [...this.#found(this.#fieldIndex(field.path), field.value)];
+    // By the keys of the index, because some versions would have to be parsed for each comparison.
+    return found.sort(([a], [b]) => compareText(a, b)).map(([, encoded]) => encoded);
   }
 
   by(name: string, key: string): EncodedObject<T>[] {
