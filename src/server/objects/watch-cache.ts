@@ -156,6 +156,11 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
     return this.#buckets.select(selection);
   }
 
+  /** The same, and perhaps others that do not match, for callers that match them in several turns. */
+  candidates(selection: Selection): EncodedObject<T>[] {
+    return this.#buckets.candidates(selection);
+  }
+
   /** Counts changes of what `select` would return for a whole namespace, for caches of list bodies. */
   version(namespace: string): number {
     return this.#buckets.version(namespace);
