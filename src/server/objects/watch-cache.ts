@@ -124,7 +124,7 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
     const trace = undefined;
     for (const { object } of this.#buckets.sorted("")) handler({ type: "put", object, previous: undefined, trace });
     this.#handlers.add(handler);
-    if (!this.#isReady) void this.synced();
+    if (!this.#isReady) this.synced().catch(() => {}); // Whoever reads the cache gets the error.
     return () => this.#handlers.delete(handler);
   }
 
