@@ -5,6 +5,7 @@ import { readdirSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
+import { atNormalPriority, raisePriority } from "#lib/process/priority.ts";
 import { type Health, watchHealth } from "../lib/health.ts";
 import { type RunningCluster, startRunningCluster } from "../lib/running-cluster.ts";
 import { usageOf } from "../lib/usage.ts";
@@ -45,6 +46,7 @@ export async function runAttacks(args: readonly string[]): Promise<void> {
   const wanted = flags.only ? flags.only.split(",") : attackNames();
   const times = { seconds: Number(flags.seconds), restSeconds: Number(flags.rest) };
   await using cluster = await startRunningCluster();
+  raisePriority(); // The attacker's process must not slow down the clock that measures the server.
   const results: Result[] = [];
   for (const name of wanted) {
     const result = await attackOnce(cluster, name, times);
@@ -70,7 +72,8 @@ async function attackOnce(
   const pid = cluster.pid();
   const facts = await prepare(cluster, name);
   const order: AttackOrder = { name, facts, seconds };
-  const attacker = fork(path.join(import.meta.dirname, "attacker.ts"), [JSON.stringify(order)]);
+  const program = path.join(import.meta.dirname, "attacker.ts");
+  const attacker = atNormalPriority(() => fork(program, [JSON.stringify(order)]));
   try {
     const prepared = await nextReport(attacker, 120_000);
     const claim = prepared.type === "prepared" ? prepared.claim : "";

@@ -99,10 +99,16 @@ export class Cursor<out T = unknown> {
    * they are, as in "volume".
    */
   exactlyOne<K extends Name<T>>(names: readonly K[], type: string, visit: (name: K) => void): void {
-    const [first, ...others] = names.filter((name) => this.value[name] !== undefined);
+    // Few of the names are there, so it is quicker to look at what is there.
+    const isNamed = (name: string): name is K => names.some((other) => other === name);
+    const found = Object.keys(this.value as object)
+      .filter(isNamed)
+      .filter((name) => this.value[name] !== undefined);
+    if (found.length > 1) found.sort((a, b) => names.indexOf(a) - names.indexOf(b));
+    const [first] = found;
     if (first === undefined) this.missing(`must specify a ${type} type`);
     else visit(first);
-    for (const name of others) this.field(name).forbidden(`may not specify more than 1 ${type} type`);
+    for (const name of found.slice(1)) this.field(name).forbidden(`may not specify more than 1 ${type} type`);
   }
   /** A path that differs from the names of fields. The value stays the same. */
   under(...names: readonly string[]): Cursor<T> {

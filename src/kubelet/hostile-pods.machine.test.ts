@@ -54,15 +54,21 @@ suite("hostile pods", { timeout: 180_000 }, () => {
         container(waits, { name: "other", resources: { limits: { "ephemeral-storage": "1Gi" } } }),
       ],
     });
+    await create("large-hosts", {
+      containers: [container(`dd if=/dev/zero of=/etc/hosts bs=1M count=40; ${waits}`, { resources: { limits } })],
+    });
     const isFailed = ({ status }: Pod) => status.phase === "Failed";
 
     const volume = await node.podWhen("large-volume", isFailed, 60_000);
     const root = await node.podWhen("large-root", isFailed, 60_000);
+    const hosts = await node.podWhen("large-hosts", isFailed, 60_000);
 
     assert.equal(volume.status.reason, "Evicted");
     assert.equal(volume.status.message, 'Usage of EmptyDir volume "scratch" exceeds the limit "10Mi". ');
     assert.equal(root.status.message, 'Container main exceeded its local ephemeral storage limit "20Mi". ');
-    await Promise.all([node.removePod("large-volume"), node.removePod("large-root")]);
+    const together = "Pod ephemeral local storage usage exceeds the total limit of containers 20Mi. ";
+    assert.equal(hosts.status.message, together);
+    await Promise.all(["large-volume", "large-root", "large-hosts"].map(node.removePod));
   });
 
   test("all pods together cannot use more than the node's allocatable memory", async () => {

@@ -10,6 +10,7 @@ import { seededRandom } from "#lib/data/random.ts";
 import { silentLog } from "#lib/process/log.ts";
 import { type SimulatedNode, startSimulatedNode } from "#testing/simulated-node.ts";
 import { startCluster } from "#testing/start-cluster.ts";
+import { simulatedHost } from "./host/host.ts";
 import { Kubelet } from "./kubelet.ts";
 import { simulatedMachine } from "./node/machine.ts";
 import { SimulatedRuntime } from "./runtime/simulated.ts";
@@ -577,6 +578,29 @@ test("a container is restarted for a resize if its policy says so", async () => 
   assert.deepEqual(statusOf(pod)?.resources, { requests: { cpu: "200m" } });
   assert.equal(statusOf(pod)?.restartCount, 1);
   assert(!pod.status.conditions?.some(({ type }) => type.startsWith("PodResize")));
+});
+
+test("a resize that waits for a restart costs nothing, however long the container takes to end", async () => {
+  let changes = 0;
+  const setLimits = async () => {
+    // A worker that never pauses would not let this test end.
+    if (++changes > 100) throw new Error("too many changes of the pod's limits");
+  };
+  await using node = await startSimulatedNode({}, { host: { ...simulatedHost, setLimits } });
+  const resizePolicy = [{ resourceName: "cpu", restartPolicy: "RestartContainer" }];
+  const lifecycle = { preStop: { sleep: { seconds: 20 } } };
+  await node.create("web", {
+    containers: [container("web", { resources: { requests: { cpu: "100m" } }, resizePolicy, lifecycle })],
+  });
+  await node.cluster.settle();
+
+  await resized(node, "200m");
+  await node.cluster.clock.advance(10_000);
+  const meanwhile = changes;
+  await node.cluster.clock.advance(20_000);
+
+  assert.equal(statusOf(await node.get("web"))?.restartCount, 1);
+  assert.deepEqual([meanwhile, changes], [0, 2], "lifted once and set once, after the restart");
 });
 
 test("a resize waits for free resources, and one that will never fit says so", async () => {

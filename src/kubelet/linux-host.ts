@@ -229,7 +229,7 @@ class LinuxHost implements PodHost {
 
   async #hostsMount(pod: Pod, ips: readonly string[]): Promise<Mount> {
     const { hostAliases: aliases = [], hostNetwork } = pod.spec;
-    const file = `${this.#podDir(pod.metadata.uid)}/etc-hosts`;
+    const file = this.#hostsFile(pod.metadata.uid);
     const text = hostNetwork
       ? renderNodeHostsFile(await readFile(hostsPath, "utf8"), aliases)
       : renderHostsFile({ ips, ...podHostname(pod, this.#options.clusterDomain), aliases });
@@ -250,7 +250,7 @@ class LinuxHost implements PodHost {
   async prepareContainer(pod: Pod, container: AnyContainer, restartCount: number): Promise<string | undefined> {
     await mkdir(`${this.#podLogs(nameOf(pod))}/${container.name}`, { recursive: true, mode: 0o755 });
     if (container.terminationMessagePath === "") return undefined;
-    const dir = `${this.#podDir(pod.metadata.uid)}/containers/${container.name}`;
+    const dir = `${this.#messageDir(pod.metadata.uid)}/${container.name}`;
     await mkdir(dir, { recursive: true, mode: 0o750 });
     const path = `${dir}/${restartCount}`;
     // The container may run as any user, and nobody else can reach this directory.
@@ -270,11 +270,16 @@ class LinuxHost implements PodHost {
 
   async storageOf(pods: readonly Pod[], signal: AbortSignal): Promise<ReadonlyMap<string, PodStorage>> {
     const places = pods.map((pod) => this.#storagePlaces(pod));
-    const paths = places.flatMap(({ volumes, logs }) => [...volumes.values(), ...logs.values()]);
+    const paths = places.flatMap(({ volumes, logs, files }) => [...volumes.values(), ...logs.values(), ...files]);
     const used = await diskUsage(paths, signal);
+    const total = (of: readonly string[]) => of.reduce((sum, path) => sum + (used.get(path) ?? 0), 0);
     const sizes = (of: ReadonlyMap<string, string>) =>
       new Map(Array.from(of, ([name, path]) => [name, used.get(path) ?? 0] as const));
-    return new Map(places.map(({ uid, volumes, logs }) => [uid, { volumes: sizes(volumes), containers: sizes(logs) }]));
+    return new Map(
+      places.map(({ uid, volumes, logs, files }) => {
+        return [uid, { volumes: sizes(volumes), containers: sizes(logs), fileBytes: total(files) }];
+      }),
+    );
   }
 
   /** Where a pod's files are on the disk, by the names of volumes and containers. */
@@ -288,7 +293,8 @@ class LinuxHost implements PodHost {
       return isOnDisk ? [[volume.name, volumePath(this.#podDir(uid), kind.name, volume.name)] as const] : [];
     });
     const byContainer = allContainers(pod.spec).map(({ name }) => [name, `${logs}/${name}`] as const);
-    return { uid, volumes: new Map(volumes), logs: new Map(byContainer) };
+    const files = [this.#hostsFile(uid), this.#messageDir(uid)];
+    return { uid, volumes: new Map(volumes), logs: new Map(byContainer), files };
   }
 
   async release(uid: string): Promise<void> {
@@ -321,6 +327,8 @@ class LinuxHost implements PodHost {
   }
 
   #podDir = (uid: string): string => `${this.#options.dataDir}/pods/${uid}`;
+  #hostsFile = (uid: string): string => `${this.#podDir(uid)}/etc-hosts`;
+  #messageDir = (uid: string): string => `${this.#podDir(uid)}/containers`;
   #memoryDir = (uid: string): string => `${this.#options.dataDir}/memory/${uid}`;
   #podLogs = (pod: PodName): string => `${this.#logDir}/${podLogFolder(pod)}`;
 }

@@ -189,7 +189,7 @@ test("a service that nft refuses is omitted with an event, and all others are pr
   proxy.putSlice("evil", [{ name: "", port: 80, protocol: "UDP" }], network.pods[0].address);
   await putService(proxy, { name: "good", clusterIP: "10.92.0.1", endpoints });
 
-  assert.equal(await network.pods[1].ask("tcp", "10.92.0.1", 80), "pod-a 10.90.0.12");
+  assert.match(await network.pods[1].ask("tcp", "10.92.0.1", 80), /^pod-a/);
   assert.match(proxy.reported.join(), /Service evil: the kernel refuses its rules: .*no, never/);
   await proxy.stop();
 });

@@ -82,7 +82,7 @@ export function createApiServer(deps: ServerDeps): ApiServer {
     async handle(request) {
       try {
         const answer = await handleIn(contextOf(request, deps));
-        return answer.type === "past" ? await answer.read() : answer;
+        return answer.type === "deferred" ? await answer.read() : answer;
       } catch (error) {
         throw toStatusError(error, request, deps.log);
       }
@@ -249,7 +249,7 @@ function countRequests({ metrics, clock, resources }: ServerDeps) {
     };
     // Only when the past is read does it turn out whether the store still has it.
     const pass = (answer: Answer): Answer =>
-      answer.type === "past" ? { type: "past", read: () => answer.read().then(counted, fail) } : counted(answer);
+      answer.type === "deferred" ? { ...answer, read: () => answer.read().then(counted, fail) } : counted(answer);
     let answer: Answer | Promise<Answer>;
     try {
       answer = next(context);

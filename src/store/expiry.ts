@@ -35,8 +35,15 @@ export class Expiry {
   }
 
   #push(key: string, at: number): void {
+    if (this.#heap.size > 2 * this.#times.size + minOutdated) this.#dropOutdated();
     this.#heap.push({ key, at });
     this.#arm();
+  }
+
+  /** A key that is deleted leaves its entry behind, which would otherwise stay until it is due. */
+  #dropOutdated(): void {
+    this.#heap.clear();
+    for (const [key, at] of this.#times) this.#heap.push({ key, at });
   }
 
   #arm(): void {
@@ -79,6 +86,8 @@ interface Due {
 /** Times are rounded up to a multiple of this, so that many keys share one timer and one disk write. */
 const stepMs = 5000;
 const retryMs = 10_000;
+/** So many are not worth the work. */
+const minOutdated = 1000;
 const atOnce = 500;
 /** Timers cannot be longer than 24 days. */
 const longestMs = 24 * 3600_000;

@@ -26,17 +26,17 @@ export function describeHop(hop: Hop): Description {
 /** The schema step occurs twice: when the object is read, and when it is complete. */
 export const describeStep = (step: Hop, { isFirst }: { isFirst: boolean }): Description =>
   step.hop === "schema" && isFirst
-    ? { who: step.component, what: "schema: decode and fill in defaults" }
+    ? { who: step.component, what: "decode the object and set defaults" }
     : describeHop(step);
 
 const steps = {
-  authenticate: "authenticate: who is it",
-  authorize: "authorise: may they",
-  mutate: "admission: fill in and change",
-  schema: "schema: is it valid",
-  admit: "admission: allow or refuse",
+  authenticate: "authenticate the user",
+  authorize: "authorise the request",
+  mutate: "run mutating admission",
+  schema: "validate the object",
+  admit: "run validating admission",
   persist: "commit to the store",
-  broadcast: "fan out to everyone who watches",
+  broadcast: "send the event to watchers",
 } as const;
 
 /** `create pods web-7d-x`, `bind pod …`, with the code if it was refused. */

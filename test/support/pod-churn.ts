@@ -18,7 +18,7 @@ import { systemClock } from "#lib/async/clock.ts";
 import { type Random, seededRandom } from "#lib/data/random.ts";
 import { mountsUnder } from "#lib/fs/mounts.ts";
 import { silentLog } from "#lib/process/log.ts";
-import { freePort, makeTempDir, runOrlop } from "./server.ts";
+import { freePort, freeRange, makeTempDir, runOrlop } from "./server.ts";
 
 export interface ChurnOptions {
   readonly pods: number;
@@ -72,10 +72,9 @@ async function startCluster(): Promise<ChurnedCluster> {
   const [dataDir, home] = [makeTempDir(), makeTempDir()];
   process.env.HOME = home;
   process.env.KUBECONFIG = path.join(home, "config");
-  const own = process.pid % 60;
   const args = [
     ...["--data-dir", dataDir, "--port", `${await freePort()}`, "--kubelet-port", `${await freePort()}`],
-    ...["--node-name", "churn", "--cluster-cidr", `10.${40 + own}.0.0/16`, "--service-cidr", `10.${190 + own}.0.0/16`],
+    ...["--node-name", "churn", "--cluster-cidr", freeRange(40), "--service-cidr", freeRange(190)],
   ];
   const up = async (): Promise<void> => {
     const { code, stdout, stderr } = await runOrlop(["up", ...args]);

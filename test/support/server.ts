@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
+import { networkInterfaces, tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 
@@ -108,6 +108,18 @@ export async function deadline<T>(
     if (Date.now() > end) throw new Error(`waited in vain for ${what}`);
     await pause(20);
   }
+}
+
+/**
+ * One of the 60 ranges from `10.FIRST.0.0/16` on in which this machine has no address, as `up` requires. Concurrent runs
+ * get different ones.
+ */
+export function freeRange(first: number): string {
+  const links = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  const candidates = Array.from({ length: 60 }, (_, n) => `10.${first + ((process.pid + n) % 60)}.`);
+  const free = candidates.find((start) => !links.some(({ address }) => address.startsWith(start)));
+  if (free === undefined) throw new Error(`this machine uses every range from 10.${first} on`);
+  return `${free}0.0/16`;
 }
 
 /** A port on which nothing listens at the moment. */

@@ -147,14 +147,14 @@ create deployments.apps/web by ann with kubectl at 1970-01-01 00:00:00.000 UTC, 
 
 hop    start     took                    who         what
   1      0.0     10.0  ██··············  apiserver   create deployments.apps web
-  2      0.0      1.0  ▏···············  apiserver     authenticate: who is it
-  3      1.0      1.0  ▏···············  apiserver     authorise: may they
-  5      2.0      1.0  ▏···············  apiserver     schema: decode and fill in defaults
-  4      3.0      1.0  ▏···············  apiserver     admission: fill in and change
-  5      4.0      1.0  ▏···············  apiserver     schema: is it valid
-  6      5.0      1.0  ▏···············  apiserver     admission: allow or refuse
+  2      0.0      1.0  ▏···············  apiserver     authenticate the user
+  3      1.0      1.0  ▏···············  apiserver     authorise the request
+  5      2.0      1.0  ▏···············  apiserver     decode the object and set defaults
+  4      3.0      1.0  ▏···············  apiserver     run mutating admission
+  5      4.0      1.0  ▏···············  apiserver     validate the object
+  6      5.0      1.0  ▏···············  apiserver     run validating admission
   7      6.0      1.0  ·▏··············  apiserver     commit to the store
-  8      7.0      1.0  ·▏··············  apiserver     fan out to everyone who watches
+  8      7.0      1.0  ·▏··············  apiserver     send the event to watchers
   9      9.0      4.0  ·█··············  deployment    reconcile web
         10.0      2.0  ·▏··············  apiserver       create replicasets.apps web
   9     12.0      9.0  ··██············  replicaset        reconcile web

@@ -1,10 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Taint } from "#api/core/node.ts";
+import { Node, type Taint } from "#api/core/node.ts";
 import { Pod } from "#api/core/pod.ts";
 import { type InputOf } from "#api/resource.ts";
+import { conflict } from "#api/status.ts";
+import { neverAborted } from "#lib/async/tasks.ts";
+import { silentLog } from "#lib/process/log.ts";
+import { type ReconcilerDeps } from "#runtime/reconciler.ts";
 import { build } from "#testing/build.ts";
-import { planEviction } from "./taint-eviction.ts";
+import { createFakeInformers } from "#testing/fake-informers.ts";
+import { createVirtualClock } from "#testing/virtual-clock.ts";
+import { planEviction, taintEvictionController } from "./taint-eviction.ts";
 
 const nowMs = Date.UTC(2026, 0, 1, 8);
 const now = "2026-01-01T08:00:00Z";
@@ -54,3 +60,32 @@ for (const { name, taints, tolerations = [], due } of evictions) {
     assert.equal(planEviction(pod("p", { tolerations }), taints, { nowMs, sinceMs: nowMs - 10_000 }), due);
   });
 }
+
+test("an eviction that fails is tried again at once, and not after the time that the pod tolerates", async () => {
+  const clock = createVirtualClock();
+  const informers = createFakeInformers();
+  const calls: string[] = [];
+  const client = {
+    patch: async () => {
+      calls.push("patch");
+      if (calls.length === 1) throw conflict(Pod, "p", "the object has been modified");
+    },
+    delete: async () => void calls.push("delete"),
+  };
+  const events = { event: () => {} };
+  const deps = { client, informers, clock, events, log: silentLog } as unknown as ReconcilerDeps;
+  const { reconcile } = taintEvictionController(deps);
+  // As from kubectl, without a time.
+  const taints = [taint("maintenance", "NoExecute")];
+  informers.put(Node, { metadata: { name: "node-1" }, spec: { taints }, status: {} });
+  const tolerations = [{ key: "node.kubernetes.io/maintenance", operator: "Exists", tolerationSeconds: 60 }];
+  const subject = pod("p", { nodeName: "node-1", tolerations });
+
+  assert.deepEqual(await reconcile(subject, neverAborted), { afterMs: 60_000 });
+  await clock.advance(60_000);
+  await assert.rejects(async () => await reconcile(subject, neverAborted), /has been modified/);
+  const again = await reconcile(subject, neverAborted);
+
+  assert.equal(again, undefined);
+  assert.deepEqual(calls, ["patch", "patch", "delete"]);
+});

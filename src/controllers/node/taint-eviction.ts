@@ -39,14 +39,13 @@ export function taintEvictionController(deps: ReconcilerDeps): Reconciler<Pod> {
         }
         return undefined;
       }
-      if (dueMs > clock.now()) {
-        planned.set(key, sinceMs);
-        return againAfter(dueMs - clock.now());
-      }
-      planned.delete(key);
+      // Kept until the pod is deleted: a failed attempt must not begin the toleration again.
+      planned.set(key, sinceMs);
+      if (dueMs > clock.now()) return againAfter(dueMs - clock.now());
       events.event(about, "Normal", "TaintManagerEviction", `Marking for deletion Pod ${namespace}/${name}`);
       const reason = "DeletionByTaintManager";
       await disruptPod(deps, { pod, reason, message: "Taint manager: deleting due to NoExecute taint" }, signal);
+      planned.delete(key);
       return undefined;
     },
     async gone({ namespace, name }) {

@@ -64,6 +64,8 @@ export async function startContainerd(options: ContainerdOptions): Promise<Conta
   const supervised = supervise().catch((error: unknown) => {
     if (!signal.aborted) throw error;
   });
+  // The caller gets this rejection, but perhaps only after it has happened.
+  supervised.catch(() => {});
   return { paths, host, address: `unix://${paths.socket}`, pid: () => pid ?? 0, supervised };
 }
 

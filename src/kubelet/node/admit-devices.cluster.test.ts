@@ -65,6 +65,24 @@ test("a pod gets its devices before it starts, and one for which too few are lef
   assert.deepEqual(envs.filter((env) => JSON.stringify(env).includes("WIDGETS")).length, 1);
 });
 
+test("a pod is refused while allocations cannot be recorded, and the next one is not affected", async () => {
+  const devices = new FakeDevices(1);
+  const { keepOnly, release } = devices;
+  devices.keepOnly = devices.release = () => Promise.reject(new Error("no space left on device"));
+  await using node = await startSimulatedNode({}, { devices });
+
+  await node.create("refused", { nodeName, containers: [wants(1)] });
+  await node.cluster.settle();
+  Object.assign(devices, { keepOnly, release });
+  await node.create("next", { nodeName, containers: [wants(1)] });
+  await node.cluster.settle();
+
+  const { phase, message } = (await node.get("refused")).status;
+  assert.equal(phase, "Failed");
+  assert.match(message ?? "", /Allocate failed due to no space left on device/);
+  assert.equal((await node.get("next")).status.phase, "Running");
+});
+
 test("an ended pod frees its devices for others", async () => {
   const devices = new FakeDevices(1);
   await using node = await startSimulatedNode({}, { devices });

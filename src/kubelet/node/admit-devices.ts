@@ -9,14 +9,24 @@ import type { Rejection } from "./admit.ts";
 /** The part of the device manager that pods need. */
 export type Devices = Pick<DeviceManager, "allocate" | "preStart" | "keepOnly" | "release" | "counts">;
 
-/** Allocates devices to all containers of a pod before the pod starts. Otherwise allocates none, and says why. */
-export async function admitDevices(devices: Devices, pod: Pod): Promise<Rejection | undefined> {
+/**
+ * Allocates devices to all containers of a pod before the pod starts. Otherwise allocates none, and says why. Devices that
+ * neither this pod nor one of `others` holds are released first. Never rejects: a pod that is not judged would never end.
+ */
+export async function admitDevices(
+  devices: Devices,
+  pod: Pod,
+  others: readonly string[],
+): Promise<Rejection | undefined> {
   const { containers, initContainers = [] } = pod.spec;
+  const { uid } = pod.metadata;
   try {
+    await devices.keepOnly(new Set([uid, ...others]));
     for (const container of [...initContainers, ...containers]) await devices.allocate(deviceRequest(pod, container));
     return undefined;
   } catch (error) {
-    await devices.release(pod.metadata.uid);
+    // Where even that fails, as on a full disk, the next admission releases them.
+    await devices.release(uid).catch(() => {});
     return {
       reason: "UnexpectedAdmissionError",
       message: `Allocate failed due to ${messageOf(error)}, which is unexpected`,

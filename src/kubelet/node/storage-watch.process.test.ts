@@ -19,7 +19,11 @@ const aPod = (uid: string) =>
     metadata: { name: uid, namespace: "n", uid },
     spec: { containers: [{ name: "c", image: "i" }], volumes: [{ name: "x", emptyDir: { sizeLimit: "1Ki" } }] },
   });
-const used = (bytes: number): PodStorage => ({ volumes: new Map([["x", bytes]]), containers: new Map() });
+const used = (bytes: number): PodStorage => ({
+  volumes: new Map([["x", bytes]]),
+  containers: new Map(),
+  fileBytes: 0,
+});
 
 test("a pod that takes too long to measure does not prevent the eviction of others", async () => {
   const clock = createVirtualClock();

@@ -101,13 +101,13 @@ export function withWritableLayers(
   stats: readonly ContainerStats[],
 ): Map<string, PodStorage> {
   const byPod = Map.groupBy(stats, (one) => one.labels[labels.podUid] ?? "");
-  const add = (uid: string, { volumes, containers }: PodStorage): PodStorage => {
-    const sums = new Map(containers);
+  const add = (uid: string, storage: PodStorage): PodStorage => {
+    const sums = new Map(storage.containers);
     for (const one of byPod.get(uid) ?? []) {
       const name = one.labels[labels.containerName] ?? one.name;
       sums.set(name, (sums.get(name) ?? 0) + one.writableLayerBytes);
     }
-    return { volumes, containers: sums };
+    return { ...storage, containers: sums };
   };
   return new Map(Array.from(onDisk, ([uid, storage]) => [uid, add(uid, storage)]));
 }

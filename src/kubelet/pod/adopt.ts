@@ -56,15 +56,15 @@ export async function adoptPod(runtime: ContainerRuntime, listed: ListedPod): Pr
 const wasCutOff = ({ state, reason, message }: ContainerRecord): boolean =>
   state === "exited" && reason === "StartError" && /context canceled|error reading from server: EOF/.test(message);
 
-/** Stops what belongs to no pod, with the grace period that the pod had. */
-export async function endOrphan(runtime: ContainerRuntime, listed: ListedPod): Promise<void> {
+/** Stops what belongs to no pod, with the grace period that the pod had. The signal abandons it at any point. */
+export async function endOrphan(runtime: ContainerRuntime, listed: ListedPod, signal: AbortSignal): Promise<void> {
   const seconds = Number(listed.sandboxes[0]?.annotations[labels.gracePeriod] ?? 0);
   const running = listed.containers.filter(({ state }) => state === "running");
-  await Promise.all(running.map(({ id }) => runtime.stopContainer(id, Math.max(2, seconds) * 1000)));
+  await Promise.all(running.map(({ id }) => runtime.stopContainer(id, Math.max(2, seconds) * 1000, signal)));
   for (const { id } of listed.sandboxes) {
     try {
-      await runtime.stopSandbox(id);
-      await runtime.removeSandbox(id);
+      await runtime.stopSandbox(id, signal);
+      await runtime.removeSandbox(id, signal);
     } catch (error) {
       if (!isGrpcError(error, "NOT_FOUND")) throw error;
     }

@@ -32,6 +32,7 @@ export class NodePods {
   readonly #found = new Map<string, FoundPod>();
   /** Pods of which nothing is left here, although the API still has them. */
   readonly #removed = new Set<string>();
+  readonly #closing = new AbortController();
 
   constructor(options: NodePodsOptions) {
     this.#options = options;
@@ -71,8 +72,8 @@ export class NodePods {
   async #admitDevices(pod: Pod): Promise<Rejection | undefined> {
     const { devices } = this.#options;
     if (!devices) return undefined;
-    await devices.keepOnly(new Set([pod.metadata.uid, ...this.#activeWorkers().map(({ uid }) => uid)]));
-    return await admitDevices(devices, pod);
+    const others = this.#activeWorkers().map(({ uid }) => uid);
+    return await admitDevices(devices, pod, others);
   }
 
   #podFinished({ uid, isGone }: PodWorker): void {
@@ -131,7 +132,11 @@ export class NodePods {
     const wait = new AbortController();
     const waits = this.#endWaits.get(id) ?? new Set();
     this.#endWaits.set(id, waits.add(wait));
-    return { signal: wait.signal, release: () => void waits.delete(wait) };
+    const release = () => {
+      waits.delete(wait);
+      if (waits.size === 0 && this.#endWaits.get(id) === waits) this.#endWaits.delete(id);
+    };
+    return { signal: wait.signal, release };
   }
 
   /**
@@ -154,10 +159,13 @@ export class NodePods {
   #endOrphan({ runtime, host, log }: PodDeps, uid: string, listed: ListedPod): void {
     if (this.#orphans.has(uid)) return;
     log.info("stopping an orphaned pod", { pod: listed.identity });
-    const ending = endOrphan(runtime, listed)
+    const { signal } = this.#closing;
+    const ending = endOrphan(runtime, listed, signal)
       .then(() => Promise.all([host.release(uid), host.removeLogs(listed.identity)]))
       .then(() => {})
-      .catch((error: unknown) => log.warn("could not stop an orphaned pod", { pod: listed.identity, error }))
+      .catch((error: unknown) => {
+        if (!signal.aborted) log.warn("could not stop an orphaned pod", { pod: listed.identity, error });
+      })
       .finally(() => this.#orphans.delete(uid));
     this.#orphans.set(uid, ending);
   }
@@ -176,8 +184,10 @@ export class NodePods {
     }
   }
 
-  /** Leaves all pods as they are. Resolves when no step is running. */
+  /** Leaves all pods as they are. Resolves when no step is running. The next kubelet continues with orphaned pods. */
   async close(): Promise<void> {
+    // An orphan's grace period may be days.
+    this.#closing.abort(new Error("the kubelet ends"));
     await Promise.all(this.workers.map((worker) => worker.close()));
     await Promise.all(this.#orphans.values());
     this.#workers.clear();

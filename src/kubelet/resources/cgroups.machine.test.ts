@@ -61,6 +61,9 @@ test("v2 enables controllers down to the group, and writes limits in its format"
     await writeFile(`${dir}/cgroup.subtree_control`, "cpu\n");
   }
 
+  await mkdir(`${mount}/kubepods/podx`);
+  await writeFile(`${mount}/kubepods/podx/memory.swap.max`, "max");
+
   await openCgroups("v2", systemClock, mount).ensure("/kubepods/podx", {
     cpuShares: 1024,
     cpuQuotaUs: 5000,
@@ -73,5 +76,6 @@ test("v2 enables controllers down to the group, and writes limits in its format"
   assert.equal(await read("kubepods/podx/cpu.weight"), "39");
   assert.equal(await read("kubepods/podx/cpu.max"), "5000 100000");
   assert.equal(await read("kubepods/podx/memory.max"), "1024");
+  assert.equal((await read("kubepods/podx/memory.swap.max"))[0], "0");
   assert.equal(await read("kubepods/podx/pids.max"), "max");
 });

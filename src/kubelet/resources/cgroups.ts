@@ -105,6 +105,7 @@ function unifiedCgroups(clock: Clock, mountPoint: string): Cgroups {
       if (limits.cpuShares !== undefined) await writeFile(`${dir}/cpu.weight`, String(cpuWeight(limits.cpuShares)));
       await writeFile(`${dir}/cpu.max`, `${limits.cpuQuotaUs ?? "max"} ${period}`);
       await writeFile(`${dir}/memory.max`, String(limits.memoryBytes ?? "max"));
+      await forbidSwap(dir);
       await writeFile(`${dir}/pids.max`, String(limits.pids ?? "max"));
     },
     remove: (path) => removeCgroup(clock, `${mountPoint}${path}`),
@@ -130,6 +131,13 @@ function unifiedCgroups(clock: Clock, mountPoint: string): Cgroups {
       return new Map(Array.from(weights, ([name, weight]) => [name, sharesOfWeight(weight)]));
     },
   };
+}
+
+/** What a pod swaps out would escape its limit, and slow down everybody's disk. A kernel without swap has no such file. */
+async function forbidSwap(dir: string): Promise<void> {
+  await writeFile(`${dir}/memory.swap.max`, "0", { flag: "r+" }).catch((error: unknown) => {
+    if (errorCode(error) !== "ENOENT") throw error;
+  });
 }
 
 async function sharesBelow(dir: string, file: string): Promise<Map<string, number>> {

@@ -42,6 +42,13 @@ const cases = [
     message: "Pod ephemeral local storage usage exceeds the total limit of containers 20Mi. ",
   },
   {
+    name: "a pod that fills its /etc/hosts",
+    spec: { containers: [limited("c", "10Mi")] },
+    containers: { c: 5 },
+    files: 6,
+    message: "Pod ephemeral local storage usage exceeds the total limit of containers 10Mi. ",
+  },
+  {
     name: "a limit of zero as none",
     spec: { volumes: [{ name: "x", emptyDir: { sizeLimit: "0" } }] },
     volumes: { x: 9 },
@@ -52,7 +59,8 @@ const bytes = (sizes: Readonly<Record<string, number>> = {}) =>
 
 for (const { name, spec, message, ...used } of cases) {
   test(`planStorageEvictions() sees ${name}`, () => {
-    const storage = { volumes: bytes(used.volumes), containers: bytes(used.containers) };
+    const { volumes, containers, files = 0 } = used;
+    const storage = { volumes: bytes(volumes), containers: bytes(containers), fileBytes: files * mebibyte };
 
     const evictions = planStorageEvictions([{ pod: aPod(spec), storage }]);
 

@@ -8,6 +8,8 @@ export interface PodStorage {
   readonly volumes: ReadonlyMap<string, number>;
   /** By the names of its containers: their writable layers and logs. */
   readonly containers: ReadonlyMap<string, number>;
+  /** The files beside its volumes that containers can write: /etc/hosts and termination messages. */
+  readonly fileBytes: number;
 }
 
 export interface MeasuredPod {
@@ -46,10 +48,10 @@ const emptyDirLimits = ({ volumes = [] }: Pod["spec"]): { name: string; limit: s
     return limit === undefined || medium !== "" || isZeroQuantity(limit) ? [] : [{ name, limit }];
   });
 
-function podExcess({ spec }: Pod, { volumes, containers }: PodStorage): string | undefined {
+function podExcess({ spec }: Pod, { volumes, containers, fileBytes }: PodStorage): string | undefined {
   const limit = podLimits(spec)[resource];
   if (limit === undefined) return undefined;
-  const used = [...volumes.values(), ...containers.values()].reduce((sum, bytes) => sum + bytes, 0);
+  const used = [...volumes.values(), ...containers.values()].reduce((sum, bytes) => sum + bytes, fileBytes);
   if (used <= quantityValue(limit)) return undefined;
   return `Pod ephemeral local storage usage exceeds the total limit of containers ${limit}. `;
 }

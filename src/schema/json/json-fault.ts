@@ -53,7 +53,7 @@ class Scanner {
     if (char === "[") return this.#open("]", "firstItem");
     this.#expect = "afterValue";
     if (char === '"') return this.#string();
-    if (char === "-" || isDigit(char)) return this.#number();
+    if (char === "-" || isDigit(char.charCodeAt(0))) return this.#number();
     if (char === "t") return this.#literal("true");
     if (char === "f") return this.#literal("false");
     if (char === "n") return this.#literal("null");
@@ -89,18 +89,18 @@ class Scanner {
   }
 
   #string(): string | undefined {
-    for (this.#at++; ; this.#at++) {
-      const char = this.#text[this.#at];
-      if (char === undefined) return endOfInput;
-      if (char < " ") return this.#unexpected("in string literal");
-      if (char === "\\") {
+    for (this.#at++; this.#at < this.#text.length; this.#at++) {
+      const code = this.#text.charCodeAt(this.#at);
+      if (code < 0x20) return this.#unexpected("in string literal");
+      if (code === backslash) {
         const fault = this.#escape();
         if (fault) return fault;
-      } else if (char === '"') {
+      } else if (code === quote) {
         this.#at++;
         return undefined;
       }
     }
+    return endOfInput;
   }
 
   #escape(): string | undefined {
@@ -108,9 +108,9 @@ class Scanner {
     if (char === undefined) return endOfInput;
     if (char !== "u") return '"\\/bfnrt'.includes(char) ? undefined : this.#unexpected("in string escape code");
     for (let digit = 0; digit < 4; digit++) {
-      const hex = this.#text[++this.#at];
-      if (hex === undefined) return endOfInput;
-      if (!/[0-9a-fA-F]/.test(hex)) return this.#unexpected("in \\u hexadecimal character escape");
+      const code = this.#text.charCodeAt(++this.#at);
+      if (Number.isNaN(code)) return endOfInput;
+      if (!isHexDigit(code)) return this.#unexpected("in \\u hexadecimal character escape");
     }
     return undefined;
   }
@@ -134,7 +134,7 @@ class Scanner {
 
   #digits(): boolean {
     const start = this.#at;
-    while (isDigit(this.#text[this.#at] ?? "")) this.#at++;
+    while (isDigit(this.#text.charCodeAt(this.#at))) this.#at++;
     return this.#at > start;
   }
 
@@ -147,7 +147,7 @@ class Scanner {
   }
 
   #skipSpace(): void {
-    while (/[ \t\r\n]/.test(this.#text[this.#at] ?? "")) this.#at++;
+    while (isSpace(this.#text.charCodeAt(this.#at))) this.#at++;
   }
 
   #unexpected(where: string): string {
@@ -156,7 +156,12 @@ class Scanner {
   }
 }
 
-const isDigit = (char: string): boolean => char >= "0" && char <= "9" && char.length === 1;
+// By codes, because a body of 3 MiB may consist of a single fault.
+const quote = 0x22;
+const backslash = 0x5c;
+const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
+const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
+const isHexDigit = (code: number): boolean => isDigit(code) || ((code | 0x20) >= 0x61 && (code | 0x20) <= 0x66);
 
 function quoted(code: number): string {
   const char = String.fromCodePoint(code);

@@ -65,6 +65,18 @@ for (const [text, keys, expected] of duplicates) {
   test(`duplicateKeys() of ${text}`, () => assert.deepEqual(duplicateKeys(text, keys), expected));
 }
 
+test("duplicateKeys() shortens the paths of deep objects with long keys", () => {
+  const open = `{"${"k".repeat(3000)}":`;
+  const text = `${open.repeat(100)}{"a":1,"a":1,"b":1,"b":1}${"}".repeat(100)}`;
+
+  const found = duplicateKeys(text, 0);
+
+  assert.deepEqual(
+    found.map(({ length }) => length),
+    [1024],
+  );
+});
+
 test("parseJson() refuses too many values, and does not count inside strings", () => {
   const parse = (text: string) => parseJson(Buffer.from(text)).value;
   const list = (count: number, item: string) => `[${Array(count).fill(item).join()}]`;

@@ -141,7 +141,7 @@ function findDuplicates(text: string): string[] {
 
 function noteKey(level: Level, keys: Set<string>, key: string, found: Set<string>): void {
   level.key = key;
-  if (keys.has(key)) found.add(level.path ? `${level.path}.${key}` : key);
+  if (keys.has(key)) found.add(pathIn(level));
   keys.add(key);
 }
 
@@ -149,10 +149,12 @@ function enter(outer: Level | undefined, isObject: boolean): Level {
   return { keys: isObject ? new Set() : undefined, path: outer ? pathIn(outer) : "", key: "", index: 0 };
 }
 
+/** The beginning of a very long path: in deep objects with long keys, a hundred of them would be hundreds of MB. */
 function pathIn({ keys, path, key, index }: Level): string {
-  if (!keys) return `${path}[${index}]`;
-  return path ? `${path}.${key}` : key;
+  const whole = keys ? (path ? `${path}.${key}` : key) : `${path}[${index}]`;
+  return whole.length > maxPathChars ? whole.slice(0, maxPathChars) : whole;
 }
+const maxPathChars = 1024;
 
 function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {

@@ -35,37 +35,53 @@ const query = (name: string, type: Parameter["type"], description: string): Para
 });
 const path = (name: string, description: string): Parameter => ({ name, in: "path", type: "string", description });
 
-const pretty = query("pretty", "string", "Indent the answer for people.");
-const dryRun = query("dryRun", "string", "All: go through every step but change nothing.");
-const fieldManager = query("fieldManager", "string", "Who is making the change.");
+const pretty = query("pretty", "string", "Whether to indent the response, so that people can read it.");
+const dryRun = query("dryRun", "string", "Set to All to run every step of the request without storing the result.");
+const fieldManager = query(
+  "fieldManager",
+  "string",
+  "The name of the program or person that makes the change. Required for apply.",
+);
 const fieldValidation = query(
   "fieldValidation",
   "string",
-  "What to do about unknown and duplicate fields: Ignore, Warn or Strict.",
+  "How the server handles unknown and duplicate fields: Ignore, Warn or Strict.",
 );
-const force = query("force", "boolean", "Take over fields that other managers own. Only for apply.");
+const force = query("force", "boolean", "Whether to take over fields that other managers own. Only for apply.");
 const listParameters = [
-  query("allowWatchBookmarks", "boolean", "Send events that only tell how far the watch has come."),
-  query("continue", "string", "The token from the chunk before."),
-  query("fieldSelector", "string", "Only objects whose fields have these values."),
-  query("labelSelector", "string", "Only objects with these labels."),
-  query("limit", "integer", "The most items to send in one chunk."),
-  query("resourceVersion", "string", "The revision to read at or to watch from."),
-  query("resourceVersionMatch", "string", "How resourceVersion is meant: Exact or NotOlderThan."),
-  query("sendInitialEvents", "boolean", "Start the watch with what there is."),
-  query("timeoutSeconds", "integer", "End the list or watch after this time."),
-  query("watch", "boolean", "Send changes as they happen instead of a list."),
+  query(
+    "allowWatchBookmarks",
+    "boolean",
+    "Whether the watch also sends BOOKMARK events, which carry only the latest resourceVersion.",
+  ),
+  query("continue", "string", "The continue token from the previous page of the list."),
+  query("fieldSelector", "string", "Selects objects by the values of their fields."),
+  query("labelSelector", "string", "Selects objects by their labels."),
+  query("limit", "integer", "The maximum number of items in one page of the list."),
+  query("resourceVersion", "string", "The resourceVersion to list at, or to start the watch from."),
+  query("resourceVersionMatch", "string", "How resourceVersion is applied to a list: Exact or NotOlderThan."),
+  query("sendInitialEvents", "boolean", "Whether the watch first sends an ADDED event for every existing object."),
+  query("timeoutSeconds", "integer", "The number of seconds after which the server ends the list or watch."),
+  query("watch", "boolean", "Whether to stream changes as they happen instead of returning a list."),
 ];
 const deleteParameters = [
   dryRun,
-  query("gracePeriodSeconds", "integer", "Seconds that the object is given to end by itself."),
+  query("gracePeriodSeconds", "integer", "The number of seconds the object has to terminate before it is deleted."),
   query(
     "ignoreStoreReadErrorWithClusterBreakingPotential",
     "boolean",
-    "Delete an object that cannot be read back from the store, without its finalizers.",
+    "Whether to delete an object that cannot be read from the store, ignoring its finalizers.",
   ),
-  query("orphanDependents", "boolean", "The older way to say Orphan or Background."),
-  query("propagationPolicy", "string", "What happens to the objects it owns: Foreground, Background or Orphan."),
+  query(
+    "orphanDependents",
+    "boolean",
+    "Deprecated: use propagationPolicy. Whether objects that this one owns are kept.",
+  ),
+  query(
+    "propagationPolicy",
+    "string",
+    "What happens to the objects that this one owns: Foreground, Background or Orphan.",
+  ),
 ];
 const writeParameters = [dryRun, fieldManager, fieldValidation];
 const patchParameters = [...writeParameters, force];

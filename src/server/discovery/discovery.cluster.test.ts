@@ -119,6 +119,12 @@ test("unknown paths below a known one are not found", async () => {
   );
 });
 
+test("a path with invalid percent-encoding is the client's mistake", async () => {
+  for (const path of ["/orlop/trace/pods/default/%zz", "/api/v1/namespaces/default/pods/%zz"]) {
+    assert.equal((await get(path)).status, 400, path);
+  }
+});
+
 test("unknown resources have no metrics of their own", async () => {
   for (let i = 0; i < 50; i++) {
     await get(`/api/v1/made-up-${i}`);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ConfigMap } from "#api/core/config-map.ts";
+import { Event } from "#api/core/event.ts";
 import { Namespace } from "#api/core/namespace.ts";
 import { eventsV1 } from "#api/events/event.ts";
 import { ask, type Said } from "#testing/peers/ask.ts";
@@ -48,6 +49,15 @@ test("the chunks of a list add up, with and without selectors and namespaces", a
   assert.deepEqual(await chunks(cluster, "limit=2&labelSelector=first%3Da", ""), ["a1 a2", "a3"]);
   assert.deepEqual(await chunks(cluster, "limit=1&labelSelector=first%3Db"), ["b1", "b2"]);
   assert.deepEqual(await chunks(cluster, "limit=9&fieldSelector=metadata.name%3Db1", ""), ["b1"]);
+});
+
+test("the chunks of all namespaces add up where one namespace's name is the beginning of another's", async () => {
+  await using cluster = await clusterWith("other/a1", "other/a2");
+  await cluster.client.create(Namespace, { metadata: { name: "other-one" } });
+  await create(cluster, "other-one/b1");
+
+  assert.deepEqual(await chunks(cluster, "limit=1", ""), ["b1", "a1", "a2"]);
+  assert.deepEqual(await chunks(cluster, "limit=1&labelSelector=first", ""), ["b1", "a1", "a2"]);
 });
 
 test("chunks say how many remain, unless a selector makes that unknown", async () => {
@@ -244,6 +254,19 @@ test("lists of the past are read one at a time, however many are asked for", asy
 const tableOnly = { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" };
 const protobufOnly = { accept: "application/vnd.kubernetes.protobuf" };
 
+/** How many turns of the event loop something takes. */
+async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
+  let turns = 0;
+  const count = () => {
+    turns++;
+    next = setImmediate(count);
+  };
+  let next = setImmediate(count);
+  await work();
+  clearImmediate(next);
+  return turns;
+}
+
 test("other work goes on while a selector is applied to many large objects of the past", async () => {
   await using cluster = await clusterWith();
   const data = { text: "x".repeat(200_000) };
@@ -251,20 +274,25 @@ test("other work goes on while a selector is applied to many large objects of th
     await cluster.client.create(ConfigMap, { metadata: { namespace: "default", name }, data });
   }
   const past = `resourceVersion=${cluster.store.revision}&resourceVersionMatch=Exact`;
-  const turnsOf = async (query: string): Promise<number> => {
-    let turns = 0;
-    const count = () => {
-      turns++;
-      next = setImmediate(count);
-    };
-    let next = setImmediate(count);
-    await list(cluster, query);
-    clearImmediate(next);
-    return turns;
-  };
 
-  const whole = await turnsOf(past);
-  const selected = await turnsOf(`${past}&labelSelector=none`);
+  const whole = await turnsDuring(() => list(cluster, past));
+  const selected = await turnsDuring(() => list(cluster, `${past}&labelSelector=none`));
 
   assert.equal(selected - whole, 2);
+});
+
+test("other work goes on while a selector is applied to many events, which are parsed for it", async () => {
+  await using cluster = await clusterWith();
+  const involvedObject = { kind: "Pod", name: "web", namespace: "default" };
+  for (let n = 0; n < 600; n++) {
+    const metadata = { name: `web.${n}`, namespace: "default" };
+    await cluster.client.create(Event, { metadata, involvedObject, type: "Normal", message: "x".repeat(1000) });
+  }
+  const events = (query: string): Promise<Said> =>
+    ask(cluster.api.server, `GET /api/v1/namespaces/default/events?${query}`);
+  const some = await turnsDuring(() => events("fieldSelector=involvedObject.name%3Dnone"));
+  const all = await turnsDuring(() => events("labelSelector=none"));
+
+  assert.ok(all - some >= 3, `${all} turns instead of ${some}`);
+  assert.equal((await events("fieldSelector=type%3DNormal")).items.length, 600);
 });

@@ -23,8 +23,14 @@ export async function listObjects(objects: Objects, context: Context, resource: 
     const answer = { type: "list", resource, items, list: facts } as const;
     return shared ? { ...answer, shared } : answer;
   };
-  const { token, exactly } = listRequest(context.query);
-  return token || exactly !== undefined ? { type: "past", read } : await read();
+  return isCostly(context, resource) ? { type: "deferred", read } : await read();
+}
+
+/** The past is read from the store. Kinds that expire are kept as bytes, which a selector needs parsed. */
+function isCostly({ query }: Context, { ttlSeconds }: Resource): boolean {
+  const { token, exactly } = listRequest(query);
+  if (token || exactly !== undefined) return true;
+  return ttlSeconds !== undefined && Boolean(query.get("labelSelector") || query.get("fieldSelector"));
 }
 
 /** First chunks come from the cache, unless they ask for the past; later ones come from the store's history. */
@@ -35,8 +41,9 @@ export async function pageOf(objects: Objects, context: Context, resource: Resou
   const cache = await objects.cache(resource);
   await seen(cache, exactly ?? atLeast);
   if (exactly !== undefined) return await pageAt(objects, resource, { selection, limit, after: "", revision: exactly });
-  const all = cache.select(selection);
   const { revision } = cache;
+  const candidates = cache.candidates(selection);
+  const all = selection.everything ? candidates : await matching(selection, candidates);
   if (limit > 0 && all.length > limit) {
     const remaining = selection.everything ? all.length - limit : undefined;
     return chunk(all.slice(0, limit), revision, remaining);
@@ -86,6 +93,20 @@ const strideEntries = 500;
 
 /** A selector needs the parsed objects: this many bytes are parsed in one turn of the event loop. */
 const parsedBytes = 256 << 10;
+
+async function matching(selection: Selection, candidates: readonly EncodedObject[]): Promise<EncodedObject[]> {
+  const found: EncodedObject[] = [];
+  let parsed = 0;
+  for (const encoded of candidates) {
+    if (parsed >= parsedBytes) {
+      await nextTurn();
+      parsed = 0;
+    }
+    parsed += encoded.isShed ? encoded.storedBytes : 0;
+    if (selection.matches(encoded.object)) found.push(encoded);
+  }
+  return found;
+}
 
 /** The state at one revision, from the store's history; with a selector, until enough entries match. */
 async function pageAt(

@@ -108,6 +108,18 @@ test("a watch ends after timeoutSeconds, with a last bookmark if requested", asy
   assert.deepEqual([plain, marked, endless, long].map(seen), ["", "BOOKMARK", "ADDED a", "ADDED a"]);
 });
 
+test("a watch without timeoutSeconds ends after 30 to 60 minutes", async () => {
+  await using cluster = await startCluster({ controllers: false });
+  const plain = await watch(cluster);
+  const long = await watch(cluster, "timeoutSeconds=7200");
+
+  await cluster.clock.advance(30 * 60_000 - 1);
+  const early = plain.isOver;
+  await cluster.clock.advance(30 * 60_000 + 1);
+
+  assert.deepEqual([early, plain.isOver, long.isOver], [false, true, false]);
+});
+
 test("bookmarks are sent only on request", async () => {
   await using cluster = await startCluster({ controllers: false });
   const plain = await watch(cluster);

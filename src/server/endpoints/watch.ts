@@ -1,6 +1,7 @@
 import { type WatchLoad } from "#api/exchange.ts";
 import { type Resource } from "#api/resource.ts";
 import { type Clock } from "#lib/async/clock.ts";
+import { type Random } from "#lib/data/random.ts";
 import { type Objects } from "#server/objects/objects.ts";
 import { type Selection } from "#server/objects/selection.ts";
 import { type CacheWatch, type WatchCache } from "#server/objects/watch-cache.ts";
@@ -13,7 +14,14 @@ import { selectionOf, type WatchRequest, watchRequest } from "./list-options.ts"
 export interface WatchDeps {
   readonly objects: Objects;
   readonly clock: Clock;
+  readonly random: Random;
 }
+
+/**
+ * A watch without a timeout of its own ends after this time, or up to twice as long. Its user must then still be
+ * authenticated and allowed to start the next one. It is random, so that many watches do not end at once.
+ */
+const usualTimeoutMs = 30 * 60_000;
 
 export async function watchObjects(deps: WatchDeps, context: Context, resource: Resource): Promise<Answer> {
   const request = watchRequest(context.query);
@@ -21,7 +29,7 @@ export async function watchObjects(deps: WatchDeps, context: Context, resource: 
   const cache = await deps.objects.cache(resource);
   await seen(cache, request.atLeast);
   const watching = { cache, selection, request };
-  return { type: "watch", resource, start: (sink) => startWatch(deps.clock, { ...watching, sink }) };
+  return { type: "watch", resource, start: (sink) => startWatch(deps, { ...watching, sink }) };
 }
 
 interface Watching {
@@ -31,7 +39,7 @@ interface Watching {
   readonly sink: WatchSink;
 }
 
-function startWatch(clock: Clock, { cache, selection, request, sink }: Watching): () => void {
+function startWatch({ clock, random }: WatchDeps, { cache, selection, request, sink }: Watching): () => void {
   const { bookmarks, timeoutMs } = request;
   let watch: CacheWatch;
   try {
@@ -40,8 +48,7 @@ function startWatch(clock: Clock, { cache, selection, request, sink }: Watching)
     sink.end(error instanceof Error ? error : new Error(String(error)));
     return () => {};
   }
-  if (timeoutMs === undefined) return () => watch.stop();
-  const cancel = clock.after(timeoutMs, () => {
+  const cancel = clock.after(timeoutMs ?? usualTimeoutMs * (1 + random()), () => {
     const { revision } = watch;
     watch.stop();
     // So that the next watch can start where this one ends.

@@ -40,6 +40,8 @@ export interface Wait {
   /** What it waits for: a caller, a connection, or the room of all (`answers`, `events`). */
   readonly reasons: readonly (object | "answers" | "events")[];
   isFree(): boolean;
+  /** Called before the others are asked: what this one takes is not free for them. */
+  take?(): void;
 }
 interface Waiter extends Wait {
   readonly go: () => void;
@@ -210,17 +212,26 @@ export class Callers {
   }
 
   /** Waits until the condition holds; rejects with the signal. */
-  wait({ reasons, isFree }: Wait, signal: AbortSignal): Promise<void> {
+  wait(wait: Wait, signal: AbortSignal): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     if (signal.aborted) return Promise.reject(signal.reason);
-    const waiter = { reasons, isFree, go: resolve };
-    const leave = () => reject(signal.reason);
-    for (const reason of reasons) this.#waitingFor(reason).add(waiter);
-    signal.addEventListener("abort", leave, { once: true });
-    return promise.finally(() => {
+    const settle = (): void => {
       this.#forget(waiter);
       signal.removeEventListener("abort", leave);
-    });
+    };
+    const go = (): void => {
+      settle();
+      wait.take?.();
+      resolve();
+    };
+    const leave = (): void => {
+      settle();
+      reject(signal.reason);
+    };
+    const waiter: Waiter = { reasons: wait.reasons, isFree: () => wait.isFree(), go };
+    for (const reason of wait.reasons) this.#waitingFor(reason).add(waiter);
+    signal.addEventListener("abort", leave, { once: true });
+    return promise;
   }
 
   #notePeak(): void {

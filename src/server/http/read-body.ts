@@ -3,6 +3,7 @@ import type { ServerHttp2Stream } from "node:http2";
 import { promisify } from "node:util";
 import zlib from "node:zlib";
 import { badRequest, requestTimeout, unsupportedMediaType } from "#api/status.ts";
+import { ByteQueue } from "#lib/data/byte-queue.ts";
 import { type Connection, type Receiving } from "./connections.ts";
 import { bodyTooLarge, maxBodyBytes } from "./limits.ts";
 
@@ -18,22 +19,21 @@ export interface BodyOptions {
 /** Reads a body as it was sent, up to the limit and within the deadline of its connection. */
 export function readBody(source: BodySource, { connection, startedMs, count }: BodyOptions): Promise<Uint8Array> {
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
-  const chunks: Uint8Array[] = [];
-  let size = 0;
+  // Joins small chunks: a client may send each byte in a chunk of its own.
+  let received = new ByteQueue();
   const receiving: Receiving = { startedMs, expire: () => stop(requestTimeout()) };
   const stop = (fault: unknown): void => {
     connection.receiving.delete(receiving);
-    chunks.length = 0;
+    received = new ByteQueue();
     source.pause();
     source.removeAllListeners("data");
     reject(fault);
   };
   const add = (chunk: Buffer): void => {
-    size += chunk.length;
-    if (size > maxBodyBytes) throw bodyTooLarge();
+    if (received.size + chunk.length > maxBodyBytes) throw bodyTooLarge();
     count(chunk.length);
     connection.bodyBytes += chunk.length;
-    chunks.push(chunk);
+    received.push(chunk);
   };
   connection.receiving.add(receiving);
   source.on("data", (chunk: Buffer) => {
@@ -45,8 +45,7 @@ export function readBody(source: BodySource, { connection, startedMs, count }: B
   });
   source.once("end", () => {
     connection.receiving.delete(receiving);
-    const [only] = chunks;
-    resolve(only && chunks.length === 1 ? only : Buffer.concat(chunks, size));
+    resolve(received.take(received.size));
   });
   source.once("close", () => {
     if (!source.readableEnded) stop(badRequest("the client hung up before the body was complete"));

@@ -16,7 +16,7 @@ import { YamlBusyError } from "#lib/text/yaml-pool.ts";
 import { encodeProtobuf } from "#schema/protobuf/protobuf.ts";
 import { encodeEnvelope, encodeListEnvelope, encodeWatchFrame } from "#schema/protobuf/protobuf-envelope.ts";
 import { type ObjectSchema, object } from "#schema/schema.ts";
-import { type Answer, type PastList } from "#server/request/pipeline.ts";
+import { type Answer, type DeferredList } from "#server/request/pipeline.ts";
 import { type IncludeObject, partialMetadata, renderTable, tableRows } from "#server/request/table.ts";
 import { type Trace, traceparent } from "#trace/trace.ts";
 import { joinedItems } from "./list-bodies.ts";
@@ -67,8 +67,8 @@ export function render(answer: Answer, options: RenderOptions): Wire | Promise<W
       return renderObject(answer, options);
     case "list":
       return renderList(answer, options);
-    case "past":
-      return renderPast(answer, options);
+    case "deferred":
+      return renderDeferred(answer, options);
     case "watch":
       return renderWatch(answer, options);
     case "value":
@@ -129,7 +129,7 @@ function renderList(answer: ListAnswer, options: RenderOptions): Wire | Promise<
   return { type: "body", status: 200, contentType: contentTypes.json, chunks };
 }
 
-async function renderPast({ read }: PastList, options: RenderOptions): Promise<Wire> {
+async function renderDeferred({ read }: DeferredList, options: RenderOptions): Promise<Wire> {
   // YAML has turns of its own, and nobody else waits for them.
   if (options.negotiated.encoding === "yaml") return await renderList(await inTurn(read, options), options);
   return await inTurn(async () => await renderList(await read(), { ...options, hasTurn: true }), options);

@@ -5,14 +5,15 @@ import http2 from "node:http2";
 import https from "node:https";
 import { after, before, test } from "node:test";
 import tls from "node:tls";
+import { promisify } from "node:util";
 import zlib from "node:zlib";
 import { systemClock } from "#lib/async/clock.ts";
 import { createAuthority, createCertificate } from "#lib/crypto/x509.ts";
-import { silentLog } from "#lib/process/log.ts";
+import { type Log, silentLog } from "#lib/process/log.ts";
 import { warningHeaders } from "#server/request/warnings.ts";
 import { type Served } from "../server.ts";
 import { type Wire } from "./respond.ts";
-import { type Listening, listen } from "./serve.ts";
+import { type Listening, type ListenOptions, listen } from "./serve.ts";
 import { type WireRequest } from "./wire-request.ts";
 
 const validity = { notBeforeMs: Date.now() - 60_000, notAfterMs: Date.now() + 3_600_000 };
@@ -25,18 +26,20 @@ const serving = createCertificate(authority, {
 });
 const ca = authority.certificate;
 
+const options: ListenOptions = {
+  host: "127.0.0.1",
+  port: 0,
+  key: serving.key,
+  cert: serving.certificate,
+  ca,
+  clock: systemClock,
+  log: silentLog,
+  peerOf: () => ({ address: "127.0.0.1" }),
+};
+
 let listening: Listening;
 before(async () => {
-  listening = await listen(serve, {
-    host: "127.0.0.1",
-    port: 0,
-    key: serving.key,
-    cert: serving.certificate,
-    ca,
-    clock: systemClock,
-    log: silentLog,
-    peerOf: () => ({ address: "127.0.0.1" }),
-  });
+  listening = await listen(serve, options);
 });
 after(() => listening[Symbol.asyncDispose]());
 
@@ -195,6 +198,26 @@ test("large bodies are compressed on request, small ones never", async () => {
     for (const { headers } of [plain, unwanted, small]) assert.equal(headers["content-encoding"], undefined, version);
     assert.deepEqual(plain.body, large, version);
   });
+});
+
+test("a client that leaves while its response is compressed is no error", async () => {
+  const errors: string[] = [];
+  const log: Log = { ...silentLog, error: (message) => void errors.push(message) };
+  const body = Buffer.alloc(8 << 20, "orlop ");
+  const leave = async (): Promise<Served> => {
+    setImmediate(() => stream.close(http2.constants.NGHTTP2_CANCEL));
+    const wire: Wire = { type: "body", status: 200, contentType: "text/plain", chunks: [body] };
+    return { wire, headers: {}, warnings: [], acceptEncoding: "gzip" };
+  };
+  await using other = await listen(leave, { ...options, log });
+  const session = http2.connect(`https://127.0.0.1:${other.port}`, { ca });
+  const stream = session.request({ ":path": "/" });
+  await once(stream, "close");
+  // This takes longer than the server does.
+  await promisify(zlib.gzip)(Buffer.concat([body, body]), { level: 6 });
+  session.close();
+
+  assert.deepEqual(errors, []);
 });
 
 test("an unexpected upgrade is answered as an ordinary request", async () => {

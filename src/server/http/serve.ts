@@ -191,6 +191,8 @@ async function respondHttp2(edge: Edge, { stream, request }: Exchange2, served: 
     request.answered(sizeOf(wire.chunks));
     const body = compressed(wire, served.acceptEncoding);
     const { chunks, encoding } = body instanceof Promise ? await body : body;
+    // The client may have left while its response was compressed.
+    if (stream.destroyed) return;
     stream.respond(headersOf(served, encoding));
     writeChunks(stream, chunks);
     return;

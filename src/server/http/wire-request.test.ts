@@ -11,6 +11,55 @@ import { WireRequest } from "./wire-request.ts";
 
 const jane: UserInfo = { name: "jane", groups: [] };
 
+/** A server with one connection of jane's. */
+function open() {
+  const clock = createVirtualClock(0);
+  const callers = new Callers(defaultLimits);
+  const connections = new ServerConnections({ callers, clock, log: silentLog });
+  const connection = connections.accept(new Socket());
+  const request = async (): Promise<WireRequest> => {
+    connections.openStream(connection);
+    const begun = new WireRequest("GET", "/list", {}, { connection, connections, callers, clock });
+    await begun.admit(jane, { passesOn: false });
+    return begun;
+  };
+  return { callers, request };
+}
+
+test("of many requests that wait for room, one is woken, and the next after it", async (t) => {
+  const { callers, request } = open();
+  const unread = await request();
+  unread.answered(40 << 20);
+  const waits = t.mock.method(callers, "wait");
+  const made: number[] = [];
+  const waiting = await Promise.all(Array.from({ length: 20 }, request));
+  for (const [n, each] of waiting.entries()) void each.room()?.then(() => made.push(n));
+
+  unread.gone();
+  await new Promise(setImmediate);
+  assert.deepEqual(made, [0]);
+  waiting[0]?.answered(100);
+  await new Promise(setImmediate);
+
+  assert.deepEqual(made, [0, 1]);
+  assert.equal(waits.mock.callCount(), 20);
+});
+
+test("a request that hangs up as it is woken leaves its place to the next", async () => {
+  const { request } = open();
+  const unread = await request();
+  unread.answered(40 << 20);
+  const [first, second] = [await request(), await request()];
+  const refused = assert.rejects(async () => await first.room(), /the client hung up/);
+  const woken = second.room();
+
+  unread.gone();
+  first.gone();
+
+  await refused;
+  await woken;
+});
+
 function begin() {
   const clock = createVirtualClock(0);
   const callers = new Callers(defaultLimits);

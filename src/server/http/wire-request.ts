@@ -81,7 +81,11 @@ export class WireRequest implements ApiRequest {
     const most = callers.limits.unsentBytesPerConnection;
     const hasRoom = () => connection.unsentBytes <= most && callers.hasRoom(caller);
     const isFree = () => !caller.isAnswering && hasRoom();
-    return hasRoom() ? undefined : this.#waitForRoom({ reasons: [caller, connection, "answers"], isFree }, caller);
+    const take = () => {
+      caller.isAnswering = true;
+      this.#isAnswering = true;
+    };
+    return hasRoom() ? undefined : this.#waitForRoom({ reasons: [caller, connection, "answers"], isFree, take });
   }
 
   countWatch(): void {
@@ -190,19 +194,19 @@ export class WireRequest implements ApiRequest {
     this.#hasLargePlace = false;
   }
 
-  async #waitForRoom(wait: Wait, caller: Caller): Promise<void> {
+  async #waitForRoom(wait: Wait): Promise<void> {
     const { callers, clock, connection } = this.#entry as Entry;
     const late = new AbortController();
     const cancel = clock.after(roomMs, () => late.abort(requestTimeout()));
     const signal = AbortSignal.any([this.#hangUp(), late.signal]);
     try {
-      while (!wait.isFree()) await callers.wait(wait, signal);
+      await callers.wait(wait, signal);
     } finally {
       cancel();
     }
-    if (this.#isGone || connection.raw.destroyed || connection.session?.destroyed) throw hungUp();
-    caller.isAnswering = true;
-    this.#isAnswering = true;
+    if (!this.#isGone && !connection.raw.destroyed && !connection.session?.destroyed) return;
+    this.#endAnswering();
+    throw hungUp();
   }
   #endAnswering(): void {
     if (this.#isAnswering && this.#caller) this.#entry?.callers.endAnswering(this.#caller);

@@ -53,7 +53,8 @@ export async function readAs(context: Context, expected: Expected, options: Read
   return value;
 }
 
-const longBytes = 64 << 10;
+/** From this length on, other requests run between the steps of reading and writing an object. */
+export const longBytes = 64 << 10;
 
 /** Decodes a raw value as the expected kind; unknown fields become an error or a warning. */
 export function decodeRaw(context: Context, expected: Expected, raw: RawBody, options: ReadOptions): unknown {

@@ -3,7 +3,6 @@ import { type ApiObject, type IndexGetter, type Resource } from "#api/resource.t
 import { compareText } from "#lib/data/compare-text.ts";
 import { withoutAll } from "#lib/data/without-all.ts";
 import { maxKeyChars } from "#lib/text/long-text.ts";
-import { keyOf } from "#runtime/object-cache.ts";
 import { type EncodedObject } from "./encode-once.ts";
 import { getterOf, type Selection } from "./selection.ts";
 
@@ -74,26 +73,37 @@ export class Buckets<T extends ApiObject> {
   /** All objects of one namespace, or of all for "", sorted by key. The array must not be changed. */
   sorted(namespace: string): readonly EncodedObject<T>[] {
     if (namespace || this.#resource.scope === "Cluster") return sortedOf(this.#namespaces.get(namespace));
-    const names = [...this.#namespaces.keys()].sort(compareText);
-    return names.flatMap((name) => sortedOf(this.#namespaces.get(name)));
+    // In the order of the store's keys, from which later chunks of a list are read: `a-b/` is before `a/`.
+    const folders = [...this.#namespaces].map(([name, bucket]) => ({ key: `${name}/`, bucket }));
+    return folders.sort((a, b) => compareText(a.key, b.key)).flatMap(({ bucket }) => sortedOf(bucket));
   }
 
+  /** The matching objects, sorted by key. The array belongs to the caller. */
   select(selection: Selection): EncodedObject<T>[] {
-    const { namespace, name, field, everything } = selection;
+    const candidates = this.candidates(selection);
+    return selection.everything ? candidates : candidates.filter(({ object }) => selection.matches(object));
+  }
+
+  /** The same, and perhaps others that do not match: as many as can be left out without looking at them are. */
+  candidates({ namespace, name, field, everything }: Selection): EncodedObject<T>[] {
     if (everything) return [...this.sorted(namespace)];
     if (name !== undefined && (namespace || this.#resource.scope === "Cluster")) {
-      return listOf(this.get(namespace, name)).filter(({ object }) => selection.matches(object));
+      return listOf(this.get(namespace, name));
     }
-    if (field) {
-      const found = this.by(this.#fieldIndex(field.path), field.value);
-      return found.filter(({ object }) => selection.matches(object)).sort(byKey);
-    }
-    return this.sorted(namespace).filter(({ object }) => selection.matches(object));
+    if (!field) return [...this.sorted(namespace)];
+    const found = [...this.#found(this.#fieldIndex(field.path), field.value)];
+    // By the keys of the index, because some versions would have to be parsed for each comparison.
+    return found.sort(([a], [b]) => compareText(a, b)).map(([, encoded]) => encoded);
   }
 
   by(name: string, key: string): EncodedObject<T>[] {
+    return [...this.#found(name, key).values()];
+  }
+
+  /** By namespace and name. */
+  #found(name: string, key: string): ReadonlyMap<string, EncodedObject<T>> {
     const index = this.#indexes.get(name) ?? this.#build(name);
-    return [...(index.byKey.get(key)?.values() ?? [])];
+    return index.byKey.get(key) ?? new Map();
   }
 
   addIndex(name: string, keysOf: IndexGetter<T>): void {
@@ -178,5 +188,4 @@ function replaceSorted<T extends ApiObject>(
   if (sorted[low] === previous) sorted[low] = next;
 }
 
-const byKey = (a: EncodedObject, b: EncodedObject): number => compareText(keyOf(a.object), keyOf(b.object));
 const listOf = <V>(value: V | undefined): V[] => (value === undefined ? [] : [value]);

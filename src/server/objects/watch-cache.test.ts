@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isExpired, StatusError } from "#api/status.ts";
+import { nextTurn } from "#lib/async/turns.ts";
 import { type Log, silentLog } from "#lib/process/log.ts";
 import { type Change } from "#runtime/informer.ts";
 import { openMemoryStore } from "#store/memory.ts";
@@ -202,6 +203,20 @@ test("a cache that cannot be filled reports an error and can be used later", asy
   await cache.synced();
 
   assert.equal(cache.list().length, 1);
+});
+
+test("subscribing to a cache that cannot be filled rejects nothing that nobody awaits", async () => {
+  const { store, fail } = unreliableStore();
+  await put(store, "a");
+  fail(1);
+  const cache = cacheOf(store);
+  const changes: string[] = [];
+
+  cache.subscribe(({ object }) => changes.push(object.metadata.name ?? ""));
+  await nextTurn(); // An unhandled rejection would end the test here.
+  await cache.synced();
+
+  assert.deepEqual(changes, ["a"]);
 });
 
 test("a watcher that fails is ended, and the others continue", async () => {

@@ -124,7 +124,7 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
     const trace = undefined;
     for (const { object } of this.#buckets.sorted("")) handler({ type: "put", object, previous: undefined, trace });
     this.#handlers.add(handler);
-    if (!this.#isReady) void this.synced();
+    if (!this.#isReady) this.synced().catch(() => {}); // Whoever reads the cache gets the error.
     return () => this.#handlers.delete(handler);
   }
 
@@ -154,6 +154,11 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
   /** The matching objects, sorted by key. The array belongs to the caller. */
   select(selection: Selection): EncodedObject<T>[] {
     return this.#buckets.select(selection);
+  }
+
+  /** The same, and perhaps others that do not match, for callers that match them in several turns. */
+  candidates(selection: Selection): EncodedObject<T>[] {
+    return this.#buckets.candidates(selection);
   }
 
   /** Counts changes of what `select` would return for a whole namespace, for caches of list bodies. */

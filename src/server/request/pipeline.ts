@@ -14,14 +14,14 @@ export type {
 } from "#api/exchange.ts";
 
 /**
- * A list of an earlier state. Its objects are read from the store for this request alone, so it is read only when its turn
- * comes: waiting takes no memory.
+ * A list whose objects are read from the store, or parsed, for this request alone. That is done only when its turn comes:
+ * waiting takes no memory.
  */
-export interface PastList {
-  readonly type: "past";
+export interface DeferredList {
+  readonly type: "deferred";
   read(): Promise<Extract<MadeAnswer, { type: "list" }>>;
 }
-export type Answer = MadeAnswer | PastList;
+export type Answer = MadeAnswer | DeferredList;
 
 /** What a request asks for, in the terms of authorisation. */
 export interface RequestInfo {

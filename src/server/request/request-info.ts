@@ -48,16 +48,16 @@ function resourceInfo(split: Split, query: URLSearchParams): RequestInfo {
   const third = parts[at + 2] ?? "";
   const nested = holder && third !== "" && third !== "status" && third !== "finalize";
   const own = nested ? at + 2 : at;
-  const resource = decoded(parts[own]);
-  const name = decoded(parts[own + 1]);
-  const subresource = decoded(parts[own + 2]);
-  const namespace = nested || (holder && name) ? decoded(parts[at + 1]) : "";
+  const resource = decodeSegment(parts[own]);
+  const name = decodeSegment(parts[own + 1]);
+  const subresource = decodeSegment(parts[own + 2]);
+  const namespace = nested || (holder && name) ? decodeSegment(parts[at + 1]) : "";
   if ((nested && namespace === "") || (subresource !== "" && name === "")) return nonResource(method, path);
   const rest =
     parts.length > own + 3
       ? `/${parts
           .slice(own + 3)
-          .map(decoded)
+          .map(decodeSegment)
           .join("/")}`
       : "";
   if (path.length > maxPartChars && [group, version, resource, name, subresource, namespace].some(isTooLong)) {
@@ -96,7 +96,8 @@ export const blankRequestInfo: RequestInfo = {
   path: "",
 };
 
-function decoded(part = ""): string {
+/** A part of a path between two slashes. */
+export function decodeSegment(part = ""): string {
   if (!part.includes("%")) return part;
   try {
     return decodeURIComponent(part);

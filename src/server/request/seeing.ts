@@ -4,6 +4,7 @@ import { chooseTrace, summarizeTraces } from "#trace/choose-trace.ts";
 import { type HopObject } from "#trace/hop.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
 import { type Answer, type Context } from "./pipeline.ts";
+import { decodeSegment } from "./request-info.ts";
 
 export interface SeeingDeps {
   readonly recorder: TraceRecorder;
@@ -23,7 +24,7 @@ const noNamespace = "-";
 export const answerSeeing =
   (deps: SeeingDeps) =>
   (context: Context): Answer | undefined => {
-    const [, , topic, ...parts] = context.info.path.split("/").map(decodeURIComponent);
+    const [, , topic, ...parts] = context.info.path.split("/").map(decodeSegment);
     if (context.info.verb !== "get" || parts.length !== 3) return undefined;
     const [first = "", second = "", third = ""] = parts;
     if (topic === "trace") {

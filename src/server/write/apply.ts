@@ -9,6 +9,7 @@ import { optionsFault } from "#server/input/options.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { createObject } from "./create.ts";
 import { checkName, checkNamespace } from "./steps/identity.ts";
+import { pauseIfLong } from "./steps/pause.ts";
 import { updateObject } from "./update.ts";
 import { type Write, type WriteDeps } from "./write.ts";
 
@@ -19,6 +20,7 @@ export async function applyEndpoint(deps: WriteDeps, asked: Write, configuration
   const { context, resource } = asked;
   requireManager(context);
   const applied = checkApplied(asked, configuration);
+  await pauseIfLong(asked);
   const write: Write = { ...asked, applied: true };
   const merge = (live: ApiObject | undefined) => mergeApplied(write, { applied, live, now: deps.clock.now() });
   for (let attempt = 0; ; attempt++) {
@@ -37,10 +39,10 @@ export async function applyEndpoint(deps: WriteDeps, asked: Write, configuration
   }
 }
 
-async function createApplied(deps: WriteDeps, write: Write, merge: () => ApiObject): Promise<Answer> {
+async function createApplied(deps: WriteDeps, write: Write, merge: () => Promise<ApiObject>): Promise<Answer> {
   const { context, resource, name } = write;
   await deps.authorizeCreate(context);
-  const object = merge();
+  const object = await merge();
   const { uid } = object.metadata;
   if (uid) {
     const why = `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`;
@@ -51,11 +53,14 @@ async function createApplied(deps: WriteDeps, write: Write, merge: () => ApiObje
 }
 
 /** The live object with the configuration applied, decoded, and with its new managed fields. */
-function mergeApplied(
-  { context, resource, subresource, options: { manager, force } }: Write,
+async function mergeApplied(
+  write: Write,
   { applied, live, now }: { readonly applied: unknown; readonly live: ApiObject | undefined; readonly now: number },
-): ApiObject {
+): Promise<ApiObject> {
+  const { context, resource, subresource, options } = write;
+  const { manager, force } = options;
   const merged = applyPatch({ resource, liveObject: live, applied, manager, force, subresource, now });
+  await pauseIfLong(write);
   const raw: RawBody = { value: merged.object, text: undefined };
   const object = decodeRaw(context, resource as unknown as Expected, raw, lenient) as ApiObject;
   if (merged.managedFields) object.metadata.managedFields = [...merged.managedFields];

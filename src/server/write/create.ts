@@ -11,7 +11,8 @@ import { placeInNamespace } from "./steps/identity.ts";
 import { recordManagedFields } from "./steps/managed-fields.ts";
 import { stampNew } from "./steps/metadata.ts";
 import { dropDuplicateOwners } from "./steps/owners.ts";
-import { prepareNew, validateNew } from "./steps/validate.ts";
+import { pauseIfLong } from "./steps/pause.ts";
+import { prepareNew, validateNew, warn } from "./steps/validate.ts";
 import { type Write, type WriteDeps, writeOf } from "./write.ts";
 
 /** POST: a new object. */
@@ -31,6 +32,7 @@ export async function createObject(deps: WriteDeps, write: Write, object: ApiObj
   stampNew(write.resource, object, deps.clock.now());
   dropDuplicateOwners(write, object);
   recordManagedFields(deps, write, { object, old: undefined });
+  await pauseIfLong(write);
   const create = () => admitAndCommit(deps, write, object);
   return await (prefix ? retryName(object, { prefix, random: deps.random }, create) : create());
 }
@@ -41,6 +43,8 @@ async function admitAndCommit(deps: WriteDeps, write: Write, object: ApiObject):
   await mutate(deps, write, request);
   prepareNew(write.resource, object);
   validateNew(write, object);
+  await pauseIfLong(write);
+  warn(write, version);
   await admit(deps, write, request);
   return await withHooks(deps.hooks, { write, version }, () => commitNew(deps, write, object));
 }

@@ -38,12 +38,16 @@ export async function deleteCollection(deps: WriteDeps, context: Context, resour
   const { items, facts } = await pageOf(deps.objects, context, resource);
   // A few at a time, so that a large collection does not delay every other request.
   const next = items.values();
+  let hasFailed = false;
   const worker = async (): Promise<void> => {
     for (const { object } of next) {
+      if (hasFailed) return;
       const { name = "", namespace = "" } = object.metadata;
       const write = { ...writeFor(context, resource, name), namespace };
       await deleteObject(deps, write, options).catch((error: unknown) => {
-        if (!isNotFound(error)) throw error;
+        if (isNotFound(error)) return;
+        hasFailed = true;
+        throw error;
       });
     }
   };

@@ -6,6 +6,7 @@ import { optionsFault } from "#server/input/options.ts";
 import { applyType, mergeInto, type PatchType, patchBody, patchTypeOf } from "#server/input/patch-body.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { applyEndpoint } from "./apply.ts";
+import { pauseIfLong } from "./steps/pause.ts";
 import { updateObject } from "./update.ts";
 import { type Write, type WriteDeps, writeOf } from "./write.ts";
 
@@ -25,11 +26,13 @@ function refuseForce({ query }: Context): void {
   throw optionsFault("PatchOptions", [forbiddenValue(root.child("force"), "may not be specified for non-apply patch")]);
 }
 
-function patched(
-  { context, resource, subresource, options }: Write,
+async function patched(
+  write: Write,
   { type, patch, current }: { type: PatchType; patch: unknown; current: ApiObject },
-): ApiObject {
+): Promise<ApiObject> {
+  const { context, resource, subresource, options } = write;
   const raw: RawBody = { value: mergeInto(resource, { type, patch, current }), text: undefined };
+  await pauseIfLong(write);
   const expected = resource as unknown as Expected;
   // A change of the status keeps everything else, so that need not be decoded again.
   const settled = subresource === "status" ? current : undefined;

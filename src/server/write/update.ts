@@ -11,7 +11,8 @@ import { checkName, matchIdentity, uidConflict } from "./steps/identity.ts";
 import { recordManagedFields } from "./steps/managed-fields.ts";
 import { keepIdentity } from "./steps/metadata.ts";
 import { dropDuplicateOwners } from "./steps/owners.ts";
-import { prepareChange, validateChange } from "./steps/validate.ts";
+import { pauseIfLong } from "./steps/pause.ts";
+import { prepareChange, validateChange, warn } from "./steps/validate.ts";
 import { type Write, type WriteDeps, writeOf } from "./write.ts";
 
 /** PUT: replaces the whole object. */
@@ -63,6 +64,7 @@ export async function updateObject<T extends ApiObject>(
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const current = await deps.objects.get(resource, namespace, name);
     const object = await produce(current.object);
+    await pauseIfLong(write, current);
     const written = await updateOnce(deps, write as unknown as Write, { object, current });
     if (written) return written;
   }
@@ -80,10 +82,13 @@ async function updateOnce(
   keepIdentity(write.resource, version);
   dropDuplicateOwners(write, object);
   recordManagedFields(deps, write, version);
+  await pauseIfLong(write, current);
   const request = admissionRequest(write, "UPDATE", version);
   await mutate(deps, write, request);
   prepareChange(write, version);
   validateChange(write, version);
+  await pauseIfLong(write, current);
+  warn(write, version);
   await admit(deps, write, request);
   if (isFinished(write.resource, object)) return await removeFinished(deps, write, { object, current });
   return await withHooks(deps.hooks, { write, version }, () => commitChange(deps, write, { object, current }));

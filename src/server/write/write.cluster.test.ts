@@ -7,6 +7,7 @@ import { ServiceAccount } from "#api/core/service-account.ts";
 import { isAlreadyExists } from "#api/status.ts";
 import { assembleApiServer } from "#cluster/api-server.ts";
 import { bootstrapCluster } from "#cluster/bootstrap.ts";
+import { nextTurn } from "#lib/async/turns.ts";
 import { signingKey } from "#lib/crypto/jwt.ts";
 import { createKey, keyToPem } from "#lib/crypto/x509.ts";
 import { jsonLog, silentLog } from "#lib/process/log.ts";
@@ -242,6 +243,47 @@ test("a status update gets no warnings about the rest of the object", async () =
   assert.equal(created.warnings.length > 0, true);
   assert.deepEqual(reported.warnings, []);
 });
+
+/** How many turns of the event loop others got while the work was going on. */
+async function turnsDuring(work: Promise<unknown>): Promise<number> {
+  let isDone = false;
+  work.finally(() => (isDone = true)).catch(() => undefined);
+  let turns = 0;
+  for (; !isDone; turns++) await nextTurn();
+  await work;
+  return turns;
+}
+
+for (const [verb, line, type] of [
+  ["create", "POST ", "application/json"],
+  ["update", "PUT /web", "application/json"],
+  ["patch", "PATCH /web", "application/merge-patch+json"],
+  ["apply", "PATCH /web?fieldManager=me&force=true", "application/apply-patch+yaml"],
+] as const) {
+  test(`others get their turn between the steps of a long ${verb}`, async () => {
+    await using cluster = await clusterWith(...(verb === "create" ? [] : [{ name: "web" }]));
+    const bodyOf = (value: string) => ({
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { name: "web" },
+      data: { value },
+    });
+    const [method, rest] = line.split(" ");
+    const join = rest?.includes("?") ? "&" : "?";
+    const write = (value: string) =>
+      turnsDuring(
+        ask(cluster.api.server, `${method} ${path}${rest}${join}dryRun=All`, {
+          body: bodyOf(value),
+          headers: { "content-type": type },
+        }),
+      );
+
+    const short = await write("x");
+    const long = await write("x".repeat(100_000));
+
+    assert.ok(long >= short + 3, `${long} turns during the long one, ${short} during the short one`);
+  });
+}
 
 test("a write after the shutdown is refused, and not logged as an error", async () => {
   const lines: string[] = [];

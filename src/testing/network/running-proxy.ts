@@ -31,6 +31,9 @@ export const hostOf = (node: Place): Host => ({
   },
 });
 
+/** Missing where the kernel does not pass packets between pods of one bridge through the rules, as on a plain Debian. */
+export const bridgeFilter = "net/bridge/bridge-nf-call-iptables";
+
 /** A proxy on the node of a test network. */
 export class RunningProxy {
   readonly network: TestNetwork;
@@ -72,6 +75,10 @@ export class RunningProxy {
       this.#stop.signal,
     );
     return Promise.race([this.#ended, this.applied()]);
+  }
+  /** The address that a pod shows to other pods behind a service: its own, or the node's without a bridge filter. */
+  async sourceOf(pod: Place): Promise<string> {
+    return (await this.host.readSetting(bridgeFilter)) === undefined ? "10.90.0.1" : pod.address;
   }
   /** Resolves after the next transaction. */
   async applied(): Promise<void> {

@@ -1,5 +1,6 @@
 import { type Container } from "#api/core/container/container.ts";
 import { type AppArmorProfile } from "#api/core/container/security-context.ts";
+import { type VolumeProjection } from "#api/core/volume/volume.ts";
 import { faultsIn } from "#api/cursor.ts";
 import { type LabelSelectorRequirement } from "#api/meta/label-selector.ts";
 import { type ObjectMeta } from "#api/meta/object-meta.ts";
@@ -94,12 +95,11 @@ function keepMetadata(metadata: ObjectMeta, old: ObjectMeta, ...names: (keyof Ob
 
 /** Fields of features that are off in this release. They are dropped unless the pod already has them. */
 function dropDisabledFields(spec: PodSpec, old: PodSpec | undefined): void {
-  if (!old?.schedulingGroup) delete spec.schedulingGroup;
-  const sources = (of: PodSpec | undefined) => (of?.volumes ?? []).flatMap(({ projected }) => projected?.sources ?? []);
-  const before = sources(old);
+  if (spec.schedulingGroup && !old?.schedulingGroup) delete spec.schedulingGroup;
   for (const name of ["clusterTrustBundle", "podCertificate"] as const) {
-    if (before.some((source) => source[name])) continue;
-    for (const source of sources(spec)) if (source[name]) delete source[name];
+    const sources = sourcesWith(spec, name);
+    if (sources.length === 0 || sourcesWith(old, name).length > 0) continue;
+    for (const source of sources) delete source[name];
   }
   const hadSignal = old && allContainers(old).some(({ lifecycle }) => lifecycle?.stopSignal);
   if (hadSignal) return;
@@ -109,6 +109,14 @@ function dropDisabledFields(spec: PodSpec, old: PodSpec | undefined): void {
     delete lifecycle.stopSignal;
     if (Object.keys(lifecycle).length === 0) delete container.lifecycle;
   }
+}
+
+function sourcesWith(spec: PodSpec | undefined, name: keyof VolumeProjection): VolumeProjection[] {
+  const found: VolumeProjection[] = [];
+  for (const { projected } of spec?.volumes ?? []) {
+    for (const source of projected?.sources ?? []) if (source[name]) found.push(source);
+  }
+  return found;
 }
 
 /** Label keys of affinity and spreading become conditions of their selectors, with the values the pod has. */

@@ -40,50 +40,55 @@ export function warnOfFraction(at: Cursor<ResourceList | undefined>, name: strin
 
 interface SourcedPath {
   readonly path: string;
-  readonly source: string;
+  /** Only a projected volume has paths from several sources. */
+  readonly source?: Source;
+}
+interface Source {
+  readonly kind: string;
+  readonly name?: string;
 }
 
 /** Files of one volume that lie at, or below, one another. */
 function overlapWarnings({ name, configMap, secret, downwardAPI, projected }: Volume): string[] {
   const found: string[] = [];
-  const report = (kind: string, paths: readonly SourcedPath[]): void => {
+  const report = (source: Source, paths: readonly SourcedPath[] = []): void => {
     for (const text of overlapsOf(paths)) {
-      found.push(`volume ${JSON.stringify(name)} (${kind}): overlapping paths: ${text}`);
+      found.push(`volume ${JSON.stringify(name)} (${showSource(source)}): overlapping paths: ${text}`);
     }
   };
-  if (configMap) report(`ConfigMap ${JSON.stringify(configMap.name ?? "")}`, pathsOf(configMap.items, ""));
-  if (secret) report(`Secret ${JSON.stringify(secret.secretName ?? "")}`, pathsOf(secret.items, ""));
-  if (downwardAPI) report("DownwardAPI", pathsOf(downwardAPI.items, ""));
+  if (configMap) report({ kind: "ConfigMap", name: configMap.name ?? "" }, configMap.items);
+  if (secret) report({ kind: "Secret", name: secret.secretName ?? "" }, secret.items);
+  if (downwardAPI) report({ kind: "DownwardAPI" }, downwardAPI.items);
   for (const source of projected?.sources ?? []) {
     if (Object.keys(source).length === 0) {
       found.push(`volume ${JSON.stringify(name)} (Projected) has no sources provided`);
     }
   }
-  if (projected) report("Projected", (projected.sources ?? []).flatMap(projectedPaths));
+  if (projected) report({ kind: "Projected" }, (projected.sources ?? []).flatMap(projectedPaths));
   return found;
 }
 
-const pathsOf = (items: readonly { readonly path: string }[] | undefined, source: string): SourcedPath[] =>
-  (items ?? []).map(({ path }) => ({ path, source }));
-
-function projectedPaths(source: VolumeProjection): SourcedPath[] {
-  const { configMap, secret, downwardAPI, serviceAccountToken } = source;
-  if (configMap) return pathsOf(configMap.items, `ConfigMap ${JSON.stringify(configMap.name ?? "")}`);
-  if (secret) return pathsOf(secret.items, `Secret ${JSON.stringify(secret.name ?? "")}`);
-  if (downwardAPI) return pathsOf(downwardAPI.items, "DownwardAPI");
-  return serviceAccountToken ? pathsOf([serviceAccountToken], "ServiceAccountToken") : [];
+function projectedPaths({ configMap, secret, downwardAPI, serviceAccountToken }: VolumeProjection): SourcedPath[] {
+  if (configMap) return pathsFrom({ kind: "ConfigMap", name: configMap.name ?? "" }, configMap.items);
+  if (secret) return pathsFrom({ kind: "Secret", name: secret.name ?? "" }, secret.items);
+  if (downwardAPI) return pathsFrom({ kind: "DownwardAPI" }, downwardAPI.items);
+  return serviceAccountToken ? pathsFrom({ kind: "ServiceAccountToken" }, [serviceAccountToken]) : [];
 }
+
+const pathsFrom = (source: Source, items: readonly { readonly path: string }[] = []): SourcedPath[] =>
+  items.map(({ path }) => ({ path, source }));
 
 /** Every path is compared with every other, so only the beginning of a very long list is checked for warnings. */
 const maxCompared = 200;
 
 function overlapsOf(paths: readonly SourcedPath[]): string[] {
+  if (paths.length < 2) return [];
   const seen: (SourcedPath & { readonly folder: string })[] = [];
   const found: string[] = [];
-  for (const { path, source } of paths.slice(0, maxCompared)) {
-    const trimmed = trimEndOf(path, "/");
-    const now = { path: trimmed, source, folder: `${trimmed}/` };
-    if (now.path === "") continue;
+  for (const at of paths.slice(0, maxCompared)) {
+    const path = trimEndOf(at.path, "/");
+    const now = { ...at, path, folder: `${path}/` };
+    if (path === "") continue;
     for (const other of seen) {
       const touches = other.folder.startsWith(now.folder) || now.folder.startsWith(other.folder);
       if (touches) found.push(`${show(now)} with ${show(other)}`);
@@ -94,4 +99,5 @@ function overlapsOf(paths: readonly SourcedPath[]): string[] {
 }
 
 const show = ({ path, source }: SourcedPath): string =>
-  source ? `${JSON.stringify(path)} (${source})` : JSON.stringify(path);
+  source ? `${JSON.stringify(path)} (${showSource(source)})` : JSON.stringify(path);
+const showSource = ({ kind, name }: Source): string => (name === undefined ? kind : `${kind} ${JSON.stringify(name)}`);

@@ -5,6 +5,7 @@ import { type ContainersPlan, planContainers } from "./plan-containers.ts";
 import { planStopping } from "./plan-stopping.ts";
 import { type ContainerRecord, containerNamed, isUp, newestOf } from "./pod-state.ts";
 import { type BackOff, graceOf, isLeaving, type PodPlan, type PodView } from "./pod-view.ts";
+import { resizeNeed } from "./resize.ts";
 import type { Step } from "./step.ts";
 
 /** Decides, without acting, what to do next for a pod. The same view gives the same plan. */
@@ -58,7 +59,7 @@ function planRunning(view: PodView): PodPlan {
     steps: [
       ...planSandbox(view, containers),
       ...planVolumes(view),
-      ...(isDue || view.isResizing ? [{ do: "resize", resizes: containers.resize } as const] : []),
+      ...planResize(view, containers),
       ...containers.kill.map(({ id, name, message, probe }): Step => {
         const graceMs = killGrace(pod, name, probe);
         return { do: "kill", container: name, id, message, graceMs, hook: "run" };
@@ -72,6 +73,15 @@ function planRunning(view: PodView): PodPlan {
     startsResize: isDue && !view.isResizing,
     wakeAt: earliest(times, now),
   };
+}
+
+/** Ends a resize only after every container has its new resources; those that must restart for them have to end first. */
+function planResize({ pod, containers, isResizing }: PodView, { resize: resizes }: ContainersPlan): Step[] {
+  const waits = containers.some((record) => {
+    const container = containerNamed(pod, record.name);
+    return isUp(record) && container !== undefined && resizeNeed(container, record.applied) !== "none";
+  });
+  return resizes.length > 0 || (isResizing && !waits) ? [{ do: "resize", resizes }] : [];
 }
 
 /** A sandbox is not replaced while something may still start in it. */

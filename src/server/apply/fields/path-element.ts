@@ -80,28 +80,20 @@ function showValue(value: unknown): string {
     .join("");
 }
 
-/**
- * Fields before keys before values before indexes; "." before all. Each element is parsed at most once, even if there are
- * more than the cache holds.
- */
+/** Fields before keys before values before indexes; "." before all. Each element is parsed only once. */
 export function sortElements(elements: readonly PathElement[]): PathElement[] {
-  const parsed = new Map<PathElement, Parsed>();
-  const parse = (element: PathElement): Parsed => {
-    const done = parsed.get(element) ?? parsedOf(element);
-    parsed.set(element, done);
-    return done;
-  };
-  return elements.toSorted((a, b) => compareElements(a, b, parse));
+  // The code of "." is less than that of "f", so these are in the order of their text.
+  if (elements.every(isFieldOrSelf)) return elements.toSorted();
+  // A long list would push everything else out of the cache.
+  const parse = elements.length > maxCached ? parseKnown : parsedOf;
+  const hasSelf = elements.includes(".");
+  const items = elements.filter((element) => element !== ".").map((element) => ({ element, parsed: parse(element) }));
+  const sorted = items.sort((a, b) => compareParsed(a.parsed, b.parsed)).map(({ element }) => element);
+  return hasSelf ? [".", ...sorted] : sorted;
 }
-
-function compareElements(a: PathElement, b: PathElement, parse: (element: PathElement) => Parsed): number {
-  if (a === b) return 0;
-  if (a === ".") return -1;
-  if (b === ".") return 1;
-  if (a.charCodeAt(0) === field && b.charCodeAt(0) === field) return a < b ? -1 : 1;
-  return compareParsed(parse(a), parse(b));
-}
+const isFieldOrSelf = (element: PathElement): boolean => element === "." || element.charCodeAt(0) === field;
 const field = "f".charCodeAt(0);
+const maxCached = 64;
 
 function compareParsed(a: Parsed, b: Parsed): number {
   if (a.rank === 0 && b.rank === 0) return compareText(a.name, b.name);
@@ -132,7 +124,8 @@ const known = new BoundedCache<Parsed>({ entries: 4096, chars: 512 * 1024, keyCh
 function parsedOf(element: PathElement): Parsed {
   let parsed = known.get(element);
   if (parsed) return parsed;
-  parsed = parseElement(element) ?? { rank: 0, name: element };
+  parsed = parseKnown(element);
   known.set(element, parsed);
   return parsed;
 }
+const parseKnown = (element: PathElement): Parsed => parseElement(element) ?? { rank: 0, name: element };

@@ -34,3 +34,12 @@ test("SetPath starts over rather than grow without limit", () => {
   assert.notEqual(SetPath.start(), before);
   assert.deepEqual(path.set, { "f:19999": {} });
 });
+
+test("SetPath keeps the beginning of a long set and not the rest", () => {
+  const members = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`f:${String(i).padStart(4, "0")}`, leaf]));
+
+  const [once, again] = [pathOf(members), pathOf(members)];
+
+  assert.deepEqual(once.set, members);
+  assert.notEqual(once, again);
+});

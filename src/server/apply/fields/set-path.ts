@@ -15,9 +15,11 @@ export class SetPath {
   #last: SetPath | undefined;
   #others: Map<PathElement, Map<FieldSet, SetPath>> | undefined;
   #set: FieldSet | undefined;
+  readonly #length: number;
 
   private constructor(before: SetPath | undefined, element: PathElement, node: FieldSet) {
     this.#before = before;
+    this.#length = before ? before.#length + 1 : 0;
     this.#element = element;
     this.#node = node;
   }
@@ -33,6 +35,7 @@ export class SetPath {
 
   /** Adds one member; members must come in order. */
   with(element: PathElement, node: FieldSet): SetPath {
+    if (this.#length >= maxShared) return new SetPath(this, element, node);
     const last = this.#last;
     if (last !== undefined && last.#node === node && last.#element === element) return last;
     const next = this.#other(element, node);
@@ -69,6 +72,9 @@ export class SetPath {
     return set;
   }
 }
+
+/** Long sets are lists of somebody's own items. No other object has the same, so their members are not kept. */
+const maxShared = 256;
 
 /** When there are too many, all are dropped: those that are needed are created again. */
 const maxSteps = 16_384;

@@ -13,7 +13,6 @@ export function prepareNew(resource: Resource, object: ApiObject): void {
 
 export function validateNew(write: Write, object: ApiObject): void {
   refuseFaults(write.resource, object, createFaults(write.resource, object));
-  warn(write, { object, old: undefined });
 }
 
 /** Copies from the old version what this subresource cannot change, and updates the generation. */
@@ -25,14 +24,13 @@ export function prepareChange({ resource, subresource, trusted }: Write, change:
 export function validateChange(write: Write, { object, old }: Change): void {
   const { resource, subresource, trusted } = write;
   if (!trusted) refuseFaults(resource, object, updateFaults(resource, { object, old, subresource }));
-  warn(write, { object, old });
 }
 
 function refuseFaults(resource: Resource, object: ApiObject, faults: readonly FieldError[]): void {
   if (faults.length > 0) throw invalid(resource.storedAs?.resource ?? resource, object.metadata.name ?? "", faults);
 }
 
-/** A client that updates the status or a single part gets no warnings about the rest. */
-function warn({ context, resource, subresource }: Write, { object, old }: Version): void {
+/** Warns the client. One that updates the status or a single part gets no warnings about the rest. */
+export function warn({ context, resource, subresource }: Write, { object, old }: Version): void {
   if (resource.warnings && subresource === "") context.warnings.push(...warningsOf(resource, object, old));
 }

@@ -1,0 +1,24 @@
+import assert from "node:assert/strict";
+import { Socket } from "node:net";
+import { PassThrough } from "node:stream";
+import { test } from "node:test";
+import { heldBytes } from "#testing/held-buffers.ts";
+import { Connection } from "./connections.ts";
+import { type BodySource, readBody } from "./read-body.ts";
+
+test("a body that arrives byte by byte is held in little more than its size", async () => {
+  const source = new PassThrough();
+  const connection = new Connection(new Socket(), 0);
+  const options = { connection, startedMs: 0, count: () => {} };
+  const reading = readBody(source as unknown as BodySource, options);
+  const before = heldBytes();
+
+  for (let n = 0; n < 200_000; n++) source.emit("data", Buffer.of(n & 255));
+
+  const held = heldBytes() - before;
+  assert(held < 4_000_000, `${held} bytes are held`);
+  source.end();
+  const body = await reading;
+  assert.equal(body.length, 200_000);
+  assert.equal(body[199_999], 199_999 & 255);
+});

@@ -1,0 +1,13 @@
+import { nextTurn } from "#lib/async/turns.ts";
+import { longBytes } from "#server/input/body.ts";
+import { type EncodedObject } from "#server/objects/encode-once.ts";
+import { type Write } from "../write.ts";
+
+/**
+ * Lets other requests run between two expensive steps of a write, if what was sent or what is stored is long. Each step
+ * takes tens of milliseconds for the longest objects, so all of them at once would hold up everybody else.
+ */
+export function pauseIfLong({ context }: Pick<Write, "context">, current?: EncodedObject): Promise<void> | undefined {
+  const sent = context.request.body?.length ?? 0;
+  return sent >= longBytes || (current && current.storedBytes >= longBytes) ? nextTurn() : undefined;
+}
