@@ -52,3 +52,17 @@ const cases: { name: string; volume: Volume; warnings: string[] }[] = [
 for (const { name, volume, warnings } of cases) {
   test(`warnings about volumes: ${name}`, () => assert.deepEqual(warningsOf(volume), warnings));
 }
+
+test("paths are compared only so often in all volumes together", () => {
+  const volume = (name: string, items: { key: string; path: string }[]): Volume => ({
+    name,
+    configMap: { defaultMode, name: "c", items },
+  });
+  const some = volume("some", [item("a"), item("a/b")]);
+  const many = volume(
+    "many",
+    Array.from({ length: 300 }, (_, at) => item(`f${at}`)),
+  );
+
+  assert.deepEqual([warningsOf(some, many).length, warningsOf(many, some).length], [1, 0]);
+});

@@ -28,7 +28,8 @@ export function warnOfVolumes(pod: Cursor<{ volumes?: Volume[] }>): void {
       warnOfFraction(place.as(claim.resources[part]), "storage");
     }
   });
-  for (const volume of pod.value.volumes ?? []) for (const text of overlapWarnings(volume)) pod.note(text);
+  const effort = { left: maxComparisons };
+  for (const volume of pod.value.volumes ?? []) for (const text of overlapWarnings(volume, effort)) pod.note(text);
 }
 
 /** An amount of bytes is a whole number. */
@@ -49,11 +50,11 @@ interface Source {
 }
 
 /** Files of one volume that lie at, or below, one another. */
-function overlapWarnings({ name, configMap, secret, downwardAPI, projected }: Volume): string[] {
-  const found: string[] = [];
+function overlapWarnings({ name, configMap, secret, downwardAPI, projected }: Volume, effort: Effort): Text[] {
+  const found: Text[] = [];
   const report = (source: Source, paths: readonly SourcedPath[] = []): void => {
-    for (const text of overlapsOf(paths)) {
-      found.push(`volume ${JSON.stringify(name)} (${showSource(source)}): overlapping paths: ${text}`);
+    for (const text of overlapsOf(paths, effort)) {
+      found.push(() => `volume ${JSON.stringify(name)} (${showSource(source)}): overlapping paths: ${text()}`);
     }
   };
   if (configMap) report({ kind: "ConfigMap", name: configMap.name ?? "" }, configMap.items);
@@ -61,7 +62,7 @@ function overlapWarnings({ name, configMap, secret, downwardAPI, projected }: Vo
   if (downwardAPI) report({ kind: "DownwardAPI" }, downwardAPI.items);
   for (const source of projected?.sources ?? []) {
     if (Object.keys(source).length === 0) {
-      found.push(`volume ${JSON.stringify(name)} (Projected) has no sources provided`);
+      found.push(() => `volume ${JSON.stringify(name)} (Projected) has no sources provided`);
     }
   }
   if (projected) report({ kind: "Projected" }, (projected.sources ?? []).flatMap(projectedPaths));
@@ -78,20 +79,30 @@ function projectedPaths({ configMap, secret, downwardAPI, serviceAccountToken }:
 const pathsFrom = (source: Source, items: readonly { readonly path: string }[] = []): SourcedPath[] =>
   items.map(({ path }) => ({ path, source }));
 
-/** Every path is compared with every other, so only the beginning of a very long list is checked for warnings. */
-const maxCompared = 200;
+/**
+ * Every path is compared with every other of its volume, so only the beginning of a very long list is checked for
+ * warnings: about 200 paths in one volume, more in several.
+ */
+const maxComparisons = 20_000;
+interface Effort {
+  left: number;
+}
+/** Made only if it is sent: paths may be long. */
+type Text = () => string;
 
-function overlapsOf(paths: readonly SourcedPath[]): string[] {
+function overlapsOf(paths: readonly SourcedPath[], effort: Effort): Text[] {
   if (paths.length < 2) return [];
   const seen: (SourcedPath & { readonly folder: string })[] = [];
-  const found: string[] = [];
-  for (const at of paths.slice(0, maxCompared)) {
+  const found: Text[] = [];
+  for (const at of paths) {
+    if (effort.left <= 0) break;
+    effort.left -= seen.length;
     const path = trimEndOf(at.path, "/");
     const now = { ...at, path, folder: `${path}/` };
     if (path === "") continue;
     for (const other of seen) {
       const touches = other.folder.startsWith(now.folder) || now.folder.startsWith(other.folder);
-      if (touches) found.push(`${show(now)} with ${show(other)}`);
+      if (touches) found.push(() => `${show(now)} with ${show(other)}`);
     }
     seen.push(now);
   }
