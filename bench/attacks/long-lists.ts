@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { allResources } from "#api/all.ts";
 import { type Resource } from "#api/resource.ts";
 import { maxValues } from "#schema/json/decode-error.ts";
-import { type Filling, type LongPlace, longPlaces, withLongLists } from "#testing/long-lists.ts";
+import { type Filling, type LongPlace, longPlaces, withLongLists } from "#testing/lists/long-lists.ts";
 import { BrokenClaim, count, summary } from "../lib/hostile.ts";
 import { type Attack, type AttackTarget, type Question } from "./attack.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Pod } from "#api/core/pod.ts";
 import { PatchError, type PatchErrorCode } from "#lib/text/patch-error.ts";
-import { ReadCounts } from "#testing/count-reads.ts";
+import { ReadCounts } from "#testing/lists/count-reads.ts";
 import { strategicMerge } from "./merge.ts";
 
 const results: { name: string; from: Record<string, unknown>; patch: unknown; to: unknown }[] = [
