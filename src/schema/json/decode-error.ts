@@ -37,5 +37,8 @@ export function jsonKind(value: unknown): string {
 export const maxRecursion = 256;
 /** The same limit for arbitrary JSON. */
 export const maxDepth = 1000;
-/** Numbers, strings, lists and objects in one body: the largest real ones have about ten thousand. */
-export const maxValues = 50_000;
+/**
+ * Numbers, strings, lists and objects in one body: the largest real ones have about ten thousand. A step of a write may
+ * visit each of them several times, and must not take longer than a few tens of milliseconds.
+ */
+export const maxValues = 20_000;

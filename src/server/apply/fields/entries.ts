@@ -32,14 +32,15 @@ export function idText({ manager, operation, apiVersion, subresource }: Id): str
 /** Reads entries that a client sent; undefined if one of them is invalid, or there are none. */
 export function readEntries(sent: Entries, live: Entries | undefined): Entries | undefined {
   if (faultIn(sent)) return undefined;
-  const read: ManagedFieldsEntry[] = [];
+  const known = new Map(live?.map((entry) => [idText(entry), entry]));
+  const read = new Map<string, ManagedFieldsEntry>();
   for (const entry of sent) {
-    const known = live?.find((other) => equal(other, entry));
-    const twin = read.findIndex((other) => isSameManager(other, entry));
-    if (twin >= 0) read.splice(twin, 1);
-    read.push(known ?? { ...entry, fieldsV1: readFieldSet(entry.fieldsV1) });
+    const id = idText(entry);
+    const same = known.get(id);
+    read.delete(id); // The last entry of a manager counts, in its own place.
+    read.set(id, same && equal(same, entry) ? same : { ...entry, fieldsV1: readFieldSet(entry.fieldsV1) });
   }
-  return read.length > 0 ? read : undefined;
+  return read.size > 0 ? [...read.values()] : undefined;
 }
 
 /** What is wrong with managedFields from a client. */

@@ -63,5 +63,8 @@ function finalizersFor(finalizers: readonly string[], options: DeleteOptions): r
 const fromOrphan = (orphanDependents: boolean | undefined): string | undefined =>
   orphanDependents === undefined ? undefined : orphanDependents ? "Orphan" : "Background";
 
-const sameNames = (some: readonly string[], others: readonly string[]): boolean =>
-  some.length === others.length && some.every((name) => others.includes(name));
+function sameNames(some: readonly string[], others: readonly string[]): boolean {
+  if (some === others) return true;
+  const known = new Set(others);
+  return some.length === others.length && some.every((name) => known.has(name));
+}
