@@ -1,6 +1,27 @@
 /** Resolves in the next turn of the event loop, so that other work runs first. */
 export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
+/** Work in steps, with a `yield` wherever it may be interrupted. */
+export type Steps<R> = Generator<undefined, R>;
+
+/** Runs all steps now. */
+export function atOnce<R>(steps: Steps<R>): R {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+  }
+}
+
+/** Runs the steps with a pause after each. */
+export async function inTurns<R>(steps: Steps<R>, pause: () => Promise<void> | undefined): Promise<R> {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+    const pausing = pause();
+    if (pausing) await pausing;
+  }
+}
+
 /** How long one turn may take before the event loop continues. */
 const turnMs = 4;
 

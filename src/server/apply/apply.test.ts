@@ -4,6 +4,7 @@ import { Deployment } from "#api/apps/deployment.ts";
 import { Pod } from "#api/core/pod.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { StatusError } from "#api/status.ts";
+import { atOnce } from "#lib/async/turns.ts";
 import { optional } from "#schema/fields.ts";
 import { decode } from "#schema/json/decode.ts";
 import { object } from "#schema/schema.ts";
@@ -25,13 +26,15 @@ interface Apply {
 }
 function apply({ resource = Pod, live, config, second = 1, ...rest }: Apply): ApiObject {
   const options = { manager: "me", force: false, subresource: "", ...rest };
-  const { object, managedFields } = applyPatch({
-    resource,
-    liveObject: live,
-    applied: config,
-    now: at(second),
-    ...options,
-  });
+  const { object, managedFields } = atOnce(
+    applyPatch({
+      resource,
+      liveObject: live,
+      applied: config,
+      now: at(second),
+      ...options,
+    }),
+  );
   if (object === live && managedFields === live.metadata.managedFields) return live;
   const decoded = decode(resource.schema, object, { defaults: true }).value;
   const { managedFields: _, ...metadata } = decoded.metadata;

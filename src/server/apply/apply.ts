@@ -2,6 +2,7 @@ import { type ManagedFieldsEntry } from "#api/meta/object-meta.ts";
 import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
 import { badRequest, StatusError } from "#api/status.ts";
 import { timestamp } from "#lib/async/clock.ts";
+import { type Steps } from "#lib/async/turns.ts";
 import { equal } from "#lib/data/equal.ts";
 import { isObject } from "#lib/data/json-object.ts";
 import { checkAppliedKind, faultsIn, kindText } from "./check-applied.ts";
@@ -49,17 +50,20 @@ export interface Applied {
 
 /**
  * Server-side apply: merges a configuration into the live object, removes what the manager applied before and no longer
- * does, and records what it owns now. Throws a Conflict if it would change fields of another manager.
+ * does, and records what it owns now. Throws a Conflict if it would change fields of another manager. A long object takes
+ * a while, so it is done in steps.
  */
-export function applyPatch(facts: ApplyFacts): Applied {
+export function* applyPatch(facts: ApplyFacts): Steps<Applied> {
   const config = checkConfiguration(facts);
+  yield;
   const live = facts.liveObject;
   const task: Task = { ...facts, config, before: entriesOf(facts) };
-  let done = attempt(task);
+  yield;
+  let done = yield* attempt(task);
   if (done.conflicts.length > 0 && facts.manager === "kubectl" && live) {
     const open = without(done.conflicts, lastAppliedFields(facts.resource, live));
     if (open.length > 0) throw conflictError(open);
-    done = attempt({ ...task, force: true });
+    done = yield* attempt({ ...task, force: true });
   }
   if (done.conflicts.length > 0) throw conflictError(done.conflicts);
   const object = facts.manager === "kubectl" ? withLastApplied(done.object, config) : done.object;
@@ -109,18 +113,21 @@ interface Attempt extends Applied {
   readonly conflicts: readonly Conflict[];
 }
 
-function attempt(task: Task): Attempt {
+function* attempt(task: Task): Steps<Attempt> {
   const { resource, subresource, config, before, liveObject: live } = task;
   const apiVersion = apiVersionOf(resource);
   const id = { manager: task.manager || "unknown", operation: "Apply", apiVersion, subresource };
   const last = before.find((entry) => isSameManager(entry, id));
   const others = before.filter((entry) => entry !== last);
   const fields = ownFields(ownableShape(resource, subresource), config);
-  const object = mergeAndPrune(task, last, others);
+  yield;
+  const object = yield* mergeAndPrune(task, last, others);
+  yield;
   const facts = { ...task, oldObject: live, newObject: object };
   const delta = compareObjects(task, live, object, "raw");
   const conflicts = task.force ? [] : findConflicts(others, new DeltasByVersion(facts, { apiVersion, delta }));
   if (conflicts.length > 0) return { object, managedFields: before, conflicts };
+  yield;
   const unchanged = live !== undefined && same(shapeOf(resource.schema), live, object);
   const mine = isBare(fields) ? [] : [entryOf(id, fields, unchanged ? last?.time : timestamp(task.now))];
   const managedFields = sortEntries([...withoutMoved(facts, others, { apiVersion, delta }), ...mine]);
@@ -133,13 +140,15 @@ function attempt(task: Task): Attempt {
   };
 }
 
-function mergeAndPrune(task: Task, last: ManagedFieldsEntry | undefined, others: Entries): ApiObject {
+function* mergeAndPrune(task: Task, last: ManagedFieldsEntry | undefined, others: Entries): Steps<ApiObject> {
   const { resource, versions, liveObject, config } = task;
   const shape = shapeOf(resource.schema);
   const merged = mergeValues(shape, liveObject ?? {}, config) as ApiObject;
+  yield;
   const versioned = (entry: ManagedFieldsEntry) => ({ apiVersion: entry.apiVersion ?? "", fields: fieldsOf(entry) });
   const applied = { apiVersion: apiVersionOf(resource), fields: ownFields(shape, config) };
   const owned = [...others.map(versioned), applied];
+  yield;
   return prune({ resource, versions, merged, last: last && versioned(last), owned });
 }
 

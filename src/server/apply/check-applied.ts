@@ -21,17 +21,19 @@ export const kindText = (apiVersion: unknown, kind: unknown): string => {
 /** The faults of an applied configuration, as upstream lists them; undefined if there are none. */
 export function faultsIn(schema: Schema, value: unknown): string | undefined {
   const faults: string[] = [];
-  check(schema, value, { path: "", faults });
+  check(schema, value, { path: () => "", faults });
   if (faults.length === 0) return undefined;
   return faults.length === 1 ? faults[0] : ["errors:", ...faults.map((fault) => `  ${fault}`)].join("\n");
 }
 
 interface Place {
-  readonly path: string;
+  /** The text of a path is made only for a fault. */
+  readonly path: () => string;
   readonly faults: string[];
 }
 const report = ({ path, faults }: Place, fault: string): void => {
-  faults.push(path ? `${path}: ${fault}` : fault);
+  const at = path();
+  faults.push(at ? `${at}: ${fault}` : fault);
 };
 
 function check(schema: Schema, value: unknown, place: Place): void {
@@ -66,7 +68,7 @@ function checkMembers(schemaOf: (name: string) => Schema | undefined, value: unk
     return;
   }
   for (const name of Object.keys(value)) {
-    const at = { ...place, path: `${place.path}.${name}` };
+    const at = { faults: place.faults, path: () => `${place.path()}.${name}` };
     const schema = schemaOf(name);
     if (!schema) {
       report(at, "field not declared in schema");
@@ -84,18 +86,18 @@ function checkList(schema: ListSchema<unknown>, value: unknown, place: Place): v
   const shape = shapeOf(schema);
   const seen = new Set<string>();
   for (const [index, item] of value.entries()) {
-    let step = `[${index}]`;
+    let step = () => `[${index}]`;
     if (shape.kind === "set" || shape.kind === "keyed") {
       const element = findElement(shape, item);
       if (element === undefined) {
         report(place, `element ${index}: ${itemFault(schema, item)}`);
         return;
       }
-      step = showElement(element);
-      if (seen.has(element)) report(place, `duplicate entries for key ${step}`);
+      step = () => showElement(element);
+      if (seen.has(element)) report(place, `duplicate entries for key ${step()}`);
       seen.add(element);
     }
-    check(schema.item, item, { ...place, path: place.path + step });
+    check(schema.item, item, { faults: place.faults, path: () => place.path() + step() });
   }
 }
 function itemFault({ options }: ListSchema<unknown>, item: unknown): string {

@@ -2,6 +2,7 @@ import { Scale } from "#api/autoscaling/scale.ts";
 import { formatLabelSelector, type LabelSelector } from "#api/meta/label-selector.ts";
 import { type ApiObject, apiVersionOf, type Resource, type ScalePaths } from "#api/resource.ts";
 import { invalid, staleObject } from "#api/status.ts";
+import { atOnce } from "#lib/async/turns.ts";
 import { cloneJson } from "#lib/text/json.ts";
 import { check } from "#schema/check.ts";
 import { applyPatch } from "#server/apply/apply.ts";
@@ -85,7 +86,7 @@ function appliedScale(deps: WriteDeps, write: Write, configuration: unknown): Wa
       const owners = current.metadata.managedFields ?? [];
       const live = scaleOf(resource, current);
       live.metadata.managedFields = [...scaleEntries(owners, paths)];
-      const merged = applyPatch({ ...facts, liveObject: live, now: deps.clock.now() });
+      const merged = atOnce(applyPatch({ ...facts, liveObject: live, now: deps.clock.now() }));
       const scale = decodeRaw(context, expected, { value: merged.object, text: undefined }, lenient) as Scale;
       return { scale, managedFields: parentEntries(owners, merged.managedFields ?? [], { apiVersion, paths }) };
     },

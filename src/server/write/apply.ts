@@ -1,11 +1,13 @@
 import { type ApiObject } from "#api/resource.ts";
 import { badRequest, conflict, isAlreadyExists, isNotFound } from "#api/status.ts";
+import { inTurns } from "#lib/async/turns.ts";
 import { isObject } from "#lib/data/json-object.ts";
 import { requiredValue, root } from "#schema/field-error.ts";
 import { applyPatch } from "#server/apply/apply.ts";
 import { checkAppliedKind } from "#server/apply/check-applied.ts";
 import { decodeRaw, type Expected, type RawBody } from "#server/input/body.ts";
 import { optionsFault } from "#server/input/options.ts";
+import { type EncodedObject } from "#server/objects/encode-once.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { createObject } from "./create.ts";
 import { checkName, checkNamespace } from "./steps/identity.ts";
@@ -22,10 +24,10 @@ export async function applyEndpoint(deps: WriteDeps, asked: Write, configuration
   const applied = checkApplied(asked, configuration);
   await pauseIfLong(asked);
   const write: Write = { ...asked, applied: true };
-  const merge = (live: ApiObject | undefined) => mergeApplied(write, { applied, live, now: deps.clock.now() });
+  const merge = (live: EncodedObject | undefined) => mergeApplied(write, { applied, live, now: deps.clock.now() });
   for (let attempt = 0; ; attempt++) {
     try {
-      const encoded = await updateObject(deps, write, merge);
+      const encoded = await updateObject(deps, write, (_, current) => merge(current));
       return { type: "object", status: 200, resource, encoded };
     } catch (error) {
       if (!isNotFound(error) || write.subresource !== "") throw error;
@@ -55,12 +57,13 @@ async function createApplied(deps: WriteDeps, write: Write, merge: () => Promise
 /** The live object with the configuration applied, decoded, and with its new managed fields. */
 async function mergeApplied(
   write: Write,
-  { applied, live, now }: { readonly applied: unknown; readonly live: ApiObject | undefined; readonly now: number },
+  { applied, live, now }: { readonly applied: unknown; readonly live: EncodedObject | undefined; readonly now: number },
 ): Promise<ApiObject> {
   const { context, resource, subresource, options } = write;
   const { manager, force } = options;
-  const merged = applyPatch({ resource, liveObject: live, applied, manager, force, subresource, now });
-  await pauseIfLong(write);
+  const steps = applyPatch({ resource, liveObject: live?.object, applied, manager, force, subresource, now });
+  const merged = await inTurns(steps, () => pauseIfLong(write, live));
+  await pauseIfLong(write, live);
   const raw: RawBody = { value: merged.object, text: undefined };
   const object = decodeRaw(context, resource as unknown as Expected, raw, lenient) as ApiObject;
   if (merged.managedFields) object.metadata.managedFields = [...merged.managedFields];

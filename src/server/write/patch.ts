@@ -4,6 +4,7 @@ import { forbiddenValue, invalidValue, root } from "#schema/field-error.ts";
 import { decodeRaw, type Expected, type RawBody, type ReadOptions } from "#server/input/body.ts";
 import { optionsFault } from "#server/input/options.ts";
 import { applyType, mergeInto, type PatchType, patchBody, patchTypeOf } from "#server/input/patch-body.ts";
+import { type EncodedObject } from "#server/objects/encode-once.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { applyEndpoint } from "./apply.ts";
 import { pauseIfLong } from "./steps/pause.ts";
@@ -17,7 +18,7 @@ export async function patchEndpoint(deps: WriteDeps, context: Context, resource:
   if (type !== applyType) refuseForce(context);
   const patch = await patchBody(context, type);
   if (type === applyType) return await applyEndpoint(deps, write, patch);
-  const encoded = await updateObject(deps, write, (current) => patched(write, { type, patch, current }));
+  const encoded = await updateObject(deps, write, (_, current) => patched(write, { type, patch, current }));
   return { type: "object", status: 200, resource, encoded };
 }
 
@@ -28,11 +29,12 @@ function refuseForce({ query }: Context): void {
 
 async function patched(
   write: Write,
-  { type, patch, current }: { type: PatchType; patch: unknown; current: ApiObject },
+  { type, patch, current: encoded }: { type: PatchType; patch: unknown; current: EncodedObject },
 ): Promise<ApiObject> {
   const { context, resource, subresource, options } = write;
+  const current = encoded.object;
   const raw: RawBody = { value: mergeInto(resource, { type, patch, current }), text: undefined };
-  await pauseIfLong(write);
+  await pauseIfLong(write, encoded);
   const expected = resource as unknown as Expected;
   // A change of the status keeps everything else, so that need not be decoded again.
   const settled = subresource === "status" ? current : undefined;

@@ -50,7 +50,7 @@ async function createInstead(deps: WriteDeps, write: Write, read: () => Promise<
 }
 
 /** Makes a new version from the current one; called again after a conflict. */
-export type Produce<T> = (current: T) => T | Promise<T>;
+export type Produce<T extends ApiObject> = (current: T, encoded: EncodedObject<T>) => T | Promise<T>;
 
 const maxAttempts = 20;
 
@@ -63,7 +63,7 @@ export async function updateObject<T extends ApiObject>(
   const { resource, namespace, name } = write;
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const current = await deps.objects.get(resource, namespace, name);
-    const object = await produce(current.object);
+    const object = await produce(current.object, current);
     await pauseIfLong(write, current);
     const written = await updateOnce(deps, write as unknown as Write, { object, current });
     if (written) return written;

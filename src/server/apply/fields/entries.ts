@@ -43,6 +43,9 @@ export function readEntries(sent: Entries, live: Entries | undefined): Entries |
   return read.size > 0 ? [...read.values()] : undefined;
 }
 
+/** Sets that have been read without a fault. They are shared and never changed. */
+const sound = new WeakSet<object>();
+
 /** What is wrong with managedFields from a client. */
 export function faultIn(entries: Entries): string | undefined {
   for (const [index, { operation, apiVersion, fieldsType, fieldsV1 }] of entries.entries()) {
@@ -52,8 +55,10 @@ export function faultIn(entries: Entries): string | undefined {
     if (fieldsType !== "FieldsV1") {
       return `invalid fieldsType ${JSON.stringify(fieldsType)} in managed fields entry ${index}`;
     }
+    if (fieldsV1 && sound.has(fieldsV1)) continue;
     try {
       readFieldSet(fieldsV1);
+      if (fieldsV1) sound.add(fieldsV1);
     } catch (error) {
       return `error decoding set: ${messageOf(error)}`;
     }

@@ -83,7 +83,7 @@ function showValue(value: unknown): string {
 /** Fields before keys before values before indexes; "." before all. Each element is parsed only once. */
 export function sortElements(elements: readonly PathElement[]): PathElement[] {
   // The code of "." is less than that of "f", so these are in the order of their text.
-  if (elements.every(isFieldOrSelf)) return elements.toSorted();
+  if (elements.every(isFieldOrSelf) || areSortedByText(elements)) return elements.toSorted();
   // A long list would push everything else out of the cache.
   const parse = elements.length > maxCached ? parseKnown : parsedOf;
   const hasSelf = elements.includes(".");
@@ -94,6 +94,15 @@ export function sortElements(elements: readonly PathElement[]): PathElement[] {
 const isFieldOrSelf = (element: PathElement): boolean => element === "." || element.charCodeAt(0) === field;
 const field = "f".charCodeAt(0);
 const maxCached = 64;
+
+/** Whether all are items with the same key, whose plain texts have the order of their values. */
+function areSortedByText(elements: readonly PathElement[]): boolean {
+  const prefix = plainItem.exec(elements.find((element) => element !== ".") ?? "")?.[1];
+  if (prefix === undefined) return false;
+  return elements.every((element) => element === "." || plainItem.exec(element)?.[1] === prefix);
+}
+/** Without escapes, and without characters that come before the closing quote. */
+const plainItem = /^(k:\{"[^"\\]*":"|v:")[#-[\]-~]*"\}?$/;
 
 function compareParsed(a: Parsed, b: Parsed): number {
   if (a.rank === 0 && b.rank === 0) return compareText(a.name, b.name);
