@@ -1,6 +1,7 @@
 /** Measures the cost of tracking field ownership for a pod create and a status patch, and of a strategic merge. */
 import { Pod } from "#api/core/pod.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
+import { atOnce } from "#lib/async/turns.ts";
 import { decode } from "#schema/json/decode.ts";
 import { strategicMerge } from "#schema/merge.ts";
 import { updateManagedFields } from "#server/apply/fields/managed-fields.ts";
@@ -65,7 +66,7 @@ function merged(object: ApiObject, status: unknown): ApiObject {
   return decodePod(strategicMerge(Pod.schema, { ...object }, { status }));
 }
 function track(oldObject: ApiObject | undefined, newObject: ApiObject, subresource: string) {
-  return updateManagedFields({ resource, oldObject, newObject, manager: "kubelet", subresource, now: 0 });
+  return atOnce(updateManagedFields({ resource, oldObject, newObject, manager: "kubelet", subresource, now: 0 }));
 }
 
 function measure(name: string, run: () => unknown): void {

@@ -46,7 +46,7 @@ function apply({ resource = Pod, live, config, second = 1, ...rest }: Apply): Ap
 function update(live: ApiObject | undefined, json: Json, manager = "them"): ApiObject {
   const now = decode(Pod.schema, json, { defaults: true }).value;
   const facts = { resource: Pod, oldObject: live, newObject: now, manager, subresource: "", now: at(2) };
-  const managedFields = updateManagedFields(facts);
+  const managedFields = atOnce(updateManagedFields(facts));
   return {
     ...now,
     metadata: { ...now.metadata, uid: "u", ...(managedFields ? { managedFields: [...managedFields] } : {}) },

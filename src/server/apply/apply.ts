@@ -57,7 +57,7 @@ export function* applyPatch(facts: ApplyFacts): Steps<Applied> {
   const config = checkConfiguration(facts);
   yield;
   const live = facts.liveObject;
-  const task: Task = { ...facts, config, before: entriesOf(facts) };
+  const task: Task = { ...facts, config, before: yield* entriesOf(facts) };
   yield;
   let done = yield* attempt(task);
   if (done.conflicts.length > 0 && facts.manager === "kubectl" && live) {
@@ -91,7 +91,7 @@ interface Task extends ApplyFacts {
 }
 
 /** An object without entries that is applied to for the first time gets one entry for all its existing fields. */
-function entriesOf({ resource, liveObject, subresource, now }: ApplyFacts): Entries {
+function* entriesOf({ resource, liveObject, subresource, now }: ApplyFacts): Steps<Entries> {
   const entries = liveObject?.metadata.managedFields ?? [];
   const fault = faultIn(entries);
   if (fault) throw new StatusError("", `failed to decode managed fields: ${fault}`);
@@ -99,7 +99,7 @@ function entriesOf({ resource, liveObject, subresource, now }: ApplyFacts): Entr
   const { managedFields: _, ...metadata } = liveObject.metadata;
   const newObject = { ...liveObject, metadata };
   const manager = "before-first-apply";
-  return updateManagedFields({ resource, oldObject: undefined, newObject, manager, subresource, now }) ?? [];
+  return (yield* updateManagedFields({ resource, oldObject: undefined, newObject, manager, subresource, now })) ?? [];
 }
 
 function reconciled(resource: Resource, entry: ManagedFieldsEntry): ManagedFieldsEntry {

@@ -31,7 +31,7 @@ export async function createObject(deps: WriteDeps, write: Write, object: ApiObj
   const prefix = generateName(object, deps.random);
   stampNew(write.resource, object, deps.clock.now());
   dropDuplicateOwners(write, object);
-  recordManagedFields(deps, write, { object, old: undefined });
+  await recordManagedFields(deps, write, { object, old: undefined });
   await pauseIfLong(write);
   const create = () => admitAndCommit(deps, write, object);
   return await (prefix ? retryName(object, { prefix, random: deps.random }, create) : create());

@@ -81,7 +81,7 @@ async function updateOnce(
   matchIdentity(write, version);
   keepIdentity(write.resource, version);
   dropDuplicateOwners(write, object);
-  recordManagedFields(deps, write, version);
+  await recordManagedFields(deps, write, version, current);
   await pauseIfLong(write, current);
   const request = admissionRequest(write, "UPDATE", version);
   await mutate(deps, write, request);

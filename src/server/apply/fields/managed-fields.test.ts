@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { Deployment } from "#api/apps/deployment.ts";
 import { Pod } from "#api/core/pod.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
+import { atOnce } from "#lib/async/turns.ts";
 import { decode } from "#schema/json/decode.ts";
 import { type Entries } from "./entries.ts";
 import { managerOf, settledEntries, updateManagedFields } from "./managed-fields.ts";
@@ -21,7 +22,7 @@ interface Write {
 /** The new object as it would be stored. */
 function write({ resource = Deployment, old, now, manager, subresource = "", second = 1 }: Write): ApiObject {
   const facts = { resource, oldObject: old, newObject: now, manager, subresource, now: at(second) };
-  const managedFields = updateManagedFields(facts) as ApiObject["metadata"]["managedFields"];
+  const managedFields = atOnce(updateManagedFields(facts)) as ApiObject["metadata"]["managedFields"];
   const { managedFields: _, ...metadata } = now.metadata;
   return { ...now, metadata: { ...metadata, uid: "u", ...(managedFields ? { managedFields } : {}) } };
 }

@@ -2,6 +2,7 @@ import { type ManagedFieldsEntry } from "#api/meta/object-meta.ts";
 import { isPlainManager } from "#api/meta/validate-meta.ts";
 import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
 import { timestamp } from "#lib/async/clock.ts";
+import { type Steps } from "#lib/async/turns.ts";
 import { equal } from "#lib/data/equal.ts";
 import { compare, type Delta, type Reading, UnnamedItemError } from "./compare.ts";
 import { capUpdates, type Entries, isSameManager, readEntries, sortEntries } from "./entries.ts";
@@ -34,14 +35,14 @@ export interface Versions {
 /**
  * The managedFields of the new object after a create, update or patch: the changed fields now belong to the manager of
  * the write. Unchanged entries are kept, the whole list is kept if there was no change, and undefined means that the
- * object is not tracked.
+ * object is not tracked. A long object takes a while, so it is done in steps.
  */
-export function updateManagedFields(facts: UpdateFacts): Entries | undefined {
+export function* updateManagedFields(facts: UpdateFacts): Steps<Entries | undefined> {
   const live = facts.oldObject?.metadata.managedFields;
   const entries = entriesToStartFrom(facts, live);
   if (entries.length === 0 && facts.oldObject?.metadata.uid) return undefined;
   try {
-    const updated = moveFields(facts, entries);
+    const updated = yield* moveFields(facts, entries);
     if (updated.length === 0) return undefined;
     return live && equal(updated, live) ? live : updated;
   } catch (error) {
@@ -79,12 +80,14 @@ function entriesToStartFrom({ subresource, newObject }: UpdateFacts, live: Entri
 const isReset = (sent: Entries): boolean =>
   sent.length === 0 || (sent.length === 1 && Object.values(sent[0] ?? {}).every((value) => value === undefined));
 
-function moveFields(facts: UpdateFacts, entries: Entries): Entries {
+function* moveFields(facts: UpdateFacts, entries: Entries): Steps<Entries> {
   const apiVersion = apiVersionOf(facts.resource);
   const delta = compareObjects(facts, facts.oldObject, facts.newObject);
   if (!delta)
     return facts.oldObject && entries === facts.oldObject.metadata.managedFields ? entries : sortEntries(entries);
+  yield;
   const kept = withoutMoved(facts, entries, { apiVersion, delta });
+  yield;
   if (!delta.changed) return sortEntries(kept);
   const id = { manager: facts.manager || "unknown", operation: "Update", apiVersion, subresource: facts.subresource };
   const previous = kept.find((entry) => isSameManager(entry, id));

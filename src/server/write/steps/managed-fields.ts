@@ -1,12 +1,20 @@
 import { type ApiObject } from "#api/resource.ts";
+import { inTurns } from "#lib/async/turns.ts";
 import { settledEntries, updateManagedFields } from "#server/apply/fields/managed-fields.ts";
+import { type EncodedObject } from "#server/objects/encode-once.ts";
 import { type Version, type Write, type WriteDeps } from "../write.ts";
+import { pauseIfLong } from "./pause.ts";
 
 /** Records what the manager owns now. It runs before admission: a manager owns what it sent, not what plugins add. */
-export function recordManagedFields({ clock }: WriteDeps, write: Write, { object, old }: Version): void {
+export async function recordManagedFields(
+  { clock }: WriteDeps,
+  write: Write,
+  { object, old }: Version,
+  current?: EncodedObject,
+): Promise<void> {
   const { resource, subresource, options } = write;
   if (write.applied) return;
-  const managedFields = updateManagedFields({
+  const steps = updateManagedFields({
     resource,
     oldObject: old,
     newObject: object,
@@ -14,6 +22,7 @@ export function recordManagedFields({ clock }: WriteDeps, write: Write, { object
     subresource,
     now: clock.now(),
   });
+  const managedFields = await inTurns(steps, () => pauseIfLong(write, current));
   if (managedFields) object.metadata.managedFields = managedFields as ApiObject["metadata"]["managedFields"] & object;
   else delete object.metadata.managedFields;
 }
