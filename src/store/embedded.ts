@@ -253,7 +253,8 @@ export class EmbeddedStore implements Store {
     const { oldestAt, maxAgeMs } = this.#history;
     if (this.#trimTimer || oldestAt === undefined || this.#closing) return;
     const dueMs = oldestAt + maxAgeMs - this.#clock.now();
-    this.#trimAfter(Math.min(Math.max(dueMs, trimPauseMs), maxAgeMs));
+    // Not later than this, because the age depends on the size, which may have grown by then.
+    this.#trimAfter(Math.min(Math.max(dueMs, trimPauseMs), maxTrimPauseMs));
   }
 
   #trimAfter(delayMs: number): void {
@@ -296,6 +297,7 @@ const batchBytes = 8 << 20;
 const trimStep = 1000;
 const trimStepPauseMs = 10;
 const trimPauseMs = 10_000;
+const maxTrimPauseMs = 15_000;
 
 function firstDuplicate(changes: readonly Change[]): string | undefined {
   const seen = new Set<string>();

@@ -22,11 +22,14 @@ function rowOf(n: number, key: string, value: string | undefined): Row {
   };
 }
 
+const large = { largeBytes: 50 * (640 + 2 + 5), largeAgeMs: 10_000 };
+
 suite("History", () => {
   const cases = [
     { limit: "count", limits: { ...generous, maxEvents: 10 }, forgotten: 90 },
     { limit: "size", limits: { ...generous, maxBytes: 10 * (640 + 2 + 5) }, forgotten: 90 },
     { limit: "age", limits: { ...generous, maxAgeMs: 10_000 }, forgotten: 90 },
+    { limit: "a shorter age while it is large", limits: { ...generous, ...large }, forgotten: 50 },
   ];
   for (const { limit, limits, forgotten } of cases) {
     test(`is limited by ${limit}, and drops old changes in small steps`, () => {

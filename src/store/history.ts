@@ -30,9 +30,21 @@ export interface HistoryLimits {
   readonly maxEvents: number;
   readonly maxBytes: number;
   readonly maxAgeMs: number;
+  /** With more bytes than this, changes are kept for a shorter time. */
+  readonly largeBytes?: number;
+  readonly largeAgeMs?: number;
 }
-/** Enough for a watcher that reads nothing for half a minute while 2000 objects of 1 KB change every second. */
-const defaultHistoryLimits: HistoryLimits = { maxEvents: 100_000, maxBytes: 96 << 20, maxAgeMs: 5 * 60_000 };
+/**
+ * Enough for a watcher that reads nothing for half a minute while 2000 objects of 1 KB change every second. A minute
+ * after such a rush its memory is free again.
+ */
+const defaultHistoryLimits: HistoryLimits = {
+  maxEvents: 100_000,
+  maxBytes: 96 << 20,
+  maxAgeMs: 5 * 60_000,
+  largeBytes: 32 << 20,
+  largeAgeMs: 45_000,
+};
 
 /** The revision of an empty store. Not 0, because that means "absent" or "any" elsewhere. */
 const firstRevision = 1;
@@ -76,8 +88,10 @@ export class History {
   get oldestAt(): number | undefined {
     return this.#log[this.#head]?.at;
   }
+  /** How long a change is kept, at the current size. */
   get maxAgeMs(): number {
-    return this.#limits.maxAgeMs;
+    const { maxAgeMs, largeBytes = Number.POSITIVE_INFINITY, largeAgeMs = maxAgeMs } = this.#limits;
+    return this.#bytes > largeBytes ? Math.min(largeAgeMs, maxAgeMs) : maxAgeMs;
   }
 
   get(key: string, revision?: number): Entry | undefined {
@@ -203,9 +217,9 @@ export class History {
 
   /** Drops at most `steps` changes that exceed the limits; returns whether there are more. */
   trim(now: number, steps: number): boolean {
-    const { maxEvents, maxBytes, maxAgeMs } = this.#limits;
+    const { maxEvents, maxBytes } = this.#limits;
     return this.#forgetWhile(
-      ({ at }) => this.#log.length - this.#head > maxEvents || this.#bytes > maxBytes || at <= now - maxAgeMs,
+      ({ at }) => this.#log.length - this.#head > maxEvents || this.#bytes > maxBytes || at <= now - this.maxAgeMs,
       steps,
     );
   }

@@ -58,6 +58,15 @@ export class EventRing<T extends ApiObject = ApiObject> {
     this.#events = this.#events.slice(cut);
   }
 
+  /** Drops events up to a revision, once they are a good part of all. */
+  forget(revision: number): void {
+    const cut = this.#firstAfter(revision);
+    if (cut === 0 || cut * 4 < this.#events.length) return;
+    this.#from = Math.max(this.#from, revision);
+    for (let at = 0; at < cut; at++) this.#bytes -= bytesOf(this.#events[at]);
+    this.#events = this.#events.slice(cut);
+  }
+
   /**
    * Events after the revision, at most one chunk; undefined if some of them are gone. The events of one revision are
    * never split.

@@ -57,6 +57,8 @@ export class WatchHistory<T extends ApiObject> {
 
   push(events: readonly CacheEvent<T>[], revision: number): void {
     this.#ring.push(events);
+    // What the store has dropped need not stay in memory here.
+    this.#ring.forget(this.#deps.store.compactedRevision);
     this.#newest = revision;
   }
 

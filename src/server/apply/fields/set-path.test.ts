@@ -42,4 +42,5 @@ test("SetPath keeps the beginning of a long set and not the rest", () => {
 
   assert.deepEqual(once.set, members);
   assert.notEqual(once, again);
+  assert.notEqual(pathOf({ "f:a": once.set }), pathOf({ "f:a": once.set }), "nor what contains it");
 });

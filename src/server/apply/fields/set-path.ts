@@ -35,9 +35,9 @@ export class SetPath {
 
   /** Adds one member; members must come in order. */
   with(element: PathElement, node: FieldSet): SetPath {
-    if (this.#length >= maxShared) return new SetPath(this, element, node);
     const last = this.#last;
     if (last !== undefined && last.#node === node && last.#element === element) return last;
+    if (this.#length >= maxShared || unshared.has(node)) return new SetPath(this, element, node);
     const next = this.#other(element, node);
     this.#last = next;
     return next;
@@ -69,12 +69,15 @@ export class SetPath {
     for (let at: SetPath = this; at.#before; at = at.#before) members.push(at);
     const set: Record<PathElement, FieldSet> = {};
     for (const member of members.reverse()) set[member.#element] = member.#node;
+    if (members.length > maxShared || members.some((member) => unshared.has(member.#node))) unshared.add(set);
     return set;
   }
 }
 
 /** Long sets are lists of somebody's own items. No other object has the same, so their members are not kept. */
 const maxShared = 256;
+/** Long sets, and those that contain one. */
+const unshared = new WeakSet<FieldSet>();
 
 /** When there are too many, all are dropped: those that are needed are created again. */
 const maxSteps = 16_384;
