@@ -31,7 +31,8 @@ export async function runSoak(args: readonly string[]): Promise<void> {
       every: { type: "string", default: "60" },
     },
   });
-  await using cluster = await startRunningCluster();
+  // With the usual hour, events would only accumulate during the run.
+  await using cluster = await startRunningCluster(["--event-ttl", "5m"]);
   using connections = new Connections(cluster, 2);
   const signal = AbortSignal.timeout(Number(flags.minutes) * 60_000);
   const soak: Soak = { connections, width: Number(flags.width), made: { pods: 0 } };

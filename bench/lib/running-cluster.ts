@@ -20,13 +20,13 @@ export interface RunningCluster extends AsyncDisposable {
   up(): Promise<void>;
 }
 
-export async function startRunningCluster(): Promise<RunningCluster> {
+export async function startRunningCluster(more: readonly string[] = []): Promise<RunningCluster> {
   const dir = tempDir();
   const [port, kubeletPort] = await Promise.all([freePort(), freePort()]);
   const own = process.pid % 60;
   const ranges = ["--cluster-cidr", `10.${100 + own}.0.0/16`, "--service-cidr", `10.${160 + own}.0.0/16`];
   const ports = ["--port", `${port}`, "--kubelet-port", `${kubeletPort}`];
-  const flags = ["--data-dir", dir.path, ...ports, "--node-name", "bench", ...ranges];
+  const flags = ["--data-dir", dir.path, ...ports, "--node-name", "bench", ...ranges, ...more];
   const up = (): Promise<void> => orlop(["up", ...flags], dir);
   await up();
   const kubeconfig = path.join(dir.path, "kubeconfig");

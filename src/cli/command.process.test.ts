@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { addressRange, parseFlags, refuseArguments, UserError, wholeNumber } from "./command.ts";
+import { addressRange, durationSeconds, parseFlags, refuseArguments, UserError, wholeNumber } from "./command.ts";
 import { renderHelp } from "./help.ts";
 import { commands, explainConnection, runCommand } from "./main.ts";
 import { explainStart } from "./start-faults.ts";
@@ -19,6 +19,19 @@ for (const text of ["", "x", "1.5", "0", "70000"]) {
     assert.throws(() => wholeNumber(text, "port", { min: 1, max: 65535 }), UserError);
   });
 }
+
+for (const text of ["", "5", "0", "-5m", "10ms", "1 h", "soon", "9".repeat(200)]) {
+  test(`durationSeconds() refuses ${JSON.stringify(text.slice(0, 10))}`, () => {
+    assert.throws(() => durationSeconds(text, "event-ttl"), UserError);
+  });
+}
+
+test("durationSeconds() takes Go's durations", () => {
+  assert.deepEqual(
+    ["1s", "90s", "5m", "1h30m"].map((text) => durationSeconds(text, "event-ttl")),
+    [1, 90, 300, 5400],
+  );
+});
 
 test("wholeNumber() takes what is within its limits", () => {
   assert.equal(wholeNumber("65535", "port", { min: 1, max: 65535 }), 65535);

@@ -1,5 +1,6 @@
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import { parseCidr } from "#lib/net/ip.ts";
+import { parseDuration } from "#schema/duration.ts";
 
 /** One verb of the command line. It is imported only when it is used. */
 export interface Command {
@@ -37,6 +38,26 @@ export function wholeNumber(text: string, flag: string, { min, max }: { min: num
   const value = Number(text);
   if (Number.isInteger(value) && value >= min && value <= max) return value;
   throw new UserError(`--${flag} must be a whole number from ${min} to ${max}, not ${JSON.stringify(text)}`);
+}
+
+/** How long events are kept, for the commands that start a server. */
+export const eventFlags = {
+  "event-ttl": { type: "string", value: "DURATION", default: "1h", help: "how long events are kept" },
+} as const;
+
+/** Seconds of a duration such as `90s` or `1h30m`. */
+export function durationSeconds(text: string, flag: string): number {
+  const seconds = Math.floor(Number(nanosOf(text)) / 1e9);
+  if (seconds >= 1) return seconds;
+  throw new UserError(`--${flag} must be a duration of at least 1s, such as 5m or 1h, not ${JSON.stringify(text)}`);
+}
+
+function nanosOf(text: string): bigint {
+  try {
+    return parseDuration(text);
+  } catch {
+    return 0n;
+  }
 }
 
 /** A range of addresses: `10.96.0.0/16`. */

@@ -12,6 +12,7 @@ import { isStandardError, openLogFile } from "#lib/process/log-file.ts";
 import { raisePriority } from "#lib/process/priority.ts";
 import { ownPid } from "#lib/process/processes.ts";
 import { messageOf } from "#lib/text/message-of.ts";
+import { durationSeconds } from "./command.ts";
 import { logFile } from "./data-dir.ts";
 import { progressWriter } from "./progress.ts";
 import { writeRecord } from "./running.ts";
@@ -24,6 +25,7 @@ export interface UpValues {
   readonly "cluster-cidr": string;
   readonly "service-cidr": string;
   readonly "kubelet-port": string;
+  readonly "event-ttl": string;
   readonly verbose: boolean;
 }
 
@@ -55,6 +57,7 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
     port: Number(values.port),
     serviceCidr: values["service-cidr"],
     clusterCidr: values["cluster-cidr"],
+    eventTtlSeconds: durationSeconds(values["event-ttl"], "event-ttl"),
   });
   const nodeName = values["node-name"];
   await writeRecord(dataDir, { pid: ownPid(), url: plane.url, nodeName, startedAt: timestamp(systemClock.now()) });

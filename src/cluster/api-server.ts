@@ -59,6 +59,8 @@ export interface AssembleOptions {
   readonly serverAddress: string;
   readonly tokens?: readonly TokenAuthenticator[];
   readonly serviceRanges?: ServiceRanges;
+  /** How long objects of kinds with a limited life are kept; by default, as their kind says. */
+  readonly eventTtlSeconds?: number | undefined;
   /** The kinds to serve; by default, all built-in kinds. */
   readonly resources?: readonly Resource[];
   /** Adds subresources, such as streams to kubelets; called with what the built-in ones get. */
@@ -119,11 +121,12 @@ type Parts = Pick<AssembledServer, "objects" | "informers" | "resources" | "metr
 type Security = ReturnType<typeof assembleSecurity>;
 
 function openObjects(
-  { store, clock, log, newUid, freezesShared }: AssembleOptions,
+  { store, clock, log, newUid, freezesShared, eventTtlSeconds }: AssembleOptions,
   { metrics, traces }: { readonly metrics: Metrics; readonly traces: RevisionTraces | undefined },
 ): Objects {
   const watcherCut = cutCounter(metrics);
-  const objects = new Objects({ store, clock, log, traces, watcherCut, freezesShared, ...(newUid ? { newUid } : {}) });
+  const deps = { store, clock, log, traces, watcherCut, freezesShared, eventTtlSeconds };
+  const objects = new Objects({ ...deps, ...(newUid ? { newUid } : {}) });
   const help = "Watchers that are still reading their initial list.";
   metrics.gauge("orlop_lagging_watchers", help, () => objects.laggingWatchers);
   return objects;

@@ -42,6 +42,8 @@ export interface ControlPlaneOptions {
   readonly hosts?: readonly string[];
   /** Static tokens, one per line: `token,user,uid,"group1,group2"`. */
   readonly tokenFile?: string | undefined;
+  /** How long events are kept; an hour by default. */
+  readonly eventTtlSeconds?: number;
   /** If false, no hops are recorded and `orlop trace` has nothing to show. */
   readonly tracing?: boolean;
   readonly clock: Clock;
@@ -106,6 +108,7 @@ function assembleApi(options: ControlPlaneOptions, { certificates, ...parts }: A
     signingKey: signingKey(certificates.pki.serviceAccountKey),
     serverAddress: `${host}:${port}`,
     serviceRanges: rangesOf(options),
+    eventTtlSeconds: options.eventTtlSeconds,
     tracing,
     subresources: (deps) => streamEndpoints({ ...deps, log, node: () => credentialsOf(certificates, towardsNodes) }),
   });

@@ -7,7 +7,7 @@ import { giveBackMemory } from "#lib/process/give-back-memory.ts";
 import { limitedLog } from "#lib/process/limited-log.ts";
 import { writeStandardError } from "#lib/process/log.ts";
 import { openLogFile } from "#lib/process/log-file.ts";
-import { parseFlags, refuseArguments, UserError, wholeNumber } from "../command.ts";
+import { durationSeconds, eventFlags, parseFlags, refuseArguments, UserError, wholeNumber } from "../command.ts";
 import { explainStart } from "../start-faults.ts";
 
 export const flags = {
@@ -25,6 +25,7 @@ export const flags = {
     default: "sqlite",
     help: "sqlite, or memory, which is lost when the process ends",
   },
+  ...eventFlags,
   // Recording costs about one percent of a write.
   "no-trace": { type: "boolean", default: false, help: "record no hops; `orlop trace` then has nothing to show" },
   "log-file": {
@@ -55,6 +56,7 @@ export async function run(args: readonly string[]): Promise<number> {
     host,
     port,
     tokenFile: values["token-auth-file"],
+    eventTtlSeconds: durationSeconds(values["event-ttl"], "event-ttl"),
     tracing: !values["no-trace"],
     clock: systemClock,
     log,

@@ -32,6 +32,8 @@ export interface ObjectsDeps {
   watcherCut?(resource: Resource): void;
   /** What readers share is frozen; default: false. */
   readonly freezesShared?: boolean | undefined;
+  /** How long objects of kinds with a limited life are kept; by default, as their kind says. */
+  readonly eventTtlSeconds?: number | undefined;
 }
 
 interface Written {
@@ -179,7 +181,7 @@ export class Objects implements AsyncDisposable {
       return bytes;
     };
     try {
-      const ttl = resource.ttlSeconds;
+      const ttl = resource.ttlSeconds && (this.#deps.eventTtlSeconds ?? resource.ttlSeconds);
       const change = { key: keyOf(resource, object), value, expected, ...(ttl ? { ttlSeconds: ttl } : {}) };
       const result = await this.#commit([change]);
       if (!result.ok) {
