@@ -6,12 +6,13 @@ import { requiredValue, root } from "#schema/field-error.ts";
 import { applyPatch } from "#server/apply/apply.ts";
 import { checkAppliedKind } from "#server/apply/check-applied.ts";
 import { decodeRaw, type Expected, type RawBody } from "#server/input/body.ts";
+import { refuseManyValues } from "#server/input/many-values.ts";
 import { optionsFault } from "#server/input/options.ts";
 import { type EncodedObject } from "#server/objects/encode-once.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { createObject } from "./create.ts";
 import { checkName, checkNamespace } from "./steps/identity.ts";
-import { pauseIfLong } from "./steps/pause.ts";
+import { isLong, pauseIfLong } from "./steps/pause.ts";
 import { updateObject } from "./update.ts";
 import { type Write, type WriteDeps } from "./write.ts";
 
@@ -63,6 +64,7 @@ async function mergeApplied(
   const { manager, force } = options;
   const steps = applyPatch({ resource, liveObject: live?.object, applied, manager, force, subresource, now });
   const merged = await inTurns(steps, () => pauseIfLong(write, live));
+  if (isLong(write, live)) refuseManyValues(merged.object);
   await pauseIfLong(write, live);
   const raw: RawBody = { value: merged.object, text: undefined };
   const object = decodeRaw(context, resource as unknown as Expected, raw, lenient) as ApiObject;

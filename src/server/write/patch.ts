@@ -2,12 +2,13 @@ import { type ApiObject, type Resource } from "#api/resource.ts";
 import { invalid, isStatus } from "#api/status.ts";
 import { forbiddenValue, invalidValue, root } from "#schema/field-error.ts";
 import { decodeRaw, type Expected, type RawBody, type ReadOptions } from "#server/input/body.ts";
+import { refuseManyValues } from "#server/input/many-values.ts";
 import { optionsFault } from "#server/input/options.ts";
 import { applyType, mergeInto, type PatchType, patchBody, patchTypeOf } from "#server/input/patch-body.ts";
 import { type EncodedObject } from "#server/objects/encode-once.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { applyEndpoint } from "./apply.ts";
-import { pauseIfLong } from "./steps/pause.ts";
+import { isLong, pauseIfLong } from "./steps/pause.ts";
 import { updateObject } from "./update.ts";
 import { type Write, type WriteDeps, writeOf } from "./write.ts";
 
@@ -34,6 +35,7 @@ async function patched(
   const { context, resource, subresource, options } = write;
   const current = encoded.object;
   const raw: RawBody = { value: mergeInto(resource, { type, patch, current }), text: undefined };
+  if (isLong(write, encoded)) refuseManyValues(raw.value);
   await pauseIfLong(write, encoded);
   const expected = resource as unknown as Expected;
   // A change of the status keeps everything else, so that need not be decoded again.

@@ -285,6 +285,26 @@ for (const [verb, line, type] of [
   });
 }
 
+for (const [verb, query, type] of [
+  ["patch", "", "application/merge-patch+json"],
+  ["apply", "?fieldManager=me&force=true", "application/apply-patch+yaml"],
+] as const) {
+  test(`a ${verb} cannot make an object of more values than a body may have`, async () => {
+    const dataOf = (prefix: string) =>
+      Object.fromEntries(Array.from({ length: 15_000 }, (_, at) => [prefix + at, "x"]));
+    await using cluster = await clusterWith({ name: "web", data: dataOf("a") });
+    const body = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "web" }, data: dataOf("b") };
+
+    const said = await ask(cluster.api.server, `PATCH ${path}/web${query}`, {
+      body,
+      headers: { "content-type": type },
+    });
+
+    assert.equal(said.status, 413);
+    assert.equal(Object.keys((await cluster.client.get(ConfigMap, refTo("web"))).data ?? {}).length, 15_000);
+  });
+}
+
 test("a write after the shutdown is refused, and not logged as an error", async () => {
   const lines: string[] = [];
   const cluster = await startCluster({ controllers: false, log: jsonLog((line) => void lines.push(line)) });

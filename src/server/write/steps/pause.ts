@@ -7,7 +7,10 @@ import { type Write } from "../write.ts";
  * Lets other requests run between two expensive steps of a write, if what was sent or what is stored is long. Each step
  * takes tens of milliseconds for the longest objects, so all of them at once would hold up everybody else.
  */
-export function pauseIfLong({ context }: Pick<Write, "context">, current?: EncodedObject): Promise<void> | undefined {
+export const pauseIfLong = (write: Pick<Write, "context">, current?: EncodedObject): Promise<void> | undefined =>
+  isLong(write, current) ? nextTurn() : undefined;
+
+export function isLong({ context }: Pick<Write, "context">, current?: EncodedObject): boolean {
   const sent = context.request.body?.length ?? 0;
-  return sent >= longBytes || (current && current.storedBytes >= longBytes) ? nextTurn() : undefined;
+  return sent >= longBytes || (current !== undefined && current.storedBytes >= longBytes);
 }
