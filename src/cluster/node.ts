@@ -147,7 +147,7 @@ async function boundLog(
 ): Promise<void> {
   for (;;) {
     try {
-      rotateLogFile(file);
+      await rotateLogFile(file);
     } catch (error) {
       log.warn("containerd's log could not be rotated", { file, error });
     }

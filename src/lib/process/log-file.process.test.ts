@@ -16,11 +16,12 @@ suite("a log file", () => {
   });
   after(() => rm(dir, { recursive: true }));
 
-  test("keeps the newest lines in a limited number of files of limited size", () => {
+  test("keeps the newest lines in a limited number of files of limited size", async () => {
     const limits = { maxBytes: 10_000, files: 3 };
     const write = openLogFile(at("a.log"), limits);
 
     for (let index = 0; index < 5_000; index++) write(`line ${index}\n`);
+    await write.idle();
 
     const names = readdirSync(dir).filter((name) => name.startsWith("a.log"));
     assert.deepEqual(names.sort(), ["a.log", "a.log.1", "a.log.2"]);
@@ -32,11 +33,11 @@ suite("a log file", () => {
     assert.equal(statSync(at("a.log.1")).mode & 0o777, 0o600);
   });
 
-  test("remains the same file for another process that writes to it", () => {
+  test("remains the same file for another process that writes to it", async () => {
     writeFileSync(at("b.log"), "x".repeat(20_000));
     const other = openSync(at("b.log"), "a");
 
-    rotateLogFile(at("b.log"), { maxBytes: 10_000, files: 3 });
+    await rotateLogFile(at("b.log"), { maxBytes: 10_000, files: 3 });
     writeSync(other, "last words\n");
     closeSync(other);
 
@@ -60,14 +61,37 @@ suite("a log file", () => {
     assert.equal(stdout.toString(), "true,false,false");
   });
 
-  test("is created again when somebody removes it", () => {
+  test("is created again when somebody removes it", async () => {
     const write = openLogFile(at("c.log"), { maxBytes: 400, files: 2 });
     write("one\n");
+    await write.idle();
     rmSync(at("c.log"));
 
     for (let index = 0; index < 100; index++) write(`line ${index}\n`);
+    await write.idle();
 
     assert.match(readFileSync(at("c.log"), "utf8"), /line 99\n$/);
+  });
+
+  test("writes what is waiting when the process exits", () => {
+    const script = `import { openLogFile } from ${JSON.stringify(import.meta.resolve("./log-file.ts"))};
+      const write = openLogFile(process.argv[1]);
+      write("first\\n");
+      write("last\\n");
+      process.exit(0);`;
+    spawnSync(process.execPath, ["--input-type=module", "--eval", script, at("e.log")]);
+
+    assert.equal(readFileSync(at("e.log"), "utf8"), "first\nlast\n");
+  });
+
+  test("keeps a limited number of lines waiting", async () => {
+    const write = openLogFile(at("f.log"));
+    const line = `${"x".repeat(1023)}\n`;
+
+    for (let index = 0; index < 2000; index++) write(line);
+    await write.idle();
+
+    assert.equal(statSync(at("f.log")).size, 1024 * 1024);
   });
 
   test("loses lines on a full disk, and is written again when there is space", (t) => {
@@ -83,8 +107,10 @@ suite("a log file", () => {
       const write = openLogFile("${disk}/d.log", { maxBytes: 30_000, files: 3 });
       try { writeFileSync("${disk}/filler", "x".repeat(60_000)); } catch {}
       for (let index = 0; index < 5_000; index++) write("lost or kept " + index + "\\n");
+      await write.idle();
       rmSync("${disk}/filler");
       write("kept\\n");
+      await write.idle();
       process.stdout.write("lives " + (await import("node:fs")).readFileSync("${disk}/d.log", "utf8").endsWith("kept\\n"));`;
     const node = `${process.execPath} --input-type=module --eval '${program.replaceAll("'", "'\\''")}'`;
     const { stdout, stderr } = spawnSync("unshare", ["-m", "sh", "-c", `${script} && ${node}`]);
