@@ -1,5 +1,6 @@
-import { access, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { type Clock } from "#lib/async/clock.ts";
+import { isThere } from "#lib/fs/is-there.ts";
 import { errorCode } from "#lib/text/error-code.ts";
 import { removeCgroup } from "./remove-cgroup.ts";
 
@@ -189,13 +190,6 @@ function ignoreGone(error: unknown): void {
 }
 
 const text = (value: number | undefined): string | undefined => (value === undefined ? undefined : String(value));
-
-/** Off the main thread, because in /sys even a stat waits while the kernel creates groups and network devices. */
-const isThere = (file: string): Promise<boolean> =>
-  access(file).then(
-    () => true,
-    () => false,
-  );
 
 async function readWords(file: string): Promise<string[]> {
   const content = await readFile(file, "utf8").catch(() => "");

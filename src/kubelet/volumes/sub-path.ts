@@ -1,6 +1,7 @@
-import { existsSync, type Stats } from "node:fs";
+import { type Stats } from "node:fs";
 import { mkdir, rm, rmdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
+import { isThere } from "#lib/fs/is-there.ts";
 import { mount, unmountUnder } from "#lib/fs/mounts.ts";
 import { LeadsOut, openBelow } from "#lib/fs/open-below.ts";
 import type { Place } from "#lib/fs/place.ts";
@@ -41,7 +42,7 @@ async function openPart(volumePath: string, subPath: string): Promise<Place> {
 
 /** Removes the bind of the previous start. After that, nothing of the volume is below the target. */
 async function clearTarget(target: string): Promise<void> {
-  if (!existsSync(target)) return;
+  if (!(await isThere(target))) return;
   await unmountUnder([target], "lazy");
   try {
     await rm(target, { force: true });

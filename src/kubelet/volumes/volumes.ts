@@ -1,7 +1,7 @@
-import { existsSync } from "node:fs";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Volume } from "#api/core/volume/volume.ts";
+import { isThere } from "#lib/fs/is-there.ts";
 import { mountsUnder, unmountUnder } from "#lib/fs/mounts.ts";
 import { removeTree } from "#lib/fs/remove-tree.ts";
 import { messageOf } from "#lib/text/message-of.ts";
@@ -62,7 +62,7 @@ export async function setUpVolume(
 ): Promise<MountedVolume> {
   const mark = `${context.podDir}/volumes-set-up/${volume.name}`;
   try {
-    const isNew = !existsSync(mark);
+    const isNew = !(await isThere(mark));
     const mounted = await pluginFor(plugins, volume).setUp({ ...context, isNew }, volume);
     if (isNew) {
       await mkdir(dirname(mark), { recursive: true, mode: 0o750 });

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
+import { isThere } from "#lib/fs/is-there.ts";
 import { isMountPoint } from "#lib/fs/mounts.ts";
 import type { PersistentPlugin } from "../claim.ts";
 import { giveToGroup } from "../ownership.ts";
@@ -95,7 +95,7 @@ async function publish(deps: CsiDeps, context: VolumeContext, wanted: Wanted): P
   const record: MountRecord = { driver: csi.driver, volumeId: csi.volumeHandle, target, ...(staging && { staging }) };
   // Written before the calls, so that what a crash leaves half done can be undone.
   await writeFile(`${dir}/vol_data.json`, JSON.stringify(record));
-  if (staging && !existsSync(`${dirname(staging)}/staged`)) {
+  if (staging && !(await isThere(`${dirname(staging)}/staged`))) {
     const secrets = await secretData(context, csi.nodeStageSecretRef);
     const request = { ...common, stagingTargetPath: staging, secrets, volumeContext: csi.volumeAttributes };
     await driver.client.call(csiCalls.stage, request, { timeoutMs });
@@ -115,7 +115,7 @@ async function publish(deps: CsiDeps, context: VolumeContext, wanted: Wanted): P
 }
 
 const isPublished = async (dir: string, target: string): Promise<boolean> =>
-  existsSync(`${dir}/vol_data.json`) && existsSync(target) && (await isMountPoint(target));
+  (await isThere(`${dir}/vol_data.json`)) && (await isThere(target)) && (await isMountPoint(target));
 
 /** Records that this pod uses the staged volume, and returns its path. */
 async function useStaging({ stagingDir }: CsiDeps, csi: CsiSource, dir: string): Promise<string> {
