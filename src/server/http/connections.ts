@@ -85,7 +85,9 @@ interface ConnectionDeps {
 /** Holding this much leaves enough garbage for a collection. */
 const peakBytes = 16 << 20;
 const reliefMs = 20_000;
-const sweepMs = 250;
+const sweepMs = 100;
+/** Rates are measured over at least this time, so that a short burst is not a flood; a flood is seen earlier. */
+const rateMs = 250;
 const dayMs = 86_400_000;
 
 /** Every connection of the server. Those that miss a deadline, or hold too much, are cut. */
@@ -288,7 +290,7 @@ function overdue(connection: Connection, now: number, limits: Limits): string | 
   if (phase === "handshake") return now - openedMs >= limits.handshakeMs ? "no TLS handshake in time" : undefined;
   const flood = isStranger ? limits.strangerFrameBytes : limits.frameBytes;
   const isFlood = phase === "http2" && frameBytes(connection, now) > flood;
-  look(connection, now);
+  if (now - swept.atMs >= rateMs) look(connection, now);
   if (isFlood) return "a flood of HTTP/2 frames";
   if (now - swept.writtenMs >= (isStranger ? limits.strangerStallMs : limits.stallMs)) return "answers are not taken";
   const { headersSinceMs = now } = swept;
@@ -315,6 +317,6 @@ const requestBytes = 64 << 10;
 
 /** Bytes received in a second that were neither request nor body. */
 function frameBytes({ raw, swept, requests, bodyBytes }: Connection, now: number): number {
-  const seconds = Math.max(sweepMs, now - swept.atMs) / 1000;
+  const seconds = Math.max(rateMs, now - swept.atMs) / 1000;
   return (raw.bytesRead - swept.bytesRead - requests * requestBytes - bodyBytes * 2) / seconds;
 }
