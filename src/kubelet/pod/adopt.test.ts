@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SimulatedRuntime } from "#kubelet/runtime/simulated.ts";
 import { seededRandom } from "#lib/data/random.ts";
-import { containerConfig, sandboxConfig } from "#testing/network/runtime-config.ts";
+import { startOnePod } from "#testing/network/runtime-config.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { adoptPod, listRuntime } from "./adopt.ts";
 
@@ -24,11 +24,7 @@ for (const { name, ending, kept } of endings) {
     const clock = createVirtualClock();
     const delays = { sandboxMs: 0, pullMs: 0, startMs: 0, stopMs: 0 };
     const runtime = new SimulatedRuntime({ clock, random: seededRandom(1), podCidr: "10.244.0.0/24", delays });
-    const sandbox = sandboxConfig();
-    const sandboxId = await runtime.runSandbox(sandbox);
-    await runtime.pullImage("web:1");
-    const id = await runtime.createContainer({ sandboxId, config: containerConfig(), sandbox });
-    await runtime.startContainer(id);
+    const { sandboxId, id } = await startOnePod(runtime);
     runtime.exit(id, ending);
     const [listed] = (await listRuntime(runtime)).pods.values();
     assert(listed);

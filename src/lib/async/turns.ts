@@ -13,12 +13,11 @@ export function atOnce<R>(steps: Steps<R>): R {
 }
 
 /** Runs the steps with a pause after each. */
-export async function inTurns<R>(steps: Steps<R>, pause: () => Promise<void> | undefined): Promise<R> {
+export async function inTurns<R>(steps: Steps<R>, pause: () => Promise<void> = nextTurn): Promise<R> {
   for (;;) {
     const { done, value } = steps.next();
     if (done) return value;
-    const pausing = pause();
-    if (pausing) await pausing;
+    await pause();
   }
 }
 

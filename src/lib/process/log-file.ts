@@ -76,7 +76,9 @@ class LogFile {
       const text = this.#take();
       try {
         await this.#write(text);
-      } catch {}
+      } catch {
+        // There is nowhere left to report it.
+      }
     }
     this.#writing = undefined;
   }

@@ -1,6 +1,6 @@
 import { type ApiObject } from "#api/resource.ts";
 import { badRequest, conflict, isAlreadyExists, isNotFound } from "#api/status.ts";
-import { inTurns } from "#lib/async/turns.ts";
+import { atOnce, inTurns } from "#lib/async/turns.ts";
 import { isObject } from "#lib/data/json-object.ts";
 import { requiredValue, root } from "#schema/field-error.ts";
 import { applyPatch } from "#server/apply/apply.ts";
@@ -63,7 +63,7 @@ async function mergeApplied(
   const { context, resource, subresource, options } = write;
   const { manager, force } = options;
   const steps = applyPatch({ resource, liveObject: live?.object, applied, manager, force, subresource, now });
-  const merged = await inTurns(steps, () => pauseIfLong(write, live));
+  const merged = isLong(write, live) ? await inTurns(steps) : atOnce(steps);
   if (isLong(write, live)) refuseManyValues(merged.object);
   await pauseIfLong(write, live);
   const raw: RawBody = { value: merged.object, text: undefined };

@@ -1,4 +1,4 @@
-import type { ContainerConfig, SandboxConfig } from "#kubelet/runtime/runtime.ts";
+import type { ContainerConfig, ContainerRuntime, SandboxConfig } from "#kubelet/runtime/runtime.ts";
 
 const namespaces = { network: "pod", pid: "container", ipc: "pod" } as const;
 
@@ -39,3 +39,15 @@ export const containerConfig = (parts: Partial<ContainerConfig> = {}): Container
   security: { namespaces },
   ...parts,
 });
+
+/** Runs one pod with one container in the runtime. */
+export async function startOnePod(
+  runtime: ContainerRuntime,
+): Promise<{ readonly sandboxId: string; readonly id: string }> {
+  const sandbox = sandboxConfig();
+  const sandboxId = await runtime.runSandbox(sandbox);
+  await runtime.pullImage("web:1");
+  const id = await runtime.createContainer({ sandboxId, config: containerConfig(), sandbox });
+  await runtime.startContainer(id);
+  return { sandboxId, id };
+}

@@ -1,17 +1,18 @@
 import { type ApiObject } from "#api/resource.ts";
-import { inTurns } from "#lib/async/turns.ts";
+import { atOnce, inTurns } from "#lib/async/turns.ts";
+import { type Entries } from "#server/apply/fields/entries.ts";
 import { settledEntries, updateManagedFields } from "#server/apply/fields/managed-fields.ts";
 import { type EncodedObject } from "#server/objects/encode-once.ts";
 import { type Version, type Write, type WriteDeps } from "../write.ts";
-import { pauseIfLong } from "./pause.ts";
+import { isLong } from "./pause.ts";
 
 /** Records what the manager owns now. It runs before admission: a manager owns what it sent, not what plugins add. */
-export async function recordManagedFields(
+export function recordManagedFields(
   { clock }: WriteDeps,
   write: Write,
   { object, old }: Version,
   current?: EncodedObject,
-): Promise<void> {
+): void | Promise<void> {
   const { resource, subresource, options } = write;
   if (write.applied) return;
   const steps = updateManagedFields({
@@ -22,9 +23,13 @@ export async function recordManagedFields(
     subresource,
     now: clock.now(),
   });
-  const managedFields = await inTurns(steps, () => pauseIfLong(write, current));
-  if (managedFields) object.metadata.managedFields = managedFields as ApiObject["metadata"]["managedFields"] & object;
-  else delete object.metadata.managedFields;
+  if (!isLong(write, current)) return setManagedFields(object, atOnce(steps));
+  return inTurns(steps).then((managedFields) => setManagedFields(object, managedFields));
+}
+
+function setManagedFields({ metadata }: ApiObject, managedFields: Entries | undefined): void {
+  if (managedFields) metadata.managedFields = managedFields as typeof metadata.managedFields & object;
+  else delete metadata.managedFields;
 }
 
 /** New times in managed fields alone are not a change. */
