@@ -8,7 +8,7 @@ import { commands } from "#cli/main.ts";
 import { type Client } from "#client/client.ts";
 import { seededRandom } from "#lib/data/random.ts";
 import { defaultProfile } from "#scheduler/profiles.ts";
-import { maxDepth, maxValues } from "#schema/json/decode-error.ts";
+import { maxDepth, maxMembers, maxValues } from "#schema/json/decode-error.ts";
 import { builtInAdmission } from "#server/admission/all.ts";
 import { defaultLimits, maxBodyBytes, strangerSettings, userSettings } from "#server/http/limits.ts";
 import { createFakeInformers } from "#testing/fake-informers.ts";
@@ -179,7 +179,7 @@ const limitsOfCallers: Readonly<Record<string, string>> = (() => {
     "requests in progress": `${count(it.requestsPerUser)} per user`,
     watches: `${count(it.watchesPerUser)} per user, ${count(it.watchesPerAddress)} per anonymous address, ${count(it.watches)} in total; every user is guaranteed ${count(it.watchesAlways)}`,
     body: size(maxBodyBytes),
-    "values in a body": `${count(maxValues)}, nested at most ${count(maxDepth)} levels deep`,
+    "values in a body": `${count(maxValues)}, nested at most ${count(maxDepth)} levels deep; at most ${count(maxMembers)} in one list or map`,
     "bodies being received or processed": `${size(it.bodyBytesPerUser)} per user, ${size(it.bodyBytes)} in total; every user is guaranteed ${size(it.bodyBytesAlways)}`,
     [`bodies of ${size(it.largeBodyBytes)} or more, and compressed bodies`]: `${it.largeBodiesPerUser} per user and ${it.largeBodies} in total`,
     "unread responses": `${size(it.unsentBytesPerConnection)} per connection, ${size(it.unsentBytesPerUser)} per user, ${size(it.unsentBytes)} in total; every user is guaranteed ${size(it.unsentBytesAlways)}`,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { allResources } from "#api/all.ts";
 import { type Resource } from "#api/resource.ts";
-import { maxValues } from "#schema/json/decode-error.ts";
+import { maxMembers, maxValues } from "#schema/json/decode-error.ts";
 import { type Filling, type LongPlace, longPlaces, withLongLists } from "#testing/lists/long-lists.ts";
 import { BrokenClaim, count, summary } from "../lib/hostile.ts";
 import { type Attack, type AttackTarget, type Question } from "./attack.ts";
@@ -87,7 +87,7 @@ function* questionsOf({ place, filling }: Round, namespace: string): Iterable<Qu
 function longest(place: LongPlace, filling: Round["filling"]): object {
   const make = (length: number): object => withLongLists(place.resource, [place], { ...filling, count: length });
   const each = (valuesIn(make(20)) - valuesIn(make(10))) / 10;
-  return make(Math.floor((0.98 * maxValues) / Math.max(1, each)));
+  return make(Math.min(maxMembers, Math.floor((0.98 * maxValues) / Math.max(1, each))));
 }
 
 const valuesIn = (value: unknown): number =>

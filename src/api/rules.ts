@@ -1,3 +1,4 @@
+import { atOnce, type Steps } from "#lib/async/turns.ts";
 import { isObject } from "#lib/data/json-object.ts";
 import { check } from "#schema/check.ts";
 import { type FieldError } from "#schema/field-error.ts";
@@ -23,8 +24,12 @@ export interface Change<T extends ApiObject = ApiObject> {
 }
 
 /** Every fault of a new object, after `prepareForCreate`. */
-export function createFaults<T extends ApiObject>(resource: Resource<T>, object: T): FieldError[] {
-  const faults = objectFaults(resource, object);
+export const createFaults = <T extends ApiObject>(resource: Resource<T>, object: T): FieldError[] =>
+  atOnce(findCreateFaults(resource, object));
+
+/** The same in steps, because the rules of a long object take a while. */
+export function* findCreateFaults<T extends ApiObject>(resource: Resource<T>, object: T): Steps<FieldError[]> {
+  const faults = yield* findObjectFaults(resource, object);
   return faultsIn(object, (at) => resource.validateCreate?.(at), faults);
 }
 
@@ -33,12 +38,12 @@ export function reviewFaults<T extends ApiObject>(resource: Resource<T>, object:
   return faultsIn(object, (at) => resource.validate?.(at), check(resource.schema, object));
 }
 
-function objectFaults<T extends ApiObject>(resource: Resource<T>, object: T): FieldError[] {
-  const visit = (at: Cursor<T>): void => {
-    validateObjectMeta(at, resource);
-    resource.validate?.(at);
-  };
-  return faultsIn(object, visit, check(resource.schema, object));
+function* findObjectFaults<T extends ApiObject>(resource: Resource<T>, object: T): Steps<FieldError[]> {
+  const faults = check(resource.schema, object);
+  yield;
+  faultsIn(object, (at) => validateObjectMeta(at, resource), faults);
+  yield;
+  return faultsIn(object, (at) => resource.validate?.(at), faults);
 }
 
 /** Clears what this subresource cannot change, and fills in what only the server knows. */
@@ -54,10 +59,14 @@ export function prepareUpdate<T extends ApiObject>(
 }
 
 /** Every fault of a change, after `prepareUpdate`. */
-export function updateFaults<T extends ApiObject>(
+export const updateFaults = <T extends ApiObject>(resource: Resource<T>, change: Change<T>): FieldError[] =>
+  atOnce(findUpdateFaults(resource, change));
+
+/** The same in steps. */
+export function* findUpdateFaults<T extends ApiObject>(
   resource: Resource<T>,
   { object, old, subresource }: Change<T>,
-): FieldError[] {
+): Steps<FieldError[]> {
   const isStatus = subresource === "status";
   const visit = (at: Cursor<T>): void => {
     validateObjectMetaUpdate(at, old);
@@ -69,7 +78,9 @@ export function updateFaults<T extends ApiObject>(
       resource.validateUpdate?.(at, old);
     }
   };
-  return faultsIn(object, visit, isStatus ? [] : objectFaults(resource, object));
+  const faults = isStatus ? [] : yield* findObjectFaults(resource, object);
+  yield;
+  return faultsIn(object, visit, faults);
 }
 
 /** Warnings for the client about an object that is accepted. */

@@ -5,8 +5,8 @@ export class DecodeError extends Error {
 
 /** The input could be read, but has too many parts: reading and checking them would block everybody else. */
 export class TooManyValues extends DecodeError {
-  constructor() {
-    super(`Request entity too large: it has more than ${maxValues} values`);
+  constructor(what = `more than ${maxValues} values`) {
+    super(`Request entity too large: it has ${what}`);
   }
 }
 
@@ -42,3 +42,5 @@ export const maxDepth = 1000;
  * visit each of them several times, and must not take longer than a few tens of milliseconds.
  */
 export const maxValues = 20_000;
+/** Items in one list and entries in one map. Labels and finalizers cost the most, and they have one value each. */
+export const maxMembers = 10_000;

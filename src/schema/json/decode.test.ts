@@ -19,7 +19,7 @@ import {
   time,
 } from "../types.ts";
 import { decode } from "./decode.ts";
-import { DecodeError } from "./decode-error.ts";
+import { DecodeError, maxMembers, TooManyValues } from "./decode-error.ts";
 
 const Port = object("core/v1.ContainerPort", "", {
   name: optional(1, string(), ""),
@@ -198,4 +198,16 @@ test("decode() refuses nesting that would overflow the stack", () => {
 
   assert.throws(() => plain(deep, Tree), DecodeError);
   assert.throws(() => plain({ spec: { extra: deep } }), DecodeError);
+});
+
+test("decode() refuses lists and maps of too many members", () => {
+  const ports = (length: number) => ({ ports: Array.from({ length }, () => ({ containerPort: 1 })) });
+  const labels = (length: number) => ({
+    labels: Object.fromEntries(Array.from({ length }, (_, at) => [`k${at}`, ""])),
+  });
+
+  assert.equal((plain(ports(maxMembers), Container) as { ports: unknown[] }).ports.length, maxMembers);
+  assert.equal(Object.keys((plain(labels(maxMembers)) as { labels: object }).labels).length, maxMembers);
+  assert.throws(() => plain(ports(maxMembers + 1), Container), TooManyValues);
+  assert.throws(() => plain(labels(maxMembers + 1)), TooManyValues);
 });

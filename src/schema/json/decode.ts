@@ -1,6 +1,6 @@
 import { readScalar, zeroScalars } from "../scalars.ts";
 import { type Either, type Field, type ObjectSchema, resolve, type Schema } from "../schema.ts";
-import { DecodeError, jsonKind, Mismatch, maxDepth, maxRecursion } from "./decode-error.ts";
+import { DecodeError, jsonKind, Mismatch, maxDepth, maxMembers, maxRecursion, TooManyValues } from "./decode-error.ts";
 import { explainFault } from "./decode-faults.ts";
 
 export interface DecodeOptions {
@@ -32,7 +32,8 @@ export function decode<T>(schema: Schema<T>, raw: unknown, options: DecodeOption
   try {
     value = decoderOf(schema)(raw, state);
   } catch (error) {
-    if (error instanceof Mismatch || error instanceof DecodeError) explainFault(schema, raw);
+    const isTooLong = error instanceof TooManyValues;
+    if (!isTooLong && (error instanceof Mismatch || error instanceof DecodeError)) explainFault(schema, raw);
     throw error;
   }
   const unknown = state.unknown > 0 ? explainFault(schema, raw) : [];
@@ -94,6 +95,7 @@ function compileList(item: Schema): Decoder {
   let decodeItem: Decoder | undefined;
   return (raw, state) => {
     if (!Array.isArray(raw)) throw new Mismatch(jsonKind(raw), "[]");
+    if (raw.length > maxMembers) throw new TooManyValues(`a list of more than ${maxMembers} items`);
     decodeItem ??= decoderOf(item);
     const out: unknown[] = [];
     for (const value of raw) out.push(isAbsent(value) ? zeroOf(item, state) : decodeItem(value, state));
@@ -107,7 +109,9 @@ function compileMap(schema: Schema): Decoder {
     if (!isObject(raw)) throw new Mismatch(jsonKind(raw), "map[string]");
     decodeValue ??= decoderOf(schema);
     const out: Raw = {};
+    let entries = 0;
     for (const key in raw) {
+      if (++entries > maxMembers) throw new TooManyValues(`a map of more than ${maxMembers} entries`);
       state.keys++;
       const value = raw[key];
       put(out, key, isAbsent(value) ? zeroOf(schema, state) : decodeValue(value, state));

@@ -75,6 +75,7 @@ export function decodeRaw(context: Context, expected: Expected, raw: RawBody, op
     context.warnings.push(...faults);
     return value;
   } catch (error) {
+    if (error instanceof TooManyValues) throw tooLarge(error.message);
     if (error instanceof DecodeError) throw asKind(error.message);
     throw error;
   }

@@ -1,6 +1,5 @@
 import { type ApiObject } from "#api/resource.ts";
 import { badRequest, conflict, isAlreadyExists, isNotFound } from "#api/status.ts";
-import { atOnce, inTurns } from "#lib/async/turns.ts";
 import { isObject } from "#lib/data/json-object.ts";
 import { requiredValue, root } from "#schema/field-error.ts";
 import { applyPatch } from "#server/apply/apply.ts";
@@ -12,7 +11,7 @@ import { type EncodedObject } from "#server/objects/encode-once.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { createObject } from "./create.ts";
 import { checkName, checkNamespace } from "./steps/identity.ts";
-import { isLong, pauseIfLong } from "./steps/pause.ts";
+import { isLong, pauseIfLong, runSteps } from "./steps/pause.ts";
 import { updateObject } from "./update.ts";
 import { type Write, type WriteDeps } from "./write.ts";
 
@@ -63,7 +62,7 @@ async function mergeApplied(
   const { context, resource, subresource, options } = write;
   const { manager, force } = options;
   const steps = applyPatch({ resource, liveObject: live?.object, applied, manager, force, subresource, now });
-  const merged = isLong(write, live) ? await inTurns(steps) : atOnce(steps);
+  const merged = await runSteps(steps, write, live);
   if (isLong(write, live)) refuseManyValues(merged.object);
   await pauseIfLong(write, live);
   const raw: RawBody = { value: merged.object, text: undefined };

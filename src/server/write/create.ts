@@ -42,7 +42,7 @@ async function admitAndCommit(deps: WriteDeps, write: Write, object: ApiObject):
   const request = admissionRequest(write, "CREATE", version);
   await mutate(deps, write, request);
   prepareNew(write.resource, object);
-  validateNew(write, object);
+  await validateNew(write, object);
   await pauseIfLong(write);
   warn(write, version);
   await admit(deps, write, request);

@@ -86,7 +86,7 @@ async function updateOnce(
   const request = admissionRequest(write, "UPDATE", version);
   await mutate(deps, write, request);
   prepareChange(write, version);
-  validateChange(write, version);
+  await validateChange(write, version, current);
   await pauseIfLong(write, current);
   warn(write, version);
   await admit(deps, write, request);

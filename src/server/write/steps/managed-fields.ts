@@ -1,10 +1,10 @@
 import { type ApiObject } from "#api/resource.ts";
-import { atOnce, inTurns } from "#lib/async/turns.ts";
+import { type Steps } from "#lib/async/turns.ts";
 import { type Entries } from "#server/apply/fields/entries.ts";
 import { settledEntries, updateManagedFields } from "#server/apply/fields/managed-fields.ts";
 import { type EncodedObject } from "#server/objects/encode-once.ts";
 import { type Version, type Write, type WriteDeps } from "../write.ts";
-import { isLong } from "./pause.ts";
+import { runSteps } from "./pause.ts";
 
 /** Records what the manager owns now. It runs before admission: a manager owns what it sent, not what plugins add. */
 export function recordManagedFields(
@@ -23,11 +23,11 @@ export function recordManagedFields(
     subresource,
     now: clock.now(),
   });
-  if (!isLong(write, current)) return setManagedFields(object, atOnce(steps));
-  return inTurns(steps).then((managedFields) => setManagedFields(object, managedFields));
+  return runSteps(setManagedFields(object, steps), write, current);
 }
 
-function setManagedFields({ metadata }: ApiObject, managedFields: Entries | undefined): void {
+function* setManagedFields({ metadata }: ApiObject, finding: Steps<Entries | undefined>): Steps<void> {
+  const managedFields = yield* finding;
   if (managedFields) metadata.managedFields = managedFields as typeof metadata.managedFields & object;
   else delete metadata.managedFields;
 }

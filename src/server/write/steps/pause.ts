@@ -1,4 +1,4 @@
-import { nextTurn } from "#lib/async/turns.ts";
+import { atOnce, inTurns, nextTurn, type Steps } from "#lib/async/turns.ts";
 import { longBytes } from "#server/input/body.ts";
 import { type EncodedObject } from "#server/objects/encode-once.ts";
 import { type Write } from "../write.ts";
@@ -14,3 +14,7 @@ export function isLong({ context }: Pick<Write, "context">, current?: EncodedObj
   const sent = context.request.body?.length ?? 0;
   return sent >= longBytes || (current !== undefined && current.storedBytes >= longBytes);
 }
+
+/** Runs the steps at once, or with pauses between them if what was sent or what is stored is long. */
+export const runSteps = <R>(steps: Steps<R>, write: Pick<Write, "context">, current?: EncodedObject): R | Promise<R> =>
+  isLong(write, current) ? inTurns(steps) : atOnce(steps);

@@ -1,9 +1,12 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
-import { createFaults, prepareUpdate, updateFaults, warningsOf } from "#api/rules.ts";
+import { findCreateFaults, findUpdateFaults, prepareUpdate, warningsOf } from "#api/rules.ts";
 import { invalid } from "#api/status.ts";
+import { type Steps } from "#lib/async/turns.ts";
 import { type FieldError } from "#schema/field-error.ts";
+import { type EncodedObject } from "#server/objects/encode-once.ts";
 import { type Change, type Version, type Write } from "../write.ts";
 import { countGeneration } from "./metadata.ts";
+import { runSteps } from "./pause.ts";
 
 /** Lets the kind set and clear the fields that belong to the server. */
 export function prepareNew(resource: Resource, object: ApiObject): void {
@@ -11,8 +14,8 @@ export function prepareNew(resource: Resource, object: ApiObject): void {
   if (resource.hasGeneration) object.metadata.generation = 1;
 }
 
-export function validateNew(write: Write, object: ApiObject): void {
-  refuseFaults(write.resource, object, createFaults(write.resource, object));
+export function validateNew(write: Write, object: ApiObject): void | Promise<void> {
+  return runSteps(refuseFaults(write.resource, object, findCreateFaults(write.resource, object)), write);
 }
 
 /** Copies from the old version what this subresource cannot change, and updates the generation. */
@@ -21,12 +24,18 @@ export function prepareChange({ resource, subresource, trusted }: Write, change:
   if (!trusted && subresource !== "status") countGeneration(resource, change);
 }
 
-export function validateChange(write: Write, { object, old }: Change): void {
+export function validateChange(write: Write, { object, old }: Change, current: EncodedObject): void | Promise<void> {
   const { resource, subresource, trusted } = write;
-  if (!trusted) refuseFaults(resource, object, updateFaults(resource, { object, old, subresource }));
+  if (trusted) return;
+  return runSteps(
+    refuseFaults(resource, object, findUpdateFaults(resource, { object, old, subresource })),
+    write,
+    current,
+  );
 }
 
-function refuseFaults(resource: Resource, object: ApiObject, faults: readonly FieldError[]): void {
+function* refuseFaults(resource: Resource, object: ApiObject, finding: Steps<readonly FieldError[]>): Steps<void> {
+  const faults = yield* finding;
   if (faults.length > 0) throw invalid(resource.storedAs?.resource ?? resource, object.metadata.name ?? "", faults);
 }
 
