@@ -163,12 +163,13 @@ function faultsOf(result: Result): string[] {
 
 function renderResult(result: Result): string {
   const { name, claim, outcome, health, beforeMiB, peakMiB, afterMiB, returnedAfter } = result;
-  const { p50Ms, p99Ms, maxMs, failures } = health;
+  const { p50Ms, p99Ms, maxMs, failures, lateMs, stolen } = health;
   const faults = faultsOf(result);
   const lines = [
     `${faults.length === 0 ? "held  " : "FAILED"}  ${name}: ${claim}`,
     `        outcome  ${outcome.slice(0, 200)}`,
     `        healthz  p50 ${p50Ms.toFixed(1)}  p99 ${p99Ms.toFixed(1)}  max ${maxMs.toFixed(1)} ms, ${failures} failed`,
+    `        machine  own timers p99 ${lateMs.toFixed(1)} ms late, ${(100 * stolen).toFixed(0)} % of its time taken by others`,
     `        memory   ${beforeMiB.toFixed(0)} before, ${peakMiB.toFixed(0)} at the peak, ${afterMiB.toFixed(0)} MiB ${returnedAfter ?? "more than 60"} s after`,
   ];
   if (faults.length > 0) lines.push(`        faults   ${faults.join("; ")}`);

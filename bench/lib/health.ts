@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import http2 from "node:http2";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type RunningCluster } from "./running-cluster.ts";
@@ -8,6 +9,10 @@ export interface Health {
   readonly maxMs: number;
   /** Requests that did not get `ok`. */
   readonly failures: number;
+  /** How late this process's own timers were, at p99: a delay that the server does not cause. */
+  readonly lateMs: number;
+  /** Share of the machine's time that other virtual machines took. */
+  readonly stolen: number;
 }
 
 const everyMs = 50;
@@ -15,6 +20,8 @@ const everyMs = 50;
 /** Requests /healthz continuously, on a persistent connection. */
 export async function watchHealth({ url, tls }: RunningCluster, signal: AbortSignal): Promise<Health> {
   const times: number[] = [];
+  const delays: number[] = [];
+  const before = machineTime();
   let failures = 0;
   let session = connect(url, tls);
   while (!signal.aborted) {
@@ -22,12 +29,25 @@ export async function watchHealth({ url, tls }: RunningCluster, signal: AbortSig
     const start = performance.now();
     if (await isHealthy(session)) times.push(performance.now() - start);
     else failures++;
+    const asleep = performance.now();
     await sleep(everyMs);
+    delays.push(performance.now() - asleep - everyMs);
   }
   session.destroy();
-  times.sort((a, b) => a - b);
-  const at = (share: number): number => times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? 0;
-  return { p50Ms: at(0.5), p99Ms: at(0.99), maxMs: at(1), failures };
+  const after = machineTime();
+  const stolen = (after.stolen - before.stolen) / Math.max(1, after.all - before.all);
+  const [p50Ms, p99Ms, maxMs] = [at(times, 0.5), at(times, 0.99), at(times, 1)];
+  return { p50Ms, p99Ms, maxMs, failures, lateMs: at(delays, 0.99), stolen };
+}
+
+const at = (times: readonly number[], share: number): number =>
+  times.toSorted((a, b) => a - b)[Math.min(times.length - 1, Math.floor(times.length * share))] ?? 0;
+
+/** Ticks since the machine started, of all processors. */
+function machineTime(): { readonly all: number; readonly stolen: number } {
+  const [line = ""] = readFileSync("/proc/stat", "utf8").split("\n", 1);
+  const ticks = line.split(/\s+/).slice(1, 9).map(Number);
+  return { all: ticks.reduce((sum, each) => sum + each, 0), stolen: ticks[7] ?? 0 };
 }
 
 function connect(url: string, tls: RunningCluster["tls"]): http2.ClientHttp2Session {
