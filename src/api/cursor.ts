@@ -3,6 +3,7 @@ import {
   type FieldError,
   forbiddenValue,
   invalidValue,
+  maxFaults,
   notFoundValue,
   requiredValue,
   tooLong,
@@ -24,8 +25,7 @@ interface Findings {
   characters: number;
 }
 
-/** An object may have a fault or a warning in each of thousands of items; nobody reads more than these. */
-const maxFaults = 200;
+/** As of faults: nobody reads more than these. */
 const maxWarnings = 200;
 /** A fault may show a list of thousands of items. After so much text, no more faults or warnings are kept. */
 const maxCharacters = 1 << 20;

@@ -1,4 +1,12 @@
-import { type FieldError, type FieldPath, invalidValue, requiredValue, root, unsupportedValue } from "./field-error.ts";
+import {
+  type FieldError,
+  type FieldPath,
+  invalidValue,
+  maxFaults,
+  requiredValue,
+  root,
+  unsupportedValue,
+} from "./field-error.ts";
 import {
   type Field,
   type NumberOptions,
@@ -21,9 +29,6 @@ export function check(schema: Schema, value: unknown, path: FieldPath = root, ou
   report(schema, value, { path, isTop, isStatus: false }, out);
   return out;
 }
-
-/** An object may have a fault in each of thousands of items; nobody reads more than these. */
-const maxFaults = 200;
 
 /** Whether a decoded value has no fault. */
 type Test = (value: unknown, isStatus: boolean) => boolean;

@@ -6,6 +6,9 @@ export interface FieldError {
   readonly message: string;
 }
 
+/** An object may have a fault in each of thousands of items; nobody reads more than these. */
+export const maxFaults = 200;
+
 export type FieldErrorReason =
   | "FieldValueRequired"
   | "FieldValueInvalid"

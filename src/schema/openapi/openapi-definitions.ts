@@ -1,4 +1,4 @@
-import { type Field, type ListOptions, type ObjectSchema, type Schema } from "../schema.ts";
+import { type Field, type ListOptions, type ObjectSchema, resolve, type Schema } from "../schema.ts";
 
 export type Json = Record<string, unknown>;
 /** The two versions differ in references, in defaults, and in values of several types. */
@@ -90,7 +90,7 @@ export class Definitions {
     const hasDefault = this.flavor === "v3" && field.mode === "defaulted" && field.default !== undefined;
     return {
       ...(isReference && this.flavor === "v3" ? { allOf: [value] } : value),
-      ...(field.doc ? { description: field.doc } : {}),
+      ...(field.doc && field.doc !== docOf(field.schema) ? { description: field.doc } : {}),
       ...(hasDefault ? { default: field.default } : {}),
       ...(field.patch ? { "x-kubernetes-patch-strategy": field.patch } : {}),
     };
@@ -138,6 +138,12 @@ export class Definitions {
     if (!this.has(name)) this.add(name, this.flavor === "v2" ? v2 : v3);
     return this.refer(name);
   }
+}
+
+/** `kubectl explain` shows a field's text and then that of its type, so a text that both have is left to the type. */
+function docOf(schema: Schema): string | undefined {
+  const at = resolve(schema);
+  return at.type === "object" ? at.options.doc : undefined;
 }
 
 /** FieldsV1 and RawExtension are objects; JSON inside schemas may be of any type. */

@@ -105,6 +105,20 @@ test("openApiV3() describes the types", () => {
   ]);
 });
 
+test("a text that a field shares with its type is described once", () => {
+  const Spec = object("core/v1.Spec", "What is wanted.", {});
+  const schema = object("core/v1.Service", "", {
+    spec: optional(1, Spec, "What is wanted."),
+    status: optional(2, Spec, "What is there."),
+  });
+
+  const document = openApiV3([{ ...resource, schema }], "v1", options);
+
+  const properties = at(document, "components", "schemas", "io.k8s.api.core.v1.Service", "properties");
+  const allOf = [{ $ref: "#/components/schemas/io.k8s.api.core.v1.Spec" }];
+  assert.deepEqual(properties, { spec: { allOf }, status: { allOf, description: "What is there." } });
+});
+
 test("openApiV3() describes the operations that clients look for", () => {
   const { paths } = openApiV3([resource], "v1", options);
 
