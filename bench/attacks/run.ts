@@ -85,6 +85,8 @@ async function attackOnce(
     const over = await nextReport(attacker, seconds * 1000 + gracePeriodMs);
     watching.abort();
     const seen = { health: await health, peakMiB: await memory };
+    // What the attacker stored takes memory for good reason; what is left without it does not.
+    await removeNamespace(facts);
     const returnedAfter = await untilBack(pid, beforeMiB, restSeconds);
     const ended = over.type === "over" ? over : { outcome: "it ended without a report", holds: false };
     const { outcome, holds } = ended;
