@@ -39,11 +39,22 @@ for (const file of longest) if (!all.includes(file)) throw new Error(`${file} is
 const flags = ["--disable-warning=ExperimentalWarning", "--import", "./test/support/quiet-promises.ts"];
 const bin = (name: string): string => path.join(root, "node_modules", ".bin", name);
 
-/** The unit tests share a process, because most of them would take longer to start than to run. */
+/** Runs the files in one process, because most of them would take longer to start than to run. */
+const together = (title: string, files: readonly string[], ...guards: readonly string[]): Job[] =>
+  files.length === 0
+    ? []
+    : [{ title, command: process.execPath, args: [...flags, ...guards, "--test", "--test-isolation=none", ...files] }];
+
 function unitJobs(files: readonly string[]): Job[] {
-  const guard = ["--import", "./test/support/unit-guard.ts"];
-  const args = [...flags, ...guard, "--test", "--test-isolation=none", ...files];
-  return files.length === 0 ? [] : [{ title: `${files.length} files of unit tests`, command: process.execPath, args }];
+  return together(`${files.length} files of unit tests`, files, "--import", "./test/support/unit-guard.ts");
+}
+
+/** The cluster tests of a component share a process. */
+function clusterJobs(files: readonly string[]): Job[] {
+  const byComponent = Map.groupBy(files, (file) => file.split("/").slice(0, 2).join("/"));
+  return [...byComponent].flatMap(([folder, files]) =>
+    together(`${folder}: ${files.length} files of cluster tests`, files),
+  );
 }
 
 function jobOf(file: string): Job {
@@ -51,13 +62,17 @@ function jobOf(file: string): Job {
   return tierOf(file) === "machine" ? { ...job, lane: "machine" } : job;
 }
 
-const alone = chosen.filter((file) => tierOf(file) !== "unit");
+const isUnit = (file: string): boolean => tierOf(file) === "unit";
 const isMachine = (file: string): boolean => tierOf(file) === "machine";
+/** Those in `test/` start a server as a child, or take long. */
+const sharesCluster = (file: string): boolean => tierOf(file) === "cluster" && file.startsWith("src/");
+const alone = chosen.filter((file) => !isUnit(file) && !sharesCluster(file));
 const jobs: readonly Job[] = [
   ...longest.filter((file) => alone.includes(file)).map(jobOf),
   ...(isAll ? [{ title: "format and lint", command: bin("biome"), args: ["check", "--error-on-warnings", "."] }] : []),
   ...(isAll ? [{ title: "types", command: bin("tsc"), args: [] }] : []),
-  ...unitJobs(chosen.filter((file) => tierOf(file) === "unit")),
+  ...unitJobs(chosen.filter(isUnit)),
+  ...clusterJobs(chosen.filter(sharesCluster)),
   ...[...alone.filter(isMachine), ...alone.filter((file) => !isMachine(file))]
     .filter((file) => !longest.includes(file))
     .map(jobOf),
@@ -66,8 +81,8 @@ const jobs: readonly Job[] = [
 const say = (text: string): void => void process.stdout.write(text);
 if (process.getuid?.() === 0) await installPackages((text) => say(`# ${text}\n`));
 // Tests often wait for other processes, so one more than there are processors keeps all of them busy.
-const together = availableParallelism() + 1;
-const failed = await runJobs(jobs, { cwd: root, together, timeoutMs: 600_000, say });
+const most = availableParallelism() + 1;
+const failed = await runJobs(jobs, { cwd: root, together: most, timeoutMs: 600_000, say });
 if (failed.length > 0) {
   say(`failed: ${failed.join(", ")}\n`);
   process.exitCode = 1;

@@ -3,7 +3,8 @@
  *
  *     x.test.ts           unit: pure and quick; all of them share a process
  *     x.process.test.ts   starts programs, listens, or changes or measures what a process has only once
- *     x.cluster.test.ts   starts a server or a control plane, in the process or as a child
+ *     x.cluster.test.ts   starts a server or a control plane, in the process or, in test/, as a child; those of one
+ *                         component share a process
  *     x.machine.test.ts   needs root, containerd, nft or network namespaces; these run one after the other
  */
 export const tiers = ["unit", "process", "cluster", "machine"] as const;
