@@ -10,7 +10,7 @@ import { seededRandom } from "#lib/data/random.ts";
 import { defaultProfile } from "#scheduler/profiles.ts";
 import { maxDepth, maxMembers, maxValues } from "#schema/json/decode-error.ts";
 import { builtInAdmission } from "#server/admission/all.ts";
-import { defaultLimits, maxBodyBytes, strangerSettings, userSettings } from "#server/http/limits.ts";
+import { defaultLimits, maxBodyBytes, maxReviewBytes, strangerSettings, userSettings } from "#server/http/limits.ts";
 import { createFakeInformers } from "#testing/fake-informers.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { hopNames } from "#trace/hop.ts";
@@ -179,6 +179,7 @@ const limitsOfCallers: Readonly<Record<string, string>> = (() => {
     "requests in progress": `${count(it.requestsPerUser)} per user`,
     watches: `${count(it.watchesPerUser)} per user, ${count(it.watchesPerAddress)} per anonymous address, ${count(it.watches)} in total; every user is guaranteed ${count(it.watchesAlways)}`,
     body: size(maxBodyBytes),
+    "body of a review": size(maxReviewBytes),
     "values in a body": `${count(maxValues)}, nested at most ${count(maxDepth)} levels deep; at most ${count(maxMembers)} in one list or map`,
     "bodies being received or processed": `${size(it.bodyBytesPerUser)} per user, ${size(it.bodyBytes)} in total; every user is guaranteed ${size(it.bodyBytesAlways)}`,
     [`bodies of ${size(it.largeBodyBytes)} or more, and compressed bodies`]: `${it.largeBodiesPerUser} per user and ${it.largeBodies} in total`,

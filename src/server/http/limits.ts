@@ -6,7 +6,11 @@ const MiB = 1024 * KiB;
 /** Upstream's limit for the body of a write, and our limit for the size of a stored object. */
 export const maxBodyBytes = 3 * MiB;
 
-export const bodyTooLarge = (): StatusError => tooLarge(`Request entity too large: limit is ${maxBodyBytes}`);
+/** A review is a question and not stored. Everybody may ask some of them, and real ones are a thousand times smaller. */
+export const maxReviewBytes = 256 * KiB;
+
+export const bodyTooLarge = (limit = maxBodyBytes): StatusError =>
+  tooLarge(`Request entity too large: limit is ${limit}`);
 
 /**
  * How much callers may take of the server. A stranger is a connection on which nobody has been authenticated yet, or

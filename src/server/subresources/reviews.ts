@@ -11,6 +11,7 @@ import { reviewFaults } from "#api/rules.ts";
 import { invalid } from "#api/status.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { type Admission } from "#server/admission/chain.ts";
+import { bodyTooLarge, maxReviewBytes } from "#server/http/limits.ts";
 import { readObject } from "#server/input/body.ts";
 import { writeOptions } from "#server/input/options.ts";
 import { type Context } from "#server/request/pipeline.ts";
@@ -78,6 +79,7 @@ function reviewed<T extends ApiObject>(
 ): Endpoint {
   return async (context) => {
     const options = writeOptions(context, "CreateOptions");
+    if ((context.request.body?.length ?? 0) > maxReviewBytes) throw bodyTooLarge(maxReviewBytes);
     const object = await readObject(context, resource, options);
     const faults = reviewFaults(resource, object);
     if (faults.length > 0) throw invalid(resource, object.metadata.name ?? "", faults);
