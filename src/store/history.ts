@@ -43,7 +43,7 @@ const defaultHistoryLimits: HistoryLimits = {
   maxBytes: 96 << 20,
   maxAgeMs: 5 * 60_000,
   largeBytes: 32 << 20,
-  largeAgeMs: 45_000,
+  largeAgeMs: 30_000,
 };
 
 /** The revision of an empty store. Not 0, because that means "absent" or "any" elsewhere. */

@@ -20,38 +20,59 @@ test("findMallocTrim() returns memory that was freed between live buffers", () =
   assert.equal(buffers.length, 500);
 });
 
-test("giveBackMemory() shrinks the heap once, and trims repeatedly until its signal fires", async () => {
+const MiB = 1 << 20;
+/** Runs it on a virtual clock; `usage` says what the process has used by then, in MiB and in milliseconds. */
+async function runFor(ms: number, usage: (now: number) => [residentMiB: number, cpuMs: number], trimMs = 0) {
   const clock = createVirtualClock(0);
   const stop = new AbortController();
   const done: string[] = [];
-  const shrink = async () => void done.push("shrink");
-  const running = giveBackMemory({ clock, shrink, findTrim: () => () => void done.push("trim") }, stop.signal);
-
-  await clock.advance(62_000);
+  let spentMs = 0;
+  const note = (what: string) => void done.push(`${what} ${clock.now() / 1000}`);
+  const running = giveBackMemory(
+    {
+      clock: { ...clock, now: () => clock.now() + spentMs },
+      shrink: async () => note("shrink"),
+      collect: async () => note("collect"),
+      findTrim: () => () => {
+        note("trim");
+        spentMs += trimMs;
+      },
+      usage: () => {
+        const [residentMiB, cpuMs] = usage(clock.now());
+        return { residentBytes: residentMiB * MiB, cpuMs };
+      },
+    },
+    stop.signal,
+  );
+  await clock.advance(ms);
   stop.abort();
-
   await assert.rejects(running, { name: "AbortError" });
   await clock.advance(60_000);
-  assert.deepEqual(done, ["shrink", "trim", "trim", "trim"]);
+  return done;
+}
+
+test("giveBackMemory() shrinks the heap once, and trims repeatedly until its signal fires", async () => {
+  const done = await runFor(50_000, () => [100, 0]);
+
+  assert.deepEqual(done, ["shrink 1", "trim 16", "trim 31", "trim 46"]);
 });
 
-test("giveBackMemory() trims less often when it takes long, because nothing else runs meanwhile", async () => {
-  const clock = createVirtualClock(0);
-  const stop = new AbortController();
-  let spentMs = 0;
-  let costMs = 100;
-  const trims: number[] = [];
-  const trim = () => {
-    trims.push(clock.now());
-    spentMs += costMs;
-    costMs = 1;
-  };
-  const slow = { ...clock, now: () => clock.now() + spentMs };
-  const running = giveBackMemory({ clock: slow, shrink: async () => {}, findTrim: () => trim }, stop.signal);
+test("giveBackMemory() collects the garbage of a busy time as soon as the process is idle", async () => {
+  const floodStart = 20_000;
+  const floodEnd = 40_000;
+  const done = await runFor(130_000, (now) => [
+    now > floodStart ? 300 : 100,
+    Math.max(0, Math.min(now, floodEnd) - floodStart),
+  ]);
 
-  await clock.advance(100_000);
-  stop.abort();
+  const collections = done.filter((what) => what.startsWith("collect"));
+  assert.deepEqual(collections, ["collect 61", "collect 76", "collect 91"]);
+});
 
-  await assert.rejects(running, { name: "AbortError" });
-  assert.deepEqual(trims, [21_000, 71_000, 91_000]);
+test("giveBackMemory() trims less often when it takes long and others wait meanwhile", async () => {
+  const busy = await runFor(120_000, (now) => [100, now], 100);
+  const idle = await runFor(50_000, () => [100, 0], 100);
+
+  assert.deepEqual(busy, ["shrink 1", "trim 16", "trim 76"]);
+  assert.deepEqual(idle, ["shrink 1", "trim 16", "trim 31", "trim 46"]);
 });

@@ -1,42 +1,102 @@
 import { type Clock } from "#lib/async/clock.ts";
-import { shrinkHeap } from "./collect-garbage.ts";
+import { collectGarbage, shrinkHeap } from "./collect-garbage.ts";
 
 /** By then, whatever only the start needed is garbage. */
 const startedMs = 1000;
-/** How long unused memory may stay with the process. */
-const pauseMs = 20_000;
+const pauseMs = 15_000;
+/** A process that used less than this share of a processor since the last look is idle, so nobody waits for it. */
+const idleShare = 0.2;
+/** An idle process with so much more memory than before has garbage of a busy time. */
+const grownBytes = 32 << 20;
+/** It collects a few times: the history forgets what a flood wrote half a minute after it. */
+const collections = 3;
 /**
- * A call usually takes a few milliseconds, but a tenth of a second if hundreds of MiB are free in many pieces. Nothing else
- * runs meanwhile, so then the next call waits longer; but memory should be back a minute after a flood.
+ * A trim usually takes a few milliseconds, but a tenth of a second if hundreds of MiB are free in many pieces. Nothing else
+ * runs meanwhile, so then a busy process waits longer for the next one.
  */
 const pausePerMs = 2000;
 const maxPauseMs = 50_000;
 
+export interface Usage {
+  readonly residentBytes: number;
+  /** Processor time since the start. */
+  readonly cpuMs: number;
+}
+
 export interface MemoryDeps {
   readonly clock: Clock;
   readonly shrink?: () => Promise<void>;
+  readonly collect?: () => Promise<void>;
   readonly findTrim?: typeof findMallocTrim;
+  readonly usage?: () => Usage;
 }
 
 /**
- * Returns unused memory to the system: once what the start took, and then periodically what malloc keeps. malloc keeps
- * memory that is freed between two live blocks: after a flood of small buffers up to twice what is in use.
+ * Returns unused memory to the system: once what the start took, and then periodically what a busy time left. V8 collects
+ * garbage only when something allocates, and malloc keeps memory that is freed between two live blocks: after a flood of
+ * small buffers up to twice what is in use.
  */
-export async function giveBackMemory(
-  { clock, shrink = shrinkHeap, findTrim = findMallocTrim }: MemoryDeps,
-  signal: AbortSignal,
-): Promise<void> {
+export async function giveBackMemory(deps: MemoryDeps, signal: AbortSignal): Promise<void> {
+  const { clock, shrink = shrinkHeap, findTrim = findMallocTrim } = deps;
   await clock.sleep(startedMs, signal);
   await shrink();
   await clock.sleep(pauseMs, signal);
   // Not earlier: finding it takes two MiB, and a process that has just started has nothing to return.
   const trim = findTrim();
-  while (trim) {
-    const start = clock.now();
-    trim();
-    const spentMs = clock.now() - start;
-    await clock.sleep(Math.min(Math.max(pauseMs, spentMs * pausePerMs), maxPauseMs), signal);
+  if (!trim) return;
+  const keeper = new MemoryKeeper(deps, trim);
+  for (;;) {
+    await keeper.look();
+    await clock.sleep(pauseMs, signal);
   }
+}
+
+class MemoryKeeper {
+  readonly #clock: Clock;
+  readonly #collect: () => Promise<void>;
+  readonly #usage: () => Usage;
+  readonly #trim: () => void;
+  /** What it held after the last collection. */
+  #keptBytes: number;
+  #cpuMs: number;
+  #collections = 0;
+  #trimsAtMs = 0;
+
+  constructor({ clock, collect = collectGarbage, usage = ownUsage }: MemoryDeps, trim: () => void) {
+    this.#clock = clock;
+    this.#collect = collect;
+    this.#usage = usage;
+    this.#trim = trim;
+    this.#keptBytes = usage().residentBytes;
+    this.#cpuMs = usage().cpuMs;
+  }
+
+  async look(): Promise<void> {
+    const { residentBytes, cpuMs } = this.#usage();
+    const isIdle = cpuMs - this.#cpuMs < idleShare * pauseMs;
+    if (residentBytes > this.#keptBytes + grownBytes) this.#collections = collections;
+    const collects = isIdle && this.#collections > 0;
+    if (collects) {
+      this.#collections--;
+      await this.#collect();
+    }
+    if (isIdle || this.#clock.now() >= this.#trimsAtMs) this.#trimNow();
+    const now = this.#usage();
+    this.#cpuMs = now.cpuMs;
+    if (collects || now.residentBytes < this.#keptBytes) this.#keptBytes = now.residentBytes;
+  }
+
+  #trimNow(): void {
+    const start = this.#clock.now();
+    this.#trim();
+    const end = this.#clock.now();
+    this.#trimsAtMs = end + Math.min((end - start) * pausePerMs, maxPauseMs);
+  }
+}
+
+function ownUsage(): Usage {
+  const { user, system } = process.cpuUsage();
+  return { residentBytes: process.memoryUsage.rss(), cpuMs: (user + system) / 1000 };
 }
 
 /** The C library's own; undefined if it has none, or if this Node cannot call it. Then malloc alone decides. */
