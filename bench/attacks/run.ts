@@ -156,7 +156,7 @@ function faultsOf(result: Result): string[] {
   const { holds, health, returnedAfter, isSameProcess } = result;
   const faults: string[] = [];
   if (!holds) faults.push("the claim does not hold");
-  if (health.p99Ms > 50) faults.push("healthz is slower than 50 ms at p99");
+  if (health.ownP99Ms > 50) faults.push("healthz is slower than 50 ms at p99");
   if (health.failures > 0) faults.push("healthz failed");
   if (returnedAfter === undefined) faults.push(`memory is not back to within ${keptMiB} MiB`);
   if (!isSameProcess) faults.push("the process restarted");
@@ -165,13 +165,13 @@ function faultsOf(result: Result): string[] {
 
 function renderResult(result: Result): string {
   const { name, claim, outcome, health, beforeMiB, peakMiB, afterMiB, returnedAfter } = result;
-  const { p50Ms, p99Ms, maxMs, failures, lateMs, stolen } = health;
+  const { p50Ms, p99Ms, maxMs, ownP99Ms, failures, lateMs, stolen } = health;
   const faults = faultsOf(result);
   const lines = [
     `${faults.length === 0 ? "held  " : "FAILED"}  ${name}: ${claim}`,
     `        outcome  ${outcome.slice(0, 200)}`,
     `        healthz  p50 ${p50Ms.toFixed(1)}  p99 ${p99Ms.toFixed(1)}  max ${maxMs.toFixed(1)} ms, ${failures} failed`,
-    `        machine  own timers p99 ${lateMs.toFixed(1)} ms late, ${(100 * stolen).toFixed(0)} % of its time taken by others`,
+    `        machine  ${(100 * stolen).toFixed(0)} % of its time taken by others, healthz without it p99 ${ownP99Ms.toFixed(1)} ms; own timers p99 ${lateMs.toFixed(1)} ms late`,
     `        memory   ${beforeMiB.toFixed(0)} before, ${peakMiB.toFixed(0)} at the peak, ${afterMiB.toFixed(0)} MiB ${returnedAfter ?? "more than 60"} s after`,
   ];
   if (faults.length > 0) lines.push(`        faults   ${faults.join("; ")}`);
