@@ -4,6 +4,7 @@ import { MutatingWebhookConfiguration } from "./admissionregistration/mutating-w
 import { ValidatingAdmissionPolicy } from "./admissionregistration/validating-admission-policy.ts";
 import { ValidatingAdmissionPolicyBinding } from "./admissionregistration/validating-admission-policy-binding.ts";
 import { ValidatingWebhookConfiguration } from "./admissionregistration/validating-webhook-configuration.ts";
+import { APIService } from "./apiregistration/api-service.ts";
 import { ControllerRevision } from "./apps/controller-revision.ts";
 import { Deployment } from "./apps/deployment.ts";
 import { ReplicaSet } from "./apps/replica-set.ts";
@@ -56,6 +57,8 @@ export const allResources: readonly Resource[] = [
   ValidatingAdmissionPolicy,
   ValidatingAdmissionPolicyBinding,
   ValidatingWebhookConfiguration,
+
+  APIService,
 
   ControllerRevision,
   Deployment,
