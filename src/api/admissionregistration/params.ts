@@ -12,7 +12,7 @@ export const ParamKind = object.atomic("ParamKind", "The kind of the objects tha
   apiVersion: optional(1, string(), "API version of the parameters, such as v1 or example.com/v1."),
   kind: optional(2, string(), "Kind of the parameters."),
 });
-interface ParamKind extends Infer<typeof ParamKind> {}
+export interface ParamKind extends Infer<typeof ParamKind> {}
 
 export const ParamRef = object.atomic("ParamRef", "The objects that hold the parameters of a policy.", {
   name: optional(1, string(), "Name of the object with the parameters. Excludes selector."),
@@ -24,7 +24,7 @@ export const ParamRef = object.atomic("ParamRef", "The objects that hold the par
     "What happens to a request if no parameters are found: Allow or Deny.",
   ),
 });
-interface ParamRef extends Infer<typeof ParamRef> {}
+export interface ParamRef extends Infer<typeof ParamRef> {}
 
 export function validateParamKind(at: Cursor<ParamKind>): void {
   if (at.field("apiVersion").required()) validateApiVersion(at.field("apiVersion"));
