@@ -313,6 +313,15 @@ test("the status of a policy is checked", () => {
   );
 });
 
+test("only so much of the paths in a status is parsed", () => {
+  const long = { fieldRef: "spec['a']".repeat(7000), warning: "a" };
+  const status = { typeChecking: { expressionWarnings: [{ fieldRef: "a['b']", warning: "a" }, long] } };
+
+  assert.deepEqual(statusFaultsOf(ValidatingAdmissionPolicy, withStatus(status), validating({})), [
+    "status.typeChecking.expressionWarnings[1].fieldRef: Too long: may not be more than 32768 bytes",
+  ]);
+});
+
 test("a write of the status changes neither the spec nor the metadata of a policy", () => {
   const old = read(ValidatingAdmissionPolicy, { ...validating({}), metadata: { ...metadata, labels: { a: "old" } } });
   const object = read(ValidatingAdmissionPolicy, {

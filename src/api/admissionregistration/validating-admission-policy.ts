@@ -151,7 +151,8 @@ function validateAuditAnnotation(at: Cursor<AuditAnnotation>, policyName: string
 
 function validateStatusUpdate(policy: Cursor<ValidatingAdmissionPolicy>): void {
   const at = policy.field("status");
-  at.on("typeChecking", (at) => at.each("expressionWarnings", validateWarning));
+  const budget = { characters: maxParsedCharacters };
+  at.on("typeChecking", (at) => at.each("expressionWarnings", (at) => validateWarning(at, budget)));
   const types = new Set<string>();
   at.each("conditions", (at) => {
     at.field("type").unique(types);
@@ -159,10 +160,17 @@ function validateStatusUpdate(policy: Cursor<ValidatingAdmissionPolicy>): void {
   });
 }
 
-function validateWarning(at: Cursor<ExpressionWarning>): void {
+/** Parsing takes a while, so only so much of unusual paths is parsed. */
+const maxParsedCharacters = 32_768;
+const usualPath = /^[a-z]\w*(?:\.[a-z]\w*|\[[0-9]{1,9}\])*$/i;
+
+function validateWarning(at: Cursor<ExpressionWarning>, budget: { characters: number }): void {
   at.field("warning").required();
-  const fieldRef = at.field("fieldRef").as(at.value.fieldRef.trim());
-  if (!fieldRef.required()) return;
-  const fault = jsonPathFault(`{${fieldRef.value}}`);
+  const path = at.value.fieldRef.trim();
+  const fieldRef = at.field("fieldRef").as(path);
+  if (!fieldRef.required() || usualPath.test(path)) return;
+  budget.characters -= path.length;
+  if (budget.characters < 0) return fieldRef.tooLong(maxParsedCharacters);
+  const fault = jsonPathFault(`{${path}}`);
   if (fault) fieldRef.invalid(`invalid JSONPath: ${fault}`);
 }

@@ -29,9 +29,12 @@ export function validateClientConfig(at: Cursor<WebhookClientConfig>): void {
   at.on("service", validateService);
 }
 
+/** Upstream has no limit. Longer texts would only cost time. */
+const maxLength = 8192;
 const form = "; desired format: https://host[/path]";
 
 function validateUrl(at: Cursor<string>): void {
+  if (at.value.length > maxLength) return at.tooLong(maxLength);
   const url = parseGoUrl(at.value);
   if ("fault" in url) return at.missing(`url must be a valid URL: ${url.fault}${form}`);
   if (url.scheme !== "https") at.invalid(`'https' is the only allowed URL scheme${form}`, url.scheme);
@@ -53,6 +56,7 @@ function validateService(at: Cursor<ServiceReference>): void {
 function validatePath(at: Cursor<string>): void {
   const { value } = at;
   if (value === "" || value === "/") return;
+  if (value.length > maxLength) return at.tooLong(maxLength);
   if (value === "//") return at.invalid("segment[0] may not be empty");
   if (!value.startsWith("/")) at.invalid("must start with a '/'");
   const steps = value.slice(1).replace(/\/$/, "").split("/");

@@ -169,6 +169,16 @@ const cases: readonly { name: string; object: object; faults: string[] }[] = [
     ],
   },
   {
+    name: "limit the length of a URL",
+    object: byUrl(`https://example.com/${"a".repeat(8192)}`),
+    faults: ["webhooks[0].clientConfig.url: Too long: may not be more than 8192 bytes"],
+  },
+  {
+    name: "limit the length of a path",
+    object: byService({ namespace: "n", name: "s", path: "/a".repeat(5000) }),
+    faults: ["webhooks[0].clientConfig.service.path: Too long: may not be more than 8192 bytes"],
+  },
+  {
     name: "refuse a path without steps",
     object: byService({ namespace: "n", name: "s", path: "//" }),
     faults: ['webhooks[0].clientConfig.service.path: Invalid value: "//": segment[0] may not be empty'],
