@@ -1,3 +1,10 @@
+import { MutatingAdmissionPolicy } from "./admissionregistration/mutating-admission-policy.ts";
+import { MutatingAdmissionPolicyBinding } from "./admissionregistration/mutating-admission-policy-binding.ts";
+import { MutatingWebhookConfiguration } from "./admissionregistration/mutating-webhook-configuration.ts";
+import { ValidatingAdmissionPolicy } from "./admissionregistration/validating-admission-policy.ts";
+import { ValidatingAdmissionPolicyBinding } from "./admissionregistration/validating-admission-policy-binding.ts";
+import { ValidatingWebhookConfiguration } from "./admissionregistration/validating-webhook-configuration.ts";
+import { APIService } from "./apiregistration/api-service.ts";
 import { ControllerRevision } from "./apps/controller-revision.ts";
 import { Deployment } from "./apps/deployment.ts";
 import { ReplicaSet } from "./apps/replica-set.ts";
@@ -43,6 +50,15 @@ export const allResources: readonly Resource[] = [
   Secret,
   Service,
   ServiceAccount,
+
+  MutatingAdmissionPolicy,
+  MutatingAdmissionPolicyBinding,
+  MutatingWebhookConfiguration,
+  ValidatingAdmissionPolicy,
+  ValidatingAdmissionPolicyBinding,
+  ValidatingWebhookConfiguration,
+
+  APIService,
 
   ControllerRevision,
   Deployment,

@@ -41,9 +41,11 @@ export const defaulted = <T>(tag: number, schema: Schema<T>, value: T, doc = doc
 export const embedded = <T extends object>(tag: number, schema: Schema<T>, doc?: string): Field<T, "defaulted"> =>
   defaulted(tag, schema, {} as T, doc);
 
-/** Fields that are flat in JSON but in a separate message, number `inlineTag`, in protobuf. */
-export function inline<F extends Fields>(inlineTag: number, fields: F): F {
-  const inlined = Object.entries(fields).map(([name, field]) => [name, { ...field, inlineTag }]);
+/** Fields that are flat in JSON but in a separate message with this number in protobuf. Such messages can be nested. */
+export function inline<F extends Fields>(tag: number, fields: F): F {
+  const inlined = Object.entries(fields).map(([name, field]) => {
+    return [name, { ...field, inlineTags: [tag, ...(field.inlineTags ?? [])] }];
+  });
   return Object.fromEntries(inlined) as F;
 }
 

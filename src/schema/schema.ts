@@ -140,8 +140,8 @@ export interface Field<T = unknown, M extends FieldMode = FieldMode> {
   readonly schema: Schema<T>;
   readonly doc: string;
   readonly default?: T;
-  /** The number of the protobuf message around this field, where JSON has none. */
-  readonly inlineTag?: number;
+  /** The numbers of the protobuf messages around this field where JSON has none, outermost first. */
+  readonly inlineTags?: readonly number[];
   /** Strategic merge strategy of a field that holds one object. */
   readonly patch?: "replace" | "retainKeys";
   /** On a `required` field: checks accept the zero value, because it is legal or `validate` has its own message. */

@@ -75,6 +75,14 @@ export const dns1123Label = shaped({
   unfit: (value) => (subdomainPattern.test(value) ? "must not contain dots" : undefined),
 });
 
+export const dns1035Label = shaped({
+  format: "[a-z]([-a-z0-9]*[a-z0-9])?",
+  max: 63,
+  message:
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character",
+  examples: ["my-name", "abc-123"],
+});
+
 export const dns1123SubdomainWithUnderscore = shaped({
   format: "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*",
   max: subdomainMax,

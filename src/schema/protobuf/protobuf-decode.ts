@@ -54,9 +54,8 @@ function compile(schema: ObjectSchema<unknown>): FieldReaders {
   const fields: FieldReaders = new Map();
   for (const [name, field] of Object.entries(schema.fields)) {
     if (field.tag === 0) continue;
-    const reader = { name, read: readerOf(field.schema) };
-    if (field.inlineTag === undefined) fields.set(field.tag, reader);
-    else inlinedFields(fields, field.inlineTag).set(field.tag, reader);
+    const within = (field.inlineTags ?? []).reduce(inlinedFields, fields);
+    within.set(field.tag, { name, read: readerOf(field.schema) });
   }
   return fields;
 }

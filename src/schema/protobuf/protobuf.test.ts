@@ -67,6 +67,18 @@ const full = {
   path: "/x",
 };
 
+test("fields that are flat in JSON can be in a message within a message", () => {
+  const rule = { groups: optional(1, list(string()), "") };
+  const operations = { verbs: optional(1, list(string()), ""), ...inline(2, rule) };
+  const Named = object("x/v1.Named", "", { names: optional(1, list(string()), ""), ...inline(2, operations) });
+  const value = { names: ["n"], verbs: ["v"], groups: ["g"] };
+
+  const bytes = encodeProtobuf(Named, value);
+
+  assert.equal(Buffer.from(bytes).toString("hex"), "0a016e" + "1208" + "0a0176" + "1203" + "0a0167");
+  assert.deepEqual(decodeProtobuf(Named, bytes), value);
+});
+
 test("decoding a message returns the JSON value it was made from", () => {
   const raw = decodeProtobuf(Every, encodeProtobuf(Every, full));
 

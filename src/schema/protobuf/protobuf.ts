@@ -179,22 +179,22 @@ interface Part {
 function objectContent(schema: ObjectSchema<unknown>): Encoder["content"] {
   let parts: readonly Part[] | undefined;
   return (writer, value) => {
-    parts ??= partsOf(schema);
+    parts ??= partsOf(Object.entries(schema.fields), 0);
     for (const part of parts) part.write(writer, value as Record<string, unknown>);
   };
 }
 
-/** The last field first, because the writer works from the end. */
-function partsOf(schema: ObjectSchema<unknown>): Part[] {
+/** The last field first, because the writer works from the end. `depth` counts the messages that JSON does not have. */
+function partsOf(fields: readonly (readonly [name: string, Field])[], depth: number): Part[] {
   const parts: Part[] = [];
-  const inlined = new Map<number, Part[]>();
-  for (const [name, field] of Object.entries(schema.fields)) {
+  const inlined = new Map<number, (readonly [string, Field])[]>();
+  for (const [name, field] of fields) {
     if (field.tag === 0) continue;
-    const part = fieldPart(name, field);
-    if (field.inlineTag === undefined) parts.push(part);
-    else inlined.set(field.inlineTag, [...(inlined.get(field.inlineTag) ?? []), part]);
+    const tag = field.inlineTags?.[depth];
+    if (tag === undefined) parts.push(fieldPart(name, field));
+    else inlined.set(tag, [...(inlined.get(tag) ?? []), [name, field]]);
   }
-  for (const [tag, members] of inlined) parts.push(inlinedPart(tag, members.sort(lastFirst)));
+  for (const [tag, members] of inlined) parts.push(inlinedPart(tag, partsOf(members, depth + 1)));
   return parts.sort(lastFirst);
 }
 

@@ -6,6 +6,7 @@ import { defaultTolerations } from "./default-tolerations.ts";
 import { type EscalationDeps, rbacEscalation } from "./escalation.ts";
 import { namespaceLifecycle } from "./namespace-lifecycle.ts";
 import { nodeRestriction } from "./node-restriction.ts";
+import { paramAccess } from "./param-access.ts";
 import { type AdmissionPlugin } from "./plugin.ts";
 import { priority } from "./priority.ts";
 import { serviceAccount } from "./service-account.ts";
@@ -28,4 +29,5 @@ export const builtInAdmission = (deps: AdmissionDeps): AdmissionPlugin[] => [
   priority(deps),
   defaultTolerations,
   rbacEscalation(deps),
+  paramAccess(deps),
 ];
