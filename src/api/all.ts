@@ -22,6 +22,7 @@ import { Service } from "./core/service.ts";
 import { ServiceAccount } from "./core/service-account.ts";
 import { EndpointSlice } from "./discovery/endpoint-slice.ts";
 import { eventsV1 } from "./events/event.ts";
+import { RuntimeClass } from "./node/runtime-class.ts";
 import { ClusterRole } from "./rbac/cluster-role.ts";
 import { ClusterRoleBinding } from "./rbac/cluster-role-binding.ts";
 import { Role } from "./rbac/role.ts";
@@ -59,6 +60,7 @@ export const allResources: readonly Resource[] = [
   Lease,
   EndpointSlice,
   eventsV1,
+  RuntimeClass,
 
   PriorityClass,
 
