@@ -18,6 +18,7 @@ import { Pod } from "./core/pod.ts";
 import { PodTemplate } from "./core/pod-template.ts";
 import { ReplicationController } from "./core/replication-controller.ts";
 import { Secret } from "./core/secret.ts";
+import { Endpoints } from "./core/service/endpoints.ts";
 import { Service } from "./core/service.ts";
 import { ServiceAccount } from "./core/service-account.ts";
 import { EndpointSlice } from "./discovery/endpoint-slice.ts";
@@ -34,6 +35,7 @@ import { PriorityClass } from "./scheduling/priority-class.ts";
 export const allResources: readonly Resource[] = [
   Binding,
   ConfigMap,
+  Endpoints,
   Event,
   LimitRange,
   Namespace,

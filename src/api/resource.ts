@@ -57,6 +57,8 @@ export interface Resource<T extends ApiObject = ApiObject> {
   readonly isNamespace?: boolean;
   /** Its finalizers need no domain in their names. */
   readonly freeFinalizers?: boolean;
+  /** Every request for it is answered with a warning. */
+  readonly deprecated?: Deprecation;
   /** PUT creates an object that does not exist. */
   readonly createOnUpdate: boolean;
   /** Seconds after the last write when the server deletes the object (events). */
@@ -89,6 +91,13 @@ export interface Resource<T extends ApiObject = ApiObject> {
   prepareForDeletion?(object: T): void;
   /** Seconds that the object has to shut down; 0 or absent deletes at once. */
   gracePeriodSeconds?(object: T, asked: number | undefined): number;
+}
+
+export interface Deprecation {
+  /** The first release in which it was deprecated, such as `v1.33`. */
+  readonly since: string;
+  /** The API that replaces it, as `apiVersion Kind`. */
+  readonly use?: string;
 }
 
 export type Scope = "Namespaced" | "Cluster";

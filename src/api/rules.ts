@@ -5,7 +5,7 @@ import { type FieldError } from "#schema/field-error.ts";
 import { type ObjectSchema, resolve, type Schema } from "#schema/schema.ts";
 import { type Cursor, faultsIn, warningsIn } from "./cursor.ts";
 import { validateObjectMeta, validateObjectMetaUpdate } from "./meta/validate-meta.ts";
-import { type ApiObject, type PartialUpdate, type Resource } from "./resource.ts";
+import { type ApiObject, apiVersionOf, type PartialUpdate, type Resource } from "./resource.ts";
 
 /**
  * The order in which the rules of a kind are applied, for every write:
@@ -86,6 +86,14 @@ export function* findUpdateFaults<T extends ApiObject>(
 /** Warnings for the client about an object that is accepted. */
 export const warningsOf = <T extends ApiObject>(resource: Resource<T>, object: T, old: T | undefined): string[] =>
   resource.warnings ? warningsIn(object, (at) => resource.warnings?.(at, old)) : [];
+
+/** Upstream's warning for a request about a deprecated kind. */
+export function deprecationWarning(resource: Resource): string | undefined {
+  const { deprecated, kind } = resource;
+  if (!deprecated) return undefined;
+  const text = `${apiVersionOf(resource)} ${kind} is deprecated in ${deprecated.since}+`;
+  return deprecated.use ? `${text}; use ${deprecated.use}` : text;
+}
 
 const partialUpdate = (resource: Resource, subresource: string): PartialUpdate | undefined =>
   resource.subresources.find(({ name }) => name === subresource)?.update;
