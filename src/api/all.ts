@@ -23,6 +23,8 @@ import { Service } from "./core/service.ts";
 import { ServiceAccount } from "./core/service-account.ts";
 import { EndpointSlice } from "./discovery/endpoint-slice.ts";
 import { eventsV1 } from "./events/event.ts";
+import { FlowSchema } from "./flowcontrol/flow-schema.ts";
+import { PriorityLevelConfiguration } from "./flowcontrol/priority-level-configuration.ts";
 import { RuntimeClass } from "./node/runtime-class.ts";
 import { ClusterRole } from "./rbac/cluster-role.ts";
 import { ClusterRoleBinding } from "./rbac/cluster-role-binding.ts";
@@ -62,6 +64,8 @@ export const allResources: readonly Resource[] = [
   Lease,
   EndpointSlice,
   eventsV1,
+  FlowSchema,
+  PriorityLevelConfiguration,
   RuntimeClass,
 
   PriorityClass,
