@@ -40,9 +40,9 @@ const FlowSchemaSpec = object.filledBy(setPrecedence, "FlowSchemaSpec", doc, {
 });
 interface FlowSchemaSpec extends Infer<typeof FlowSchemaSpec> {}
 
-/** In Go, no precedence and a precedence of 0 are the same. */
+/** In Go, no number and 0 are the same. */
 function setPrecedence(spec: { matchingPrecedence: number }): void {
-  if (spec.matchingPrecedence === 0) spec.matchingPrecedence = defaultPrecedence;
+  spec.matchingPrecedence ||= defaultPrecedence;
 }
 
 const fields = {

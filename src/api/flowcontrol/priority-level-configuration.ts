@@ -10,21 +10,24 @@ import { keepMetadata, statusOf, statusResets, validateStatus } from "./flow-sta
 
 const object = inPackage("flowcontrol/v1");
 
+const queuingDefaults = { queues: 64, handSize: 8, queueLengthLimit: 50 };
 const queuingDoc = "How the requests of a PriorityLevelConfiguration wait.";
 const QueuingConfiguration = object.filledBy(setQueuing, "QueuingConfiguration", queuingDoc, {
-  queues: written(defaulted(1, int32(), 64, "Number of queues of the priority level.")),
+  queues: written(defaulted(1, int32(), queuingDefaults.queues, "Number of queues of the priority level.")),
   handSize: written(
-    defaulted(2, int32(), 8, "Number of queues that each flow is given; its requests take the shortest."),
+    defaulted(2, int32(), queuingDefaults.handSize, "Number of queues of each flow; a request takes the shortest."),
   ),
-  queueLengthLimit: written(defaulted(3, int32(), 50, "Number of requests that may wait in one queue.")),
+  queueLengthLimit: written(
+    defaulted(3, int32(), queuingDefaults.queueLengthLimit, "Number of requests that may wait in one queue."),
+  ),
 });
 interface QueuingConfiguration extends Infer<typeof QueuingConfiguration> {}
 
-/** In Go, none and 0 are the same. */
-function setQueuing(queuing: QueuingConfiguration): void {
-  if (queuing.queues === 0) queuing.queues = 64;
-  if (queuing.handSize === 0) queuing.handSize = 8;
-  if (queuing.queueLengthLimit === 0) queuing.queueLengthLimit = 50;
+/** In Go, no number and 0 are the same. */
+function setQueuing(queuing: typeof queuingDefaults): void {
+  queuing.queues ||= queuingDefaults.queues;
+  queuing.handSize ||= queuingDefaults.handSize;
+  queuing.queueLengthLimit ||= queuingDefaults.queueLengthLimit;
 }
 
 const LimitResponse = object("LimitResponse", "What happens to requests that cannot be served at once.", {
