@@ -7,6 +7,7 @@ import { LocalSubjectAccessReview } from "./authorization/local-subject-access-r
 import { SelfSubjectAccessReview } from "./authorization/self-subject-access-review.ts";
 import { SelfSubjectRulesReview } from "./authorization/self-subject-rules-review.ts";
 import { SubjectAccessReview } from "./authorization/subject-access-review.ts";
+import { CertificateSigningRequest } from "./certificates/certificate-signing-request.ts";
 import { Lease } from "./coordination/lease.ts";
 import { Binding } from "./core/binding.ts";
 import { ConfigMap } from "./core/config-map.ts";
@@ -61,6 +62,7 @@ export const allResources: readonly Resource[] = [
   SelfSubjectRulesReview,
   SubjectAccessReview,
 
+  CertificateSigningRequest,
   Lease,
   EndpointSlice,
   eventsV1,
