@@ -3,7 +3,7 @@ import { ageColumn, column } from "#api/meta/columns.ts";
 import { inclusiveRange } from "#api/meta/names.ts";
 import { type ClusterObject, defineResource } from "#api/resource.ts";
 import { equal } from "#lib/data/equal.ts";
-import { defaulted, embedded, inGo, nullable, present, written } from "#schema/fields.ts";
+import { defaulted, embedded, nullable, present, written } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { int32, string } from "#schema/types.ts";
 import { keepMetadata, statusOf, statusResets, validateStatus } from "./flow-status.ts";
@@ -38,8 +38,7 @@ interface LimitResponse extends Infer<typeof LimitResponse> {}
 
 const limitedDoc = "How many requests of a priority level are served at once.";
 const LimitedPriorityLevelConfiguration = object("LimitedPriorityLevelConfiguration", limitedDoc, {
-  nominalConcurrencyShares: inGo(
-    { isPointer: true, zero: "written" },
+  nominalConcurrencyShares: written(
     defaulted(1, int32(), 30, "Share of the server's concurrent requests, in relation to the other priority levels."),
   ),
   limitResponse: embedded(2, LimitResponse, "What happens to requests that cannot be served at once."),
