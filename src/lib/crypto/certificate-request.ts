@@ -32,13 +32,17 @@ export function certificatesFault(pem: string): string | undefined {
 
 function areCertificates(bytes: Buffer): boolean {
   try {
-    return readDer(bytes).every(({ whole }) => new X509Certificate(whole).raw.equals(whole));
+    return readDer(bytes, maxParts).every(({ whole }) => new X509Certificate(whole).raw.equals(whole));
   } catch {
     return false;
   }
 }
 
 class MalformedError extends Error {}
+
+/** What is read here has only a few values; a hostile text could have tens of thousands. */
+const maxParts = 16;
+const partsOf = (value: DerValue | undefined): DerValue[] => (value ? readDer(value.content, maxParts) : []);
 
 /**
  *     CertificationRequest ─┬─ info ── version, subject, public key, [0] attributes
@@ -57,7 +61,7 @@ interface Request {
 const tag = { integer: 0x02, bits: 0x03, objectId: 0x06, sequence: 0x30, attributes: 0xa0 };
 
 function parseRequest(bytes: Buffer): Request {
-  const [outer, ...rest] = readDer(bytes);
+  const [outer, ...rest] = readDer(bytes, maxParts);
   if (rest.length > 0) throw new MalformedError("asn1: syntax error: trailing data");
   const [info, algorithm, signature] = inside(outer, [tag.sequence, tag.sequence, tag.bits]);
   const [, , publicKey] = inside(info, [tag.integer, tag.sequence, tag.sequence, tag.attributes]);
@@ -65,7 +69,7 @@ function parseRequest(bytes: Buffer): Request {
   return {
     info: info.whole,
     publicKey: publicKey.whole,
-    algorithm: readDer(algorithm?.content ?? Buffer.alloc(0)),
+    algorithm: partsOf(algorithm),
     signature: signature.content.subarray(1),
   };
 }
@@ -74,7 +78,7 @@ const mismatch = "asn1: structure error: tags don't match";
 /** The values in a sequence, which must have these tags. */
 function inside(sequence: DerValue | undefined, tags: readonly number[]): readonly DerValue[] {
   if (!sequence) throw new MalformedError("asn1: syntax error: sequence truncated");
-  const values = sequence.tag === tag.sequence ? readDer(sequence.content) : [];
+  const values = sequence.tag === tag.sequence ? partsOf(sequence) : [];
   if (values.length !== tags.length || values.some((value, index) => value.tag !== tags[index])) {
     throw new MalformedError(mismatch);
   }
@@ -151,8 +155,8 @@ const curves: ReadonlySet<string> = new Set(["1.3.132.0.33", "1.2.840.10045.3.1.
 
 /** Undefined for keys that Go does not read. */
 function keyTypeOf(publicKey: Buffer): KeyType | undefined {
-  const [algorithm] = readDer(readDer(publicKey)[0]?.content ?? Buffer.alloc(0));
-  const [id, parameters] = readDer(algorithm?.content ?? Buffer.alloc(0));
+  const [algorithm] = partsOf(readDer(publicKey, maxParts)[0]);
+  const [id, parameters] = partsOf(algorithm);
   const type = id?.tag === tag.objectId ? keyTypes.get(readObjectId(id.content)) : undefined;
   if (type !== "ec") return type;
   return parameters?.tag === tag.objectId && curves.has(readObjectId(parameters.content)) ? type : undefined;
