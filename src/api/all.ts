@@ -14,6 +14,7 @@ import { LocalSubjectAccessReview } from "./authorization/local-subject-access-r
 import { SelfSubjectAccessReview } from "./authorization/self-subject-access-review.ts";
 import { SelfSubjectRulesReview } from "./authorization/self-subject-rules-review.ts";
 import { SubjectAccessReview } from "./authorization/subject-access-review.ts";
+import { CertificateSigningRequest } from "./certificates/certificate-signing-request.ts";
 import { Lease } from "./coordination/lease.ts";
 import { Binding } from "./core/binding.ts";
 import { ConfigMap } from "./core/config-map.ts";
@@ -25,10 +26,14 @@ import { Pod } from "./core/pod.ts";
 import { PodTemplate } from "./core/pod-template.ts";
 import { ReplicationController } from "./core/replication-controller.ts";
 import { Secret } from "./core/secret.ts";
+import { Endpoints } from "./core/service/endpoints.ts";
 import { Service } from "./core/service.ts";
 import { ServiceAccount } from "./core/service-account.ts";
 import { EndpointSlice } from "./discovery/endpoint-slice.ts";
 import { eventsV1 } from "./events/event.ts";
+import { FlowSchema } from "./flowcontrol/flow-schema.ts";
+import { PriorityLevelConfiguration } from "./flowcontrol/priority-level-configuration.ts";
+import { RuntimeClass } from "./node/runtime-class.ts";
 import { ClusterRole } from "./rbac/cluster-role.ts";
 import { ClusterRoleBinding } from "./rbac/cluster-role-binding.ts";
 import { Role } from "./rbac/role.ts";
@@ -40,6 +45,7 @@ import { PriorityClass } from "./scheduling/priority-class.ts";
 export const allResources: readonly Resource[] = [
   Binding,
   ConfigMap,
+  Endpoints,
   Event,
   LimitRange,
   Namespace,
@@ -72,9 +78,13 @@ export const allResources: readonly Resource[] = [
   SelfSubjectRulesReview,
   SubjectAccessReview,
 
+  CertificateSigningRequest,
   Lease,
   EndpointSlice,
   eventsV1,
+  FlowSchema,
+  PriorityLevelConfiguration,
+  RuntimeClass,
 
   PriorityClass,
 

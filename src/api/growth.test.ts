@@ -74,10 +74,13 @@ const fillings: readonly Omit<Filling, "count">[] = [{ items: "full" }, { items:
 
 /** Lists that have the same rules as others: those of probes, of anti-affinity, and of the templates of most kinds. */
 const twins = /(startup|readiness)Probe|postStart|podAntiAffinity\.\w+\[]/;
+/** Maps of lists, which a strategic merge refuses, as upstream's does. */
+const unmergeable = /^spec\.extra/;
 const hasTemplate = new Set(["Deployment", "ReplicaSet", "ReplicationController"]);
 
 for (const resource of everyKind) {
-  const all = longPlaces(resource).filter(({ path }) => !twins.test(path));
+  const skipped = resource.verbs.includes("patch") ? [twins, unmergeable] : [twins];
+  const all = longPlaces(resource).filter(({ path }) => !skipped.some((pattern) => pattern.test(path)));
   const places = hasTemplate.has(resource.kind) ? all.filter(({ path }) => !path.includes("template.spec.")) : all;
 
   test(`no rule of ${resource.kind} in ${resource.group || "core"} compares the items of a list with one another`, () => {

@@ -5,7 +5,8 @@ import { object } from "#schema/schema.ts";
 import { string } from "#schema/types.ts";
 import { everyKind } from "#testing/every-kind.ts";
 import { faultsOf, statusFaultsOf, updateFaultsOf } from "./faults.suite.ts";
-import { defineResource } from "./resource.ts";
+import { type Deprecation, defineResource } from "./resource.ts";
+import { deprecationWarning } from "./rules.ts";
 
 const CrateSpec = object("example/v1.CrateSpec", "What a crate should hold.", {
   label: immutable(optional(1, string(), "What is written on it.")),
@@ -86,4 +87,15 @@ test("every field of every kind says what it is for", () => {
   for (const { schema } of everyKind) visit(schema);
 
   assert.deepEqual(silent, []);
+});
+
+test("deprecationWarning() says since when a kind is deprecated, and what replaces it", () => {
+  const warningOf = (deprecated: Deprecation) => deprecationWarning({ ...Crate, deprecated });
+
+  assert.equal(warningOf({ since: "v1.19" }), "example.com/v1 Crate is deprecated in v1.19+");
+  assert.equal(
+    warningOf({ since: "v1.33", use: "example.com/v2 Box" }),
+    "example.com/v1 Crate is deprecated in v1.33+; use example.com/v2 Box",
+  );
+  assert.equal(deprecationWarning(Crate), undefined);
 });

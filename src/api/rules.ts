@@ -5,7 +5,7 @@ import { type FieldError } from "#schema/field-error.ts";
 import { type ObjectSchema, resolve, type Schema } from "#schema/schema.ts";
 import { type Cursor, faultsIn, warningsIn } from "./cursor.ts";
 import { validateObjectMeta, validateObjectMetaUpdate } from "./meta/validate-meta.ts";
-import { type ApiObject, type PartialUpdate, type Resource } from "./resource.ts";
+import { type ApiObject, apiVersionOf, type PartialUpdate, type Resource, type Writer } from "./resource.ts";
 
 /**
  * The order in which the rules of a kind are applied, for every write:
@@ -21,6 +21,7 @@ export interface Change<T extends ApiObject = ApiObject> {
   readonly object: T;
   readonly old: T;
   readonly subresource: string;
+  readonly writer?: Writer;
 }
 
 /** Every fault of a new object, after `prepareForCreate`. */
@@ -49,13 +50,13 @@ function* findObjectFaults<T extends ApiObject>(resource: Resource<T>, object: T
 /** Clears what this subresource cannot change, and fills in what only the server knows. */
 export function prepareUpdate<T extends ApiObject>(
   resource: Resource<T>,
-  { object, old, subresource }: Change<T>,
+  { object, old, subresource, writer }: Change<T>,
 ): void {
   if (subresource === "status") {
     keepAllButStatus(object, old);
-    resource.prepareForStatusUpdate?.(object, old);
+    resource.prepareForStatusUpdate?.(object, old, writer);
   } else if (subresource === "") resource.prepareForUpdate?.(object, old);
-  else partialUpdate(resource, subresource)?.prepare(object, old);
+  else partialUpdate(resource, subresource)?.prepare(object, old, writer);
 }
 
 /** Every fault of a change, after `prepareUpdate`. */
@@ -86,6 +87,14 @@ export function* findUpdateFaults<T extends ApiObject>(
 /** Warnings for the client about an object that is accepted. */
 export const warningsOf = <T extends ApiObject>(resource: Resource<T>, object: T, old: T | undefined): string[] =>
   resource.warnings ? warningsIn(object, (at) => resource.warnings?.(at, old)) : [];
+
+/** Upstream's warning for a request about a deprecated kind. */
+export function deprecationWarning(resource: Resource): string | undefined {
+  const { deprecated, kind } = resource;
+  if (!deprecated) return undefined;
+  const text = `${apiVersionOf(resource)} ${kind} is deprecated in ${deprecated.since}+`;
+  return deprecated.use ? `${text}; use ${deprecated.use}` : text;
+}
 
 const partialUpdate = (resource: Resource, subresource: string): PartialUpdate | undefined =>
   resource.subresources.find(({ name }) => name === subresource)?.update;

@@ -65,6 +65,19 @@ test("subresources that need a node are not found without nodes, and never retur
   }
 });
 
+test("every request for a deprecated kind is answered with a warning", async () => {
+  const said = (line: string, body?: object) => ask(cluster.api.server, line, body ? { body } : {});
+  const endpoints = { metadata: { name: "web" }, subsets: [{ addresses: [{ ip: "10.0.0.1" }] }] };
+  const path = "/api/v1/namespaces/default/endpoints";
+  const expected = ['299 - "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"'];
+
+  assert.deepEqual((await said(`POST ${path}`, endpoints)).warnings, expected);
+  assert.deepEqual((await said(`GET ${path}/web`)).warnings, expected);
+  assert.deepEqual((await said("GET /api/v1/endpoints")).warnings, expected);
+  assert.deepEqual((await said(`DELETE ${path}/web`)).warnings, expected);
+  assert.deepEqual((await said("GET /api/v1/namespaces/default/configmaps")).warnings, []);
+});
+
 test("a server does not start with a subresource that has no endpoint", () => {
   const resource = { ...Part, subresources: [{ name: "polish", verbs: ["create"] }] };
   const resources = new ResourceRegistry([resource as unknown as Resource]);

@@ -1,4 +1,5 @@
 import { groupResource, type Resource, type Subresource } from "#api/resource.ts";
+import { deprecationWarning } from "#api/rules.ts";
 import { methodNotAllowed, notFound, StatusError } from "#api/status.ts";
 import { listObjects, seen } from "./endpoints/list.ts";
 import { revisionOf } from "./endpoints/list-options.ts";
@@ -68,6 +69,8 @@ function toResource(deps: DispatchDeps, context: Context, resource: Resource): A
   const review = info.verb === "create" && deps.reviews.get(groupResource(resource, resource.plural));
   if (review) return review(context, resource);
   checkVerb(context, resource.verbs);
+  const warning = deprecationWarning(resource);
+  if (warning) context.warnings.push(warning);
   return toVerb(deps, context, resource);
 }
 

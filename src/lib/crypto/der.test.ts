@@ -40,6 +40,13 @@ test("readDer() refuses bytes that are not DER with a RangeError and with no oth
   );
 });
 
+test("readDer() reads no more values than it may", () => {
+  const values = Buffer.alloc(20);
+
+  assert.equal(readDer(values, 10).length, 10);
+  assert.throws(() => readDer(values, 9), RangeError);
+});
+
 test("readObjectId() gives back what der.objectId() wrote", () => {
   const number = fc.integer({ min: 0, max: 0x7fff_ffff });
   const id = fc.tuple(fc.integer({ min: 0, max: 2 }), fc.integer({ min: 0, max: 39 }), fc.array(number));

@@ -24,12 +24,13 @@ export interface DerValue {
   readonly whole: Buffer;
 }
 
-/** The values inside a constructed one, in order. Throws RangeError if the bytes are cut short. */
-export function readDer(bytes: Uint8Array): DerValue[] {
+/** The values inside a constructed one, in order. Throws RangeError if the bytes are cut short, or hold more than `most`. */
+export function readDer(bytes: Uint8Array, most = Number.POSITIVE_INFINITY): DerValue[] {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const values: DerValue[] = [];
   let at = 0;
   while (at < buffer.length) {
+    if (values.length >= most) throw new RangeError(`more than ${most} values in DER`);
     const start = at;
     const tag = buffer.readUInt8(at++);
     let length = buffer.readUInt8(at++);

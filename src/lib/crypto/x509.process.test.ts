@@ -106,4 +106,13 @@ test("readRequestSubject() reads a request that another tool made", () => {
     organizations: ["system:nodes"],
   });
   assert.throws(() => readRequestSubject("rubbish"), RangeError);
+  assert.throws(() => readRequestSubject(signingRequest + "\n".repeat(70_000)), /too long/);
+});
+
+test("readRequestSubject() reads only the block, not the text before it", () => {
+  const other = createAuthority({ subject: { commonName: "other" }, ...validity }).certificate;
+  const before = other.replaceAll(/-----.*-----/g, "");
+
+  assert.equal(readRequestSubject(before + signingRequest).commonName, "system:node:a");
+  assert.throws(() => readRequestSubject(other), RangeError);
 });

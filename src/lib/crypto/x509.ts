@@ -10,6 +10,7 @@ import {
 } from "node:crypto";
 import { isIP } from "node:net";
 import { der, readDer, readObjectId } from "./der.ts";
+import { maxPemBytes, readPem } from "./pem.ts";
 
 /** A certificate with its private key, both as PEM. */
 export interface KeyPair {
@@ -112,10 +113,12 @@ function readName(name: Uint8Array): Subject & { organizations: readonly string[
 
 /** Who a certificate signing request (PKCS #10, PEM) is for. Throws if it is not one. */
 export function readRequestSubject(pem: string): Subject & { organizations: readonly string[] } {
-  const request = readDer(bytesOfPem(pem))[0];
+  if (pem.length > maxPemBytes) throw new RangeError("the certificate signing request is too long");
+  const [block] = readPem(pem);
+  const request = readDer(block?.bytes ?? Buffer.alloc(0))[0];
   const info = request && readDer(request.content)[0];
   const [, subject] = info ? readDer(info.content) : [];
-  if (!subject) throw new RangeError("not a certificate signing request");
+  if (block?.label !== "CERTIFICATE REQUEST" || !subject) throw new RangeError("not a certificate signing request");
   return readName(subject.content);
 }
 

@@ -2,6 +2,12 @@ import { type Client } from "#client/client.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { type Random } from "#lib/data/random.ts";
 import { type Informers } from "#runtime/informer.ts";
+import {
+  type CertificateDeps,
+  certificateApproval,
+  certificateSigning,
+  certificateSubjectRestriction,
+} from "./certificates.ts";
 import { defaultTolerations } from "./default-tolerations.ts";
 import { type EscalationDeps, rbacEscalation } from "./escalation.ts";
 import { namespaceLifecycle } from "./namespace-lifecycle.ts";
@@ -12,7 +18,7 @@ import { priority } from "./priority.ts";
 import { serviceAccount } from "./service-account.ts";
 import { taintNodes } from "./taint-nodes.ts";
 
-export interface AdmissionDeps extends EscalationDeps {
+export interface AdmissionDeps extends EscalationDeps, CertificateDeps {
   readonly informers: Informers;
   readonly clock: Clock;
   readonly random: Random;
@@ -28,6 +34,9 @@ export const builtInAdmission = (deps: AdmissionDeps): AdmissionPlugin[] => [
   taintNodes,
   priority(deps),
   defaultTolerations,
+  certificateApproval(deps),
+  certificateSigning(deps),
+  certificateSubjectRestriction,
   rbacEscalation(deps),
   paramAccess(deps),
 ];

@@ -49,7 +49,8 @@ function warnOfSpec(pod: Cursor<Pick<PodObject, "metadata" | "spec">>): void {
   });
 }
 
-const replacedLabels = new Map([
+/** Labels of nodes that have a successor, with what is said about them. */
+export const replacedLabels = new Map([
   ["beta.kubernetes.io/arch", 'deprecated since v1.14; use "kubernetes.io/arch" instead'],
   ["beta.kubernetes.io/os", 'deprecated since v1.14; use "kubernetes.io/os" instead'],
   ["failure-domain.beta.kubernetes.io/region", 'deprecated since v1.17; use "topology.kubernetes.io/region" instead'],

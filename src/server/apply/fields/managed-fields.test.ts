@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Deployment } from "#api/apps/deployment.ts";
+import { CertificateSigningRequest } from "#api/certificates/certificate-signing-request.ts";
 import { Pod } from "#api/core/pod.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { atOnce } from "#lib/async/turns.ts";
@@ -92,6 +93,25 @@ test("no endpoint owns the fields that it resets", () => {
 
   assert.equal(entries(byMain), entries(stored));
   assert.equal(entries(byStatus), entries(stored));
+});
+
+test("a kind declares what its endpoints reset: nobody owns the spec of a CertificateSigningRequest", () => {
+  const resource = CertificateSigningRequest;
+  const metadata = { name: "a", labels: { app: "web" } };
+  const object = { apiVersion: "certificates.k8s.io/v1", kind: "CertificateSigningRequest", metadata };
+  const status = { conditions: [{ type: "Approved", status: "True" }], certificate: "YQ==" };
+
+  const created = write({ resource, now: read(resource, { ...object, spec: { signerName: "a.io/b" } }), manager: "a" });
+  const decided = edit(created, { status });
+  const approved = write({ resource, old: created, now: decided, manager: "b", subresource: "approval" });
+  const signed = write({ resource, old: created, now: decided, manager: "c", subresource: "status" });
+
+  assert.deepEqual(entries(created)[0]?.fieldsV1, { "f:metadata": { "f:labels": { ".": {}, "f:app": {} } } });
+  const condition = { ".": {}, "f:lastTransitionTime": {}, "f:lastUpdateTime": {}, "f:status": {}, "f:type": {} };
+  assert.deepEqual(entries(approved)[1]?.fieldsV1, {
+    "f:status": { "f:conditions": { ".": {}, 'k:{"type":"Approved"}': condition } },
+  });
+  assert.deepEqual(entries(signed)[1]?.fieldsV1, { "f:status": { "f:certificate": {} } });
 });
 
 test("a changed field moves to the manager that changed it, and a removed one has no owner", () => {

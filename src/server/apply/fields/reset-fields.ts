@@ -39,12 +39,12 @@ export function ownableShape(resource: Resource, subresource: string): ObjectSha
 }
 
 /** What an endpoint ignores is declared with it; the main endpoint ignores the status if that has its own. */
-function filterOf({ subresources }: Resource, subresource: string): Filter {
+function filterOf({ subresources, resets = {} }: Resource, subresource: string): Filter {
   const part = subresources.find(({ name }) => name === subresource);
   if (part?.only) return { skip: serverOwned, only: part.only };
   const hasStatus = subresources.some(({ name }) => name === "status");
-  const own: FieldTree = subresource === "" && hasStatus ? { status: true } : {};
-  return { skip: join(serverOwned, part?.resets ?? own) };
+  const own: FieldTree = hasStatus ? { ...resets, status: true } : resets;
+  return { skip: join(serverOwned, subresource === "" ? own : (part?.resets ?? {})) };
 }
 
 function join(a: FieldTree, b: FieldTree): FieldTree {

@@ -68,7 +68,7 @@ function validateKeptTolerations(at: Cursor<PodSpec>, { tolerations: old = [] }:
 }
 
 /** What makes two tolerations the same, apart from their seconds. An absent text and an empty one are the same. */
-const tolerationKey = ({ key, operator, value, effect }: Toleration): string =>
+export const tolerationKey = ({ key, operator, value, effect }: Toleration): string =>
   JSON.stringify([key ?? "", operator ?? "", value ?? "", effect ?? ""]);
 
 function validateRemovedGates(at: Cursor<PodSpec>, old: PodSpec): void {

@@ -107,7 +107,8 @@ function validateLifetime(at: Cursor<number>, signerName: string): void {
 }
 
 /** Who signs: a domain and a path, as in example.com/signer-name. */
-function validateSignerName(at: Cursor<string>): void {
+/** The name of a signer of certificates. */
+export function validateSignerName(at: Cursor<string>): void {
   const [domain = "", label, ...more] = at.value.split("/");
   if (label === undefined || more.length > 0) {
     at.invalid("must be a fully qualified domain and path of the form 'example.com/signer-name'");
