@@ -22,6 +22,12 @@ import { Service } from "./core/service.ts";
 import { ServiceAccount } from "./core/service-account.ts";
 import { EndpointSlice } from "./discovery/endpoint-slice.ts";
 import { eventsV1 } from "./events/event.ts";
+import { Ingress } from "./networking/ingress.ts";
+import { IngressClass } from "./networking/ingress-class.ts";
+import { IPAddress } from "./networking/ip-address.ts";
+import { NetworkPolicy } from "./networking/network-policy.ts";
+import { ServiceCIDR } from "./networking/service-cidr.ts";
+import { PodDisruptionBudget } from "./policy/pod-disruption-budget.ts";
 import { ClusterRole } from "./rbac/cluster-role.ts";
 import { ClusterRoleBinding } from "./rbac/cluster-role-binding.ts";
 import { Role } from "./rbac/role.ts";
@@ -59,6 +65,14 @@ export const allResources: readonly Resource[] = [
   Lease,
   EndpointSlice,
   eventsV1,
+
+  Ingress,
+  IngressClass,
+  IPAddress,
+  NetworkPolicy,
+  ServiceCIDR,
+
+  PodDisruptionBudget,
 
   PriorityClass,
 
