@@ -7,6 +7,8 @@ import { LocalSubjectAccessReview } from "./authorization/local-subject-access-r
 import { SelfSubjectAccessReview } from "./authorization/self-subject-access-review.ts";
 import { SelfSubjectRulesReview } from "./authorization/self-subject-rules-review.ts";
 import { SubjectAccessReview } from "./authorization/subject-access-review.ts";
+import { HorizontalPodAutoscaler } from "./autoscaling/horizontal-pod-autoscaler.ts";
+import { autoscalersV1 } from "./autoscaling/horizontal-pod-autoscaler-v1.ts";
 import { Lease } from "./coordination/lease.ts";
 import { Binding } from "./core/binding.ts";
 import { ConfigMap } from "./core/config-map.ts";
@@ -61,6 +63,9 @@ export const allResources: readonly Resource[] = [
   SelfSubjectAccessReview,
   SelfSubjectRulesReview,
   SubjectAccessReview,
+
+  HorizontalPodAutoscaler,
+  autoscalersV1,
 
   Lease,
   EndpointSlice,
