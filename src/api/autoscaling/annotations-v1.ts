@@ -1,3 +1,4 @@
+import { maxAnnotationBytes } from "#api/meta/validate-meta.ts";
 import { isObject } from "#lib/data/json-object.ts";
 import { decode } from "#schema/json/decode.ts";
 import { DecodeError } from "#schema/json/decode-error.ts";
@@ -37,9 +38,9 @@ export const readAnnotations = (annotations: Annotations): InAnnotations => ({
   conditions: parse(annotations[versionedAnnotations.conditions], conditionList, (raw) => raw),
 });
 
-/** What cannot be read is ignored, as upstream does. */
+/** What cannot be read is ignored, as upstream does. What no object may have is not read: that could take long. */
 function parse<T>(text: string | undefined, schema: Schema<T>, convert: (raw: unknown) => unknown): T | undefined {
-  if (text === undefined) return undefined;
+  if (text === undefined || text.length > maxAnnotationBytes) return undefined;
   try {
     const raw: unknown = JSON.parse(text);
     return raw === null ? undefined : decode<T>(schema, convert(raw), { defaults: false }).value;

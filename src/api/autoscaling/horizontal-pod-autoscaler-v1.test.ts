@@ -184,7 +184,9 @@ test("an annotation that is too long is refused and not read", () => {
 
   assert.deepEqual(faultsOf(autoscalersV1, long), [fault]);
   assert.deepEqual(updateFaultsOf(autoscalersV1, long, v1()), [fault]);
+  assert.deepEqual(updateFaultsOf(autoscalersV1, v1(), long), [fault]);
   assert.deepEqual(statusFaultsOf(autoscalersV1, long, v1()), [fault]);
+  assert.deepEqual(statusFaultsOf(autoscalersV1, v1(), long), [fault]);
 });
 
 test("the columns of autoscaling/v1 are those of autoscaling/v2", () => {

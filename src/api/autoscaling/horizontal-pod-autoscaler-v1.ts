@@ -2,6 +2,7 @@ import { maxAnnotationBytes } from "#api/meta/validate-meta.ts";
 import { defaulted, embedded, nullable, optional, present } from "#schema/fields.ts";
 import { inPackage } from "#schema/schema.ts";
 import { int32, int64, string, time } from "#schema/types.ts";
+import { type Cursor } from "../cursor.ts";
 import { type Column, defineResource, type ObjectOf } from "../resource.ts";
 import { isCpuMetric, readAnnotations, writeAnnotations } from "./annotations-v1.ts";
 import {
@@ -76,8 +77,11 @@ export const autoscalersV1 = defineResource("autoscaling/v1.HorizontalPodAutosca
     if (isTooLong(autoscaler.value)) return;
     validateAutoscaler(autoscaler.as(toStored(autoscaler.value)));
   },
-  validateStatusUpdate(autoscaler) {
-    if (isTooLong(autoscaler.value)) autoscaler.under("metadata", "annotations").tooLong(maxAnnotationBytes);
+  validateUpdate(autoscaler, old) {
+    if (!isTooLong(autoscaler.value) && isTooLong(old)) refuseLength(autoscaler);
+  },
+  validateStatusUpdate(autoscaler, old) {
+    if (isTooLong(autoscaler.value) || isTooLong(old)) refuseLength(autoscaler);
     else validateAutoscalerStatus(autoscaler.as(toStored(autoscaler.value)));
   },
 });
@@ -95,9 +99,12 @@ function settle(
   autoscaler.status = status;
 }
 
-/** Such an annotation is not worth reading: no object may have it. */
+/** Such an annotation is not read, so nothing that depends on it may be written. */
 const isTooLong = ({ metadata: { annotations = {} } }: SentAutoscalerV1): boolean =>
   Object.values(versionedAnnotations).some((name) => (annotations[name] ?? "").length > maxAnnotationBytes);
+
+const refuseLength = (autoscaler: Cursor): void =>
+  autoscaler.under("metadata", "annotations").tooLong(maxAnnotationBytes);
 
 export function toStored(autoscaler: SentAutoscalerV1): SentAutoscaler {
   const metadata = { ...autoscaler.metadata };
