@@ -14,6 +14,8 @@ import { LocalSubjectAccessReview } from "./authorization/local-subject-access-r
 import { SelfSubjectAccessReview } from "./authorization/self-subject-access-review.ts";
 import { SelfSubjectRulesReview } from "./authorization/self-subject-rules-review.ts";
 import { SubjectAccessReview } from "./authorization/subject-access-review.ts";
+import { HorizontalPodAutoscaler } from "./autoscaling/horizontal-pod-autoscaler.ts";
+import { autoscalersV1 } from "./autoscaling/horizontal-pod-autoscaler-v1.ts";
 import { CertificateSigningRequest } from "./certificates/certificate-signing-request.ts";
 import { Lease } from "./coordination/lease.ts";
 import { Binding } from "./core/binding.ts";
@@ -33,7 +35,13 @@ import { EndpointSlice } from "./discovery/endpoint-slice.ts";
 import { eventsV1 } from "./events/event.ts";
 import { FlowSchema } from "./flowcontrol/flow-schema.ts";
 import { PriorityLevelConfiguration } from "./flowcontrol/priority-level-configuration.ts";
+import { Ingress } from "./networking/ingress.ts";
+import { IngressClass } from "./networking/ingress-class.ts";
+import { IPAddress } from "./networking/ip-address.ts";
+import { NetworkPolicy } from "./networking/network-policy.ts";
+import { ServiceCIDR } from "./networking/service-cidr.ts";
 import { RuntimeClass } from "./node/runtime-class.ts";
+import { PodDisruptionBudget } from "./policy/pod-disruption-budget.ts";
 import { ClusterRole } from "./rbac/cluster-role.ts";
 import { ClusterRoleBinding } from "./rbac/cluster-role-binding.ts";
 import { Role } from "./rbac/role.ts";
@@ -79,12 +87,23 @@ export const allResources: readonly Resource[] = [
   SubjectAccessReview,
 
   CertificateSigningRequest,
+  HorizontalPodAutoscaler,
+  autoscalersV1,
+
   Lease,
   EndpointSlice,
   eventsV1,
   FlowSchema,
   PriorityLevelConfiguration,
   RuntimeClass,
+
+  Ingress,
+  IngressClass,
+  IPAddress,
+  NetworkPolicy,
+  ServiceCIDR,
+
+  PodDisruptionBudget,
 
   PriorityClass,
 

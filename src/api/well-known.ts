@@ -24,6 +24,10 @@ export const lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configu
 export const revisionAnnotation = "deployment.kubernetes.io/revision";
 /** On a ServiceAccount: its pods may only mount the Secrets that it lists. */
 export const enforceMountableAnnotation = "kubernetes.io/enforce-mountable-secrets";
+/** On an Ingress: its class, from the time before spec.ingressClassName. */
+export const ingressClassAnnotation = "kubernetes.io/ingress.class";
+/** On an IngressClass, with the value "true": ingresses that name no class have this one. */
+export const defaultIngressClassAnnotation = "ingressclass.kubernetes.io/is-default-class";
 /** On the bookmark that follows the initial events of a watch. */
 export const initialEventsEndAnnotation = "k8s.io/initial-events-end";
 

@@ -56,6 +56,15 @@ export function validateCondition(at: Cursor<Condition>): void {
   if (message && Buffer.byteLength(message) > 32768) at.field("message").tooLong(32768);
 }
 
+/** Checks each condition of an object, and that no type occurs twice. */
+export function validateConditions(at: Cursor<{ conditions?: Condition[] }>): void {
+  const types = new Set<string>();
+  at.each("conditions", (condition) => {
+    condition.field("type").unique(types);
+    validateCondition(condition);
+  });
+}
+
 /** The parts that conditions of all kinds share. */
 interface AnyCondition {
   type: string;

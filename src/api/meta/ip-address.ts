@@ -71,15 +71,13 @@ export function ipFault(text: string): string | undefined {
 
 export const validateIp = (at: Cursor<string>): void => at.invalid(ipFault(at.value));
 
-/** Like `validateIp`, and in its canonical form. */
-export function validateCanonicalIp(at: Cursor<string>): void {
-  const { faultCount } = at;
-  validateIp(at);
-  const canonical = canonicalAddress(at.value);
-  if (at.faultCount === faultCount && canonical !== at.value) {
-    at.invalid(`must be in canonical form (${JSON.stringify(canonical)})`);
-  }
+/** Like `ipFault`, and the address must be in its canonical form. */
+export function canonicalIpFault(text: string): string | undefined {
+  const canonical = canonicalAddress(text);
+  return ipFault(text) ?? (canonical === text ? undefined : `must be in canonical form (${JSON.stringify(canonical)})`);
 }
+
+export const validateCanonicalIp = (at: Cursor<string>): void => at.invalid(canonicalIpFault(at.value));
 
 /** An address that traffic can be sent to. */
 export function validateEndpointIp(at: Cursor<string>): void {
@@ -104,26 +102,61 @@ export function validateEndpointIp(at: Cursor<string>): void {
   }
 }
 
-export function validateCidr(at: Cursor<string>): void {
-  const slash = at.value.indexOf("/");
-  const address = at.value.slice(0, Math.max(slash, 0));
-  const length = at.value.slice(slash + 1);
-  const groups = groupsOf(address);
-  const bits = (groups?.length ?? 0) * 16;
-  if (!groups || !/^\d{1,3}$/.test(length) || Number(length) > bits) {
-    at.invalid("must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)");
-  } else if ((groups.length === 2 && !isIPv4(address)) || /^0\d/.test(length)) {
-    at.invalid("must not have leading 0s in IP or prefix length");
-  } else if (isMapped(groups)) at.invalid("must not have an IPv4-mapped IPv6 address");
-  else if (hasBitsBeyond(groups, Number(length))) at.invalid("must not have bits set beyond the prefix length");
+/** A range of addresses: those that begin with the first `length` bits of `groups`. */
+interface Cidr {
+  readonly groups: Groups;
+  readonly length: number;
 }
 
-function hasBitsBeyond(groups: Groups, length: number): boolean {
-  return groups.some((group, index) => {
-    const kept = Math.min(Math.max(length - index * 16, 0), 16);
-    return (group & (0xffff >> kept)) !== 0;
-  });
+/** Reads a range as leniently as Go: leading zeros are allowed, and bits beyond the prefix. */
+function cidrOf(text: string): Cidr | undefined {
+  const slash = text.indexOf("/");
+  const length = text.slice(slash + 1);
+  const groups = groupsOf(text.slice(0, Math.max(slash, 0)));
+  if (!groups || !/^\d{1,3}$/.test(length) || Number(length) > groups.length * 16) return undefined;
+  return { groups, length: Number(length) };
 }
+
+/** What is wrong with a text as a range, in upstream's words. */
+function cidrFault(text: string): string | undefined {
+  const cidr = cidrOf(text);
+  if (!cidr) return "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+  const [address = "", length = ""] = text.split("/");
+  if ((cidr.groups.length === 2 && !isIPv4(address)) || /^0\d/.test(length)) {
+    return "must not have leading 0s in IP or prefix length";
+  }
+  if (isMapped(cidr.groups)) return "must not have an IPv4-mapped IPv6 address";
+  return hasBitsBeyond(cidr) ? "must not have bits set beyond the prefix length" : undefined;
+}
+
+export const validateCidr = (at: Cursor<string>): void => at.invalid(cidrFault(at.value));
+
+/** Like `validateCidr`, and in its canonical form. */
+export function validateCanonicalCidr(at: Cursor<string>): void {
+  const canonical = canonicalCidr(at.value);
+  const form = canonical === at.value ? undefined : `must be in canonical form (${JSON.stringify(canonical)})`;
+  at.invalid(cidrFault(at.value) ?? form);
+}
+
+function canonicalCidr(text: string): string {
+  const [address = "", length = ""] = text.split("/");
+  return `${canonicalAddress(address)}/${Number(length)}`;
+}
+
+/** Whether the first range is a part of the second and smaller; undefined if one of them cannot be read. */
+export function isSmallerCidr(inner: string, outer: string): boolean | undefined {
+  const [small, large] = [cidrOf(inner), cidrOf(outer)];
+  if (!small || !large) return undefined;
+  if (small.groups.length !== large.groups.length || small.length <= large.length) return false;
+  const difference = small.groups.map((group, index) => group ^ (large.groups[index] ?? 0));
+  return !difference.some((group, index) => group >> (16 - bitsIn(index, large.length)) !== 0);
+}
+
+/** How many bits of a group are part of a prefix. */
+const bitsIn = (index: number, length: number): number => Math.min(Math.max(length - index * 16, 0), 16);
+
+const hasBitsBeyond = ({ groups, length }: Cidr): boolean =>
+  groups.some((group, index) => (group & (0xffff >> bitsIn(index, length))) !== 0);
 
 /** The family of the address in a CIDR. */
 export const cidrFamily = (text: string): IpFamily | undefined =>
@@ -136,4 +169,12 @@ export function warnOfIp(at: Cursor<string>): void {
   const [seen, wanted] = [JSON.stringify(at.value), JSON.stringify(canonical)];
   if (ipFamily(at.value) === "IPv4") at.warn(`non-standard IP address ${seen} is invalid: use ${wanted}`);
   else at.warn(`IPv6 address ${seen} should be in RFC 5952 canonical format (${wanted})`);
+}
+
+/** The same for a range that its rules have accepted. */
+export function warnOfCidr(at: Cursor<string>): void {
+  const canonical = canonicalCidr(at.value);
+  if (canonical === at.value || cidrFamily(at.value) !== "IPv6") return;
+  const [seen, wanted] = [JSON.stringify(at.value), JSON.stringify(canonical)];
+  at.warn(`IPv6 CIDR value ${seen} should be in RFC 5952 canonical format (${wanted})`);
 }

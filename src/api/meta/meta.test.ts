@@ -8,7 +8,14 @@ import { age, humanDuration } from "./age.ts";
 import { validateCondition, withCondition } from "./condition.ts";
 import { semanticEqual } from "./equal.ts";
 import { scaledValue, validateIntOrPercent } from "./int-or-string.ts";
-import { canonicalAddress, ipFamily, validateCidr, validateEndpointIp, validateIp } from "./ip-address.ts";
+import {
+  canonicalAddress,
+  ipFamily,
+  isSmallerCidr,
+  validateCidr,
+  validateEndpointIp,
+  validateIp,
+} from "./ip-address.ts";
 import { controllerOf, isControlledBy, ownerRefTo } from "./owner.ts";
 
 const object = inPackage("test");
@@ -124,6 +131,24 @@ for (const { text, fault } of cidrs) {
       expected,
     );
   });
+}
+
+const nested = [
+  { inner: "10.1.0.0/16", outer: "10.0.0.0/8", isSmaller: true },
+  { inner: "10.0.0.0/8", outer: "10.0.0.0/8", isSmaller: false },
+  { inner: "10.0.0.0/8", outer: "10.1.0.0/16", isSmaller: false },
+  { inner: "11.1.0.0/16", outer: "10.0.0.0/8", isSmaller: false },
+  { inner: "10.0.16.0/21", outer: "10.0.16.0/20", isSmaller: true },
+  { inner: "10.0.32.0/21", outer: "10.0.16.0/20", isSmaller: false },
+  { inner: "1.2.3.4/32", outer: "0.0.0.0/0", isSmaller: true },
+  { inner: "2001:db8:8000::/34", outer: "2001:db8:8000::/33", isSmaller: true },
+  { inner: "2001:db8::/34", outer: "2001:db8:8000::/33", isSmaller: false },
+  { inner: "10.0.0.0/8", outer: "::/0", isSmaller: false },
+  { inner: "10.0.0.0", outer: "10.0.0.0/8", isSmaller: undefined },
+];
+for (const { inner, outer, isSmaller } of nested) {
+  test(`${inner} ${isSmaller ? "is" : "is not"} a smaller part of ${outer}`, () =>
+    assert.equal(isSmallerCidr(inner, outer), isSmaller));
 }
 
 test("semanticEqual() knows what an absent value stands for", () => {

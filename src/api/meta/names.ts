@@ -83,6 +83,15 @@ export const dns1035Label = shaped({
   examples: ["my-name", "abc-123"],
 });
 
+/** A subdomain whose first label is `*`. */
+export const wildcardSubdomain = shaped({
+  format: `\\*\\.${subdomainFormat}`,
+  max: subdomainMax,
+  message:
+    "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character",
+  examples: ["*.example.com"],
+});
+
 export const dns1123SubdomainWithUnderscore = shaped({
   format: "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*",
   max: subdomainMax,

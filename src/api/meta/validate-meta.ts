@@ -27,7 +27,7 @@ function validateNamespace(at: Cursor<ObjectMeta>, { scope }: Named): void {
   else if (at.field("namespace").required()) at.field("namespace").rule(dns1123Label);
 }
 
-const maxAnnotationBytes = 262144;
+export const maxAnnotationBytes = 262144;
 
 export function validateAnnotations(at: Cursor<Readonly<Record<string, string>> | undefined>): void {
   let size = 0;
