@@ -7,6 +7,8 @@ import { LocalSubjectAccessReview } from "./authorization/local-subject-access-r
 import { SelfSubjectAccessReview } from "./authorization/self-subject-access-review.ts";
 import { SelfSubjectRulesReview } from "./authorization/self-subject-rules-review.ts";
 import { SubjectAccessReview } from "./authorization/subject-access-review.ts";
+import { CronJob } from "./batch/cron-job.ts";
+import { Job } from "./batch/job.ts";
 import { Lease } from "./coordination/lease.ts";
 import { Binding } from "./core/binding.ts";
 import { ConfigMap } from "./core/config-map.ts";
@@ -55,6 +57,9 @@ export const allResources: readonly Resource[] = [
   SelfSubjectAccessReview,
   SelfSubjectRulesReview,
   SubjectAccessReview,
+
+  CronJob,
+  Job,
 
   Lease,
   EndpointSlice,

@@ -93,8 +93,8 @@ function keepMetadata(metadata: ObjectMeta, old: ObjectMeta, ...names: (keyof Ob
   }
 }
 
-/** Fields of features that are off in this release. They are dropped unless the pod already has them. */
-function dropDisabledFields(spec: PodSpec, old: PodSpec | undefined): void {
+/** Fields of features that are off in this release. They are dropped unless the pod or template already has them. */
+export function dropDisabledFields(spec: PodSpec, old: PodSpec | undefined): void {
   if (spec.schedulingGroup && !old?.schedulingGroup) delete spec.schedulingGroup;
   for (const name of ["clusterTrustBundle", "podCertificate"] as const) {
     const sources = sourcesWith(spec, name);

@@ -29,7 +29,8 @@ export function podWarnings(pod: Cursor<PodObject>, old: PodObject | undefined):
   }
 }
 
-function warnOfSpec(pod: Cursor<Pick<PodObject, "metadata" | "spec">>): void {
+/** The same for a pod or the template of one. */
+export function warnOfSpec(pod: Cursor<Pick<PodObject, "metadata" | "spec">>): void {
   const at = pod.field("spec");
   const containers = containersAt(at);
   warnOfPlacement(at);
