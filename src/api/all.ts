@@ -1,4 +1,5 @@
 import { ControllerRevision } from "./apps/controller-revision.ts";
+import { DaemonSet } from "./apps/daemon-set.ts";
 import { Deployment } from "./apps/deployment.ts";
 import { ReplicaSet } from "./apps/replica-set.ts";
 import { SelfSubjectReview } from "./authentication/self-subject-review.ts";
@@ -47,6 +48,7 @@ export const allResources: readonly Resource[] = [
   ServiceAccount,
 
   ControllerRevision,
+  DaemonSet,
   Deployment,
   ReplicaSet,
 
