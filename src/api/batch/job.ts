@@ -48,7 +48,8 @@ export const Job = defineResource("batch/v1.Job", fields, {
   validateStatusUpdate: validateJobStatus,
   warnings(at, old) {
     warnOfName(at, old);
-    if (at.value.metadata.generation !== old?.metadata.generation || !old) warnOfJobSpec(at.field("spec"));
+    const isNew = !old || at.value.metadata.generation !== old.metadata.generation;
+    if (isNew) warnOfJobSpec(at.field("spec"));
   },
 });
 

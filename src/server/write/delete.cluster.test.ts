@@ -54,7 +54,7 @@ test("orphanDependents=false is answered with 202", async () => {
 
 test("a job has labels with its uid, and its deletion keeps the pods and warns of that", async () => {
   await using cluster = await clusterWith();
-  const template = { spec: { restartPolicy: "Never", containers: [{ name: "a", image: "a" }] } } as const;
+  const template = { spec: { restartPolicy: "Never" as const, containers: [{ name: "a", image: "a" }] } };
   const job = await cluster.client.create(Job, { metadata: { generateName: "sum-", ...place }, spec: { template } });
   const url = `/apis/batch/v1/namespaces/default/jobs/${job.metadata.name}`;
 
