@@ -17,6 +17,8 @@ import { Event } from "./core/event.ts";
 import { LimitRange } from "./core/limit-range.ts";
 import { Namespace } from "./core/namespace.ts";
 import { Node } from "./core/node.ts";
+import { PersistentVolume } from "./core/persistent-volume/persistent-volume.ts";
+import { PersistentVolumeClaim } from "./core/persistent-volume/persistent-volume-claim.ts";
 import { Pod } from "./core/pod.ts";
 import { PodTemplate } from "./core/pod-template.ts";
 import { ReplicationController } from "./core/replication-controller.ts";
@@ -40,6 +42,8 @@ export const allResources: readonly Resource[] = [
   LimitRange,
   Namespace,
   Node,
+  PersistentVolume,
+  PersistentVolumeClaim,
   Pod,
   PodTemplate,
   ReplicationController,

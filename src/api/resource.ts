@@ -76,6 +76,8 @@ export interface Resource<T extends ApiObject = ApiObject> {
   prepareForUpdate?(object: T, old: T): void;
   /** The same for the status subresource, after everything but status was taken from `old`. */
   prepareForStatusUpdate?(object: T, old: T): void;
+  /** Sets times in a new status that only the server knows; runs after that. `now` is in milliseconds. */
+  stampStatus?(object: T, old: T, now: number): void;
   /** Every fault that the schema's own checks cannot see. */
   validate?(at: Cursor<T>): void;
   /** Faults that only a new object can have; `validate` has run too. */

@@ -85,7 +85,7 @@ async function updateOnce(
   await pauseIfLong(write, current);
   const request = admissionRequest(write, "UPDATE", version);
   await mutate(deps, write, request);
-  prepareChange(write, version);
+  prepareChange(write, version, deps.clock.now());
   await validateChange(write, version, current);
   await pauseIfLong(write, current);
   warn(write, version);

@@ -50,7 +50,8 @@ export function warnOfSpec(pod: Cursor<Pick<PodObject, "metadata" | "spec">>): v
   });
 }
 
-const replacedLabels = new Map([
+/** Labels of nodes that have a successor, with what is said about them. */
+export const replacedLabels = new Map([
   ["beta.kubernetes.io/arch", 'deprecated since v1.14; use "kubernetes.io/arch" instead'],
   ["beta.kubernetes.io/os", 'deprecated since v1.14; use "kubernetes.io/os" instead'],
   ["failure-domain.beta.kubernetes.io/region", 'deprecated since v1.17; use "topology.kubernetes.io/region" instead'],
@@ -83,7 +84,7 @@ function warnOfPlacement(pod: Cursor<PodSpec>): void {
   });
 }
 
-function warnOfTerm(term: Cursor<NodeSelectorTerm>, checked: "keys" | "keys and values"): void {
+export function warnOfTerm(term: Cursor<NodeSelectorTerm>, checked: "keys" | "keys and values"): void {
   term.each("matchExpressions", (at) => {
     const { key } = at.value;
     const text = replacedLabels.get(key);

@@ -18,9 +18,10 @@ export function validateNew(write: Write, object: ApiObject): void | Promise<voi
   return runSteps(refuseFaults(write.resource, object, findCreateFaults(write.resource, object)), write);
 }
 
-/** Copies from the old version what this subresource cannot change, and updates the generation. */
-export function prepareChange({ resource, subresource, trusted }: Write, change: Change): void {
+/** Copies from the old version what this subresource cannot change, and updates times and the generation. */
+export function prepareChange({ resource, subresource, trusted }: Write, change: Change, now: number): void {
   prepareUpdate(resource, { object: change.object, old: change.old, subresource });
+  if (subresource === "status") resource.stampStatus?.(change.object, change.old, now);
   if (!trusted && subresource !== "status") countGeneration(resource, change);
 }
 
