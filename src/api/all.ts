@@ -2,6 +2,7 @@ import { ControllerRevision } from "./apps/controller-revision.ts";
 import { DaemonSet } from "./apps/daemon-set.ts";
 import { Deployment } from "./apps/deployment.ts";
 import { ReplicaSet } from "./apps/replica-set.ts";
+import { StatefulSet } from "./apps/stateful-set.ts";
 import { SelfSubjectReview } from "./authentication/self-subject-review.ts";
 import { TokenReview } from "./authentication/token-review.ts";
 import { LocalSubjectAccessReview } from "./authorization/local-subject-access-review.ts";
@@ -55,6 +56,7 @@ export const allResources: readonly Resource[] = [
   DaemonSet,
   Deployment,
   ReplicaSet,
+  StatefulSet,
 
   SelfSubjectReview,
   TokenReview,

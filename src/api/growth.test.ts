@@ -74,7 +74,15 @@ const fillings: readonly Omit<Filling, "count">[] = [{ items: "full" }, { items:
 
 /** Lists that have the same rules as others: those of probes, of anti-affinity, and of the templates of most kinds. */
 const twins = /(startup|readiness)Probe|postStart|podAntiAffinity\.\w+\[]/;
-const hasTemplate = new Set(["CronJob", "DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController"]);
+const hasTemplate = new Set([
+  "CronJob",
+  "DaemonSet",
+  "Deployment",
+  "Job",
+  "ReplicaSet",
+  "ReplicationController",
+  "StatefulSet",
+]);
 
 for (const resource of everyKind) {
   const all = longPlaces(resource).filter(({ path }) => !twins.test(path));

@@ -32,19 +32,15 @@ const count = int32({ min: 0 });
 const CronJobSpec = object("CronJobSpec", "When a CronJob creates jobs, and which.", {
   schedule: required(1, string(), "When jobs are created, in the format of cron: minute, hour, day, month, weekday."),
   timeZone: nullable(8, string(), "Time zone of the schedule, such as Europe/Rome; that of the controller if absent."),
-  startingDeadlineSeconds: nullable(
-    2,
-    int64({ min: 0 }),
-    "Seconds that a job may start late. A later one is not created.",
-  ),
+  startingDeadlineSeconds: nullable(2, int64({ min: 0 }), "Seconds that a job may be late. Later it is not created."),
   concurrencyPolicy: defaulted(
     3,
     concurrencyPolicies,
     "Allow",
     "What happens if the previous job still runs: both run (Allow), the new one is skipped (Forbid) or replaces it (Replace).",
   ),
-  suspend: defaulted(4, boolean(), false, "Whether no more jobs are created. Those that run go on."),
-  jobTemplate: present(5, JobTemplateSpec, "Template of the jobs."),
+  suspend: defaulted(4, boolean(), false, "Whether the CronJob creates no more jobs. Those that run go on."),
+  jobTemplate: present(5, JobTemplateSpec, "Template of the jobs that the CronJob creates."),
   successfulJobsHistoryLimit: defaulted(6, count, 3, "Number of successful jobs to keep."),
   failedJobsHistoryLimit: defaulted(7, count, 1, "Number of failed jobs to keep."),
 });

@@ -17,6 +17,19 @@ interface AsSent {
   /** The job has no labels but those of its template. */
   readonly isUnlabelled: boolean;
 }
+/** The labels of jobs that had none, and got those of their template. */
+const copied = new WeakSet<object>();
+
+/** A job without labels has those of its template, including those that the template gets later. */
+export function copyLabels({ metadata, spec }: Job): void {
+  const { labels } = spec.template.metadata;
+  if (!labels || hasLabels(metadata)) return;
+  metadata.labels = { ...labels };
+  copied.add(metadata.labels);
+}
+
+const hasLabels = ({ labels }: ApiObject["metadata"]): boolean => Object.keys(labels ?? {}).length > 0;
+
 /** A create that is repeated because of a name conflict prepares the same object again, under another name. */
 const sent = new WeakMap<object, AsSent>();
 
@@ -28,7 +41,7 @@ export const generatedLabels = ({ name = "", uid = "" }: ApiObject["metadata"]):
   [controllerUidLabel]: uid,
 });
 
-/** Gives a new job the selector and the labels that are its own. What its creator has set stays; validation compares. */
+/** Gives a new job the selector and labels that are its own. What its creator has set stays, and is checked later. */
 export function setSelector(job: Job): void {
   const { metadata, spec } = job;
   if (spec.manualSelector) return;
@@ -36,7 +49,7 @@ export function setSelector(job: Job): void {
   const first = sent.get(job) ?? {
     labels: template.labels,
     selector: spec.selector,
-    isUnlabelled: Object.keys(metadata.labels ?? {}).length === 0 || metadata.labels === template.labels,
+    isUnlabelled: !hasLabels(metadata) || (metadata.labels !== undefined && copied.has(metadata.labels)),
   };
   sent.set(job, first);
   template.labels = { ...generatedLabels(metadata), ...first.labels };

@@ -77,26 +77,14 @@ const count = int32({ min: 0 });
 export const JobSpec = object("JobSpec", "The pods that a job runs, and when it has succeeded or failed.", {
   parallelism: nullable(1, count, "Most pods that the job runs at a time."),
   completions: nullable(2, count, "Number of pods that must succeed; if absent, the success of one ends the job."),
-  activeDeadlineSeconds: nullable(
-    3,
-    int64({ min: 0 }),
-    "Seconds that the job may run before it is ended and has failed.",
-  ),
+  activeDeadlineSeconds: nullable(3, int64({ min: 0 }), "Seconds that the job may run before it fails."),
   podFailurePolicy: nullable(11, PodFailurePolicy, "How failures of pods are treated, beyond backoffLimit."),
   successPolicy: nullable(16, SuccessPolicy, "When an indexed job has succeeded; if absent, when all indexes have."),
   backoffLimit: nullable(7, count, "Number of failed pods after which the job has failed."),
   backoffLimitPerIndex: nullable(12, count, "Number of failed pods of one index after which that index has failed."),
   maxFailedIndexes: nullable(13, count, "Number of failed indexes that the job tolerates. Needs backoffLimitPerIndex."),
-  selector: nullable(
-    4,
-    LabelSelector,
-    "Selects the pods of the job. The server sets it unless manualSelector is true.",
-  ),
-  manualSelector: nullable(
-    5,
-    boolean(),
-    "Whether the creator of the job chooses its selector and the labels of its pods.",
-  ),
+  selector: nullable(4, LabelSelector, "Selects the pods of the job. Set by the server unless manualSelector is true."),
+  manualSelector: nullable(5, boolean(), "Whether the creator of the job has chosen its selector and pod labels."),
   template: present(6, PodTemplateSpec, "Template of the pods. Their restartPolicy must be Never or OnFailure."),
   ttlSecondsAfterFinished: nullable(8, count, "Seconds after which the finished job is deleted; never if absent."),
   completionMode: nullable(
@@ -110,10 +98,6 @@ export const JobSpec = object("JobSpec", "The pods that a job runs, and when it 
     string(),
     "When a pod is replaced: as soon as it terminates (TerminatingOrFailed), or only when it has failed (Failed).",
   ),
-  managedBy: nullable(
-    15,
-    string(),
-    "Name of the controller that manages the job, as a path with a domain. Cannot change.",
-  ),
+  managedBy: nullable(15, string(), "Controller that manages the job, such as example.com/batch. Cannot be changed."),
 });
 export interface JobSpec extends Infer<typeof JobSpec> {}

@@ -171,7 +171,9 @@ for (const { name, spec, old, status, faults } of cases) {
 const texts: readonly [text: string, expected: object][] = [
   ["", { total: 0 }],
   ["1,3-5,7", { total: 5 }],
-  ["+1", { total: 1 }],
+  ["+1-+3", { total: 3 }],
+  ["++1", { total: 0, fault: 'cannot convert string to integer for index: "++1"' }],
+  ["-1", { total: 0, fault: 'cannot convert string to integer for index: ""' }],
   ["1,", { total: 0, fault: 'cannot convert string to integer for index: ""' }],
   ["1-2-3", { total: 0, fault: twoParts("1-2-3") }],
   ["4-4", { total: 0, fault: "non-increasing order, previous: 4, current: 4" }],
@@ -186,8 +188,9 @@ for (const [text, expected] of texts) {
   test(`the indexes "${text}" are counted`, () => assert.deepEqual(countIndexes(text, 10), expected));
 }
 
-test("an index that two lists have in common is found, whatever else is in them", () => {
-  assert.equal(commonIndex("0-2,5", "x,3-4,5-6", 10), 5);
+test("an index that two lists have in common is found", () => {
+  assert.equal(commonIndex("0-2,5", "3-4,+5-6", 10), 5);
+  assert.equal(commonIndex("0-2,5", "x,5", 10), undefined);
   assert.equal(commonIndex("0-2,5", "3-4,6", 10), undefined);
   assert.equal(commonIndex("", "3", 10), undefined);
 });

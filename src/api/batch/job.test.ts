@@ -46,6 +46,17 @@ test("a new Job gets a selector and labels of its own", () => {
   assert.deepEqual(job.spec.selector, { matchLabels: { "batch.kubernetes.io/controller-uid": uid } });
 });
 
+test("labels that a Job has of its own are not mixed with those of its template", () => {
+  const labels = { app: "sum" };
+  const job = read(Job, {
+    metadata: { ...metadata, labels },
+    spec: { template: { ...template, metadata: { labels } } },
+  });
+  Job.prepareForCreate?.(job);
+
+  assert.deepEqual(job.metadata.labels, labels);
+});
+
 test("a Job that is created under a second name has the labels of that name", () => {
   const job = read(Job, { metadata: { ...metadata, labels: { tier: "batch" } }, spec });
   Job.prepareForCreate?.(job);

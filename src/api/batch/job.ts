@@ -8,7 +8,7 @@ import { formatLabelSelector } from "#api/meta/label-selector.ts";
 import { embedded } from "#schema/fields.ts";
 import { type Cursor } from "../cursor.ts";
 import { defineResource, type NamespacedObject, type ObjectOf } from "../resource.ts";
-import { setSelector } from "./job-selector.ts";
+import { copyLabels, setSelector } from "./job-selector.ts";
 import { JobSpec } from "./job-spec.ts";
 import { JobStatus } from "./job-status.ts";
 import { validateGeneratedSelector, validateJob } from "./validate-job.ts";
@@ -18,6 +18,7 @@ import { validateJobUpdate } from "./validate-job-update.ts";
 
 const fields = { spec: embedded(2, JobSpec), status: embedded(3, JobStatus) };
 export interface Job extends NamespacedObject<typeof fields> {}
+type JobObject = ObjectOf<typeof fields>;
 
 export const Job = defineResource("batch/v1.Job", fields, {
   doc: "Runs pods until enough of them have succeeded.",
@@ -53,7 +54,8 @@ export const Job = defineResource("batch/v1.Job", fields, {
   },
 });
 
-function setDefaults({ metadata, spec }: ObjectOf<typeof fields>): void {
+function setDefaults(job: JobObject): void {
+  const { spec } = job;
   if (spec.completions === undefined && spec.parallelism === undefined) spec.completions = 1;
   spec.parallelism ??= 1;
   spec.backoffLimit ??= spec.backoffLimitPerIndex === undefined ? 6 : 2 ** 31 - 1;
@@ -61,9 +63,7 @@ function setDefaults({ metadata, spec }: ObjectOf<typeof fields>): void {
   spec.suspend ??= false;
   spec.podReplacementPolicy ??= spec.podFailurePolicy ? "Failed" : "TerminatingOrFailed";
   spec.manualSelector ??= false;
-  const { labels } = spec.template.metadata;
-  // The same map, not a copy: labels that the template gets later are labels of the job too.
-  if (labels && Object.keys(metadata.labels ?? {}).length === 0) metadata.labels = labels;
+  copyLabels(job);
 }
 
 /** Warnings about the spec of a job, or of the template of one. */
@@ -76,8 +76,6 @@ export function warnOfJobSpec(at: Cursor<JobSpec>): void {
   }
   warnOfSpec(at.field("template"));
 }
-
-type JobObject = ObjectOf<typeof fields>;
 
 function stateOf({ metadata, status: { conditions } }: JobObject): string {
   const firstTrue = (...types: readonly string[]): string | undefined =>
