@@ -1,5 +1,5 @@
+import { PersistentVolumeClaim } from "#api/core/persistent-volume/persistent-volume-claim.ts";
 import { PodTemplateSpec } from "#api/core/pod-template.ts";
-import { PersistentVolumeClaim } from "#api/core/volume/volume-claim.ts";
 import { LabelSelector } from "#api/meta/label-selector.ts";
 import { defaulted, embedded, inGo, nullable, optional, present, written } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
@@ -52,7 +52,7 @@ export const StatefulSetSpec = object("StatefulSetSpec", "The pods of a Stateful
   template: present(3, PodTemplateSpec, "Template of the pods. Each gets an ordinal, a name and claims of its own."),
   volumeClaimTemplates: optional(
     4,
-    atomicList(PersistentVolumeClaim),
+    atomicList(PersistentVolumeClaim.schema),
     "Claims that each pod gets, as volumes with the names of the claims. Cannot be changed.",
   ),
   serviceName: defaulted(

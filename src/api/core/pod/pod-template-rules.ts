@@ -71,7 +71,7 @@ interface Counts {
   readonly availableReplicas?: number;
 }
 
-/** Counts of a status, none of which can be negative or greater than the whole. `ready` is what a fault calls that count. */
+/** Counts of a status, none of which can be negative or greater than the whole. Faults name the ready ones as told. */
 export function validateCounts<S extends Counts>(
   at: Cursor<S>,
   parts: readonly (keyof S & string)[],
