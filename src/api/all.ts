@@ -19,6 +19,7 @@ import { PersistentVolumeClaim } from "./core/persistent-volume/persistent-volum
 import { Pod } from "./core/pod.ts";
 import { PodTemplate } from "./core/pod-template.ts";
 import { ReplicationController } from "./core/replication-controller.ts";
+import { ResourceQuota } from "./core/resource-quota.ts";
 import { Secret } from "./core/secret.ts";
 import { Service } from "./core/service.ts";
 import { ServiceAccount } from "./core/service-account.ts";
@@ -44,6 +45,7 @@ export const allResources: readonly Resource[] = [
   Pod,
   PodTemplate,
   ReplicationController,
+  ResourceQuota,
   Secret,
   Service,
   ServiceAccount,
