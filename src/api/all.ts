@@ -31,6 +31,12 @@ import { Role } from "./rbac/role.ts";
 import { RoleBinding } from "./rbac/role-binding.ts";
 import { type Resource } from "./resource.ts";
 import { PriorityClass } from "./scheduling/priority-class.ts";
+import { CSIDriver } from "./storage/csi-driver.ts";
+import { CSINode } from "./storage/csi-node.ts";
+import { CSIStorageCapacity } from "./storage/csi-storage-capacity.ts";
+import { StorageClass } from "./storage/storage-class.ts";
+import { VolumeAttachment } from "./storage/volume-attachment.ts";
+import { VolumeAttributesClass } from "./storage/volume-attributes-class.ts";
 
 /** Every kind that has its own path in the API, group by group. */
 export const allResources: readonly Resource[] = [
@@ -72,4 +78,11 @@ export const allResources: readonly Resource[] = [
   ClusterRoleBinding,
   Role,
   RoleBinding,
+
+  CSIDriver,
+  CSINode,
+  CSIStorageCapacity,
+  StorageClass,
+  VolumeAttachment,
+  VolumeAttributesClass,
 ];
