@@ -41,7 +41,7 @@ async function admitAndCommit(deps: WriteDeps, write: Write, object: ApiObject):
   const version = { object, old: undefined };
   const request = admissionRequest(write, "CREATE", version);
   await mutate(deps, write, request);
-  prepareNew(write.resource, object);
+  prepareNew(write, object, deps.clock.now());
   await validateNew(write, object);
   await pauseIfLong(write);
   warn(write, version);

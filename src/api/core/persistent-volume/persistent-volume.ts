@@ -62,12 +62,13 @@ export const PersistentVolume = defineResource("v1.PersistentVolume", fields, {
     spec.persistentVolumeReclaimPolicy ??= "Retain";
     spec.volumeMode ??= "Filesystem";
   },
-  stampStatus({ status }, { status: old }, now) {
+  prepareForStatusUpdate({ status }, { status: old }, writer) {
     const { phase, lastPhaseTransitionTime: sent } = status;
     const { lastPhaseTransitionTime: before } = old;
-    if (phase !== old.phase) {
-      if (!sent || (before && Date.parse(sent) === Date.parse(before))) status.lastPhaseTransitionTime = timestamp(now);
-    } else if (!sent && before) status.lastPhaseTransitionTime = before;
+    const isSame = !sent || (before && Date.parse(sent) === Date.parse(before));
+    if (phase === old.phase) {
+      if (!sent && before) status.lastPhaseTransitionTime = before;
+    } else if (isSame && writer) status.lastPhaseTransitionTime = timestamp(writer.now);
   },
   validate(volume) {
     validatePersistentVolumeSpec(volume.field("spec"), volume.value.metadata.name ?? "");
