@@ -15,39 +15,21 @@ const TokenRequest = object("TokenRequest", "A service account token that a CSI 
 });
 interface TokenRequest extends Infer<typeof TokenRequest> {}
 
-const fsGroupPolicies = oneOf("File", "None", "ReadWriteOnceWithFSType");
-const lifecycleModes = setOf(string());
-const everySeconds = int64();
+const policies = oneOf("File", "None", "ReadWriteOnceWithFSType");
+const modes = setOf(string());
 
 const CSIDriverSpec = object("CSIDriverSpec", "What a CSI driver can do and what it needs.", {
   attachRequired: defaulted(1, boolean(), true, "Whether volumes must be attached to a node. Cannot be changed."),
   podInfoOnMount: defaulted(2, boolean(), false, "Whether the driver is told which pod a volume is mounted for."),
-  volumeLifecycleModes: defaulted(
-    3,
-    lifecycleModes,
-    ["Persistent"],
-    "Persistent, Ephemeral or both. Cannot be changed.",
-  ),
+  volumeLifecycleModes: defaulted(3, modes, ["Persistent"], "Persistent, Ephemeral or both. Cannot be changed."),
   storageCapacity: defaulted(4, boolean(), false, "Whether pods wait until the driver has reported enough capacity."),
-  fsGroupPolicy: defaulted(5, fsGroupPolicies, "ReadWriteOnceWithFSType", "When files get the group of the pod."),
+  fsGroupPolicy: defaulted(5, policies, "ReadWriteOnceWithFSType", "When files in volumes get the group of the pod."),
   tokenRequests: optional(6, atomicList(TokenRequest), "Service account tokens of the pod that the driver gets."),
   requiresRepublish: defaulted(7, boolean(), false, "Whether volumes are mounted again regularly, for new content."),
   seLinuxMount: defaulted(8, boolean(), false, "Whether the driver supports mounting with an SELinux label."),
-  nodeAllocatableUpdatePeriodSeconds: nullable(
-    9,
-    everySeconds,
-    "Seconds between updates of the volume limit of nodes.",
-  ),
-  serviceAccountTokenInSecrets: nullable(
-    10,
-    boolean(),
-    "Whether the driver gets tokens as secrets, not as attributes.",
-  ),
-  preventPodSchedulingIfMissing: nullable(
-    11,
-    boolean(),
-    "Whether pods avoid nodes without the driver. Alpha: dropped.",
-  ),
+  nodeAllocatableUpdatePeriodSeconds: nullable(9, int64(), "Seconds between updates of the volume limits of nodes."),
+  serviceAccountTokenInSecrets: nullable(10, boolean(), "Whether the driver gets tokens as secrets, not attributes."),
+  preventPodSchedulingIfMissing: nullable(11, boolean(), "Alpha, dropped: whether pods avoid nodes without it."),
 });
 interface CSIDriverSpec extends Infer<typeof CSIDriverSpec> {}
 
@@ -88,7 +70,7 @@ export const CSIDriver = defineResource("storage.k8s.io/v1.CSIDriver", fields, {
     const at = driver.field("spec");
     const { attachRequired } = at.value;
     at.under("attachedRequired").as(attachRequired).immutable(boolean(), old.attachRequired);
-    at.field("volumeLifecycleModes").immutable(lifecycleModes, old.volumeLifecycleModes);
+    at.field("volumeLifecycleModes").immutable(modes, old.volumeLifecycleModes);
   },
   warnings(driver, old) {
     const { tokenRequests = [], serviceAccountTokenInSecrets } = driver.value.spec;

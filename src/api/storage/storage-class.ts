@@ -18,12 +18,7 @@ const fields = {
   mountOptions: optional(5, atomicList(string()), "Options with which the volumes are mounted, such as ro."),
   allowVolumeExpansion: nullable(6, boolean(), "Whether claims of this class may ask for more after their creation."),
   volumeBindingMode: immutable(
-    defaulted(
-      7,
-      bindingModes,
-      "Immediate",
-      "Whether claims are bound at once or for the first pod. Cannot be changed.",
-    ),
+    defaulted(7, bindingModes, "Immediate", "Whether claims are bound at once or for a pod. Cannot be changed."),
   ),
   allowedTopologies: optional(8, atomicList(TopologySelectorTerm), "Where volumes may be; anywhere if empty."),
 };

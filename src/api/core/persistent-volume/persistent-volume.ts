@@ -16,7 +16,7 @@ const object = inPackage("core/v1");
 const fields = {
   spec: embedded(2, PersistentVolumeSpec),
   status: object.embedded(3, "PersistentVolumeStatus", "The observed state of a volume.", {
-    phase: defaulted(1, string(), "Pending", "Phase: Pending, Available, Bound, Released or Failed."),
+    phase: defaulted(1, string(), "Pending", "Phase of the volume: Pending, Available, Bound, Released or Failed."),
     message: optional(2, string(), "Why the volume is in its phase, for people."),
     reason: optional(3, string(), "Why the volume is in its phase, as one CamelCase word."),
     lastPhaseTransitionTime: nullable(4, time(), "When the phase of the volume last changed."),
