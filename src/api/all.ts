@@ -23,6 +23,7 @@ import { PersistentVolumeClaim } from "./core/persistent-volume/persistent-volum
 import { Pod } from "./core/pod.ts";
 import { PodTemplate } from "./core/pod-template.ts";
 import { ReplicationController } from "./core/replication-controller.ts";
+import { ResourceQuota } from "./core/resource-quota.ts";
 import { Secret } from "./core/secret.ts";
 import { Service } from "./core/service.ts";
 import { ServiceAccount } from "./core/service-account.ts";
@@ -34,6 +35,12 @@ import { Role } from "./rbac/role.ts";
 import { RoleBinding } from "./rbac/role-binding.ts";
 import { type Resource } from "./resource.ts";
 import { PriorityClass } from "./scheduling/priority-class.ts";
+import { CSIDriver } from "./storage/csi-driver.ts";
+import { CSINode } from "./storage/csi-node.ts";
+import { CSIStorageCapacity } from "./storage/csi-storage-capacity.ts";
+import { StorageClass } from "./storage/storage-class.ts";
+import { VolumeAttachment } from "./storage/volume-attachment.ts";
+import { VolumeAttributesClass } from "./storage/volume-attributes-class.ts";
 
 /** Every kind that has its own path in the API, group by group. */
 export const allResources: readonly Resource[] = [
@@ -48,6 +55,7 @@ export const allResources: readonly Resource[] = [
   Pod,
   PodTemplate,
   ReplicationController,
+  ResourceQuota,
   Secret,
   Service,
   ServiceAccount,
@@ -79,4 +87,11 @@ export const allResources: readonly Resource[] = [
   ClusterRoleBinding,
   Role,
   RoleBinding,
+
+  CSIDriver,
+  CSINode,
+  CSIStorageCapacity,
+  StorageClass,
+  VolumeAttachment,
+  VolumeAttributesClass,
 ];

@@ -1,5 +1,6 @@
 import { type Fields, type InferFields, type ObjectSchema, object } from "#schema/schema.ts";
 import { type Cursor } from "./cursor.ts";
+import { type UserInfo } from "./exchange.ts";
 import { dns1123Subdomain } from "./meta/names.ts";
 import { MetadataField, type ObjectMeta, TypeMetaFields } from "./meta/object-meta.ts";
 
@@ -71,13 +72,11 @@ export interface Resource<T extends ApiObject = ApiObject> {
   /** What is wrong with a name, in upstream's words. */
   nameRule(name: string): string | undefined;
   /** Clears what a client may not set and fills what only the server knows. Runs before validation. */
-  prepareForCreate?(object: T): void;
+  prepareForCreate?(object: T, writer?: Writer): void;
   /** The same for an update of the main resource; `old` is shared: do not change it. */
   prepareForUpdate?(object: T, old: T): void;
   /** The same for the status subresource, after everything but status was taken from `old`. */
-  prepareForStatusUpdate?(object: T, old: T): void;
-  /** Sets times in a new status that only the server knows; runs after that. `now` is in milliseconds. */
-  stampStatus?(object: T, old: T, now: number): void;
+  prepareForStatusUpdate?(object: T, old: T, writer?: Writer): void;
   /** Every fault that the schema's own checks cannot see. */
   validate?(at: Cursor<T>): void;
   /** Faults that only a new object can have; `validate` has run too. */
@@ -93,6 +92,13 @@ export interface Resource<T extends ApiObject = ApiObject> {
   prepareForDeletion?(object: T): void;
   /** Seconds that the object has to shut down; 0 or absent deletes at once. */
   gracePeriodSeconds?(object: T, asked: number | undefined): number;
+}
+
+/** Who makes a write, and when. */
+export interface Writer {
+  readonly user: UserInfo;
+  /** In milliseconds. */
+  readonly now: number;
 }
 
 export type Scope = "Namespaced" | "Cluster";
@@ -123,7 +129,7 @@ export interface FieldTree {
 }
 export interface PartialUpdate<T extends ApiObject = ApiObject> {
   /** Takes everything but its part from `old`. */
-  prepare(object: T, old: T): void;
+  prepare(object: T, old: T, writer?: Writer): void;
   /** Faults of the change itself; the resource's `validate` has run on the new object too. */
   validate(at: Cursor<T>, old: T): void;
 }
@@ -298,9 +304,9 @@ function statusHooks<T extends ApiObject>(
   initial: "as sent" | ((object: T) => unknown),
 ): Pick<Resource<T>, "prepareForCreate" | "prepareForUpdate"> {
   return {
-    prepareForCreate(object: T & { status?: unknown }) {
+    prepareForCreate(object: T & { status?: unknown }, writer?: Writer) {
       if (initial !== "as sent") object.status = initial(object);
-      prepareForCreate?.(object);
+      prepareForCreate?.(object, writer);
     },
     prepareForUpdate(object: T & { status?: unknown }, old: T & { status?: unknown }) {
       object.status = old.status;

@@ -5,7 +5,7 @@ import { type FieldError } from "#schema/field-error.ts";
 import { type ObjectSchema, resolve, type Schema } from "#schema/schema.ts";
 import { type Cursor, faultsIn, warningsIn } from "./cursor.ts";
 import { validateObjectMeta, validateObjectMetaUpdate } from "./meta/validate-meta.ts";
-import { type ApiObject, type PartialUpdate, type Resource } from "./resource.ts";
+import { type ApiObject, type PartialUpdate, type Resource, type Writer } from "./resource.ts";
 
 /**
  * The order in which the rules of a kind are applied, for every write:
@@ -21,6 +21,7 @@ export interface Change<T extends ApiObject = ApiObject> {
   readonly object: T;
   readonly old: T;
   readonly subresource: string;
+  readonly writer?: Writer;
 }
 
 /** Every fault of a new object, after `prepareForCreate`. */
@@ -49,13 +50,13 @@ function* findObjectFaults<T extends ApiObject>(resource: Resource<T>, object: T
 /** Clears what this subresource cannot change, and fills in what only the server knows. */
 export function prepareUpdate<T extends ApiObject>(
   resource: Resource<T>,
-  { object, old, subresource }: Change<T>,
+  { object, old, subresource, writer }: Change<T>,
 ): void {
   if (subresource === "status") {
     keepAllButStatus(object, old);
-    resource.prepareForStatusUpdate?.(object, old);
+    resource.prepareForStatusUpdate?.(object, old, writer);
   } else if (subresource === "") resource.prepareForUpdate?.(object, old);
-  else partialUpdate(resource, subresource)?.prepare(object, old);
+  else partialUpdate(resource, subresource)?.prepare(object, old, writer);
 }
 
 /** Every fault of a change, after `prepareUpdate`. */

@@ -43,7 +43,7 @@ async function admitAndCommit(deps: WriteDeps, write: Write, object: ApiObject):
   await mutate(deps, write, request);
   // The selector of a job has it.
   object.metadata.uid ??= deps.objects.newUid();
-  prepareNew(write.resource, object);
+  prepareNew(write, object, deps.clock.now());
   await validateNew(write, object);
   await pauseIfLong(write);
   warn(write, version);

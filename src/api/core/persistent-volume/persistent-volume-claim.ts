@@ -16,7 +16,7 @@ import { classAnnotation, classNameOf, formatAccessModes } from "./volume-column
 const object = inPackage("core/v1");
 
 const types = "such as Resizing or FileSystemResizePending";
-const PersistentVolumeClaimCondition = conditionOf("core/v1.PersistentVolumeClaimCondition", types, [4, 5, 6], {
+const ClaimCondition = conditionOf("core/v1.PersistentVolumeClaimCondition", types, [4, 5, 6], {
   lastProbeTime: optional(3, time(), "When the condition was last checked."),
 });
 
@@ -24,11 +24,7 @@ const ClaimStatus = object.filledBy(roundAmounts, "PersistentVolumeClaimStatus",
   phase: defaulted(1, string(), "Pending", "Phase of the claim: Pending, Bound, or Lost without its volume."),
   accessModes: optional(2, atomicList(string()), "How nodes and pods can access the volume of the claim."),
   capacity: optional(3, map(quantity()), "Size of the volume of the claim, as storage."),
-  conditions: optional(
-    4,
-    listByKey("type", PersistentVolumeClaimCondition),
-    "Conditions of the claim, one for each type.",
-  ),
+  conditions: optional(4, listByKey("type", ClaimCondition), "Conditions of the claim, one for each type."),
   allocatedResources: optional(5, map(quantity()), "Size that the volume is growing to, as storage."),
   allocatedResourceStatuses: granular(optional(7, map(string()), "How far the growth of the volume is, by resource.")),
   currentVolumeAttributesClassName: nullable(8, string(), "Name of the VolumeAttributesClass that is in effect."),

@@ -22,7 +22,7 @@ export const PersistentVolumeSpec = object.filledBy(roundCapacity, "PersistentVo
   ...inline(2, persistentSources),
   accessModes: optional(3, atomicList(string()), "How nodes and pods can access the volume, such as ReadWriteOnce."),
   claimRef: granular(nullable(4, ObjectReference, "Claim that the volume is bound to.")),
-  persistentVolumeReclaimPolicy: optional(5, string(), "What happens to the volume after use: Retain or Delete."),
+  persistentVolumeReclaimPolicy: optional(5, string(), "What becomes of the volume after use: Retain or Delete."),
   storageClassName: optional(6, string(), "Name of the StorageClass of the volume; empty for none."),
   mountOptions: optional(7, atomicList(string()), "Options with which the volume is mounted, such as ro."),
   volumeMode: nullable(8, string(), "Whether the volume is a device or has files: Block or Filesystem."),

@@ -242,7 +242,7 @@ test("a PersistentVolume records when its phase changed, unless the client does"
   const old = read(PersistentVolume, { metadata, status: { phase: "Available", lastPhaseTransitionTime: before } });
   const timeAfter = (status: object): string | undefined => {
     const next = read(PersistentVolume, { metadata, status });
-    PersistentVolume.stampStatus?.(next, old, Date.parse(now));
+    PersistentVolume.prepareForStatusUpdate?.(next, old, { user: { name: "a", groups: [] }, now: Date.parse(now) });
     return next.status.lastPhaseTransitionTime;
   };
 

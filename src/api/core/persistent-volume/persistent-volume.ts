@@ -16,7 +16,7 @@ const object = inPackage("core/v1");
 const fields = {
   spec: embedded(2, PersistentVolumeSpec),
   status: object.embedded(3, "PersistentVolumeStatus", "The observed state of a volume.", {
-    phase: defaulted(1, string(), "Pending", "Phase: Pending, Available, Bound, Released or Failed."),
+    phase: defaulted(1, string(), "Pending", "Phase of the volume: Pending, Available, Bound, Released or Failed."),
     message: optional(2, string(), "Why the volume is in its phase, for people."),
     reason: optional(3, string(), "Why the volume is in its phase, as one CamelCase word."),
     lastPhaseTransitionTime: nullable(4, time(), "When the phase of the volume last changed."),
@@ -62,12 +62,13 @@ export const PersistentVolume = defineResource("v1.PersistentVolume", fields, {
     spec.persistentVolumeReclaimPolicy ??= "Retain";
     spec.volumeMode ??= "Filesystem";
   },
-  stampStatus({ status }, { status: old }, now) {
+  prepareForStatusUpdate({ status }, { status: old }, writer) {
     const { phase, lastPhaseTransitionTime: sent } = status;
     const { lastPhaseTransitionTime: before } = old;
-    if (phase !== old.phase) {
-      if (!sent || (before && Date.parse(sent) === Date.parse(before))) status.lastPhaseTransitionTime = timestamp(now);
-    } else if (!sent && before) status.lastPhaseTransitionTime = before;
+    const isSame = !sent || (before && Date.parse(sent) === Date.parse(before));
+    if (phase === old.phase) {
+      if (!sent && before) status.lastPhaseTransitionTime = before;
+    } else if (isSame && writer) status.lastPhaseTransitionTime = timestamp(writer.now);
   },
   validate(volume) {
     validatePersistentVolumeSpec(volume.field("spec"), volume.value.metadata.name ?? "");

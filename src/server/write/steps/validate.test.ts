@@ -13,7 +13,7 @@ test("a write of the status gets the server's time, other writes do not", () => 
   const timeAfter = (subresource: string): string | undefined => {
     const old = read(PersistentVolume, { metadata: { name: "pv" } });
     const object = read(PersistentVolume, { metadata: { name: "pv" }, status: { phase: "Available" } });
-    prepareChange({ resource, subresource } as Write, { object, old }, now);
+    prepareChange({ resource, subresource, context: { user: { name: "a" } } } as Write, { object, old }, now);
     return object.status.lastPhaseTransitionTime;
   };
 

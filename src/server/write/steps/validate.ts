@@ -9,8 +9,8 @@ import { countGeneration } from "./metadata.ts";
 import { runSteps } from "./pause.ts";
 
 /** Lets the kind set and clear the fields that belong to the server. */
-export function prepareNew(resource: Resource, object: ApiObject): void {
-  resource.prepareForCreate?.(object);
+export function prepareNew({ resource, context }: Write, object: ApiObject, now: number): void {
+  resource.prepareForCreate?.(object, { user: context.user, now });
   if (resource.hasGeneration) object.metadata.generation = 1;
 }
 
@@ -18,10 +18,9 @@ export function validateNew(write: Write, object: ApiObject): void | Promise<voi
   return runSteps(refuseFaults(write.resource, object, findCreateFaults(write.resource, object)), write);
 }
 
-/** Copies from the old version what this subresource cannot change, and updates times and the generation. */
-export function prepareChange({ resource, subresource, trusted }: Write, change: Change, now: number): void {
-  prepareUpdate(resource, { object: change.object, old: change.old, subresource });
-  if (subresource === "status") resource.stampStatus?.(change.object, change.old, now);
+/** Copies from the old version what this subresource cannot change, and updates the generation. */
+export function prepareChange({ context, resource, subresource, trusted }: Write, change: Change, now: number): void {
+  prepareUpdate(resource, { ...change, subresource, writer: { user: context.user, now } });
   if (!trusted && subresource !== "status") countGeneration(resource, change);
 }
 
