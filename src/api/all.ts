@@ -6,8 +6,10 @@ import { ValidatingAdmissionPolicyBinding } from "./admissionregistration/valida
 import { ValidatingWebhookConfiguration } from "./admissionregistration/validating-webhook-configuration.ts";
 import { APIService } from "./apiregistration/api-service.ts";
 import { ControllerRevision } from "./apps/controller-revision.ts";
+import { DaemonSet } from "./apps/daemon-set.ts";
 import { Deployment } from "./apps/deployment.ts";
 import { ReplicaSet } from "./apps/replica-set.ts";
+import { StatefulSet } from "./apps/stateful-set.ts";
 import { SelfSubjectReview } from "./authentication/self-subject-review.ts";
 import { TokenReview } from "./authentication/token-review.ts";
 import { LocalSubjectAccessReview } from "./authorization/local-subject-access-review.ts";
@@ -17,6 +19,8 @@ import { SubjectAccessReview } from "./authorization/subject-access-review.ts";
 import { HorizontalPodAutoscaler } from "./autoscaling/horizontal-pod-autoscaler.ts";
 import { autoscalersV1 } from "./autoscaling/horizontal-pod-autoscaler-v1.ts";
 import { CertificateSigningRequest } from "./certificates/certificate-signing-request.ts";
+import { CronJob } from "./batch/cron-job.ts";
+import { Job } from "./batch/job.ts";
 import { Lease } from "./coordination/lease.ts";
 import { Binding } from "./core/binding.ts";
 import { ConfigMap } from "./core/config-map.ts";
@@ -24,9 +28,12 @@ import { Event } from "./core/event.ts";
 import { LimitRange } from "./core/limit-range.ts";
 import { Namespace } from "./core/namespace.ts";
 import { Node } from "./core/node.ts";
+import { PersistentVolume } from "./core/persistent-volume/persistent-volume.ts";
+import { PersistentVolumeClaim } from "./core/persistent-volume/persistent-volume-claim.ts";
 import { Pod } from "./core/pod.ts";
 import { PodTemplate } from "./core/pod-template.ts";
 import { ReplicationController } from "./core/replication-controller.ts";
+import { ResourceQuota } from "./core/resource-quota.ts";
 import { Secret } from "./core/secret.ts";
 import { Endpoints } from "./core/service/endpoints.ts";
 import { Service } from "./core/service.ts";
@@ -48,6 +55,12 @@ import { Role } from "./rbac/role.ts";
 import { RoleBinding } from "./rbac/role-binding.ts";
 import { type Resource } from "./resource.ts";
 import { PriorityClass } from "./scheduling/priority-class.ts";
+import { CSIDriver } from "./storage/csi-driver.ts";
+import { CSINode } from "./storage/csi-node.ts";
+import { CSIStorageCapacity } from "./storage/csi-storage-capacity.ts";
+import { StorageClass } from "./storage/storage-class.ts";
+import { VolumeAttachment } from "./storage/volume-attachment.ts";
+import { VolumeAttributesClass } from "./storage/volume-attributes-class.ts";
 
 /** Every kind that has its own path in the API, group by group. */
 export const allResources: readonly Resource[] = [
@@ -58,9 +71,12 @@ export const allResources: readonly Resource[] = [
   LimitRange,
   Namespace,
   Node,
+  PersistentVolume,
+  PersistentVolumeClaim,
   Pod,
   PodTemplate,
   ReplicationController,
+  ResourceQuota,
   Secret,
   Service,
   ServiceAccount,
@@ -75,8 +91,10 @@ export const allResources: readonly Resource[] = [
   APIService,
 
   ControllerRevision,
+  DaemonSet,
   Deployment,
   ReplicaSet,
+  StatefulSet,
 
   SelfSubjectReview,
   TokenReview,
@@ -89,6 +107,8 @@ export const allResources: readonly Resource[] = [
   CertificateSigningRequest,
   HorizontalPodAutoscaler,
   autoscalersV1,
+  CronJob,
+  Job,
 
   Lease,
   EndpointSlice,
@@ -111,4 +131,11 @@ export const allResources: readonly Resource[] = [
   ClusterRoleBinding,
   Role,
   RoleBinding,
+
+  CSIDriver,
+  CSINode,
+  CSIStorageCapacity,
+  StorageClass,
+  VolumeAttachment,
+  VolumeAttributesClass,
 ];

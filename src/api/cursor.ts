@@ -2,6 +2,7 @@ import {
   duplicateValue,
   type FieldError,
   forbiddenValue,
+  invalidTogether,
   invalidValue,
   maxFaults,
   notFoundValue,
@@ -172,6 +173,10 @@ export class Cursor<out T = unknown> {
   /** Adds a fault, unless there is no detail. */
   invalid(detail: string | undefined, shown: unknown = this.value): void {
     if (detail !== undefined) this.add(() => invalidValue(this, shown, detail));
+  }
+  /** The same for a fault of several fields together, which shows no value. */
+  contradictory(detail: string): void {
+    this.add(() => invalidTogether(this, detail));
   }
   forbidden(detail: string): void {
     this.add(() => forbiddenValue(this, detail));

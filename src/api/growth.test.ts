@@ -76,7 +76,15 @@ const fillings: readonly Omit<Filling, "count">[] = [{ items: "full" }, { items:
 const twins = /(startup|readiness)Probe|postStart|podAntiAffinity\.\w+\[]/;
 /** Maps of lists, which a strategic merge refuses, as upstream's does. */
 const unmergeable = /^spec\.extra/;
-const hasTemplate = new Set(["Deployment", "ReplicaSet", "ReplicationController"]);
+const hasTemplate = new Set([
+  "CronJob",
+  "DaemonSet",
+  "Deployment",
+  "Job",
+  "ReplicaSet",
+  "ReplicationController",
+  "StatefulSet",
+]);
 
 for (const resource of everyKind) {
   const skipped = resource.verbs.includes("patch") ? [twins, unmergeable] : [twins];

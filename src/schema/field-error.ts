@@ -62,6 +62,9 @@ export const requiredValue = (path: Place, detail = ""): FieldError =>
   fault(path, "FieldValueRequired", withDetail("Required value", detail));
 export const invalidValue = (path: Place, value: unknown, detail: string): FieldError =>
   fault(path, "FieldValueInvalid", withDetail(`Invalid value: ${show(value)}`, detail));
+/** The fault of several fields together shows no value. */
+export const invalidTogether = (path: Place, detail: string): FieldError =>
+  fault(path, "FieldValueInvalid", withDetail("Invalid value", detail));
 export const typeInvalid = (path: Place, value: unknown, detail: string): FieldError =>
   fault(path, "FieldValueTypeInvalid", withDetail(`Invalid value: ${show(value)}`, detail));
 export const duplicateValue = (path: Place, value: unknown, detail = ""): FieldError =>

@@ -52,6 +52,9 @@ export function inline<F extends Fields>(tag: number, fields: F): F {
 /** The same field with a strategic merge strategy. */
 export const patched = <F extends Field>(patch: "replace" | "retainKeys", field: F): F => ({ ...field, patch });
 
+/** The same field, whose parts have owners of their own in server-side apply. */
+export const granular = <F extends Field>(field: F): F => ({ ...field, granular: true });
+
 /** The same field, but updates cannot change it. */
 export const immutable = <F extends Field>(field: F): F => ({ ...field, immutable: true });
 

@@ -144,6 +144,8 @@ export interface Field<T = unknown, M extends FieldMode = FieldMode> {
   readonly inlineTags?: readonly number[];
   /** Strategic merge strategy of a field that holds one object. */
   readonly patch?: "replace" | "retainKeys";
+  /** Server-side apply looks into this field, although objects of its type are single values elsewhere. */
+  readonly granular?: true;
   /** On a `required` field: checks accept the zero value, because it is legal or `validate` has its own message. */
   readonly zeroAllowed?: true;
   /** An update cannot change it. Not supported inside lists and maps. */

@@ -9,6 +9,12 @@ export const LocalObjectReference = object.atomic("LocalObjectReference", "An ob
   name: inGo({ key: "" }, optional(1, string(), "Name of the object.")),
 });
 
+export const SecretReference = object.atomic("SecretReference", "A Secret in any namespace.", {
+  name: optional(1, string(), "Name of the Secret."),
+  namespace: optional(2, string(), "Namespace of the Secret."),
+});
+export interface SecretReference extends Infer<typeof SecretReference> {}
+
 export const ObjectReference = object.atomic("ObjectReference", "An object, or a part of one.", {
   kind: optional(1, string(), "Kind of the object."),
   namespace: optional(2, string(), "Namespace of the object."),

@@ -93,6 +93,7 @@ export class Definitions {
       ...(field.doc && field.doc !== docOf(field.schema) ? { description: field.doc } : {}),
       ...(hasDefault ? { default: field.default } : {}),
       ...(field.patch ? { "x-kubernetes-patch-strategy": field.patch } : {}),
+      ...(field.granular ? { "x-kubernetes-map-type": "granular" } : {}),
     };
   }
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Reader } from "#lib/proto/protobuf-wire.ts";
-import { defaulted, nullable, optional, required } from "../fields.ts";
+import { defaulted, granular, nullable, optional, required } from "../fields.ts";
 import { object, type Schema } from "../schema.ts";
 import { any, bytes, int32, intOrString, lazy, listByKey, map, oneOf, quantity, string, time } from "../types.ts";
 import { openApiV2, openApiV3 } from "./openapi.ts";
@@ -31,7 +31,7 @@ const Service = object("core/v1.Service", "A service.", {
   metadata: defaulted(1, Meta, {}, "Metadata."),
   ports: optional(2, listByKey("port", Port), "The ports."),
   limits: optional(3, map(quantity()), "Limits."),
-  data: optional(4, map(bytes()), "Data."),
+  data: granular(optional(4, map(bytes()), "Data.")),
   tree: optional(5, Tree, "A tree."),
   fields: optional(6, any({ name: "meta/v1.FieldsV1" }), "Fields."),
 });
@@ -100,6 +100,8 @@ test("openApiV3() describes the types", () => {
     "x-kubernetes-patch-merge-key": "port",
     description: "The ports.",
   });
+  const map = at(schemas, "io.k8s.api.core.v1.Service", "properties", "data", "x-kubernetes-map-type");
+  assert.equal(map, "granular");
   assert.deepEqual(at(schemas, "io.k8s.api.core.v1.Service", "x-kubernetes-group-version-kind"), [
     { group: "", kind: "Service", version: "v1" },
   ]);

@@ -108,6 +108,10 @@ export class Objects implements AsyncDisposable {
     return found;
   }
 
+  newUid(): string {
+    return this.#deps.newUid?.() ?? randomUUID();
+  }
+
   /** Takes ownership of the object: the caller must not change it afterwards. */
   async create<T extends ApiObject>(resource: Resource<T>, object: T): Promise<EncodedObject<T>> {
     const result = await this.#put(resource, object, 0);
@@ -166,7 +170,7 @@ export class Objects implements AsyncDisposable {
   ): Promise<EncodedObject<T> | undefined> {
     const { metadata } = object;
     metadata.resourceVersion = undefined as never;
-    metadata.uid ??= this.#deps.newUid?.() ?? randomUUID();
+    metadata.uid ??= this.newUid();
     const stored = resource.storedAs ? (resource.storedAs.toStored(object) as ApiObject) : object;
     const codec = codecOf(resource.storedAs?.resource ?? resource);
     const text = toStoredText(stored);

@@ -41,6 +41,8 @@ async function admitAndCommit(deps: WriteDeps, write: Write, object: ApiObject):
   const version = { object, old: undefined };
   const request = admissionRequest(write, "CREATE", version);
   await mutate(deps, write, request);
+  // The selector of a job has it.
+  object.metadata.uid ??= deps.objects.newUid();
   prepareNew(write, object, deps.clock.now());
   await validateNew(write, object);
   await pauseIfLong(write);

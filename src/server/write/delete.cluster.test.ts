@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Job } from "#api/batch/job.ts";
 import { ConfigMap } from "#api/core/config-map.ts";
 import { Pod } from "#api/core/pod.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
@@ -49,6 +50,24 @@ test("orphanDependents=false is answered with 202", async () => {
   const said = await ask(cluster.api.server, `DELETE ${path}/a?orphanDependents=false`);
 
   assert.equal(said.status, 202);
+});
+
+test("a job has labels with its uid, and its deletion keeps the pods and warns of that", async () => {
+  await using cluster = await clusterWith();
+  const template = { spec: { restartPolicy: "Never" as const, containers: [{ name: "a", image: "a" }] } };
+  const job = await cluster.client.create(Job, { metadata: { generateName: "sum-", ...place }, spec: { template } });
+  const url = `/apis/batch/v1/namespaces/default/jobs/${job.metadata.name}`;
+
+  const said = await ask(cluster.api.server, `DELETE ${url}`);
+  const again = await ask(cluster.api.server, `DELETE ${url}?propagationPolicy=Background`);
+
+  const { matchLabels } = job.spec.selector ?? {};
+  assert.deepEqual(matchLabels, { "batch.kubernetes.io/controller-uid": job.metadata.uid });
+  assert.equal(job.spec.template.metadata.labels?.["job-name"], job.metadata.name);
+  assert.deepEqual(said.json.metadata?.finalizers, ["orphan"]);
+  assert.match(said.warnings[0] ?? "", /child pods are preserved by default when jobs are deleted/);
+  assert.equal(again.json.status, "Success");
+  assert.deepEqual(again.warnings, []);
 });
 
 test("a deletion with a body ignores the query", async () => {

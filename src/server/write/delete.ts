@@ -17,8 +17,15 @@ export type Deleted = { readonly lives: EncodedObject } | { readonly removed: En
 /** DELETE: removes the object, or marks it if cleanup must come first. */
 export async function deleteEndpoint(deps: WriteDeps, context: Context, resource: Resource): Promise<Answer> {
   const options = await readDeleteOptions(context);
+  warnOfOrphans(context, resource, options);
   const write = writeFor(context, resource, context.info.name);
   return answerOf(resource, await deleteObject(deps, write, options), options);
+}
+
+/** Tells a client that did not say what becomes of the dependents that they stay. */
+function warnOfOrphans({ warnings }: Context, { orphansDependents }: Resource, options: DeleteOptions): void {
+  const isSaid = options.propagationPolicy !== undefined || options.orphanDependents !== undefined;
+  if (orphansDependents !== undefined && !isSaid) warnings.push(orphansDependents);
 }
 
 function answerOf(resource: Resource, result: Deleted, options: DeleteOptions): Answer {
@@ -35,6 +42,7 @@ function answerOf(resource: Resource, result: Deleted, options: DeleteOptions): 
 /** Returns the objects it found; `limit` and `continue` delete a part at a time. */
 export async function deleteCollection(deps: WriteDeps, context: Context, resource: Resource): Promise<Answer> {
   const options = await readDeleteOptions(context);
+  warnOfOrphans(context, resource, options);
   const { items, facts } = await pageOf(deps.objects, context, resource);
   // A few at a time, so that a large collection does not delay every other request.
   const next = items.values();

@@ -90,6 +90,9 @@ const isStandardResource = (name: string): boolean =>
   isHugePages(name) ||
   name.startsWith("requests.hugepages-");
 
+/** Names without a domain that a quota can limit. */
+export const isQuotaResource = (name: string): boolean => name !== "storage" && isStandardResource(name);
+
 /** Checks an amount of a resource: never negative, and an integer for resources that are counted. */
 export function validateAmount(at: Cursor<string>, name: string): void {
   if (isNegativeQuantity(at.value)) at.invalid("must be greater than or equal to 0");

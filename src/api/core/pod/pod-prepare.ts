@@ -87,8 +87,8 @@ function keepForSubresource(pod: PodObject, old: PodObject): void {
   keepMetadata(pod.metadata, old.metadata, "labels", "annotations", "finalizers", "ownerReferences");
 }
 
-/** Fields of features that are off in this release. They are dropped unless the pod already has them. */
-function dropDisabledFields(spec: PodSpec, old: PodSpec | undefined): void {
+/** Fields of features that are off in this release. They are dropped unless the pod or template already has them. */
+export function dropDisabledFields(spec: PodSpec, old: PodSpec | undefined): void {
   if (spec.schedulingGroup && !old?.schedulingGroup) delete spec.schedulingGroup;
   for (const name of ["clusterTrustBundle", "podCertificate"] as const) {
     const sources = sourcesWith(spec, name);

@@ -71,14 +71,18 @@ interface Counts {
   readonly availableReplicas?: number;
 }
 
-/** Counts of a status, none of which can be negative or greater than the whole. */
-export function validateCounts<S extends Counts>(at: Cursor<S>, parts: readonly (keyof S & string)[]): void {
+/** Counts of a status, none of which can be negative or greater than the whole. Faults name the ready ones as told. */
+export function validateCounts<S extends Counts>(
+  at: Cursor<S>,
+  parts: readonly (keyof S & string)[],
+  ready = "readyReplicas",
+): void {
   const { replicas = 0, readyReplicas = 0, availableReplicas = 0 } = at.value;
   for (const name in at.value) if (typeof at.value[name] === "number") at.field(name).atLeast(0);
   for (const name of parts) {
     if (Number(at.value[name] ?? 0) > replicas) at.field(name).invalid("cannot be greater than status.replicas");
   }
   if (availableReplicas > readyReplicas) {
-    at.field("availableReplicas").invalid("cannot be greater than readyReplicas");
+    at.field("availableReplicas").invalid(`cannot be greater than ${ready}`);
   }
 }

@@ -29,7 +29,8 @@ export function podWarnings(pod: Cursor<PodObject>, old: PodObject | undefined):
   }
 }
 
-function warnOfSpec(pod: Cursor<Pick<PodObject, "metadata" | "spec">>): void {
+/** The same for a pod or the template of one. */
+export function warnOfSpec(pod: Cursor<Pick<PodObject, "metadata" | "spec">>): void {
   const at = pod.field("spec");
   const containers = containersAt(at);
   warnOfPlacement(at);
@@ -83,7 +84,7 @@ function warnOfPlacement(pod: Cursor<PodSpec>): void {
   });
 }
 
-function warnOfTerm(term: Cursor<NodeSelectorTerm>, checked: "keys" | "keys and values"): void {
+export function warnOfTerm(term: Cursor<NodeSelectorTerm>, checked: "keys" | "keys and values"): void {
   term.each("matchExpressions", (at) => {
     const { key } = at.value;
     const text = replacedLabels.get(key);

@@ -1,22 +1,28 @@
 import { LabelSelector } from "#api/meta/label-selector.ts";
 import { dns1123Subdomain } from "#api/meta/names.ts";
 import { ObjectMeta } from "#api/meta/object-meta.ts";
-import { defaulted, nullable, optional, required } from "#schema/fields.ts";
+import { defaulted, embedded, nullable, optional, required } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { list, map, oneOf, quantity, string } from "#schema/types.ts";
+import { type ResourceList, roundToMillis } from "../container/resource-list.ts";
 import { TypedLocalObjectReference, TypedObjectReference } from "../references.ts";
 
 const object = inPackage("core/v1");
 const className = string(dns1123Subdomain);
 
-const accessModes = oneOf("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod");
+const VolumeResourceRequirements = object.filledBy(roundAmounts, "VolumeResourceRequirements", "Size of the volume.", {
+  limits: optional(1, map(quantity()), "Maximum size of the volume, as storage."),
+  requests: optional(2, map(quantity()), "Minimum size of the volume, as storage."),
+});
+
+function roundAmounts({ limits, requests }: { limits?: ResourceList; requests?: ResourceList }): void {
+  if (limits) roundToMillis(limits);
+  if (requests) roundToMillis(requests);
+}
 
 export const PersistentVolumeClaimSpec = object("PersistentVolumeClaimSpec", "The volume that a claim asks for.", {
-  accessModes: optional(1, list(accessModes), "How nodes and pods must be able to access the volume."),
-  resources: object.embedded(2, "VolumeResourceRequirements", "Size of the volume.", {
-    limits: optional(1, map(quantity()), "Maximum size of the volume, as storage."),
-    requests: optional(2, map(quantity()), "Minimum size of the volume, as storage."),
-  }),
+  accessModes: optional(1, list(string()), "How nodes and pods must be able to access the volume."),
+  resources: embedded(2, VolumeResourceRequirements),
   volumeName: optional(3, string(), "Name of the PersistentVolume that is bound to the claim."),
   selector: nullable(4, LabelSelector, "Selects the volumes that can be bound to the claim, by label."),
   storageClassName: nullable(5, className, "Name of the StorageClass; empty for none, absent for the default class."),

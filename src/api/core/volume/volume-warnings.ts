@@ -4,7 +4,8 @@ import { quantityMilliValue } from "#api/meta/quantity.ts";
 import { trimEndOf } from "#lib/text/trim-end.ts";
 import { type Volume, type VolumeProjection } from "./volume.ts";
 
-const retiredSources = [
+/** Sources that no longer work, with what is said about them. */
+export const retiredSources = [
   ["photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"],
   ["gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"],
   ["scaleIO", "deprecated in v1.16, non-functional in v1.22+"],

@@ -102,11 +102,14 @@ const pathTypes = [
   "Socket",
 ] as const;
 
+/** Pods have it, and so do persistent volumes. */
+export const hostPathSource = object.nullable(1, "HostPathVolumeSource", "A file or directory of the node.", {
+  path: required(1, string(), "Path on the node."),
+  type: defaulted(2, oneOf("", ...pathTypes), "", "What must exist at the path, or is created; empty for no check."),
+});
+
 const volumeSourceFields = {
-  hostPath: object.nullable(1, "HostPathVolumeSource", "A file or directory of the node.", {
-    path: required(1, string(), "Path on the node."),
-    type: defaulted(2, oneOf("", ...pathTypes), "", "What must exist at the path, or is created; empty for no check."),
-  }),
+  hostPath: hostPathSource,
   emptyDir: object.nullable(2, "EmptyDirVolumeSource", "An empty directory that exists as long as the pod.", {
     medium: optional(1, string(), "Where the files are: empty for the disk of the node, Memory or HugePages."),
     sizeLimit: nullable(2, quantity(), "Maximum size of the volume; no limit if absent."),

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Deployment } from "#api/apps/deployment.ts";
 import { CertificateSigningRequest } from "#api/certificates/certificate-signing-request.ts";
+import { PersistentVolume } from "#api/core/persistent-volume/persistent-volume.ts";
 import { Pod } from "#api/core/pod.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { atOnce } from "#lib/async/turns.ts";
@@ -263,4 +264,13 @@ test("settledEntries() keeps the old times when nothing else has changed", () =>
 
   assert.equal(settledEntries(stored, same), stored.metadata.managedFields);
   assert.equal(settledEntries(stored, edit(same, { spec: {} })), later);
+});
+
+test("a granular field has owners of its parts, although its type is one value elsewhere", () => {
+  const claimRef = { kind: "PersistentVolumeClaim", name: "data" };
+  const now = read(PersistentVolume, { metadata: { name: "pv" }, spec: { claimRef, storageClassName: "fast" } });
+
+  const [entry] = entries(write({ resource: PersistentVolume, now, manager: "binder" }));
+
+  assert.match(JSON.stringify(entry?.fieldsV1), /"f:claimRef":\{"\.":\{\},"f:kind":\{\},"f:name":\{\}\}/);
 });

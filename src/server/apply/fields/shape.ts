@@ -178,12 +178,17 @@ function compileFields(schema: ObjectSchema, { skip, only }: Filter): FieldShape
     const kept = only?.[name];
     if (hidden === true || (only && !kept)) continue;
     const narrower = { ...(hidden ? { skip: hidden } : {}), ...(kept && kept !== true ? { only: kept } : {}) };
-    const blind = narrower.skip || narrower.only;
-    const shape = blind ? compile(resolve(field.schema), narrower) : shapeOf(field.schema);
+    const shape = fieldShape(field, narrower);
     const inherited = name in Object.prototype;
     fields.push({ name, element: fieldElement(name), shape, zero: zeroOf(field), inherited });
   }
   return fields;
+}
+
+function fieldShape({ schema, granular }: Field, filter: Filter): Shape {
+  const inner = resolve(schema);
+  if (granular && inner.type === "object") return new ObjectShape(inner as ObjectSchema, filter);
+  return filter.skip || filter.only ? compile(inner, filter) : shapeOf(schema);
 }
 
 const zeros: Readonly<Record<string, unknown>> = {

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { alreadyExists } from "#api/status.ts";
 import { equal } from "#lib/data/equal.ts";
@@ -20,7 +19,6 @@ async function dryCreate(deps: WriteDeps, resource: Resource, object: ApiObject)
   const { namespace = "", name = "" } = object.metadata;
   const cache = await deps.objects.cache(resource);
   if (cache.encoded(namespace, name)) throw alreadyExists(resource, name);
-  object.metadata.uid = randomUUID();
   return new EncodedObject(codecOf(resource), 0, { object });
 }
 

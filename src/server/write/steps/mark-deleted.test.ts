@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Job } from "#api/batch/job.ts";
 import { Pod } from "#api/core/pod.ts";
 import { type DeleteOptions } from "#api/meta/delete-options.ts";
 import { type ObjectMeta } from "#api/meta/object-meta.ts";
@@ -24,6 +25,7 @@ interface Case {
 }
 
 const pod = Pod as unknown as Resource;
+const job = Job as unknown as Resource;
 const graceful = { deletionTimestamp: at(30), deletionGracePeriodSeconds: 30, generation: 2 };
 const held = { deletionTimestamp: at(0), deletionGracePeriodSeconds: 0, finalizers: ["example.com/hold"] };
 
@@ -124,6 +126,25 @@ const cases: readonly Case[] = [
     metadata: { finalizers: ["orphan"] },
     options: { propagationPolicy: "Background" },
     becomes: { deletionTimestamp: at(0), deletionGracePeriodSeconds: 0 },
+  },
+  {
+    claim: "keeps the pods of a job unless the client says otherwise",
+    of: job,
+    options: {},
+    becomes: { deletionTimestamp: at(0), deletionGracePeriodSeconds: 0, finalizers: ["orphan"] },
+  },
+  {
+    claim: "does not keep the pods of a job for background deletion",
+    of: job,
+    options: { propagationPolicy: "Background" },
+    becomes: { deletionTimestamp: at(0), deletionGracePeriodSeconds: 0 },
+  },
+  {
+    claim: "leaves the pods of a job to a finalizer that is there",
+    of: job,
+    metadata: { finalizers: ["foregroundDeletion"] },
+    options: {},
+    becomes: { deletionTimestamp: at(0), deletionGracePeriodSeconds: 0, finalizers: ["foregroundDeletion"] },
   },
 ];
 

@@ -15,7 +15,7 @@ export function markDeleted(
   const running = metadata.deletionTimestamp === undefined ? 0 : (metadata.deletionGracePeriodSeconds ?? 0);
   if (running > 0 && (options.gracePeriodSeconds ?? running) >= running) return object;
   const present = metadata.finalizers ?? [];
-  const finalizers = resource.hasNoDependents ? present : finalizersFor(present, options);
+  const finalizers = resource.hasNoDependents ? present : finalizersFor(resource, present, options);
   const isSame = sameNames(finalizers, present);
   if (metadata.deletionTimestamp !== undefined && running === 0 && isSame) return object;
   const marked: ApiObject = { ...object, metadata: { ...metadata } };
@@ -51,9 +51,16 @@ function shorten(
 }
 
 /** Finalizers tell the garbage collector how to treat the dependents. */
-function finalizersFor(finalizers: readonly string[], options: DeleteOptions): readonly string[] {
+function finalizersFor(
+  { orphansDependents }: Resource,
+  finalizers: readonly string[],
+  options: DeleteOptions,
+): readonly string[] {
   const policy = options.propagationPolicy ?? fromOrphan(options.orphanDependents);
-  if (policy === undefined) return finalizers;
+  if (policy === undefined) {
+    const isDecided = finalizers.includes("orphan") || finalizers.includes("foregroundDeletion");
+    return orphansDependents === undefined || isDecided ? finalizers : [...finalizers, "orphan"];
+  }
   const others = finalizers.filter((name) => name !== "orphan" && name !== "foregroundDeletion");
   if (policy === "Orphan") return [...others, "orphan"];
   if (policy === "Foreground") return [...others, "foregroundDeletion"];

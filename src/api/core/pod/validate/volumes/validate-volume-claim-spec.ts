@@ -19,17 +19,28 @@ export function validateClaimTemplate(at: Cursor<PersistentVolumeClaimTemplate>)
   validateClaimSpec(at.field("spec"));
 }
 
-function validateClaimSpec(at: Cursor<PersistentVolumeClaimSpec>): void {
-  const { accessModes = [], resources } = at.value;
+export function validateClaimSpec(at: Cursor<PersistentVolumeClaimSpec>): void {
   at.field("accessModes").required("at least 1 access mode is required");
   at.on("selector", validateLabelSelector);
-  if (accessModes.includes("ReadWriteOncePod") && new Set(accessModes).size > 1) {
-    at.field("accessModes").forbidden("may not use ReadWriteOncePod with other access modes");
-  }
-  const size = at.field("resources").key("storage", resources.requests?.storage);
+  validateAccessModes(at);
+  const size = at.field("resources").key("storage", at.value.resources.requests?.storage);
   if (size.value === undefined) size.missing();
   else if (compareQuantities(size.value, "0") <= 0) size.invalid("must be greater than zero");
   validateDataSources(at);
+}
+
+const accessModes: readonly string[] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
+
+/** Upstream reports an unknown mode at the list. */
+export function validateAccessModes(at: Cursor<{ accessModes?: string[] }>): void {
+  const found = new Set(at.value.accessModes);
+  for (const mode of at.value.accessModes ?? []) {
+    if (!accessModes.includes(mode)) at.field("accessModes").unsupported(accessModes, mode);
+  }
+  const known = accessModes.filter((mode) => found.has(mode));
+  if (known.includes("ReadWriteOncePod") && known.length > 1) {
+    at.field("accessModes").forbidden("may not use ReadWriteOncePod with other access modes");
+  }
 }
 
 function validateDataSources(at: Cursor<PersistentVolumeClaimSpec>): void {

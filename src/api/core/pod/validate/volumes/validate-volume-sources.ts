@@ -1,10 +1,14 @@
+import { type VolumeSource } from "#api/core/volume/volume.ts";
 import { type Cursor } from "#api/cursor.ts";
 import { dns1123Label, dns1123Subdomain, inclusiveRange } from "#api/meta/names.ts";
 import { validateDescendingPath } from "./validate-path.ts";
-import { type SourceChecks } from "./validate-volume.ts";
+
+export type SourceChecks = {
+  readonly [K in keyof VolumeSource]?: (at: Cursor<NonNullable<VolumeSource[K]>>) => void;
+};
 
 /** Checks of volumes that come over a network. The schema checks for required fields. */
-export const networkSourceChecks: SourceChecks = {
+export const networkSourceChecks = {
   gitRepo: (at) => at.on("directory", validateDescendingPath),
   gcePersistentDisk: validatePartition,
   awsElasticBlockStore: validatePartition,
@@ -68,7 +72,7 @@ export const networkSourceChecks: SourceChecks = {
     validateSecretName(at);
   },
   scaleIO: (at) => void at.field("volumeName").required(),
-};
+} satisfies SourceChecks;
 
 const managedDisk = [
   "/subscriptions/",
@@ -81,21 +85,36 @@ function validatePartition(at: Cursor<{ partition?: number }>): void {
   if (partition < 0 || partition > 255) at.field("partition").invalid(inclusiveRange(1, 255));
 }
 
-function validateLun(at: Cursor<number>): void {
+export function validateLun(at: Cursor<number>): void {
   if (at.value < 0 || at.value > 255) at.invalid(inclusiveRange(0, 255));
 }
 
-const targetForms = new Map([
-  ["iqn", /iqn\.\d{4}-\d{2}\.([A-Za-z0-9-.]+)(:[^,;*&$|\s]+)$/],
-  ["eui", /^eui.[A-Za-z0-9]{16}$/],
-  ["naa", /^naa.[A-Za-z0-9]{32}$/],
+const targetForms = new Map<string, (name: string) => boolean>([
+  ["iqn", endsInQualifiedName],
+  ["eui", (name) => /^eui.[A-Za-z0-9]{16}$/.test(name)],
+  ["naa", (name) => /^naa.[A-Za-z0-9]{32}$/.test(name)],
 ]);
+
+/**
+ * Whether the text ends in a name such as iqn.2001-04.com.example:disk. It is split at what such a name cannot contain,
+ * because one pattern for all of it takes time in proportion to the square of the length.
+ */
+function endsInQualifiedName(text: string): boolean {
+  const parts = (text.split(/[,;*&$|\s]/).at(-1) ?? "").split(":");
+  // Something follows the colon.
+  const authorities = parts.slice(0, parts.at(-1) === "" ? -2 : -1);
+  return authorities.some((part) => /iqn\.\d{4}-\d{2}\../.test(part.split(/[^A-Za-z0-9.-]/).at(-1) ?? ""));
+}
 
 /** The name of an iSCSI target or initiator. */
 function validateQualifiedTarget(at: Cursor<string>): void {
-  const form = targetForms.get(at.value.slice(0, 3));
-  if (!form) at.invalid("must be valid format starting with iqn, eui, or naa");
-  else if (!form.test(at.value)) at.invalid("must be valid format");
+  at.invalid(iscsiNameFault(at.value));
+}
+
+export function iscsiNameFault(name: string): string | undefined {
+  const form = targetForms.get(name.slice(0, 3));
+  if (!form) return "must be valid format starting with iqn, eui, or naa";
+  return form(name) ? undefined : "must be valid format";
 }
 
 function validateSecretName(at: Cursor<{ secretRef?: { name?: string } }>): void {

@@ -8,10 +8,9 @@ import { validateNoBacksteps } from "./validate-path.ts";
 import { validateProjected } from "./validate-projected.ts";
 import { validateClaimTemplate } from "./validate-volume-claim-spec.ts";
 import { validateDownwardFile, validateKeyFiles, validateMode } from "./validate-volume-items.ts";
-import { networkSourceChecks, validateCsiDriver } from "./validate-volume-sources.ts";
+import { networkSourceChecks, type SourceChecks, validateCsiDriver } from "./validate-volume-sources.ts";
 
 type SourceName = keyof VolumeSource;
-export type SourceChecks = { readonly [K in SourceName]?: (at: Cursor<NonNullable<VolumeSource[K]>>) => void };
 
 /** Returns the volumes without fault by name: those that containers can mount. A template has no metadata of its own. */
 export function validateVolumes(
