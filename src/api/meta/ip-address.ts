@@ -118,6 +118,22 @@ export function validateCidr(at: Cursor<string>): void {
   else if (hasBitsBeyond(groups, Number(length))) at.invalid("must not have bits set beyond the prefix length");
 }
 
+/** The address of a network interface with the length of its network's prefix, in canonical form. */
+export function validateInterfaceAddress(at: Cursor<string>): void {
+  const slash = at.value.indexOf("/");
+  const address = at.value.slice(0, Math.max(slash, 0));
+  const length = at.value.slice(slash + 1);
+  const groups = groupsOf(address);
+  const bits = (groups?.length ?? 0) * 16;
+  if (!groups || !/^0*\d{1,3}$/.test(length) || Number(length) > bits) {
+    at.invalid("must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)");
+    return;
+  }
+  const kept = isMapped(groups) && Number(length) > 32 ? Number(length) - 96 : Number(length);
+  const canonical = `${canonicalAddress(address)}/${kept}`;
+  if (at.value !== canonical) at.invalid(`must be in canonical form (${JSON.stringify(canonical)})`);
+}
+
 function hasBitsBeyond(groups: Groups, length: number): boolean {
   return groups.some((group, index) => {
     const kept = Math.min(Math.max(length - index * 16, 0), 16);

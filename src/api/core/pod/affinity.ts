@@ -22,6 +22,12 @@ export const NodeSelectorTerm = object.atomic("NodeSelectorTerm", "Conditions on
 });
 export interface NodeSelectorTerm extends Infer<typeof NodeSelectorTerm> {}
 
+const anyTerm = "Terms of which a node must match at least one.";
+export const NodeSelector = object.atomic("NodeSelector", anyTerm, {
+  nodeSelectorTerms: present(1, list(NodeSelectorTerm), anyTerm),
+});
+export interface NodeSelector extends Infer<typeof NodeSelector> {}
+
 const weight = present(1, int32(), "Weight of the term, from 1 to 100.");
 const PreferredSchedulingTerm = object("PreferredSchedulingTerm", "A node selector term with a weight.", {
   weight,
@@ -29,9 +35,7 @@ const PreferredSchedulingTerm = object("PreferredSchedulingTerm", "A node select
 });
 
 export const NodeAffinity = object("NodeAffinity", "Which nodes a pod must or should run on.", {
-  [required]: object.atomic.nullable(1, "NodeSelector", "Terms of which a node must match at least one.", {
-    nodeSelectorTerms: present(1, list(NodeSelectorTerm), "Terms of which a node must match at least one."),
-  }),
+  [required]: nullable(1, NodeSelector),
   [preferred]: optional(2, list(PreferredSchedulingTerm), "Terms that make a node preferable if it matches them."),
 });
 export interface NodeAffinity extends Infer<typeof NodeAffinity> {}

@@ -2,6 +2,7 @@ import { type Container } from "#api/core/container/container.ts";
 import { type AppArmorProfile } from "#api/core/container/security-context.ts";
 import { type VolumeProjection } from "#api/core/volume/volume.ts";
 import { faultsIn } from "#api/cursor.ts";
+import { keepMetadata } from "#api/meta/keep-metadata.ts";
 import { type LabelSelectorRequirement } from "#api/meta/label-selector.ts";
 import { type ObjectMeta } from "#api/meta/object-meta.ts";
 import { own } from "#lib/data/own.ts";
@@ -84,13 +85,6 @@ function withResources(containers: Container[], old: readonly Container[]): Cont
 function keepForSubresource(pod: PodObject, old: PodObject): void {
   pod.status = old.status;
   keepMetadata(pod.metadata, old.metadata, "labels", "annotations", "finalizers", "ownerReferences");
-}
-
-function keepMetadata(metadata: ObjectMeta, old: ObjectMeta, ...names: (keyof ObjectMeta)[]): void {
-  for (const name of names) {
-    if (old[name] === undefined) delete metadata[name];
-    else Object.assign(metadata, { [name]: old[name] });
-  }
 }
 
 /** Fields of features that are off in this release. They are dropped unless the pod already has them. */

@@ -4,6 +4,7 @@ import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName } from "#api/
 import {
   type Affinity,
   type NodeAffinity,
+  type NodeSelector,
   type NodeSelectorRequirement,
   type PodAffinity,
   type PodAffinityTerm,
@@ -20,22 +21,24 @@ export function validateAffinity(at: Cursor<Affinity>): void {
 }
 
 function validateNodeAffinity(at: Cursor<NodeAffinity>): void {
-  at.on(requiredTerms, (at) => {
-    at.field("nodeSelectorTerms").required("must have at least one node selector term");
-    at.each("nodeSelectorTerms", (at) => {
-      at.each("matchExpressions", (at) => {
-        validateNodeLabel(at);
-        at.each("values", (at) => at.rule(labelValue));
-      });
-      at.each("matchFields", validateNodeField);
-    });
-  });
+  at.on(requiredTerms, validateNodeSelector);
   at.each(preferredTerms, (at) => {
     validateWeight(at);
     at.on("preference", (at) => {
       at.each("matchExpressions", validateNodeLabel);
       at.each("matchFields", validateNodeField);
     });
+  });
+}
+
+export function validateNodeSelector(at: Cursor<NodeSelector>): void {
+  at.field("nodeSelectorTerms").required("must have at least one node selector term");
+  at.each("nodeSelectorTerms", (at) => {
+    at.each("matchExpressions", (at) => {
+      validateNodeLabel(at);
+      at.each("values", (at) => at.rule(labelValue));
+    });
+    at.each("matchFields", validateNodeField);
   });
 }
 
