@@ -20,6 +20,7 @@ import { ReplicationController } from "./core/replication-controller.ts";
 import { Secret } from "./core/secret.ts";
 import { Service } from "./core/service.ts";
 import { ServiceAccount } from "./core/service-account.ts";
+import { DeviceClass } from "./devices/device-class.ts";
 import { EndpointSlice } from "./discovery/endpoint-slice.ts";
 import { eventsV1 } from "./events/event.ts";
 import { ClusterRole } from "./rbac/cluster-role.ts";
@@ -66,4 +67,6 @@ export const allResources: readonly Resource[] = [
   ClusterRoleBinding,
   Role,
   RoleBinding,
+
+  DeviceClass,
 ];
