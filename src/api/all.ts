@@ -21,6 +21,7 @@ import { Secret } from "./core/secret.ts";
 import { Service } from "./core/service.ts";
 import { ServiceAccount } from "./core/service-account.ts";
 import { DeviceClass } from "./devices/device-class.ts";
+import { ResourceSlice } from "./devices/resource-slice.ts";
 import { EndpointSlice } from "./discovery/endpoint-slice.ts";
 import { eventsV1 } from "./events/event.ts";
 import { ClusterRole } from "./rbac/cluster-role.ts";
@@ -69,4 +70,5 @@ export const allResources: readonly Resource[] = [
   RoleBinding,
 
   DeviceClass,
+  ResourceSlice,
 ];

@@ -3,6 +3,7 @@ import { type Clock } from "#lib/async/clock.ts";
 import { type Random } from "#lib/data/random.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { defaultTolerations } from "./default-tolerations.ts";
+import { deviceTaints } from "./devices/device-taints.ts";
 import { type EscalationDeps, rbacEscalation } from "./escalation.ts";
 import { namespaceLifecycle } from "./namespace-lifecycle.ts";
 import { nodeRestriction } from "./node-restriction.ts";
@@ -28,4 +29,5 @@ export const builtInAdmission = (deps: AdmissionDeps): AdmissionPlugin[] => [
   priority(deps),
   defaultTolerations,
   rbacEscalation(deps),
+  deviceTaints(deps),
 ];
