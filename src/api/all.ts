@@ -21,6 +21,8 @@ import { Secret } from "./core/secret.ts";
 import { Service } from "./core/service.ts";
 import { ServiceAccount } from "./core/service-account.ts";
 import { DeviceClass } from "./devices/device-class.ts";
+import { ResourceClaim } from "./devices/resource-claim.ts";
+import { ResourceClaimTemplate } from "./devices/resource-claim-template.ts";
 import { ResourceSlice } from "./devices/resource-slice.ts";
 import { EndpointSlice } from "./discovery/endpoint-slice.ts";
 import { eventsV1 } from "./events/event.ts";
@@ -70,5 +72,7 @@ export const allResources: readonly Resource[] = [
   RoleBinding,
 
   DeviceClass,
+  ResourceClaim,
+  ResourceClaimTemplate,
   ResourceSlice,
 ];

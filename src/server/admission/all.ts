@@ -3,6 +3,8 @@ import { type Clock } from "#lib/async/clock.ts";
 import { type Random } from "#lib/data/random.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { defaultTolerations } from "./default-tolerations.ts";
+import { claimStatusRights } from "./devices/claim-status-rights.ts";
+import { deviceAdminAccess } from "./devices/device-admin-access.ts";
 import { deviceTaints } from "./devices/device-taints.ts";
 import { type EscalationDeps, rbacEscalation } from "./escalation.ts";
 import { namespaceLifecycle } from "./namespace-lifecycle.ts";
@@ -30,4 +32,6 @@ export const builtInAdmission = (deps: AdmissionDeps): AdmissionPlugin[] => [
   defaultTolerations,
   rbacEscalation(deps),
   deviceTaints(deps),
+  deviceAdminAccess(deps),
+  claimStatusRights(deps),
 ];
