@@ -11,7 +11,10 @@ export function eachUpTo<T>(
     list.tooMany(items.length, max);
     return false;
   }
-  for (const [index, item] of items.entries()) visit(list.key(index, item));
+  for (const [index, item] of items.entries()) {
+    if (list.isFull) break;
+    visit(list.key(index, item));
+  }
   return true;
 }
 
@@ -29,6 +32,7 @@ export function eachUnique<T>(list: Cursor<readonly T[] | undefined>, rules: Uni
   if (!eachUpTo(list, rules.max, (at) => rules.visit(at))) return;
   const seen = new Set<string>();
   for (const [index, item] of (list.value ?? []).entries()) {
+    if (list.isFull) return;
     const key = rules.keyOf(item);
     if (seen.has(key)) list.key(index, item).duplicate(rules.shown?.(item) ?? key);
     seen.add(key);
@@ -46,6 +50,7 @@ interface Entries<T> {
 /** Visits the keys and the values of a map. */
 export function eachEntry<T>(map: Cursor<Readonly<Record<string, T>> | undefined>, rules: Entries<T>): void {
   for (const [key, value] of Object.entries(map.value ?? {})) {
+    if (map.isFull) return;
     rules.checkKey(map, key);
     rules.visit?.(map.key(shortened(key, rules.maxKeyChars), value));
   }

@@ -85,6 +85,7 @@ function validateConditions(list: Cursor<readonly Condition[] | undefined>): voi
   if (conditions.length > 8) list.tooMany(conditions.length, 8);
   const types = new Set<string>();
   for (const [index, condition] of conditions.entries()) {
+    if (list.isFull) return;
     const at = list.key(index, condition);
     at.field("type").unique(types);
     validateCondition(at);

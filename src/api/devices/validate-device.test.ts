@@ -51,6 +51,14 @@ const cases: { name: string; device: object; faults: string[] }[] = [
     ],
   },
   {
+    name: "does not look at each of far too many attributes",
+    device: { attributes: entries(10_000, {}) },
+    faults: [
+      "device: Invalid value: 10000: the total number of attributes and capacities must not exceed 32",
+      "device: Invalid value: 10000: the total number of attribute values must not exceed 48",
+    ],
+  },
+  {
     name: "checks the names of attributes and capacities",
     device: {
       attributes: { "1a": { int: 1 }, "/a": { int: 1 }, "a/": { int: 1 }, "a/b/c": { int: 1 } },
