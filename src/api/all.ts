@@ -38,6 +38,10 @@ import { Secret } from "./core/secret.ts";
 import { Endpoints } from "./core/service/endpoints.ts";
 import { Service } from "./core/service.ts";
 import { ServiceAccount } from "./core/service-account.ts";
+import { DeviceClass } from "./devices/device-class.ts";
+import { ResourceClaim } from "./devices/resource-claim.ts";
+import { ResourceClaimTemplate } from "./devices/resource-claim-template.ts";
+import { ResourceSlice } from "./devices/resource-slice.ts";
 import { EndpointSlice } from "./discovery/endpoint-slice.ts";
 import { eventsV1 } from "./events/event.ts";
 import { FlowSchema } from "./flowcontrol/flow-schema.ts";
@@ -138,4 +142,8 @@ export const allResources: readonly Resource[] = [
   StorageClass,
   VolumeAttachment,
   VolumeAttributesClass,
+  DeviceClass,
+  ResourceClaim,
+  ResourceClaimTemplate,
+  ResourceSlice,
 ];

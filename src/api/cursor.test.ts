@@ -114,3 +114,18 @@ test("exactlyOne() visits the first field that is set, and reports the others or
     [": Required value: must specify a box type"],
   ]);
 });
+
+test("a Cursor tells when it keeps no further faults", () => {
+  let seen = 0;
+  const items = Array.from({ length: 1000 }, (_, index) => index);
+
+  const faults = faultsIn({ items }, (at) =>
+    at.each("items", (item) => {
+      if (item.isFull) return;
+      seen++;
+      item.invalid("is a number");
+    }),
+  );
+
+  assert.deepEqual([seen, faults.length], [200, 200]);
+});

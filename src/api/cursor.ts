@@ -142,6 +142,10 @@ export class Cursor<out T = unknown> {
   get faultCount(): number {
     return this.#findings.count;
   }
+  /** Whether no further fault is kept, so that looking for more of them is a waste of time. */
+  get isFull(): boolean {
+    return this.#findings.count >= maxFaults || this.#findings.characters >= maxCharacters;
+  }
   /** Adds every fault that the rule finds in the value, or in another text that stands for it. */
   rule(rule: Rule, value: unknown = this.value): void {
     if (typeof value !== "string") return;
@@ -205,7 +209,9 @@ export class Cursor<out T = unknown> {
   /** Adds a fault. It is only built if it is kept. */
   add(make: () => FieldError): void {
     const { faults } = this.#findings;
-    if (this.#findings.count++ >= maxFaults || this.#findings.characters >= maxCharacters) return;
+    const { isFull } = this;
+    this.#findings.count++;
+    if (isFull) return;
     const fault = make();
     this.#findings.characters += fault.path.length + fault.message.length;
     faults.push(fault);

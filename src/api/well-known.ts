@@ -14,6 +14,9 @@ export const serviceNameLabel = "kubernetes.io/service-name";
 export const managedByLabel = "endpointslice.kubernetes.io/managed-by";
 export const headlessLabel = "service.kubernetes.io/headless";
 
+/** On a namespace: its claims may ask for devices that others use, to administer them. */
+export const adminAccessLabel = "resource.kubernetes.io/admin-access";
+
 /** On a mirror pod: the API object of a static pod, which its node runs from a file. */
 export const mirrorAnnotation = "kubernetes.io/config.mirror";
 /** A ReplicaSet deletes the pod with the lower cost first. */

@@ -108,6 +108,19 @@ interface Cidr {
   readonly length: number;
 }
 
+/** The address of a network interface with the length of its network's prefix, in canonical form. */
+export function validateInterfaceAddress(at: Cursor<string>): void {
+  const [address = "", digits = ""] = at.value.split("/");
+  const cidr = cidrOf(`${address}/${digits.replace(/^0+(?=\d)/, "")}`);
+  if (!cidr || at.value.split("/").length !== 2) {
+    at.invalid("must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)");
+    return;
+  }
+  const kept = isMapped(cidr.groups) && cidr.length > 32 ? cidr.length - 96 : cidr.length;
+  const canonical = `${canonicalAddress(address)}/${kept}`;
+  if (at.value !== canonical) at.invalid(`must be in canonical form (${JSON.stringify(canonical)})`);
+}
+
 /** Reads a range as leniently as Go: leading zeros are allowed, and bits beyond the prefix. */
 function cidrOf(text: string): Cidr | undefined {
   const slash = text.indexOf("/");

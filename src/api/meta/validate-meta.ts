@@ -38,6 +38,15 @@ export function validateAnnotations(at: Cursor<Readonly<Record<string, string>> 
   if (size > maxAnnotationBytes) at.tooLong(maxAnnotationBytes);
 }
 
+/** The metadata of a template: labels and annotations, which are copied. Anything else would have no effect. */
+export function validateTemplateMeta(at: Cursor<ObjectMeta>): void {
+  at.on("annotations", validateAnnotations);
+  at.on("labels", validateLabels);
+  for (const name of Object.keys(at.value)) {
+    if (name !== "annotations" && name !== "labels") at.under(name).forbidden("cannot be set");
+  }
+}
+
 /** Upstream reports faults of an owner at the list. */
 function validateOwnerReferences(metadata: Cursor<ObjectMeta>): void {
   const { ownerReferences = [] } = metadata.value;

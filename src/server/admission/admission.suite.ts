@@ -6,6 +6,7 @@ import { ServiceAccount } from "#api/core/service-account.ts";
 import { type ApiObject, type InputOf, type Resource } from "#api/resource.ts";
 import { type Client } from "#client/client.ts";
 import { seededRandom } from "#lib/data/random.ts";
+import { type Authorizer } from "#server/authorize/authorizer.ts";
 import { createFakeInformers } from "#testing/fake-informers.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { builtInAdmission } from "./all.ts";
@@ -16,7 +17,7 @@ const jane = { name: "jane", groups: [] };
 export const nodeA = { name: "system:node:a", groups: ["system:nodes"] };
 
 /** All built-in plugins in order, with caches that a test fills. */
-export function setUp(part: { client?: Pick<Client, "get"> } = {}) {
+export function setUp(part: { client?: Pick<Client, "get">; authorizers?: readonly Authorizer[] } = {}) {
   const informers = createFakeInformers();
   const clock = createVirtualClock();
   const rbac = { rulesFor: () => ({ rules: [], faults: [] }), rulesOfRole: () => [] };
@@ -40,6 +41,7 @@ export const requestFor = <T extends ApiObject>(
   part: Partial<AdmissionRequest> = {},
 ): AdmissionRequest => ({
   operation: "CREATE",
+  verb: "create",
   resource,
   subresource: "",
   namespace: resource.scope === "Namespaced" ? "shop" : "",

@@ -9,6 +9,9 @@ import {
   certificateSubjectRestriction,
 } from "./certificates.ts";
 import { defaultTolerations } from "./default-tolerations.ts";
+import { claimStatusRights } from "./devices/claim-status-rights.ts";
+import { deviceAdminAccess } from "./devices/device-admin-access.ts";
+import { deviceTaints } from "./devices/device-taints.ts";
 import { type EscalationDeps, rbacEscalation } from "./escalation.ts";
 import { namespaceLifecycle } from "./namespace-lifecycle.ts";
 import { nodeRestriction } from "./node-restriction.ts";
@@ -39,4 +42,7 @@ export const builtInAdmission = (deps: AdmissionDeps): AdmissionPlugin[] => [
   certificateSubjectRestriction,
   rbacEscalation(deps),
   paramAccess(deps),
+  deviceTaints(deps),
+  deviceAdminAccess(deps),
+  claimStatusRights(deps),
 ];

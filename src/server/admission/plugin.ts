@@ -12,6 +12,8 @@ export interface AdmissionPlugin {
 
 export interface AdmissionRequest {
   readonly operation: "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
+  /** The verb that was authorised, such as `patch`, for plugins that ask for further rights. */
+  readonly verb: string;
   readonly resource: Resource;
   /** "" for the resource itself. */
   readonly subresource: string;

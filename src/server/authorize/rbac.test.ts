@@ -275,6 +275,7 @@ test("a refusal names the rule that was missing", () => {
 
 const write = <T extends ApiObject>(resource: Resource<T>, object: InputOf<T>, user = jane): AdmissionRequest => ({
   operation: "CREATE",
+  verb: "create",
   resource,
   subresource: "",
   namespace: resource.scope === "Namespaced" ? "shop" : "",

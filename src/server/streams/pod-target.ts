@@ -43,6 +43,7 @@ export async function admitConnection(
   const object: ApiObject = { apiVersion: "v1", metadata: {}, ...options };
   const connection: AdmissionRequest = {
     operation: "CONNECT",
+    verb: info.verb,
     resource,
     subresource: info.subresource,
     namespace: info.namespace,

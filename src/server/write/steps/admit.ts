@@ -34,7 +34,7 @@ export function admit(
   return pending ? pending.then(() => steps.mark("admit")) : steps.mark("admit");
 }
 
-type RequestFacts = Omit<AdmissionRequest, "signal" | "warn">;
+type RequestFacts = Omit<AdmissionRequest, "verb" | "signal" | "warn">;
 
 /** A class, because a getter in an object literal would cost every request more than everything else here. */
 class RequestOf implements AdmissionRequest {
@@ -60,6 +60,9 @@ class RequestOf implements AdmissionRequest {
     this.oldObject = facts.oldObject;
     this.user = facts.user;
     this.dryRun = facts.dryRun;
+  }
+  get verb(): string {
+    return this.#context.info.verb;
   }
   get signal(): AbortSignal {
     return this.#context.request.signal;

@@ -4,18 +4,12 @@ import {
   type PersistentVolumeClaimTemplate,
 } from "#api/core/volume/volume-claim-spec.ts";
 import { type Cursor } from "#api/cursor.ts";
-import { validateLabelSelector, validateLabels } from "#api/meta/label-selector.ts";
+import { validateLabelSelector } from "#api/meta/label-selector.ts";
 import { compareQuantities } from "#api/meta/quantity.ts";
-import { validateAnnotations } from "#api/meta/validate-meta.ts";
+import { validateTemplateMeta } from "#api/meta/validate-meta.ts";
 
 export function validateClaimTemplate(at: Cursor<PersistentVolumeClaimTemplate>): void {
-  at.on("metadata", (at) => {
-    at.on("annotations", validateAnnotations);
-    at.on("labels", validateLabels);
-    for (const name of Object.keys(at.value)) {
-      if (name !== "annotations" && name !== "labels") at.under(name).forbidden("cannot be set");
-    }
-  });
+  at.on("metadata", validateTemplateMeta);
   validateClaimSpec(at.field("spec"));
 }
 
