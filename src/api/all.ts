@@ -18,9 +18,9 @@ import { SelfSubjectRulesReview } from "./authorization/self-subject-rules-revie
 import { SubjectAccessReview } from "./authorization/subject-access-review.ts";
 import { HorizontalPodAutoscaler } from "./autoscaling/horizontal-pod-autoscaler.ts";
 import { autoscalersV1 } from "./autoscaling/horizontal-pod-autoscaler-v1.ts";
-import { CertificateSigningRequest } from "./certificates/certificate-signing-request.ts";
 import { CronJob } from "./batch/cron-job.ts";
 import { Job } from "./batch/job.ts";
+import { CertificateSigningRequest } from "./certificates/certificate-signing-request.ts";
 import { Lease } from "./coordination/lease.ts";
 import { Binding } from "./core/binding.ts";
 import { ConfigMap } from "./core/config-map.ts";
