@@ -152,12 +152,14 @@ function serverDeps(options: AssembleOptions, parts: Parts, security: Security):
 }
 
 /** What every write needs: admission, the objects, and the hooks between the two. */
-function writeDeps(options: AssembleOptions, { objects, informers, metrics }: Parts, security: Security): WriteDeps {
+function writeDeps(options: AssembleOptions, parts: Parts, security: Security): WriteDeps {
   const { clock, random, serviceRanges = defaultServiceRanges } = options;
+  const { objects, informers, resources, metrics } = parts;
   const { authorizers, rbac } = security;
   const plugins = builtInAdmission({ informers, rbac, authorizers, clock, random });
   return {
     objects,
+    resources,
     admission: createAdmission(plugins, pluginWaits({ metrics, clock }, "admission")),
     clock,
     random,

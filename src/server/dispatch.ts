@@ -5,7 +5,6 @@ import { listObjects, seen } from "./endpoints/list.ts";
 import { revisionOf } from "./endpoints/list-options.ts";
 import { watchObjects } from "./endpoints/watch.ts";
 import { type WatchCache } from "./objects/watch-cache.ts";
-import { type ResourceRegistry } from "./registry.ts";
 import { type Answer, type Context, type Next, type RequestInfo } from "./request/pipeline.ts";
 import { readScale, writeScale } from "./subresources/scale.ts";
 import { createEndpoint } from "./write/create.ts";
@@ -18,7 +17,6 @@ import { type WriteDeps } from "./write/write.ts";
 export type Endpoint = (context: Context, resource: Resource) => Answer | Promise<Answer>;
 
 export interface DispatchDeps extends WriteDeps {
-  readonly resources: ResourceRegistry;
   /** By `plural/subresource`, as in `pods/binding`. `status` and `scale` work for every Resource that has them. */
   readonly subresources: ReadonlyMap<string, Endpoint>;
   /** By `plural.group`: reviews and similar kinds, which are answered but not stored. */

@@ -1,4 +1,4 @@
-import { apiVersionOf, type Resource } from "#api/resource.ts";
+import { type ApiObject, apiVersionOf, groupOf, type Resource } from "#api/resource.ts";
 
 /** Every Resource that is served; more can be added and removed at run time. */
 export class ResourceRegistry {
@@ -28,6 +28,19 @@ export class ResourceRegistry {
     return this.#byPath.get(pathOf(group, version, plural));
   }
 
+  /** The object in another version of its kind; undefined if that version is not served. */
+  convert(
+    { plural }: Resource,
+    object: ApiObject,
+    apiVersion: string,
+  ): { resource: Resource; object: ApiObject } | undefined {
+    const inVersion = (text = "") => this.find(groupOf(text), text.slice(text.indexOf("/") + 1), plural);
+    const [from, to] = [inVersion(object.apiVersion), inVersion(apiVersion)];
+    if (!from || !to || storedKind(from) !== storedKind(to)) return undefined;
+    const stored = from.storedAs?.toStored(object) ?? object;
+    return { resource: to, object: to.storedAs?.fromStored(stored) ?? stored };
+  }
+
   all(): readonly Resource[] {
     return [...this.#byPath.values()];
   }
@@ -37,4 +50,5 @@ export class ResourceRegistry {
   }
 }
 
+const storedKind = (resource: Resource): Resource => resource.storedAs?.resource ?? resource;
 const pathOf = (group: string, version: string, plural: string): string => `${group}/${version}/${plural}`;

@@ -39,7 +39,7 @@ export const HorizontalPodAutoscalerBehavior = object("HorizontalPodAutoscalerBe
 });
 export interface HorizontalPodAutoscalerBehavior extends Infer<typeof HorizontalPodAutoscalerBehavior> {}
 
-const conditionTypes = "AbleToScale, ScalingActive or ScalingLimited";
+const conditionTypes = "AbleToScale, ScalingActive, ScalingLimited or ScaledToZero";
 const conditionName = "autoscaling/v2.HorizontalPodAutoscalerCondition";
 export const HorizontalPodAutoscalerCondition = conditionOf(conditionName, conditionTypes, [3, 4, 5]);
 

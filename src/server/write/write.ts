@@ -4,6 +4,7 @@ import { type Random } from "#lib/data/random.ts";
 import { type Admission } from "#server/admission/chain.ts";
 import { type OptionsKind, type WriteOptions, writeOptions } from "#server/input/options.ts";
 import { type Objects } from "#server/objects/objects.ts";
+import { type ResourceRegistry } from "#server/registry.ts";
 import { type Context } from "#server/request/pipeline.ts";
 
 /** One write: what, where and by whom. */
@@ -32,6 +33,8 @@ export interface WriteDeps {
   readonly admission: Admission;
   readonly clock: Clock;
   readonly random: Random;
+  /** Every kind that is served, with its versions. */
+  readonly resources: ResourceRegistry;
   /** What other parts of the server do with an object before it is written: allocate addresses, check escalation. */
   readonly hooks: readonly WriteHook[];
   /**

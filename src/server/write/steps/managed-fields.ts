@@ -8,7 +8,7 @@ import { runSteps } from "./pause.ts";
 
 /** Records what the manager owns now. It runs before admission: a manager owns what it sent, not what plugins add. */
 export function recordManagedFields(
-  { clock }: WriteDeps,
+  { clock, resources }: WriteDeps,
   write: Write,
   { object, old }: Version,
   current?: EncodedObject,
@@ -22,6 +22,7 @@ export function recordManagedFields(
     manager: options.manager,
     subresource,
     now: clock.now(),
+    versions: { convert: (version, apiVersion) => resources.convert(resource, version, apiVersion) },
   });
   return runSteps(setManagedFields(object, steps), write, current);
 }
