@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Deployment } from "#api/apps/deployment.ts";
+import { StatefulSet } from "#api/apps/stateful-set.ts";
 import { type ManagedFieldsEntry } from "#api/meta/object-meta.ts";
 import { ask, type Said } from "#testing/peers/ask.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
@@ -123,4 +124,18 @@ test("a patch of a Scale changes the number", async () => {
   const edited = await patch("json-patch+json", [{ op: "replace", path: "/spec/replicas", value: 4 }]);
 
   assert.deepEqual([merged.json.spec?.replicas, edited.json.spec?.replicas], [3, 4]);
+});
+
+test("a StatefulSet can be scaled", async () => {
+  await using cluster = await startCluster({ controllers: false });
+  const labels = { app: "web" };
+  const template = { metadata: { labels }, spec: { containers: [{ name: "web", image: "registry.example/web:1" }] } };
+  await cluster.client.create(StatefulSet, { metadata: ref, spec: { selector: { matchLabels: labels }, template } });
+
+  const url = "/apis/apps/v1/namespaces/default/statefulsets/web/scale";
+  const said = await ask(cluster.api.server, `PUT ${url}`, { body: scaleBody(3) });
+
+  assert.deepEqual(said.json.spec, { replicas: 3 });
+  assert.deepEqual(said.json.status, { replicas: 0, selector: "app=web" });
+  assert.equal((await cluster.client.get(StatefulSet, ref)).metadata.generation, 2);
 });
