@@ -63,9 +63,10 @@ export function ipFamily(text: string): IpFamily | undefined {
 
 /** What is wrong with a text as an IP address, in upstream's words. Only one form of each address is allowed. */
 export function ipFault(text: string): string | undefined {
+  if (isIPv4(text)) return undefined;
   const groups = groupsOf(text);
   if (!groups) return "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
-  if (groups.length === 2 && !isIPv4(text)) return "must not have leading 0s";
+  if (groups.length === 2) return "must not have leading 0s";
   return isMapped(groups) ? "must not be an IPv4-mapped IPv6 address" : undefined;
 }
 
