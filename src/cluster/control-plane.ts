@@ -17,6 +17,7 @@ import { runScheduler } from "#scheduler/scheduler.ts";
 import { Verdicts } from "#scheduler/verdicts.ts";
 import { defaultServiceRanges, type ServiceRanges } from "#server/allocate/service-allocator.ts";
 import { loadTokenFile } from "#server/authenticate/token-file.ts";
+import { ensureDefaultServiceCidr } from "#server/default-service-cidr.ts";
 import { listen } from "#server/http/serve.ts";
 import { adminKubeconfig, issueClientCertificate, peerOf } from "#server/http/tls.ts";
 import { ensureKubernetesService } from "#server/kubernetes-service.ts";
@@ -166,8 +167,9 @@ async function announce(
 ): Promise<void> {
   const address = primaryAddress();
   if (!address) return;
-  const clusterIP = serviceAddress(rangesOf(options).cidr, 1);
-  await ensureKubernetesService(api.loopback, { address, port, clusterIP });
+  const { cidr } = rangesOf(options);
+  await ensureDefaultServiceCidr(api.loopback, cidr, options.clock.now());
+  await ensureKubernetesService(api.loopback, { address, port, clusterIP: serviceAddress(cidr, 1) });
 }
 
 /**

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Endpoints } from "#api/core/service/endpoints.ts";
 import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { openFaultyApi } from "#testing/faulty-api.ts";
@@ -21,4 +22,8 @@ test("the service kubernetes leads to the API server's current address", async (
   assert.equal(slice.metadata.labels?.["kubernetes.io/service-name"], "kubernetes");
   assert.deepEqual(slice.endpoints[0]?.addresses, ["192.0.2.1"]);
   assert.equal(slice.ports?.[0]?.port, 7443);
+  const { subsets } = await api.client.get(Endpoints, ref);
+  assert.deepEqual(subsets, [
+    { addresses: [{ ip: "192.0.2.1" }], ports: [{ name: "https", port: 7443, protocol: "TCP" }] },
+  ]);
 });

@@ -1,3 +1,4 @@
+import { Endpoints } from "#api/core/service/endpoints.ts";
 import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { serviceNameLabel } from "#api/well-known.ts";
@@ -32,6 +33,23 @@ export async function ensureKubernetesService(client: Client, place: ServerPlace
     }),
   });
   await ensureSlice(client, place);
+  await ensureEndpoints(client, place);
+}
+
+/** For clients that do not know slices. */
+async function ensureEndpoints(client: Client, { address, port }: ServerPlace): Promise<void> {
+  const unmirrored = { "endpointslice.kubernetes.io/skip-mirror": "true" };
+  const ports = [{ name: "https", port, protocol: "TCP" as const }];
+  const subsets = [{ addresses: [{ ip: address }], ports }];
+  await ensureObject(client, Endpoints, {
+    ...{ namespace, name },
+    object: { metadata: { namespace, name, labels: unmirrored }, subsets },
+    update: (current) => ({
+      ...current,
+      metadata: { ...current.metadata, labels: { ...current.metadata.labels, ...unmirrored } },
+      subsets,
+    }),
+  });
 }
 
 async function ensureSlice(client: Client, { address, port }: ServerPlace): Promise<void> {

@@ -1,7 +1,7 @@
 import { ageColumn, column } from "#api/meta/columns.ts";
 import { Condition } from "#api/meta/condition.ts";
 import { cidrFamily, validateCanonicalCidr } from "#api/meta/ip-address.ts";
-import { type ObjectMeta } from "#api/meta/object-meta.ts";
+import { keepMetadata } from "#api/meta/keep-metadata.ts";
 import { embedded, optional } from "#schema/fields.ts";
 import { inPackage } from "#schema/schema.ts";
 import { atomicList, listByKey, string } from "#schema/types.ts";
@@ -30,18 +30,11 @@ export const ServiceCIDR = defineResource("networking.k8s.io/v1.ServiceCIDR", fi
   statusResets: { spec: true, metadata: true },
   columns: [column("CIDRs", "IP ranges.", ({ spec }) => (spec.cidrs ?? []).join(",")), ageColumn],
 
-  prepareForStatusUpdate: ({ metadata }, old) => keepMetadata(metadata, old.metadata),
+  prepareForStatusUpdate: ({ metadata }, old) =>
+    keepMetadata(metadata, old.metadata, "labels", "annotations", "finalizers", "ownerReferences"),
   validateCreate: validateRanges,
   validateUpdate: validateChange,
 });
-
-/** A write of the status cannot change what clients set in the metadata. */
-function keepMetadata(metadata: ObjectMeta, old: ObjectMeta): void {
-  for (const name of ["labels", "annotations", "finalizers", "ownerReferences"] as const) {
-    if (old[name] === undefined) delete metadata[name];
-    else metadata[name] = old[name] as never;
-  }
-}
 
 function validateRanges(range: Cursor<SentServiceCIDR>): void {
   const at = range.field("spec").field("cidrs");
