@@ -25,6 +25,8 @@ export const deletionCostAnnotation = "controller.kubernetes.io/pod-deletion-cos
 export const lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration";
 /** The revision of its Deployment that a ReplicaSet runs, counted from 1. */
 export const revisionAnnotation = "deployment.kubernetes.io/revision";
+/** Says which resources of a pod came from the defaults of its namespace. */
+export const limitRangerAnnotation = "kubernetes.io/limit-ranger";
 /** On a ServiceAccount: its pods may only mount the Secrets that it lists. */
 export const enforceMountableAnnotation = "kubernetes.io/enforce-mountable-secrets";
 /** On an Ingress: its class, from the time before spec.ingressClassName. */

@@ -13,6 +13,7 @@ import { claimStatusRights } from "./devices/claim-status-rights.ts";
 import { deviceAdminAccess } from "./devices/device-admin-access.ts";
 import { deviceTaints } from "./devices/device-taints.ts";
 import { type EscalationDeps, rbacEscalation } from "./escalation.ts";
+import { limitRanger } from "./limits/limit-ranger.ts";
 import { namespaceLifecycle } from "./namespace-lifecycle.ts";
 import { nodeRestriction } from "./node-restriction.ts";
 import { paramAccess } from "./param-access.ts";
@@ -32,6 +33,7 @@ export interface AdmissionDeps extends EscalationDeps, CertificateDeps {
 /** The built-in plugins, in the order in which they are called. */
 export const builtInAdmission = (deps: AdmissionDeps): AdmissionPlugin[] => [
   namespaceLifecycle(deps),
+  limitRanger(deps),
   serviceAccount(deps),
   nodeRestriction(deps),
   taintNodes,
