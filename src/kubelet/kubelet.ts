@@ -2,6 +2,7 @@ import type { Node, Taint } from "#api/core/node.ts";
 import { isFinished } from "#api/core/pod/pod-state.ts";
 import { Pod } from "#api/core/pod.ts";
 import { Service } from "#api/core/service.ts";
+import { RuntimeClass } from "#api/node/runtime-class.ts";
 import type { Client } from "#client/client.ts";
 import { createEventRecorder } from "#client/events.ts";
 import type { Clock } from "#lib/async/clock.ts";
@@ -68,8 +69,6 @@ export interface KubeletOptions {
   readonly checkMs?: number;
   pressure?(): NodePressure;
   claimedVolume?(namespace: string, claim: string): Promise<ClaimedVolume | undefined>;
-  /** The handler of a RuntimeClass; none by default. */
-  runtimeHandler?(runtimeClass: string): Promise<string>;
   stats?(signal?: AbortSignal): Promise<NodeStats>;
 }
 
@@ -252,7 +251,7 @@ export class Kubelet {
       allocatable: machine.allocatable,
       services: (namespace) => servicesFor(services, namespace),
       admitResize: (pod) => admitResize(pod, this.#pods.roomFor(pod.metadata.uid)),
-      runtimeHandler: options.runtimeHandler ?? noRuntimeClass,
+      runtimeHandler: async (name) => (await options.client.get(RuntimeClass, { name })).handler,
       sourcesFor: (uid) => this.#sourcesFor(uid, objects),
       claimContainer: (id, uid) => this.#pods.claimContainer(id, uid),
       disclaimContainer: (id) => this.#pods.disclaimContainer(id),
@@ -306,9 +305,6 @@ interface PodInformer {
 
 const resyncMs = 300_000;
 const secondLookMs = 2000;
-const noRuntimeClass = async (name: string): Promise<string> => {
-  throw new Error(`failed to get sandbox runtime: RuntimeClass "${name}" is not known to this node`);
-};
 const noPressure: NodePressure = { memory: false, disk: false, pids: false };
 const noDevices: ReadonlyMap<string, DeviceCount> = new Map();
 

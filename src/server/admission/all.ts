@@ -13,11 +13,12 @@ import { claimStatusRights } from "./devices/claim-status-rights.ts";
 import { deviceAdminAccess } from "./devices/device-admin-access.ts";
 import { deviceTaints } from "./devices/device-taints.ts";
 import { type EscalationDeps, rbacEscalation } from "./escalation.ts";
-import { limitRanger } from "./limits/limit-ranger.ts";
 import { namespaceLifecycle } from "./namespace-lifecycle.ts";
 import { nodeRestriction } from "./node-restriction.ts";
 import { paramAccess } from "./param-access.ts";
 import { type AdmissionPlugin } from "./plugin.ts";
+import { limitRanger } from "./pods/limit-ranger.ts";
+import { runtimeClass } from "./pods/runtime-class.ts";
 import { priority } from "./priority.ts";
 import { serviceAccount } from "./service-account.ts";
 import { taintNodes } from "./taint-nodes.ts";
@@ -39,6 +40,7 @@ export const builtInAdmission = (deps: AdmissionDeps): AdmissionPlugin[] => [
   taintNodes,
   priority(deps),
   defaultTolerations,
+  runtimeClass(deps),
   certificateApproval(deps),
   certificateSigning(deps),
   certificateSubjectRestriction,
