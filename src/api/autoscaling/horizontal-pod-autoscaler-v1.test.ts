@@ -198,3 +198,21 @@ test("the columns of autoscaling/v1 are those of autoscaling/v2", () => {
     HorizontalPodAutoscaler.columns.map(({ value }) => value(stored, 0)),
   );
 });
+
+test("a row of autoscaling/v1 reads the annotations once, not for each column", () => {
+  const older = fromStored(read(HorizontalPodAutoscaler, whole));
+  const { annotations } = older.metadata;
+  let reads = 0;
+  const counted = Object.defineProperty({ ...older.metadata }, "annotations", {
+    enumerable: true,
+    get() {
+      reads++;
+      return annotations;
+    },
+  });
+
+  const row = { ...older, metadata: counted } as never;
+  for (const { value } of autoscalersV1.columns) value(row, 0);
+
+  assert.equal(reads, 1);
+});

@@ -64,7 +64,10 @@ export const autoscalersV1 = defineResource("autoscaling/v1.HorizontalPodAutosca
   ...autoscalerTraits,
   withStatus: () => ({ currentReplicas: 0, desiredReplicas: 0 }),
   columns: autoscalerColumns.map(
-    (column): Column<SentAutoscalerV1> => ({ ...column, value: (object, now) => column.value(toStored(object), now) }),
+    (column): Column<SentAutoscalerV1> => ({
+      ...column,
+      value: (object, now) => column.value(storedOnce(object), now),
+    }),
   ),
   storedAs: { resource: HorizontalPodAutoscaler, toStored, fromStored },
 
@@ -124,6 +127,18 @@ export function toStored(autoscaler: SentAutoscalerV1): SentAutoscaler {
     },
   };
   setDefaults(stored.spec);
+  return stored;
+}
+
+const storedForms = new WeakMap<SentAutoscalerV1, SentAutoscaler>();
+
+/** For objects that nobody changes any more. To read the annotations again for each column would take long. */
+function storedOnce(autoscaler: SentAutoscalerV1): SentAutoscaler {
+  let stored = storedForms.get(autoscaler);
+  if (!stored) {
+    stored = toStored(autoscaler);
+    storedForms.set(autoscaler, stored);
+  }
   return stored;
 }
 

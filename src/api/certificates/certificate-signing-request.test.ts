@@ -88,6 +88,11 @@ const cases: readonly { name: string; object: object; faults: readonly string[] 
     ],
   },
   {
+    name: "has a signer whose name has no more parts than it may have characters",
+    object: withSpec({ signerName: `example.com/${"a.".repeat(600)}!` }),
+    faults: ["spec.signerName: Too long: may not be more than 571 bytes"],
+  },
+  {
     name: "asks for ten minutes or more",
     object: withSpec({ expirationSeconds: 599 }),
     faults: [

@@ -176,3 +176,12 @@ test("the columns of a Service show its addresses and ports", () => {
 
   assert.deepEqual(cells, ["NodePort", "10.0.0.1", "<none>", "80:30000/TCP", "<unknown>", "<none>"]);
 });
+
+test("the source ranges in an annotation that is too long are not read", () => {
+  const annotations = { "service.beta.kubernetes.io/load-balancer-source-ranges": "x,".repeat(200_000) };
+  const spec = { type: "LoadBalancer", ports: [{ port: 80 }] };
+
+  assert.deepEqual(faultsOf(Service, { metadata: { ...metadata, annotations }, spec }), [
+    "metadata.annotations: Too long: may not be more than 262144 bytes",
+  ]);
+});

@@ -9,7 +9,7 @@ import {
   X509Certificate,
 } from "node:crypto";
 import { isIP } from "node:net";
-import { der, readDer, readObjectId } from "./der.ts";
+import { type DerValue, der, readDer, readObjectId } from "./der.ts";
 import { maxPemBytes, readPem } from "./pem.ts";
 
 /** A certificate with its private key, both as PEM. */
@@ -104,12 +104,18 @@ function readName(name: Uint8Array): Subject & { organizations: readonly string[
       const [type, value] = readDer(attribute.content);
       if (!type || !value) continue;
       const id = readObjectId(type.content);
-      if (id === oid.commonName) commonName = value.content.toString("utf8");
-      if (id === oid.organization) organizations.push(value.content.toString("utf8"));
+      if (id === oid.commonName) commonName = textOf(value);
+      if (id === oid.organization) organizations.push(textOf(value));
     }
   }
   return { commonName, organizations };
 }
+
+/** Go reads a BMPString too, which has two bytes for each character. Others have the same bytes as UTF-8, for ASCII. */
+const textOf = ({ tag, content }: DerValue): string =>
+  tag === 0x1e && content.length % 2 === 0
+    ? Buffer.from(content).swap16().toString("utf16le")
+    : content.toString("utf8");
 
 /** Who a certificate signing request (PKCS #10, PEM) is for. Throws if it is not one. */
 export function readRequestSubject(pem: string): Subject & { organizations: readonly string[] } {

@@ -70,8 +70,9 @@ test("CertificateSigning lets anybody write a status that is as before", async (
 });
 
 /** As much of a request as says who it is for. */
-function requestOf(organization: string): string {
-  const attribute = der.set(der.sequence(der.objectId("2.5.4.10"), der.utf8(organization)));
+function requestOf(organization: string | Buffer): string {
+  const text = typeof organization === "string" ? der.utf8(organization) : organization;
+  const attribute = der.set(der.sequence(der.objectId("2.5.4.10"), text));
   const info = der.sequence(der.integer(Buffer.from([0])), der.sequence(attribute));
   return Buffer.from(pemOf("CERTIFICATE REQUEST", der.sequence(info))).toString("base64");
 }
@@ -88,4 +89,12 @@ test("CertificateSubjectRestriction refuses clients that would be administrators
     /use of kubernetes.io\/kube-apiserver-client signer with system:masters group is not allowed/,
   );
   await assert.rejects(admit(creationOf("AAAA")), /failed to parse CSR: not a certificate signing request/);
+});
+
+test("CertificateSubjectRestriction reads a group in two bytes for each character, as Go does", async () => {
+  const { admit } = setUp();
+  const content = Buffer.from("system:masters", "utf16le").swap16();
+  const bmpString = Buffer.from([0x1e, content.length, ...content]);
+
+  await assert.rejects(admit(creationOf(requestOf(bmpString))), /with system:masters group is not allowed/);
 });

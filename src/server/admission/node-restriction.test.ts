@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TokenRequest } from "#api/authentication/token-request.ts";
+import { CertificateSigningRequest } from "#api/certificates/certificate-signing-request.ts";
 import { Node } from "#api/core/node.ts";
 import { Pod } from "#api/core/pod.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import { type ApiObject } from "#api/resource.ts";
+import { der } from "#lib/crypto/der.ts";
+import { pemOf } from "#lib/crypto/x509.ts";
 import { nodeA, podWith, requestFor, setUp } from "./admission.suite.ts";
 import { type AdmissionRequest } from "./plugin.ts";
 
@@ -120,4 +123,25 @@ test("a node gets tokens only for the audiences of its pods' volumes", async () 
     message:
       'serviceaccounts "default" is forbidden: audience "bank" not found in pod spec volume, system:node:a is not authorized to request tokens for this audience',
   });
+});
+
+/** As much of a request as says which node it is for. */
+function requestOf(node: string): string {
+  const name = der.set(der.sequence(der.objectId("2.5.4.3"), der.utf8(`system:node:${node}`)));
+  const info = der.sequence(der.integer(Buffer.from([0])), der.sequence(name));
+  return pemOf("CERTIFICATE REQUEST", der.sequence(info));
+}
+
+test("a node may not hide the request for another node behind a block that only it reads", async () => {
+  const signerName = "kubernetes.io/kubelet-serving";
+  const send = (pem: string): Promise<void> => {
+    const spec = { request: Buffer.from(pem).toString("base64"), signerName, usages: ["server auth"] };
+    const request = requestFor(CertificateSigningRequest, { metadata: { name: "a" }, spec });
+    return setUp().admit({ ...request, user: nodeA });
+  };
+  // As UTF-8 this is a space at the end of a line. Those who read bytes see another line, which begins no block.
+  const hidden = requestOf("a").replaceAll("-----\n", "-----\u00a0\n");
+
+  await send(requestOf("a"));
+  await assert.rejects(send(hidden + requestOf("b")), /can only create a node CSR with CN=system:node:a/);
 });

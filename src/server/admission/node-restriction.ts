@@ -232,7 +232,7 @@ function restrictSigningRequests({ node, request: { operation, object }, deny }:
   if (operation !== "CREATE" || !nodeSigners.has(textIn(object, "signerName"))) return;
   let commonName: string;
   try {
-    commonName = readRequestSubject(Buffer.from(textIn(object, "request"), "base64").toString()).commonName;
+    commonName = readRequestSubject(Buffer.from(textIn(object, "request"), "base64").toString("latin1")).commonName;
   } catch (cause) {
     throw deny(`unable to parse csr: ${messageOf(cause)}`);
   }

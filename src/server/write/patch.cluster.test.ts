@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Job } from "#api/batch/job.ts";
 import { ConfigMap } from "#api/core/config-map.ts";
 import { ask, type Said } from "#testing/peers/ask.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
@@ -117,4 +118,23 @@ test("an unknown field in a patch is dropped with a warning", async () => {
 
   assert.deepEqual(said.warnings, ['299 - "unknown field \\"colour\\""']);
   assert.equal(said.json.colour, undefined);
+});
+
+test("a patch of a status whose defaults add labels does not change the object that readers share", async () => {
+  await using cluster = await startCluster({ controllers: false });
+  const metadata = { namespace: "default", name: "a" };
+  const template = { spec: { restartPolicy: "Never" as const, containers: [{ name: "a", image: "a" }] } };
+  await cluster.client.create(Job, { metadata, spec: { template } });
+  // Without the labels, which the job then gets again from its template.
+  const bare = await cluster.client.updateStatus(Job, { metadata, spec: { template } });
+
+  const patched = await cluster.client.patch(
+    Job,
+    metadata,
+    { type: "merge", body: { status: { active: 1 } } },
+    { subresource: "status" },
+  );
+
+  assert.equal(bare.metadata.labels, undefined);
+  assert.equal(patched.metadata.labels?.["job-name"], "a");
 });

@@ -33,18 +33,20 @@ async function patched(
   { type, patch, current: encoded }: { type: PatchType; patch: unknown; current: EncodedObject },
 ): Promise<ApiObject> {
   const { context, resource, subresource, options } = write;
-  const current = encoded.object;
+  const isStatus = subresource === "status";
+  const current = isStatus ? withOwnMetadata(encoded.object) : encoded.object;
   const raw: RawBody = { value: mergeInto(resource, { type, patch, current }), text: undefined };
   if (isLong(write, encoded)) refuseManyValues(raw.value);
   await pauseIfLong(write, encoded);
   const expected = resource as unknown as Expected;
   // A change of the status keeps everything else, so that need not be decoded again.
-  const settled = subresource === "status" ? current : undefined;
+  const settled = isStatus ? current : undefined;
   const reading = { fieldValidation: options.fieldValidation, defaults: true, settled };
-  const object = decodePatched(context, expected, raw, reading) as ApiObject;
-  if (object.metadata === current.metadata) object.metadata = { ...current.metadata };
-  return object;
+  return decodePatched(context, expected, raw, reading) as ApiObject;
 }
+
+/** What is decoded may be changed, by the defaults of its kind first, and the metadata of the current object is shared. */
+const withOwnMetadata = (object: ApiObject): ApiObject => ({ ...object, metadata: { ...object.metadata } });
 
 /** If the patched object cannot be decoded, that is a fault of the patch, not of the request. */
 function decodePatched(context: Context, expected: Expected, raw: RawBody, reading: ReadOptions): unknown {

@@ -3,6 +3,7 @@ import { type Cursor } from "#api/cursor.ts";
 import { ipFamily, validateCidr, validateEndpointIp, validateIp, warnOfIp } from "#api/meta/ip-address.ts";
 import { validateLabels } from "#api/meta/label-selector.ts";
 import { dns1123Label, dns1123Subdomain, portNumber, qualifiedName } from "#api/meta/names.ts";
+import { maxAnnotationBytes } from "#api/meta/validate-meta.ts";
 import type { Service, ServiceSpec } from "../service.ts";
 import { isExternallyReachable, needsHealthCheckPort } from "./prepare-service.ts";
 import { validateClusterIpChange, validateClusterIps, validateFamilyChange } from "./validate-cluster-ips.ts";
@@ -131,8 +132,12 @@ function validateSourceRanges(at: Cursor<ServiceSpec>, annotations: Cursor<Annot
   } else if (annotation !== undefined) {
     const place = annotations.key(sourceRanges, annotation);
     if (type !== "LoadBalancer") place.forbidden(onlyLoadBalancer);
-    if (annotation.trim() === "") return;
-    for (const range of annotation.split(",")) validateCidr(place.as(range.trim()));
+    // The rules of metadata refuse a longer one. To read all of its ranges would take long.
+    if (annotation.length > maxAnnotationBytes || annotation.trim() === "") return;
+    for (const range of annotation.split(",")) {
+      if (place.isFull) return;
+      validateCidr(place.as(range.trim()));
+    }
   }
 }
 

@@ -5,7 +5,7 @@ export function validateNoBacksteps(at: Cursor<string>): void {
   if (hasBackstep(at.value)) at.invalid("must not contain '..'");
 }
 
-export const hasBackstep = (value: string): boolean => value.includes("..") && value.split("/").includes("..");
+export const hasBackstep = (value: string): boolean => /(?:^|\/)\.\.(?:\/|$)/.test(value);
 
 /** A relative path without `..`. */
 export function validateDescendingPath(at: Cursor<string>): void {

@@ -106,11 +106,12 @@ function validateLifetime(at: Cursor<number>, signerName: string): void {
   if (at.value > longest) at.invalid(`if provided, maxExpirationSeconds must be <= ${longest}`);
 }
 
-/** Who signs: a domain and a path, as in example.com/signer-name. */
-/** The name of a signer of certificates. */
+const maxSignerLength = 571;
+
+/** The name of a signer of certificates: a domain and a path, as in example.com/signer-name. */
 export function validateSignerName(at: Cursor<string>): void {
-  const [domain = "", label, ...more] = at.value.split("/");
-  if (label === undefined || more.length > 0) {
+  const [domain = "", label, more] = at.value.split("/", 3);
+  if (label === undefined || more !== undefined) {
     at.invalid("must be a fully qualified domain and path of the form 'example.com/signer-name'");
     return;
   }
@@ -118,12 +119,12 @@ export function validateSignerName(at: Cursor<string>): void {
   validateParts(at.as(domain), dns1123Label);
   if (!domain.includes(".")) at.invalid("should be a domain with at least two segments separated by dots", domain);
   validateParts(at.as(label), dns1123Subdomain);
-  if (at.value.length > 571) at.tooLong(571);
+  if (at.value.length > maxSignerLength) at.tooLong(maxSignerLength);
 }
 
-/** Only the first part that is wrong is reported. */
+/** Only the first part that is wrong is reported. A name of the right length has no more parts than are looked at. */
 function validateParts(at: Cursor<string>, rule: Rule): void {
-  const wrong = at.value.split(".").find((part) => rule(part) !== undefined);
+  const wrong = at.value.split(".", maxSignerLength).find((part) => rule(part) !== undefined);
   if (wrong === undefined) return;
   for (const detail of rule.all(wrong)) at.invalid(`validating label ${JSON.stringify(wrong)}: ${detail}`);
 }

@@ -1,6 +1,7 @@
 import { type VolumeSource } from "#api/core/volume/volume.ts";
 import { type Cursor } from "#api/cursor.ts";
 import { dns1123Label, dns1123Subdomain, inclusiveRange } from "#api/meta/names.ts";
+import { countBadPairs } from "./host-port-pairs.ts";
 import { validateDescendingPath } from "./validate-path.ts";
 
 export type SourceChecks = {
@@ -41,8 +42,7 @@ export const networkSourceChecks = {
       at.field("tenant").missing("must be a UUID and may not exceed a length of 64 characters");
       return;
     }
-    for (const pair of registry.split(",")) {
-      if (/^(\[[^\]]*\]|[^:[\]]*):[^:[\]]*$/.test(pair)) continue;
+    for (let bad = countBadPairs(registry); bad > 0 && !at.isFull; bad--) {
       at.field("registry").invalid("must be a host:port pair or multiple pairs separated by commas");
     }
   },
@@ -96,14 +96,18 @@ const targetForms = new Map<string, (name: string) => boolean>([
 ]);
 
 /**
- * Whether the text ends in a name such as iqn.2001-04.com.example:disk. It is split at what such a name cannot contain,
- * because one pattern for all of it takes time in proportion to the square of the length.
+ * Whether the text ends in a name such as iqn.2001-04.com.example:disk. One pattern for all of it takes time in proportion
+ * to the square of the length, and splitting the text at its colons takes long too.
  */
 function endsInQualifiedName(text: string): boolean {
-  const parts = (text.split(/[,;*&$|\s]/).at(-1) ?? "").split(":");
-  // Something follows the colon.
-  const authorities = parts.slice(0, parts.at(-1) === "" ? -2 : -1);
-  return authorities.some((part) => /iqn\.\d{4}-\d{2}\../.test(part.split(/[^A-Za-z0-9.-]/).at(-1) ?? ""));
+  const authority = /iqn\.\d{4}-\d{2}\.[A-Za-z0-9.-]+/g;
+  const separator = /[,;*&$|\s]/g;
+  while (authority.test(text)) {
+    separator.lastIndex = authority.lastIndex;
+    if (!separator.test(text)) return text[authority.lastIndex] === ":" && authority.lastIndex + 1 < text.length;
+    authority.lastIndex = separator.lastIndex;
+  }
+  return false;
 }
 
 /** The name of an iSCSI target or initiator. */
