@@ -428,6 +428,17 @@ function describeKubectl(program: KubectlProgram): void {
     assert.match(await kubectl.fails("explain pods.spec.nonsense"), /field "nonsense" does not exist/);
   });
 
+  test("explain describes every field of a kind, and a part of it once", async () => {
+    const kubectl = await inNamespace();
+
+    const kind = await kubectl.ok("explain statefulsets");
+    const spec = await kubectl.ok("explain statefulsets.spec");
+
+    assert.doesNotMatch(kind + spec, /<no description>/);
+    const text = /^ +spec\t<\S+>.*\n +(.*)$/m.exec(kind)?.[1];
+    assert.equal(text && spec.split(text).length, 2, spec);
+  });
+
   test("api-resources and api-versions list what is served", async () => {
     const kubectl = await inNamespace();
 

@@ -34,6 +34,9 @@ function there({ resource, object }: ObjectFacts): Explanation {
     state: "Exists",
     headline: `${resource.kind} ${name} exists and is not being deleted.`,
     evidence: [],
-    advice: [`There are no further checks for this kind. See what followed its last write: \`orlop trace ${target}\`.`],
+    advice: [
+      `There are no further checks for this kind. See what followed its last write: \`orlop trace ${target}\`.`,
+      "docs/supported.md lists the kinds that are stored, but on which no controller acts yet.",
+    ],
   };
 }

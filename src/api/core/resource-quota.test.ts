@@ -101,7 +101,7 @@ const cases = [
     },
     faults: [
       `${at}.operator: Invalid value: "DoesNotExist": ${mustExist}`,
-      `${at}: Invalid value: {"matchExpressions":[{"scopeName":"Terminating","operator":"DoesNotExist"},{"scopeName":"NotTerminating","operator":"Exists"}]}: ${unfit}`,
+      `${at}: Invalid value: {"MatchExpressions":[{"ScopeName":"Terminating","Operator":"DoesNotExist","Values":null},{"ScopeName":"NotTerminating","Operator":"Exists","Values":null}]}: ${unfit}`,
       `${at}: Invalid value: null: conflicting scopes`,
     ],
   },

@@ -22,6 +22,7 @@ interface ScopeRequirement extends Infer<typeof ScopeRequirement> {}
 const ScopeSelector = object.atomic("ScopeSelector", "Conditions on what a quota counts. All of them must hold.", {
   matchExpressions: optional(1, atomicList(ScopeRequirement), "Conditions on what the quota counts, by scope."),
 });
+interface ScopeSelector extends Infer<typeof ScopeSelector> {}
 
 const ResourceQuotaSpec = object("ResourceQuotaSpec", "The limits of a quota, and what it counts.", {
   hard: optional(1, map(quantity()), "Limit of each resource, by name."),
@@ -132,19 +133,28 @@ function refuseConflicts(at: Cursor, scopes: ReadonlySet<string>): void {
 
 /** Upstream reports faults of a condition at the list. */
 function validateScopeSelector(spec: Cursor<ResourceQuotaSpec>): void {
-  const { hard, scopes, scopeSelector } = spec.value;
+  const { hard, scopes, scopeSelector = {} } = spec.value;
   const at = spec.under("scopeSelector", "matchExpressions");
   const unfit = unfitScopes(hard);
   const found = new Set<string>();
-  for (const requirement of scopeSelector?.matchExpressions ?? []) {
+  for (const requirement of scopeSelector.matchExpressions ?? []) {
     const { scopeName } = requirement;
     if (!scopeResources.has(scopeName)) at.under("scopeName").invalid("unsupported scope", scopeName);
     validateOperator(at.as(requirement));
     found.add(scopeName);
   }
-  if (!found.isDisjointFrom(unfit)) at.invalid(unfitScope, scopeSelector);
+  if (!found.isDisjointFrom(unfit)) at.invalid(unfitScope, shown(scopeSelector));
   refuseConflicts(at.as(scopes), found);
 }
+
+/** Upstream names the fields here as its source code does. */
+const shown = ({ matchExpressions = [] }: ScopeSelector): object => ({
+  MatchExpressions: matchExpressions.map(({ scopeName, operator, values }) => ({
+    ScopeName: scopeName,
+    Operator: operator,
+    Values: values ?? null,
+  })),
+});
 
 /** Scopes that a pod is in or not: they have no values. */
 const plainScopes = new Set([

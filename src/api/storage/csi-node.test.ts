@@ -52,7 +52,7 @@ test("a driver of a CSINode can only get another number of volumes", () => {
   const moved = { ...disk, nodeID: "n2" };
 
   assert.deepEqual(updateFaultsOf(CSINode, node(moved), node(disk)), [
-    'spec.drivers: Invalid value: {"name":"disk.example.com","nodeID":"n2","topologyKeys":["zone"]}: field is immutable',
+    'spec.drivers: Invalid value: {"Name":"disk.example.com","NodeID":"n2","TopologyKeys":["zone"],"Allocatable":null}: field is immutable',
   ]);
   const other = { name: "other.example.com", nodeID: "n1" };
   assert.deepEqual(updateFaultsOf(CSINode, node({ ...disk, allocatable: { count: 6 } }, other), node(disk)), []);

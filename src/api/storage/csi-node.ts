@@ -50,8 +50,7 @@ export const CSINode = defineResource("storage.k8s.io/v1.CSINode", fields, {
     const list = node.under("spec", "drivers");
     for (const driver of node.value.spec.drivers) {
       const known = before.get(driver.name);
-      const { allocatable: _, ...rest } = driver;
-      if (known && !isSameDriver(driver, known)) list.invalid("field is immutable", rest);
+      if (known && !isSameDriver(driver, known)) list.invalid("field is immutable", shown(driver));
     }
   },
 });
@@ -72,6 +71,14 @@ function validateTopologyKeys(at: Cursor<CSINodeDriver>): void {
     at.rule(qualifiedName, key);
   }
 }
+
+/** Upstream names the fields here as its source code does. */
+const shown = ({ name, nodeID, topologyKeys }: CSINodeDriver): object => ({
+  Name: name,
+  NodeID: nodeID,
+  TopologyKeys: topologyKeys ?? null,
+  Allocatable: null,
+});
 
 /** Only the number of volumes may change. */
 function isSameDriver(

@@ -35,6 +35,7 @@ export function definitionName(name: string): string {
 export class Definitions {
   readonly flavor: Flavor;
   readonly #byName = new Map<string, Json>();
+  readonly #uses = new Map<string, { count: number; sameText: number }>();
 
   constructor(flavor: Flavor) {
     this.flavor = flavor;
@@ -43,7 +44,22 @@ export class Definitions {
   /** All of them, in order of their names. */
   toJson(): Json {
     const names = [...this.#byName.keys()].sort();
-    return Object.fromEntries(names.map((name) => [name, this.#byName.get(name)]));
+    return Object.fromEntries(names.map((name) => [name, this.#described(name)]));
+  }
+
+  /** `kubectl explain` shows a field's text and then that of its type, so a type whose fields all say it is silent. */
+  #described(name: string): Json | undefined {
+    const definition = this.#byName.get(name);
+    const { count, sameText } = this.#usesOf(name);
+    if (!definition || sameText === 0 || sameText < count) return definition;
+    const { description: _said, ...rest } = definition;
+    return rest;
+  }
+
+  #usesOf(name: string): { count: number; sameText: number } {
+    const uses = this.#uses.get(name) ?? { count: 0, sameText: 0 };
+    this.#uses.set(name, uses);
+    return uses;
   }
 
   has(name: string): boolean {
@@ -88,9 +104,11 @@ export class Definitions {
     const value = this.value(field.schema);
     const isReference = "$ref" in value;
     const hasDefault = this.flavor === "v3" && field.mode === "defaulted" && field.default !== undefined;
+    const type = resolve(field.schema);
+    if (type.type === "object" && type.options.doc === field.doc) this.#usesOf(definitionName(type.name)).sameText++;
     return {
       ...(isReference && this.flavor === "v3" ? { allOf: [value] } : value),
-      ...(field.doc && field.doc !== docOf(field.schema) ? { description: field.doc } : {}),
+      ...(field.doc ? { description: field.doc } : {}),
       ...(hasDefault ? { default: field.default } : {}),
       ...(field.patch ? { "x-kubernetes-patch-strategy": field.patch } : {}),
       ...(field.granular ? { "x-kubernetes-map-type": "granular" } : {}),
@@ -104,6 +122,7 @@ export class Definitions {
         return this.value(schema.get());
       case "object":
         this.addObject(schema);
+        this.#usesOf(definitionName(schema.name)).count++;
         return this.refer(schema.name);
       case "list":
         return { type: "array", items: this.value(schema.item), ...listExtensions(schema.options) };
@@ -139,12 +158,6 @@ export class Definitions {
     if (!this.has(name)) this.add(name, this.flavor === "v2" ? v2 : v3);
     return this.refer(name);
   }
-}
-
-/** `kubectl explain` shows a field's text and then that of its type, so a text that both have is left to the type. */
-function docOf(schema: Schema): string | undefined {
-  const at = resolve(schema);
-  return at.type === "object" ? at.options.doc : undefined;
 }
 
 /** FieldsV1 and RawExtension are objects; JSON inside schemas may be of any type. */
