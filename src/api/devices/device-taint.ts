@@ -6,7 +6,9 @@ import { type Cursor } from "../cursor.ts";
 
 const object = inPackage("resource/v1");
 
-const effects = oneOf("NoExecute", "NoSchedule", "None");
+const effectNames = ["NoExecute", "NoSchedule", "None"] as const;
+const effects = oneOf(...effectNames);
+const operatorNames = ["Equal", "Exists"] as const;
 
 export const DeviceTaint = object("DeviceTaint", "Keeps claims off a device unless they tolerate it.", {
   key: present(1, string(), "Key of the taint: a label name."),
@@ -18,7 +20,7 @@ export interface DeviceTaint extends Infer<typeof DeviceTaint> {}
 
 export const DeviceToleration = object("DeviceToleration", "Lets a claim use devices with a matching taint.", {
   key: optional(1, string(), "Key of the taint. Empty with the operator Exists matches every taint."),
-  operator: defaulted(2, oneOf("Equal", "Exists"), "Equal", "How the taint's value is compared: Equal or Exists."),
+  operator: defaulted(2, oneOf(...operatorNames), "Equal", "How the taint's value is compared: Equal or Exists."),
   value: optional(3, string(), "Value of the taint, for the operator Equal."),
   effect: optional(4, effects, "Effect of the taint; all effects if empty."),
   tolerationSeconds: nullable(5, int64(), "Seconds that a NoExecute taint is tolerated; for ever if absent."),
@@ -36,4 +38,10 @@ export function validateToleration(at: Cursor<DeviceToleration>): void {
   at.set("key")?.rule(qualifiedName);
   if (at.value.operator === "Equal") at.set("value")?.rule(labelValue);
   else if (at.value.operator === "Exists") at.set("value")?.invalid("must be empty for operator `Exists`");
+}
+
+/** What the schema checks of a toleration, for the status: there it is checked only when the claim itself is written. */
+export function validateTolerationChoices(at: Cursor<DeviceToleration>): void {
+  at.set("operator")?.oneOf(operatorNames);
+  at.set("effect")?.oneOf(effectNames);
 }

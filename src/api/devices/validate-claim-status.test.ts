@@ -55,6 +55,14 @@ const cases: { name: string; status: object; faults: string[] }[] = [
     faults: [],
   },
   {
+    name: "has only tolerations with which the claim can be written again",
+    status: resultsOf({ ...result, tolerations: [{ key: "k" }, { operator: "Like", effect: "Never" }] }),
+    faults: [
+      'status.allocation.devices.results[0].tolerations[1].operator: Unsupported value: "Like": supported values: "Equal", "Exists"',
+      'status.allocation.devices.results[0].tolerations[1].effect: Unsupported value: "Never": supported values: "NoExecute", "NoSchedule", "None"',
+    ],
+  },
+  {
     name: "names its consumers, once each, if it is allocated",
     status: { reservedFor: [{}, pod, pod] },
     faults: [

@@ -17,6 +17,7 @@ import {
 } from "./claim-status.ts";
 import { validateDriverName, validatePoolName, validateShareId } from "./device-names.ts";
 import { validateConfiguration, validateJsonObject } from "./device-selector.ts";
+import { validateTolerationChoices } from "./device-taint.ts";
 import { type RequestNames, validateRequestRef, validateRequestRefs } from "./validate-claim-spec.ts";
 
 export interface ClaimFacts {
@@ -117,6 +118,7 @@ function validateResult(at: Cursor<DeviceRequestAllocationResult>, requests: Req
   validateDriverName(at.field("driver"));
   validatePoolName(at.field("pool"));
   at.field("device").rule(dns1123Label);
+  at.each("tolerations", validateTolerationChoices);
   validateBindingConditions(at);
   at.on("shareID", validateShareId);
 }

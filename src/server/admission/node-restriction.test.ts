@@ -134,7 +134,7 @@ function requestOf(node: string): string {
 
 test("a node may not hide the request for another node behind a block that only it reads", async () => {
   const signerName = "kubernetes.io/kubelet-serving";
-  const send = (pem: string): Promise<void> => {
+  const send = (pem: string): Promise<unknown> => {
     const spec = { request: Buffer.from(pem).toString("base64"), signerName, usages: ["server auth"] };
     const request = requestFor(CertificateSigningRequest, { metadata: { name: "a" }, spec });
     return setUp().admit({ ...request, user: nodeA });
