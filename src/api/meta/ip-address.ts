@@ -4,8 +4,12 @@ import { type Cursor } from "../cursor.ts";
 /** An address as its 16-bit groups: two for IPv4, eight for IPv6. */
 type Groups = readonly number[];
 
+/** No address is longer, even with leading zeros. Longer texts would take a while to split. */
+const maxAddress = 128;
+
 /** Reads an address as leniently as Go: leading zeros are allowed, zones are not. */
 function groupsOf(text: string): Groups | undefined {
+  if (text.length > maxAddress) return undefined;
   const dotted = text.replace(/(^|\.)0+(?=\d)/g, "$1");
   if (!text.includes(":")) return isIPv4(dotted) ? fromDotted(dotted) : undefined;
   if (text.includes("%") || !isIPv6(text)) return undefined;
@@ -111,9 +115,9 @@ interface Cidr {
 
 /** The address of a network interface with the length of its network's prefix, in canonical form. */
 export function validateInterfaceAddress(at: Cursor<string>): void {
-  const [address = "", digits = ""] = at.value.split("/");
+  const [address = "", digits = "", ...more] = at.value.slice(0, maxAddress).split("/");
   const cidr = cidrOf(`${address}/${digits.replace(/^0+(?=\d)/, "")}`);
-  if (!cidr || at.value.split("/").length !== 2) {
+  if (!cidr || more.length > 0 || at.value.length > maxAddress) {
     at.invalid("must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)");
     return;
   }
@@ -153,7 +157,7 @@ export function validateCanonicalCidr(at: Cursor<string>): void {
 }
 
 function canonicalCidr(text: string): string {
-  const [address = "", length = ""] = text.split("/");
+  const [address = "", length = ""] = text.slice(0, maxAddress).split("/");
   return `${canonicalAddress(address)}/${Number(length)}`;
 }
 

@@ -135,3 +135,9 @@ test("the columns of a NetworkPolicy show its pods", () => {
   assert.deepEqual(cells({}), ["<none>", "<unknown>"]);
   assert.deepEqual(cells({ podSelector: { matchLabels: { app: "web" } } }), ["app=web", "<unknown>"]);
 });
+
+test("a range of a million slashes is refused", () => {
+  const faults = faultsOf(NetworkPolicy, ingress({ from: [ipBlock("/".repeat(1_000_000))] }));
+
+  assert.match(faults.join(), /must be a valid CIDR value/);
+});
