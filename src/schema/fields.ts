@@ -55,6 +55,9 @@ export const patched = <F extends Field>(patch: "replace" | "retainKeys", field:
 /** The same field, whose parts have owners of their own in server-side apply. */
 export const granular = <F extends Field>(field: F): F => ({ ...field, granular: true });
 
+/** The same field, which OpenAPI lists as required. `validate` must refuse an object without it. */
+export const demanded = <F extends Field>(field: F): F => ({ ...field, demanded: true });
+
 /** The same field, but updates cannot change it. */
 export const immutable = <F extends Field>(field: F): F => ({ ...field, immutable: true });
 

@@ -146,6 +146,8 @@ export interface Field<T = unknown, M extends FieldMode = FieldMode> {
   readonly patch?: "replace" | "retainKeys";
   /** Server-side apply looks into this field, although objects of its type are single values elsewhere. */
   readonly granular?: true;
+  /** OpenAPI lists it as required although its mode does not, because `validate` has its own message. */
+  readonly demanded?: true;
   /** On a `required` field: checks accept the zero value, because it is legal or `validate` has its own message. */
   readonly zeroAllowed?: true;
   /** An update cannot change it. Not supported inside lists and maps. */

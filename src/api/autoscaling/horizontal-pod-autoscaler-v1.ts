@@ -1,5 +1,5 @@
 import { maxAnnotationBytes } from "#api/meta/validate-meta.ts";
-import { defaulted, embedded, nullable, optional, present } from "#schema/fields.ts";
+import { defaulted, demanded, embedded, nullable, optional, present } from "#schema/fields.ts";
 import { inPackage } from "#schema/schema.ts";
 import { int32, int64, string, time } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
@@ -54,7 +54,7 @@ const HorizontalPodAutoscalerStatusV1 = object(
 );
 
 const fields = {
-  spec: embedded(2, HorizontalPodAutoscalerSpecV1),
+  spec: demanded(embedded(2, HorizontalPodAutoscalerSpecV1)),
   status: embedded(3, HorizontalPodAutoscalerStatusV1),
 };
 interface SentAutoscalerV1 extends ObjectOf<typeof fields> {}

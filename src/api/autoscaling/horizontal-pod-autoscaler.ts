@@ -1,7 +1,7 @@
 import { ageColumn, column } from "#api/meta/columns.ts";
 import { conditionOf } from "#api/meta/condition.ts";
 import { type ObjectMeta } from "#api/meta/object-meta.ts";
-import { defaulted, embedded, nullable, optional, present, written } from "#schema/fields.ts";
+import { defaulted, demanded, embedded, nullable, optional, present, written } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { atomicList, int32, int64, listByKey, quantity, string, time } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
@@ -96,7 +96,10 @@ export function setDefaults(spec: { metrics?: MetricSpec[]; behavior?: Horizonta
   behavior.scaleDown = { ...scaleDownRules(), ...behavior.scaleDown };
 }
 
-const fields = { spec: embedded(2, HorizontalPodAutoscalerSpec), status: embedded(3, HorizontalPodAutoscalerStatus) };
+const fields = {
+  spec: demanded(embedded(2, HorizontalPodAutoscalerSpec)),
+  status: embedded(3, HorizontalPodAutoscalerStatus),
+};
 export interface HorizontalPodAutoscaler extends NamespacedObject<typeof fields> {}
 /** An autoscaler as a client sent it. */
 export interface SentAutoscaler extends ObjectOf<typeof fields> {}

@@ -1,5 +1,5 @@
 import { NodeSelector } from "#api/core/pod/affinity.ts";
-import { defaulted, inGo, nullable, optional, present, written } from "#schema/fields.ts";
+import { defaulted, demanded, inGo, nullable, optional, present, written } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { atomicList, boolean, int64, map, quantity, string } from "#schema/types.ts";
 import { DeviceTaint } from "./device-taint.ts";
@@ -35,7 +35,7 @@ const CapacityRequestPolicy = object("CapacityRequestPolicy", "How much of a cap
   default: written(nullable(1, quantity(), "Amount that a request without an amount of the capacity takes.")),
   validValues: optional(3, atomicList(quantity()), "Amounts that can be taken, ascending, at most 10."),
   validRange: object.nullable(4, "CapacityRequestPolicyRange", "Range of the amounts that can be taken.", {
-    min: nullable(1, quantity(), "Smallest amount of the capacity that can be taken. Required."),
+    min: demanded(nullable(1, quantity(), "Smallest amount of the capacity that can be taken.")),
     max: nullable(2, quantity(), "Largest amount of the capacity that can be taken; all of it if absent."),
     step: nullable(3, quantity(), "Difference between amounts that can be taken, counted from min; any if absent."),
   }),

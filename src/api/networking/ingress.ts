@@ -2,7 +2,7 @@ import { TypedLocalObjectReference } from "#api/core/references.ts";
 import { ageColumn, column } from "#api/meta/columns.ts";
 import { ipFamily, validateIp } from "#api/meta/ip-address.ts";
 import { dns1123Subdomain, wildcardSubdomain } from "#api/meta/names.ts";
-import { embedded, inline, nullable, optional, present } from "#schema/fields.ts";
+import { demanded, embedded, inline, nullable, optional, present } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { atomicList, int32, string } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
@@ -30,7 +30,7 @@ export interface IngressBackend extends Infer<typeof IngressBackend> {}
 
 export const HTTPIngressPath = object("HTTPIngressPath", "Where requests for a path go.", {
   path: optional(1, string(), "Path of the requests, such as /shop. Must begin with a slash."),
-  pathType: nullable(3, string(), "How path is compared: Exact, Prefix or ImplementationSpecific."),
+  pathType: demanded(nullable(3, string(), "How path is compared: Exact, Prefix or ImplementationSpecific.")),
   backend: present(2, IngressBackend, "Where requests for the path go."),
 });
 export interface HTTPIngressPath extends Infer<typeof HTTPIngressPath> {}

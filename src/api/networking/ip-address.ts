@@ -2,7 +2,7 @@ import { column } from "#api/meta/columns.ts";
 import { semanticEqual } from "#api/meta/equal.ts";
 import { canonicalIpFault } from "#api/meta/ip-address.ts";
 import { dns1123Subdomain, pathSegmentName } from "#api/meta/names.ts";
-import { nullable, optional } from "#schema/fields.ts";
+import { demanded, nullable, optional } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { string } from "#schema/types.ts";
 import { type Cursor } from "../cursor.ts";
@@ -12,15 +12,15 @@ const object = inPackage("networking/v1");
 
 const ParentReference = object("ParentReference", "The object that an IP address belongs to.", {
   group: optional(1, string(), "API group of the object that the address belongs to; empty for the core group."),
-  resource: optional(2, string(), "Resource of the object that the address belongs to, such as services."),
+  resource: demanded(optional(2, string(), "Resource of the object that the address belongs to, such as services.")),
   namespace: optional(3, string(), "Namespace of the object that the address belongs to."),
-  name: optional(4, string(), "Name of the object that the address belongs to."),
+  name: demanded(optional(4, string(), "Name of the object that the address belongs to.")),
 });
 interface ParentReference extends Infer<typeof ParentReference> {}
 
 const fields = {
   spec: object.embedded(2, "IPAddressSpec", "Which object an IP address belongs to.", {
-    parentRef: nullable(1, ParentReference, "Object that the address belongs to. Cannot be changed."),
+    parentRef: demanded(nullable(1, ParentReference, "Object that the address belongs to. Cannot be changed.")),
   }),
 };
 export interface IPAddress extends ClusterObject<typeof fields> {}

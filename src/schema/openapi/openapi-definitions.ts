@@ -88,7 +88,7 @@ export class Definitions {
 
   #objectDefinition(schema: ObjectSchema<unknown>): Json {
     const fields = Object.entries(schema.fields).sort(([a], [b]) => (a < b ? -1 : 1));
-    const required = fields.filter(([, field]) => field.mode === "required").map(([name]) => name);
+    const required = fields.filter(([, field]) => field.mode === "required" || field.demanded).map(([name]) => name);
     return {
       ...(schema.options.doc ? { description: schema.options.doc } : {}),
       type: "object",

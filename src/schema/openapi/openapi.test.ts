@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Reader } from "#lib/proto/protobuf-wire.ts";
-import { defaulted, granular, nullable, optional, required } from "../fields.ts";
+import { defaulted, demanded, granular, nullable, optional, required } from "../fields.ts";
 import { object, type Schema } from "../schema.ts";
 import { any, bytes, int32, intOrString, lazy, listByKey, map, oneOf, quantity, string, time } from "../types.ts";
 import { openApiV2, openApiV3 } from "./openapi.ts";
@@ -105,6 +105,14 @@ test("openApiV3() describes the types", () => {
   assert.deepEqual(at(schemas, "io.k8s.api.core.v1.Service", "x-kubernetes-group-version-kind"), [
     { group: "", kind: "Service", version: "v1" },
   ]);
+});
+
+test("a field that only the rules of a kind demand is listed as required", () => {
+  const schema = object("core/v1.Service", "", { path: demanded(nullable(1, string())), host: nullable(2, string()) });
+
+  const document = openApiV3([{ ...resource, schema }], "v1", options);
+
+  assert.deepEqual(at(document, "components", "schemas", "io.k8s.api.core.v1.Service", "required"), ["path"]);
 });
 
 test("every field has a text, and a type repeats it only where another field says something else", () => {

@@ -142,3 +142,23 @@ test("unknown resources have no metrics of their own", async () => {
     /apiserver_request_total\{verb="GET",group="",version="v1",resource="pods",subresource="status",code="404"\} 1/,
   );
 });
+
+test("OpenAPI describes every field, and no type repeats the text of its field", async () => {
+  const { paths } = (await get("/openapi/v3")).json as unknown as { paths: Record<string, unknown> };
+  for (const path of Object.keys(paths)) {
+    const { components } = (await get(`/openapi/v3/${path}`)).json as unknown as { components?: { schemas: Schemas } };
+    const schemas = components?.schemas ?? {};
+    for (const [name, { properties = {} }] of Object.entries(schemas)) {
+      for (const [field, { description, allOf }] of Object.entries(properties)) {
+        const type = allOf?.[0]?.$ref.split("/").at(-1) ?? "";
+        assert(description && description !== schemas[type]?.description, `${name}.${field}: ${description}`);
+      }
+    }
+  }
+});
+
+type Schemas = Record<string, { description?: string; properties?: Record<string, Property> }>;
+interface Property {
+  readonly description?: string;
+  readonly allOf?: readonly { readonly $ref: string }[];
+}

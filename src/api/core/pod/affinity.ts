@@ -35,7 +35,7 @@ const PreferredSchedulingTerm = object("PreferredSchedulingTerm", "A node select
 });
 
 export const NodeAffinity = object("NodeAffinity", "Which nodes a pod must or should run on.", {
-  [required]: nullable(1, NodeSelector),
+  [required]: nullable(1, NodeSelector, "Selects the nodes that the pod may be scheduled to."),
   [preferred]: optional(2, list(PreferredSchedulingTerm), "Terms that make a node preferable if it matches them."),
 });
 export interface NodeAffinity extends Infer<typeof NodeAffinity> {}
