@@ -24,15 +24,15 @@ const isAll = chosen.length === all.length;
 
 /** The longest files, which start first: otherwise they would still run when all others have ended. */
 const longest = [
-  "test/kill.cluster.test.ts",
-  "test/walking-path.machine.test.ts",
+  "test/simulation/deployment.cluster.test.ts",
   "test/kubectl.cluster.test.ts",
+  "test/walking-path.machine.test.ts",
+  "test/kill.cluster.test.ts",
   "test/fuzz.cluster.test.ts",
   "test/pod-churn.machine.test.ts",
+  "test/package.cluster.test.ts",
   "src/store/sqlite-crash.process.test.ts",
   "src/kubelet/hostile-pods.machine.test.ts",
-  "test/simulation/deployment.cluster.test.ts",
-  "test/package.cluster.test.ts",
 ];
 for (const file of longest) if (!all.includes(file)) throw new Error(`${file} is not a test file`);
 
