@@ -16,9 +16,10 @@ import { durationSeconds } from "./command.ts";
 import { logFile } from "./data-dir.ts";
 import { progressWriter } from "./progress.ts";
 import { writeRecord } from "./running.ts";
+import { type SecurityValues, securityOptions } from "./security-flags.ts";
 import { explainStart } from "./start-faults.ts";
 
-export interface UpValues {
+export interface UpValues extends SecurityValues {
   readonly dataDir: string;
   readonly port: string;
   readonly "node-name": string;
@@ -58,6 +59,7 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
     serviceCidr: values["service-cidr"],
     clusterCidr: values["cluster-cidr"],
     eventTtlSeconds: durationSeconds(values["event-ttl"], "event-ttl"),
+    security: securityOptions(values),
   });
   const nodeName = values["node-name"];
   await writeRecord(dataDir, { pid: ownPid(), url: plane.url, nodeName, startedAt: timestamp(systemClock.now()) });

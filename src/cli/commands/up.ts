@@ -22,6 +22,7 @@ import { installPackages } from "../packages.ts";
 import { program } from "../program.ts";
 import { progressFile, readProgress } from "../progress.ts";
 import { defaultDataDir, isHeldByOther, readRecord, runningCluster } from "../running.ts";
+import { securityFlags, securityOptions } from "../security-flags.ts";
 import { explainStart } from "../start-faults.ts";
 import { addContext, checkKubeconfig, userKubeconfigPath } from "../user-kubeconfig.ts";
 
@@ -39,6 +40,7 @@ export const flags = {
   ...eventFlags,
   foreground: { type: "boolean", default: false, help: "run in this process and log to standard error" },
   verbose: { type: "boolean", short: "v", default: false, help: "log at debug level" },
+  ...securityFlags,
 } as const;
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
@@ -49,6 +51,7 @@ export async function run(args: readonly string[]): Promise<number> {
   refuseArguments("up", positionals, "--data-dir DIR --port N");
   requireRoot();
   checkFlags(values);
+  securityOptions(values);
   const dataDir = path.resolve(values["data-dir"]);
   if (values.foreground) {
     await makeDataDir(dataDir, values);
