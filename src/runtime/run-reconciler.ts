@@ -82,7 +82,7 @@ async function runReconciler<T extends ApiObject>(
 
 /** Maps changes to the keys they wake. */
 function subscribe<T extends ApiObject>(
-  { reconciles, scope, owns = [], watches = [] }: Reconciler<T>,
+  { reconciles, scope, owns = [], watches = [], ...reconciler }: Reconciler<T>,
   deps: RunDeps & { readonly tracked?: TrackedDeps },
   queue: WorkQueue<Cause>,
 ): (() => void)[] {
@@ -102,7 +102,8 @@ function subscribe<T extends ApiObject>(
       for (const { namespace, name } of watch.wakes(change)) wake(objectKey(namespace, name), change.trace);
     }),
   );
-  return [own, ...owned, ...others];
+  const followed = reconciler.follow?.(({ namespace, name }, trace) => wake(objectKey(namespace, name), trace));
+  return [own, ...owned, ...others, ...(followed ? [followed] : [])];
 }
 
 /** The current and the previous controller of the object: a change of controller concerns both. */
