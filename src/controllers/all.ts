@@ -15,6 +15,7 @@ import { type NodeIpamOptions, nodeIpamController } from "./node/node-ipam.ts";
 import { nodeLifecycleController } from "./node/node-lifecycle.ts";
 import { taintEvictionController } from "./node/taint-eviction.ts";
 import { podGcController } from "./pod-gc.ts";
+import { resourceQuotaController } from "./quota/resource-quota.ts";
 import { replicaSetController } from "./replicas/replica-set.ts";
 import { replicationController } from "./replicas/replication-controller.ts";
 import { rootCaController } from "./root-ca.ts";
@@ -53,6 +54,7 @@ const reconcilers = ({
   ["endpointslice-controller", endpointSliceController, "endpoint-slice-controller"],
   ["pod-garbage-collector", podGcController()],
   ["namespace-controller", namespaceController(resources)],
+  ["resourcequota-controller", resourceQuotaController(resources)],
 ];
 
 export interface ControllersDeps extends Omit<RunDeps, "client">, ControllerOptions {

@@ -104,7 +104,8 @@ function subscribe<T extends ApiObject>(
       for (const { namespace, name } of watch.wakes(change)) wake(objectKey(namespace, name), change.trace);
     }),
   );
-  return [own, ...owned, ...others];
+  const followed = reconciler.follow?.(({ namespace, name }, trace) => wake(objectKey(namespace, name), trace));
+  return [own, ...owned, ...others, ...(followed ? [followed] : [])];
 }
 
 /** The current and the previous controller of the object: a change of controller concerns both. */

@@ -20,10 +20,11 @@ import { type AdmissionPlugin } from "./plugin.ts";
 import { limitRanger } from "./pods/limit-ranger.ts";
 import { runtimeClass } from "./pods/runtime-class.ts";
 import { priority } from "./priority.ts";
+import { type ResourceQuotaDeps, resourceQuota } from "./quota/resource-quota.ts";
 import { serviceAccount } from "./service-account.ts";
 import { taintNodes } from "./taint-nodes.ts";
 
-export interface AdmissionDeps extends EscalationDeps, CertificateDeps {
+export interface AdmissionDeps extends EscalationDeps, CertificateDeps, ResourceQuotaDeps {
   readonly informers: Informers;
   readonly clock: Clock;
   readonly random: Random;
@@ -49,4 +50,5 @@ export const builtInAdmission = (deps: AdmissionDeps): AdmissionPlugin[] => [
   deviceTaints(deps),
   deviceAdminAccess(deps),
   claimStatusRights(deps),
+  resourceQuota(deps),
 ];

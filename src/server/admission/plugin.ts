@@ -31,4 +31,6 @@ export interface AdmissionRequest {
   readonly dryRun: boolean;
   readonly signal: AbortSignal;
   warn(message: string): void;
+  /** To be called if the write does not happen, because a later check refuses it or the store does. */
+  ifNotWritten(undo: () => void): void;
 }

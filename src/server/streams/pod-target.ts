@@ -54,6 +54,8 @@ export async function admitConnection(
     dryRun: false,
     signal: request.signal,
     warn: (text) => void warnings.push(text),
+    // A connection takes nothing that would have to be given back.
+    ifNotWritten: () => undefined,
   };
   await admission.mutate(connection);
   await admission.validate(connection);
