@@ -52,6 +52,7 @@ export const requestFor = <T extends ApiObject>(
   dryRun: false,
   signal: new AbortController().signal,
   warn() {},
+  annotate() {},
   ...part,
 });
 export const podWith = (spec: InputOf<Pod>["spec"] = {}, metadata: InputOf<Pod>["metadata"] = {}): InputOf<Pod> => ({

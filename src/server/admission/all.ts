@@ -8,7 +8,6 @@ import {
   certificateSigning,
   certificateSubjectRestriction,
 } from "./certificates.ts";
-import { defaultTolerations } from "./default-tolerations.ts";
 import { claimStatusRights } from "./devices/claim-status-rights.ts";
 import { deviceAdminAccess } from "./devices/device-admin-access.ts";
 import { deviceTaints } from "./devices/device-taints.ts";
@@ -17,13 +16,15 @@ import { namespaceLifecycle } from "./namespace-lifecycle.ts";
 import { nodeRestriction } from "./node-restriction.ts";
 import { paramAccess } from "./param-access.ts";
 import { type AdmissionPlugin } from "./plugin.ts";
+import { type PodSecurityDeps, podSecurity } from "./pod-security/pod-security.ts";
+import { defaultTolerations } from "./pods/default-tolerations.ts";
 import { limitRanger } from "./pods/limit-ranger.ts";
+import { priority } from "./pods/priority.ts";
 import { runtimeClass } from "./pods/runtime-class.ts";
-import { priority } from "./priority.ts";
 import { serviceAccount } from "./service-account.ts";
 import { taintNodes } from "./taint-nodes.ts";
 
-export interface AdmissionDeps extends EscalationDeps, CertificateDeps {
+export interface AdmissionDeps extends EscalationDeps, CertificateDeps, Pick<PodSecurityDeps, "podSecurity"> {
   readonly informers: Informers;
   readonly clock: Clock;
   readonly random: Random;
@@ -38,6 +39,7 @@ export const builtInAdmission = (deps: AdmissionDeps): AdmissionPlugin[] => [
   serviceAccount(deps),
   nodeRestriction(deps),
   taintNodes,
+  podSecurity(deps),
   priority(deps),
   defaultTolerations,
   runtimeClass(deps),

@@ -31,4 +31,6 @@ export interface AdmissionRequest {
   readonly dryRun: boolean;
   readonly signal: AbortSignal;
   warn(message: string): void;
+  /** Adds a fact to the audit event of the request: `pod-security.kubernetes.io/enforce-policy`. */
+  annotate(key: string, value: string): void;
 }

@@ -34,7 +34,7 @@ export function admit(
   return pending ? pending.then(() => steps.mark("admit")) : steps.mark("admit");
 }
 
-type RequestFacts = Omit<AdmissionRequest, "verb" | "signal" | "warn">;
+type RequestFacts = Omit<AdmissionRequest, "verb" | "signal" | "warn" | "annotate">;
 
 /** A class, because a getter in an object literal would cost every request more than everything else here. */
 class RequestOf implements AdmissionRequest {
@@ -69,5 +69,8 @@ class RequestOf implements AdmissionRequest {
   }
   warn(message: string): void {
     this.#context.warnings.push(message);
+  }
+  annotate(key: string, value: string): void {
+    this.#context.annotations.set(key, value);
   }
 }
