@@ -8,6 +8,7 @@ import {
   type RowCondition,
   type Subresource,
 } from "../resource.ts";
+import { claimNamesOf } from "./pod/claim-names.ts";
 import { podColumns } from "./pod/pod-columns.ts";
 import { podDefaults } from "./pod/pod-defaults.ts";
 import { type PodObject, podFields } from "./pod/pod-fields.ts";
@@ -88,7 +89,11 @@ export const Pod = defineResource("v1.Pod", podFields, {
     "status.podIPs": ({ status }) => status.podIPs?.[0]?.ip,
     "status.nominatedNodeName": ({ status }) => status.nominatedNodeName,
   },
-  indexes: { node: ({ spec }) => (spec.nodeName ? [spec.nodeName] : []), orphan: orphanIndex },
+  indexes: {
+    node: ({ spec }) => (spec.nodeName ? [spec.nodeName] : []),
+    orphan: orphanIndex,
+    claim: (pod) => claimNamesOf(pod).map((name) => `${pod.metadata.namespace}/${name}`),
+  },
 
   defaults: podDefaults,
   prepareForCreate: preparePod,

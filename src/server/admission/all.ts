@@ -13,6 +13,7 @@ import { deviceAdminAccess } from "./devices/device-admin-access.ts";
 import { deviceTaints } from "./devices/device-taints.ts";
 import { type EscalationDeps, rbacEscalation } from "./escalation.ts";
 import { namespaceLifecycle } from "./namespace-lifecycle.ts";
+import { defaultIngressClass } from "./network/default-ingress-class.ts";
 import { nodeRestriction } from "./node-restriction.ts";
 import { paramAccess } from "./param-access.ts";
 import { type AdmissionPlugin } from "./plugin.ts";
@@ -21,7 +22,11 @@ import { defaultTolerations } from "./pods/default-tolerations.ts";
 import { limitRanger } from "./pods/limit-ranger.ts";
 import { priority } from "./pods/priority.ts";
 import { runtimeClass } from "./pods/runtime-class.ts";
+import { topologyLabels } from "./pods/topology-labels.ts";
 import { serviceAccount } from "./service-account.ts";
+import { claimResize } from "./storage/claim-resize.ts";
+import { defaultStorageClass } from "./storage/default-storage-class.ts";
+import { inUseProtection } from "./storage/in-use-protection.ts";
 import { taintNodes } from "./taint-nodes.ts";
 
 export interface AdmissionDeps extends EscalationDeps, CertificateDeps, Pick<PodSecurityDeps, "podSecurity"> {
@@ -42,10 +47,15 @@ export const builtInAdmission = (deps: AdmissionDeps): AdmissionPlugin[] => [
   podSecurity(deps),
   priority(deps),
   defaultTolerations,
+  defaultStorageClass(deps),
+  inUseProtection,
+  claimResize(deps),
   runtimeClass(deps),
   certificateApproval(deps),
   certificateSigning(deps),
   certificateSubjectRestriction,
+  defaultIngressClass(deps),
+  topologyLabels(deps),
   rbacEscalation(deps),
   paramAccess(deps),
   deviceTaints(deps),
