@@ -59,6 +59,7 @@ const forUsers = new Set([
   "PkiError",
   "KubeconfigError",
   "DataDirectoryError",
+  "EtcdError",
   "StatusError",
 ]);
 const isForUser = (error: unknown): error is Error =>
