@@ -124,10 +124,8 @@ export class Mirror {
       this.#cancelTurn = undefined;
       this.#apply();
     };
-    if (this.#isBusy()) {
-      const timer = setTimeout(turn, gatherMs);
-      this.#cancelTurn = () => clearTimeout(timer);
-    } else {
+    if (this.#isBusy()) this.#cancelTurn = this.#clock.after(gatherMs, turn);
+    else {
       const immediate = setImmediate(turn);
       this.#cancelTurn = () => clearImmediate(immediate);
     }
