@@ -58,6 +58,7 @@ const forUsers = new Set([
   "TokenFileError",
   "PkiError",
   "KubeconfigError",
+  "ConfigFileError",
   "DataDirectoryError",
   "EtcdError",
   "StatusError",

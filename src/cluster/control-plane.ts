@@ -18,7 +18,6 @@ import { runAsLeader } from "#runtime/leader.ts";
 import { runScheduler } from "#scheduler/scheduler.ts";
 import { Verdicts } from "#scheduler/verdicts.ts";
 import { defaultServiceRanges, type ServiceRanges } from "#server/allocate/service-allocator.ts";
-import { loadTokenFile } from "#server/authenticate/token-file.ts";
 import { ensureDefaultServiceCidr } from "#server/default-service-cidr.ts";
 import { listen } from "#server/http/serve.ts";
 import { adminKubeconfig, issueClientCertificate, peerOf } from "#server/http/tls.ts";
@@ -29,6 +28,8 @@ import { bootstrapCluster } from "./bootstrap.ts";
 import { Certificates, type Renewed } from "./certificates.ts";
 import { controllerManagerUser, controllerUser, schedulerUser } from "./identities.ts";
 import { openStore, type StoreChoice } from "./open-store.ts";
+import { type LoadedSecurity, loadSecurity } from "./security/load-security.ts";
+import { type SecurityOptions } from "./security/options.ts";
 
 export interface ControlPlaneOptions {
   readonly dataDir: string;
@@ -41,8 +42,8 @@ export interface ControlPlaneOptions {
   readonly clusterCidr?: string;
   /** Names and addresses, besides the usual ones, under which clients reach the server. */
   readonly hosts?: readonly string[];
-  /** Static tokens, one per line: `token,user,uid,"group1,group2"`. */
-  readonly tokenFile?: string | undefined;
+  /** Authentication and authorisation. */
+  readonly security?: SecurityOptions;
   /** How long events are kept; an hour by default. */
   readonly eventTtlSeconds?: number;
   /** If false, no hops are recorded and `orlop trace` has nothing to show. */
@@ -67,10 +68,10 @@ export interface ControlPlane extends AsyncDisposable {
 
 export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
   const verdicts = new Verdicts();
-  // Read before anything is opened: a user may have made a mistake in this file.
-  const tokens = options.tokenFile ? [await loadTokenFile(options.tokenFile)] : [];
+  // Read before anything is opened: a user may have made a mistake in a file.
+  const security = await loadSecurity(options.security ?? {}, options);
   const [store, certificates] = await Promise.all([openStore(options), openCertificates(options)]);
-  const api = await assembleApi(options, { store, certificates, verdicts, tokens });
+  const api = await assembleApi(options, { store, certificates, verdicts, security });
   await bootstrapCluster(api.loopback);
   const listening = await listenFor(options, { api, certificates });
   const url = urlOf(options, listening.port);
@@ -84,16 +85,18 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     api,
     verdicts,
     clientFor: (user) => api.clientFor(user),
-    run: (signal) => runComponents(options, { api, certificates, verdicts, signal }),
+    run: (signal) => runComponents(options, { api, certificates, verdicts, security, signal }),
     async [Symbol.asyncDispose]() {
       await listening[Symbol.asyncDispose]();
       await api[Symbol.asyncDispose]();
+      security[Symbol.dispose]();
       await store[Symbol.asyncDispose]();
     },
   };
 }
 
-interface ApiParts extends Pick<AssembleOptions, "store" | "tokens"> {
+interface ApiParts extends Pick<AssembleOptions, "store"> {
+  readonly security: LoadedSecurity;
   readonly certificates: Certificates;
   readonly verdicts: Verdicts;
 }
@@ -198,12 +201,13 @@ interface Running {
   readonly api: AssembledServer;
   readonly certificates: Certificates;
   readonly verdicts: Verdicts;
+  readonly security: LoadedSecurity;
   readonly signal: AbortSignal;
 }
 
 async function runComponents(
   { clock, log, random, clusterCidr, store }: ControlPlaneOptions,
-  { api, certificates, verdicts, signal }: Running,
+  { api, certificates, verdicts, security, signal }: Running,
 ): Promise<void> {
   const { informers, recorder } = api;
   const schedulerClient = api.clientFor(schedulerUser);
@@ -223,6 +227,7 @@ async function runComponents(
       runControllers({ ...base, ...ranges, clientFor, rootCa: certificates.pki.authority.certificate }, ended),
     ),
     (ended) => certificates.run(ended),
+    (ended) => security.run(ended),
     once("kube-scheduler", schedulerClient, (ended) =>
       runScheduler({ ...base, client: schedulerClient, random, events, verdicts }, ended),
     ),

@@ -18,7 +18,8 @@ import {
   wholeNumber,
 } from "../command.ts";
 import { hasClusterData, logFile } from "../data-dir.ts";
-import { etcdFlags, etcdSettings } from "../etcd-flags.ts";
+import { etcdFlags, etcdSettings } from "../flags/etcd-flags.ts";
+import { securityFlags, securityOptions } from "../flags/security-flags.ts";
 import { installPackages } from "../packages.ts";
 import { program } from "../program.ts";
 import { progressFile, readProgress } from "../progress.ts";
@@ -41,6 +42,7 @@ export const flags = {
   ...eventFlags,
   foreground: { type: "boolean", default: false, help: "run in this process and log to standard error" },
   verbose: { type: "boolean", short: "v", default: false, help: "log at debug level" },
+  ...securityFlags,
 } as const;
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
@@ -51,6 +53,7 @@ export async function run(args: readonly string[]): Promise<number> {
   refuseArguments("up", positionals, "--data-dir DIR --port N");
   requireRoot();
   checkFlags(values);
+  securityOptions(values);
   await etcdSettings(values);
   const dataDir = path.resolve(values["data-dir"]);
   if (values.foreground) {

@@ -2,7 +2,7 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { type EtcdSettings } from "#cluster/open-store.ts";
 import { messageOf } from "#lib/text/message-of.ts";
-import { UserError } from "./command.ts";
+import { UserError } from "../command.ts";
 
 /** Where the state is, for the commands that use etcd; the names are upstream's. */
 export const etcdFlags = {
