@@ -32,6 +32,12 @@ export function compile(environment: Environment, source: string): Compiled {
   return { program: new Program(environment, parsed.node, type) };
 }
 
+/** Compiles without types: every error shows up when the expression runs. */
+export function compileUnchecked(environment: Environment, source: string, dynamic: Type): Compiled {
+  const parsed = parse(source, environment.macros, environment.limits);
+  return parsed.node ? { program: new Program(environment, parsed.node, dynamic) } : failure(source, parsed.issues);
+}
+
 const failure = (source: string, issues: readonly Issue[]): Compiled => ({
   issues,
   message: renderIssues(source, issues),

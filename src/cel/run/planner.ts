@@ -1,7 +1,7 @@
 import type { Environment } from "../declare/environment.ts";
-import type { IdentifierNode, Node } from "../syntax/ast.ts";
+import { type IdentifierNode, type Node, qualifiedName, type SelectNode } from "../syntax/ast.ts";
 import { CelError, type Value } from "../values/value.ts";
-import type { Frame, Run } from "./frame.ts";
+import type { Run } from "./frame.ts";
 import { planSelect } from "./plan-attribute.ts";
 import { planCall } from "./plan-call.ts";
 import { planComprehension } from "./plan-comprehension.ts";
@@ -58,10 +58,11 @@ function planNode(planner: Planner, scope: readonly LoopVariable[], node: Node):
     case "literal":
       return constant(node.value);
     case "identifier":
-      return planIdentifier(scope, node, node.name);
+      return planIdentifier(planner, scope, node);
     case "select":
-      if (node.reference) return planIdentifier(scope, { ...node, kind: "identifier", name: node.reference.name });
-      return planSelect(planner, node);
+      if (node.reference)
+        return planIdentifier(planner, scope, { ...node, kind: "identifier", name: node.reference.name });
+      return node.type ? planSelect(planner, node) : planQualified(planner, node);
     case "call":
       return planCall(planner, node);
     case "list":
@@ -79,16 +80,34 @@ export function constant(value: Value): Plan {
   return { run: () => value, constant: value };
 }
 
-function planIdentifier(scope: readonly LoopVariable[], node: IdentifierNode, spelled = node.name): Plan {
+function planIdentifier(planner: Planner, scope: readonly LoopVariable[], node: IdentifierNode): Plan {
+  const spelled = node.name;
+  const { environment } = planner;
   const value = node.reference?.constant;
   if (value !== undefined) return constant(value);
   const local = scope.findLast(({ name }) => name === spelled);
-  const bare = local ? readSlot(local) : readVariable(node.reference?.name ?? spelled.replace(/^\./, ""));
+  const names = node.reference ? [node.reference.name] : environment.candidates(spelled);
+  const bare = local ? readSlot(local) : readVariable(names);
   return {
     bare,
     run: (frame) => {
       frame.spend(1);
       return bare(frame);
+    },
+  };
+}
+
+/** Without a checker `a.b.c` may be one variable, which is only known when the expression runs. */
+function planQualified(planner: Planner, node: SelectNode): Plan {
+  const selected = planSelect(planner, node);
+  const name = node.isTest ? undefined : qualifiedName(node);
+  if (name === undefined) return selected;
+  const names = planner.environment.candidates(name);
+  const select = selected.bare ?? selected.run;
+  return {
+    run: (frame) => {
+      const found = names.find((each) => frame.variables.get(each) !== undefined);
+      return (found === undefined ? undefined : frame.variables.get(found)) ?? select(frame);
     },
   };
 }
@@ -104,7 +123,20 @@ function readSlot({ slot, initial }: LoopVariable): Run {
   };
 }
 
-function readVariable(name: string): Run {
-  const missing = new CelError(`no such attribute(s): ${name}`);
-  return (frame: Frame) => frame.variables.get(name) ?? (frame.variables.get(name) === null ? null : missing);
+function readVariable(names: readonly string[]): Run {
+  const missing = new CelError(`no such attribute(s): ${names.join(", ")}`);
+  const [only = ""] = names;
+  if (names.length <= 1) {
+    return ({ variables }) => {
+      const value = variables.get(only);
+      return value === undefined ? missing : value;
+    };
+  }
+  return ({ variables }) => {
+    for (const name of names) {
+      const value = variables.get(name);
+      if (value !== undefined) return value;
+    }
+    return missing;
+  };
 }

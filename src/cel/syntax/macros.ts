@@ -50,7 +50,7 @@ export const twoVariableMacros: readonly Macro[] = [
   ]),
 ];
 
-type Expand = (build: Builder, target: Node, args: readonly Node[]) => Node;
+type Expand = (build: Builder, target: Node, args: readonly Node[]) => Node | undefined;
 type MaybeNode = Node | undefined;
 
 export function member(name: string, argumentCount: number, expand: Expand): Macro {

@@ -88,7 +88,11 @@ function occursIn(substitutions: Substitutions, variable: Type, type: Type): boo
 }
 
 /** Of two types that agree, the one that allows more. */
-export const moreGeneral = (a: Type, b: Type): Type => (isAtLeastAsGeneral(a, b) ? a : b);
+export function moreGeneral(a: Type, b: Type): Type {
+  if (a.kind === "null" && isNullable(b)) return b;
+  if (b.kind === "null" && isNullable(a)) return a;
+  return isAtLeastAsGeneral(a, b) ? a : b;
+}
 
 function isAtLeastAsGeneral(a: Type, b: Type): boolean {
   if (isDyn(a) || a.kind === "parameter") return true;

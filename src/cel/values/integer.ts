@@ -67,10 +67,8 @@ export const intFromNumber = (value: number): Integer | CelError =>
 
 export const compareIntegers = (a: Integer, b: Integer): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** Compares an integer with a double by their exact values. The double is not NaN. */
+/** Compares an integer with a double, after the integer lost what a double cannot hold. The double is not NaN. */
 export function compareWithDouble(a: Integer, b: number): number {
-  if (typeof a === "number" || !Number.isFinite(b)) return a < b ? -1 : a > b ? 1 : 0;
-  const whole = BigInt(Math.trunc(b));
-  if (a !== whole) return a < whole ? -1 : 1;
-  return b === Math.trunc(b) ? 0 : b > 0 ? -1 : 1;
+  const rounded = Number(a);
+  return rounded < b ? -1 : rounded > b ? 1 : 0;
 }

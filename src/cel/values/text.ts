@@ -17,3 +17,12 @@ export function codePointCount(text: string): number {
 }
 
 const isFirstHalf = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;
+/** The code units before a code point. */
+export function unitOffset(text: string, codePoints: number): number {
+  if (isSimple(text)) return codePoints;
+  let offset = 0;
+  for (let count = 0; count < codePoints && offset < text.length; count++) {
+    offset += (text.codePointAt(offset) ?? 0) > 0xffff ? 2 : 1;
+  }
+  return offset;
+}
