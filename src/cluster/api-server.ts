@@ -47,7 +47,7 @@ import { type Store } from "#store/store.ts";
 import { TraceRecorder } from "#trace/recorder.ts";
 import { RevisionTraces } from "#trace/revision-traces.ts";
 import { type Trace } from "#trace/trace.ts";
-import { type LoadedSecurity } from "./security/load-security.ts";
+import { issuer, type LoadedSecurity } from "./security/load-security.ts";
 
 export interface AssembleOptions {
   readonly store: Store;
@@ -94,8 +94,6 @@ export interface AssembledServer extends AsyncDisposable {
   /** The same as the API server itself, which may do anything. Only for bootstrapping, not for components. */
   readonly loopback: Client;
 }
-
-export const issuer = "https://kubernetes.default.svc.cluster.local";
 
 export async function assembleApiServer(options: AssembleOptions): Promise<AssembledServer> {
   const { clock, random, tracing = true } = options;
