@@ -7,6 +7,9 @@ import { clusterRoleAggregationController } from "./cluster-role-aggregation.ts"
 import { deploymentController } from "./deployment/deployment.ts";
 import { endpointSliceController } from "./endpoint-slice/endpoint-slice.ts";
 import { runGarbageCollector } from "./garbage-collector/garbage-collector.ts";
+import { jobController } from "./job/job.ts";
+import { jobPodReleaser } from "./job/orphan-pods.ts";
+import { ttlAfterFinishedController } from "./job/ttl-after-finished.ts";
 import { namespaceController } from "./namespace/namespace.ts";
 import { type NodeIpamOptions, nodeIpamController } from "./node/node-ipam.ts";
 import { nodeLifecycleController } from "./node/node-lifecycle.ts";
@@ -45,6 +48,9 @@ const reconcilers = ({
   ["replicaset-controller", replicaSetController],
   ["replication-controller", replicationController],
   ["deployment-controller", deploymentController],
+  ["job-controller", jobController],
+  ["job-controller", jobPodReleaser],
+  ["ttl-after-finished-controller", ttlAfterFinishedController],
   ["endpointslice-controller", endpointSliceController, "endpoint-slice-controller"],
   ["pod-garbage-collector", podGcController()],
   ["namespace-controller", namespaceController(resources)],

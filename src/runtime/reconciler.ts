@@ -25,6 +25,8 @@ export interface Reconciler<T extends ApiObject = ApiObject> {
   readonly reconciles: Resource<T>;
   /** Limits it to a part of them, such as the pods of one node. */
   readonly scope?: InformerScope;
+  /** The objects that it is about; default: all. Changes of the others are ignored, which costs next to nothing. */
+  concerns?(object: T): boolean;
   /** Kinds whose controller owner is a `reconciles`: a change of one wakes its owner. */
   readonly owns?: readonly Resource[];
   /** Other kinds, and which objects a change of one wakes: `[watch(Node, (change) => …)]`. */
