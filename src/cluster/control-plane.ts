@@ -220,7 +220,11 @@ async function runComponents(
   const ranges = clusterCidr ? { clusterCidr } : {};
   const clientFor = (account: string) => api.clientFor(controllerUser(account));
   await runTogether(signal, [
-    (ended) => runControllers({ ...base, ...ranges, clientFor, rootCa: certificates.pki.authority.certificate }, ended),
+    (ended) =>
+      runControllers(
+        { ...base, ...ranges, clientFor, kinds: api.resources, rootCa: certificates.pki.authority.certificate },
+        ended,
+      ),
     (ended) => certificates.run(ended),
     (ended) => runScheduler({ ...base, client: schedulerClient, random, events, verdicts }, ended),
   ]);
