@@ -18,6 +18,8 @@ import { Verdicts } from "#scheduler/verdicts.ts";
 import { defaultServiceRanges, type ServiceRanges } from "#server/allocate/service-allocator.ts";
 import { loadTokenFile } from "#server/authenticate/token-file.ts";
 import { ensureDefaultServiceCidr } from "#server/default-service-cidr.ts";
+import { type InFlightOptions } from "#server/flowcontrol/assemble.ts";
+import { runFlowControl } from "#server/flowcontrol/run-flow-control.ts";
 import { listen } from "#server/http/serve.ts";
 import { adminKubeconfig, issueClientCertificate, peerOf } from "#server/http/tls.ts";
 import { ensureKubernetesService } from "#server/kubernetes-service.ts";
@@ -26,9 +28,10 @@ import { openMemoryStore } from "#store/memory.ts";
 import { openSqliteStore } from "#store/sqlite.ts";
 import { type Store } from "#store/store.ts";
 import { type AssembledServer, type AssembleOptions, assembleApiServer } from "./api-server.ts";
-import { bootstrapCluster } from "./bootstrap.ts";
+import { bootstrapCluster, keptObjects } from "./bootstrap.ts";
 import { Certificates, type Renewed } from "./certificates.ts";
 import { controllerUser, schedulerUser } from "./identities.ts";
+import { keepBootstrap } from "./keep-bootstrap.ts";
 
 export interface ControlPlaneOptions {
   readonly dataDir: string;
@@ -47,6 +50,8 @@ export interface ControlPlaneOptions {
   readonly eventTtlSeconds?: number;
   /** If false, no hops are recorded and `orlop trace` has nothing to show. */
   readonly tracing?: boolean;
+  /** How many requests are served at the same time, and how long each may take. */
+  readonly inFlight?: InFlightOptions;
   readonly clock: Clock;
   readonly log: Log;
   readonly random: Random;
@@ -84,7 +89,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     api,
     verdicts,
     clientFor: (user) => api.clientFor(user),
-    run: (signal) => runComponents(options, { api, certificates, verdicts, signal }),
+    run: (signal) => runComponents(options, { api, port: listening.port, certificates, verdicts, signal }),
     async [Symbol.asyncDispose]() {
       await listening[Symbol.asyncDispose]();
       await api[Symbol.asyncDispose]();
@@ -111,6 +116,7 @@ function assembleApi(options: ControlPlaneOptions, { certificates, ...parts }: A
     serviceRanges: rangesOf(options),
     eventTtlSeconds: options.eventTtlSeconds,
     tracing,
+    inFlight: options.inFlight,
     subresources: (deps) => streamEndpoints({ ...deps, log, node: () => credentialsOf(certificates, towardsNodes) }),
   });
 }
@@ -204,24 +210,47 @@ function openCertificates(options: ControlPlaneOptions): Promise<Certificates> {
 
 interface Running {
   readonly api: AssembledServer;
+  readonly port: number;
   readonly certificates: Certificates;
   readonly verdicts: Verdicts;
   readonly signal: AbortSignal;
 }
 
-async function runComponents(
-  { clock, log, random, clusterCidr }: ControlPlaneOptions,
-  { api, certificates, verdicts, signal }: Running,
+/** As upstream, which looks after its own Service this often. */
+const announceMs = 10_000;
+
+/** Creates again what belongs to the server itself when it is deleted. */
+async function keepAnnounced(
+  options: ControlPlaneOptions,
+  at: Pick<Running, "api" | "port">,
+  signal: AbortSignal,
 ): Promise<void> {
+  for (;;) {
+    await options.clock.sleep(announceMs, signal);
+    await announce(options, at).catch((error: unknown) =>
+      options.log.warn("the service kubernetes could not be written", { error }),
+    );
+  }
+}
+
+async function runComponents(
+  options: ControlPlaneOptions,
+  { api, port, certificates, verdicts, signal }: Running,
+): Promise<void> {
+  const { clock, log, random, clusterCidr } = options;
   const { informers, recorder } = api;
   const schedulerClient = api.clientFor(schedulerUser);
   await using events = createEventRecorder(schedulerClient, { component: "default-scheduler", clock, log });
   const base = { informers, clock, log, recorder };
+  const own = { informers, clock, log, client: api.loopback };
   const ranges = clusterCidr ? { clusterCidr } : {};
   const clientFor = (account: string) => api.clientFor(controllerUser(account));
   await runTogether(signal, [
     (ended) => runControllers({ ...base, ...ranges, clientFor, rootCa: certificates.pki.authority.certificate }, ended),
     (ended) => certificates.run(ended),
+    (ended) => keepAnnounced(options, { api, port }, ended),
+    (ended) => keepBootstrap({ ...own, kept: keptObjects }, ended),
+    (ended) => runFlowControl({ ...own, control: api.flowControl }, ended),
     (ended) => runScheduler({ ...base, client: schedulerClient, random, events, verdicts }, ended),
   ]);
 }

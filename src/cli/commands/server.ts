@@ -7,7 +7,16 @@ import { giveBackMemory } from "#lib/process/give-back-memory.ts";
 import { limitedLog } from "#lib/process/limited-log.ts";
 import { writeStandardError } from "#lib/process/log.ts";
 import { openLogFile } from "#lib/process/log-file.ts";
-import { durationSeconds, eventFlags, parseFlags, refuseArguments, UserError, wholeNumber } from "../command.ts";
+import {
+  durationSeconds,
+  eventFlags,
+  inFlightFlags,
+  inFlightOptions,
+  parseFlags,
+  refuseArguments,
+  UserError,
+  wholeNumber,
+} from "../command.ts";
 import { explainStart } from "../start-faults.ts";
 
 export const flags = {
@@ -26,6 +35,7 @@ export const flags = {
     help: "sqlite, or memory, which is lost when the process ends",
   },
   ...eventFlags,
+  ...inFlightFlags,
   // Recording costs about one percent of a write.
   "no-trace": { type: "boolean", default: false, help: "record no hops; `orlop trace` then has nothing to show" },
   "log-file": {
@@ -47,6 +57,7 @@ export async function run(args: readonly string[]): Promise<number> {
   if (store !== "sqlite" && store !== "memory")
     throw new UserError(`--store must be sqlite or memory, not ${JSON.stringify(store)}`);
   const port = wholeNumber(values.port, "port", { min: 0, max: 65535 });
+  const inFlight = inFlightOptions(values);
   const writer = values["log-file"] ? openLogFile(path.resolve(values["log-file"])) : writeStandardError;
   const log = limitedLog(writer, { clock: systemClock, level: values.verbose ? "debug" : "info" });
   const signal = shutdownSignal();
@@ -58,6 +69,7 @@ export async function run(args: readonly string[]): Promise<number> {
     tokenFile: values["token-auth-file"],
     eventTtlSeconds: durationSeconds(values["event-ttl"], "event-ttl"),
     tracing: !values["no-trace"],
+    inFlight,
     clock: systemClock,
     log,
     random: systemRandom,
