@@ -12,7 +12,7 @@ import { isStandardError, openLogFile } from "#lib/process/log-file.ts";
 import { raisePriority } from "#lib/process/priority.ts";
 import { ownPid } from "#lib/process/processes.ts";
 import { messageOf } from "#lib/text/message-of.ts";
-import { durationSeconds } from "./command.ts";
+import { durationSeconds, type inFlightFlags, inFlightOptions } from "./command.ts";
 import { logFile } from "./data-dir.ts";
 import { type EtcdValues, etcdSettings } from "./flags/etcd-flags.ts";
 import { type SecurityValues, securityOptions } from "./flags/security-flags.ts";
@@ -20,7 +20,7 @@ import { progressWriter } from "./progress.ts";
 import { writeRecord } from "./running.ts";
 import { explainStart } from "./start-faults.ts";
 
-export interface UpValues extends SecurityValues, EtcdValues {
+export interface UpValues extends SecurityValues, EtcdValues, Readonly<Record<keyof typeof inFlightFlags, string>> {
   readonly dataDir: string;
   readonly port: string;
   readonly "node-name": string;
@@ -61,6 +61,7 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
     clusterCidr: values["cluster-cidr"],
     eventTtlSeconds: durationSeconds(values["event-ttl"], "event-ttl"),
     security: securityOptions(values),
+    inFlight: inFlightOptions(values),
   });
   const nodeName = values["node-name"];
   await writeRecord(dataDir, { pid: ownPid(), url: plane.url, nodeName, startedAt: timestamp(systemClock.now()) });

@@ -34,9 +34,13 @@ import { createDiscovery } from "#server/discovery/groups.ts";
 import { answerNonResource, type NonResourceDeps } from "#server/discovery/non-resource.ts";
 import { createOpenApi } from "#server/discovery/openapi.ts";
 import { type Endpoint } from "#server/dispatch.ts";
+import { assembleFairness, defaultInFlight, type InFlightOptions } from "#server/flowcontrol/assemble.ts";
+import { answerFlowDumps } from "#server/flowcontrol/dump.ts";
+import { type FlowControl } from "#server/flowcontrol/flow-control.ts";
 import { Objects } from "#server/objects/objects.ts";
 import { pluginWaits } from "#server/plugin-waits.ts";
 import { ResourceRegistry } from "#server/registry.ts";
+import { Deadlines } from "#server/request/deadlines.ts";
 import { answerSeeing } from "#server/request/seeing.ts";
 import { type ApiServer, createApiServer, type ServerDeps } from "#server/server.ts";
 import { bindingEndpoint } from "#server/subresources/binding.ts";
@@ -77,6 +81,8 @@ export interface AssembleOptions {
   readonly verdicts?: Verdicts;
   /** If false, no hops are recorded and `orlop trace` has nothing to show. */
   readonly tracing?: boolean;
+  /** How many requests are served at the same time, and how long each may take. */
+  readonly inFlight?: InFlightOptions | undefined;
   /** Objects that readers share are frozen, so that a component which changes one fails. Tests ask for it; default: false. */
   readonly freezesShared?: boolean;
   /** Called with every queue of the server's own controllers, so that a test can wait until there is no work left. */
@@ -91,6 +97,8 @@ export interface AssembledServer extends AsyncDisposable {
   readonly recorder: TraceRecorder;
   readonly resources: ResourceRegistry;
   readonly metrics: Metrics;
+  /** Priority and fairness; undefined if it is off. */
+  readonly flowControl: FlowControl | undefined;
   /** The trace that wrote a revision, if it is still known. */
   traceOf(revision: number): Trace | undefined;
   /** A client in this process that acts as this user and passes through all checks. */
@@ -108,12 +116,17 @@ export async function assembleApiServer(options: AssembleOptions): Promise<Assem
   const objects = openObjects(options, { metrics, traces });
   const informers = objects.informers();
   const resources = new ResourceRegistry(options.resources ?? allResources);
-  const parts: Parts = { objects, informers, resources, metrics, recorder, traceOf };
   const security = assembleSecurity(options, informers);
-  const server = createApiServer(serverDeps(options, parts, security));
+  const inFlight = options.inFlight ?? defaultInFlight;
+  const { loopback: loopbackUser } = security;
+  const fair = { clock, objects, informers, resources, metrics, loopback: loopbackUser };
+  const { flowControl, fairness } = assembleFairness(inFlight, fair);
+  const parts: Parts = { objects, informers, resources, metrics, recorder, flowControl, traceOf };
+  const limits = { fairness, deadlines: new Deadlines(clock, inFlight.requestTimeoutMs) };
+  const server = createApiServer({ ...serverDeps(options, parts, security), ...limits });
   await informers.synced();
   const clientFor = (user: UserInfo) => localClient(server.handle, user, { traceOf, userAgent: componentOf(user) });
-  const loopback = clientFor(security.loopback);
+  const loopback = clientFor(loopbackUser);
   const { log, onQueue } = options;
   const custom = await followDefinitions({
     ...{ informers, resources, clock, log, client: loopback },
@@ -133,7 +146,10 @@ export async function assembleApiServer(options: AssembleOptions): Promise<Assem
 }
 
 /** The parts that the server is built from. */
-type Parts = Pick<AssembledServer, "objects" | "informers" | "resources" | "metrics" | "recorder" | "traceOf">;
+type Parts = Pick<
+  AssembledServer,
+  "objects" | "informers" | "resources" | "metrics" | "recorder" | "flowControl" | "traceOf"
+>;
 type Security = ReturnType<typeof assembleSecurity>;
 
 function openObjects(
@@ -148,7 +164,11 @@ function openObjects(
   return objects;
 }
 
-function serverDeps(options: AssembleOptions, parts: Parts, security: Security): ServerDeps {
+function serverDeps(
+  options: AssembleOptions,
+  parts: Parts,
+  security: Security,
+): Omit<ServerDeps, "fairness" | "deadlines"> {
   const { clock, log } = options;
   const { informers } = parts;
   const { authorizers, tokens } = security;
@@ -239,7 +259,7 @@ function subresourceEndpoints(
 
 function nonResourceDeps(
   { signingKey, serverAddress, paths, store, verdicts }: AssembleOptions,
-  { resources, metrics, recorder }: Parts,
+  { resources, metrics, recorder, flowControl }: Parts,
 ): NonResourceDeps {
   const ping = { name: "ping", check: () => undefined };
   metrics.gauge("orlop_store_revision", "The newest revision of the store.", () => store.revision);
@@ -255,6 +275,7 @@ function nonResourceDeps(
     }),
     serverAddress,
     more: new Map([
+      ...(flowControl ? [["debug", answerFlowDumps(flowControl)] as const] : []),
       ["orlop", answerSeeing({ recorder, verdictsOf: (key) => renderVerdicts(verdicts?.of(key) ?? []) })],
       ...(paths ?? []),
     ]),

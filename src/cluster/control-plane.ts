@@ -19,14 +19,17 @@ import { runScheduler } from "#scheduler/scheduler.ts";
 import { Verdicts } from "#scheduler/verdicts.ts";
 import { defaultServiceRanges, type ServiceRanges } from "#server/allocate/service-allocator.ts";
 import { ensureDefaultServiceCidr } from "#server/default-service-cidr.ts";
+import { type InFlightOptions } from "#server/flowcontrol/assemble.ts";
+import { runFlowControl } from "#server/flowcontrol/run-flow-control.ts";
 import { listen } from "#server/http/serve.ts";
 import { adminKubeconfig, issueClientCertificate, peerOf } from "#server/http/tls.ts";
 import { ensureKubernetesService } from "#server/kubernetes-service.ts";
 import { streamEndpoints } from "#server/streams/all.ts";
 import { type AssembledServer, type AssembleOptions, assembleApiServer } from "./api-server.ts";
-import { bootstrapCluster } from "./bootstrap.ts";
+import { bootstrapCluster, keptObjects } from "./bootstrap.ts";
 import { Certificates, type Renewed } from "./certificates.ts";
 import { controllerManagerUser, controllerUser, schedulerUser } from "./identities.ts";
+import { keepBootstrap } from "./keep-bootstrap.ts";
 import { openStore, type StoreChoice } from "./open-store.ts";
 import { type LoadedSecurity, loadSecurity } from "./security/load-security.ts";
 import { type SecurityOptions } from "./security/options.ts";
@@ -48,6 +51,8 @@ export interface ControlPlaneOptions {
   readonly eventTtlSeconds?: number;
   /** If false, no hops are recorded and `orlop trace` has nothing to show. */
   readonly tracing?: boolean;
+  /** How many requests are served at the same time, and how long each may take. */
+  readonly inFlight?: InFlightOptions;
   readonly clock: Clock;
   readonly log: Log;
   readonly random: Random;
@@ -85,7 +90,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     api,
     verdicts,
     clientFor: (user) => api.clientFor(user),
-    run: (signal) => runComponents(options, { api, certificates, verdicts, security, signal }),
+    run: (signal) => runComponents(options, { api, port: listening.port, certificates, verdicts, security, signal }),
     async [Symbol.asyncDispose]() {
       await listening[Symbol.asyncDispose]();
       await api[Symbol.asyncDispose]();
@@ -114,6 +119,7 @@ function assembleApi(options: ControlPlaneOptions, { certificates, ...parts }: A
     serviceRanges: rangesOf(options),
     eventTtlSeconds: options.eventTtlSeconds,
     tracing,
+    inFlight: options.inFlight,
     subresources: (deps) => streamEndpoints({ ...deps, log, node: () => credentialsOf(certificates, towardsNodes) }),
   });
 }
@@ -199,20 +205,40 @@ function openCertificates(options: ControlPlaneOptions): Promise<Certificates> {
 
 interface Running {
   readonly api: AssembledServer;
+  readonly port: number;
   readonly certificates: Certificates;
   readonly verdicts: Verdicts;
   readonly security: LoadedSecurity;
   readonly signal: AbortSignal;
 }
 
-async function runComponents(
-  { clock, log, random, clusterCidr, store }: ControlPlaneOptions,
-  { api, certificates, verdicts, security, signal }: Running,
+/** As upstream, which looks after its own Service this often. */
+const announceMs = 10_000;
+
+/** Creates again what belongs to the server itself when it is deleted. */
+async function keepAnnounced(
+  options: ControlPlaneOptions,
+  at: Pick<Running, "api" | "port">,
+  signal: AbortSignal,
 ): Promise<void> {
+  for (;;) {
+    await options.clock.sleep(announceMs, signal);
+    await announce(options, at).catch((error: unknown) =>
+      options.log.warn("the service kubernetes could not be written", { error }),
+    );
+  }
+}
+
+async function runComponents(
+  options: ControlPlaneOptions,
+  { api, port, certificates, verdicts, security, signal }: Running,
+): Promise<void> {
+  const { clock, log, random, clusterCidr, store } = options;
   const { informers, recorder } = api;
   const schedulerClient = api.clientFor(schedulerUser);
   await using events = createEventRecorder(schedulerClient, { component: "default-scheduler", clock, log });
   const base = { informers, clock, log, recorder };
+  const own = { informers, clock, log, client: api.loopback };
   const ranges = clusterCidr ? { clusterCidr } : {};
   const clientFor = (account: string) => api.clientFor(controllerUser(account));
   const identity = `${hostname()}_${randomUUID()}`;
@@ -230,6 +256,9 @@ async function runComponents(
       ),
     ),
     (ended) => certificates.run(ended),
+    (ended) => keepAnnounced(options, { api, port }, ended),
+    (ended) => keepBootstrap({ ...own, kept: keptObjects }, ended),
+    (ended) => runFlowControl({ ...own, control: api.flowControl }, ended),
     (ended) => security.run(ended),
     once("kube-scheduler", schedulerClient, (ended) =>
       runScheduler({ ...base, client: schedulerClient, random, events, verdicts }, ended),

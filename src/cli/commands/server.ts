@@ -7,7 +7,16 @@ import { giveBackMemory } from "#lib/process/give-back-memory.ts";
 import { limitedLog } from "#lib/process/limited-log.ts";
 import { writeStandardError } from "#lib/process/log.ts";
 import { openLogFile } from "#lib/process/log-file.ts";
-import { durationSeconds, eventFlags, parseFlags, refuseArguments, UserError, wholeNumber } from "../command.ts";
+import {
+  durationSeconds,
+  eventFlags,
+  inFlightFlags,
+  inFlightOptions,
+  parseFlags,
+  refuseArguments,
+  UserError,
+  wholeNumber,
+} from "../command.ts";
 import { etcdFlags, etcdSettings } from "../flags/etcd-flags.ts";
 import { securityFlags, securityOptions } from "../flags/security-flags.ts";
 import { explainStart } from "../start-faults.ts";
@@ -24,6 +33,7 @@ export const flags = {
   },
   ...etcdFlags,
   ...eventFlags,
+  ...inFlightFlags,
   // Recording costs about one percent of a write.
   "no-trace": { type: "boolean", default: false, help: "record no hops; `orlop trace` then has nothing to show" },
   "log-file": {
@@ -48,6 +58,7 @@ export async function run(args: readonly string[]): Promise<number> {
   if (store === "memory" && values["etcd-servers"])
     throw new UserError("--store memory and --etcd-servers exclude each other: choose one");
   const port = wholeNumber(values.port, "port", { min: 0, max: 65535 });
+  const inFlight = inFlightOptions(values);
   const writer = values["log-file"] ? openLogFile(path.resolve(values["log-file"])) : writeStandardError;
   const log = limitedLog(writer, { clock: systemClock, level: values.verbose ? "debug" : "info" });
   const signal = shutdownSignal();
@@ -59,6 +70,7 @@ export async function run(args: readonly string[]): Promise<number> {
     security: securityOptions(values),
     eventTtlSeconds: durationSeconds(values["event-ttl"], "event-ttl"),
     tracing: !values["no-trace"],
+    inFlight,
     clock: systemClock,
     log,
     random: systemRandom,

@@ -12,6 +12,8 @@ import {
   addressRange,
   durationSeconds,
   eventFlags,
+  inFlightFlags,
+  inFlightOptions,
   parseFlags,
   refuseArguments,
   UserError,
@@ -40,6 +42,7 @@ export const flags = {
   "kubelet-port": { type: "string", value: "N", default: "10250", help: "the kubelet's port" },
   ...etcdFlags,
   ...eventFlags,
+  ...inFlightFlags,
   foreground: { type: "boolean", default: false, help: "run in this process and log to standard error" },
   verbose: { type: "boolean", short: "v", default: false, help: "log at debug level" },
   ...securityFlags,
@@ -86,9 +89,10 @@ function requireRoot(): void {
 
 type Needs = { readonly [flag in "port" | "kubelet-port" | "cluster-cidr" | "service-cidr" | "event-ttl"]: string };
 
-function checkFlags(values: Needs): void {
+function checkFlags(values: Needs & Readonly<Record<keyof typeof inFlightFlags, string>>): void {
   for (const flag of ["port", "kubelet-port"] as const) wholeNumber(values[flag], flag, { min: 1, max: 65535 });
   durationSeconds(values["event-ttl"], "event-ttl");
+  inFlightOptions(values);
   // DNS gets the tenth address of the service range, and a node's pods get a /24.
   addressRange(values["service-cidr"], "service-cidr", { maxBits: 28 });
   addressRange(values["cluster-cidr"], "cluster-cidr", { maxBits: 24 });

@@ -94,6 +94,11 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
     return this.resource as unknown as Resource;
   }
 
+  /** How many objects there are, and the bytes of all of them. */
+  get size(): { readonly objects: number; readonly bytes: number } {
+    return this.#buckets.size;
+  }
+
   /** How many watchers have not caught up. */
   get laggingWatchers(): number {
     return this.#feeds.lagging.size;
