@@ -12,13 +12,14 @@ import { isStandardError, openLogFile } from "#lib/process/log-file.ts";
 import { raisePriority } from "#lib/process/priority.ts";
 import { ownPid } from "#lib/process/processes.ts";
 import { messageOf } from "#lib/text/message-of.ts";
+import { type AdmissionValues, admissionOptions } from "./admission-flags.ts";
 import { durationSeconds } from "./command.ts";
 import { logFile } from "./data-dir.ts";
 import { progressWriter } from "./progress.ts";
 import { writeRecord } from "./running.ts";
 import { explainStart } from "./start-faults.ts";
 
-export interface UpValues {
+export interface UpValues extends AdmissionValues {
   readonly dataDir: string;
   readonly port: string;
   readonly "node-name": string;
@@ -57,6 +58,7 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
     port: Number(values.port),
     serviceCidr: values["service-cidr"],
     clusterCidr: values["cluster-cidr"],
+    admission: admissionOptions(values),
     eventTtlSeconds: durationSeconds(values["event-ttl"], "event-ttl"),
   });
   const nodeName = values["node-name"];

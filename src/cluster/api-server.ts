@@ -13,6 +13,8 @@ import { type Informers } from "#runtime/informer.ts";
 import { renderVerdicts, type Verdicts } from "#scheduler/verdicts.ts";
 import { builtInAdmission } from "#server/admission/all.ts";
 import { createAdmission } from "#server/admission/chain.ts";
+import { type PluginConfigs } from "#server/admission/config/admission-configuration.ts";
+import { choosePlugins, type PluginChoice } from "#server/admission/config/choose-plugins.ts";
 import { defaultServiceRanges, type ServiceRanges, serviceAllocator } from "#server/allocate/service-allocator.ts";
 import { anonymous } from "#server/authenticate/anonymous.ts";
 import { bearer, type TokenAuthenticator } from "#server/authenticate/bearer.ts";
@@ -61,6 +63,8 @@ export interface AssembleOptions {
   readonly serviceRanges?: ServiceRanges;
   /** How long objects of kinds with a limited life are kept; by default, as their kind says. */
   readonly eventTtlSeconds?: number | undefined;
+  /** Which admission plugins run, and their configurations. */
+  readonly admission?: PluginChoice & PluginConfigs;
   /** The kinds to serve; by default, all built-in kinds. */
   readonly resources?: readonly Resource[];
   /** Adds subresources, such as streams to kubelets; called with what the built-in ones get. */
@@ -153,14 +157,15 @@ function serverDeps(options: AssembleOptions, parts: Parts, security: Security):
 
 /** What every write needs: admission, the objects, and the hooks between the two. */
 function writeDeps(options: AssembleOptions, parts: Parts, security: Security): WriteDeps {
-  const { clock, random, serviceRanges = defaultServiceRanges } = options;
+  const { clock, random, admission, serviceRanges = defaultServiceRanges } = options;
   const { objects, informers, resources, metrics } = parts;
   const { authorizers, rbac } = security;
-  const plugins = builtInAdmission({ informers, rbac, authorizers, clock, random });
+  const podSecurity = admission?.podSecurity;
+  const plugins = builtInAdmission({ informers, rbac, authorizers, clock, random, podSecurity });
   return {
     objects,
     resources,
-    admission: createAdmission(plugins, pluginWaits({ metrics, clock }, "admission")),
+    admission: createAdmission(choosePlugins(plugins, admission), pluginWaits({ metrics, clock }, "admission")),
     clock,
     random,
     hooks: [serviceAllocator(informers.of(Service), serviceRanges, random)],

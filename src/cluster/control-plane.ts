@@ -15,6 +15,8 @@ import { collectGarbage } from "#lib/process/collect-garbage.ts";
 import { type Log } from "#lib/process/log.ts";
 import { runScheduler } from "#scheduler/scheduler.ts";
 import { Verdicts } from "#scheduler/verdicts.ts";
+import { type PluginConfigs } from "#server/admission/config/admission-configuration.ts";
+import { type PluginChoice } from "#server/admission/config/choose-plugins.ts";
 import { defaultServiceRanges, type ServiceRanges } from "#server/allocate/service-allocator.ts";
 import { loadTokenFile } from "#server/authenticate/token-file.ts";
 import { ensureDefaultServiceCidr } from "#server/default-service-cidr.ts";
@@ -43,6 +45,7 @@ export interface ControlPlaneOptions {
   readonly hosts?: readonly string[];
   /** Static tokens, one per line: `token,user,uid,"group1,group2"`. */
   readonly tokenFile?: string | undefined;
+  readonly admission?: AdmissionOptions;
   /** How long events are kept; an hour by default. */
   readonly eventTtlSeconds?: number;
   /** If false, no hops are recorded and `orlop trace` has nothing to show. */
@@ -50,6 +53,12 @@ export interface ControlPlaneOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly random: Random;
+}
+
+/** Which admission plugins run. */
+export interface AdmissionOptions extends PluginChoice {
+  /** An AdmissionConfiguration. */
+  readonly configFile?: string | undefined;
 }
 
 /** API server, controllers and scheduler in this process. */
@@ -67,10 +76,11 @@ export interface ControlPlane extends AsyncDisposable {
 
 export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
   const verdicts = new Verdicts();
-  // Read before anything is opened: a user may have made a mistake in this file.
+  // Read before anything is opened: a user may have made a mistake in these files.
+  const admission = await readAdmission(options.admission);
   const tokens = options.tokenFile ? [await loadTokenFile(options.tokenFile)] : [];
   const [store, certificates] = await Promise.all([openStore(options), openCertificates(options)]);
-  const api = await assembleApi(options, { store, certificates, verdicts, tokens });
+  const api = await assembleApi(options, { store, certificates, verdicts, tokens, admission });
   await bootstrapCluster(api.loopback);
   const listening = await listenFor(options, { api, certificates });
   const url = urlOf(options, listening.port);
@@ -93,7 +103,13 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   };
 }
 
-interface ApiParts extends Pick<AssembleOptions, "store" | "tokens"> {
+async function readAdmission({ configFile, ...choice }: AdmissionOptions = {}): Promise<PluginChoice & PluginConfigs> {
+  if (!configFile) return choice;
+  const { loadAdmissionConfiguration } = await import("#server/admission/config/admission-configuration.ts");
+  return { ...choice, ...(await loadAdmissionConfiguration(configFile)) };
+}
+
+interface ApiParts extends Pick<AssembleOptions, "store" | "tokens" | "admission"> {
   readonly certificates: Certificates;
   readonly verdicts: Verdicts;
 }

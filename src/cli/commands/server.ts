@@ -7,6 +7,7 @@ import { giveBackMemory } from "#lib/process/give-back-memory.ts";
 import { limitedLog } from "#lib/process/limited-log.ts";
 import { writeStandardError } from "#lib/process/log.ts";
 import { openLogFile } from "#lib/process/log-file.ts";
+import { admissionFlags, admissionOptions } from "../admission-flags.ts";
 import { durationSeconds, eventFlags, parseFlags, refuseArguments, UserError, wholeNumber } from "../command.ts";
 import { explainStart } from "../start-faults.ts";
 
@@ -25,6 +26,7 @@ export const flags = {
     default: "sqlite",
     help: "sqlite, or memory, which is lost when the process ends",
   },
+  ...admissionFlags,
   ...eventFlags,
   // Recording costs about one percent of a write.
   "no-trace": { type: "boolean", default: false, help: "record no hops; `orlop trace` then has nothing to show" },
@@ -56,6 +58,7 @@ export async function run(args: readonly string[]): Promise<number> {
     host,
     port,
     tokenFile: values["token-auth-file"],
+    admission: admissionOptions(values),
     eventTtlSeconds: durationSeconds(values["event-ttl"], "event-ttl"),
     tracing: !values["no-trace"],
     clock: systemClock,

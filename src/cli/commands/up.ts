@@ -7,6 +7,7 @@ import { systemClock } from "#lib/async/clock.ts";
 import { shutdownSignal } from "#lib/async/tasks.ts";
 import { makeDirectory } from "#lib/fs/make-directory.ts";
 import { isRunning, startDaemon } from "#lib/process/processes.ts";
+import { admissionFlags } from "../admission-flags.ts";
 import { checkMachine, isServing, rangeFlags } from "../check-machine.ts";
 import {
   addressRange,
@@ -36,6 +37,7 @@ export const flags = {
   "node-name": { type: "string", value: "NAME", default: hostname().toLowerCase(), help: "the name of the node" },
   ...rangeFlags,
   "kubelet-port": { type: "string", value: "N", default: "10250", help: "the kubelet's port" },
+  ...admissionFlags,
   ...eventFlags,
   foreground: { type: "boolean", default: false, help: "run in this process and log to standard error" },
   verbose: { type: "boolean", short: "v", default: false, help: "log at debug level" },
