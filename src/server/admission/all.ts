@@ -22,6 +22,7 @@ import { type PodSecurityDeps, podSecurity } from "./pod-security/pod-security.t
 import { alwaysPullImages } from "./pods/always-pull-images.ts";
 import { defaultTolerations } from "./pods/default-tolerations.ts";
 import { limitRanger } from "./pods/limit-ranger.ts";
+import { podResize } from "./pods/pod-resize.ts";
 import { priority } from "./pods/priority.ts";
 import { runtimeClass } from "./pods/runtime-class.ts";
 import { topologyLabels } from "./pods/topology-labels.ts";
@@ -60,6 +61,7 @@ export const builtInAdmission = (deps: AdmissionDeps): AdmissionPlugin[] => [
   defaultIngressClass(deps),
   denyExternalIPs,
   topologyLabels(deps),
+  podResize(deps),
   rbacEscalation(deps),
   paramAccess(deps),
   deviceTaints(deps),
