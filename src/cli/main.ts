@@ -61,6 +61,7 @@ const forUsers = new Set([
   "ConfigFileError",
   "PluginChoiceError",
   "DataDirectoryError",
+  "EtcdError",
   "StatusError",
 ]);
 const isForUser = (error: unknown): error is Error =>

@@ -8,7 +8,6 @@ import {
   type RowCondition,
   type Subresource,
 } from "../resource.ts";
-import { claimNamesOf } from "./pod/claim-names.ts";
 import { podColumns } from "./pod/pod-columns.ts";
 import { podDefaults } from "./pod/pod-defaults.ts";
 import { type PodObject, podFields } from "./pod/pod-fields.ts";
@@ -20,6 +19,7 @@ import {
   preparePodUpdate,
   prepareResize,
 } from "./pod/pod-prepare.ts";
+import { claimNamesOf } from "./pod/pod-references.ts";
 import { isFinished } from "./pod/pod-state.ts";
 import { podWarnings } from "./pod/pod-warnings.ts";
 import { validatePod, validatePodCreate } from "./pod/validate/validate-pod.ts";

@@ -7,7 +7,6 @@ import { systemClock } from "#lib/async/clock.ts";
 import { shutdownSignal } from "#lib/async/tasks.ts";
 import { makeDirectory } from "#lib/fs/make-directory.ts";
 import { isRunning, startDaemon } from "#lib/process/processes.ts";
-import { admissionFlags } from "../admission-flags.ts";
 import { checkMachine, isServing, rangeFlags } from "../check-machine.ts";
 import {
   addressRange,
@@ -19,6 +18,9 @@ import {
   wholeNumber,
 } from "../command.ts";
 import { hasClusterData, logFile } from "../data-dir.ts";
+import { admissionFlags } from "../flags/admission-flags.ts";
+import { etcdFlags, etcdSettings } from "../flags/etcd-flags.ts";
+import { securityFlags, securityOptions } from "../flags/security-flags.ts";
 import { installPackages } from "../packages.ts";
 import { program } from "../program.ts";
 import { progressFile, readProgress } from "../progress.ts";
@@ -38,9 +40,11 @@ export const flags = {
   ...rangeFlags,
   "kubelet-port": { type: "string", value: "N", default: "10250", help: "the kubelet's port" },
   ...admissionFlags,
+  ...etcdFlags,
   ...eventFlags,
   foreground: { type: "boolean", default: false, help: "run in this process and log to standard error" },
   verbose: { type: "boolean", short: "v", default: false, help: "log at debug level" },
+  ...securityFlags,
 } as const;
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
@@ -51,6 +55,8 @@ export async function run(args: readonly string[]): Promise<number> {
   refuseArguments("up", positionals, "--data-dir DIR --port N");
   requireRoot();
   checkFlags(values);
+  securityOptions(values);
+  await etcdSettings(values);
   const dataDir = path.resolve(values["data-dir"]);
   if (values.foreground) {
     await makeDataDir(dataDir, values);

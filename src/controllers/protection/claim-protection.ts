@@ -1,5 +1,5 @@
 import { PersistentVolumeClaim } from "#api/core/persistent-volume/persistent-volume-claim.ts";
-import { claimNamesOf } from "#api/core/pod/claim-names.ts";
+import { claimNamesOf } from "#api/core/pod/pod-references.ts";
 import { isFinished } from "#api/core/pod/pod-state.ts";
 import { Pod } from "#api/core/pod.ts";
 import { isControlledBy } from "#api/meta/owner.ts";

@@ -26,13 +26,18 @@ import { podResize } from "./pods/pod-resize.ts";
 import { priority } from "./pods/priority.ts";
 import { runtimeClass } from "./pods/runtime-class.ts";
 import { topologyLabels } from "./pods/topology-labels.ts";
+import { type ResourceQuotaDeps, resourceQuota } from "./quota/resource-quota.ts";
 import { serviceAccount } from "./service-account.ts";
 import { claimResize } from "./storage/claim-resize.ts";
 import { defaultStorageClass } from "./storage/default-storage-class.ts";
 import { inUseProtection } from "./storage/in-use-protection.ts";
 import { taintNodes } from "./taint-nodes.ts";
 
-export interface AdmissionDeps extends EscalationDeps, CertificateDeps, Pick<PodSecurityDeps, "podSecurity"> {
+export interface AdmissionDeps
+  extends EscalationDeps,
+    CertificateDeps,
+    ResourceQuotaDeps,
+    Pick<PodSecurityDeps, "podSecurity"> {
   readonly informers: Informers;
   readonly clock: Clock;
   readonly random: Random;
@@ -67,4 +72,5 @@ export const builtInAdmission = (deps: AdmissionDeps): AdmissionPlugin[] => [
   deviceTaints(deps),
   deviceAdminAccess(deps),
   claimStatusRights(deps),
+  resourceQuota(deps),
 ];

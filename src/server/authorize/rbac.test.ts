@@ -286,6 +286,7 @@ const write = <T extends ApiObject>(resource: Resource<T>, object: InputOf<T>, u
   dryRun: false,
   signal: new AbortController().signal,
   warn() {},
+  ifNotWritten() {},
   annotate() {},
 });
 

@@ -54,6 +54,8 @@ export async function admitConnection(
     dryRun: false,
     signal: request.signal,
     warn: (text) => void warnings.push(text),
+    // A connection takes nothing that would have to be given back.
+    ifNotWritten: () => undefined,
     annotate: (key, value) => void annotations.set(key, value),
   };
   await admission.mutate(connection);
