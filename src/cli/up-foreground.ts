@@ -14,13 +14,14 @@ import { ownPid } from "#lib/process/processes.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { durationSeconds, type inFlightFlags, inFlightOptions } from "./command.ts";
 import { logFile } from "./data-dir.ts";
+import { type AdmissionValues, admissionOptions } from "./flags/admission-flags.ts";
 import { type EtcdValues, etcdSettings } from "./flags/etcd-flags.ts";
 import { type SecurityValues, securityOptions } from "./flags/security-flags.ts";
 import { progressWriter } from "./progress.ts";
 import { writeRecord } from "./running.ts";
 import { explainStart } from "./start-faults.ts";
 
-export interface UpValues extends SecurityValues, EtcdValues, Readonly<Record<keyof typeof inFlightFlags, string>> {
+export interface UpValues extends SecurityValues, EtcdValues, AdmissionValues, Readonly<Record<keyof typeof inFlightFlags, string>> {
   readonly dataDir: string;
   readonly port: string;
   readonly "node-name": string;
@@ -59,6 +60,7 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
     port: Number(values.port),
     serviceCidr: values["service-cidr"],
     clusterCidr: values["cluster-cidr"],
+    admission: admissionOptions(values),
     eventTtlSeconds: durationSeconds(values["event-ttl"], "event-ttl"),
     security: securityOptions(values),
     inFlight: inFlightOptions(values),

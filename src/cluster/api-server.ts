@@ -14,6 +14,8 @@ import { type RunDeps } from "#runtime/run-reconciler.ts";
 import { renderVerdicts, type Verdicts } from "#scheduler/verdicts.ts";
 import { builtInAdmission } from "#server/admission/all.ts";
 import { createAdmission } from "#server/admission/chain.ts";
+import { type PluginConfigs } from "#server/admission/config/admission-configuration.ts";
+import { choosePlugins, type PluginChoice } from "#server/admission/config/choose-plugins.ts";
 import { quotaStore } from "#server/admission/quota/quota-store.ts";
 import { defaultServiceRanges, type ServiceRanges, serviceAllocator } from "#server/allocate/service-allocator.ts";
 import { anonymous } from "#server/authenticate/anonymous.ts";
@@ -71,6 +73,8 @@ export interface AssembleOptions {
   readonly serviceRanges?: ServiceRanges;
   /** How long objects of kinds with a limited life are kept; by default, as their kind says. */
   readonly eventTtlSeconds?: number | undefined;
+  /** Which admission plugins run, and their configurations. */
+  readonly admission?: PluginChoice & PluginConfigs;
   /** The kinds to serve; by default, all built-in kinds. */
   readonly resources?: readonly Resource[];
   /** Adds subresources, such as streams to kubelets; called with what the built-in ones get. */
@@ -189,15 +193,22 @@ function serverDeps(
 
 /** What every write needs: admission, the objects, and the hooks between the two. */
 function writeDeps(options: AssembleOptions, parts: Parts, security: Security): WriteDeps {
-  const { clock, random, serviceRanges = defaultServiceRanges } = options;
+  const { clock, random, admission, serviceRanges = defaultServiceRanges } = options;
   const { objects, informers, resources, metrics } = parts;
   const { authorizers, rbac } = security;
-  const storeQuota = quotaStore(objects);
-  const plugins = builtInAdmission({ informers, rbac, authorizers, clock, random, storeQuota });
+  const plugins = builtInAdmission({
+    informers,
+    rbac,
+    authorizers,
+    clock,
+    random,
+    storeQuota: quotaStore(objects),
+    podSecurity: admission?.podSecurity,
+  });
   return {
     objects,
     resources,
-    admission: createAdmission(plugins, pluginWaits({ metrics, clock }, "admission")),
+    admission: createAdmission(choosePlugins(plugins, admission), pluginWaits({ metrics, clock }, "admission")),
     clock,
     random,
     hooks: [serviceAllocator(informers.of(Service), serviceRanges, random)],

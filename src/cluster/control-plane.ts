@@ -17,6 +17,8 @@ import { type Log } from "#lib/process/log.ts";
 import { runAsLeader } from "#runtime/leader.ts";
 import { runScheduler } from "#scheduler/scheduler.ts";
 import { Verdicts } from "#scheduler/verdicts.ts";
+import { type PluginConfigs } from "#server/admission/config/admission-configuration.ts";
+import { type PluginChoice } from "#server/admission/config/choose-plugins.ts";
 import { defaultServiceRanges, type ServiceRanges } from "#server/allocate/service-allocator.ts";
 import { ensureDefaultServiceCidr } from "#server/default-service-cidr.ts";
 import { type InFlightOptions } from "#server/flowcontrol/assemble.ts";
@@ -47,6 +49,7 @@ export interface ControlPlaneOptions {
   readonly hosts?: readonly string[];
   /** Authentication and authorisation. */
   readonly security?: SecurityOptions;
+  readonly admission?: AdmissionOptions;
   /** How long events are kept; an hour by default. */
   readonly eventTtlSeconds?: number;
   /** If false, no hops are recorded and `orlop trace` has nothing to show. */
@@ -56,6 +59,12 @@ export interface ControlPlaneOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly random: Random;
+}
+
+/** Which admission plugins run. */
+export interface AdmissionOptions extends PluginChoice {
+  /** An AdmissionConfiguration. */
+  readonly configFile?: string | undefined;
 }
 
 /** API server, controllers and scheduler in this process. */
@@ -75,8 +84,9 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   const verdicts = new Verdicts();
   // Read before anything is opened: a user may have made a mistake in a file.
   const security = await loadSecurity(options.security ?? {}, options);
+  const admission = await readAdmission(options.admission);
   const [store, certificates] = await Promise.all([openStore(options), openCertificates(options)]);
-  const api = await assembleApi(options, { store, certificates, verdicts, security });
+  const api = await assembleApi(options, { store, certificates, verdicts, security, admission });
   await bootstrapCluster(api.loopback);
   const listening = await listenFor(options, { api, certificates });
   const url = urlOf(options, listening.port);
@@ -100,7 +110,13 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   };
 }
 
-interface ApiParts extends Pick<AssembleOptions, "store"> {
+async function readAdmission({ configFile, ...choice }: AdmissionOptions = {}): Promise<PluginChoice & PluginConfigs> {
+  if (!configFile) return choice;
+  const { loadAdmissionConfiguration } = await import("#server/admission/config/admission-configuration.ts");
+  return { ...choice, ...(await loadAdmissionConfiguration(configFile)) };
+}
+
+interface ApiParts extends Pick<AssembleOptions, "store" | "admission"> {
   readonly security: LoadedSecurity;
   readonly certificates: Certificates;
   readonly verdicts: Verdicts;

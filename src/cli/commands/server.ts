@@ -17,6 +17,7 @@ import {
   UserError,
   wholeNumber,
 } from "../command.ts";
+import { admissionFlags, admissionOptions } from "../flags/admission-flags.ts";
 import { etcdFlags, etcdSettings } from "../flags/etcd-flags.ts";
 import { securityFlags, securityOptions } from "../flags/security-flags.ts";
 import { explainStart } from "../start-faults.ts";
@@ -31,6 +32,7 @@ export const flags = {
     default: "sqlite",
     help: "sqlite, or memory, which is lost when the process ends",
   },
+  ...admissionFlags,
   ...etcdFlags,
   ...eventFlags,
   ...inFlightFlags,
@@ -67,6 +69,7 @@ export async function run(args: readonly string[]): Promise<number> {
     store: (await etcdSettings(values)) ?? store,
     host,
     port,
+    admission: admissionOptions(values),
     security: securityOptions(values),
     eventTtlSeconds: durationSeconds(values["event-ttl"], "event-ttl"),
     tracing: !values["no-trace"],

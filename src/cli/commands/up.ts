@@ -20,6 +20,7 @@ import {
   wholeNumber,
 } from "../command.ts";
 import { hasClusterData, logFile } from "../data-dir.ts";
+import { admissionFlags } from "../flags/admission-flags.ts";
 import { etcdFlags, etcdSettings } from "../flags/etcd-flags.ts";
 import { securityFlags, securityOptions } from "../flags/security-flags.ts";
 import { installPackages } from "../packages.ts";
@@ -40,6 +41,7 @@ export const flags = {
   "node-name": { type: "string", value: "NAME", default: hostname().toLowerCase(), help: "the name of the node" },
   ...rangeFlags,
   "kubelet-port": { type: "string", value: "N", default: "10250", help: "the kubelet's port" },
+  ...admissionFlags,
   ...etcdFlags,
   ...eventFlags,
   ...inFlightFlags,
