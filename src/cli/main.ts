@@ -56,6 +56,7 @@ function write(to: NodeJS.WriteStream, text: string, code: number): number {
 const forUsers = new Set([
   "UserError",
   "TokenFileError",
+  "ConfigFileError",
   "PkiError",
   "KubeconfigError",
   "DataDirectoryError",

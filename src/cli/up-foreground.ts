@@ -17,8 +17,9 @@ import { logFile } from "./data-dir.ts";
 import { progressWriter } from "./progress.ts";
 import { writeRecord } from "./running.ts";
 import { explainStart } from "./start-faults.ts";
+import { encryptionOf, type StorageValues } from "./storage-flags.ts";
 
-export interface UpValues {
+export interface UpValues extends StorageValues {
   readonly dataDir: string;
   readonly port: string;
   readonly "node-name": string;
@@ -57,6 +58,7 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
     port: Number(values.port),
     serviceCidr: values["service-cidr"],
     clusterCidr: values["cluster-cidr"],
+    encryption: encryptionOf(values),
     eventTtlSeconds: durationSeconds(values["event-ttl"], "event-ttl"),
   });
   const nodeName = values["node-name"];

@@ -31,6 +31,7 @@ import { createDiscovery } from "#server/discovery/groups.ts";
 import { answerNonResource, type NonResourceDeps } from "#server/discovery/non-resource.ts";
 import { createOpenApi } from "#server/discovery/openapi.ts";
 import { type Endpoint } from "#server/dispatch.ts";
+import { type Encryption } from "#server/encrypt/encryption.ts";
 import { Objects } from "#server/objects/objects.ts";
 import { pluginWaits } from "#server/plugin-waits.ts";
 import { ResourceRegistry } from "#server/registry.ts";
@@ -71,6 +72,8 @@ export interface AssembleOptions {
   readonly verdicts?: Verdicts;
   /** If false, no hops are recorded and `orlop trace` has nothing to show. */
   readonly tracing?: boolean;
+  /** Encrypts values in the store; by default, they are not encrypted. */
+  readonly encryption?: Encryption;
   /** Objects that readers share are frozen, so that a component which changes one fails. Tests ask for it; default: false. */
   readonly freezesShared?: boolean;
 }
@@ -121,12 +124,15 @@ type Parts = Pick<AssembledServer, "objects" | "informers" | "resources" | "metr
 type Security = ReturnType<typeof assembleSecurity>;
 
 function openObjects(
-  { store, clock, log, newUid, freezesShared, eventTtlSeconds }: AssembleOptions,
+  { store: plain, clock, log, newUid, freezesShared, eventTtlSeconds, encryption }: AssembleOptions,
   { metrics, traces }: { readonly metrics: Metrics; readonly traces: RevisionTraces | undefined },
 ): Objects {
   const watcherCut = cutCounter(metrics);
+  const encrypted = encryption?.around(plain, metrics);
+  const store = encrypted ?? plain;
+  const isStale = encrypted && ((key: string) => encrypted.isStale(key));
   const deps = { store, clock, log, traces, watcherCut, freezesShared, eventTtlSeconds };
-  const objects = new Objects({ ...deps, ...(newUid ? { newUid } : {}) });
+  const objects = new Objects({ ...deps, ...(newUid ? { newUid } : {}), ...(isStale ? { isStale } : {}) });
   const help = "Watchers that are still reading their initial list.";
   metrics.gauge("orlop_lagging_watchers", help, () => objects.laggingWatchers);
   return objects;

@@ -1,4 +1,5 @@
 import path from "node:path";
+import { allResources } from "#api/all.ts";
 import { type UserInfo } from "#api/exchange.ts";
 import { type Client } from "#client/client.ts";
 import { createEventRecorder } from "#client/events.ts";
@@ -18,6 +19,7 @@ import { Verdicts } from "#scheduler/verdicts.ts";
 import { defaultServiceRanges, type ServiceRanges } from "#server/allocate/service-allocator.ts";
 import { loadTokenFile } from "#server/authenticate/token-file.ts";
 import { ensureDefaultServiceCidr } from "#server/default-service-cidr.ts";
+import { type Encryption } from "#server/encrypt/encryption.ts";
 import { listen } from "#server/http/serve.ts";
 import { adminKubeconfig, issueClientCertificate, peerOf } from "#server/http/tls.ts";
 import { ensureKubernetesService } from "#server/kubernetes-service.ts";
@@ -43,6 +45,8 @@ export interface ControlPlaneOptions {
   readonly hosts?: readonly string[];
   /** Static tokens, one per line: `token,user,uid,"group1,group2"`. */
   readonly tokenFile?: string | undefined;
+  /** How values are encrypted in the store; by default, not at all. */
+  readonly encryption?: EncryptionFile | undefined;
   /** How long events are kept; an hour by default. */
   readonly eventTtlSeconds?: number;
   /** If false, no hops are recorded and `orlop trace` has nothing to show. */
@@ -50,6 +54,13 @@ export interface ControlPlaneOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly random: Random;
+}
+
+/** An EncryptionConfiguration. */
+export interface EncryptionFile {
+  readonly file: string;
+  /** Whether it is read again when it changes. */
+  readonly reloads: boolean;
 }
 
 /** API server, controllers and scheduler in this process. */
@@ -69,8 +80,15 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   const verdicts = new Verdicts();
   // Read before anything is opened: a user may have made a mistake in this file.
   const tokens = options.tokenFile ? [await loadTokenFile(options.tokenFile)] : [];
+  const encryption = await encryptionFor(options);
   const [store, certificates] = await Promise.all([openStore(options), openCertificates(options)]);
-  const api = await assembleApi(options, { store, certificates, verdicts, tokens });
+  const api = await assembleApi(options, {
+    store,
+    certificates,
+    verdicts,
+    tokens,
+    ...(encryption ? { encryption } : {}),
+  });
   await bootstrapCluster(api.loopback);
   const listening = await listenFor(options, { api, certificates });
   const url = urlOf(options, listening.port);
@@ -89,11 +107,19 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
       await listening[Symbol.asyncDispose]();
       await api[Symbol.asyncDispose]();
       await store[Symbol.asyncDispose]();
+      await encryption?.[Symbol.asyncDispose]();
     },
   };
 }
 
-interface ApiParts extends Pick<AssembleOptions, "store" | "tokens"> {
+/** Loaded only if it is configured. */
+async function encryptionFor({ encryption, clock, log }: ControlPlaneOptions): Promise<Encryption | undefined> {
+  if (!encryption) return undefined;
+  const { Encryption } = await import("#server/encrypt/encryption.ts");
+  return await Encryption.open({ ...encryption, resources: allResources, clock, log });
+}
+
+interface ApiParts extends Pick<AssembleOptions, "store" | "tokens" | "encryption"> {
   readonly certificates: Certificates;
   readonly verdicts: Verdicts;
 }

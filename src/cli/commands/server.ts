@@ -9,6 +9,7 @@ import { writeStandardError } from "#lib/process/log.ts";
 import { openLogFile } from "#lib/process/log-file.ts";
 import { durationSeconds, eventFlags, parseFlags, refuseArguments, UserError, wholeNumber } from "../command.ts";
 import { explainStart } from "../start-faults.ts";
+import { encryptionOf, storageFlags } from "../storage-flags.ts";
 
 export const flags = {
   "data-dir": { type: "string", value: "DIR", help: "directory for state and certificates; required" },
@@ -26,6 +27,7 @@ export const flags = {
     help: "sqlite, or memory, which is lost when the process ends",
   },
   ...eventFlags,
+  ...storageFlags,
   // Recording costs about one percent of a write.
   "no-trace": { type: "boolean", default: false, help: "record no hops; `orlop trace` then has nothing to show" },
   "log-file": {
@@ -56,6 +58,7 @@ export async function run(args: readonly string[]): Promise<number> {
     host,
     port,
     tokenFile: values["token-auth-file"],
+    encryption: encryptionOf(values),
     eventTtlSeconds: durationSeconds(values["event-ttl"], "event-ttl"),
     tracing: !values["no-trace"],
     clock: systemClock,

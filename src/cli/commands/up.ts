@@ -23,6 +23,7 @@ import { program } from "../program.ts";
 import { progressFile, readProgress } from "../progress.ts";
 import { defaultDataDir, isHeldByOther, readRecord, runningCluster } from "../running.ts";
 import { explainStart } from "../start-faults.ts";
+import { encryptionOf, type StorageValues, storageFlags } from "../storage-flags.ts";
 import { addContext, checkKubeconfig, userKubeconfigPath } from "../user-kubeconfig.ts";
 
 export const flags = {
@@ -37,6 +38,7 @@ export const flags = {
   ...rangeFlags,
   "kubelet-port": { type: "string", value: "N", default: "10250", help: "the kubelet's port" },
   ...eventFlags,
+  ...storageFlags,
   foreground: { type: "boolean", default: false, help: "run in this process and log to standard error" },
   verbose: { type: "boolean", short: "v", default: false, help: "log at debug level" },
 } as const;
@@ -80,7 +82,8 @@ function requireRoot(): void {
 
 type Needs = { readonly [flag in "port" | "kubelet-port" | "cluster-cidr" | "service-cidr" | "event-ttl"]: string };
 
-function checkFlags(values: Needs): void {
+function checkFlags(values: Needs & StorageValues): void {
+  encryptionOf(values);
   for (const flag of ["port", "kubelet-port"] as const) wholeNumber(values[flag], flag, { min: 1, max: 65535 });
   durationSeconds(values["event-ttl"], "event-ttl");
   // DNS gets the tenth address of the service range, and a node's pods get a /24.

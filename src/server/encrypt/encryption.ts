@@ -1,0 +1,96 @@
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { type Resource } from "#api/resource.ts";
+import { type Clock } from "#lib/async/clock.ts";
+import { type Log } from "#lib/process/log.ts";
+import { type Metrics } from "#lib/process/metrics.ts";
+import { type Store } from "#store/store.ts";
+import { readConfigFile } from "../config-file.ts";
+import { encryptionConfig } from "./configuration.ts";
+import { EncryptedStore, type TransformerOf } from "./encrypted-store.ts";
+import { transformersFor } from "./transformers.ts";
+
+export interface EncryptionOptions {
+  /** An EncryptionConfiguration. */
+  readonly file: string;
+  /** Whether it is read again when it changes. */
+  readonly reloads: boolean;
+  readonly resources: readonly Resource[];
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** How often a file is looked at, as upstream. */
+const reloadMs = 60_000;
+
+/** Encryption at rest, as a configuration file describes it. */
+export class Encryption implements AsyncDisposable {
+  readonly #options: EncryptionOptions;
+  #transformerOf: TransformerOf = () => {
+    throw new Error("the encryption configuration has not been read");
+  };
+  #hash = "";
+  #cancel: (() => void) | undefined;
+  #count: (status: "success" | "failure") => void = () => {};
+
+  private constructor(options: EncryptionOptions) {
+    this.#options = options;
+  }
+
+  /** Throws ConfigFileError if the file cannot be used. */
+  static async open(options: EncryptionOptions): Promise<Encryption> {
+    const encryption = new Encryption(options);
+    await encryption.#load();
+    if (options.reloads) encryption.#watch();
+    return encryption;
+  }
+
+  /** The same store, with encrypted values. */
+  around(store: Store, metrics: Metrics): EncryptedStore {
+    const help = "Automatic reloads of the encryption configuration, by their outcome.";
+    const reloads = metrics.counter("apiserver_encryption_config_controller_automatic_reloads_total", help, ["status"]);
+    this.#count = (status) => reloads.add([status]);
+    return new EncryptedStore(store, (key) => this.#transformerOf(key));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#cancel?.();
+    this.#cancel = () => {};
+  }
+
+  async #load(): Promise<void> {
+    const { file, resources } = this.#options;
+    const hash = await hashOf(file);
+    const config = await readConfigFile(file, encryptionConfig);
+    this.#transformerOf = transformersFor(config, { resources });
+    this.#hash = hash;
+  }
+
+  #watch(): void {
+    this.#cancel = this.#options.clock.after(reloadMs, () => {
+      this.#cancel = undefined;
+      void this.#reload().finally(() => this.#cancel ?? this.#watch());
+    });
+  }
+
+  /** A file with a fault changes nothing: the last good configuration stays. */
+  async #reload(): Promise<void> {
+    const { file, log } = this.#options;
+    if ((await hashOf(file)) === this.#hash) return;
+    try {
+      await this.#load();
+      log.info("the encryption configuration was read again", { file, hash: this.#hash });
+      this.#count("success");
+    } catch (error) {
+      log.error("the encryption configuration was not read again", { file, error });
+      this.#count("failure");
+    }
+  }
+}
+
+/** The keys themselves are not kept to compare them; "" if the file cannot be read. */
+const hashOf = (file: string): Promise<string> =>
+  readFile(file).then(
+    (bytes) => `sha256:${createHash("sha256").update(bytes).digest("hex")}`,
+    () => "",
+  );
