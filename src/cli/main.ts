@@ -59,6 +59,7 @@ const forUsers = new Set([
   "ConfigFileError",
   "PkiError",
   "KubeconfigError",
+  "ConfigFileError",
   "DataDirectoryError",
   "StatusError",
 ]);
