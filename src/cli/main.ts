@@ -56,7 +56,6 @@ function write(to: NodeJS.WriteStream, text: string, code: number): number {
 const forUsers = new Set([
   "UserError",
   "TokenFileError",
-  "ConfigFileError",
   "PkiError",
   "KubeconfigError",
   "ConfigFileError",

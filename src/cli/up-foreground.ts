@@ -14,12 +14,13 @@ import { ownPid } from "#lib/process/processes.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { durationSeconds } from "./command.ts";
 import { logFile } from "./data-dir.ts";
+import { type AuditValues, auditOf } from "./flags/audit.ts";
+import { encryptionOf, type StorageValues } from "./flags/storage.ts";
 import { progressWriter } from "./progress.ts";
 import { writeRecord } from "./running.ts";
 import { explainStart } from "./start-faults.ts";
-import { encryptionOf, type StorageValues } from "./storage-flags.ts";
 
-export interface UpValues extends StorageValues {
+export interface UpValues extends StorageValues, AuditValues {
   readonly dataDir: string;
   readonly port: string;
   readonly "node-name": string;
@@ -59,6 +60,7 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
     serviceCidr: values["service-cidr"],
     clusterCidr: values["cluster-cidr"],
     encryption: encryptionOf(values),
+    audit: auditOf(values),
     eventTtlSeconds: durationSeconds(values["event-ttl"], "event-ttl"),
   });
   const nodeName = values["node-name"];

@@ -14,6 +14,7 @@ import { renderVerdicts, type Verdicts } from "#scheduler/verdicts.ts";
 import { builtInAdmission } from "#server/admission/all.ts";
 import { createAdmission } from "#server/admission/chain.ts";
 import { defaultServiceRanges, type ServiceRanges, serviceAllocator } from "#server/allocate/service-allocator.ts";
+import { type ServerAudit } from "#server/audit/auditor.ts";
 import { anonymous } from "#server/authenticate/anonymous.ts";
 import { bearer, type TokenAuthenticator } from "#server/authenticate/bearer.ts";
 import { clientCertificate } from "#server/authenticate/client-certificate.ts";
@@ -73,7 +74,9 @@ export interface AssembleOptions {
   /** If false, no hops are recorded and `orlop trace` has nothing to show. */
   readonly tracing?: boolean;
   /** Encrypts values in the store; by default, they are not encrypted. */
-  readonly encryption?: Encryption;
+  readonly encryption?: Encryption | undefined;
+  /** Records requests; by default, none are recorded. */
+  readonly audit?: ((metrics: Metrics) => ServerAudit) | undefined;
   /** Objects that readers share are frozen, so that a component which changes one fails. Tests ask for it; default: false. */
   readonly freezesShared?: boolean;
 }
@@ -107,7 +110,8 @@ export async function assembleApiServer(options: AssembleOptions): Promise<Assem
   const resources = new ResourceRegistry(options.resources ?? allResources);
   const parts: Parts = { objects, informers, resources, metrics, recorder, traceOf };
   const security = assembleSecurity(options, informers);
-  const server = createApiServer(serverDeps(options, parts, security));
+  const audit = options.audit?.(metrics);
+  const server = createApiServer({ ...serverDeps(options, parts, security), audit });
   await informers.synced();
   const clientFor = (user: UserInfo) => localClient(server.handle, user, { traceOf, userAgent: componentOf(user) });
   return {
@@ -115,7 +119,10 @@ export async function assembleApiServer(options: AssembleOptions): Promise<Assem
     server,
     clientFor,
     loopback: clientFor(security.loopback),
-    [Symbol.asyncDispose]: () => objects[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose]() {
+      await objects[Symbol.asyncDispose]();
+      await audit?.[Symbol.asyncDispose]();
+    },
   };
 }
 

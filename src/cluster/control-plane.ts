@@ -17,6 +17,7 @@ import { type Log } from "#lib/process/log.ts";
 import { runScheduler } from "#scheduler/scheduler.ts";
 import { Verdicts } from "#scheduler/verdicts.ts";
 import { defaultServiceRanges, type ServiceRanges } from "#server/allocate/service-allocator.ts";
+import { type AuditOptions } from "#server/audit/open-audit.ts";
 import { loadTokenFile } from "#server/authenticate/token-file.ts";
 import { ensureDefaultServiceCidr } from "#server/default-service-cidr.ts";
 import { type Encryption } from "#server/encrypt/encryption.ts";
@@ -45,6 +46,8 @@ export interface ControlPlaneOptions {
   readonly hosts?: readonly string[];
   /** Static tokens, one per line: `token,user,uid,"group1,group2"`. */
   readonly tokenFile?: string | undefined;
+  /** What is recorded about requests; by default, nothing. */
+  readonly audit?: AuditOptions | undefined;
   /** How values are encrypted in the store; by default, not at all. */
   readonly encryption?: EncryptionFile | undefined;
   /** How long events are kept; an hour by default. */
@@ -55,6 +58,8 @@ export interface ControlPlaneOptions {
   readonly log: Log;
   readonly random: Random;
 }
+
+export type { AuditOptions } from "#server/audit/open-audit.ts";
 
 /** An EncryptionConfiguration. */
 export interface EncryptionFile {
@@ -81,14 +86,9 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   // Read before anything is opened: a user may have made a mistake in this file.
   const tokens = options.tokenFile ? [await loadTokenFile(options.tokenFile)] : [];
   const encryption = await encryptionFor(options);
+  const audit = await auditFor(options);
   const [store, certificates] = await Promise.all([openStore(options), openCertificates(options)]);
-  const api = await assembleApi(options, {
-    store,
-    certificates,
-    verdicts,
-    tokens,
-    ...(encryption ? { encryption } : {}),
-  });
+  const api = await assembleApi(options, { store, certificates, verdicts, tokens, encryption, audit });
   await bootstrapCluster(api.loopback);
   const listening = await listenFor(options, { api, certificates });
   const url = urlOf(options, listening.port);
@@ -119,7 +119,13 @@ async function encryptionFor({ encryption, clock, log }: ControlPlaneOptions): P
   return await Encryption.open({ ...encryption, resources: allResources, clock, log });
 }
 
-interface ApiParts extends Pick<AssembleOptions, "store" | "tokens" | "encryption"> {
+async function auditFor({ audit, clock, log, random }: ControlPlaneOptions): Promise<AssembleOptions["audit"]> {
+  if (!audit) return undefined;
+  const { openAudit } = await import("#server/audit/open-audit.ts");
+  return await openAudit(audit, { clock, log, random });
+}
+
+interface ApiParts extends Pick<AssembleOptions, "store" | "tokens" | "encryption" | "audit"> {
   readonly certificates: Certificates;
   readonly verdicts: Verdicts;
 }

@@ -7,6 +7,7 @@ import { type Metrics } from "#lib/process/metrics.ts";
 import { StoreClosedError } from "#store/store.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
 import { currentTrace, parseTraceparent, type Trace } from "#trace/trace.ts";
+import { type ServerAudit } from "./audit/auditor.ts";
 import { type Authenticator } from "./authenticate/authenticator.ts";
 import { authenticate } from "./authenticate/chain.ts";
 import { type Authorizer } from "./authorize/authorizer.ts";
@@ -19,6 +20,7 @@ import { render, type Wire } from "./http/respond.ts";
 import { pluginWaits } from "./plugin-waits.ts";
 import { endOf, isRecorded, RequestTimes, recordHops, unmeasured } from "./record-hops.ts";
 import { type ResourceRegistry } from "./registry.ts";
+import { auditIdOf } from "./request/audit-id.ts";
 import { type Answer, type Context, type Next, pipeline, type RequestInfo, type Stage } from "./request/pipeline.ts";
 import { parseRequestInfo } from "./request/request-info.ts";
 import { type IncludeObject } from "./request/table.ts";
@@ -32,6 +34,8 @@ export interface ServerDeps extends DispatchDeps {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly recorder: TraceRecorder;
+  /** Records requests; by default, none are recorded. */
+  readonly audit?: ServerAudit | undefined;
   /** The trace that made a revision. */
   traceOf?(revision: number): Trace | undefined;
 }
@@ -60,6 +64,7 @@ const gauntlet = (deps: ServerDeps): Next =>
       recordHops(deps),
       authenticate(deps.authenticators, pluginWaits(deps, "authentication")),
       endOf("authenticate"),
+      ...(deps.audit ? [deps.audit.stage] : []),
       impersonate(deps.authorizers),
       authorize(deps.authorizers, pluginWaits(deps, "authorization")),
       endOf("authorize"),
@@ -80,11 +85,14 @@ export function createApiServer(deps: ServerDeps): ApiServer {
   const handleIn = (context: Context): Answer | Promise<Answer> => currentTrace.run(context.trace, run, context);
   return {
     async handle(request) {
+      let context: Context | undefined;
       try {
-        const answer = await handleIn(contextOf(request, deps));
-        return answer.type === "deferred" ? await answer.read() : answer;
+        context = contextOf(request, deps);
+        const answer = await handleIn(context);
+        const made = answer.type === "deferred" ? await answer.read() : answer;
+        return deps.audit ? await deps.audit.handle(context, made) : made;
       } catch (error) {
-        throw toStatusError(error, request, deps.log);
+        throw await failed(error, request, { context, deps });
       }
     },
     async serve(request) {
@@ -100,13 +108,24 @@ export function createApiServer(deps: ServerDeps): ApiServer {
         // A client that does not read its responses gets no further ones.
         const room = request.room?.();
         if (room) await room;
-        const wire = rendered(answer, context, deps);
-        return served(context, wire instanceof Promise ? await wire : wire);
+        const rendering = rendered(answer, context, deps);
+        const wire = rendering instanceof Promise ? await rendering : rendering;
+        return served(context, deps.audit ? await deps.audit.serve(context, answer, wire) : wire);
       } catch (error) {
-        return await renderError(request, context, toStatusError(error, request, deps.log));
+        return await renderError(request, context, await failed(error, request, { context, deps }));
       }
     },
   };
+}
+
+async function failed(
+  error: unknown,
+  request: ApiRequest,
+  { context, deps }: { readonly context: Context | undefined; readonly deps: ServerDeps },
+): Promise<StatusError> {
+  const status = toStatusError(error, request, deps.log);
+  if (context && deps.audit) await deps.audit.fail(context, status, !(error instanceof StatusError));
+  return status;
 }
 
 const emptyQuery = new URLSearchParams();
@@ -162,11 +181,11 @@ function checkReadable({ request, query }: Context): void {
 /** Streams and documents with their own types are sent as they are. */
 const isReady = ({ type }: Answer): boolean => type === "bytes" || type === "stream" || type === "upgrade";
 
-const served = ({ request, trace, warnings }: Context, wire: Wire): Served => ({
+const served = (context: Context, wire: Wire): Served => ({
   wire,
-  headers: { "audit-id": trace.traceId },
-  warnings: warningHeaders(warnings),
-  acceptEncoding: request.headers["accept-encoding"],
+  headers: { "audit-id": auditIdOf(context) },
+  warnings: warningHeaders(context.warnings),
+  acceptEncoding: context.request.headers["accept-encoding"],
 });
 
 async function renderError(request: ApiRequest, context: Context | undefined, error: StatusError): Promise<Served> {

@@ -8,8 +8,9 @@ import { limitedLog } from "#lib/process/limited-log.ts";
 import { writeStandardError } from "#lib/process/log.ts";
 import { openLogFile } from "#lib/process/log-file.ts";
 import { durationSeconds, eventFlags, parseFlags, refuseArguments, UserError, wholeNumber } from "../command.ts";
+import { auditFlags, auditOf } from "../flags/audit.ts";
+import { encryptionOf, storageFlags } from "../flags/storage.ts";
 import { explainStart } from "../start-faults.ts";
-import { encryptionOf, storageFlags } from "../storage-flags.ts";
 
 export const flags = {
   "data-dir": { type: "string", value: "DIR", help: "directory for state and certificates; required" },
@@ -28,6 +29,7 @@ export const flags = {
   },
   ...eventFlags,
   ...storageFlags,
+  ...auditFlags,
   // Recording costs about one percent of a write.
   "no-trace": { type: "boolean", default: false, help: "record no hops; `orlop trace` then has nothing to show" },
   "log-file": {
@@ -59,6 +61,7 @@ export async function run(args: readonly string[]): Promise<number> {
     port,
     tokenFile: values["token-auth-file"],
     encryption: encryptionOf(values),
+    audit: auditOf(values),
     eventTtlSeconds: durationSeconds(values["event-ttl"], "event-ttl"),
     tracing: !values["no-trace"],
     clock: systemClock,

@@ -18,12 +18,13 @@ import {
   wholeNumber,
 } from "../command.ts";
 import { hasClusterData, logFile } from "../data-dir.ts";
+import { type AuditValues, auditFlags, auditOf } from "../flags/audit.ts";
+import { encryptionOf, type StorageValues, storageFlags } from "../flags/storage.ts";
 import { installPackages } from "../packages.ts";
 import { program } from "../program.ts";
 import { progressFile, readProgress } from "../progress.ts";
 import { defaultDataDir, isHeldByOther, readRecord, runningCluster } from "../running.ts";
 import { explainStart } from "../start-faults.ts";
-import { encryptionOf, type StorageValues, storageFlags } from "../storage-flags.ts";
 import { addContext, checkKubeconfig, userKubeconfigPath } from "../user-kubeconfig.ts";
 
 export const flags = {
@@ -39,6 +40,7 @@ export const flags = {
   "kubelet-port": { type: "string", value: "N", default: "10250", help: "the kubelet's port" },
   ...eventFlags,
   ...storageFlags,
+  ...auditFlags,
   foreground: { type: "boolean", default: false, help: "run in this process and log to standard error" },
   verbose: { type: "boolean", short: "v", default: false, help: "log at debug level" },
 } as const;
@@ -82,8 +84,9 @@ function requireRoot(): void {
 
 type Needs = { readonly [flag in "port" | "kubelet-port" | "cluster-cidr" | "service-cidr" | "event-ttl"]: string };
 
-function checkFlags(values: Needs & StorageValues): void {
+function checkFlags(values: Needs & StorageValues & AuditValues): void {
   encryptionOf(values);
+  auditOf(values);
   for (const flag of ["port", "kubelet-port"] as const) wholeNumber(values[flag], flag, { min: 1, max: 65535 });
   durationSeconds(values["event-ttl"], "event-ttl");
   // DNS gets the tenth address of the service range, and a node's pods get a /24.

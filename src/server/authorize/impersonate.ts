@@ -14,7 +14,6 @@ export function impersonate(authorizers: readonly Authorizer[]): Stage {
     const wanted = readWanted(context.request.headers);
     if (!wanted) return next(context);
     return allowAll(authorizers, context.user, questionsFor(wanted)).then(() => {
-      context.annotations.set("authentication.kubernetes.io/impersonated-by", context.user.name);
       context.user = userFor(wanted);
       return next(context);
     });

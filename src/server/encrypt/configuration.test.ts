@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { allResources } from "#api/all.ts";
-import { parseConfigFile } from "../config-file.ts";
+import { parseConfig } from "../config/config-file.ts";
 import { encryptionConfig } from "./configuration.ts";
 import { transformersFor } from "./transformers.ts";
 
@@ -9,23 +9,23 @@ const secret = Buffer.alloc(32, 1).toString("base64");
 const aes = { aesgcm: { keys: [{ name: "key1", secret }] } };
 const file = (...resources: object[]): string =>
   JSON.stringify({ apiVersion: "apiserver.config.k8s.io/v1", kind: "EncryptionConfiguration", resources });
-const parse = (text: string) => parseConfigFile(text, "/etc/enc.yaml", encryptionConfig);
+const parse = (text: string) => parseConfig(encryptionConfig, text, "/etc/enc.yaml");
 const group = (resources: string[], ...providers: object[]) => ({ resources, providers });
 const kms = (more: object) =>
   group(["secrets"], { kms: { apiVersion: "v2", name: "k", endpoint: "unix:///k", ...more } });
 const keys = (...list: object[]) => group(["secrets"], { aescbc: { keys: list } });
 
 const refused: readonly [name: string, text: string, message: RegExp][] = [
-  ["nothing", "", /kind must be EncryptionConfiguration, not null/],
-  ["another kind", "kind: Pod\napiVersion: v1", /kind must be EncryptionConfiguration, not "Pod"/],
+  ["nothing", "", /kind: must be EncryptionConfiguration, not absent/],
+  ["another kind", "kind: Pod\napiVersion: v1", /kind: must be EncryptionConfiguration, not "Pod"/],
   [
     "another version",
     "kind: EncryptionConfiguration\napiVersion: v2",
-    /apiVersion must be apiserver.config.k8s.io\/v1/,
+    /apiVersion: must be apiserver.config.k8s.io\/v1/,
   ],
   ["bad YAML", "a: [", /yaml: line 1/],
   ["no resources", file(), /resources: Required value: at least one resources is required/],
-  ["an unknown field", file({ ...group(["secrets"], aes), foo: 1 }), /unknown field "resources\[0\].foo"/],
+  ["an unknown field", file({ ...group(["secrets"], aes), foo: 1 }), /resources\[0\].foo: there is no such field/],
   ["a key twice", "kind: EncryptionConfiguration\nkind: EncryptionConfiguration", /key "kind" already set/],
   ["no providers", file(group(["secrets"])), /resources\[0\].providers: Required value/],
   ["an empty provider", file(group(["secrets"], {})), /providers\[0\]: Invalid value: .* does not contain any/],
@@ -52,7 +52,7 @@ for (const [name, text, message] of refused) {
   test(`an encryption configuration with ${name} is refused in one line`, async () => {
     await assert.rejects(parse(text), (error: Error) => {
       assert.match(error.message, message);
-      assert.match(error.message, /^\/etc\/enc\.yaml: .*--encryption-provider-config/);
+      assert(error.message.startsWith("/etc/enc.yaml: "));
       assert(!error.message.includes("\n") && !error.message.includes("top secret"));
       return true;
     });

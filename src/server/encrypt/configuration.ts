@@ -3,7 +3,7 @@ import { type FieldError, type FieldPath, invalidValue, requiredValue, root } fr
 import { defaulted, nullable, optional } from "#schema/fields.ts";
 import { type Infer, object } from "#schema/schema.ts";
 import { duration, int32, list, string } from "#schema/types.ts";
-import { type ConfigKind } from "../config-file.ts";
+import { type ConfigKind } from "../config/config-file.ts";
 
 const name = (kind: string): string => `apiserver.config/v1.${kind}`;
 
@@ -43,11 +43,10 @@ export type KeyConfiguration = Infer<typeof Key>;
 
 /** Upstream's EncryptionConfiguration, with its rules and messages. */
 export const encryptionConfig: ConfigKind<EncryptionConfiguration> = {
-  flag: "--encryption-provider-config",
   kind: "EncryptionConfiguration",
   apiVersions: ["apiserver.config.k8s.io/v1"],
   schema: Configuration,
-  validate({ resources = [] }) {
+  faults({ resources = [] }) {
     const at = root.child("resources");
     if (resources.length === 0) return [requiredValue(at, "at least one resources is required")];
     const kmsNames = new Set<string>();

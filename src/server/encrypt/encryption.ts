@@ -1,11 +1,10 @@
 import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import { type Resource } from "#api/resource.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { type Log } from "#lib/process/log.ts";
 import { type Metrics } from "#lib/process/metrics.ts";
 import { type Store } from "#store/store.ts";
-import { readConfigFile } from "../config-file.ts";
+import { parseConfig, readConfigFile } from "../config/config-file.ts";
 import { encryptionConfig } from "./configuration.ts";
 import { EncryptedStore, type TransformerOf } from "./encrypted-store.ts";
 import { transformersFor } from "./transformers.ts";
@@ -60,10 +59,10 @@ export class Encryption implements AsyncDisposable {
 
   async #load(): Promise<void> {
     const { file, resources } = this.#options;
-    const hash = await hashOf(file);
-    const config = await readConfigFile(file, encryptionConfig);
+    const text = await readConfigFile(file, "encryption-provider-config");
+    const config = await parseConfig(encryptionConfig, text, file);
     this.#transformerOf = transformersFor(config, { resources });
-    this.#hash = hash;
+    this.#hash = hashOf(text);
   }
 
   #watch(): void {
@@ -76,8 +75,9 @@ export class Encryption implements AsyncDisposable {
   /** A file with a fault changes nothing: the last good configuration stays. */
   async #reload(): Promise<void> {
     const { file, log } = this.#options;
-    if ((await hashOf(file)) === this.#hash) return;
     try {
+      const text = await readConfigFile(file, "encryption-provider-config");
+      if (hashOf(text) === this.#hash) return;
       await this.#load();
       log.info("the encryption configuration was read again", { file, hash: this.#hash });
       this.#count("success");
@@ -88,9 +88,5 @@ export class Encryption implements AsyncDisposable {
   }
 }
 
-/** The keys themselves are not kept to compare them; "" if the file cannot be read. */
-const hashOf = (file: string): Promise<string> =>
-  readFile(file).then(
-    (bytes) => `sha256:${createHash("sha256").update(bytes).digest("hex")}`,
-    () => "",
-  );
+/** The keys themselves are not kept to compare them. */
+const hashOf = (text: string): string => `sha256:${createHash("sha256").update(text).digest("hex")}`;

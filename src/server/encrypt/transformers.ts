@@ -1,5 +1,5 @@
 import { type Resource } from "#api/resource.ts";
-import { ConfigFileError } from "../config-file.ts";
+import { ConfigFileError } from "../config/config-file.ts";
 import { aesCbc, aesGcm, type Cipher, secretbox } from "./ciphers.ts";
 import {
   type EncryptionConfiguration,

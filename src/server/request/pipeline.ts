@@ -54,6 +54,15 @@ export interface Context {
   readonly annotations: Map<string, string>;
   /** How the time of this request was spent. */
   readonly steps: RequestSteps;
+  /** What is recorded about the request, if it is audited. */
+  audit?: AuditNotes;
+}
+
+/** Takes note of what a request contains. */
+export interface AuditNotes {
+  /** A decoded body. It may be changed afterwards. */
+  body(value: unknown, type: { readonly kind: string; readonly apiVersion: string }): void;
+  patch(value: unknown): void;
 }
 
 /** A hop ends: it took the time since the last mark. */

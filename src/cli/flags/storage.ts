@@ -1,6 +1,6 @@
 import path from "node:path";
 import { type EncryptionFile } from "#cluster/control-plane.ts";
-import { UserError } from "./command.ts";
+import { UserError } from "../command.ts";
 
 /** How values are stored, for the commands that start a server. */
 export const storageFlags = {
