@@ -236,17 +236,22 @@ function subresourceEndpoints(
 }
 
 function nonResourceDeps(
-  { signingKey, serverAddress, paths, store, verdicts }: AssembleOptions,
+  { signingKey, serverAddress, paths, store, verdicts, encryption }: AssembleOptions,
   { resources, metrics, recorder }: Parts,
 ): NonResourceDeps {
   const ping = { name: "ping", check: () => undefined };
+  const kms = encryption?.hasServices ? [{ name: "kms-providers", check: () => encryption.fault }] : [];
   metrics.gauge("orlop_store_revision", "The newest revision of the store.", () => store.revision);
   return {
     discovery: createDiscovery(resources),
     openApi: createOpenApi(resources),
     metrics,
-    live: [ping],
-    ready: [ping, { name: "store", check: () => (store.revision > 0 ? undefined : "the store has no revision") }],
+    live: [ping, ...kms],
+    ready: [
+      ping,
+      ...kms,
+      { name: "store", check: () => (store.revision > 0 ? undefined : "the store has no revision") },
+    ],
     tokenIssuer: () => ({
       configuration: openIdConfiguration(issuer, `${issuer}/openid/v1/jwks`, [signingKey]),
       keys: openIdKeys([signingKey]),

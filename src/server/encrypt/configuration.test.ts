@@ -70,7 +70,7 @@ test("a resource is encrypted by its own rule, that of its group, or that of all
       group(["*.*"], named("all")),
     ),
   );
-  const transformerOf = transformersFor(config, { resources: allResources });
+  const transformerOf = transformersFor(config, { resources: allResources, kmsOf: assert.fail });
   const writer = (key: string): string =>
     Buffer.from(transformerOf(key).seal(Buffer.from("x"), key))
       .toString("latin1")
@@ -89,7 +89,9 @@ test("a resource is encrypted by its own rule, that of its group, or that of all
 
 test("what no rule names is not encrypted", async () => {
   const config = await parse(file(group(["secrets"], aes)));
-  const transformer = transformersFor(config, { resources: allResources })("/registry/pods/default/a");
+  const transformer = transformersFor(config, { resources: allResources, kmsOf: assert.fail })(
+    "/registry/pods/default/a",
+  );
   const value = Buffer.from("x");
 
   assert.equal(transformer.seal(value, "/registry/pods/default/a"), value);

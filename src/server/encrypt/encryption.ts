@@ -3,10 +3,12 @@ import { type Resource } from "#api/resource.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { type Log } from "#lib/process/log.ts";
 import { type Metrics } from "#lib/process/metrics.ts";
+import { parseDuration } from "#schema/duration.ts";
 import { type Store } from "#store/store.ts";
 import { parseConfig, readConfigFile } from "../config/config-file.ts";
-import { encryptionConfig } from "./configuration.ts";
+import { type EncryptionConfiguration, encryptionConfig } from "./configuration.ts";
 import { EncryptedStore, type TransformerOf } from "./encrypted-store.ts";
+import { type KmsProvider } from "./kms/kms-provider.ts";
 import { transformersFor } from "./transformers.ts";
 
 export interface EncryptionOptions {
@@ -28,6 +30,7 @@ export class Encryption implements AsyncDisposable {
   #transformerOf: TransformerOf = () => {
     throw new Error("the encryption configuration has not been read");
   };
+  #services: ReadonlyMap<string, KmsProvider> = new Map();
   #hash = "";
   #cancel: (() => void) | undefined;
   #count: (status: "success" | "failure") => void = () => {};
@@ -52,17 +55,33 @@ export class Encryption implements AsyncDisposable {
     return new EncryptedStore(store, (key) => this.#transformerOf(key));
   }
 
+  /** What is wrong with the key services; undefined if nothing is, or there are none. */
+  get fault(): string | undefined {
+    const faults = [...this.#services.values()].flatMap(({ name, fault }) => (fault ? [`${name}: ${fault}`] : []));
+    return faults.length > 0 ? faults.join("; ") : undefined;
+  }
+
+  get hasServices(): boolean {
+    return this.#services.size > 0;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#cancel?.();
     this.#cancel = () => {};
+    close(this.#services);
   }
 
   async #load(): Promise<void> {
     const { file, resources } = this.#options;
     const text = await readConfigFile(file, "encryption-provider-config");
     const config = await parseConfig(encryptionConfig, text, file);
-    this.#transformerOf = transformersFor(config, { resources });
+    const services = await openServices(config, this.#options);
+    const replaced = this.#services;
+    this.#transformerOf = transformersFor(config, { resources, kmsOf: (name) => serviceNamed(services, name) });
+    this.#services = services;
     this.#hash = hashOf(text);
+    // Calls that are under way may end.
+    if (replaced.size > 0) this.#options.clock.after(graceMs, () => close(replaced));
   }
 
   #watch(): void {
@@ -86,6 +105,34 @@ export class Encryption implements AsyncDisposable {
       this.#count("failure");
     }
   }
+}
+
+/** Longer than a call takes. */
+const graceMs = 10_000;
+
+const close = (services: ReadonlyMap<string, KmsProvider>): void => {
+  for (const service of services.values()) service[Symbol.dispose]();
+};
+
+/** The services are loaded only if there are some. */
+async function openServices(
+  { resources = [] }: EncryptionConfiguration,
+  deps: EncryptionOptions,
+): Promise<Map<string, KmsProvider>> {
+  const configs = resources.flatMap(({ providers = [] }) => providers.flatMap(({ kms }) => (kms ? [kms] : [])));
+  const services = new Map<string, KmsProvider>();
+  for (const { name = "", endpoint = "", timeout } of configs) {
+    const { KmsProvider } = await import("./kms/kms-provider.ts");
+    const timeoutMs = Number(parseDuration(timeout)) / 1e6;
+    services.set(name, await KmsProvider.open({ name, endpoint, timeoutMs }, deps));
+  }
+  return services;
+}
+
+function serviceNamed(services: ReadonlyMap<string, KmsProvider>, name: string): KmsProvider {
+  const service = services.get(name);
+  if (!service) throw new Error(`there is no key service ${name}`);
+  return service;
 }
 
 /** The keys themselves are not kept to compare them. */
