@@ -14,13 +14,15 @@ import { ownPid } from "#lib/process/processes.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { durationSeconds } from "./command.ts";
 import { logFile } from "./data-dir.ts";
-import { type AuditValues, auditOf } from "./flags/audit.ts";
-import { encryptionOf, type StorageValues } from "./flags/storage.ts";
+import { type AuditValues, auditOf } from "./flags/audit-flags.ts";
+import { type EtcdValues, etcdSettings } from "./flags/etcd-flags.ts";
+import { type SecurityValues, securityOptions } from "./flags/security-flags.ts";
+import { encryptionOf, type StorageValues } from "./flags/storage-flags.ts";
 import { progressWriter } from "./progress.ts";
 import { writeRecord } from "./running.ts";
 import { explainStart } from "./start-faults.ts";
 
-export interface UpValues extends StorageValues, AuditValues {
+export interface UpValues extends SecurityValues, EtcdValues, StorageValues, AuditValues {
   readonly dataDir: string;
   readonly port: string;
   readonly "node-name": string;
@@ -54,7 +56,7 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
   await using plane = await startControlPlane({
     ...base,
     dataDir,
-    store: "sqlite",
+    store: (await etcdSettings(values)) ?? "sqlite",
     host: "0.0.0.0",
     port: Number(values.port),
     serviceCidr: values["service-cidr"],
@@ -62,6 +64,7 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
     encryption: encryptionOf(values),
     audit: auditOf(values),
     eventTtlSeconds: durationSeconds(values["event-ttl"], "event-ttl"),
+    security: securityOptions(values),
   });
   const nodeName = values["node-name"];
   await writeRecord(dataDir, { pid: ownPid(), url: plane.url, nodeName, startedAt: timestamp(systemClock.now()) });

@@ -31,9 +31,13 @@ export class EncryptedStore implements Store {
   /** Events that are still being decrypted, because their key had to be fetched first. */
   readonly #late = new Set<Promise<void>>();
 
+  /** Only if the store behind it has it. */
+  readonly catchUp?: () => Promise<void>;
+
   constructor(inner: Store, transformerOf: TransformerOf) {
     this.#inner = inner;
     this.#transformerOf = transformerOf;
+    if (inner.catchUp) this.catchUp = () => this.#catchUp();
   }
 
   get revision(): number {
@@ -62,7 +66,7 @@ export class EncryptedStore implements Store {
     const result = await this.#inner.commit(changes.map((change) => this.#sealed(change)));
     if (!result.ok) return { ...result, current: result.current && (await this.#opened(result.current)) };
     // A commit resolves after its events were delivered, and these may wait behind others.
-    while (this.#late.size > 0) await Promise.all(this.#late);
+    await this.#allDelivered();
     return result;
   }
 
@@ -111,6 +115,15 @@ export class EncryptedStore implements Store {
 
   [Symbol.asyncDispose](): Promise<void> {
     return Promise.resolve(this.#inner[Symbol.asyncDispose]());
+  }
+
+  async #catchUp(): Promise<void> {
+    await this.#inner.catchUp?.();
+    await this.#allDelivered();
+  }
+
+  async #allDelivered(): Promise<void> {
+    while (this.#late.size > 0) await Promise.all(this.#late);
   }
 
   #sealed(change: Change): Change {
