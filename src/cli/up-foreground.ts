@@ -15,13 +15,21 @@ import { messageOf } from "#lib/text/message-of.ts";
 import { durationSeconds, type inFlightFlags, inFlightOptions } from "./command.ts";
 import { logFile } from "./data-dir.ts";
 import { type AdmissionValues, admissionOptions } from "./flags/admission-flags.ts";
+import { type AuditValues, auditOf } from "./flags/audit-flags.ts";
 import { type EtcdValues, etcdSettings } from "./flags/etcd-flags.ts";
 import { type SecurityValues, securityOptions } from "./flags/security-flags.ts";
+import { encryptionOf, type StorageValues } from "./flags/storage-flags.ts";
 import { progressWriter } from "./progress.ts";
 import { writeRecord } from "./running.ts";
 import { explainStart } from "./start-faults.ts";
 
-export interface UpValues extends SecurityValues, EtcdValues, AdmissionValues, Readonly<Record<keyof typeof inFlightFlags, string>> {
+export interface UpValues
+  extends SecurityValues,
+    EtcdValues,
+    AdmissionValues,
+    StorageValues,
+    AuditValues,
+    Readonly<Record<keyof typeof inFlightFlags, string>> {
   readonly dataDir: string;
   readonly port: string;
   readonly "node-name": string;
@@ -61,6 +69,8 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
     serviceCidr: values["service-cidr"],
     clusterCidr: values["cluster-cidr"],
     admission: admissionOptions(values),
+    encryption: encryptionOf(values),
+    audit: auditOf(values),
     eventTtlSeconds: durationSeconds(values["event-ttl"], "event-ttl"),
     security: securityOptions(values),
     inFlight: inFlightOptions(values),

@@ -18,6 +18,7 @@ import { type PluginConfigs } from "#server/admission/config/admission-configura
 import { choosePlugins, type PluginChoice } from "#server/admission/config/choose-plugins.ts";
 import { quotaStore } from "#server/admission/quota/quota-store.ts";
 import { defaultServiceRanges, type ServiceRanges, serviceAllocator } from "#server/allocate/service-allocator.ts";
+import { type ServerAudit } from "#server/audit/auditor.ts";
 import { anonymous } from "#server/authenticate/anonymous.ts";
 import { bearer, type TokenAuthenticator } from "#server/authenticate/bearer.ts";
 import { clientCertificate } from "#server/authenticate/client-certificate.ts";
@@ -36,6 +37,7 @@ import { createDiscovery } from "#server/discovery/groups.ts";
 import { answerNonResource, type NonResourceDeps } from "#server/discovery/non-resource.ts";
 import { createOpenApi } from "#server/discovery/openapi.ts";
 import { type Endpoint } from "#server/dispatch.ts";
+import { type Encryption } from "#server/encrypt/encryption.ts";
 import { assembleFairness, defaultInFlight, type InFlightOptions } from "#server/flowcontrol/assemble.ts";
 import { answerFlowDumps } from "#server/flowcontrol/dump.ts";
 import { type FlowControl } from "#server/flowcontrol/flow-control.ts";
@@ -87,6 +89,10 @@ export interface AssembleOptions {
   readonly tracing?: boolean;
   /** How many requests are served at the same time, and how long each may take. */
   readonly inFlight?: InFlightOptions | undefined;
+  /** Encrypts values in the store; by default, they are not encrypted. */
+  readonly encryption?: Encryption | undefined;
+  /** Records requests; by default, none are recorded. */
+  readonly audit?: ((metrics: Metrics) => ServerAudit) | undefined;
   /** Objects that readers share are frozen, so that a component which changes one fails. Tests ask for it; default: false. */
   readonly freezesShared?: boolean;
   /** Called with every queue of the server's own controllers, so that a test can wait until there is no work left. */
@@ -127,7 +133,8 @@ export async function assembleApiServer(options: AssembleOptions): Promise<Assem
   const { flowControl, fairness } = assembleFairness(inFlight, fair);
   const parts: Parts = { objects, informers, resources, metrics, recorder, flowControl, traceOf };
   const limits = { fairness, deadlines: new Deadlines(clock, inFlight.requestTimeoutMs) };
-  const server = createApiServer({ ...serverDeps(options, parts, security), ...limits });
+  const audit = options.audit?.(metrics);
+  const server = createApiServer({ ...serverDeps(options, parts, security), ...limits, audit });
   await informers.synced();
   const clientFor = (user: UserInfo) => localClient(server.handle, user, { traceOf, userAgent: componentOf(user) });
   const loopback = clientFor(loopbackUser);
@@ -145,6 +152,7 @@ export async function assembleApiServer(options: AssembleOptions): Promise<Assem
     async [Symbol.asyncDispose]() {
       await custom[Symbol.asyncDispose]();
       await objects[Symbol.asyncDispose]();
+      await audit?.[Symbol.asyncDispose]();
     },
   };
 }
@@ -157,12 +165,15 @@ type Parts = Pick<
 type Security = ReturnType<typeof assembleSecurity>;
 
 function openObjects(
-  { store, clock, log, newUid, freezesShared, eventTtlSeconds }: AssembleOptions,
+  { store: plain, clock, log, newUid, freezesShared, eventTtlSeconds, encryption }: AssembleOptions,
   { metrics, traces }: { readonly metrics: Metrics; readonly traces: RevisionTraces | undefined },
 ): Objects {
   const watcherCut = cutCounter(metrics);
+  const encrypted = encryption?.around(plain, metrics);
+  const store = encrypted ?? plain;
+  const isStale = encrypted && ((key: string) => encrypted.isStale(key));
   const deps = { store, clock, log, traces, watcherCut, freezesShared, eventTtlSeconds };
-  const objects = new Objects({ ...deps, ...(newUid ? { newUid } : {}) });
+  const objects = new Objects({ ...deps, ...(newUid ? { newUid } : {}), ...(isStale ? { isStale } : {}) });
   const help = "Watchers that are still reading their initial list.";
   metrics.gauge("orlop_lagging_watchers", help, () => objects.laggingWatchers);
   return objects;
@@ -269,17 +280,22 @@ function subresourceEndpoints(
 }
 
 function nonResourceDeps(
-  { signingKey, serverAddress, paths, store, verdicts }: AssembleOptions,
+  { signingKey, serverAddress, paths, store, verdicts, encryption }: AssembleOptions,
   { resources, metrics, recorder, flowControl }: Parts,
 ): NonResourceDeps {
   const ping = { name: "ping", check: () => undefined };
+  const kms = encryption?.hasServices ? [{ name: "kms-providers", check: () => encryption.fault }] : [];
   metrics.gauge("orlop_store_revision", "The newest revision of the store.", () => store.revision);
   return {
     discovery: createDiscovery(resources),
     openApi: createOpenApi(resources),
     metrics,
-    live: [ping],
-    ready: [ping, { name: "store", check: () => (store.revision > 0 ? undefined : "the store has no revision") }],
+    live: [ping, ...kms],
+    ready: [
+      ping,
+      ...kms,
+      { name: "store", check: () => (store.revision > 0 ? undefined : "the store has no revision") },
+    ],
     tokenIssuer: () => ({
       configuration: openIdConfiguration(issuer, `${issuer}/openid/v1/jwks`, [signingKey]),
       keys: openIdKeys([signingKey]),

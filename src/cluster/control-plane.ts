@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import path from "node:path";
+import { allResources } from "#api/all.ts";
 import { type UserInfo } from "#api/exchange.ts";
 import { type Client } from "#client/client.ts";
 import { createEventRecorder } from "#client/events.ts";
@@ -20,7 +21,9 @@ import { Verdicts } from "#scheduler/verdicts.ts";
 import { type PluginConfigs } from "#server/admission/config/admission-configuration.ts";
 import { type PluginChoice } from "#server/admission/config/choose-plugins.ts";
 import { defaultServiceRanges, type ServiceRanges } from "#server/allocate/service-allocator.ts";
+import { type AuditOptions } from "#server/audit/open-audit.ts";
 import { ensureDefaultServiceCidr } from "#server/default-service-cidr.ts";
+import { type Encryption } from "#server/encrypt/encryption.ts";
 import { type InFlightOptions } from "#server/flowcontrol/assemble.ts";
 import { runFlowControl } from "#server/flowcontrol/run-flow-control.ts";
 import { listen } from "#server/http/serve.ts";
@@ -47,6 +50,10 @@ export interface ControlPlaneOptions {
   readonly clusterCidr?: string;
   /** Names and addresses, besides the usual ones, under which clients reach the server. */
   readonly hosts?: readonly string[];
+  /** What is recorded about requests; by default, nothing. */
+  readonly audit?: AuditOptions | undefined;
+  /** How values are encrypted in the store; by default, not at all. */
+  readonly encryption?: EncryptionFile | undefined;
   /** Authentication and authorisation. */
   readonly security?: SecurityOptions;
   readonly admission?: AdmissionOptions;
@@ -67,6 +74,15 @@ export interface AdmissionOptions extends PluginChoice {
   readonly configFile?: string | undefined;
 }
 
+export type { AuditOptions } from "#server/audit/open-audit.ts";
+
+/** An EncryptionConfiguration. */
+export interface EncryptionFile {
+  readonly file: string;
+  /** Whether it is read again when it changes. */
+  readonly reloads: boolean;
+}
+
 /** API server, controllers and scheduler in this process. */
 export interface ControlPlane extends AsyncDisposable {
   readonly url: string;
@@ -85,8 +101,10 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   // Read before anything is opened: a user may have made a mistake in a file.
   const security = await loadSecurity(options.security ?? {}, options);
   const admission = await readAdmission(options.admission);
+  const encryption = await encryptionFor(options);
+  const audit = await auditFor(options);
   const [store, certificates] = await Promise.all([openStore(options), openCertificates(options)]);
-  const api = await assembleApi(options, { store, certificates, verdicts, security, admission });
+  const api = await assembleApi(options, { store, certificates, verdicts, security, admission, encryption, audit });
   await bootstrapCluster(api.loopback);
   const listening = await listenFor(options, { api, certificates });
   const url = urlOf(options, listening.port);
@@ -106,6 +124,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
       await api[Symbol.asyncDispose]();
       security[Symbol.dispose]();
       await store[Symbol.asyncDispose]();
+      await encryption?.[Symbol.asyncDispose]();
     },
   };
 }
@@ -116,7 +135,20 @@ async function readAdmission({ configFile, ...choice }: AdmissionOptions = {}): 
   return { ...choice, ...(await loadAdmissionConfiguration(configFile)) };
 }
 
-interface ApiParts extends Pick<AssembleOptions, "store" | "admission"> {
+/** Loaded only if it is configured. */
+async function encryptionFor({ encryption, clock, log }: ControlPlaneOptions): Promise<Encryption | undefined> {
+  if (!encryption) return undefined;
+  const { Encryption } = await import("#server/encrypt/encryption.ts");
+  return await Encryption.open({ ...encryption, resources: allResources, clock, log });
+}
+
+async function auditFor({ audit, clock, log, random }: ControlPlaneOptions): Promise<AssembleOptions["audit"]> {
+  if (!audit) return undefined;
+  const { openAudit } = await import("#server/audit/open-audit.ts");
+  return await openAudit(audit, { clock, log, random });
+}
+
+interface ApiParts extends Pick<AssembleOptions, "store" | "admission" | "encryption" | "audit"> {
   readonly security: LoadedSecurity;
   readonly certificates: Certificates;
   readonly verdicts: Verdicts;

@@ -18,8 +18,10 @@ import {
   wholeNumber,
 } from "../command.ts";
 import { admissionFlags, admissionOptions } from "../flags/admission-flags.ts";
+import { auditFlags, auditOf } from "../flags/audit-flags.ts";
 import { etcdFlags, etcdSettings } from "../flags/etcd-flags.ts";
 import { securityFlags, securityOptions } from "../flags/security-flags.ts";
+import { encryptionOf, storageFlags } from "../flags/storage-flags.ts";
 import { explainStart } from "../start-faults.ts";
 
 export const flags = {
@@ -36,6 +38,8 @@ export const flags = {
   ...etcdFlags,
   ...eventFlags,
   ...inFlightFlags,
+  ...storageFlags,
+  ...auditFlags,
   // Recording costs about one percent of a write.
   "no-trace": { type: "boolean", default: false, help: "record no hops; `orlop trace` then has nothing to show" },
   "log-file": {
@@ -70,6 +74,8 @@ export async function run(args: readonly string[]): Promise<number> {
     host,
     port,
     admission: admissionOptions(values),
+    encryption: encryptionOf(values),
+    audit: auditOf(values),
     security: securityOptions(values),
     eventTtlSeconds: durationSeconds(values["event-ttl"], "event-ttl"),
     tracing: !values["no-trace"],

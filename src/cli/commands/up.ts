@@ -21,8 +21,10 @@ import {
 } from "../command.ts";
 import { hasClusterData, logFile } from "../data-dir.ts";
 import { admissionFlags } from "../flags/admission-flags.ts";
+import { type AuditValues, auditFlags, auditOf } from "../flags/audit-flags.ts";
 import { etcdFlags, etcdSettings } from "../flags/etcd-flags.ts";
 import { securityFlags, securityOptions } from "../flags/security-flags.ts";
+import { encryptionOf, type StorageValues, storageFlags } from "../flags/storage-flags.ts";
 import { installPackages } from "../packages.ts";
 import { program } from "../program.ts";
 import { progressFile, readProgress } from "../progress.ts";
@@ -45,6 +47,8 @@ export const flags = {
   ...etcdFlags,
   ...eventFlags,
   ...inFlightFlags,
+  ...storageFlags,
+  ...auditFlags,
   foreground: { type: "boolean", default: false, help: "run in this process and log to standard error" },
   verbose: { type: "boolean", short: "v", default: false, help: "log at debug level" },
   ...securityFlags,
@@ -91,7 +95,11 @@ function requireRoot(): void {
 
 type Needs = { readonly [flag in "port" | "kubelet-port" | "cluster-cidr" | "service-cidr" | "event-ttl"]: string };
 
-function checkFlags(values: Needs & Readonly<Record<keyof typeof inFlightFlags, string>>): void {
+function checkFlags(
+  values: Needs & StorageValues & AuditValues & Readonly<Record<keyof typeof inFlightFlags, string>>,
+): void {
+  encryptionOf(values);
+  auditOf(values);
   for (const flag of ["port", "kubelet-port"] as const) wholeNumber(values[flag], flag, { min: 1, max: 65535 });
   durationSeconds(values["event-ttl"], "event-ttl");
   inFlightOptions(values);

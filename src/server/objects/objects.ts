@@ -36,6 +36,8 @@ export interface ObjectsDeps {
   readonly freezesShared?: boolean | undefined;
   /** How long objects of kinds with a limited life are kept; by default, as their kind says. */
   readonly eventTtlSeconds?: number | undefined;
+  /** Whether the stored value of a key was encrypted with a key that is no longer the first. */
+  isStale?(key: string): Promise<boolean>;
 }
 
 interface Written {
@@ -155,6 +157,11 @@ export class Objects implements AsyncDisposable {
     expected: number,
   ): Promise<EncodedObject<T> | undefined> {
     return await this.#put(resource, object, expected);
+  }
+
+  /** Whether the object must be written even if it did not change, because its stored form is out of date. */
+  needsRewrite(resource: Resource, object: ApiObject): Promise<boolean> | false {
+    return this.#deps.isStale?.(keyOf(resource, object)) ?? false;
   }
 
   /** Returns whether the object still existed at that revision. */
