@@ -18,18 +18,23 @@ import { type Log } from "#lib/process/log.ts";
 import { runAsLeader } from "#runtime/leader.ts";
 import { runScheduler } from "#scheduler/scheduler.ts";
 import { Verdicts } from "#scheduler/verdicts.ts";
+import { type PluginConfigs } from "#server/admission/config/admission-configuration.ts";
+import { type PluginChoice } from "#server/admission/config/choose-plugins.ts";
 import { defaultServiceRanges, type ServiceRanges } from "#server/allocate/service-allocator.ts";
 import { type AuditOptions } from "#server/audit/open-audit.ts";
 import { ensureDefaultServiceCidr } from "#server/default-service-cidr.ts";
 import { type Encryption } from "#server/encrypt/encryption.ts";
+import { type InFlightOptions } from "#server/flowcontrol/assemble.ts";
+import { runFlowControl } from "#server/flowcontrol/run-flow-control.ts";
 import { listen } from "#server/http/serve.ts";
 import { adminKubeconfig, issueClientCertificate, peerOf } from "#server/http/tls.ts";
 import { ensureKubernetesService } from "#server/kubernetes-service.ts";
 import { streamEndpoints } from "#server/streams/all.ts";
 import { type AssembledServer, type AssembleOptions, assembleApiServer } from "./api-server.ts";
-import { bootstrapCluster } from "./bootstrap.ts";
+import { bootstrapCluster, keptObjects } from "./bootstrap.ts";
 import { Certificates, type Renewed } from "./certificates.ts";
 import { controllerManagerUser, controllerUser, schedulerUser } from "./identities.ts";
+import { keepBootstrap } from "./keep-bootstrap.ts";
 import { openStore, type StoreChoice } from "./open-store.ts";
 import { type LoadedSecurity, loadSecurity } from "./security/load-security.ts";
 import { type SecurityOptions } from "./security/options.ts";
@@ -51,13 +56,22 @@ export interface ControlPlaneOptions {
   readonly encryption?: EncryptionFile | undefined;
   /** Authentication and authorisation. */
   readonly security?: SecurityOptions;
+  readonly admission?: AdmissionOptions;
   /** How long events are kept; an hour by default. */
   readonly eventTtlSeconds?: number;
   /** If false, no hops are recorded and `orlop trace` has nothing to show. */
   readonly tracing?: boolean;
+  /** How many requests are served at the same time, and how long each may take. */
+  readonly inFlight?: InFlightOptions;
   readonly clock: Clock;
   readonly log: Log;
   readonly random: Random;
+}
+
+/** Which admission plugins run. */
+export interface AdmissionOptions extends PluginChoice {
+  /** An AdmissionConfiguration. */
+  readonly configFile?: string | undefined;
 }
 
 export type { AuditOptions } from "#server/audit/open-audit.ts";
@@ -86,10 +100,11 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   const verdicts = new Verdicts();
   // Read before anything is opened: a user may have made a mistake in a file.
   const security = await loadSecurity(options.security ?? {}, options);
+  const admission = await readAdmission(options.admission);
   const encryption = await encryptionFor(options);
   const audit = await auditFor(options);
   const [store, certificates] = await Promise.all([openStore(options), openCertificates(options)]);
-  const api = await assembleApi(options, { store, certificates, verdicts, security, encryption, audit });
+  const api = await assembleApi(options, { store, certificates, verdicts, security, admission, encryption, audit });
   await bootstrapCluster(api.loopback);
   const listening = await listenFor(options, { api, certificates });
   const url = urlOf(options, listening.port);
@@ -103,7 +118,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     api,
     verdicts,
     clientFor: (user) => api.clientFor(user),
-    run: (signal) => runComponents(options, { api, certificates, verdicts, security, signal }),
+    run: (signal) => runComponents(options, { api, port: listening.port, certificates, verdicts, security, signal }),
     async [Symbol.asyncDispose]() {
       await listening[Symbol.asyncDispose]();
       await api[Symbol.asyncDispose]();
@@ -112,6 +127,12 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
       await encryption?.[Symbol.asyncDispose]();
     },
   };
+}
+
+async function readAdmission({ configFile, ...choice }: AdmissionOptions = {}): Promise<PluginChoice & PluginConfigs> {
+  if (!configFile) return choice;
+  const { loadAdmissionConfiguration } = await import("#server/admission/config/admission-configuration.ts");
+  return { ...choice, ...(await loadAdmissionConfiguration(configFile)) };
 }
 
 /** Loaded only if it is configured. */
@@ -127,7 +148,7 @@ async function auditFor({ audit, clock, log, random }: ControlPlaneOptions): Pro
   return await openAudit(audit, { clock, log, random });
 }
 
-interface ApiParts extends Pick<AssembleOptions, "store" | "encryption" | "audit"> {
+interface ApiParts extends Pick<AssembleOptions, "store" | "admission" | "encryption" | "audit"> {
   readonly security: LoadedSecurity;
   readonly certificates: Certificates;
   readonly verdicts: Verdicts;
@@ -146,6 +167,7 @@ function assembleApi(options: ControlPlaneOptions, { certificates, ...parts }: A
     serviceRanges: rangesOf(options),
     eventTtlSeconds: options.eventTtlSeconds,
     tracing,
+    inFlight: options.inFlight,
     subresources: (deps) => streamEndpoints({ ...deps, log, node: () => credentialsOf(certificates, towardsNodes) }),
   });
 }
@@ -231,20 +253,40 @@ function openCertificates(options: ControlPlaneOptions): Promise<Certificates> {
 
 interface Running {
   readonly api: AssembledServer;
+  readonly port: number;
   readonly certificates: Certificates;
   readonly verdicts: Verdicts;
   readonly security: LoadedSecurity;
   readonly signal: AbortSignal;
 }
 
-async function runComponents(
-  { clock, log, random, clusterCidr, store }: ControlPlaneOptions,
-  { api, certificates, verdicts, security, signal }: Running,
+/** As upstream, which looks after its own Service this often. */
+const announceMs = 10_000;
+
+/** Creates again what belongs to the server itself when it is deleted. */
+async function keepAnnounced(
+  options: ControlPlaneOptions,
+  at: Pick<Running, "api" | "port">,
+  signal: AbortSignal,
 ): Promise<void> {
+  for (;;) {
+    await options.clock.sleep(announceMs, signal);
+    await announce(options, at).catch((error: unknown) =>
+      options.log.warn("the service kubernetes could not be written", { error }),
+    );
+  }
+}
+
+async function runComponents(
+  options: ControlPlaneOptions,
+  { api, port, certificates, verdicts, security, signal }: Running,
+): Promise<void> {
+  const { clock, log, random, clusterCidr, store } = options;
   const { informers, recorder } = api;
   const schedulerClient = api.clientFor(schedulerUser);
   await using events = createEventRecorder(schedulerClient, { component: "default-scheduler", clock, log });
   const base = { informers, clock, log, recorder };
+  const own = { informers, clock, log, client: api.loopback };
   const ranges = clusterCidr ? { clusterCidr } : {};
   const clientFor = (account: string) => api.clientFor(controllerUser(account));
   const identity = `${hostname()}_${randomUUID()}`;
@@ -256,9 +298,15 @@ async function runComponents(
   };
   await runTogether(signal, [
     once("kube-controller-manager", api.clientFor(controllerManagerUser), (ended) =>
-      runControllers({ ...base, ...ranges, clientFor, rootCa: certificates.pki.authority.certificate }, ended),
+      runControllers(
+        { ...base, ...ranges, clientFor, kinds: api.resources, rootCa: certificates.pki.authority.certificate },
+        ended,
+      ),
     ),
     (ended) => certificates.run(ended),
+    (ended) => keepAnnounced(options, { api, port }, ended),
+    (ended) => keepBootstrap({ ...own, kept: keptObjects }, ended),
+    (ended) => runFlowControl({ ...own, control: api.flowControl }, ended),
     (ended) => security.run(ended),
     once("kube-scheduler", schedulerClient, (ended) =>
       runScheduler({ ...base, client: schedulerClient, random, events, verdicts }, ended),

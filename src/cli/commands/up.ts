@@ -12,12 +12,15 @@ import {
   addressRange,
   durationSeconds,
   eventFlags,
+  inFlightFlags,
+  inFlightOptions,
   parseFlags,
   refuseArguments,
   UserError,
   wholeNumber,
 } from "../command.ts";
 import { hasClusterData, logFile } from "../data-dir.ts";
+import { admissionFlags } from "../flags/admission-flags.ts";
 import { type AuditValues, auditFlags, auditOf } from "../flags/audit-flags.ts";
 import { etcdFlags, etcdSettings } from "../flags/etcd-flags.ts";
 import { securityFlags, securityOptions } from "../flags/security-flags.ts";
@@ -40,8 +43,10 @@ export const flags = {
   "node-name": { type: "string", value: "NAME", default: hostname().toLowerCase(), help: "the name of the node" },
   ...rangeFlags,
   "kubelet-port": { type: "string", value: "N", default: "10250", help: "the kubelet's port" },
+  ...admissionFlags,
   ...etcdFlags,
   ...eventFlags,
+  ...inFlightFlags,
   ...storageFlags,
   ...auditFlags,
   foreground: { type: "boolean", default: false, help: "run in this process and log to standard error" },
@@ -90,11 +95,14 @@ function requireRoot(): void {
 
 type Needs = { readonly [flag in "port" | "kubelet-port" | "cluster-cidr" | "service-cidr" | "event-ttl"]: string };
 
-function checkFlags(values: Needs & StorageValues & AuditValues): void {
+function checkFlags(
+  values: Needs & StorageValues & AuditValues & Readonly<Record<keyof typeof inFlightFlags, string>>,
+): void {
   encryptionOf(values);
   auditOf(values);
   for (const flag of ["port", "kubelet-port"] as const) wholeNumber(values[flag], flag, { min: 1, max: 65535 });
   durationSeconds(values["event-ttl"], "event-ttl");
+  inFlightOptions(values);
   // DNS gets the tenth address of the service range, and a node's pods get a /24.
   addressRange(values["service-cidr"], "service-cidr", { maxBits: 28 });
   addressRange(values["cluster-cidr"], "cluster-cidr", { maxBits: 24 });
