@@ -56,6 +56,8 @@ function equalRare(
 
 function equalLists(work: Work, a: ListValue, b: ListValue): boolean {
   if (a.length !== b.length) return false;
+  const [unordered, other] = a.equalTo ? [a, b] : [b, a];
+  if (unordered.equalTo) return unordered.equalTo(other, (left, right) => equals(work, left, right));
   for (let index = 0; index < a.length; index++) {
     work.work(1);
     if (!equals(work, a.at(index), b.at(index))) return false;
