@@ -24,6 +24,7 @@ import { replicaSetController } from "./replicas/replica-set.ts";
 import { replicationController } from "./replicas/replication-controller.ts";
 import { rootCaController } from "./root-ca.ts";
 import { serviceAccountController } from "./service-account.ts";
+import { statefulSetController } from "./stateful-set/stateful-set.ts";
 
 export interface ControllerOptions extends NodeIpamOptions {
   /** The certificates, in PEM, by which pods verify the API server. */
@@ -52,6 +53,7 @@ const reconcilers = ({
   ["replicaset-controller", replicaSetController],
   ["replication-controller", replicationController],
   ["deployment-controller", deploymentController],
+  ["statefulset-controller", statefulSetController],
   ["job-controller", jobController],
   ["job-controller", jobPodReleaser],
   ["cronjob-controller", cronJobController],

@@ -32,17 +32,39 @@ export function podFrom<T extends Stored>(
 export interface PodOwner<T extends Stored> {
   readonly resource: Resource<T>;
   readonly owner: T;
+  /** What the events say; default: as most controllers say it. */
+  readonly texts?: PodTexts;
 }
+
+export interface PodTexts {
+  created(pod: string): string;
+  notCreated(pod: string, error: string): string;
+  deleted(pod: string): string;
+  notDeleted(pod: string, error: string): string;
+}
+
+const usualTexts: PodTexts = {
+  created: (pod) => `Created pod: ${pod}`,
+  notCreated: (_, error) => `Error creating: ${error}`,
+  deleted: (pod) => `Deleted pod: ${pod}`,
+  notDeleted: (_, error) => `Error deleting: ${error}`,
+};
 
 /** Creates and deletes the pods of an object, and reports it in the object's events. */
 export class PodWriter<T extends Stored> {
   readonly #deps: Pick<ReconcilerDeps, "client" | "events">;
   readonly #about: ReturnType<typeof referenceTo>;
+  readonly #texts: PodTexts;
   readonly #signal: AbortSignal;
 
-  constructor(deps: Pick<ReconcilerDeps, "client" | "events">, { resource, owner }: PodOwner<T>, signal: AbortSignal) {
+  constructor(
+    deps: Pick<ReconcilerDeps, "client" | "events">,
+    { resource, owner, texts = usualTexts }: PodOwner<T>,
+    signal: AbortSignal,
+  ) {
     this.#deps = deps;
     this.#about = referenceTo(resource, owner);
+    this.#texts = texts;
     this.#signal = signal;
   }
 
@@ -50,11 +72,11 @@ export class PodWriter<T extends Stored> {
   async create(pod: InputOf<Pod>): Promise<Pod | undefined> {
     try {
       const created = await this.#deps.client.create(Pod, pod, { signal: this.#signal });
-      this.#tell("Normal", "SuccessfulCreate", `Created pod: ${created.metadata.name}`);
+      this.#tell("Normal", "SuccessfulCreate", this.#texts.created(created.metadata.name));
       return created;
     } catch (error) {
       if (isNamespaceEnding(error)) return undefined;
-      this.#tell("Warning", "FailedCreate", `Error creating: ${messageOf(error)}`);
+      this.#tell("Warning", "FailedCreate", this.#texts.notCreated(pod.metadata?.name ?? "", messageOf(error)));
       throw error;
     }
   }
@@ -63,10 +85,10 @@ export class PodWriter<T extends Stored> {
     const { uid, name } = pod.metadata;
     try {
       await this.#deps.client.delete(Pod, pod, { preconditions: { uid }, signal: this.#signal });
-      this.#tell("Normal", "SuccessfulDelete", `Deleted pod: ${name}`);
+      this.#tell("Normal", "SuccessfulDelete", this.#texts.deleted(name));
     } catch (error) {
       if (isNotFound(error)) return;
-      this.#tell("Warning", "FailedDelete", `Error deleting: ${messageOf(error)}`);
+      this.#tell("Warning", "FailedDelete", this.#texts.notDeleted(name, messageOf(error)));
       throw error;
     }
   }

@@ -1,0 +1,101 @@
+import { ControllerRevision } from "#api/apps/controller-revision.ts";
+import { type PodTemplateSpec } from "#api/core/pod-template.ts";
+import { isControlledBy, ownerRefTo } from "#api/meta/owner.ts";
+import { type Resource, type Stored } from "#api/resource.ts";
+import { ignoreNotFound, isAlreadyExists } from "#api/status.ts";
+import { equal } from "#lib/data/equal.ts";
+import { type ReconcilerDeps } from "#runtime/reconciler.ts";
+import { contentHash } from "./content-hash.ts";
+import { ownedBy } from "./dependents.ts";
+
+/** On a pod: the revision of the template that it was made from. */
+export const revisionLabel = "controller-revision-hash";
+const hashLabel = "controller.kubernetes.io/hash";
+
+export interface RevisionOwner<T extends Stored> {
+  readonly resource: Resource<T>;
+  readonly owner: T;
+  readonly template: PodTemplateSpec;
+  readonly collisions: number;
+}
+
+export interface Revisions {
+  /** From the oldest to the newest, with that of the template. */
+  readonly all: readonly ControllerRevision[];
+  /** That of the current template. */
+  readonly update: ControllerRevision;
+  /** How often the name of a new revision was taken. */
+  readonly collisions: number;
+}
+
+/** What a revision saves: all of the template, which replaces that of the owner in a rollback. */
+const dataOf = (template: PodTemplateSpec) => ({ spec: { template: { ...template, $patch: "replace" } } });
+
+/** The template that a revision saves. */
+export function templateOf({ data }: ControllerRevision): PodTemplateSpec | undefined {
+  const { $patch: _, ...template } = (data as ReturnType<typeof dataOf> | undefined)?.spec?.template ?? { $patch: "" };
+  return "spec" in template ? (template as PodTemplateSpec) : undefined;
+}
+
+const byRevision = (a: ControllerRevision, b: ControllerRevision): number =>
+  a.revision - b.revision || (a.metadata.name < b.metadata.name ? -1 : 1);
+
+/** Finds the revision of the current template, or creates it. One that is used again becomes the newest. */
+export async function syncRevisions<T extends Stored>(
+  deps: ReconcilerDeps,
+  of: RevisionOwner<T>,
+  signal: AbortSignal,
+): Promise<Revisions> {
+  const known = ownedBy(deps.informers.of(ControllerRevision), of.owner).toSorted(byRevision);
+  const newest = known.at(-1);
+  const data = dataOf(of.template);
+  const same = known.findLast((revision) => equal(revision.data, data));
+  if (same && same === newest) return { all: known, update: same, collisions: of.collisions };
+  const next = (newest?.revision ?? 0) + 1;
+  if (!same) {
+    const { update, collisions } = await createRevision(deps, { ...of, next }, signal);
+    return { all: [...known, update], update, collisions };
+  }
+  const update = await deps.client.update(ControllerRevision, { ...same, revision: next }, { signal });
+  return { all: [...known.filter((revision) => revision !== same), update], update, collisions: of.collisions };
+}
+
+async function createRevision<T extends Stored>(
+  { client }: ReconcilerDeps,
+  { resource, owner, template, collisions, next }: RevisionOwner<T> & { readonly next: number },
+  signal: AbortSignal,
+): Promise<Pick<Revisions, "update" | "collisions">> {
+  const data = dataOf(template);
+  const { namespace = "", name } = owner.metadata;
+  for (let attempt = collisions; ; attempt++) {
+    const hash = contentHash(data, attempt);
+    const labels = { ...template.metadata.labels, [hashLabel]: hash };
+    const metadata = { namespace, name: `${name}-${hash}`, labels, ownerReferences: [ownerRefTo(resource, owner)] };
+    try {
+      const update = await client.create(ControllerRevision, { metadata, data, revision: next }, { signal });
+      return { update, collisions: attempt };
+    } catch (error) {
+      if (!isAlreadyExists(error)) throw error;
+      const other = await client.get(ControllerRevision, metadata, { signal });
+      if (isControlledBy(other, owner) && equal(other.data, data)) return { update: other, collisions: attempt };
+    }
+  }
+}
+
+/** Deletes the oldest revisions that no pod uses, beyond the limit. A negative limit keeps all. */
+export async function removeOldRevisions(
+  { client }: ReconcilerDeps,
+  {
+    all,
+    inUse,
+    limit,
+  }: { readonly all: readonly ControllerRevision[]; readonly inUse: ReadonlySet<string>; readonly limit: number },
+  signal: AbortSignal,
+): Promise<void> {
+  if (limit < 0) return;
+  const idle = all.filter(({ metadata }) => !inUse.has(metadata.name));
+  for (const revision of idle.slice(0, Math.max(0, idle.length - limit))) {
+    const { uid } = revision.metadata;
+    await client.delete(ControllerRevision, revision, { preconditions: { uid }, signal }).catch(ignoreNotFound);
+  }
+}
