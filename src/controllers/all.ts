@@ -5,6 +5,7 @@ import { fixedKinds, type Kinds } from "#runtime/kinds.ts";
 import { type ReconcilerFactory, type RunDeps, runReconcilers } from "#runtime/run-reconciler.ts";
 import { clusterRoleAggregationController } from "./cluster-role-aggregation.ts";
 import { cronJobController } from "./cron-job/cron-job.ts";
+import { daemonSetController } from "./daemon-set/daemon-set.ts";
 import { deploymentController } from "./deployment/deployment.ts";
 import { endpointSliceController } from "./endpoint-slice/endpoint-slice.ts";
 import { runGarbageCollector } from "./garbage-collector/garbage-collector.ts";
@@ -53,6 +54,7 @@ const reconcilers = ({
   ["replicaset-controller", replicaSetController],
   ["replication-controller", replicationController],
   ["deployment-controller", deploymentController],
+  ["daemon-set-controller", daemonSetController, "daemonset-controller"],
   ["statefulset-controller", statefulSetController],
   ["job-controller", jobController],
   ["job-controller", jobPodReleaser],

@@ -37,6 +37,9 @@ export function templateOf({ data }: ControllerRevision): PodTemplateSpec | unde
   return "spec" in template ? (template as PodTemplateSpec) : undefined;
 }
 
+/** A short name of the revision, for labels of pods. */
+export const hashOf = ({ metadata }: ControllerRevision): string => metadata.labels?.[hashLabel] ?? metadata.name;
+
 const byRevision = (a: ControllerRevision, b: ControllerRevision): number =>
   a.revision - b.revision || (a.metadata.name < b.metadata.name ? -1 : 1);
 

@@ -1,7 +1,6 @@
-import { type Node } from "#api/core/node.ts";
+import { matchesRequired, requiredTerms, termMatches } from "#api/core/node-match.ts";
 import { type NodeSelectorTerm } from "#api/core/pod/affinity.ts";
 import { type Pod } from "#api/core/pod.ts";
-import { own } from "#lib/data/own.ts";
 import { fits, rejectFinally, type SchedulerPlugin } from "../framework.ts";
 import { normalize } from "../normalize.ts";
 
@@ -40,19 +39,9 @@ export const nodeAffinity: SchedulerPlugin = {
   normalize,
 };
 
-const requiredTerms = ({ spec }: Pod): readonly NodeSelectorTerm[] | undefined =>
-  spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
-
 function preferredTerms(pod: Pod) {
   const preferred = pod.spec.affinity?.nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution;
   return preferred && preferred.length > 0 ? preferred : undefined;
-}
-
-/** Whether the node satisfies the pod's requirements. */
-export function matchesRequired(pod: Pod, node: Node): boolean {
-  const { labels } = node.metadata;
-  for (const [key, value] of Object.entries(pod.spec.nodeSelector ?? {})) if (own(labels, key) !== value) return false;
-  return requiredTerms(pod)?.some((term) => termMatches(term, node)) ?? true;
 }
 
 /** The nodes that every matching term names; then no other node needs to be evaluated. */
@@ -67,40 +56,3 @@ function namedNodes(terms: readonly NodeSelectorTerm[]): ReadonlySet<string> | u
   }
   return names;
 }
-
-function termMatches({ matchExpressions = [], matchFields = [] }: NodeSelectorTerm, node: Node): boolean {
-  if (matchExpressions.length === 0 && matchFields.length === 0) return false;
-  const { labels, name } = node.metadata;
-  return (
-    matchExpressions.every((requirement) => requirementMatches(requirement, own(labels, requirement.key))) &&
-    matchFields.every((requirement) => requirement.key === "metadata.name" && requirementMatches(requirement, name))
-  );
-}
-
-function requirementMatches(
-  { operator, values = [] }: { operator: string; values?: readonly string[] },
-  value: string | undefined,
-): boolean {
-  switch (operator) {
-    case "In":
-      return value !== undefined && values.includes(value);
-    case "NotIn":
-      return value === undefined || !values.includes(value);
-    case "Exists":
-      return value !== undefined;
-    case "DoesNotExist":
-      return value === undefined;
-    case "Gt":
-      return isLess(values[0], value);
-    case "Lt":
-      return isLess(value, values[0]);
-    default:
-      return false;
-  }
-}
-
-/** Integers only; anything else is not comparable. */
-function isLess(a: string | undefined, b: string | undefined): boolean {
-  return isInteger(a) && isInteger(b) && BigInt(a) < BigInt(b);
-}
-const isInteger = (text: string | undefined): text is string => text !== undefined && /^[-+]?\d+$/.test(text);
