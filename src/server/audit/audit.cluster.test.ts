@@ -237,6 +237,8 @@ test("text that a caller controls cannot add a line or a member to an event", as
     headers: { ...headers, ...merge },
   });
 
+  const odd = await ask(server.api.server, `GET ${path}`, { headers: { "audit-id": "a\u0001\u00e4" } });
+  assert.match(odd.headers["audit-id"] ?? "", /^[0-9a-f]+$/);
   assert(server.lines.every((line) => !line.includes("\n") && line.length < 8000));
   assert(server.events.every(({ level, auditID }) => level === "Request" && auditID.length < 64));
 });

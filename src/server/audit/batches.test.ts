@@ -107,6 +107,26 @@ test("in blocking-strict mode a request learns that its event is lost", async ()
   assert.equal(await backend.process(event("b")), true);
 });
 
+test("a request does not wait for a writer that hangs for longer than ten seconds", async () => {
+  const { backend, batches, clock, hold } = setUp("blocking");
+  const strict = setUp("blocking-strict");
+  const release = hold();
+  strict.hold();
+  const first = backend.process(event("a"));
+  const refused = strict.backend.process(event("a"));
+  await clock.settle();
+  const second = backend.process(event("b"));
+
+  await Promise.all([clock.advance(10_000), strict.clock.advance(10_000)]);
+  assert.deepEqual(await Promise.all([first, second]), [true, true]);
+  assert.deepEqual([backend.process(event("c")), await refused], [true, false]);
+  assert.equal(strict.backend.process(event("b")), false);
+  release();
+  await clock.settle();
+
+  assert.deepEqual(batches.flat(), ["a", "b", "c"]);
+});
+
 test("the end of the server waits for a writer that hangs, but not for ever", async () => {
   const { backend, clock, lost, state, hold } = setUp("batch");
   hold();

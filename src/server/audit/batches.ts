@@ -22,6 +22,8 @@ export interface BatchDeps extends AuditCounts {
 
 /** However few events there are, they must not take more memory than this. */
 const maxBufferedChars = 64 << 20;
+/** A request waits for its event only this long: a disk or a server may never answer. */
+const patienceMs = 10_000;
 /** How long a server waits at its end for what is still to be written. */
 const lastWriteMs = 5000;
 
@@ -44,6 +46,8 @@ export class BatchedBackend implements AuditBackend {
   #cancelTimer: (() => void) | undefined;
   #isClosing = false;
   #isFailing = false;
+  /** The current write takes so long that nobody waits for it. */
+  #isStuck = false;
 
   constructor(options: BatchOptions, deps: BatchDeps) {
     this.name = deps.name;
@@ -57,9 +61,9 @@ export class BatchedBackend implements AuditBackend {
       this.#deps.lost("buffered", 1);
       return mode !== "blocking-strict";
     }
-    if (mode === "batch") {
+    if (mode === "batch" || this.#isStuck) {
       this.#add({ event, settle: undefined });
-      return true;
+      return mode !== "blocking-strict";
     }
     const { promise, resolve } = Promise.withResolvers<boolean>();
     this.#add({ event, settle: (isWritten) => resolve(isWritten || mode === "blocking") });
@@ -99,10 +103,11 @@ export class BatchedBackend implements AuditBackend {
   }
 
   async #writeBatch(): Promise<void> {
-    const { name, log, lost, writer } = this.#deps;
+    const { name, log, lost, writer, clock } = this.#deps;
     const batch = this.#waiting.splice(0, this.#options.maxBatchSize);
     for (const { event } of batch) this.#chars -= event.rest.length;
     let isWritten = true;
+    const cancel = clock.after(patienceMs, () => this.#giveUpWaiting(batch));
     try {
       await writer.write(batch.map(({ event }) => event));
       if (this.#isFailing) log.info("audit events are written again", { backend: name });
@@ -114,6 +119,15 @@ export class BatchedBackend implements AuditBackend {
       if (!this.#isFailing && !this.#isClosing) log.error("audit events are lost", { backend: name, error });
       this.#isFailing = true;
     }
+    cancel();
+    this.#isStuck = false;
     for (const { settle } of batch) settle?.(isWritten);
+  }
+
+  /** The events may still be written, but no request waits for that any longer. */
+  #giveUpWaiting(batch: readonly Waiting[]): void {
+    this.#isStuck = true;
+    this.#deps.log.warn("audit events are written too slowly: requests do not wait", { backend: this.name });
+    for (const { settle } of [...batch, ...this.#waiting]) settle?.(false);
   }
 }

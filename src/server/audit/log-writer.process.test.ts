@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { type FileHandle, mkdir, mkdtemp, open, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
@@ -18,7 +18,7 @@ async function setUp(more: Partial<AuditLogOptions> = {}) {
     dir,
     file,
     clock,
-    open: () => openAuditLog(options, clock),
+    open: (openFile?: (file: string) => Promise<FileHandle>) => openAuditLog(options, clock, openFile),
     files: async () => (await readdir(path.dirname(file))).sort(),
     async [Symbol.asyncDispose]() {
       await rm(dir, { recursive: true });
@@ -95,13 +95,45 @@ test("a log that cannot be written is reported at the start, in one line", async
   await assert.rejects(log.open(), /cannot write the audit log .*: choose another file with --audit-log-path$/);
 });
 
-test("a full disk loses lines, but leaves no half of one, and goes on when there is space", async () => {
+test("a device that is full loses lines and ends nothing", async () => {
   // Linux answers every write to this device with ENOSPC.
-  const clock = createVirtualClock();
   const options = { path: "/dev/full", format: "json", maxBytes: 0, maxBackups: 0, maxAgeMs: 0 } as const;
-  const writer = await openAuditLog(options, clock);
+  const writer = await openAuditLog(options, createVirtualClock());
 
   await assert.rejects(writer.write([event(1)]), /ENOSPC/);
   await assert.rejects(writer.write([event(2)]), /ENOSPC/);
   await writer[Symbol.asyncDispose]();
 });
+
+for (const canTruncate of [true, false]) {
+  const how = canTruncate ? "" : ", even if the half cannot be removed";
+  test(`a disk that takes half of a line leaves the others whole when there is space again${how}`, async () => {
+    await using log = await setUp();
+    const disk = { isFull: false };
+    await using writer = await log.open(async (name) => {
+      const file = await open(name, "a");
+      const writeFile = async (bytes: Uint8Array): Promise<void> => {
+        if (!disk.isFull) return await file.appendFile(bytes);
+        await file.appendFile(bytes.subarray(0, bytes.length / 2));
+        throw new Error("ENOSPC: no space left on device");
+      };
+      const truncate = async (size: number): Promise<void> => {
+        if (!canTruncate) throw new Error("EIO");
+        await file.truncate(size);
+      };
+      const parts = { stat: () => file.stat(), close: () => file.close(), writeFile, truncate };
+      return parts as unknown as FileHandle;
+    });
+    await writer.write([event(0)]);
+    disk.isFull = true;
+    await assert.rejects(writer.write([event(1), event(2)]), /ENOSPC/);
+    disk.isFull = false;
+    await writer.write([event(3)]);
+
+    const lines = (await readFile(log.file, "utf8")).trimEnd().split("\n");
+    const whole = lines.filter((line) => line.endsWith("}")).map((line) => (JSON.parse(line) as { n: number }).n);
+    assert.equal(whole[0], 0);
+    assert.equal(whole.at(-1), 3);
+    assert.equal(lines.length - whole.length, canTruncate ? 0 : 1);
+  });
+}

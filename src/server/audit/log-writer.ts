@@ -21,11 +21,20 @@ export interface AuditLogOptions {
   readonly maxAgeMs: number;
 }
 
-export async function openAuditLog(options: AuditLogOptions, clock: Clock): Promise<AuditWriter> {
+/** What is needed of an open file. */
+type LogHandle = Pick<FileHandle, "stat" | "writeFile" | "truncate" | "close">;
+type OpenLog = (file: string) => Promise<LogHandle>;
+
+/** `openFile` is for tests of faults. */
+export async function openAuditLog(
+  options: AuditLogOptions,
+  clock: Clock,
+  openFile: OpenLog = openForAppending,
+): Promise<AuditWriter> {
   if (options.path === "-") return standardOutput(options);
   try {
     await makeDirectory(path.dirname(options.path), { mode: 0o700 });
-    return new AuditLogFile(options, clock, await openForAppending(options.path));
+    return new AuditLogFile(options, { clock, openFile }, await openFile(options.path));
   } catch (cause) {
     const why = `cannot write the audit log ${options.path} (${messageOf(cause)})`;
     throw new ConfigFileError(`${why}: choose another file with --audit-log-path`, { cause });
@@ -42,14 +51,20 @@ const lineOf = ({ format }: AuditLogOptions, event: AuditEvent): string =>
 class AuditLogFile implements AuditWriter {
   readonly #options: AuditLogOptions;
   readonly #clock: Clock;
-  #file: FileHandle;
+  readonly #openFile: OpenLog;
+  #file: LogHandle;
   #size: number | undefined;
   /** The end of the file is a part of a line. */
   #isTorn = false;
 
-  constructor(options: AuditLogOptions, clock: Clock, file: FileHandle) {
+  constructor(
+    options: AuditLogOptions,
+    { clock, openFile }: { readonly clock: Clock; readonly openFile: OpenLog },
+    file: LogHandle,
+  ) {
     this.#options = options;
     this.#clock = clock;
+    this.#openFile = openFile;
     this.#file = file;
   }
 
@@ -84,7 +99,7 @@ class AuditLogFile implements AuditWriter {
     const { path: file } = this.#options;
     try {
       await rename(file, await this.#backupName());
-      const next = await openForAppending(file);
+      const next = await this.#openFile(file);
       await this.#file.close();
       this.#file = next;
     } catch {

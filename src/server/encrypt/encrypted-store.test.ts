@@ -175,3 +175,21 @@ test("a derived key depends on the seed, and the value on its place", () => {
   assert.throws(() => cipher.open(sealed, Buffer.from("/b")), /authentication failed/);
   assert.throws(() => derivedAesGcm(otherKey).open(sealed, Buffer.from("/a")), /authentication failed/);
 });
+
+test("a list waits once for a key service that hangs, and not for every value", async () => {
+  const inner = openMemoryStore({ clock: createVirtualClock() });
+  for (let n = 0; n < 20; n++) await put(over(inner, gcm("key1")), `/${n}`, "x");
+  const gate = Promise.withResolvers<Uint8Array>();
+  let asked = 0;
+  const open: Provider["open"] = () => {
+    asked++;
+    return gate.promise;
+  };
+  const listing = over(inner, { ...gcm("key1"), open }).list("/");
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(asked, 20);
+  gate.reject(new Error("no answer within 3000 ms"));
+
+  const { entries } = await listing;
+  assert.match(entries[19]?.fault?.message ?? "", /no answer within 3000 ms/);
+});

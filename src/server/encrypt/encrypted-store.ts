@@ -184,17 +184,17 @@ export class EncryptedStore implements Store {
     items: readonly T[],
     open: (item: T) => T | Promise<T>,
   ): Promise<readonly T[]> {
-    const opened: T[] = [];
+    const opened: (T | Promise<T>)[] = [];
     let bytes = 0;
     for (const item of items) {
-      const result = open(item);
-      opened.push(result instanceof Promise ? await result : result);
+      // Not one after the other: a key service that hangs is waited for once, and not for every value.
+      opened.push(open(item));
       bytes += item.value?.length ?? 0;
       if (bytes < turnBytes) continue;
       bytes = 0;
       await nextTurn();
     }
-    return opened;
+    return await Promise.all(opened);
   }
 }
 

@@ -32,6 +32,7 @@ export class UnreadableObjects {
   readonly #deps: UnreadableDeps;
   readonly #byName = new Map<string, Unreadable>();
   #cancel: (() => void) | undefined;
+  #tried = 0;
 
   constructor(deps: UnreadableDeps) {
     this.#deps = deps;
@@ -80,11 +81,13 @@ export class UnreadableObjects {
   }
 
   async #retry(): Promise<void> {
-    let isReadable = false;
-    for (const { key } of [...this.#byName.values()].slice(0, retried)) {
-      const entry = await this.#deps.store.get(key).catch(() => undefined);
-      if (entry && !faultOf(entry)) isReadable = true;
-    }
+    // Others each time: those that never can be read must not keep the rest from being tried.
+    const all = [...this.#byName.values()];
+    const start = this.#tried % Math.max(all.length, 1);
+    const some = [...all.slice(start), ...all.slice(0, start)].slice(0, retried);
+    this.#tried = start + some.length;
+    const entries = await Promise.all(some.map(({ key }) => this.#deps.store.get(key).catch(() => undefined)));
+    const isReadable = entries.some((entry) => entry && !faultOf(entry));
     this.#cancel = undefined;
     if (isReadable) this.#deps.readable();
     else if (this.#byName.size > 0) this.#cancel = this.#deps.clock.after(retryMs, () => void this.#retry());
