@@ -5,6 +5,8 @@ import { runTogether } from "#lib/async/tasks.ts";
 import { type ReconcilerFactory, type RunDeps, runReconcilers } from "#runtime/run-reconciler.ts";
 import { clusterRoleAggregationController } from "./cluster-role-aggregation.ts";
 import { deploymentController } from "./deployment/deployment.ts";
+import { disruptionController } from "./disruption/disruption.ts";
+import { staleDisruptionController } from "./disruption/stale-disruption.ts";
 import { endpointSliceController } from "./endpoint-slice/endpoint-slice.ts";
 import { runGarbageCollector } from "./garbage-collector/garbage-collector.ts";
 import { jobController } from "./job/job.ts";
@@ -55,6 +57,8 @@ const reconcilers = ({
   ["pod-garbage-collector", podGcController()],
   ["namespace-controller", namespaceController(resources)],
   ["resourcequota-controller", resourceQuotaController(resources)],
+  ["disruption-controller", disruptionController(resources), "controllermanager"],
+  ["disruption-controller", staleDisruptionController, "controllermanager"],
 ];
 
 export interface ControllersDeps extends Omit<RunDeps, "client">, ControllerOptions {
