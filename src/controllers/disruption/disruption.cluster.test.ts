@@ -9,6 +9,7 @@ import { findCondition } from "#api/meta/condition.ts";
 import { PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
 import { type InputOf } from "#api/resource.ts";
 import { StatusError } from "#api/status.ts";
+import { nodeUser } from "#cluster/identities.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
 
 const namespace = "shop";
@@ -145,4 +146,17 @@ test("a budget that cannot be counted allows nothing and says why", async () => 
     [disruptionsAllowed, conditions?.[0]?.message],
     [0, "daemonsets.apps does not implement the scale subresource"],
   );
+});
+
+test("an eviction that is refused takes nothing from the budget", async () => {
+  await using cluster = await startShop(2, { minAvailable: 1 });
+  const [pod] = alive(cluster);
+  assert(pod);
+  const other = pod.spec.nodeName === "node-1" ? "node-2" : "node-1";
+  const { revision } = cluster.store;
+  await assert.rejects(evict({ ...cluster, client: cluster.clientFor(nodeUser(other)) }, pod.metadata.name), {
+    message: /can only evict pods with spec.nodeName set to itself/,
+  });
+  assert.equal(cluster.store.revision, revision);
+  await evict({ ...cluster, client: cluster.clientFor(nodeUser(pod.spec.nodeName ?? "")) }, pod.metadata.name);
 });

@@ -47,9 +47,8 @@ function budgetsOf(
 ): { namespace: string; name: string }[] {
   const { namespace, name, labels } = change.object.metadata;
   const previous = change.type === "put" ? change.previous : undefined;
-  if (previous && !isRelevant(previous, change.object)) return [];
   const all = budgets.list(namespace);
-  if (all.length === 0) return [];
+  if (all.length === 0 || (previous && !isRelevant(previous, change.object))) return [];
   const found = all.filter(
     ({ spec }) => matches(spec.selector, labels) || (previous && matches(spec.selector, previous.metadata.labels)),
   );

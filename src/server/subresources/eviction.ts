@@ -13,6 +13,7 @@ import { readObject } from "#server/input/body.ts";
 import { writeOptions } from "#server/input/options.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { deleteObject } from "#server/write/delete.ts";
+import { admissionRequest } from "#server/write/steps/admit.ts";
 import { checkPreconditions } from "#server/write/steps/preconditions.ts";
 import { updateObject } from "#server/write/update.ts";
 import { type Write, type WriteDeps } from "#server/write/write.ts";
@@ -42,6 +43,8 @@ export function evictionEndpoint(deps: WriteDeps, budgets: Informer<PodDisruptio
       // Upstream records no manager for an eviction.
       applied: true,
     };
+    // Before the budget is asked: an eviction that is refused must not take from it.
+    await admitEviction(deps, write, eviction);
     await evictor.evict(write, sent);
     return {
       type: "value",
@@ -49,6 +52,15 @@ export function evictionEndpoint(deps: WriteDeps, budgets: Informer<PodDisruptio
       value: { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", code: 201 },
     };
   };
+}
+
+/** Admitted like a write, because nodes may evict only their own pods. */
+async function admitEviction({ admission }: WriteDeps, write: Write<Pod>, eviction: Eviction): Promise<void> {
+  const { namespace, name } = write;
+  const object = { ...eviction, metadata: { ...eviction.metadata, namespace, name } };
+  const request = admissionRequest({ ...(write as unknown as Write), subresource: "eviction" }, "CREATE", { object });
+  await admission.mutate(request);
+  await admission.validate(request);
 }
 
 function refuseUnreadable(
