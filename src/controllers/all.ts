@@ -17,6 +17,9 @@ import { type NodeIpamOptions, nodeIpamController } from "./node/node-ipam.ts";
 import { nodeLifecycleController } from "./node/node-lifecycle.ts";
 import { taintEvictionController } from "./node/taint-eviction.ts";
 import { podGcController } from "./pod-gc.ts";
+import { attributesClassProtectionController } from "./protection/attributes-class-protection.ts";
+import { claimProtectionController } from "./protection/claim-protection.ts";
+import { volumeProtectionController } from "./protection/volume-protection.ts";
 import { resourceQuotaController } from "./quota/resource-quota.ts";
 import { replicaSetController } from "./replicas/replica-set.ts";
 import { replicationController } from "./replicas/replication-controller.ts";
@@ -55,6 +58,9 @@ const reconcilers = ({
   ["ttl-after-finished-controller", ttlAfterFinishedController],
   ["endpointslice-controller", endpointSliceController, "endpoint-slice-controller"],
   ["pod-garbage-collector", podGcController()],
+  ["pvc-protection-controller", claimProtectionController],
+  ["pv-protection-controller", volumeProtectionController],
+  ["volumeattributesclass-protection-controller", attributesClassProtectionController],
   ["namespace-controller", namespaceController(resources)],
   ["resourcequota-controller", resourceQuotaController(resources)],
   ["disruption-controller", disruptionController(resources), "controllermanager"],

@@ -57,6 +57,7 @@ export const requestFor = <T extends ApiObject>(
   signal: new AbortController().signal,
   warn() {},
   ifNotWritten() {},
+  annotate() {},
   ...part,
 });
 export const podWith = (spec: InputOf<Pod>["spec"] = {}, metadata: InputOf<Pod>["metadata"] = {}): InputOf<Pod> => ({

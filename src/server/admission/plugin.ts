@@ -33,4 +33,6 @@ export interface AdmissionRequest {
   warn(message: string): void;
   /** To be called if the write does not happen, because a later check refuses it or the store does. */
   ifNotWritten(undo: () => void): void;
+  /** Adds a fact to the audit event of the request: `pod-security.kubernetes.io/enforce-policy`. */
+  annotate(key: string, value: string): void;
 }

@@ -287,6 +287,7 @@ const write = <T extends ApiObject>(resource: Resource<T>, object: InputOf<T>, u
   signal: new AbortController().signal,
   warn() {},
   ifNotWritten() {},
+  annotate() {},
 });
 
 test("checkEscalation() refuses rights that the writer does not have", async () => {

@@ -51,7 +51,7 @@ export interface WriteRequest extends AdmissionRequest {
   undo(): void;
 }
 
-type RequestFacts = Omit<AdmissionRequest, "verb" | "signal" | "warn" | "ifNotWritten">;
+type RequestFacts = Omit<AdmissionRequest, "verb" | "signal" | "warn" | "annotate" | "ifNotWritten">;
 
 /** A class, because a getter in an object literal would cost every request more than everything else here. */
 class RequestOf implements WriteRequest {
@@ -100,5 +100,8 @@ class RequestOf implements WriteRequest {
   undo(): void {
     this.#undo?.();
     this.#undo = undefined;
+  }
+  annotate(key: string, value: string): void {
+    this.#context.annotations.set(key, value);
   }
 }
