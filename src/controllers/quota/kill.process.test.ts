@@ -23,7 +23,7 @@ import { openSqliteStore } from "#store/sqlite.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { resourceQuotaController } from "./resource-quota.ts";
 
-const rounds = 3;
+const rounds = 2;
 const workers = 40;
 const most = 30;
 const namespace = "shop";
@@ -81,7 +81,7 @@ async function killRepeatedly(): Promise<void> {
   try {
     await prepare(dataDir);
     for (let round = 0; round < rounds; round++) {
-      await runAndKill(dataDir, round, 300 + Math.floor(random() * 1200));
+      await runAndKill(dataDir, round, 200 + Math.floor(random() * 800));
       await check(dataDir);
     }
   } finally {

@@ -17,7 +17,7 @@ const resyncMs = 5 * 60_000;
  * Longer than it takes from a charge to the write that it is for. A quota that was not charged for this long has no
  * charges of writes that may still happen: what its objects do not use is left from writes that failed.
  */
-const settleMs = 5000;
+const settleMs = 10_000;
 
 /** Shows in each quota what its namespace uses, and gives back what was released. */
 export const resourceQuotaController =
