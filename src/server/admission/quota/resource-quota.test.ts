@@ -219,11 +219,17 @@ test("an update is charged with what it takes in addition", async () => {
   );
   await send(set, Pod, sized("9"), updating(sized("1"), "status"));
 
-  set.informers.put(StorageClass, { metadata: { name: "gold" }, provisioner: "a/b", allowVolumeExpansion: true });
-  const claim = (storage: string, status = {}) => {
-    const spec = { resources: { requests: { storage } }, storageClassName: "gold" };
-    return full(PersistentVolumeClaim, { spec, status: { phase: "Bound", ...status } });
-  };
+  const storageClassName = "growing";
+  set.informers.put(StorageClass, {
+    metadata: { name: storageClassName },
+    provisioner: "p",
+    allowVolumeExpansion: true,
+  });
+  const claim = (storage: string, status = {}) =>
+    full(PersistentVolumeClaim, {
+      spec: { storageClassName, resources: { requests: { storage } } },
+      status: { phase: "Bound", ...status },
+    });
   await assert.rejects(
     send(set, PersistentVolumeClaim, claim("4Gi"), updating(claim("2Gi"))),
     /requested: requests.storage=2Gi/,
