@@ -64,7 +64,7 @@ const reconcilers = ({
   ["pv-protection-controller", volumeProtectionController],
   ["volumeattributesclass-protection-controller", attributesClassProtectionController],
   ["namespace-controller", namespaceController(() => kinds.all())],
-  ["resourcequota-controller", resourceQuotaController(() => kinds.all())],
+  ["resourcequota-controller", resourceQuotaController(kinds)],
   ["disruption-controller", disruptionController(() => kinds.all()), "controllermanager"],
   ["disruption-controller", staleDisruptionController, "controllermanager"],
 ];

@@ -12,6 +12,7 @@ import { signingKey } from "#lib/crypto/jwt.ts";
 import { createKey, keyToPem } from "#lib/crypto/x509.ts";
 import { seededRandom } from "#lib/data/random.ts";
 import { silentLog } from "#lib/process/log.ts";
+import { fixedKinds } from "#runtime/kinds.ts";
 import { runReconcilers } from "#runtime/run-reconciler.ts";
 import { type ComponentDeps, startCluster, type TestCluster } from "#testing/start-cluster.ts";
 import { resourceQuotaController } from "./resource-quota.ts";
@@ -201,7 +202,7 @@ async function runCrashing(deps: ComponentDeps, seed: number, signal: AbortSigna
       },
     };
     const stop = AbortSignal.any([signal, crash.signal]);
-    await runReconcilers([resourceQuotaController(() => allResources)], { ...deps, client }, stop);
+    await runReconcilers([resourceQuotaController(fixedKinds(allResources))], { ...deps, client }, stop);
     await deps.clock.sleep(100, signal).catch(() => undefined);
   }
 }
