@@ -1,6 +1,7 @@
 import { allResources } from "#api/all.ts";
 import { Service } from "#api/core/service.ts";
 import { type UserInfo } from "#api/exchange.ts";
+import { PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
 import { type Resource } from "#api/resource.ts";
 import { type Client } from "#client/client.ts";
 import { localClient } from "#client/transport/local.ts";
@@ -269,7 +270,7 @@ function subresourceEndpoints(
 ): ReadonlyMap<string, Endpoint> {
   return new Map<string, Endpoint>([
     ["pods/binding", bindingEndpoint(write)],
-    ["pods/eviction", evictionEndpoint(write)],
+    ["pods/eviction", evictionEndpoint(write, informers.of(PodDisruptionBudget))],
     ["namespaces/finalize", finalizeEndpoint(write)],
     [
       "serviceaccounts/token",

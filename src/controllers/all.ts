@@ -7,6 +7,8 @@ import { clusterRoleAggregationController } from "./cluster-role-aggregation.ts"
 import { cronJobController } from "./cron-job/cron-job.ts";
 import { daemonSetController } from "./daemon-set/daemon-set.ts";
 import { deploymentController } from "./deployment/deployment.ts";
+import { disruptionController } from "./disruption/disruption.ts";
+import { staleDisruptionController } from "./disruption/stale-disruption.ts";
 import { endpointSliceController } from "./endpoint-slice/endpoint-slice.ts";
 import { runGarbageCollector } from "./garbage-collector/garbage-collector.ts";
 import { jobController } from "./job/job.ts";
@@ -66,7 +68,9 @@ const reconcilers = ({
   ["pv-protection-controller", volumeProtectionController],
   ["volumeattributesclass-protection-controller", attributesClassProtectionController],
   ["namespace-controller", namespaceController(() => kinds.all())],
-  ["resourcequota-controller", resourceQuotaController(() => kinds.all())],
+  ["resourcequota-controller", resourceQuotaController(kinds)],
+  ["disruption-controller", disruptionController(() => kinds.all()), "controllermanager"],
+  ["disruption-controller", staleDisruptionController, "controllermanager"],
 ];
 
 export interface ControllersDeps extends Omit<RunDeps, "client">, ControllerOptions {

@@ -1,3 +1,4 @@
+import { explainBudget, explainQuota } from "./allowances.ts";
 import { type Explanation } from "./explanation.ts";
 import { type Facts, type ObjectFacts } from "./facts.ts";
 import { explainAbsent } from "./pod/absent.ts";
@@ -18,6 +19,10 @@ export function explain(facts: Facts): Explanation {
       return explainService(facts, explainPod);
     case "node":
       return explainNode(facts);
+    case "quota":
+      return explainQuota(facts.quota);
+    case "budget":
+      return explainBudget(facts.budget);
     case "object":
       return explainEndingObject(facts) ?? there(facts);
     case "absent":

@@ -2,8 +2,10 @@ import { type Deployment } from "#api/apps/deployment.ts";
 import { type ReplicaSet } from "#api/apps/replica-set.ts";
 import { type Node } from "#api/core/node.ts";
 import { type Pod } from "#api/core/pod.ts";
+import { type ResourceQuota } from "#api/core/resource-quota.ts";
 import { type Service } from "#api/core/service.ts";
 import { type EndpointSlice } from "#api/discovery/endpoint-slice.ts";
+import { type PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { type AttemptAnswer } from "#trace/answers.ts";
 import { type HopName } from "#trace/hop.ts";
@@ -14,6 +16,8 @@ export type Facts =
   | ({ readonly about: "workload" } & WorkloadFacts)
   | ({ readonly about: "service" } & ServiceFacts)
   | ({ readonly about: "node" } & NodeFacts)
+  | { readonly about: "quota"; readonly quota: ResourceQuota }
+  | { readonly about: "budget"; readonly budget: PodDisruptionBudget }
   | ({ readonly about: "object" } & ObjectFacts)
   | ({ readonly about: "absent" } & AbsentFacts);
 

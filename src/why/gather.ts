@@ -5,10 +5,12 @@ import { Event } from "#api/core/event.ts";
 import { Node } from "#api/core/node.ts";
 import { isReady } from "#api/core/pod/pod-state.ts";
 import { Pod } from "#api/core/pod.ts";
+import { ResourceQuota } from "#api/core/resource-quota.ts";
 import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { matches, matchesLabels } from "#api/meta/label-selector.ts";
 import { isControlledBy } from "#api/meta/owner.ts";
+import { PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
 import { type ApiObject, groupResource, type Resource } from "#api/resource.ts";
 import { isNotFound } from "#api/status.ts";
 import { nodeLeaseNamespace, revisionAnnotation } from "#api/well-known.ts";
@@ -55,6 +57,10 @@ export async function gather(client: Client, subject: Subject, nowMs: number): P
       return { about: "service", ...(await gatherer.service(object as Service)) };
     case Node.schema:
       return { about: "node", nowMs, node: object as Node, ...(await gatherer.node(name)) };
+    case ResourceQuota.schema:
+      return { about: "quota", quota: object as ResourceQuota };
+    case PodDisruptionBudget.schema:
+      return { about: "budget", budget: object as PodDisruptionBudget };
     default:
       return { about: "object", nowMs, resource, object };
   }

@@ -1,6 +1,7 @@
 import { type Deployment } from "#api/apps/deployment.ts";
 import { isReady } from "#api/core/pod/pod-state.ts";
 import { findCondition } from "#api/meta/condition.ts";
+import { quotaAdvice } from "./allowances.ts";
 import { counted, type Explanation } from "./explanation.ts";
 import { type SeenEvent, type WorkloadFacts } from "./facts.ts";
 import { explainPod } from "./pod/explain-pod.ts";
@@ -57,18 +58,6 @@ function gateAdvice(message: string): string {
     return "Bring the pod template in line with the namespace's Pod Security level, or lower that level.";
   if (/admission webhook "([^"]+)"/.test(message)) return "The webhook named in the message refused it: ask its owner.";
   return "The message says which rule refused it: change the template or the rule.";
-}
-
-/** Upstream's messages name the quota: `exceeded quota: NAME, requested: …`, `failed quota: NAME: must specify …`. */
-function quotaAdvice(message: string): string | undefined {
-  const [, how, name = ""] = /\b(exceeded|failed|status unknown for) quota: ([a-z0-9.-]{1,253})/.exec(message) ?? [];
-  if (how === "exceeded") {
-    return `The quota ${name} is used up: raise its spec.hard, or delete or request less. \`kubectl describe quota ${name}\` shows what is used.`;
-  }
-  if (how === "failed") {
-    return `The quota ${name} demands these resources: set them for every container, or create a LimitRange with defaults.`;
-  }
-  return how ? `What is used of the quota ${name} has not been counted yet: ask again in a moment.` : undefined;
 }
 
 const lastOf = (events: readonly SeenEvent[], reasons: readonly string[]): SeenEvent | undefined =>

@@ -18,12 +18,13 @@ import { signingKey } from "#lib/crypto/jwt.ts";
 import { createKey, keyToPem } from "#lib/crypto/x509.ts";
 import { seededRandom } from "#lib/data/random.ts";
 import { silentLog } from "#lib/process/log.ts";
+import { fixedKinds } from "#runtime/kinds.ts";
 import { runReconcilers } from "#runtime/run-reconciler.ts";
 import { openSqliteStore } from "#store/sqlite.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { resourceQuotaController } from "./resource-quota.ts";
 
-const rounds = 3;
+const rounds = 2;
 const workers = 40;
 const most = 30;
 const namespace = "shop";
@@ -47,7 +48,7 @@ async function start(dataDir: string, clock: Clock): Promise<Running> {
   const stop = new AbortController();
   const client = api.clientFor(controllerUser("resourcequota-controller"));
   const deps = { clock, log, informers: api.informers, client };
-  const running = runReconcilers([resourceQuotaController(() => allResources)], deps, stop.signal);
+  const running = runReconcilers([resourceQuotaController(fixedKinds(allResources))], deps, stop.signal);
   return {
     api,
     async [Symbol.asyncDispose]() {
@@ -81,7 +82,7 @@ async function killRepeatedly(): Promise<void> {
   try {
     await prepare(dataDir);
     for (let round = 0; round < rounds; round++) {
-      await runAndKill(dataDir, round, 300 + Math.floor(random() * 1200));
+      await runAndKill(dataDir, round, 200 + Math.floor(random() * 800));
       await check(dataDir);
     }
   } finally {

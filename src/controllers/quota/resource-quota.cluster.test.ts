@@ -7,7 +7,12 @@ import { Pod } from "#api/core/pod.ts";
 import { ResourceQuota } from "#api/core/resource-quota.ts";
 import { staleObject } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
+import { assembleApiServer } from "#cluster/api-server.ts";
+import { signingKey } from "#lib/crypto/jwt.ts";
+import { createKey, keyToPem } from "#lib/crypto/x509.ts";
 import { seededRandom } from "#lib/data/random.ts";
+import { silentLog } from "#lib/process/log.ts";
+import { fixedKinds } from "#runtime/kinds.ts";
 import { runReconcilers } from "#runtime/run-reconciler.ts";
 import { type ComponentDeps, startCluster, type TestCluster } from "#testing/start-cluster.ts";
 import { resourceQuotaController } from "./resource-quota.ts";
@@ -46,6 +51,31 @@ test("200 concurrent creates take exactly what the quota allows, and deletions g
   await Promise.all(made.slice(0, 20).map(({ metadata }) => cluster.client.delete(ConfigMap, metadata)));
   await cluster.settle();
   assert.equal(await usedIn(cluster), String((await cluster.list(ConfigMap, namespace)).length));
+});
+
+test("two API servers on one store do not exceed a quota together", async () => {
+  await using cluster = await startCluster();
+  await limited(cluster, 31);
+  const { store, clock } = cluster;
+  const parts = {
+    store,
+    clock,
+    log: silentLog,
+    random: seededRandom(2),
+    signingKey: signingKey(keyToPem(createKey())),
+  };
+  await using second = await assembleApiServer({ ...parts, serverAddress: "127.0.0.1:6444" });
+  const clients = [cluster.client, second.loopback];
+
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: 100 }, (_, index) => clients[index % 2]?.create(ConfigMap, mapNamed(`m-${index}`))),
+  );
+
+  assert.equal(outcomes.filter(({ status }) => status === "fulfilled").length, 30);
+  assert.equal((await cluster.list(ConfigMap, namespace)).length, 31);
+  await cluster.clock.advance(20_000);
+  await cluster.settle();
+  assert.equal(await usedIn(cluster), "31");
 });
 
 test("a create that fails after its charge gives it back", async () => {
@@ -106,7 +136,7 @@ test("what somebody wrote into the status is corrected", async () => {
     metadata: { ...quota.metadata, resourceVersion: "" },
     status: { ...status, used: { configmaps: "4" } },
   });
-  await cluster.clock.advance(10_000);
+  await cluster.clock.advance(20_000);
   await cluster.settle();
   assert.equal(await usedIn(cluster), "1");
 });
@@ -172,7 +202,7 @@ async function runCrashing(deps: ComponentDeps, seed: number, signal: AbortSigna
       },
     };
     const stop = AbortSignal.any([signal, crash.signal]);
-    await runReconcilers([resourceQuotaController(() => allResources)], { ...deps, client }, stop);
+    await runReconcilers([resourceQuotaController(fixedKinds(allResources))], { ...deps, client }, stop);
     await deps.clock.sleep(100, signal).catch(() => undefined);
   }
 }

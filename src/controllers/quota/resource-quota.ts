@@ -1,10 +1,10 @@
 import { type ResourceList } from "#api/core/container/resource-list.ts";
 import { ResourceQuota } from "#api/core/resource-quota.ts";
 import { compareQuantities } from "#api/meta/quantity.ts";
-import { type Resource } from "#api/resource.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { equal } from "#lib/data/equal.ts";
 import { own } from "#lib/data/own.ts";
+import { type Kinds } from "#runtime/kinds.ts";
 import { type Again, againAfter, type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
 import { writeStatusIfChanged } from "../shared/write-status.ts";
 import { planUsed } from "./plan-used.ts";
@@ -17,15 +17,15 @@ const resyncMs = 5 * 60_000;
  * Longer than it takes from a charge to the write that it is for. A quota that was not charged for this long has no
  * charges of writes that may still happen: what its objects do not use is left from writes that failed.
  */
-const settleMs = 5000;
+const settleMs = 10_000;
 
 /** Shows in each quota what its namespace uses, and gives back what was released. */
 export const resourceQuotaController =
-  (resources: () => readonly Resource[]) =>
+  (kinds: Kinds) =>
   (deps: ReconcilerDeps): Reconciler<ResourceQuota> => {
     const { informers, clock } = deps;
     const quotas = informers.of(ResourceQuota);
-    const tallies = new UsageTallies({ informers, clock, resources });
+    const tallies = new UsageTallies({ informers, clock, resources: () => kinds.all() });
     const charges = new LastCharges(clock);
     return {
       name: "resource-quota",
@@ -35,7 +35,13 @@ export const resourceQuotaController =
         tallies.onChange((change) => {
           if (mustShow(change, quotas.get(change)?.status.used)) wake(change, change.trace);
         });
-        return () => tallies.close();
+        const unsubscribe = kinds.subscribe(() => {
+          for (const { metadata } of quotas.list()) wake(metadata);
+        });
+        return () => {
+          unsubscribe();
+          tallies.close();
+        };
       },
       reconcile: (quota, signal) => showUsage({ ...deps, tallies, charges }, quota, signal),
       async gone(ref) {

@@ -14,7 +14,7 @@ import { type TallyChange, UsageTallies } from "./usage-tallies.ts";
 const namespace = "shop";
 const hourMs = 3_600_000;
 
-function setUp() {
+function setUp(resources = () => allResources) {
   const fake = createFakeInformers();
   const followed = new Set<string>();
   const note = (resource: Resource, isFollowed: boolean): void => {
@@ -41,7 +41,7 @@ function setUp() {
     },
   };
   const changes: TallyChange[] = [];
-  const tallies = new UsageTallies({ informers, clock: createVirtualClock(), resources: () => allResources });
+  const tallies = new UsageTallies({ informers, clock: createVirtualClock(), resources });
   tallies.onChange((change) => changes.push(change));
   const quota = (name: string, hard: Record<string, string>) =>
     fake.put(ResourceQuota, { metadata: { name, namespace }, spec: { hard }, status: {} });
@@ -91,4 +91,20 @@ test("what was released and not shown yet outlives a new count", async () => {
     [tally.counted, tally.takeReleased(), tally.takeReleased()],
     [{ configmaps: "1" }, { configmaps: "1" }, {}],
   );
+});
+
+test("a kind that appears later is counted", async () => {
+  let kinds = allResources.filter((resource) => resource.plural !== Secret.plural);
+  const { tallies, quota } = setUp(() => kinds);
+  const hard = quota("q", { configmaps: "1", secrets: "1" });
+  assert.deepEqual((await tallies.of(hard, hourMs, neverAborted)).counted, { configmaps: "0" });
+  kinds = [...allResources];
+  assert.deepEqual((await tallies.of(hard, hourMs, neverAborted)).counted, { configmaps: "0", secrets: "0" });
+});
+
+test("a quota is counted once, however often it is asked for", async () => {
+  const { tallies, quota } = setUp();
+  const hard = quota("q", { configmaps: "1", "count/pods": "1", secrets: "1" });
+  const first = await tallies.of(hard, hourMs, neverAborted);
+  assert.equal(await tallies.of(hard, hourMs, neverAborted), first);
 });

@@ -1,7 +1,7 @@
 import { type ResourceQuota } from "#api/core/resource-quota.ts";
 import { type Evaluator, limitsFor } from "#api/quota/evaluator.ts";
 import { evaluatorOf, isLimitable } from "#api/quota/evaluators.ts";
-import { type ApiObject, groupResource, type Resource } from "#api/resource.ts";
+import { type ApiObject, type Resource } from "#api/resource.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { inTurns, type Steps } from "#lib/async/turns.ts";
 import { equal } from "#lib/data/equal.ts";
@@ -35,6 +35,7 @@ interface Entry {
 
 /** A kind that some quota limits. */
 interface Kind {
+  readonly resource: Resource;
   readonly evaluator: Evaluator;
   readonly informer: Informer;
   readonly entries: Map<string, Set<Entry>>;
@@ -47,7 +48,7 @@ const objectsPerTurn = 500;
 export class UsageTallies {
   readonly #deps: UsageTalliesDeps;
   readonly #entries = new Map<string, Entry>();
-  readonly #kinds = new Map<string, Kind & { stop(): void }>();
+  readonly #kinds = new Map<Resource, Kind & { stop(): void }>();
 
   #changed: ((change: TallyChange) => void) | undefined;
 
@@ -64,9 +65,10 @@ export class UsageTallies {
   async of(quota: ResourceQuota, maxAgeMs: number, signal: AbortSignal): Promise<UsageTally> {
     const { namespace, name, uid } = quota.metadata;
     const known = this.#entries.get(keyOf(quota.metadata));
-    const isYoung = known !== undefined && this.#deps.clock.now() - known.builtAtMs < maxAgeMs;
-    if (known && isYoung && known.uid === uid && equal(known.spec, quota.spec)) return known.tally;
     const resources = this.#limitedBy(quota);
+    const isYoung = known !== undefined && this.#deps.clock.now() - known.builtAtMs < maxAgeMs;
+    if (isYoung && known.uid === uid && equal(known.spec, quota.spec) && countsAll(known, resources))
+      return known.tally;
     await Promise.all(resources.map((resource) => this.#deps.informers.of(resource).synced(signal)));
     const kinds = resources.map((resource) => this.#kindOf(resource));
     const tally = new UsageTally(
@@ -107,13 +109,12 @@ export class UsageTallies {
   }
 
   #kindOf(resource: Resource): Kind {
-    const key = groupResource(resource, resource.plural);
-    const known = this.#kinds.get(key);
+    const known = this.#kinds.get(resource);
     if (known) return known;
     const informer = this.#deps.informers.of(resource);
-    const kind = { evaluator: evaluatorOf(resource), informer, entries: new Map<string, Set<Entry>>() };
+    const kind = { resource, evaluator: evaluatorOf(resource), informer, entries: new Map<string, Set<Entry>>() };
     const stop = informer.subscribe((change) => this.#take(kind, change));
-    this.#kinds.set(key, { ...kind, stop });
+    this.#kinds.set(resource, { ...kind, stop });
     return kind;
   }
 
@@ -135,10 +136,10 @@ export class UsageTallies {
       inNamespace?.delete(entry);
       if (inNamespace?.size === 0) entries.delete(entry.namespace);
     }
-    for (const [key, { entries, stop }] of this.#kinds) {
+    for (const [resource, { entries, stop }] of this.#kinds) {
       if (entries.size > 0) continue;
       stop();
-      this.#kinds.delete(key);
+      this.#kinds.delete(resource);
     }
   }
 
@@ -153,6 +154,10 @@ export class UsageTallies {
 
 const keyOf = ({ namespace, name }: { readonly namespace: string; readonly name: string }): string =>
   `${namespace}/${name}`;
+
+/** Custom kinds come and go. */
+const countsAll = ({ kinds }: Entry, resources: readonly Resource[]): boolean =>
+  kinds.length === resources.length && kinds.every(({ resource }, index) => resource === resources[index]);
 
 interface Existing {
   readonly kind: Kind;

@@ -1,4 +1,5 @@
 import { hopNumber } from "#trace/hop.ts";
+import { quotaAdvice } from "../allowances.ts";
 import { type Explanation } from "../explanation.ts";
 import { type AbsentFacts } from "../facts.ts";
 import { ago } from "../times.ts";
@@ -32,7 +33,9 @@ export function explainAbsent({ resource, namespace, name, refusal, removal, now
     evidence: [
       `${refusal.verb} by ${refusal.user} ${ago(refusal.atMs, nowMs)} got ${refusal.status} at hop ${hopNumber(refusal.hop)} (${refusal.hop})`,
     ],
-    advice: [advice[refusal.hop] ?? "Correct what the message names, and apply it again."],
+    advice: [
+      quotaAdvice(refusal.message) ?? advice[refusal.hop] ?? "Correct what the message names, and apply it again.",
+    ],
   };
 }
 

@@ -1,3 +1,4 @@
+import { StatusError } from "#api/status.ts";
 import { type AdmissionRequest } from "#server/admission/plugin.ts";
 import { type Context } from "#server/request/pipeline.ts";
 import { type Version, type Write, type WriteDeps } from "../write.ts";
@@ -34,17 +35,22 @@ export function admit(
   return pending ? pending.then(() => steps.mark("admit")) : steps.mark("admit");
 }
 
-/** Runs the steps from admission to commit. If they fail or find a newer version, what plugins did is undone. */
+/**
+ * Runs the steps from admission to commit. If they fail or find a newer version, what plugins did is undone, unless the
+ * store does not know whether it has written.
+ */
 export async function orUndo<R>(request: WriteRequest, steps: () => Promise<R>): Promise<R> {
   try {
     const written = await steps();
     if (written === undefined) request.undo();
     return written;
   } catch (error) {
-    request.undo();
+    if (!isTimeout(error)) request.undo();
     throw error;
   }
 }
+
+const isTimeout = (error: unknown): boolean => error instanceof StatusError && error.reason === "Timeout";
 
 /** An admission request whose plugins learn that the write did not happen. */
 export interface WriteRequest extends AdmissionRequest {
