@@ -183,7 +183,7 @@ async function errorWire(request: ApiRequest, error: StatusError, owner: string)
   const rest = { include: "Metadata", now: () => 0, owner } as const;
   try {
     const { encoding } = negotiate(request.headers.accept);
-    const negotiated = { encoding, as: undefined, plainToo: true, discovery: undefined };
+    const negotiated = { ...negotiate(undefined), encoding };
     return await render(answer, { negotiated, ...rest });
   } catch {
     // The client accepts none of our formats, so the error is sent as JSON anyway.
