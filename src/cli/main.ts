@@ -58,7 +58,9 @@ const forUsers = new Set([
   "TokenFileError",
   "PkiError",
   "KubeconfigError",
+  "ConfigFileError",
   "DataDirectoryError",
+  "EtcdError",
   "StatusError",
 ]);
 const isForUser = (error: unknown): error is Error =>

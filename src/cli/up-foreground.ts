@@ -14,11 +14,13 @@ import { ownPid } from "#lib/process/processes.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { durationSeconds } from "./command.ts";
 import { logFile } from "./data-dir.ts";
+import { type EtcdValues, etcdSettings } from "./flags/etcd-flags.ts";
+import { type SecurityValues, securityOptions } from "./flags/security-flags.ts";
 import { progressWriter } from "./progress.ts";
 import { writeRecord } from "./running.ts";
 import { explainStart } from "./start-faults.ts";
 
-export interface UpValues {
+export interface UpValues extends SecurityValues, EtcdValues {
   readonly dataDir: string;
   readonly port: string;
   readonly "node-name": string;
@@ -52,12 +54,13 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
   await using plane = await startControlPlane({
     ...base,
     dataDir,
-    store: "sqlite",
+    store: (await etcdSettings(values)) ?? "sqlite",
     host: "0.0.0.0",
     port: Number(values.port),
     serviceCidr: values["service-cidr"],
     clusterCidr: values["cluster-cidr"],
     eventTtlSeconds: durationSeconds(values["event-ttl"], "event-ttl"),
+    security: securityOptions(values),
   });
   const nodeName = values["node-name"];
   await writeRecord(dataDir, { pid: ownPid(), url: plane.url, nodeName, startedAt: timestamp(systemClock.now()) });

@@ -14,6 +14,7 @@ import { type RunDeps } from "#runtime/run-reconciler.ts";
 import { renderVerdicts, type Verdicts } from "#scheduler/verdicts.ts";
 import { builtInAdmission } from "#server/admission/all.ts";
 import { createAdmission } from "#server/admission/chain.ts";
+import { quotaStore } from "#server/admission/quota/quota-store.ts";
 import { defaultServiceRanges, type ServiceRanges, serviceAllocator } from "#server/allocate/service-allocator.ts";
 import { anonymous } from "#server/authenticate/anonymous.ts";
 import { bearer, type TokenAuthenticator } from "#server/authenticate/bearer.ts";
@@ -48,6 +49,7 @@ import { type Store } from "#store/store.ts";
 import { TraceRecorder } from "#trace/recorder.ts";
 import { RevisionTraces } from "#trace/revision-traces.ts";
 import { type Trace } from "#trace/trace.ts";
+import { type LoadedSecurity } from "./security/load-security.ts";
 
 export interface AssembleOptions {
   readonly store: Store;
@@ -60,6 +62,8 @@ export interface AssembleOptions {
   readonly signingKey: SigningKey;
   readonly serverAddress: string;
   readonly tokens?: readonly TokenAuthenticator[];
+  /** Who may call and what they may do, if it is not the default. */
+  readonly security?: LoadedSecurity;
   readonly serviceRanges?: ServiceRanges;
   /** How long objects of kinds with a limited life are kept; by default, as their kind says. */
   readonly eventTtlSeconds?: number | undefined;
@@ -149,7 +153,7 @@ function openObjects(
 function serverDeps(options: AssembleOptions, parts: Parts, security: Security): ServerDeps {
   const { clock, log } = options;
   const { informers } = parts;
-  const { authorizers, rbac, tokens } = security;
+  const { authorizers, tokens } = security;
   const write = writeDeps(options, parts, security);
   return {
     ...parts,
@@ -159,7 +163,7 @@ function serverDeps(options: AssembleOptions, parts: Parts, security: Security):
     subresources: subresourceEndpoints(options, { write, informers, authorizers }),
     reviews: new Map([
       ["bindings", bindingEndpoint(write)],
-      ...reviewEndpoints({ authorizers, rbac, tokens, audiences: [issuer], clock }),
+      ...reviewEndpoints({ authorizers, tokens, audiences: [issuer], clock }),
     ]),
     nonResource: answerNonResource(nonResourceDeps(options, parts)),
   };
@@ -170,7 +174,8 @@ function writeDeps(options: AssembleOptions, parts: Parts, security: Security): 
   const { clock, random, serviceRanges = defaultServiceRanges } = options;
   const { objects, informers, resources, metrics } = parts;
   const { authorizers, rbac } = security;
-  const plugins = builtInAdmission({ informers, rbac, authorizers, clock, random });
+  const storeQuota = quotaStore(objects);
+  const plugins = builtInAdmission({ informers, rbac, authorizers, clock, random, storeQuota });
   return {
     objects,
     resources,
@@ -200,23 +205,21 @@ function componentOf({ name }: UserInfo): string {
 }
 
 /** Authenticators and authorizers, each list in the order in which it is asked. */
-function assembleSecurity({ clock, signingKey, tokens = [] }: AssembleOptions, informers: Informers) {
-  const accounts = serviceAccountTokens({
-    informers,
-    clock,
-    issuers: [issuer],
-    audiences: [issuer],
-    keys: [signingKey],
-  });
-  const allTokens = [...tokens, accounts];
+function assembleSecurity({ clock, signingKey, tokens = [], security }: AssembleOptions, informers: Informers) {
+  const audiences = [issuer];
+  const accounts = serviceAccountTokens({ informers, clock, issuers: [issuer], audiences, keys: [signingKey] });
+  const before = [...tokens, ...(security?.staticTokens ?? [])];
+  const allTokens = [...before, accounts, ...(security?.otherTokens({ informers, clock, audiences }) ?? [])];
   const rbac = createRbac({ informers });
   const loopback = createLoopback();
+  const builtIn = { Node: createNodeAuthorizer({ informers }), RBAC: rbac };
+  const unknown = security ? security.anonymous : anonymous();
   return {
     tokens: allTokens,
     rbac,
     loopback: loopback.user,
-    authenticators: [inProcess, clientCertificate, ...allTokens.map(bearer), anonymous()],
-    authorizers: [loopback.authorizer, privileged, createNodeAuthorizer({ informers }), rbac],
+    authenticators: [inProcess, clientCertificate, ...allTokens.map(bearer), ...(unknown ? [unknown] : [])],
+    authorizers: [loopback.authorizer, privileged, ...(security?.authorizers(builtIn) ?? [builtIn.Node, builtIn.RBAC])],
   };
 }
 

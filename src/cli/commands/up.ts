@@ -18,6 +18,8 @@ import {
   wholeNumber,
 } from "../command.ts";
 import { hasClusterData, logFile } from "../data-dir.ts";
+import { etcdFlags, etcdSettings } from "../flags/etcd-flags.ts";
+import { securityFlags, securityOptions } from "../flags/security-flags.ts";
 import { installPackages } from "../packages.ts";
 import { program } from "../program.ts";
 import { progressFile, readProgress } from "../progress.ts";
@@ -36,9 +38,11 @@ export const flags = {
   "node-name": { type: "string", value: "NAME", default: hostname().toLowerCase(), help: "the name of the node" },
   ...rangeFlags,
   "kubelet-port": { type: "string", value: "N", default: "10250", help: "the kubelet's port" },
+  ...etcdFlags,
   ...eventFlags,
   foreground: { type: "boolean", default: false, help: "run in this process and log to standard error" },
   verbose: { type: "boolean", short: "v", default: false, help: "log at debug level" },
+  ...securityFlags,
 } as const;
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
@@ -49,6 +53,8 @@ export async function run(args: readonly string[]): Promise<number> {
   refuseArguments("up", positionals, "--data-dir DIR --port N");
   requireRoot();
   checkFlags(values);
+  securityOptions(values);
+  await etcdSettings(values);
   const dataDir = path.resolve(values["data-dir"]);
   if (values.foreground) {
     await makeDataDir(dataDir, values);

@@ -39,6 +39,8 @@ export interface RequestInfo {
   readonly path: string;
   /** From the query; lists and watches of nodes are authorised by it. */
   readonly fieldSelector?: string;
+  /** From the query of a list or watch, for webhooks. */
+  readonly labelSelector?: string;
 }
 
 /** What the stages find out about a request. */
