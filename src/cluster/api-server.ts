@@ -10,6 +10,7 @@ import { type Random } from "#lib/data/random.ts";
 import { type Log } from "#lib/process/log.ts";
 import { Metrics } from "#lib/process/metrics.ts";
 import { type Informers } from "#runtime/informer.ts";
+import { type RunDeps } from "#runtime/run-reconciler.ts";
 import { renderVerdicts, type Verdicts } from "#scheduler/verdicts.ts";
 import { builtInAdmission } from "#server/admission/all.ts";
 import { createAdmission } from "#server/admission/chain.ts";
@@ -30,6 +31,7 @@ import { mayCreate } from "#server/authorize/may-create.ts";
 import { createNodeAuthorizer } from "#server/authorize/node.ts";
 import { privileged } from "#server/authorize/privileged.ts";
 import { createRbac } from "#server/authorize/rbac.ts";
+import { followDefinitions } from "#server/custom/follow-definitions.ts";
 import { createDiscovery } from "#server/discovery/groups.ts";
 import { answerNonResource, type NonResourceDeps } from "#server/discovery/non-resource.ts";
 import { createOpenApi } from "#server/discovery/openapi.ts";
@@ -81,6 +83,8 @@ export interface AssembleOptions {
   readonly tracing?: boolean;
   /** Objects that readers share are frozen, so that a component which changes one fails. Tests ask for it; default: false. */
   readonly freezesShared?: boolean;
+  /** Called with every queue of the server's own controllers, so that a test can wait until there is no work left. */
+  onQueue?: NonNullable<RunDeps["onQueue"]>;
 }
 
 /** The API server with all its parts, before it has a socket. */
@@ -115,12 +119,22 @@ export async function assembleApiServer(options: AssembleOptions): Promise<Assem
   const server = createApiServer(serverDeps(options, parts, security));
   await informers.synced();
   const clientFor = (user: UserInfo) => localClient(server.handle, user, { traceOf, userAgent: componentOf(user) });
+  const loopback = clientFor(security.loopback);
+  const { log, onQueue } = options;
+  const custom = await followDefinitions({
+    ...{ informers, resources, clock, log, client: loopback },
+    ...(onQueue ? { onQueue } : {}),
+    forget: (resource) => objects.forget(resource),
+  });
   return {
     ...parts,
     server,
     clientFor,
-    loopback: clientFor(security.loopback),
-    [Symbol.asyncDispose]: () => objects[Symbol.asyncDispose](),
+    loopback,
+    async [Symbol.asyncDispose]() {
+      await custom[Symbol.asyncDispose]();
+      await objects[Symbol.asyncDispose]();
+    },
   };
 }
 

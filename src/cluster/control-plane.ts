@@ -240,7 +240,10 @@ async function runComponents(
   };
   await runTogether(signal, [
     once("kube-controller-manager", api.clientFor(controllerManagerUser), (ended) =>
-      runControllers({ ...base, ...ranges, clientFor, rootCa: certificates.pki.authority.certificate }, ended),
+      runControllers(
+        { ...base, ...ranges, clientFor, kinds: api.resources, rootCa: certificates.pki.authority.certificate },
+        ended,
+      ),
     ),
     (ended) => certificates.run(ended),
     (ended) => security.run(ended),

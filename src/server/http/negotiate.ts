@@ -36,27 +36,34 @@ const transformations = ["Table", "PartialObjectMetadata", "PartialObjectMetadat
 const metaVersions: readonly MetaVersion[] = ["meta.k8s.io/v1", "meta.k8s.io/v1beta1"];
 
 /** Clients send few different headers, and always the same ones. */
-const seen = new BoundedCache<Negotiated>({ entries: 500, chars: 64 * 1024, keyChars: 512 });
+const limits = { entries: 500, chars: 64 * 1024, keyChars: 512 };
+const seen = new BoundedCache<Negotiated>(limits);
+const seenForJson = new BoundedCache<Negotiated>(limits);
 
-export function negotiate(accept: string | undefined): Negotiated {
+/** `jsonOnly`: objects of the kind have no protobuf form. */
+export function negotiate(accept: string | undefined, { jsonOnly = false } = {}): Negotiated {
   if (!accept) return plain;
-  let found = seen.get(accept);
+  const cache = jsonOnly ? seenForJson : seen;
+  let found = cache.get(accept);
   if (!found) {
-    found = choose(accept);
-    seen.set(accept, found);
+    found = choose(accept, jsonOnly);
+    cache.set(accept, found);
   }
   return found;
 }
 
 /** The first alternative that we support; clients list them in order of preference. */
-function choose(accept: string): Negotiated {
+function choose(accept: string, jsonOnly: boolean): Negotiated {
   const alternatives = accept.split(",").map(parseAlternative);
   const plainToo = alternatives.some(({ type, parameters }) => encodingOf(type) && !parameters.has("as"));
   for (const { type, parameters } of alternatives.sort((a, b) => b.quality - a.quality)) {
     const encoding = encodingOf(type);
     if (!encoding) continue;
     const as = parameters.get("as");
-    if (as === undefined) return { ...plain, encoding, plainToo };
+    if (as === undefined) {
+      if (jsonOnly && encoding === "protobuf") continue;
+      return { ...plain, encoding, plainToo };
+    }
     const group = parameters.get("g");
     if (group === "apidiscovery.k8s.io") return { ...plain, encoding, plainToo, discovery: parameters.get("v") };
     const known = transformations.find((name) => name === as);
@@ -65,9 +72,8 @@ function choose(accept: string): Negotiated {
       return { ...plain, encoding, as: known, asVersion, plainToo };
     }
   }
-  throw notAcceptable(
-    "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf",
-  );
+  const types = ["application/json", "application/yaml", ...(jsonOnly ? [] : ["application/vnd.kubernetes.protobuf"])];
+  throw notAcceptable(`only the following media types are accepted: ${types.join(", ")}`);
 }
 
 function parseAlternative(text: string): { type: string; quality: number; parameters: Map<string, string> } {

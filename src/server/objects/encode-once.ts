@@ -66,7 +66,7 @@ interface Parts<T> {
 export class EncodedObject<T extends ApiObject = ApiObject> implements Encoded<T> {
   readonly revision: number;
   readonly #codec: Codec;
-  readonly #stored: Uint8Array | undefined;
+  #stored: Uint8Array | undefined;
   readonly #storedAs: Uint8Array | undefined;
   #object: T | undefined;
   #json: Uint8Array | undefined;
@@ -138,7 +138,15 @@ export class EncodedObject<T extends ApiObject = ApiObject> implements Encoded<T
     // We wrote these bytes ourselves, so they match the schema.
     const parsed = JSON.parse(text(this.#stored ?? this.#storedAs ?? empty)) as T;
     if (this.#stored) return parsed;
-    return (this.#codec.resource.storedAs?.fromStored(parsed) ?? parsed) as T;
+    const { resource } = this.#codec;
+    if (resource.storedAs) return resource.storedAs.fromStored(parsed) as T;
+    const present = (resource.reread?.(parsed) ?? parsed) as T;
+    // Nothing has changed since it was written, so the stored bytes are the served ones.
+    const bytes = this.#storedAs;
+    if (present === parsed && bytes && startsWith(bytes, this.#codec.head)) {
+      this.#stored = atRevision(this.#codec, bytes, this.revision);
+    }
+    return present;
   }
 
   #adopt(object: T): T {
@@ -159,7 +167,10 @@ export function decodeStored<T extends ApiObject>(
   revision: number,
   written?: T,
 ): EncodedObject<T> {
-  if (codec.resource.storedAs) return new EncodedObject<T>(codec, revision, { storedAs: value });
+  const { resource } = codec;
+  if (resource.storedAs || (resource.reread && !written)) {
+    return new EncodedObject<T>(codec, revision, { storedAs: value });
+  }
   return new EncodedObject<T>(codec, revision, { stored: atRevision(codec, value, revision), object: written });
 }
 
@@ -177,6 +188,9 @@ function withRevision({ head }: Codec, stored: Uint8Array, { from, to }: { from:
   const rest = stored.subarray(head.length + versionField(from).length);
   return lastingConcat([Buffer.from(head + versionField(to)), rest]);
 }
+
+const startsWith = (bytes: Uint8Array, head: string): boolean =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1", 0, head.length) === head;
 
 const empty = new Uint8Array();
 const text = (bytes: Uint8Array): string =>

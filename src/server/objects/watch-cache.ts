@@ -22,7 +22,7 @@ export interface WatchCacheDeps {
   /** The trace that caused a revision, if it is still known. */
   traceOf(revision: number): string | undefined;
   /** The object of an event that this process itself caused, so that it need not be parsed again. */
-  takeWritten(event: Pick<StoreEvent, "key" | "value" | "revision">): ApiObject | undefined;
+  takeWritten(event: Pick<StoreEvent, "key" | "value" | "revision">, resource: Resource): ApiObject | undefined;
   /** All followers of this cache have received the event. */
   delivered?(event: StoreEvent): void;
   /** A watcher was so slow that its history is gone. */
@@ -60,7 +60,7 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
   readonly #waiters = new Set<{ readonly revision: number; readonly resolve: () => void }>();
   readonly #prefix: string;
   readonly #codec: Codec;
-  /** Objects that expire (events) are many and rarely read, so they are kept only as bytes. */
+  /** Objects that expire (events) are many, definitions are large, and both are rarely read: they are kept as bytes. */
   readonly #isShortLived: boolean;
   #revision = 0;
   #lastState: { key: string; revision: number; items: WeakRef<EncodedObject<T>[]> } | undefined;
@@ -76,7 +76,7 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
     this.#codec = codecOf(resource, { freezes: deps.freezesShared ?? false });
     this.#buckets = new Buckets(resource);
     const { store, clock, ringLimits } = deps;
-    this.#isShortLived = resource.ttlSeconds !== undefined;
+    this.#isShortLived = resource.ttlSeconds !== undefined || resource.keptAsBytes === true;
     this.#history = new WatchHistory<T>({ store, codec: this.#codec, prefix: this.#prefix, ringLimits });
     this.#groups = new WatchGroups(resource, clock);
     this.#feeds = this.#feedSource();
@@ -88,6 +88,10 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
 
   get isReady(): boolean {
     return this.#isReady;
+  }
+
+  get #resourceOfAny(): Resource {
+    return this.resource as unknown as Resource;
   }
 
   /** How many watchers have not caught up. */
@@ -304,12 +308,12 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
     const previous = this.#buckets.get(name.namespace, name.name);
     if (event.value === undefined) {
       if (!previous) return undefined;
-      this.#deps.takeWritten(event);
+      this.#deps.takeWritten(event, this.#resourceOfAny);
       this.#buckets.delete(name);
       const encoded = previous.at(event.revision);
       return { revision: event.revision, namespace: name.namespace, type: "delete", encoded, previous };
     }
-    const written = this.#deps.takeWritten(event) as T | undefined;
+    const written = this.#deps.takeWritten(event, this.#resourceOfAny) as T | undefined;
     const encoded = decodeStored(this.#codec, event.value, event.revision, written);
     this.#buckets.put(name, encoded);
     return { revision: event.revision, namespace: name.namespace, type: "put", encoded, previous };
