@@ -103,6 +103,16 @@ test("tables and partial metadata are also served as v1beta1", async () => {
   followed.stop();
 });
 
+test("items of a list have no kind and apiVersion, in JSON and in YAML", async () => {
+  const { items } = await get(path, "application/json");
+  const yaml = Buffer.from((await get(path, "application/yaml")).bytes).toString();
+  const one = await get(`${path}/a`, "application/json");
+
+  const { kind, apiVersion, ...rest } = one.json;
+  assert.deepEqual([kind, apiVersion, items], ["ConfigMap", "v1", [rest]]);
+  assert.doesNotMatch(yaml, /kind: ConfigMap$/m);
+});
+
 test("an error is sent in the client's format, or as JSON if none is supported", async () => {
   const yaml = await get(`${path}/none`, "application/yaml");
   const binary = await get(`${path}/none`, "application/vnd.kubernetes.protobuf");

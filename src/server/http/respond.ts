@@ -25,7 +25,7 @@ import {
   tableRows,
 } from "#server/request/table.ts";
 import { type Trace, traceparent } from "#trace/trace.ts";
-import { joinedItems } from "./list-bodies.ts";
+import { joinedItems, withoutType } from "./list-bodies.ts";
 import { inSlices, inTurn, type SliceOptions } from "./list-slices.ts";
 import { type Negotiated } from "./negotiate.ts";
 
@@ -130,7 +130,7 @@ function renderList(answer: ListAnswer, options: RenderOptions): Wire | Promise<
     return longList(items, { head: { ...partialListKind(apiVersion), metadata }, member: "items", make }, options);
   }
   const start = `${JSON.stringify({ ...listKindOf(resource), metadata }).slice(0, -1)},"items":[`;
-  const chunks = [Buffer.from(start), joinedItems(items, answer.shared), Buffer.from("]}\n")];
+  const chunks = [Buffer.from(start), joinedItems(resource, items, answer.shared), Buffer.from("]}\n")];
   return { type: "body", status: 200, contentType: contentTypes.json, chunks };
 }
 
@@ -150,7 +150,7 @@ function listValue({ resource, items, list }: ListAnswer, { negotiated, include,
     const partial = objects.map((object) => partialMetadata(object, apiVersion));
     return { ...partialListKind(apiVersion), metadata, items: partial };
   }
-  return { ...listKindOf(resource), metadata, items: objects };
+  return { ...listKindOf(resource), metadata, items: objects.map((object) => withoutType(resource, object)) };
 }
 
 interface LongList {
