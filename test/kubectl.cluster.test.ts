@@ -525,7 +525,7 @@ function describeKubectl(program: KubectlProgram): void {
 
     assert.equal(await kubectl.ok("get --raw /readyz"), "ok");
     assert.equal(await kubectl.ok("get --raw /livez"), "ok");
-    assert.match(await kubectl.ok("get --raw /readyz?verbose"), /\[\+\]store ok\n[\s\S]*readyz check passed/);
+    assert.match(await kubectl.ok("get --raw /readyz?verbose"), /\[\+\]etcd ok\n[\s\S]*readyz check passed/);
     const version = await kubectl.json<{ major: string; gitVersion: string }>("get --raw /version");
     assert.match(version.gitVersion, /^v1\.36\./);
     const list = await kubectl.json<SeenList>("get --raw /api/v1/namespaces?limit=1");

@@ -35,6 +35,7 @@ import { privileged } from "#server/authorize/privileged.ts";
 import { createRbac } from "#server/authorize/rbac.ts";
 import { followDefinitions } from "#server/custom/follow-definitions.ts";
 import { createDiscovery } from "#server/discovery/groups.ts";
+import { Health } from "#server/discovery/health.ts";
 import { answerNonResource, type NonResourceDeps } from "#server/discovery/non-resource.ts";
 import { createOpenApi } from "#server/discovery/openapi.ts";
 import { type Endpoint } from "#server/dispatch.ts";
@@ -110,6 +111,8 @@ export interface AssembledServer extends AsyncDisposable {
   readonly metrics: Metrics;
   /** Priority and fairness; undefined if it is off. */
   readonly flowControl: FlowControl | undefined;
+  /** What is served at `/livez` and `/readyz`. */
+  readonly health: Health;
   /** The trace that wrote a revision, if it is still known. */
   traceOf(revision: number): Trace | undefined;
   /** A client in this process that acts as this user and passes through all checks. */
@@ -132,19 +135,22 @@ export async function assembleApiServer(options: AssembleOptions): Promise<Assem
   const { loopback: loopbackUser } = security;
   const fair = { clock, objects, informers, resources, metrics, loopback: loopbackUser };
   const { flowControl, fairness } = assembleFairness(inFlight, fair);
-  const parts: Parts = { objects, informers, resources, metrics, recorder, flowControl, traceOf };
+  const health = new Health();
+  const parts: Parts = { objects, informers, resources, metrics, recorder, flowControl, traceOf, health };
   const limits = { fairness, deadlines: new Deadlines(clock, inFlight.requestTimeoutMs) };
   const audit = options.audit?.(metrics);
   const server = createApiServer({ ...serverDeps(options, parts, security), ...limits, audit });
-  await informers.synced();
+  await startInformers(informers, health);
   const clientFor = (user: UserInfo) => localClient(server.handle, user, { traceOf, userAgent: componentOf(user) });
   const loopback = clientFor(loopbackUser);
   const { log, onQueue } = options;
+  const definitionsSeen = health.step("crd-informer-synced");
   const custom = await followDefinitions({
     ...{ informers, resources, clock, log, client: loopback },
     ...(onQueue ? { onQueue } : {}),
     forget: (resource) => objects.forget(resource),
   });
+  definitionsSeen();
   return {
     ...parts,
     server,
@@ -158,10 +164,19 @@ export async function assembleApiServer(options: AssembleOptions): Promise<Assem
   };
 }
 
+async function startInformers(informers: Informers, health: Health): Promise<void> {
+  const started = health.step("generic-apiserver-start-informers");
+  let isSynced = false;
+  health.addReady({ name: "informer-sync", check: () => (isSynced ? undefined : "informers not started yet") });
+  await informers.synced();
+  isSynced = true;
+  started();
+}
+
 /** The parts that the server is built from. */
 type Parts = Pick<
   AssembledServer,
-  "objects" | "informers" | "resources" | "metrics" | "recorder" | "flowControl" | "traceOf"
+  "objects" | "informers" | "resources" | "metrics" | "recorder" | "flowControl" | "traceOf" | "health"
 >;
 type Security = ReturnType<typeof assembleSecurity>;
 
@@ -280,23 +295,25 @@ function subresourceEndpoints(
   ]);
 }
 
+/** Whether the store answers. It has upstream's name also if it is not etcd, because probes use that. */
+async function storeFault(store: Store): Promise<string | undefined> {
+  await store.catchUp?.();
+  return store.revision > 0 ? undefined : "the store has no revision";
+}
+
 function nonResourceDeps(
   { signingKey, serverAddress, paths, store, verdicts, encryption }: AssembleOptions,
-  { resources, metrics, recorder, flowControl }: Parts,
+  { resources, metrics, recorder, flowControl, health }: Parts,
 ): NonResourceDeps {
-  const ping = { name: "ping", check: () => undefined };
-  const kms = encryption?.hasServices ? [{ name: "kms-providers", check: () => encryption.fault }] : [];
+  health.add({ name: "etcd", check: () => storeFault(store) });
+  health.addReady({ name: "etcd-readiness", check: () => storeFault(store) });
+  if (encryption?.hasServices) health.add({ name: "kms-providers", check: () => encryption.fault });
   metrics.gauge("orlop_store_revision", "The newest revision of the store.", () => store.revision);
   return {
     discovery: createDiscovery(resources),
     openApi: createOpenApi(resources),
     metrics,
-    live: [ping, ...kms],
-    ready: [
-      ping,
-      ...kms,
-      { name: "store", check: () => (store.revision > 0 ? undefined : "the store has no revision") },
-    ],
+    health,
     tokenIssuer: () => ({
       configuration: openIdConfiguration(issuer, `${issuer}/openid/v1/jwks`, [signingKey]),
       keys: openIdKeys([signingKey]),

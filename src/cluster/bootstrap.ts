@@ -16,16 +16,26 @@ import {
   bootstrapRoles,
   ensureBootstrapRoles,
 } from "#server/authorize/bootstrap/bootstrap-roles.ts";
+import { type Health } from "#server/discovery/health.ts";
 import { mandatoryLevels, mandatorySchemas, suggestedFlows } from "#server/flowcontrol/bootstrap/bootstrap-flows.ts";
 import { type Kept } from "./keep-bootstrap.ts";
 
 const namespaces = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
 /** Creates what every cluster has before its first user: namespaces, priority classes and default roles. */
-export async function bootstrapCluster(client: Client): Promise<void> {
+export async function bootstrapCluster(client: Client, health?: Pick<Health, "step">): Promise<void> {
+  const steps = [
+    "start-system-namespaces-controller",
+    "scheduling/bootstrap-system-priority-classes",
+    "rbac/bootstrap-roles",
+  ];
+  const [namespacesMade, classesMade, rolesMade] = steps.map((name) => health?.step(name));
   await Promise.all(namespaces.map((name) => ensure(client, Namespace, { metadata: { name } })));
+  namespacesMade?.();
   await Promise.all(systemPriorityClasses.map((priorityClass) => ensure(client, PriorityClass, priorityClass)));
+  classesMade?.();
   await ensureBootstrapRoles(client);
+  rolesMade?.();
 }
 
 const kept = <T extends ApiObject>(resource: Resource<T>, objects: () => readonly InputOf<T>[]): Kept => ({

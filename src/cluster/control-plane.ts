@@ -105,10 +105,12 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   const audit = await auditFor(options);
   const [store, certificates] = await Promise.all([openStore(options), openCertificates(options)]);
   const api = await assembleApi(options, { store, certificates, verdicts, security, admission, encryption, audit });
-  await bootstrapCluster(api.loopback);
+  await bootstrapCluster(api.loopback, api.health);
+  const announced = ["start-kubernetes-service-cidr-controller", "bootstrap-controller"].map((n) => api.health.step(n));
   const listening = await listenFor(options, { api, certificates });
   const url = urlOf(options, listening.port);
   await announce(options, { api, port: listening.port });
+  for (const done of announced) done();
   const kubeconfigPath = await keepKubeconfig(options, { certificates, url });
   return {
     url,
@@ -120,6 +122,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     clientFor: (user) => api.clientFor(user),
     run: (signal) => runComponents(options, { api, port: listening.port, certificates, verdicts, security, signal }),
     async [Symbol.asyncDispose]() {
+      api.health.end();
       await listening[Symbol.asyncDispose]();
       await api[Symbol.asyncDispose]();
       security[Symbol.dispose]();

@@ -113,7 +113,7 @@ export function createApiServer(deps: ServerDeps): ApiServer {
       try {
         context = contextOf(request, deps);
         // Before anything is done: a client that cannot read the response must not have caused a change.
-        if (isNegotiated(context)) checkReadable(context);
+        if (isNegotiated(context)) checkReadable(context, deps);
         const timeoutMs = deps.deadlines.timeoutOf(context);
         context.timeoutMs = timeoutMs;
         const serving = serveIn(deps, handleIn, context);
@@ -209,7 +209,15 @@ function rendered(answer: Answer, { request, query, user }: Context, deps: Serve
   const traces = answer.type === "watch" && request.headers["x-orlop-traces"] && traceOf ? { traceOf } : {};
   const now = () => clock.now();
   const room = () => request.room?.();
-  return render(answer, { negotiated: negotiate(accept), include, now, owner: ownerOf(user.name), room, ...traces });
+  const jsonOnly = "resource" in answer && answer.resource.isJsonOnly === true;
+  return render(answer, {
+    negotiated: negotiate(accept, { jsonOnly }),
+    include,
+    now,
+    owner: ownerOf(user.name),
+    room,
+    ...traces,
+  });
 }
 
 function includeOf(query: URLSearchParams): IncludeObject | undefined {
@@ -217,13 +225,18 @@ function includeOf(query: URLSearchParams): IncludeObject | undefined {
   return includes.find((name) => name === asked);
 }
 
-function checkReadable({ request, query }: Context): void {
-  if (negotiate(request.headers.accept).as !== "Table" || includeOf(query)) return;
+function checkReadable({ request, query, info }: Context, { resources }: ServerDeps): void {
+  const { accept } = request.headers;
+  const jsonOnly = accept?.includes("protobuf") === true && isJsonOnly(resources, info);
+  if (negotiate(accept, { jsonOnly }).as !== "Table" || includeOf(query)) return;
   const asked = JSON.stringify(query.get("includeObject"));
   throw badRequest(
     `Unable to convert to Table as requested: includeObject: Invalid value: ${asked}: must be 'Metadata', 'Object', 'None', or empty`,
   );
 }
+
+const isJsonOnly = (resources: ResourceRegistry, { group, version, resource }: RequestInfo): boolean =>
+  resources.find(group, version, resource)?.isJsonOnly === true;
 
 /** Streams and documents with their own types are sent as they are. */
 const isReady = ({ type }: Answer): boolean => type === "bytes" || type === "stream" || type === "upgrade";
@@ -260,7 +273,7 @@ async function errorWire(request: ApiRequest, error: StatusError, owner: string)
   const rest = { include: "Metadata", now: () => 0, owner } as const;
   try {
     const { encoding } = negotiate(request.headers.accept);
-    const negotiated = { encoding, as: undefined, plainToo: true, discovery: undefined };
+    const negotiated = { ...negotiate(undefined), encoding };
     return await render(answer, { negotiated, ...rest });
   } catch {
     // The client accepts none of our formats, so the error is sent as JSON anyway.

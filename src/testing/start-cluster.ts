@@ -155,7 +155,7 @@ async function startServer(
   const serverAddress = "127.0.0.1:6443";
   const parts = { store, clock, log, random, newUid, signingKey: key, serverAddress, verdicts };
   const api = await assembleApiServer({ ...parts, freezesShared: true, ...(onQueue ? { onQueue } : {}) });
-  await bootstrapCluster(api.loopback);
+  await bootstrapCluster(api.loopback, api.health);
   return { store, api, verdicts };
 }
 

@@ -55,6 +55,6 @@ export interface ListMeta extends Infer<typeof ListMeta> {}
 
 export const TypeMetaFields = {
   kind: optional(0, string(), "Kind of the object, such as Pod."),
-  apiVersion: optional(0, string(), "API group and version of the object, such as apps/v1."),
+  apiVersion: optional(0, string(), "APIVersion defines the API group and version of the object, such as apps/v1."),
 };
 export const MetadataField = defaulted(1, ObjectMeta, {}, "Metadata: name, namespace, labels, owners and life cycle.");

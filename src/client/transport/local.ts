@@ -150,7 +150,10 @@ function rawOf(answer: Answer, deps: LocalDeps, signal: AbortSignal = neverAbort
       return rawJson(answer.status, answer.encoded.json());
     case "list": {
       const head = { kind: answer.resource.listKind, apiVersion: apiVersionOf(answer.resource) };
-      return rawJson(200, text({ ...head, ...listOf(answer.items, answer.list) }));
+      const { items, metadata } = listOf(answer.items, answer.list);
+      // Their type is said once; only custom resources repeat it.
+      const untyped = items.map(({ kind: _kind, apiVersion: _version, ...rest }) => rest);
+      return rawJson(200, text({ ...head, metadata, items: answer.resource.isJsonOnly ? items : untyped }));
     }
     case "value":
       return rawJson(answer.status, text(answer.value));

@@ -16,6 +16,8 @@ export interface YamlJob {
 export interface YamlAnswer {
   /** UTF-8: JSON of the parsed text, or the YAML that was written. */
   readonly bytes?: Uint8Array;
+  /** Duplicate keys in the parsed text. */
+  readonly duplicates?: readonly string[];
   readonly fault?: string;
 }
 

@@ -16,6 +16,7 @@ parentPort?.on("message", async (job: Pick<YamlJob, "task" | "text">) => {
 
 async function work({ task, text }: Pick<YamlJob, "task" | "text">): Promise<YamlAnswer> {
   if (task === "write") return { bytes: Buffer.from(await formatYamlHere(JSON.parse(text))) };
-  const bytes = jsonOf((await parseYaml(text)).value);
-  return bytes.length > maxJsonBytes ? { fault: "yaml: too long to be read: send it as JSON" } : { bytes };
+  const { value, duplicates } = await parseYaml(text);
+  const bytes = jsonOf(value);
+  return bytes.length > maxJsonBytes ? { fault: "yaml: too long to be read: send it as JSON" } : { bytes, duplicates };
 }

@@ -76,8 +76,8 @@ test("yamlToJson() and formatYaml() treat long texts in a thread like short ones
     const text = lines(count);
     const { value } = await parseYaml(text);
 
-    assert.deepEqual(fromJson(await yamlToJson(text, "jane")), value);
-    assert.deepEqual(fromJson(await yamlToJson(await formatYaml(value), "jane")), value);
+    assert.deepEqual(fromJson((await yamlToJson(text, "jane")).bytes), value);
+    assert.deepEqual(fromJson((await yamlToJson(await formatYaml(value), "jane")).bytes), value);
   }
 });
 

@@ -38,9 +38,19 @@ export async function parseYaml(text: string): Promise<ParsedYaml> {
  * Like `parseYaml`, but returns JSON in UTF-8, for text from any caller. Long text is parsed in a thread; `owner` is
  * the caller. Throws YamlBusyError if too many are waiting.
  */
-export async function yamlToJson(text: string, owner: string): Promise<Uint8Array> {
-  if (text.length < longFrom) return jsonOf((await parseYaml(text)).value);
-  return bytesOf(await pool.run({ task: "read", text, owner }));
+export async function yamlToJson(text: string, owner: string): Promise<YamlJson> {
+  if (text.length < longFrom) {
+    const { value, duplicates } = await parseYaml(text);
+    return { bytes: jsonOf(value), duplicates };
+  }
+  const answer = await pool.run({ task: "read", text, owner });
+  return { bytes: bytesOf(answer), duplicates: answer.duplicates ?? [] };
+}
+
+export interface YamlJson {
+  readonly bytes: Uint8Array;
+  /** See `ParsedYaml`. */
+  readonly duplicates: readonly string[];
 }
 
 /** Throws if an anchor contains itself, because JSON cannot express that. */

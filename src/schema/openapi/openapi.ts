@@ -1,4 +1,5 @@
 import { type ObjectSchema } from "../schema.ts";
+import { customDefinition } from "./custom-definition.ts";
 import { Definitions, type GroupVersionKind, type Json } from "./openapi-definitions.ts";
 import { listName, type OpenApiResource, pathsOf, type SharedParameters } from "./openapi-paths.ts";
 
@@ -65,7 +66,7 @@ function define(
   for (const resource of resources) {
     const { group, version, kind, listKind } = resource;
     if (resource.definition)
-      definitions.add(resource.schema.name, ownDefinition(resource, resource.definition, definitions));
+      definitions.add(resource.schema.name, customDefinition(resource, resource.definition, definitions));
     else definitions.addObject(resource.schema, [{ group, kind, version }]);
     if (resource.verbs.includes("list")) {
       definitions.add(listName(resource), listDefinition(resource, definitions, { group, kind: listKind, version }));
@@ -79,43 +80,6 @@ function commonKinds({ name, fields }: ObjectSchema<unknown>): GroupVersionKind[
   const [, group = "", version = "", kind = ""] = /^([^/]*)\/([^.]*)\.(.*)$/.exec(name) ?? [];
   return [{ group: group === "meta" || group === "core" ? "" : group, kind, version }];
 }
-
-/** The kind's own definition, with the fields of every resource. */
-function ownDefinition(
-  { group, kind, version, schema }: OpenApiResource,
-  definition: Json,
-  definitions: Definitions,
-): Json {
-  const said = definitions.flavor === "v2" ? sayLess(definition) : definition;
-  const meta: Json = {};
-  for (const name of ["apiVersion", "kind", "metadata"]) {
-    const field = schema.fields[name];
-    if (field) meta[name] = definitions.property(field);
-  }
-  return {
-    type: "object",
-    ...said,
-    properties: { ...(said.properties as Json | undefined), ...meta },
-    "x-kubernetes-group-version-kind": [{ group, kind, version }],
-  };
-}
-
-const onlyV3 = new Set(["oneOf", "anyOf", "allOf", "not", "nullable", "default"]);
-
-/** A v3 schema without what v2 cannot express. */
-function sayLess(schema: unknown): Json {
-  const out: Json = {};
-  for (const [key, value] of Object.entries(schema as Json)) {
-    if (onlyV3.has(key)) continue;
-    if (key === "properties") {
-      out[key] = Object.fromEntries(Object.entries(value as Json).map(([name, inner]) => [name, sayLess(inner)]));
-    } else out[key] = isSchema(key, value) ? sayLess(value) : value;
-  }
-  return out;
-}
-
-const isSchema = (key: string, value: unknown): boolean =>
-  (key === "items" || key === "additionalProperties") && typeof value === "object" && value !== null;
 
 function listDefinition({ kind, schema }: OpenApiResource, definitions: Definitions, list: GroupVersionKind): Json {
   const metadata = definitions.has("meta/v1.ListMeta") ? definitions.refer("meta/v1.ListMeta") : { type: "object" };

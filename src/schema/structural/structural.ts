@@ -26,7 +26,9 @@ export function structural(json: JsonSchema, meta: ResourceFields): StructuralSc
 export function customObject(name: string, json: JsonSchema, meta: ResourceFields): ObjectSchema {
   const { description } = json;
   const fields = { ...fieldsOf(json, meta), ...meta };
-  return { type: "object", name, fields, options: { ...(description ? { doc: description } : {}), structural: json } };
+  const open = json["x-kubernetes-preserve-unknown-fields"] === true;
+  const options = { ...(description ? { doc: description } : {}), structural: json, open };
+  return { type: "object", name, fields, options };
 }
 
 /** What ownership and merging see of it. What a value must be beyond that is checked elsewhere. */

@@ -3,6 +3,7 @@ import { badRequest } from "#api/status.ts";
 import { isObject } from "#lib/data/json-object.ts";
 import { showGo } from "#schema/json/show-go.ts";
 import { type ListSchema, resolve, type Schema } from "#schema/schema.ts";
+import { any } from "#schema/types.ts";
 import { showElement } from "./fields/path-element.ts";
 import { findElement, shapeOf } from "./fields/shape.ts";
 
@@ -26,6 +27,9 @@ export function faultsIn(schema: Schema, value: unknown): string | undefined {
   return faults.length === 1 ? faults[0] : ["errors:", ...faults.map((fault) => `  ${fault}`)].join("\n");
 }
 
+/** A member that may have any form. */
+const anything = any();
+
 interface Place {
   /** The text of a path is made only for a fault. */
   readonly path: () => string;
@@ -44,7 +48,12 @@ function check(schema: Schema, value: unknown, place: Place): void {
       return;
     case "object":
       checkMembers(
-        (name) => (Object.hasOwn(resolved.fields, name) ? resolved.fields[name]?.schema : undefined),
+        (name) =>
+          Object.hasOwn(resolved.fields, name)
+            ? resolved.fields[name]?.schema
+            : resolved.options.open
+              ? anything
+              : undefined,
         value,
         place,
       );

@@ -124,7 +124,8 @@ export class CustomResource implements Resource {
     if (!storage || storage === this) return undefined;
     return {
       resource: storage,
-      toStored: (object) => this.#kind.convert(object, apiVersionOf(storage)),
+      // What the stored version does not know is not kept.
+      toStored: (object) => storage.reread?.(object) ?? object,
       fromStored: (stored) => this.reread(stored),
     };
   }

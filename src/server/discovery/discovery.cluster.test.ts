@@ -3,7 +3,6 @@ import { after, before, test } from "node:test";
 import { allResources } from "#api/all.ts";
 import { ask, type Loose, type Said } from "#testing/peers/ask.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
-import { renderHealth } from "./health.ts";
 
 let cluster: TestCluster;
 before(async () => {
@@ -83,21 +82,28 @@ test("the version is one that clients accept as Kubernetes", async () => {
   assert.match(String(json.gitVersion), /^v1\.36\.\d+/);
 });
 
-test("renderHealth() is short when all checks pass and names those that fail", () => {
-  const well = { name: "ping", check: () => undefined };
-  const ill = { name: "store", check: () => "it is away" };
-  const plain = { verbose: false, exclude: [] };
+test("the checks of the start are listed with upstream's names, and each has a path", async () => {
+  const { bytes } = await get("/readyz?verbose");
 
-  assert.deepEqual(renderHealth("readyz", [well], plain), { status: 200, text: "ok" });
-  assert.deepEqual(renderHealth("readyz", [well], { ...plain, verbose: true }), {
-    status: 200,
-    text: "[+]ping ok\nreadyz check passed\n",
-  });
-  assert.deepEqual(renderHealth("readyz", [well, ill], plain), {
-    status: 500,
-    text: "[+]ping ok\n[-]store failed: it is away\nreadyz check failed\n",
-  });
-  assert.equal(renderHealth("readyz", [well, ill], { ...plain, exclude: ["store"] }).status, 200);
+  const names = Buffer.from(bytes)
+    .toString()
+    .split("\n")
+    .flatMap((line) => /^\[\+\](\S+) ok$/.exec(line)?.[1] ?? []);
+  assert.deepEqual(names, [
+    "ping",
+    "etcd",
+    "poststarthook/generic-apiserver-start-informers",
+    "poststarthook/crd-informer-synced",
+    "poststarthook/start-system-namespaces-controller",
+    "poststarthook/scheduling/bootstrap-system-priority-classes",
+    "poststarthook/rbac/bootstrap-roles",
+    "etcd-readiness",
+    "informer-sync",
+    "shutdown",
+  ]);
+  const statuses = await Promise.all(names.map(async (name) => (await get(`/readyz/${name}`)).status));
+  assert.deepEqual(new Set(statuses), new Set([200]));
+  assert.equal((await get("/livez/shutdown")).status, 404);
 });
 
 test("health is public, its details and the metrics are not", async () => {

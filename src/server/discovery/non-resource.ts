@@ -3,7 +3,7 @@ import { type Metrics } from "#lib/process/metrics.ts";
 import { negotiate } from "#server/http/negotiate.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { type Discovery } from "./groups.ts";
-import { type HealthCheck, renderHealth } from "./health.ts";
+import { type Health, type HealthEndpoint, renderCheck, renderHealth } from "./health.ts";
 import { type OpenApi } from "./openapi.ts";
 import { versionInfo } from "./version.ts";
 
@@ -11,8 +11,7 @@ export interface NonResourceDeps {
   readonly discovery: Discovery;
   readonly openApi: OpenApi;
   readonly metrics: Metrics;
-  readonly live: readonly HealthCheck[];
-  readonly ready: readonly HealthCheck[];
+  readonly health: Health;
   /** The configuration and keys for verifying service-account tokens elsewhere. */
   tokenIssuer(): { readonly configuration: unknown; readonly keys: unknown };
   readonly serverAddress: string;
@@ -49,9 +48,9 @@ const routes = new Map<string, (asked: Asked, ...rest: readonly string[]) => Fou
   ["openapi", ({ deps, context, path }) => deps.openApi.answer(context, path)],
   ["version", (_asked, ...rest) => (rest.length === 0 ? value(versionInfo) : undefined)],
   ["metrics", ({ deps }, ...rest) => (rest.length === 0 ? text(200, deps.metrics.render(), metricsType) : undefined)],
-  ["healthz", ({ deps, context }, only) => health(context, { name: "healthz", checks: deps.live, only })],
-  ["livez", ({ deps, context }, only) => health(context, { name: "livez", checks: deps.live, only })],
-  ["readyz", ({ deps, context }, only) => health(context, { name: "readyz", checks: deps.ready, only })],
+  ["healthz", (asked, ...rest) => answerHealth(asked, "healthz", rest.join("/"))],
+  ["livez", (asked, ...rest) => answerHealth(asked, "livez", rest.join("/"))],
+  ["readyz", (asked, ...rest) => answerHealth(asked, "readyz", rest.join("/"))],
   [".well-known", ({ deps, path }) => (path === configPath ? value(deps.tokenIssuer().configuration) : undefined)],
   ["openid", ({ deps, path }) => (path === keysPath ? value(deps.tokenIssuer().keys) : undefined)],
 ]);
@@ -106,14 +105,17 @@ const asVersion = (body: Uint8Array, version: string): Uint8Array =>
     ? body
     : Buffer.from(Buffer.from(body).toString().replace("apidiscovery.k8s.io/v2", `apidiscovery.k8s.io/${version}`));
 
-function health(
-  { query }: Context,
-  { name, checks, only }: { name: string; checks: readonly HealthCheck[]; only: string | undefined },
-): Answer | undefined {
-  const chosen = only === undefined ? checks : checks.filter((check) => check.name === only);
-  if (chosen.length === 0 && only !== undefined) return undefined;
+/** All checks of an endpoint, or the one that the path names. */
+async function answerHealth(
+  { deps, context: { query } }: Asked,
+  endpoint: HealthEndpoint,
+  only: string,
+): Promise<Answer | undefined> {
+  const checks = deps.health.checksOf(endpoint);
+  const one = checks.find(({ name }) => name === only);
+  if (only !== "" && !one) return undefined;
   const options = { verbose: query.has("verbose"), exclude: query.getAll("exclude") };
-  const { status, text: body } = renderHealth(name, chosen, options);
+  const { status, text: body } = await (one ? renderCheck(one) : renderHealth(endpoint, checks, options));
   return text(status, body, "text/plain; charset=utf-8");
 }
 

@@ -195,7 +195,7 @@ test("chunks of a kind that is stored in another version are in the requested ve
   const second = await ask(cluster.api.server, `GET ${path}&continue=${tokenOf(first)}`);
 
   assert.deepEqual(
-    [first, second].map(({ items }) => [items[0]?.apiVersion, items[0]?.note]),
+    [first, second].map(({ json, items }) => [json.apiVersion, items[0]?.note]),
     [
       ["events.k8s.io/v1", "a note"],
       ["events.k8s.io/v1", "a note"],

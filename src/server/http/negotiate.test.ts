@@ -6,7 +6,7 @@ const table = (version: string, type = "json") => `application/${type};as=Table;
 const discovery = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 const protobuf = "application/vnd.kubernetes.protobuf";
 
-/** `encoding as discovery`, with `!` where only the transformation is acceptable. */
+/** `encoding as version discovery`, with `!` where only the transformation is acceptable. Version 1 is not named. */
 const cases: Readonly<Record<string, string>> = {
   "": "json",
   "*/*": "json",
@@ -17,7 +17,8 @@ const cases: Readonly<Record<string, string>> = {
   [`application/json;q=0.5,${protobuf};q=0.9`]: "protobuf",
   [`${table("v1")},application/json`]: "json Table",
   [table("v1")]: "json Table!",
-  [`${table("v1beta1")},application/json`]: "json",
+  [`${table("v1beta1")},application/json`]: "json Table v1beta1",
+  [`${table("v2")},application/json`]: "json",
   [`${table("v1", "vnd.kubernetes.protobuf")},${table("v1")}`]: "json Table!",
   [`${protobuf};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json`]: "protobuf PartialObjectMetadata",
   "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1": "json PartialObjectMetadataList!",
@@ -25,14 +26,15 @@ const cases: Readonly<Record<string, string>> = {
 };
 for (const [accept, expected] of Object.entries(cases)) {
   test(`negotiate() reads ${accept || "nothing"} as ${expected}`, () => {
-    const { encoding, as, plainToo, discovery: version } = negotiate(accept);
+    const { encoding, as, asVersion, plainToo, discovery: version } = negotiate(accept);
 
     const transformed = as && `${as}${plainToo ? "" : "!"}`;
-    assert.equal([encoding, transformed, version].filter(Boolean).join(" "), expected);
+    const beta = asVersion === "meta.k8s.io/v1beta1" && "v1beta1";
+    assert.equal([encoding, transformed, beta, version].filter(Boolean).join(" "), expected);
   });
 }
 
-for (const accept of ["text/html", "application/json;as=Chair;g=meta.k8s.io;v=v1", table("v1beta1")]) {
+for (const accept of ["text/html", "application/json;as=Chair;g=meta.k8s.io;v=v1", table("v2")]) {
   test(`negotiate() refuses ${accept}`, () => {
     assert.throws(() => negotiate(accept), { code: 406 });
   });

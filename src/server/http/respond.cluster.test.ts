@@ -83,6 +83,36 @@ test("partial metadata is served as JSON and as protobuf, for objects and lists"
   assert.deepEqual(metadata.labels, { color: "red" });
 });
 
+test("tables and partial metadata are also served as v1beta1", async () => {
+  const beta = (kind: string, type?: string) => partial(kind, type).replace("v=v1", "v=v1beta1");
+  const asTable = await get(path, beta("Table"));
+  const one = await get(`${path}/a`, beta("PartialObjectMetadata"));
+  const many = await get(path, beta("PartialObjectMetadataList"));
+  const yaml = await get(path, beta("PartialObjectMetadataList", "yaml"));
+  const binary = await get(path, beta("PartialObjectMetadataList", "vnd.kubernetes.protobuf"));
+  const followed = await follow(cluster.api.server, `GET ${path}?watch=true`, { headers: { accept: beta("Table") } });
+
+  const version = "meta.k8s.io/v1beta1";
+  assert.deepEqual([asTable.json.kind, asTable.json.apiVersion], ["Table", version]);
+  assert.deepEqual({ ...row(asTable)?.object }, one.json);
+  assert.deepEqual([one.json.kind, one.json.apiVersion], ["PartialObjectMetadata", version]);
+  assert.deepEqual([many.json.apiVersion, many.items], [version, [one.json]]);
+  assert.equal(Buffer.from(yaml.bytes).toString().split(`apiVersion: ${version}`).length, 3);
+  assert.equal(decodeEnvelope(binary.bytes).apiVersion, version);
+  assert.match(Buffer.from(followed.bytes).toString(), /"kind":"Table","apiVersion":"meta.k8s.io\/v1beta1"/);
+  followed.stop();
+});
+
+test("items of a list have no kind and apiVersion, in JSON and in YAML", async () => {
+  const { items } = await get(path, "application/json");
+  const yaml = Buffer.from((await get(path, "application/yaml")).bytes).toString();
+  const one = await get(`${path}/a`, "application/json");
+
+  const { kind, apiVersion, ...rest } = one.json;
+  assert.deepEqual([kind, apiVersion, items], ["ConfigMap", "v1", [rest]]);
+  assert.doesNotMatch(yaml, /kind: ConfigMap$/m);
+});
+
 test("an error is sent in the client's format, or as JSON if none is supported", async () => {
   const yaml = await get(`${path}/none`, "application/yaml");
   const binary = await get(`${path}/none`, "application/vnd.kubernetes.protobuf");

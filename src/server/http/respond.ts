@@ -17,9 +17,15 @@ import { encodeProtobuf } from "#schema/protobuf/protobuf.ts";
 import { encodeEnvelope, encodeListEnvelope, encodeWatchFrame } from "#schema/protobuf/protobuf-envelope.ts";
 import { type ObjectSchema, object } from "#schema/schema.ts";
 import { type Answer, type DeferredList } from "#server/request/pipeline.ts";
-import { type IncludeObject, partialMetadata, renderTable, tableRows } from "#server/request/table.ts";
+import {
+  type IncludeObject,
+  type MetaVersion,
+  partialMetadata,
+  renderTable,
+  tableRows,
+} from "#server/request/table.ts";
 import { type Trace, traceparent } from "#trace/trace.ts";
-import { joinedItems } from "./list-bodies.ts";
+import { joinedItems, withoutType } from "./list-bodies.ts";
 import { inSlices, inTurn, type SliceOptions } from "./list-slices.ts";
 import { type Negotiated } from "./negotiate.ts";
 
@@ -89,7 +95,7 @@ const notTransformable = (): StatusError =>
 type ObjectAnswer = Extract<Answer, { type: "object" }>;
 
 function renderObject({ status, resource, encoded }: ObjectAnswer, options: RenderOptions): Wire | Promise<Wire> {
-  const { encoding, as } = options.negotiated;
+  const { encoding, as, asVersion: apiVersion } = options.negotiated;
   if (!as && encoding === "json") return body(status, "json", encoded.json());
   if (!as && encoding === "protobuf") return body(status, "protobuf", envelope(resource, encoded.protobuf()));
   if (as === "PartialObjectMetadataList") {
@@ -97,10 +103,10 @@ function renderObject({ status, resource, encoded }: ObjectAnswer, options: Rend
   }
   if (as === "Table") {
     const metadata = { resourceVersion: encoded.object.metadata.resourceVersion };
-    const value = renderTable(resource, [encoded.object], { metadata, include: options.include, now: options.now() });
-    return renderValue({ type: "value", status, value }, options);
+    const rows = { metadata, include: options.include, now: options.now(), apiVersion };
+    return renderValue({ type: "value", status, value: renderTable(resource, [encoded.object], rows) }, options);
   }
-  const value = as ? partialMetadata(encoded.object) : encoded.object;
+  const value = as ? partialMetadata(encoded.object, apiVersion) : encoded.object;
   return renderValue({ type: "value", status, value, schema: as ? PartialObjectMetadata : resource.schema }, options);
 }
 
@@ -108,24 +114,23 @@ type ListAnswer = Extract<Answer, { type: "list" }>;
 
 function renderList(answer: ListAnswer, options: RenderOptions): Wire | Promise<Wire> {
   const { resource, items, list } = answer;
-  const { encoding, as } = options.negotiated;
+  const { encoding, as, asVersion: apiVersion } = options.negotiated;
   const metadata = listMetadata(list);
   if (encoding === "yaml")
     return renderValue({ type: "value", status: 200, value: listValue(answer, options) }, options);
   if (as === "Table") {
-    const { include } = options;
-    const now = options.now();
-    const head = renderTable(resource, [], { metadata, include, now });
-    const make = (slice: readonly Encoded[]) => tableRows(resource, slice.map(objectOf), { include, now });
+    const rows = { include: options.include, now: options.now(), apiVersion };
+    const head = renderTable(resource, [], { metadata, ...rows });
+    const make = (slice: readonly Encoded[]) => tableRows(resource, slice.map(objectOf), rows);
     return longList(items, { head: { ...head, rows: undefined }, member: "rows", make }, options);
   }
   if (encoding === "protobuf") return listMessage(answer, options);
   if (as) {
-    const make = (slice: readonly Encoded[]) => slice.map(objectOf).map(partialMetadata);
-    return longList(items, { head: { ...partialListKind, metadata }, member: "items", make }, options);
+    const make = (slice: readonly Encoded[]) => slice.map(({ object }) => partialMetadata(object, apiVersion));
+    return longList(items, { head: { ...partialListKind(apiVersion), metadata }, member: "items", make }, options);
   }
   const start = `${JSON.stringify({ ...listKindOf(resource), metadata }).slice(0, -1)},"items":[`;
-  const chunks = [Buffer.from(start), joinedItems(items, answer.shared), Buffer.from("]}\n")];
+  const chunks = [Buffer.from(start), joinedItems(resource, items, answer.shared), Buffer.from("]}\n")];
   return { type: "body", status: 200, contentType: contentTypes.json, chunks };
 }
 
@@ -139,9 +144,13 @@ async function renderDeferred({ read }: DeferredList, options: RenderOptions): P
 function listValue({ resource, items, list }: ListAnswer, { negotiated, include, now }: RenderOptions): object {
   const metadata = listMetadata(list);
   const objects = items.map(objectOf);
-  if (negotiated.as === "Table") return renderTable(resource, objects, { metadata, include, now: now() });
-  if (negotiated.as) return { ...partialListKind, metadata, items: objects.map(partialMetadata) };
-  return { ...listKindOf(resource), metadata, items: objects };
+  const { as, asVersion: apiVersion } = negotiated;
+  if (as === "Table") return renderTable(resource, objects, { metadata, include, now: now(), apiVersion });
+  if (as) {
+    const partial = objects.map((object) => partialMetadata(object, apiVersion));
+    return { ...partialListKind(apiVersion), metadata, items: partial };
+  }
+  return { ...listKindOf(resource), metadata, items: objects.map((object) => withoutType(resource, object)) };
 }
 
 interface LongList {
@@ -168,10 +177,10 @@ const listEnd = Buffer.from("]}");
 
 async function listMessage({ resource, items, list }: ListAnswer, options: RenderOptions): Promise<Wire> {
   const meta = encodeProtobuf(ListMeta, listMetadata(list));
-  const isPartial = options.negotiated.as !== undefined;
-  const { apiVersion, kind } = isPartial ? partialListKind : listKindOf(resource);
+  const { as, asVersion } = options.negotiated;
+  const { apiVersion, kind } = as ? partialListKind(asVersion) : listKindOf(resource);
   const messageOf = (encoded: Encoded): Uint8Array =>
-    isPartial ? encodeProtobuf(PartialObjectMetadata, partialMetadata(encoded.object)) : encoded.protobuf();
+    as ? encodeProtobuf(PartialObjectMetadata, partialMetadata(encoded.object, asVersion)) : encoded.protobuf();
   const slices = await inSlices(items, (slice) => slice.map(messageOf), options);
   return body(200, "protobuf", encodeListEnvelope(apiVersion, kind, meta, slices.flat()));
 }
@@ -231,14 +240,14 @@ export const PartialObjectMetadata: ObjectSchema = object("meta/v1.PartialObject
 type WatchAnswer = Extract<Answer, { type: "watch" }>;
 
 function renderWatch({ resource, start }: WatchAnswer, options: RenderOptions): Wire {
-  const { encoding, as } = options.negotiated;
+  const { encoding, as, asVersion } = options.negotiated;
   if (encoding === "yaml") {
     throw notAcceptable(
       "only the following media types are accepted: application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch",
     );
   }
   const frames = frameEncoder(resource, options);
-  const name = `${encoding};${as ?? ""};${options.include}${options.traceOf ? ";traces" : ""}`;
+  const name = `${encoding};${as ?? ""};${asVersion};${options.include}${options.traceOf ? ";traces" : ""}`;
   const contentType = encoding === "protobuf" ? "application/vnd.kubernetes.protobuf;stream=watch" : contentTypes.json;
   return { type: "watch", contentType, start: (writer) => start(new FrameSink(writer, name, frames)) };
 }
@@ -290,20 +299,21 @@ function joinFrames(batch: EventBatch, frames: FrameEncoder): Uint8Array {
 }
 
 function frameEncoder(resource: Resource, { negotiated, include, now, traceOf }: RenderOptions): FrameEncoder {
-  const { encoding, as } = negotiated;
-  if (encoding === "protobuf") return protobufFrames(resource, as !== undefined);
+  const { encoding, as, asVersion: apiVersion } = negotiated;
+  if (encoding === "protobuf") return protobufFrames(resource, as && apiVersion);
   const line = (type: string, value: unknown): Uint8Array =>
     Buffer.from(`${JSON.stringify({ type, object: value })}\n`);
   return {
     event(type, encoded) {
       if (!as) return jsonFrame(type, encoded.json(), traceOf?.(encoded.revision));
-      if (as !== "Table") return line(type, partialMetadata(encoded.object));
+      if (as !== "Table") return line(type, partialMetadata(encoded.object, apiVersion));
       const metadata = { resourceVersion: encoded.object.metadata.resourceVersion };
-      return line(type, renderTable(resource, [encoded.object], { metadata, include, now: now() }));
+      return line(type, renderTable(resource, [encoded.object], { metadata, include, now: now(), apiVersion }));
     },
     bookmark(metadata) {
-      if (as === "Table") return line("BOOKMARK", renderTable(resource, [], { metadata, include, now: now() }));
-      return line("BOOKMARK", { ...(as ? partialKind : kindOf(resource)), metadata });
+      const value = { metadata, include, now: now(), apiVersion };
+      if (as === "Table") return line("BOOKMARK", renderTable(resource, [], value));
+      return line("BOOKMARK", { ...(as ? partialKind(apiVersion) : kindOf(resource)), metadata });
     },
     error: (error) => line("ERROR", error),
   };
@@ -319,15 +329,17 @@ const frameTail = Buffer.from("}\n");
 const jsonFrame = (type: keyof typeof frameHeads, json: Uint8Array, trace: Trace | undefined): Uint8Array =>
   Buffer.concat([frameHeads[type], json, trace ? Buffer.from(`,"trace":"${traceparent(trace)}"}\n`) : frameTail]);
 
-function protobufFrames(resource: Resource, partial: boolean): FrameEncoder {
+/** `partial`: the version of partial objects, if they are wanted. */
+function protobufFrames(resource: Resource, partial: MetaVersion | undefined): FrameEncoder {
   return {
     event(type, encoded) {
       if (!partial) return encodeWatchFrame(type, envelope(resource, encoded.protobuf()));
-      const message = encodeProtobuf(PartialObjectMetadata, partialMetadata(encoded.object));
-      return encodeWatchFrame(type, encodeEnvelope(partialKind.apiVersion, partialKind.kind, message));
+      const { kind, apiVersion } = partialKind(partial);
+      const message = encodeProtobuf(PartialObjectMetadata, partialMetadata(encoded.object, partial));
+      return encodeWatchFrame(type, encodeEnvelope(apiVersion, kind, message));
     },
     bookmark(metadata) {
-      const { kind, apiVersion } = partial ? partialKind : kindOf(resource);
+      const { kind, apiVersion } = partial ? partialKind(partial) : kindOf(resource);
       const message = encodeProtobuf(partial ? PartialObjectMetadata : resource.schema, { metadata });
       return encodeWatchFrame("BOOKMARK", encodeEnvelope(apiVersion, kind, message));
     },
@@ -346,6 +358,6 @@ const bookmarkMeta = (revision: number, isInitialEnd: boolean) => ({
 
 const objectOf = (encoded: Encoded): ApiObject => encoded.object;
 const listKindOf = (resource: Resource) => ({ kind: resource.listKind, apiVersion: apiVersionOf(resource) });
-const partialListKind = { kind: "PartialObjectMetadataList", apiVersion: "meta.k8s.io/v1" } as const;
+const partialListKind = (apiVersion: MetaVersion) => ({ kind: "PartialObjectMetadataList", apiVersion });
 const kindOf = (resource: Resource) => ({ kind: resource.kind, apiVersion: apiVersionOf(resource) });
-const partialKind = { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1" } as const;
+const partialKind = (apiVersion: MetaVersion) => ({ kind: "PartialObjectMetadata", apiVersion });

@@ -18,6 +18,8 @@ export interface Expected {
   readonly version: string;
   readonly kind: string;
   readonly schema: ObjectSchema;
+  /** It has no protobuf form. */
+  readonly isJsonOnly?: boolean;
   /** Ignore the apiVersion in the data. */
   readonly anyVersion?: boolean;
 }
@@ -32,6 +34,8 @@ export interface ReadOptions {
 export interface RawBody {
   readonly value: unknown;
   readonly text: string | undefined;
+  /** What strict reading of YAML has found: duplicate keys. */
+  readonly fault?: string;
 }
 
 /** The object in the request's body, in any encoding, decoded and defaulted. */
@@ -67,8 +71,9 @@ export function decodeRaw(context: Context, expected: Expected, raw: RawBody, op
     const { value, unknown, keys } = decode(schema, raw.value, options);
     if (options.fieldValidation === "Ignore") return value;
     const duplicates = raw.text === undefined ? [] : duplicateKeys(raw.text, keys);
-    if (unknown.length === 0 && duplicates.length === 0) return value;
+    if (unknown.length === 0 && duplicates.length === 0 && !raw.fault) return value;
     const faults = [
+      ...(raw.fault ? [raw.fault] : []),
       ...unknown.map((path) => `unknown field ${JSON.stringify(path)}`),
       ...duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`),
     ];
@@ -83,16 +88,16 @@ export function decodeRaw(context: Context, expected: Expected, raw: RawBody, op
 }
 
 /** The body as a plain value. */
-async function rawBody(context: Context, { kind, schema }: Pick<Expected, "kind" | "schema">): Promise<RawBody> {
+async function rawBody(context: Context, expected: Expected): Promise<RawBody> {
+  const { kind, schema, isJsonOnly = false } = expected;
   const { request } = context;
   if (request.object !== undefined) return { value: request.object, text: undefined };
   const bytes = request.body ?? new Uint8Array();
   const type = mediaType(request.headers["content-type"]) || "application/json";
   try {
     if (type === "application/json") return parseJson(bytes);
-    if (type === "application/yaml")
-      return { value: await yamlValue(bytes, ownerOf(context.user.name)), text: undefined };
-    if (type === "application/vnd.kubernetes.protobuf") return { value: fromProtobuf(bytes, schema), text: undefined };
+    if (type === "application/yaml") return await yamlValue(bytes, ownerOf(context.user.name));
+    if (type === protobufType && !isJsonOnly) return { value: fromProtobuf(bytes, schema), text: undefined };
   } catch (error) {
     if (error instanceof TooManyValues) throw tooLarge(error.message);
     if (error instanceof DecodeError) {
@@ -103,10 +108,12 @@ async function rawBody(context: Context, { kind, schema }: Pick<Expected, "kind"
     }
     throw error;
   }
+  const types = ["application/json", "application/yaml", ...(isJsonOnly ? [] : [protobufType])];
   throw unsupportedMediaType(
-    `the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf`,
+    `the body of the request was in an unknown format - accepted media types include: ${types.join(", ")}`,
   );
 }
+const protobufType = "application/vnd.kubernetes.protobuf";
 
 /** The beginning of an unreadable body: as text if it looks like JSON. */
 function summaryOf(bytes: Uint8Array): string {
@@ -119,19 +126,23 @@ const maxSummaryBytes = 30;
 export const mediaType = (header: string | undefined): string =>
   (header ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
 
-export async function yamlValue(bytes: Uint8Array, owner: string): Promise<unknown> {
+export async function yamlValue(bytes: Uint8Array, owner: string): Promise<RawBody> {
   // JSON is valid YAML, is what most clients send as YAML, and is parsed a hundred times faster.
   const json = looksLikeJson(bytes) ? jsonValue(bytes) : undefined;
-  if (json) return json.value;
+  if (json) return { value: json.value, text: undefined };
   try {
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
-    return parseJson(await yamlToJson(text, owner)).value;
+    const { bytes: read, duplicates } = await yamlToJson(text, owner);
+    const fault = duplicates.length > 0 ? `yaml: unmarshal errors:\n${indented(duplicates)}` : undefined;
+    return { value: parseJson(read).value, text: undefined, ...(fault ? { fault } : {}) };
   } catch (error) {
     if (error instanceof YamlError) throw new DecodeError(error.message, { cause: error });
     if (error instanceof YamlBusyError) throw tooManyRequests(error.message);
     throw error;
   }
 }
+
+const indented = (lines: readonly string[]): string => lines.map((line) => `  ${line}`).join("\n");
 
 const looksLikeJson = (bytes: Uint8Array): boolean => bytes[0] === 0x7b || bytes[0] === 0x5b;
 

@@ -11,6 +11,7 @@ import { patchStatus } from "#server/apply/patch-status.ts";
 import { ownerOf } from "#server/http/callers.ts";
 import { type Context } from "#server/request/pipeline.ts";
 import { mediaType, yamlValue } from "./body.ts";
+import { type WriteOptions } from "./options.ts";
 
 export const applyType = "application/apply-patch+yaml";
 const patchTypes = [
@@ -21,28 +22,44 @@ const patchTypes = [
 ] as const;
 export type PatchType = (typeof patchTypes)[number];
 
-export function patchTypeOf({ request }: Context): PatchType {
+/** A custom resource has no strategy for merging: its author describes lists for apply alone. */
+const customPatchTypes = patchTypes.filter((type) => type !== "application/strategic-merge-patch+json");
+
+export function patchTypeOf({ request }: Context, { isJsonOnly }: Pick<Resource, "isJsonOnly"> = {}): PatchType {
   const asked = mediaType(request.headers["content-type"]);
-  const type = asked === "application/apply-patch+json" ? applyType : patchTypes.find((known) => known === asked);
+  const types = isJsonOnly ? customPatchTypes : patchTypes;
+  const type = asked === "application/apply-patch+json" ? applyType : types.find((known) => known === asked);
   if (!type) {
     throw unsupportedMediaType(
-      `the body of the request was in an unknown format - accepted media types include: ${patchTypes.join(", ")}`,
+      `the body of the request was in an unknown format - accepted media types include: ${types.join(", ")}`,
     );
   }
   return type;
 }
 
-export async function patchBody(context: Context, type: PatchType): Promise<unknown> {
-  const patch = await readPatch(context, type);
+type PatchOptions = Pick<WriteOptions, "fieldValidation">;
+
+export async function patchBody(context: Context, type: PatchType, options: PatchOptions): Promise<unknown> {
+  const patch = await readPatch(context, type, options);
   context.audit?.patch(patch);
   return patch;
 }
 
-async function readPatch({ request, user }: Context, type: PatchType): Promise<unknown> {
+async function readPatch(
+  { request, user, warnings }: Context,
+  type: PatchType,
+  { fieldValidation }: PatchOptions,
+): Promise<unknown> {
   if (request.object !== undefined) return request.object;
   const bytes = request.body ?? new Uint8Array();
   try {
-    return type === applyType ? await yamlValue(bytes, ownerOf(user.name)) : parseJson(bytes).value;
+    if (type !== applyType) return parseJson(bytes).value;
+    const { value, fault } = await yamlValue(bytes, ownerOf(user.name));
+    if (fault && fieldValidation === "Strict") {
+      throw badRequest(`error strict decoding YAML: error converting YAML to JSON: ${fault}`);
+    }
+    if (fault && fieldValidation === "Warn") warnings.push(fault);
+    return value;
   } catch (error) {
     if (error instanceof TooManyValues) throw tooLarge(error.message);
     if (error instanceof DecodeError) throw badRequest(`error decoding patch: ${error.message}`);

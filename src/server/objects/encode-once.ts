@@ -142,7 +142,10 @@ export class EncodedObject<T extends ApiObject = ApiObject> implements Encoded<T
     if (resource.storedAs) return resource.storedAs.fromStored(parsed) as T;
     const present = (resource.reread?.(parsed) ?? parsed) as T;
     // Nothing has changed since it was written, so the stored bytes are the served ones.
-    if (present === parsed) this.#stored = this.#storedAs;
+    const bytes = this.#storedAs;
+    if (present === parsed && bytes && startsWith(bytes, this.#codec.head)) {
+      this.#stored = atRevision(this.#codec, bytes, this.revision);
+    }
     return present;
   }
 
@@ -165,8 +168,9 @@ export function decodeStored<T extends ApiObject>(
   written?: T,
 ): EncodedObject<T> {
   const { resource } = codec;
-  if (resource.storedAs || (resource.reread && !written))
+  if (resource.storedAs || (resource.reread && !written)) {
     return new EncodedObject<T>(codec, revision, { storedAs: value });
+  }
   return new EncodedObject<T>(codec, revision, { stored: atRevision(codec, value, revision), object: written });
 }
 
@@ -184,6 +188,9 @@ function withRevision({ head }: Codec, stored: Uint8Array, { from, to }: { from:
   const rest = stored.subarray(head.length + versionField(from).length);
   return lastingConcat([Buffer.from(head + versionField(to)), rest]);
 }
+
+const startsWith = (bytes: Uint8Array, head: string): boolean =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1", 0, head.length) === head;
 
 const empty = new Uint8Array();
 const text = (bytes: Uint8Array): string =>

@@ -4,7 +4,7 @@ import { isUnreadable } from "#api/unreadable.ts";
 /** The table that `kubectl get` prints. */
 export interface Table {
   readonly kind: "Table";
-  readonly apiVersion: "meta.k8s.io/v1";
+  readonly apiVersion: MetaVersion;
   readonly metadata: object;
   readonly columnDefinitions: readonly object[];
   readonly rows: readonly {
@@ -13,6 +13,9 @@ export interface Table {
     readonly object?: unknown;
   }[];
 }
+
+/** The version of tables and partial objects that the client asked for. */
+export type MetaVersion = "meta.k8s.io/v1" | "meta.k8s.io/v1beta1";
 
 export type IncludeObject = "None" | "Metadata" | "Object";
 
@@ -33,6 +36,7 @@ const createdColumn: Column<ApiObject> = {
 interface RowOptions {
   readonly include: IncludeObject;
   readonly now: number;
+  readonly apiVersion: MetaVersion;
 }
 
 export function renderTable(
@@ -42,7 +46,7 @@ export function renderTable(
 ): Table {
   return {
     kind: "Table",
-    apiVersion: "meta.k8s.io/v1",
+    apiVersion: options.apiVersion,
     metadata,
     columnDefinitions: columnsOf(resource).map(({ name, type, format = "", description = "", priority = 0 }) => ({
       name,
@@ -58,13 +62,13 @@ export function renderTable(
 export function tableRows(
   resource: Resource,
   objects: readonly ApiObject[],
-  { include, now }: RowOptions,
+  { include, now, apiVersion }: RowOptions,
 ): Table["rows"] {
   const columns = columnsOf(resource);
   return objects.map((object) => ({
     cells: columns.map((column) => cell(column, object, now)),
     ...conditioned(isUnreadable(object) ? undefined : resource.rowConditions?.(object)),
-    ...included(object, include),
+    ...included(object, include, apiVersion),
   }));
 }
 
@@ -84,13 +88,13 @@ const unknownCell = ({ type }: Column<ApiObject>): string | null => (type === "s
 
 const conditioned = (conditions: readonly RowCondition[] | undefined) => (conditions ? { conditions } : {});
 
-function included(object: ApiObject, include: IncludeObject): { object?: unknown } {
+function included(object: ApiObject, include: IncludeObject, apiVersion: MetaVersion): { object?: unknown } {
   if (include === "None") return {};
-  return { object: include === "Object" ? object : partialMetadata(object) };
+  return { object: include === "Object" ? object : partialMetadata(object, apiVersion) };
 }
 
-export const partialMetadata = ({ metadata }: ApiObject) => ({
+export const partialMetadata = ({ metadata }: ApiObject, apiVersion: MetaVersion) => ({
   kind: "PartialObjectMetadata",
-  apiVersion: "meta.k8s.io/v1",
+  apiVersion,
   metadata,
 });

@@ -57,8 +57,8 @@ async function sentScale(context: Context, options: WriteOptions): Promise<Wante
 
 async function patchedScale(deps: WriteDeps, write: Write): Promise<Wanted> {
   const { context, resource, options } = write;
-  const type = patchTypeOf(context);
-  const patch = await patchBody(context, type);
+  const type = patchTypeOf(context, resource);
+  const patch = await patchBody(context, type, options);
   if (type === applyType) return appliedScale(deps, write, patch);
   const { fieldValidation } = options;
   return {
@@ -130,7 +130,9 @@ function scaleOf(resource: Resource, object: ApiObject): Scale {
 /** The selector as text. */
 function selectorOf(object: ApiObject, { labelSelector, labels }: ScalePaths): string | undefined {
   const selector = getPath(object, labelSelector ?? labels ?? "");
-  if (selector === undefined || typeof selector === "string" || (!labelSelector && !labels)) return undefined;
+  if (selector === undefined || (!labelSelector && !labels)) return undefined;
+  // A custom resource has it as text already.
+  if (typeof selector === "string") return selector;
   return formatLabelSelector((labels ? { matchLabels: selector } : selector) as LabelSelector);
 }
 

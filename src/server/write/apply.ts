@@ -82,7 +82,8 @@ export function checkApplied({ context, resource, name, namespace, options }: Wr
   if (!isObject(configuration)) throw badRequest("error decoding patch: an object was expected");
   checkAppliedKind(resource, configuration);
   const raw: RawBody = { value: configuration, text: undefined };
-  const { fieldValidation } = options;
+  // Unknown fields of a custom resource have their own message, when the configuration is merged.
+  const fieldValidation = resource.schema.options.structural ? "Ignore" : options.fieldValidation;
   const { metadata = {} } = decodeRaw(context, resource as unknown as Expected, raw, {
     fieldValidation,
     defaults: false,

@@ -14,10 +14,10 @@ import { type Write, type WriteDeps, writeOf } from "./write.ts";
 
 /** PATCH: changes the current object, in one of three formats; the fourth is server-side apply. */
 export async function patchEndpoint(deps: WriteDeps, context: Context, resource: Resource): Promise<Answer> {
-  const type = patchTypeOf(context);
+  const type = patchTypeOf(context, resource);
   const write = writeOf(context, resource, "PatchOptions");
   if (type !== applyType) refuseForce(context);
-  const patch = await patchBody(context, type);
+  const patch = await patchBody(context, type, write.options);
   if (type === applyType) return await applyEndpoint(deps, write, patch);
   const encoded = await updateObject(deps, write, (_, current) => patched(write, { type, patch, current }));
   return { type: "object", status: 200, resource, encoded };

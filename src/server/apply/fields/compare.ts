@@ -2,7 +2,15 @@ import { equal } from "#lib/data/equal.ts";
 import { type FieldSet, leaf, sorted } from "./field-set.ts";
 import { fieldElement, type PathElement } from "./path-element.ts";
 import { pathOf, SetPath } from "./set-path.ts";
-import { findElement, type KeyedShape, type ObjectShape, readField, type SetShape, type Shape } from "./shape.ts";
+import {
+  deducedShape,
+  findElement,
+  type KeyedShape,
+  type ObjectShape,
+  readField,
+  type SetShape,
+  type Shape,
+} from "./shape.ts";
 
 /** Which fields differ between two objects. */
 export interface Delta {
@@ -124,7 +132,14 @@ function compareObjects(shape: ObjectShape, delta: Builder, old: Fields, now: Fi
   for (const field of shape.fields) {
     delta.member(field.element, field.shape, readField(old, field), readField(now, field));
   }
+  if (!shape.isOpen) return;
+  for (const name of shape.undeclared(old, now)) {
+    delta.member(fieldElement(name), deducedShape, ownOf(old, name), ownOf(now, name));
+  }
+  delta.sort();
 }
+
+const ownOf = (object: Fields, name: string): unknown => (Object.hasOwn(object, name) ? object[name] : undefined);
 function everyDeclared(shape: ObjectShape, object: Fields, reading: Reading): FieldSet {
   const self = SetPath.start().with(".", leaf);
   let path = self;
@@ -133,7 +148,11 @@ function everyDeclared(shape: ObjectShape, object: Fields, reading: Reading): Fi
     if (value === undefined || (reading === "raw" && !Object.hasOwn(object, field.name))) continue;
     path = path.with(field.element, everyField(field.shape, value, reading));
   }
-  return path === self ? leaf : path.set;
+  if (!shape.isOpen) return path === self ? leaf : path.set;
+  for (const name of shape.undeclared(object)) {
+    path = path.with(fieldElement(name), everyField(deducedShape, object[name], reading));
+  }
+  return path === self ? leaf : pathOf(sorted(path.set)).set;
 }
 
 function compareMaps(value: Shape, delta: Builder, old: Fields, now: Fields): void {

@@ -1,7 +1,7 @@
 import { isObject } from "#lib/data/json-object.ts";
 import { type FieldSet, leaf, noFields, sorted } from "./field-set.ts";
 import { fieldElement, type PathElement } from "./path-element.ts";
-import { findElement, type KeyedShape, type ObjectShape, type SetShape, type Shape } from "./shape.ts";
+import { deducedShape, findElement, type KeyedShape, type ObjectShape, type SetShape, type Shape } from "./shape.ts";
 
 /**
  * The fields that an applied configuration names: its leaves, the items of its lists and the entries of its maps. A
@@ -39,7 +39,13 @@ function declaredMembers(shape: ObjectShape, object: Readonly<Record<string, unk
     members ??= {};
     members[field.element] = node;
   }
-  return members;
+  if (!shape.isOpen) return members;
+  for (const name of shape.undeclared(object)) {
+    if (object[name] === undefined) continue;
+    members ??= {};
+    members[fieldElement(name)] = isNothing(object[name]) ? leaf : (membersOf(deducedShape, object[name]) ?? leaf);
+  }
+  return members && sorted(members);
 }
 /** Nothing can be below it, so it must be a field itself. */
 const isNothing = (value: unknown): boolean => value === null || (isObject(value) && Object.keys(value).length === 0);

@@ -6,7 +6,8 @@ import { readField, type Shape } from "./shape.ts";
 export function same(shape: Shape, a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (shape.kind === "object" && isObject(a) && isObject(b)) {
-    return shape.fields.every((field) => same(field.shape, readField(a, field), readField(b, field)));
+    if (!shape.fields.every((field) => same(field.shape, readField(a, field), readField(b, field)))) return false;
+    return !shape.isOpen || shape.undeclared(a, b).every((name) => equal(a[name], b[name]));
   }
   if (shape.kind === "map" && isObject(a) && isObject(b)) {
     const names = Object.keys(a);

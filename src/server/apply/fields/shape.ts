@@ -110,6 +110,20 @@ export class ObjectShape {
     this.#fields ??= compileFields(this.#schema, this.#filter);
     return this.#fields;
   }
+  /** Whether members that are not declared are fields too, for which there is no schema. */
+  get isOpen(): boolean {
+    return this.#schema.options.open === true && !this.#filter.only;
+  }
+  /** The names of the members that are not declared, sorted. */
+  undeclared(...objects: readonly Readonly<Record<string, unknown>>[]): string[] {
+    const names = new Set<string>();
+    for (const object of objects) {
+      for (const name of Object.keys(object)) {
+        if (!Object.hasOwn(this.#schema.fields, name) && !this.#filter.skip?.[name]) names.add(name);
+      }
+    }
+    return [...names].sort();
+  }
   get byName(): ReadonlyMap<string, FieldShape> {
     this.#byName ??= new Map(this.fields.map((field) => [field.name, field]));
     return this.#byName;
@@ -137,7 +151,7 @@ export const filteredShape = (schema: ObjectSchema, filter: Filter): ObjectShape
 
 const leafShape: LeafShape = { kind: "leaf" };
 const setShape: SetShape = { kind: "set" };
-const deducedShape: DeducedShape = { kind: "deduced" };
+export const deducedShape: DeducedShape = { kind: "deduced" };
 
 function compile(schema: Exclude<Schema, { type: "lazy" }>, filter: Filter): Shape {
   switch (schema.type) {
@@ -225,7 +239,9 @@ export function findElement(shape: SetShape | KeyedShape, item: unknown): PathEl
 
 /** The shape of the member that an element names. */
 export function memberShape(shape: Shape | undefined, element: PathElement): Shape | undefined {
-  if (shape?.kind === "object") return shape.byName.get(element.slice(2))?.shape;
+  if (shape?.kind === "object") {
+    return shape.byName.get(element.slice(2))?.shape ?? (shape.isOpen ? deducedShape : undefined);
+  }
   if (shape?.kind === "map") return shape.value;
   if (shape?.kind === "deduced") return shape;
   return shape?.kind === "keyed" && element.startsWith("k:") ? shape.item : undefined;
