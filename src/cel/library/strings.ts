@@ -54,25 +54,50 @@ function substring(text: string, start: Integer, end: Integer): Value {
   return text.slice(unitOffset(text, Number(start)), unitOffset(text, Number(end)));
 }
 
+/** Where a part is in a text, at most so often. An empty part is around every character. */
+function places(meter: Meter, text: string, part: string, most: number): number[] {
+  const found: number[] = [];
+  const step = (at: number): number => ((text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1);
+  let at = part === "" ? 0 : text.indexOf(part);
+  while (at >= 0 && at <= text.length && found.length < most) {
+    meter.work(1);
+    found.push(at);
+    at = part === "" ? at + step(at) : text.indexOf(part, at + part.length);
+  }
+  return found;
+}
+
 /** Go's strings.Replace. The result may be far longer than the text, so it is paid for first. */
 function replace(meter: Meter, text: string, from: string, to: string, limit: Integer): Value {
-  const most = limit < 0 ? Number.POSITIVE_INFINITY : Number(limit);
-  const pieces = from === "" ? ["", ...Array.from(text), ""] : text.split(from);
-  const times = Math.min(pieces.length - 1, most);
-  meter.work(pieces.length);
-  meter.allocate(text.length + times * to.length);
-  if (times === pieces.length - 1) return pieces.join(to);
-  const rest = from === "" ? pieces.slice(times).join("") : pieces.slice(times).join(from);
-  return [...pieces.slice(0, times), rest].join(to);
+  const found = places(meter, text, from, limit < 0 ? Number.POSITIVE_INFINITY : Number(limit));
+  meter.allocate(text.length + found.length * to.length);
+  const parts: string[] = [];
+  let end = 0;
+  for (const at of found) {
+    parts.push(text.slice(end, at));
+    end = at + from.length;
+  }
+  return [...parts, text.slice(end)].join(to);
 }
 
 function split(meter: Meter, text: string, separator: string, limit: Integer): Value {
   if (limit === 0) return new ArrayList([]);
-  meter.work(separator === "" ? text.length : text.length / 16);
-  const pieces = separator === "" ? Array.from(text) : text.split(separator);
-  if (limit < 0 || pieces.length <= limit) return new ArrayList(pieces);
-  const kept = Number(limit) - 1;
-  return new ArrayList([...pieces.slice(0, kept), pieces.slice(kept).join(separator)]);
+  const most = limit < 0 ? Number.POSITIVE_INFINITY : Number(limit) - 1;
+  if (separator === "") return splitCharacters(meter, text, most);
+  const parts: string[] = [];
+  let end = 0;
+  for (const at of places(meter, text, separator, most)) {
+    parts.push(text.slice(end, at));
+    end = at + separator.length;
+  }
+  return new ArrayList([...parts, text.slice(end)]);
+}
+
+function splitCharacters(meter: Meter, text: string, most: number): Value {
+  if (text === "") return new ArrayList([]);
+  const [, ...starts] = places(meter, text, "", most + 1).filter((at) => at < text.length);
+  const ends = [...starts, text.length];
+  return new ArrayList(ends.map((end, index) => text.slice(index === 0 ? 0 : starts[index - 1], end)));
 }
 
 function join(meter: Meter, list: ListValue, separator: string): Value {
