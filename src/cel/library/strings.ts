@@ -13,7 +13,7 @@ import { ArrayList, type ListValue } from "../values/collections.ts";
 import { codePointCount, isSimple, unitOffset } from "../values/text.ts";
 import { CelError, type Integer, type Value } from "../values/value.ts";
 import { traversal } from "./costs.ts";
-import { formatText } from "./format.ts";
+import { type Clauses, formatText } from "./format.ts";
 
 const outOfRange = (index: Value): CelError => new CelError(`index out of range: ${String(index)}`);
 
@@ -168,130 +168,127 @@ const quoting = {
   },
 };
 
-/** The functions of cel-go's extension for strings. */
-export const stringLibrary: Library = {
-  functions: [
-    declare(
-      "charAt",
-      memberOverload(
-        "string_char_at_int",
-        [s, i],
-        s,
-        onText((_, text, index: Integer) => charAt(text, index)),
-      ),
+/** The functions of cel-go's extension for strings, with one of its ways to format. */
+export const createStringLibrary = (clauses: Clauses): Library => ({ functions: [...functions, format(clauses)] });
+
+const functions: readonly FunctionDeclaration[] = [
+  declare(
+    "charAt",
+    memberOverload(
+      "string_char_at_int",
+      [s, i],
+      s,
+      onText((_, text, index: Integer) => charAt(text, index)),
     ),
-    declare(
-      "indexOf",
-      memberOverload(
-        "string_index_of_string",
-        [s, s],
-        i,
-        onText((_, text, part: string) => indexOf(text, part, 0)),
-      ),
-      memberOverload(
-        "string_index_of_string_int",
-        [s, s, i],
-        i,
-        onText((_, text, part: string, at: Integer) => indexOf(text, part, at)),
-      ),
+  ),
+  declare(
+    "indexOf",
+    memberOverload(
+      "string_index_of_string",
+      [s, s],
+      i,
+      onText((_, text, part: string) => indexOf(text, part, 0)),
     ),
-    declare(
-      "lastIndexOf",
-      memberOverload(
-        "string_last_index_of_string",
-        [s, s],
-        i,
-        onText((_, text, part: string) => lastIndexOf(text, part)),
-      ),
-      memberOverload(
-        "string_last_index_of_string_int",
-        [s, s, i],
-        i,
-        onText((_, text, part: string, at: Integer) => lastIndexOf(text, part, at)),
-      ),
+    memberOverload(
+      "string_index_of_string_int",
+      [s, s, i],
+      i,
+      onText((_, text, part: string, at: Integer) => indexOf(text, part, at)),
     ),
-    declare(
-      "lowerAscii",
-      memberOverload(
-        "string_lower_ascii",
-        [s],
-        s,
-        onText((_, text) => text.replace(/[A-Z]+/g, (part) => part.toLowerCase())),
-      ),
+  ),
+  declare(
+    "lastIndexOf",
+    memberOverload(
+      "string_last_index_of_string",
+      [s, s],
+      i,
+      onText((_, text, part: string) => lastIndexOf(text, part)),
     ),
-    declare(
-      "upperAscii",
-      memberOverload(
-        "string_upper_ascii",
-        [s],
-        s,
-        onText((_, text) => text.replace(/[a-z]+/g, (part) => part.toUpperCase())),
-      ),
+    memberOverload(
+      "string_last_index_of_string_int",
+      [s, s, i],
+      i,
+      onText((_, text, part: string, at: Integer) => lastIndexOf(text, part, at)),
     ),
-    declare(
-      "replace",
-      memberOverload(
-        "string_replace_string_string",
-        [s, s, s],
-        s,
-        onText((meter, text, from: string, to: string) => replace(meter, text, from, to, -1)),
-      ),
-      memberOverload("string_replace_string_string_int", [s, s, s, i], s, onText(replace)),
+  ),
+  declare(
+    "lowerAscii",
+    memberOverload(
+      "string_lower_ascii",
+      [s],
+      s,
+      onText((_, text) => text.replace(/[A-Z]+/g, (part) => part.toLowerCase())),
     ),
-    declare(
-      "split",
-      memberOverload(
-        "string_split_string",
-        [s, s],
-        strings,
-        onText((meter, text, separator: string) => split(meter, text, separator, -1)),
-      ),
-      memberOverload("string_split_string_int", [s, s, i], strings, onText(split)),
+  ),
+  declare(
+    "upperAscii",
+    memberOverload(
+      "string_upper_ascii",
+      [s],
+      s,
+      onText((_, text) => text.replace(/[a-z]+/g, (part) => part.toUpperCase())),
     ),
-    declare(
-      "substring",
-      memberOverload(
-        "string_substring_int",
-        [s, i],
-        s,
-        onText((_, text, start: Integer) => substringFrom(text, start)),
-      ),
-      memberOverload(
-        "string_substring_int_int",
-        [s, i, i],
-        s,
-        onText((_, text, start: Integer, end: Integer) => substring(text, start, end)),
-      ),
+  ),
+  declare(
+    "replace",
+    memberOverload(
+      "string_replace_string_string",
+      [s, s, s],
+      s,
+      onText((meter, text, from: string, to: string) => replace(meter, text, from, to, -1)),
     ),
-    declare(
-      "trim",
-      memberOverload(
-        "string_trim",
-        [s],
-        s,
-        onText((_, text) => trim(text)),
-      ),
+    memberOverload("string_replace_string_string_int", [s, s, s, i], s, onText(replace)),
+  ),
+  declare(
+    "split",
+    memberOverload(
+      "string_split_string",
+      [s, s],
+      strings,
+      onText((meter, text, separator: string) => split(meter, text, separator, -1)),
     ),
-    declare("reverse", memberOverload("string_reverse", [s], s, onText(reverse))),
-    declare("strings.quote", ...withCost(quoting, overload("strings_quote", [s], s, onText(quote)))),
-    declare(
-      "join",
-      memberOverload("list_join", [strings], s, (meter, list) => join(meter, list as ListValue, "")),
-      memberOverload("list_join_string", [strings, s], s, (meter, list, separator) =>
-        join(meter, list as ListValue, separator as string),
-      ),
+    memberOverload("string_split_string_int", [s, s, i], strings, onText(split)),
+  ),
+  declare(
+    "substring",
+    memberOverload(
+      "string_substring_int",
+      [s, i],
+      s,
+      onText((_, text, start: Integer) => substringFrom(text, start)),
     ),
-    declare(
-      "format",
-      ...withCost(
-        traversal("target"),
-        memberOverload("string_format", [s, listType(dynType)], s, (meter, text, args) =>
-          formatText(meter, text as string, args as ListValue),
-        ),
-      ),
+    memberOverload(
+      "string_substring_int_int",
+      [s, i, i],
+      s,
+      onText((_, text, start: Integer, end: Integer) => substring(text, start, end)),
     ),
-  ],
-};
+  ),
+  declare(
+    "trim",
+    memberOverload(
+      "string_trim",
+      [s],
+      s,
+      onText((_, text) => trim(text)),
+    ),
+  ),
+  declare("reverse", memberOverload("string_reverse", [s], s, onText(reverse))),
+  declare("strings.quote", ...withCost(quoting, overload("strings_quote", [s], s, onText(quote)))),
+  declare(
+    "join",
+    memberOverload("list_join", [strings], s, (meter, list) => join(meter, list as ListValue, "")),
+    memberOverload("list_join_string", [strings, s], s, (meter, list, separator) =>
+      join(meter, list as ListValue, separator as string),
+    ),
+  ),
+];
+
+function format(clauses: Clauses): FunctionDeclaration {
+  const evaluate: Evaluate = (meter, text, args) => formatText(meter, clauses, text as string, args as ListValue);
+  const formatted = memberOverload("string_format", [s, listType(dynType)], s, evaluate);
+  return declare("format", ...withCost(traversal("target"), formatted));
+}
 
 function substringFrom(text: string, start: Integer): Value {
   const count = codePointCount(text);
