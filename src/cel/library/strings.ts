@@ -60,7 +60,7 @@ function places(meter: Meter, text: string, part: string, most: number): number[
   const step = (at: number): number => ((text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1);
   let at = part === "" ? 0 : text.indexOf(part);
   while (at >= 0 && at <= text.length && found.length < most) {
-    meter.work(1);
+    meter.work(2);
     found.push(at);
     at = part === "" ? at + step(at) : text.indexOf(part, at + part.length);
   }
@@ -104,8 +104,7 @@ function join(meter: Meter, list: ListValue, separator: string): Value {
   const parts: string[] = [];
   for (const element of list) {
     if (typeof element !== "string") return new CelError("join: invalid input");
-    meter.work(1);
-    meter.allocate(element.length + separator.length);
+    meter.allocate(16 + element.length + separator.length);
     parts.push(element);
   }
   return parts.join(separator);
