@@ -56,7 +56,7 @@ function traversalCost(root: Value): number {
     else if (value instanceof ListValue) {
       visits += value.length;
       if (visits > maxVisits) return Number.POSITIVE_INFINITY;
-      rest.push(...value);
+      for (const item of value) rest.push(item);
     } else if (value instanceof MapValue) for (const entry of value.entries()) rest.push(entry.key, entry.value);
     else cost += 1;
   }

@@ -99,6 +99,10 @@ const holds = [
   "authorizer.requestResource.check('create').allowed()",
   "!authorizer.serviceAccount('default', 'stranger').group('').resource('pods').check('list').allowed()",
   "authorizer.path('/x').check('fail').errored() && authorizer.path('/x').check('fail').error() == 'no answer'",
+  // format of strings: as cel-go's second version writes it
+  "'%s has %d of %.1f'.format(['x', 1, 1234.56]) == 'x has 1 of 1,234.6'",
+  `'%s'.format([['a', 'b']]) + '%s'.format([[duration('1s')]]) == '["a", "b"][duration("1s")]'`,
+  `'%s %e'.format([{'k': 1.5}, 2.71828]) == '{"k":1.500000} 2.718280\u202f×\u202f10⁰⁰'`,
   // json patch, sets, strings, two variables
   "jsonpatch.escapeKey('k8s.io/my~label') == 'k8s.io~1my~0label'",
   "sets.contains(['a', 'b'], ['a']) && {'a': 1}.all(k, v, v == 1) && 'a.b'.split('.') == ['a', 'b']",
@@ -124,6 +128,7 @@ for (const [source, message] of fails) {
 
 test("a literal of two types is refused, and so is a wrong pattern", () => {
   assert.match(run("[1, 'a']").error ?? "", /expected type 'int' but found 'string'/);
+  assert.match(run("{'a': 1, 'b': true}").error ?? "", /1:15: expected type 'int' but found 'bool'/);
   assert.match(run("'a'.find('(')").error ?? "", /invalid find argument/);
 });
 

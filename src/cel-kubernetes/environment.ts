@@ -1,11 +1,12 @@
 import { Environment } from "#cel/declare/environment.ts";
 import { type Library, overload } from "#cel/declare/function.ts";
 import { listLibrary } from "#cel/library/lists.ts";
+import { localizedClauses } from "#cel/library/localized-format.ts";
 import { optionalLibrary } from "#cel/library/optionals.ts";
 import { literalLibrary, patternLibrary } from "#cel/library/patterns.ts";
 import { setLibrary } from "#cel/library/sets.ts";
 import { standardLibrary } from "#cel/library/standard.ts";
-import { stringLibrary } from "#cel/library/strings.ts";
+import { createStringLibrary } from "#cel/library/strings.ts";
 import { twoVariableLibrary } from "#cel/library/two-variables.ts";
 import { stringType } from "#cel/types/type.ts";
 import { addressLibrary } from "./addresses.ts";
@@ -30,7 +31,7 @@ export function kubernetesEnvironment(): Environment {
       patternLibrary,
       literalLibrary,
       optionalLibrary,
-      stringLibrary,
+      createStringLibrary(localizedClauses),
       setLibrary,
       twoVariableLibrary,
       listLibrary,

@@ -1,5 +1,6 @@
 import { check } from "./check/checker.ts";
 import { checkLiterals } from "./check/literals.ts";
+import { checkUniform } from "./check/uniform.ts";
 import { estimateCost } from "./cost/estimate-cost.ts";
 import type { Environment } from "./declare/environment.ts";
 import type { Range, SizeHints } from "./declare/estimate.ts";
@@ -27,7 +28,8 @@ export function compile(environment: Environment, source: string): Compiled {
   if (!parsed.node) return failure(source, parsed.issues);
   const { type, issues } = check(environment, parsed.node);
   if (issues.length > 0) return failure(source, issues);
-  const wrong = checkLiterals(environment, parsed.node);
+  const mixed = environment.uniformLiterals ? checkUniform(parsed.node) : [];
+  const wrong = [...checkLiterals(environment, parsed.node), ...mixed];
   if (wrong.length > 0) return failure(source, wrong);
   return { program: new Program(environment, parsed.node, type) };
 }

@@ -5,11 +5,12 @@ import { compile, compileUnchecked } from "./compile.ts";
 import { Environment } from "./declare/environment.ts";
 import { type FunctionDeclaration, overload } from "./declare/function.ts";
 import { encoderLibrary } from "./library/encoders.ts";
+import { specifiedClauses } from "./library/format.ts";
 import { mathLibrary } from "./library/math.ts";
 import { bindingLibrary, optionalLibrary } from "./library/optionals.ts";
 import { patternLibrary } from "./library/patterns.ts";
 import { standardLibrary } from "./library/standard.ts";
-import { stringLibrary } from "./library/strings.ts";
+import { createStringLibrary } from "./library/strings.ts";
 import { twoVariableLibrary } from "./library/two-variables.ts";
 import {
   boolType,
@@ -85,7 +86,7 @@ const environment = new Environment({
     patternLibrary,
     optionalLibrary,
     bindingLibrary,
-    stringLibrary,
+    createStringLibrary(specifiedClauses),
     mathLibrary,
     encoderLibrary,
     twoVariableLibrary,

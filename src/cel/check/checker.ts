@@ -205,7 +205,7 @@ export class Checker {
     let type: Type | undefined;
     elements.forEach((element, index) => {
       const found = this.#elementType(element, optional.has(index));
-      type = type ? this.#join(element, type, found) : found;
+      type = type ? this.#join(type, found) : found;
     });
     return listType(type ?? this.freshVariable());
   }
@@ -215,9 +215,9 @@ export class Checker {
     let value: Type | undefined;
     for (const entry of entries) {
       const foundKey = this.check(entry.key);
-      key = key ? this.#join(entry.key, key, foundKey) : foundKey;
+      key = key ? this.#join(key, foundKey) : foundKey;
       const foundValue = this.#elementType(entry.value, entry.isOptional);
-      value = value ? this.#join(entry.value, value, foundValue) : foundValue;
+      value = value ? this.#join(value, foundValue) : foundValue;
     }
     return mapType(key ?? this.freshVariable(), value ?? this.freshVariable());
   }
@@ -229,12 +229,9 @@ export class Checker {
     return unwrapOptional(type);
   }
 
-  /** The type of two elements. Elements that do not agree make a list of anything, or an error if that is forbidden. */
-  #join(node: Node, previous: Type, current: Type): Type {
-    if (assign(this.substitutions, previous, current)) return moreGeneral(previous, current);
-    if (!this.#environment.uniformLiterals) return dynType;
-    this.#mismatch(node, previous, current);
-    return errorType;
+  /** The type of two elements. Elements that do not agree make a list of anything. */
+  #join(previous: Type, current: Type): Type {
+    return assign(this.substitutions, previous, current) ? moreGeneral(previous, current) : dynType;
   }
 
   #struct(node: StructNode): Type {

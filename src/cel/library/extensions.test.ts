@@ -2,13 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { compile } from "../compile.ts";
 import { Environment } from "../declare/environment.ts";
+import { specifiedClauses } from "./format.ts";
 import { listLibrary } from "./lists.ts";
 import { bindingLibrary, optionalLibrary } from "./optionals.ts";
 import { patternSize } from "./pattern-size.ts";
 import { literalLibrary, patternLibrary } from "./patterns.ts";
 import { setLibrary } from "./sets.ts";
 import { standardLibrary } from "./standard.ts";
-import { stringLibrary } from "./strings.ts";
+import { createStringLibrary } from "./strings.ts";
 
 const environment = new Environment({
   libraries: [
@@ -17,7 +18,7 @@ const environment = new Environment({
     literalLibrary,
     optionalLibrary,
     bindingLibrary,
-    stringLibrary,
+    createStringLibrary(specifiedClauses),
     listLibrary,
     setLibrary,
   ],

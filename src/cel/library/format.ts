@@ -11,10 +11,10 @@ import { CelError, Double, Duration, isError, Timestamp, TypeValue, Uint, type V
 const maxPrecision = 1000;
 const defaultPrecision = 6;
 /** Units of work for each value that becomes text. */
-const valueWork = 10;
+export const valueWork = 25;
 
 /** `"%s has %d".format([a, b])`. */
-export function formatText(meter: Meter, format: string, args: ListValue): string | CelError {
+export function formatText(meter: Meter, clauses: Clauses, format: string, args: ListValue): string | CelError {
   const parts: string[] = [];
   const clause = /%(?:%|(\.\d*)?([\s\S]?))/g;
   let [end, next] = [0, 0];
@@ -26,7 +26,7 @@ export function formatText(meter: Meter, format: string, args: ListValue): strin
       continue;
     }
     if (next >= args.length) return new CelError(`index ${next} out of range`);
-    const text = formatClause(meter, found[2] ?? "", found[1], args.at(next++));
+    const text = formatClause(meter, clauses, [found[2] ?? "", found[1]], args.at(next++));
     if (isError(text)) return text;
     meter.allocate(text.length);
     parts.push(text);
@@ -35,9 +35,14 @@ export function formatText(meter: Meter, format: string, args: ListValue): strin
   return parts.join("");
 }
 
-type Clause = (meter: Meter, value: Value, precision: number) => string | undefined;
+/** The text of a value, or undefined if the clause is not for such values. */
+export type Clause = (meter: Meter, value: Value, precision: number) => string | undefined;
 
-const clauses: Readonly<Record<string, { readonly format: Clause; readonly only: string }>> = {
+/** What each letter behind a `%` does, and what the error says about values that it is not for. */
+export type Clauses = Readonly<Record<string, { readonly format: Clause; readonly only: string }>>;
+
+/** The clauses as the specification has them. */
+export const specifiedClauses: Clauses = {
   s: {
     format: formatString,
     only: "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps",
@@ -56,8 +61,8 @@ const clauses: Readonly<Record<string, { readonly format: Clause; readonly only:
 
 function formatClause(
   meter: Meter,
-  letter: string,
-  precisionText: string | undefined,
+  clauses: Clauses,
+  [letter, precisionText]: readonly [letter: string, precision: string | undefined],
   value: Value,
 ): string | CelError {
   if (letter === "" && precisionText === undefined) return new CelError("unexpected end of string");
@@ -150,7 +155,7 @@ function toFixed(value: number, precision: number): string {
 }
 
 /** Go rounds a tie to the even digit, JavaScript upwards. */
-function roundedToEven(value: number, digits: number): string {
+export function roundedToEven(value: number, digits: number): string {
   const more = value.toFixed(Math.min(100, digits + 30));
   const cut = more.indexOf(".") + 1 + digits;
   const isTie = digits < 70 && /^5?0*$/.test(more.slice(cut)) && more[cut] === "5";
@@ -164,16 +169,16 @@ function formatScientific(_: Meter, value: Value, precision: number): string | u
   return special(number) ?? number.toExponential(Math.min(precision, 100)).replace(/e([+-])(\d)$/, "e$10$2");
 }
 
-function inBase(value: Value, base: number): string | undefined {
+export function inBase(value: Value, base: number): string | undefined {
   if (isInteger(value)) return value.toString(base);
   return value instanceof Uint ? value.value.toString(base) : undefined;
 }
 
-function formatBinary(_: Meter, value: Value): string | undefined {
+export function formatBinary(_: Meter, value: Value): string | undefined {
   return typeof value === "boolean" ? (value ? "1" : "0") : inBase(value, 2);
 }
 
-function formatHex(meter: Meter, value: Value, _: number): string | undefined {
+export function formatHex(meter: Meter, value: Value, _: number): string | undefined {
   if (typeof value === "string") meter.allocate(value.length * 6);
   if (typeof value === "string" || value instanceof Uint8Array) return Buffer.from(value as string).toString("hex");
   return inBase(value, 16);

@@ -99,7 +99,9 @@ function distinct(meter: Meter, items: ListValue): Value {
 
 function range(meter: Meter, count: Integer): Value {
   meter.work(Math.max(0, Number(count)));
-  return new ArrayList(Array.from({ length: Math.max(0, Number(count)) }, (_, index) => index));
+  const items: Value[] = [];
+  for (let index = 0; index < count; index++) items.push(index);
+  return new ArrayList(items);
 }
 
 function reverse(meter: Meter, items: ListValue): Value {
@@ -129,7 +131,11 @@ const slicing: Costs = {
   estimate: (call) =>
     call.target && estimated(fixed(literalInt(call, 1, call.target.size.max) - literalInt(call, 0, 0)), 1),
 };
-const ranging: Costs = { ...bySize, estimate: (call) => estimated(fixed(literalInt(call, 0, 2 ** 64)), 1) };
+const ranging: Costs = {
+  isPaidFirst: true,
+  cost: ([count = 0]) => tracked(Math.max(0, Number(count)), 1),
+  estimate: (call) => estimated(fixed(literalInt(call, 0, 2 ** 64)), 1),
+};
 const flattening: Costs = {
   cost: ([items = null, depth = 1]) => tracked(costSize(items), Number(depth)),
   estimate: (call) =>

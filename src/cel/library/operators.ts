@@ -13,7 +13,7 @@ import {
   typeParameter,
   uintType,
 } from "../types/type.ts";
-import { GrowingList, JoinedList, keyOf, type ListValue, type MapValue } from "../values/collections.ts";
+import { GrowingList, joinLists, keyOf, type ListValue, type MapValue } from "../values/collections.ts";
 import { compare, equals } from "../values/compare.ts";
 import { durationOf } from "../values/duration.ts";
 import { type Arithmetic, int64, uint64 } from "../values/integer.ts";
@@ -150,8 +150,7 @@ const addLists: Evaluate = (meter, x, y) => {
     left.items.push(right.at(0));
     return left;
   }
-  if (right.length === 0) return left;
-  return left.length === 0 ? right : new JoinedList(left, right);
+  return joinLists(left, right);
 };
 
 const time = timestampType;

@@ -13,7 +13,7 @@ import { ArrayList, type ListValue } from "../values/collections.ts";
 import { codePointCount, isSimple, unitOffset } from "../values/text.ts";
 import { CelError, type Integer, type Value } from "../values/value.ts";
 import { traversal } from "./costs.ts";
-import { formatText } from "./format.ts";
+import { type Clauses, formatText } from "./format.ts";
 
 const outOfRange = (index: Value): CelError => new CelError(`index out of range: ${String(index)}`);
 
@@ -54,33 +54,57 @@ function substring(text: string, start: Integer, end: Integer): Value {
   return text.slice(unitOffset(text, Number(start)), unitOffset(text, Number(end)));
 }
 
+/** Where a part is in a text, at most so often. An empty part is around every character. */
+function places(meter: Meter, text: string, part: string, most: number): number[] {
+  const found: number[] = [];
+  const step = (at: number): number => ((text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1);
+  let at = part === "" ? 0 : text.indexOf(part);
+  while (at >= 0 && at <= text.length && found.length < most) {
+    meter.work(2);
+    found.push(at);
+    at = part === "" ? at + step(at) : text.indexOf(part, at + part.length);
+  }
+  return found;
+}
+
 /** Go's strings.Replace. The result may be far longer than the text, so it is paid for first. */
 function replace(meter: Meter, text: string, from: string, to: string, limit: Integer): Value {
-  const most = limit < 0 ? Number.POSITIVE_INFINITY : Number(limit);
-  const pieces = from === "" ? ["", ...Array.from(text), ""] : text.split(from);
-  const times = Math.min(pieces.length - 1, most);
-  meter.work(pieces.length);
-  meter.allocate(text.length + times * to.length);
-  if (times === pieces.length - 1) return pieces.join(to);
-  const rest = from === "" ? pieces.slice(times).join("") : pieces.slice(times).join(from);
-  return [...pieces.slice(0, times), rest].join(to);
+  const found = places(meter, text, from, limit < 0 ? Number.POSITIVE_INFINITY : Number(limit));
+  meter.allocate(text.length + found.length * to.length);
+  const parts: string[] = [];
+  let end = 0;
+  for (const at of found) {
+    parts.push(text.slice(end, at));
+    end = at + from.length;
+  }
+  return [...parts, text.slice(end)].join(to);
 }
 
 function split(meter: Meter, text: string, separator: string, limit: Integer): Value {
   if (limit === 0) return new ArrayList([]);
-  meter.work(separator === "" ? text.length : text.length / 16);
-  const pieces = separator === "" ? Array.from(text) : text.split(separator);
-  if (limit < 0 || pieces.length <= limit) return new ArrayList(pieces);
-  const kept = Number(limit) - 1;
-  return new ArrayList([...pieces.slice(0, kept), pieces.slice(kept).join(separator)]);
+  const most = limit < 0 ? Number.POSITIVE_INFINITY : Number(limit) - 1;
+  if (separator === "") return splitCharacters(meter, text, most);
+  const parts: string[] = [];
+  let end = 0;
+  for (const at of places(meter, text, separator, most)) {
+    parts.push(text.slice(end, at));
+    end = at + separator.length;
+  }
+  return new ArrayList([...parts, text.slice(end)]);
+}
+
+function splitCharacters(meter: Meter, text: string, most: number): Value {
+  if (text === "") return new ArrayList([]);
+  const [, ...starts] = places(meter, text, "", most + 1).filter((at) => at < text.length);
+  const ends = [...starts, text.length];
+  return new ArrayList(ends.map((end, index) => text.slice(index === 0 ? 0 : starts[index - 1], end)));
 }
 
 function join(meter: Meter, list: ListValue, separator: string): Value {
   const parts: string[] = [];
   for (const element of list) {
     if (typeof element !== "string") return new CelError("join: invalid input");
-    meter.work(1);
-    meter.allocate(element.length + separator.length);
+    meter.allocate(16 + element.length + separator.length);
     parts.push(element);
   }
   return parts.join(separator);
@@ -143,130 +167,127 @@ const quoting = {
   },
 };
 
-/** The functions of cel-go's extension for strings. */
-export const stringLibrary: Library = {
-  functions: [
-    declare(
-      "charAt",
-      memberOverload(
-        "string_char_at_int",
-        [s, i],
-        s,
-        onText((_, text, index: Integer) => charAt(text, index)),
-      ),
+/** The functions of cel-go's extension for strings, with one of its ways to format. */
+export const createStringLibrary = (clauses: Clauses): Library => ({ functions: [...functions, format(clauses)] });
+
+const functions: readonly FunctionDeclaration[] = [
+  declare(
+    "charAt",
+    memberOverload(
+      "string_char_at_int",
+      [s, i],
+      s,
+      onText((_, text, index: Integer) => charAt(text, index)),
     ),
-    declare(
-      "indexOf",
-      memberOverload(
-        "string_index_of_string",
-        [s, s],
-        i,
-        onText((_, text, part: string) => indexOf(text, part, 0)),
-      ),
-      memberOverload(
-        "string_index_of_string_int",
-        [s, s, i],
-        i,
-        onText((_, text, part: string, at: Integer) => indexOf(text, part, at)),
-      ),
+  ),
+  declare(
+    "indexOf",
+    memberOverload(
+      "string_index_of_string",
+      [s, s],
+      i,
+      onText((_, text, part: string) => indexOf(text, part, 0)),
     ),
-    declare(
-      "lastIndexOf",
-      memberOverload(
-        "string_last_index_of_string",
-        [s, s],
-        i,
-        onText((_, text, part: string) => lastIndexOf(text, part)),
-      ),
-      memberOverload(
-        "string_last_index_of_string_int",
-        [s, s, i],
-        i,
-        onText((_, text, part: string, at: Integer) => lastIndexOf(text, part, at)),
-      ),
+    memberOverload(
+      "string_index_of_string_int",
+      [s, s, i],
+      i,
+      onText((_, text, part: string, at: Integer) => indexOf(text, part, at)),
     ),
-    declare(
-      "lowerAscii",
-      memberOverload(
-        "string_lower_ascii",
-        [s],
-        s,
-        onText((_, text) => text.replace(/[A-Z]+/g, (part) => part.toLowerCase())),
-      ),
+  ),
+  declare(
+    "lastIndexOf",
+    memberOverload(
+      "string_last_index_of_string",
+      [s, s],
+      i,
+      onText((_, text, part: string) => lastIndexOf(text, part)),
     ),
-    declare(
-      "upperAscii",
-      memberOverload(
-        "string_upper_ascii",
-        [s],
-        s,
-        onText((_, text) => text.replace(/[a-z]+/g, (part) => part.toUpperCase())),
-      ),
+    memberOverload(
+      "string_last_index_of_string_int",
+      [s, s, i],
+      i,
+      onText((_, text, part: string, at: Integer) => lastIndexOf(text, part, at)),
     ),
-    declare(
-      "replace",
-      memberOverload(
-        "string_replace_string_string",
-        [s, s, s],
-        s,
-        onText((meter, text, from: string, to: string) => replace(meter, text, from, to, -1)),
-      ),
-      memberOverload("string_replace_string_string_int", [s, s, s, i], s, onText(replace)),
+  ),
+  declare(
+    "lowerAscii",
+    memberOverload(
+      "string_lower_ascii",
+      [s],
+      s,
+      onText((_, text) => text.replace(/[A-Z]+/g, (part) => part.toLowerCase())),
     ),
-    declare(
-      "split",
-      memberOverload(
-        "string_split_string",
-        [s, s],
-        strings,
-        onText((meter, text, separator: string) => split(meter, text, separator, -1)),
-      ),
-      memberOverload("string_split_string_int", [s, s, i], strings, onText(split)),
+  ),
+  declare(
+    "upperAscii",
+    memberOverload(
+      "string_upper_ascii",
+      [s],
+      s,
+      onText((_, text) => text.replace(/[a-z]+/g, (part) => part.toUpperCase())),
     ),
-    declare(
-      "substring",
-      memberOverload(
-        "string_substring_int",
-        [s, i],
-        s,
-        onText((_, text, start: Integer) => substringFrom(text, start)),
-      ),
-      memberOverload(
-        "string_substring_int_int",
-        [s, i, i],
-        s,
-        onText((_, text, start: Integer, end: Integer) => substring(text, start, end)),
-      ),
+  ),
+  declare(
+    "replace",
+    memberOverload(
+      "string_replace_string_string",
+      [s, s, s],
+      s,
+      onText((meter, text, from: string, to: string) => replace(meter, text, from, to, -1)),
     ),
-    declare(
-      "trim",
-      memberOverload(
-        "string_trim",
-        [s],
-        s,
-        onText((_, text) => trim(text)),
-      ),
+    memberOverload("string_replace_string_string_int", [s, s, s, i], s, onText(replace)),
+  ),
+  declare(
+    "split",
+    memberOverload(
+      "string_split_string",
+      [s, s],
+      strings,
+      onText((meter, text, separator: string) => split(meter, text, separator, -1)),
     ),
-    declare("reverse", memberOverload("string_reverse", [s], s, onText(reverse))),
-    declare("strings.quote", ...withCost(quoting, overload("strings_quote", [s], s, onText(quote)))),
-    declare(
-      "join",
-      memberOverload("list_join", [strings], s, (meter, list) => join(meter, list as ListValue, "")),
-      memberOverload("list_join_string", [strings, s], s, (meter, list, separator) =>
-        join(meter, list as ListValue, separator as string),
-      ),
+    memberOverload("string_split_string_int", [s, s, i], strings, onText(split)),
+  ),
+  declare(
+    "substring",
+    memberOverload(
+      "string_substring_int",
+      [s, i],
+      s,
+      onText((_, text, start: Integer) => substringFrom(text, start)),
     ),
-    declare(
-      "format",
-      ...withCost(
-        traversal("target"),
-        memberOverload("string_format", [s, listType(dynType)], s, (meter, text, args) =>
-          formatText(meter, text as string, args as ListValue),
-        ),
-      ),
+    memberOverload(
+      "string_substring_int_int",
+      [s, i, i],
+      s,
+      onText((_, text, start: Integer, end: Integer) => substring(text, start, end)),
     ),
-  ],
-};
+  ),
+  declare(
+    "trim",
+    memberOverload(
+      "string_trim",
+      [s],
+      s,
+      onText((_, text) => trim(text)),
+    ),
+  ),
+  declare("reverse", memberOverload("string_reverse", [s], s, onText(reverse))),
+  declare("strings.quote", ...withCost(quoting, overload("strings_quote", [s], s, onText(quote)))),
+  declare(
+    "join",
+    memberOverload("list_join", [strings], s, (meter, list) => join(meter, list as ListValue, "")),
+    memberOverload("list_join_string", [strings, s], s, (meter, list, separator) =>
+      join(meter, list as ListValue, separator as string),
+    ),
+  ),
+];
+
+function format(clauses: Clauses): FunctionDeclaration {
+  const evaluate: Evaluate = (meter, text, args) => formatText(meter, clauses, text as string, args as ListValue);
+  const formatted = memberOverload("string_format", [s, listType(dynType)], s, evaluate);
+  return declare("format", ...withCost(traversal("target"), formatted));
+}
 
 function substringFrom(text: string, start: Integer): Value {
   const count = codePointCount(text);

@@ -60,10 +60,7 @@ function planFunction(planner: Planner, node: CallNode): Plan {
   );
   const types = operands.map(({ type }) => type);
   const call = createCall(planner, declaration?.name ?? node.name, overloads, types);
-  const plan = applyCall(
-    call,
-    args.map(({ run }) => run),
-  );
+  const plan = applyCall(call, args);
   return foldConversion(declaration?.name ?? "", args, call) ?? plan;
 }
 
@@ -121,13 +118,22 @@ function dispatch(name: string, overloads: readonly Overload[], frame: Frame, ar
   return new CelError(`no such overload: ${name}(${args.map((value) => typeOf(value).name).join(", ")})`);
 }
 
-function applyCall(call: Call, args: readonly Run[]): Plan {
+function applyCall(call: Call, args: readonly Plan[]): Plan {
   const [first, second] = args;
   const direct = call.cost ? undefined : call.direct?.evaluate;
-  if (first && args.length === 1) return { run: direct ? unary(direct, first) : general(call, args) };
-  if (first && second && args.length === 2)
-    return { run: direct ? binary(direct, first, second) : general(call, args) };
-  return { run: general(call, args) };
+  if (direct && first && args.length === 1) return { run: unary(direct, first.run) };
+  if (direct && first && second && args.length === 2) {
+    const known = second.constant;
+    return {
+      run: known === undefined ? binary(direct, first.run, second.run) : binaryWithConstant(direct, first.run, known),
+    };
+  }
+  return {
+    run: general(
+      call,
+      args.map(({ run }) => run),
+    ),
+  };
 }
 
 function unary(evaluate: Overload["evaluate"], argument: Run): Run {
@@ -145,6 +151,15 @@ function binary(evaluate: Overload["evaluate"], first: Run, second: Run): Run {
     frame.spend(1);
     if (isError(left)) return left;
     return isError(right) ? right : evaluate(frame, left, right);
+  };
+}
+
+/** Most comparisons are with a constant, which neither has to be read nor can be an error. */
+function binaryWithConstant(evaluate: Overload["evaluate"], first: Run, right: Value): Run {
+  return (frame) => {
+    const left = first(frame);
+    frame.spend(1);
+    return isError(left) ? left : evaluate(frame, left, right);
   };
 }
 

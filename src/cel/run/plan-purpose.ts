@@ -43,9 +43,11 @@ function quantifier(test: Run, decisive: boolean, conditionCost: number): Fold {
       let result: boolean | CelError = !decisive;
       return {
         advance(frame) {
-          frame.spend(conditionCost);
-          if (result === decisive) return false;
-          frame.spend(1);
+          if (result === decisive) {
+            frame.spend(conditionCost);
+            return false;
+          }
+          frame.spend(conditionCost + 1);
           const value = test(frame);
           if (value === decisive) result = decisive;
           else if (value !== !decisive && result === !decisive) result = isError(value) ? value : noSuchOverload;

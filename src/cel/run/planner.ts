@@ -88,14 +88,23 @@ function planIdentifier(planner: Planner, scope: readonly LoopVariable[], node: 
   const local = scope.findLast(({ name }) => name === spelled);
   const names = node.reference ? [node.reference.name] : environment.candidates(spelled);
   const bare = local ? readSlot(local) : readVariable(names);
-  return {
-    bare,
-    run: (frame) => {
-      frame.spend(1);
-      return bare(frame);
-    },
-  };
+  return { bare, run: local && !local.initial ? paidSlot(local.slot) : paid(bare) };
 }
+
+const paid =
+  (bare: Run): Run =>
+  (frame) => {
+    frame.spend(1);
+    return bare(frame);
+  };
+
+/** The same for the variable of a loop, which is what expensive expressions read most. */
+const paidSlot =
+  (slot: number): Run =>
+  (frame) => {
+    frame.spend(1);
+    return frame.slots[slot] as Value;
+  };
 
 /** Without a checker `a.b.c` may be one variable, which is only known when the expression runs. */
 function planQualified(planner: Planner, node: SelectNode): Plan {

@@ -56,25 +56,34 @@ export function tokenize(source: string): { tokens: Token[]; issues: Issue[] } {
 }
 
 function tokenAt(source: string, offset: number): Token | undefined {
-  const token = (kind: TokenKind, text: string): Token => ({ kind, text, offset });
-  const text = match(string, source, offset);
-  if (text) return token("string", text);
-  const first = source[offset];
-  const bytes = first === "b" || first === "B" ? match(string, source, offset + 1) : undefined;
-  if (bytes) return token("bytes", first + bytes);
+  const first = source[offset] ?? "";
+  if (first === '"' || first === "'") return make("string", match(string, source, offset), offset);
+  if (/[A-Za-z_]/.test(first))
+    return prefixedString(source, offset) ?? make("identifier", match(identifier, source, offset), offset);
+  if (first === "." || (first >= "0" && first <= "9")) return numberAt(source, offset) ?? symbolAt(source, offset);
+  return first === "`" ? make("quoted", match(quotedIdentifier, source, offset), offset) : symbolAt(source, offset);
+}
+
+const make = (kind: TokenKind, text: string | undefined, offset: number): Token | undefined =>
+  text === undefined ? undefined : { kind, text, offset };
+const symbolAt = (source: string, offset: number): Token | undefined =>
+  make("symbol", match(symbol, source, offset), offset);
+
+/** `r"…"`, `b"…"` and `br"…"`. */
+function prefixedString(source: string, offset: number): Token | undefined {
+  if (!/^[rRbB]{1,2}["']/.test(source.slice(offset, offset + 3))) return undefined;
+  const raw = match(string, source, offset);
+  if (raw !== undefined) return make("string", raw, offset);
+  const content = /[bB]/.test(source[offset] ?? "") ? match(string, source, offset + 1) : undefined;
+  return content === undefined ? undefined : make("bytes", source[offset] + content, offset);
+}
+
+function numberAt(source: string, offset: number): Token | undefined {
   const real = match(double, source, offset);
-  if (real) return token("double", real);
+  if (real !== undefined) return make("double", real, offset);
   const whole = match(integer, source, offset);
-  if (whole) {
-    const suffix = source[offset + whole.length];
-    return suffix === "u" || suffix === "U" ? token("uint", whole + suffix) : token("int", whole);
-  }
-  const name = match(identifier, source, offset);
-  if (name) return token("identifier", name);
-  const quoted = match(quotedIdentifier, source, offset);
-  if (quoted) return token("quoted", quoted);
-  const operator = match(symbol, source, offset);
-  return operator ? token("symbol", operator) : undefined;
+  const suffix = whole === undefined ? undefined : source[offset + whole.length];
+  return suffix === "u" || suffix === "U" ? make("uint", whole + suffix, offset) : make("int", whole, offset);
 }
 
 /** An open string takes the rest of its line with it. */

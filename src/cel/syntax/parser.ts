@@ -15,7 +15,7 @@ export interface SyntaxLimits {
   readonly maxNodes: number;
 }
 
-export const defaultLimits: SyntaxLimits = { maxSize: 100_000, maxDepth: 250, maxNodes: 20_000 };
+export const defaultLimits: SyntaxLimits = { maxSize: 100_000, maxDepth: 250, maxNodes: 10_000 };
 
 export interface Parsed {
   readonly node?: Node;
@@ -83,6 +83,7 @@ class Parser {
   }
 
   #expression(): Node {
+    if (this.#isLoneLiteral()) return this.#primary();
     return this.#within("expr", () => {
       const condition = this.#logical("||");
       const question = this.#tokens.accept("?");
@@ -91,6 +92,14 @@ class Parser {
       this.#tokens.expect(":");
       return this.#call(question.offset, "_?_:_", undefined, [condition, yes, this.#expression()]);
     });
+  }
+
+  /** Whether a literal is all there is, so that a long list of them need not go through every rule. */
+  #isLoneLiteral(): boolean {
+    const { kind } = this.#tokens.peek();
+    if (kind === "identifier" || kind === "symbol" || kind === "quoted" || kind === "end") return false;
+    const after = this.#tokens.peek(1);
+    return after.kind === "symbol" && ",])}:".includes(after.text);
   }
 
   /** A chain of `||` or `&&` becomes one call with all its terms, so that a long chain is not a deep tree. */

@@ -55,11 +55,25 @@ export class DataList extends ListValue {
   }
 }
 
-/** Adding lists costs one step, however long they are: they are not copied. */
-export class JoinedList extends ListValue {
+/** Lists up to this length are copied when they are joined, so that long ones are not made of tiny pieces. */
+const maxCopied = 64;
+
+/** Adding lists costs one step, however long they are: long ones are not copied. */
+export function joinLists(first: ListValue, second: ListValue): ListValue {
+  if (first.length === 0) return second;
+  if (second.length === 0) return first;
+  return first.length + second.length <= maxCopied
+    ? new ArrayList([...first, ...second])
+    : new JoinedList(first, second);
+}
+
+class JoinedList extends ListValue {
   readonly #first: ListValue;
   readonly #second: ListValue;
   readonly length: number;
+  /** The piece that was read last, and where it begins: a loop reads piece by piece. */
+  #piece: ListValue = new ArrayList([]);
+  #start = 0;
   constructor(first: ListValue, second: ListValue) {
     super();
     this.#first = first;
@@ -67,6 +81,10 @@ export class JoinedList extends ListValue {
     this.length = first.length + second.length;
   }
   at(index: number): Value {
+    const within = index - this.#start;
+    return within >= 0 && within < this.#piece.length ? this.#piece.at(within) : this.#find(index);
+  }
+  #find(index: number): Value {
     let list: ListValue = this;
     let rest = index;
     while (list instanceof JoinedList) {
@@ -76,6 +94,8 @@ export class JoinedList extends ListValue {
         list = list.#second;
       }
     }
+    this.#piece = list;
+    this.#start = index - rest;
     return list.at(rest);
   }
 }

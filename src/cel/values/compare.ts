@@ -21,7 +21,7 @@ export interface Work {
 }
 
 /** Units of work for each element that is compared. */
-const elementWork = 5;
+const elementWork = 10;
 
 export function equals(work: Work, a: Value, b: Value): boolean {
   if (a === b) return !(a instanceof Double) || !Number.isNaN(a.value);
