@@ -21,8 +21,11 @@ import { type Previous, previousItem, previousMember } from "./previous.ts";
  * not change may stay as it is, even if it is wrong by now.
  */
 export function checkValue(schema: JsonSchema, value: unknown, previous?: Previous): FieldError[] {
-  const check = new Check({ left: maxWork });
+  const work = { left: maxWork };
+  const check = new Check(work);
   check.node(schema, value, { path: root, previous });
+  // Not everything was checked, so nothing else is certain.
+  if (work.left < 0) return [invalidValue("<nil>", "", "it takes too long to check the object by its schema")];
   return check.faults.map((fault) => fault());
 }
 
@@ -66,11 +69,10 @@ class Check {
     this.passed++;
   }
 
-  /** Whether there is time left for this much. If not, that is a fault, and everything ends. */
+  /** Whether there is time left for this much. If not, everything ends. */
   #mayWork(units: number): boolean {
     if (this.#work.left < 0) return false;
     this.#work.left -= units;
-    if (this.#work.left < 0) this.#about(() => "it takes too long to check the object by its schema");
     return this.#work.left >= 0;
   }
 
