@@ -78,6 +78,8 @@ export interface Resource<T extends ApiObject = ApiObject> {
   readonly refusesCreate?: string | undefined;
   /** Objects are large and rarely read, so the cache keeps only their bytes. */
   readonly keptAsBytes?: boolean;
+  /** For a kind that can change: changes with everything that it is made of. */
+  readonly digest?: string;
   /** Ready-made OpenAPI, for a kind that was not declared in our schema language. */
   readonly definition?: Record<string, unknown>;
 

@@ -33,6 +33,7 @@ import { mayCreate } from "#server/authorize/may-create.ts";
 import { createNodeAuthorizer } from "#server/authorize/node.ts";
 import { privileged } from "#server/authorize/privileged.ts";
 import { createRbac } from "#server/authorize/rbac.ts";
+import { checkDefinitions } from "#server/custom/definition-hook.ts";
 import { followDefinitions } from "#server/custom/follow-definitions.ts";
 import { createDiscovery } from "#server/discovery/groups.ts";
 import { Health } from "#server/discovery/health.ts";
@@ -238,7 +239,7 @@ function writeDeps(options: AssembleOptions, parts: Parts, security: Security): 
     admission: createAdmission(choosePlugins(plugins, admission), pluginWaits({ metrics, clock }, "admission")),
     clock,
     random,
-    hooks: [serviceAllocator(informers.of(Service), serviceRanges, random)],
+    hooks: [checkDefinitions, serviceAllocator(informers.of(Service), serviceRanges, random)],
     authorizeCreate: (context) => mayCreate(authorizers, context),
   };
 }

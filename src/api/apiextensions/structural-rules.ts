@@ -1,5 +1,4 @@
 import { equal } from "#lib/data/equal.ts";
-import { Re2Error, re2 } from "#lib/text/re2.ts";
 import { itemsOf, type JsonSchema } from "#schema/json-schema.ts";
 import { type Cursor } from "../cursor.ts";
 
@@ -108,23 +107,13 @@ interface Skips {
 }
 
 function validateValues(at: Cursor<JsonSchema>, { skipsAnyOf, skipsFirst }: Skips): void {
-  const { anyOf = [], allOf = [], oneOf = [], not, pattern } = at.value;
+  const { anyOf = [], allOf = [], oneOf = [], not } = at.value;
   if (!skipsAnyOf) for (const [index, one] of anyOf.entries()) validateNested(at.field("anyOf").key(index, one), {});
   for (const [index, one] of allOf.entries()) {
     validateNested(at.field("allOf").key(index, one), { skipsAnyOf: Boolean(skipsFirst) && index === 0 });
   }
   for (const [index, one] of oneOf.entries()) validateNested(at.field("oneOf").key(index, one), {});
   if (not) validateNested(at.under("not").as(not), {});
-  if (pattern) validatePattern(at.field("pattern").as(pattern));
-}
-
-function validatePattern(at: Cursor<string>): void {
-  try {
-    re2(at.value);
-  } catch (error) {
-    if (!(error instanceof Re2Error)) throw error;
-    at.invalid(`must be a valid regular expression, but isn't: ${error.message}`);
-  }
 }
 
 /** What a schema below anyOf, allOf, oneOf or not cannot say, because it would not be certain. */

@@ -33,7 +33,10 @@ export const ObjectMeta = object("ObjectMeta", "Metadata that every stored objec
   uid: optional(5, string(), "Identifier that no other object ever has. Set by the server on creation."),
   resourceVersion: optional(6, string(), "Version of the object. An update that sends an older one is refused."),
   generation: optional(7, int64(), "Number that the server raises whenever the desired state changes."),
-  creationTimestamp: inGo({ zero: "left out" }, optional(8, time(), "When the server created the object.")),
+  creationTimestamp: inGo(
+    { zero: "left out" },
+    optional(8, time(), "CreationTimestamp is a timestamp of when the server created the object."),
+  ),
   deletionTimestamp: nullable(9, time(), "When the object should be gone. Set by the server on a deletion."),
   deletionGracePeriodSeconds: nullable(10, int64(), "Seconds that a deleted object has to shut down."),
   labels: optional(11, map(string()), "Keys and values by which selectors find the object."),
@@ -57,4 +60,9 @@ export const TypeMetaFields = {
   kind: optional(0, string(), "Kind of the object, such as Pod."),
   apiVersion: optional(0, string(), "APIVersion defines the API group and version of the object, such as apps/v1."),
 };
-export const MetadataField = defaulted(1, ObjectMeta, {}, "Metadata: name, namespace, labels, owners and life cycle.");
+export const MetadataField = defaulted(
+  1,
+  ObjectMeta,
+  {},
+  "Standard object's metadata: name, namespace, labels, owners and life cycle.",
+);

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { patternSize } from "#lib/pattern/pattern-size.ts";
 import { compile } from "../compile.ts";
 import { Environment } from "../declare/environment.ts";
 import { specifiedClauses } from "./format.ts";
 import { listLibrary } from "./lists.ts";
 import { bindingLibrary, optionalLibrary } from "./optionals.ts";
-import { patternSize } from "./pattern-size.ts";
 import { literalLibrary, patternLibrary } from "./patterns.ts";
 import { setLibrary } from "./sets.ts";
 import { standardLibrary } from "./standard.ts";

@@ -1,6 +1,7 @@
 import { createRequire } from "node:module";
 import type { RE2JS } from "re2js";
 import { BoundedCache } from "#lib/data/bounded-cache.ts";
+import { maxPatternSize, patternSize } from "#lib/pattern/pattern-size.ts";
 import type { Evaluate, Library, LiteralCheck } from "../declare/function.ts";
 import { memberOverload, overload, withCost } from "../declare/function.ts";
 import type { Meter } from "../declare/meter.ts";
@@ -9,7 +10,6 @@ import { parseDuration } from "../values/duration.ts";
 import { parseTimestamp } from "../values/timestamp.ts";
 import { CelError, isError } from "../values/value.ts";
 import { matching } from "./costs.ts";
-import { maxPatternSize, patternSize } from "./pattern-size.ts";
 
 /** Regular expressions of RE2: they take time in proportion to text and pattern, whatever a user writes. */
 export type Pattern = RE2JS;

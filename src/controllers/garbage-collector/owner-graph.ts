@@ -40,15 +40,18 @@ export class OwnerGraph {
       this.#forget(kind);
     }
     for (const [kind, resource] of wanted) {
-      if (this.#kinds.has(kind)) continue;
-      const informer = this.#informers.of(resource);
-      await informer.synced(signal);
-      const stop = informer.subscribe((change) => this.#take(resource, change));
-      this.#kinds.set(kind, { informer, stop });
-      // Owners of a kind that was replaced may have gone in between.
-      if (this.#isComplete) this.#wakeUnowned(kind);
+      if (!this.#kinds.has(kind)) await this.#followKind(kind, resource, signal);
     }
     if (!this.#isComplete) this.#complete();
+  }
+
+  async #followKind(kind: string, resource: Resource, signal: AbortSignal): Promise<void> {
+    const informer = this.#informers.of(resource);
+    await informer.synced(signal);
+    const stop = informer.subscribe((change) => this.#take(resource, change));
+    this.#kinds.set(kind, { informer, stop });
+    // Owners of a kind that was replaced may have gone in between.
+    if (this.#isComplete) this.#wakeUnowned(kind);
   }
 
   /** Drops the objects of a kind as dependents: those that still exist come back with their new informer. */

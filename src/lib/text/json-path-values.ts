@@ -7,8 +7,8 @@ export interface JsonPath {
 /** Longer ones are refused: they would only cost time. */
 const maxChars = 4096;
 /** Values that one step may find, and that a whole path may look at. */
-const maxFound = 1000;
-const maxVisited = 20_000;
+const maxFound = 200;
+const maxVisited = 500;
 
 /** Compiles a path without its braces; undefined if it is not one. Reading it takes bounded time, whatever the path. */
 export function compileJsonPath(text: string): JsonPath | undefined {

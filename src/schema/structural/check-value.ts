@@ -1,5 +1,5 @@
 import { equal } from "#lib/data/equal.ts";
-import { re2 } from "#lib/text/re2.ts";
+import { isCompiled, type Re2, Re2Error, re2 } from "#lib/pattern/re2.ts";
 import {
   type FieldError,
   FieldPath,
@@ -21,13 +21,21 @@ import { type Previous, previousItem, previousMember } from "./previous.ts";
  * not change may stay as it is, even if it is wrong by now.
  */
 export function checkValue(schema: JsonSchema, value: unknown, previous?: Previous): FieldError[] {
-  const check = new Check({ left: maxVisits });
+  const work = { left: maxWork };
+  const check = new Check(work);
   check.node(schema, value, { path: root, previous });
-  return check.faults;
+  // Not everything was checked, so nothing else is certain.
+  if (work.left < 0) return [invalidValue("<nil>", "", "it takes too long to check the object by its schema")];
+  return check.faults.map((fault) => fault());
 }
 
-/** Every item of a list is checked with every alternative of its schema, so an object can take very long. */
-const maxVisits = 100_000;
+/**
+ * Every item of a list is checked with every alternative of its schema, and every text with its pattern, so an object
+ * could take very long. A unit is about a microsecond.
+ */
+const maxWork = 50_000;
+const stepsPerUnit = 50;
+const unitsPerInstruction = 5;
 
 interface Place {
   readonly path: FieldPath;
@@ -37,17 +45,17 @@ type Json = Readonly<Record<string, unknown>>;
 
 /** One walk through a value. The number of things that are right decides which of several alternatives is meant. */
 class Check {
-  readonly faults: FieldError[] = [];
-  readonly #visits: { left: number };
+  /** Made only when they are reported: most of those of alternatives are not. */
+  readonly faults: (() => FieldError)[] = [];
+  readonly #work: { left: number };
   passed = 0;
 
-  constructor(visits: { left: number }) {
-    this.#visits = visits;
+  constructor(work: { left: number }) {
+    this.#work = work;
   }
 
   node(schema: JsonSchema, value: unknown, place: Place): void {
-    if (this.faults.length >= maxFaults || this.#visits.left < 0) return;
-    if (this.#visits.left-- === 0) return this.#about("it takes too long to check all alternatives of the schema");
+    if (this.faults.length >= maxFaults || !this.#mayWork(1)) return;
     // What is the same as before is not looked at again.
     if (place.previous && equal(place.previous.value, value)) return;
     this.#type(schema, value, place.path);
@@ -61,12 +69,19 @@ class Check {
     this.passed++;
   }
 
-  #add(fault: FieldError): void {
+  /** Whether there is time left for this much. If not, everything ends. */
+  #mayWork(units: number): boolean {
+    if (this.#work.left < 0) return false;
+    this.#work.left -= units;
+    return this.#work.left >= 0;
+  }
+
+  #add(fault: () => FieldError): void {
     if (this.faults.length < maxFaults) this.faults.push(fault);
   }
 
   #invalid(path: FieldPath, value: unknown, detail: string): void {
-    this.#add(invalidValue(path, value, `${path} in body ${detail}`));
+    this.#add(() => invalidValue(path, value, `${path} in body ${detail}`));
   }
 
   #type(schema: JsonSchema, value: unknown, path: FieldPath): void {
@@ -78,41 +93,47 @@ class Check {
       this.passed++;
       return;
     }
-    this.#add(typeInvalid(path, found, `${path} in body must be of type ${types.join(",")}: ${JSON.stringify(found)}`));
+    this.#add(() =>
+      typeInvalid(path, found, `${path} in body must be of type ${types.join(",")}: ${JSON.stringify(found)}`),
+    );
   }
 
   #enum({ enum: allowed }: JsonSchema, value: unknown, path: FieldPath): void {
     if (!allowed || allowed.length === 0 || allowed.some((one) => equal(one, value))) return;
-    const shown = allowed.map((one) => (typeof one === "string" ? one : JSON.stringify(one)));
-    this.#add(unsupportedValue(path, value, shown));
+    const shown = () => allowed.map((one) => (typeof one === "string" ? one : JSON.stringify(one)));
+    this.#add(() => unsupportedValue(path, value, shown()));
   }
 
   #text(schema: JsonSchema, value: string, path: FieldPath): void {
     const { maxLength, minLength, pattern } = schema;
     // A text has at most as many characters as it has code units.
     if (maxLength !== undefined && value.length > maxLength && charactersIn(value) > maxLength) {
-      this.#add(tooLong(path, maxLength));
+      this.#add(() => tooLong(path, maxLength));
     } else if (minLength !== undefined && (value.length < minLength || charactersIn(value) < minLength)) {
       this.#invalid(path, value, `should be at least ${minLength} chars long`);
     } else if (pattern) this.#pattern(pattern, value, path);
     const hasFormat = compiledOf(schema).format;
     if (!hasFormat || hasFormat(value)) return;
     const { format } = schema;
-    this.#add(typeInvalid(path, value, `${path} in body must be of type ${format}: ${JSON.stringify(value)}`));
+    this.#add(() => typeInvalid(path, value, `${path} in body must be of type ${format}: ${JSON.stringify(value)}`));
   }
 
   #pattern(pattern: string, value: string, path: FieldPath): void {
-    const found = re2(pattern).matches(value);
-    if (found === true) return;
-    const why = found === "too long" ? ", but it is too long for that" : "";
-    this.#invalid(path, value, `should match '${pattern}'${why}`);
+    const isNew = !isCompiled(pattern);
+    const compiled = compiledPattern(pattern);
+    if (compiled instanceof Re2Error) {
+      return this.#invalid(path, value, `should match '${pattern}, but pattern is invalid: ${compiled.message}'`);
+    }
+    const units = (compiled.size * value.length) / stepsPerUnit + (isNew ? compiled.size * unitsPerInstruction : 0);
+    if (!this.#mayWork(units) || compiled.matches(value)) return;
+    this.#invalid(path, value, `should match '${pattern}'`);
   }
 
   #number(schema: JsonSchema, value: number, path: FieldPath): void {
     const { maximum, minimum, multipleOf } = schema;
     const range = compiledOf(schema).range;
     if (range && !range.holds(value)) {
-      this.#add(
+      this.#add(() =>
         invalidValue(
           "<nil>",
           "",
@@ -142,7 +163,7 @@ class Check {
     if (minItems !== undefined && value.length < minItems) {
       this.#invalid(path, value.length, `should have at least ${minItems} items`);
     }
-    if (maxItems !== undefined && value.length > maxItems) this.#add(tooMany(path, value.length, maxItems));
+    if (maxItems !== undefined && value.length > maxItems) this.#add(() => tooMany(path, value.length, maxItems));
   }
 
   #object(schema: JsonSchema, value: Json, { path, previous }: Place): void {
@@ -152,7 +173,7 @@ class Check {
       this.#invalid(path, names.length, `should have at least ${minProperties} properties`);
     }
     if (maxProperties !== undefined && names.length > maxProperties) {
-      this.#add(tooMany(path, names.length, maxProperties));
+      this.#add(() => tooMany(path, names.length, maxProperties));
     }
     for (const name of names) {
       const isKnown = Object.hasOwn(properties, name);
@@ -164,66 +185,77 @@ class Check {
         previous: previousMember(previous, name, path === root),
       });
     }
-    for (const name of required) if (!Object.hasOwn(value, name)) this.#add(requiredValue(path.child(name)));
+    for (const name of required) if (!Object.hasOwn(value, name)) this.#add(() => requiredValue(path.child(name)));
   }
 
   #forbidden(path: FieldPath, name: string): void {
-    this.#add(invalidValue(path, name, `${path}.${name} in body is a forbidden property`));
+    this.#add(() => invalidValue(path, name, `${path}.${name} in body is a forbidden property`));
   }
 
   #alternatives(schema: JsonSchema, value: unknown, place: Place): void {
-    const { anyOf = [], oneOf = [], allOf = [], not } = schema;
-    const path = JSON.stringify(String(place.path));
-    if (anyOf.length > 0) this.#anyOf(anyOf, value, { ...place, text: path });
-    if (oneOf.length > 0) this.#oneOf(oneOf, value, { ...place, text: path });
-    if (allOf.length > 0) this.#allOf(allOf, value, { ...place, text: path });
-    if (not && this.#try(not, value, place).faults.length === 0)
-      this.#about(`${path} must not validate the schema (not)`);
+    const { anyOf, oneOf, allOf, not } = schema;
+    if (anyOf) this.#anyOf(anyOf, value, place);
+    if (oneOf) this.#oneOf(oneOf, value, place);
+    if (allOf) this.#allOf(allOf, value, place);
+    if (not && this.#try(not, value, place).faults.length === 0) {
+      this.#about(() => `${quoted(place)} must not validate the schema (not)`);
+    }
   }
 
   /** Such a fault is about the whole, so upstream gives it no path. */
-  #about(detail: string): void {
-    this.#add(invalidValue("<nil>", "", detail));
+  #about(detail: () => string): void {
+    this.#add(() => invalidValue("<nil>", "", detail()));
   }
 
   #try(schema: JsonSchema, value: unknown, place: Place): Check {
-    const check = new Check(this.#visits);
+    const check = new Check(this.#work);
     check.node(schema, value, { path: place.path, previous: undefined });
     return check;
   }
 
-  #anyOf(schemas: readonly JsonSchema[], value: unknown, place: Place & { readonly text: string }): void {
+  #anyOf(schemas: readonly JsonSchema[], value: unknown, place: Place): void {
     const tried: Check[] = [];
     for (const schema of schemas) {
       const check = this.#try(schema, value, place);
       if (check.faults.length === 0) return;
       tried.push(check);
     }
-    this.#about(`${place.text} must validate at least one schema (anyOf)`);
+    this.#about(() => `${quoted(place)} must validate at least one schema (anyOf)`);
     this.#take(best(tried));
   }
 
-  #oneOf(schemas: readonly JsonSchema[], value: unknown, place: Place & { readonly text: string }): void {
+  #oneOf(schemas: readonly JsonSchema[], value: unknown, place: Place): void {
     const tried = schemas.map((schema) => this.#try(schema, value, place));
     const valid = tried.filter(({ faults }) => faults.length === 0).length;
     if (valid === 1) return;
     const found = valid === 0 ? "Found none valid" : `Found ${valid} valid alternatives`;
-    this.#about(`${place.text} must validate one and only one schema (oneOf). ${found}`);
+    this.#about(() => `${quoted(place)} must validate one and only one schema (oneOf). ${found}`);
     if (valid === 0) this.#take(best(tried));
   }
 
-  #allOf(schemas: readonly JsonSchema[], value: unknown, place: Place & { readonly text: string }): void {
+  #allOf(schemas: readonly JsonSchema[], value: unknown, place: Place): void {
     const tried = schemas.map((schema) => this.#try(schema, value, place));
     for (const check of tried) this.#take(check);
     const valid = tried.filter(({ faults }) => faults.length === 0).length;
     if (valid === schemas.length) return;
-    this.#about(`${place.text} must validate all the schemas (allOf)${valid === 0 ? ". None validated" : ""}`);
+    this.#about(() => `${quoted(place)} must validate all the schemas (allOf)${valid === 0 ? ". None validated" : ""}`);
   }
 
   #take(check: Check | undefined): void {
     for (const fault of check?.faults ?? []) this.#add(fault);
   }
 }
+
+function compiledPattern(pattern: string): Re2 | Re2Error {
+  try {
+    return re2(pattern);
+  } catch (error) {
+    if (error instanceof Re2Error) return error;
+    throw error;
+  }
+}
+
+const quoted = ({ path }: Place): string => JSON.stringify(String(path));
 
 /** The alternative that fits best: its faults are probably what the user wants to know. */
 const best = (tried: readonly Check[]): Check | undefined =>

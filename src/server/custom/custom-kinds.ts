@@ -69,12 +69,6 @@ export class CustomKinds {
   }
 }
 
-/** A Resource, and a digest of everything that it was made from. */
-interface Served {
-  readonly resource: CustomResource;
-  readonly digest: string;
-}
-
 class Kind implements CustomKind {
   readonly group: string;
   readonly plural: string;
@@ -83,7 +77,7 @@ class Kind implements CustomKind {
   names: CustomResourceNames;
   isTerminating = false;
   storage: Resource | undefined;
-  readonly #versions = new Map<string, Served>();
+  readonly #versions = new Map<string, CustomResource>();
 
   constructor({ metadata, spec, status }: CustomResourceDefinition, definition: CustomKind["definition"]) {
     this.group = spec.group;
@@ -107,9 +101,8 @@ class Kind implements CustomKind {
     for (const version of wanted) {
       const digest = digestOf(definition, version);
       const known = before.get(version.name);
-      const isSame = known?.digest === digest;
-      const resource = isSame ? known.resource : new CustomResource(this, definition, version);
-      this.#versions.set(version.name, { resource, digest });
+      const resource = known?.digest === digest ? known : new CustomResource(this, definition, { version, digest });
+      this.#versions.set(version.name, resource);
       if (version.storage) this.storage = resource;
     }
     if (wanted.length === 0) this.storage = undefined;
@@ -117,7 +110,7 @@ class Kind implements CustomKind {
   }
 
   end({ resources, forget }: CustomKindsDeps): void {
-    for (const { resource } of this.#versions.values()) {
+    for (const resource of this.#versions.values()) {
       resources.remove(resource);
       forget(resource);
     }
@@ -127,11 +120,11 @@ class Kind implements CustomKind {
 
   #register(
     { spec }: CustomResourceDefinition,
-    before: ReadonlyMap<string, Served>,
+    before: ReadonlyMap<string, CustomResource>,
     { resources, forget }: CustomKindsDeps,
   ): void {
     for (const { name, served } of spec.versions) {
-      const resource = this.#versions.get(name)?.resource;
+      const resource = this.#versions.get(name);
       if (!resource) continue;
       const current = resources.find(resource.group, resource.version, resource.plural);
       // A kind of our own is never replaced.
@@ -139,8 +132,8 @@ class Kind implements CustomKind {
       if (served && isOurs && current !== resource) resources.add(resource);
       if (!served) resources.remove(resource);
     }
-    for (const [name, { resource }] of before) {
-      if (this.#versions.get(name)?.resource === resource) continue;
+    for (const [name, resource] of before) {
+      if (this.#versions.get(name) === resource) continue;
       resources.remove(resource);
       forget(resource);
     }

@@ -66,12 +66,18 @@ export class CustomResource implements Resource {
   readonly nameRule = dns1123Subdomain;
   readonly isJsonOnly = true;
   readonly deprecated?: Deprecation;
+  readonly digest: string;
   readonly #kind: CustomKind;
   #parts: Parts | undefined;
 
-  constructor(kind: CustomKind, { spec, status }: CustomResourceDefinition, version: CustomResourceVersion) {
+  constructor(
+    kind: CustomKind,
+    { spec, status }: CustomResourceDefinition,
+    { version, digest }: { readonly version: CustomResourceVersion; readonly digest: string },
+  ) {
     const names: CustomResourceNames = status.acceptedNames;
     this.#kind = kind;
+    this.digest = digest;
     this.group = spec.group;
     this.version = version.name;
     this.kind = names.kind;

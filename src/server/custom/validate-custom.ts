@@ -5,6 +5,8 @@ import { type FieldError, invalidValue } from "#schema/field-error.ts";
 import { type JsonSchema, memberOf } from "#schema/json-schema.ts";
 import { checkLists } from "#schema/structural/check-lists.ts";
 import { checkValue } from "#schema/structural/check-value.ts";
+import { checkRules } from "./rules/check-rules.ts";
+import { hasRules } from "./rules/has-rules.ts";
 import { validateEmbedded } from "./validate-embedded.ts";
 
 type Part = Pick<Resource, "subresources">;
@@ -17,23 +19,47 @@ export function validateCustom(
   old: ApiObject | undefined,
 ): void {
   const { value } = at;
-  addAll(at, checkValue(json, value, old && { value: old }));
+  const faults = checkValue(json, value, old && { value: old });
+  addAll(at, faults);
   validateScale(resource, at, { spec: true });
   validateEmbedded(at, json);
   // A list that had twins before may keep them.
   if (!old || checkLists(json, old).length === 0) addAll(at, checkLists(json, value));
+  validateRules(at, json, { faults, old });
+}
+
+const blocking: ReadonlySet<string> = new Set([
+  "FieldValueNotSupported",
+  "FieldValueRequired",
+  "FieldValueTooLong",
+  "FieldValueTooMany",
+  "FieldValueTypeInvalid",
+]);
+
+/** Rules expect values of the right types, so they are not checked for an object that has others. */
+function validateRules(
+  at: Cursor<ApiObject>,
+  json: JsonSchema,
+  { faults, old }: { readonly faults: readonly FieldError[]; readonly old: ApiObject | undefined },
+): void {
+  if (!hasRules(json)) return;
+  if (!faults.some(({ reason }) => blocking.has(reason))) return addAll(at, checkRules(json, at.value, old));
+  const why =
+    "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
+  at.add(() => invalidValue("<nil>", null, why));
 }
 
 /** The same for a change of the status alone. */
 export function validateCustomStatus(resource: Part, json: JsonSchema, at: Cursor<ApiObject>, old: ApiObject): void {
   const { status } = at.value as { status?: unknown };
   const schema = memberOf(json, "status");
-  if (schema && status !== undefined) {
-    const before = (old as { status?: unknown }).status;
-    addAll(at, checkValue(schema, status, before === undefined ? undefined : { value: before }), "status");
-  }
+  const before = (old as { status?: unknown }).status;
+  const previous = before === undefined ? undefined : { value: before };
+  const faults = schema && status !== undefined ? checkValue(schema, status, previous) : [];
+  addAll(at, faults, "status");
   validateScale(resource, at, { spec: false });
   if (checkLists(json, old).length === 0) addAll(at, checkLists(json, at.value));
+  validateRules(at, json, { faults, old });
 }
 
 function addAll(at: Cursor, faults: readonly FieldError[], prefix = ""): void {

@@ -8,11 +8,12 @@ import { type ObjectSchema } from "#schema/schema.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { type ResourceRegistry } from "../registry.ts";
 import { fingerprint } from "./groups.ts";
+import { jsonInTurns } from "./json-in-turns.ts";
 import { kubernetesVersion } from "./version.ts";
 
 export interface OpenApi {
   /** undefined if there is no such document. */
-  answer(context: Context, path: string): Answer | undefined;
+  answer(context: Context, path: string): Answer | undefined | Promise<Answer>;
 }
 
 interface Document {
@@ -20,54 +21,74 @@ interface Document {
   readonly hash: string;
 }
 
-/** The documents for `kubectl explain` and client-side validation; built on first use. */
+/** The documents for `kubectl explain` and client-side validation; built on first use, and again after a change. */
 export function createOpenApi(resources: ResourceRegistry): OpenApi {
   const options = {
     common: [ListMeta, Status, DeleteOptions] as unknown as ObjectSchema<unknown>[],
     version: kubernetesVersion,
   };
-  const documents = new Map<string, { generation: number; document: Document }>();
-  const once = (key: string, make: () => Uint8Array): Document => {
+  const documents = new Map<string, Built>();
+  /** Built once for each state of the kinds that it describes. Requests that come meanwhile wait for it too. */
+  const once = async (key: string, hash: string, make: () => Uint8Array | Promise<Uint8Array>): Promise<Document> => {
     const known = documents.get(key);
-    if (known?.generation === resources.generation) return known.document;
-    const body = make();
-    const document = { body, hash: fingerprint(body) };
-    documents.set(key, { generation: resources.generation, document });
-    return document;
+    if (known?.hash === hash) return { hash, body: await known.body };
+    const built = { hash, body: Promise.try(make) };
+    documents.set(key, built);
+    built.body.catch(() => documents.delete(key));
+    return { hash, body: await built.body };
   };
-  const v2 = (): object => openApiV2(resources.all(), options);
-  const v3 = (groupVersion: string): Document =>
-    once(`v3 ${groupVersion}`, () => json(openApiV3(resources.all(), groupVersion, options)));
+  const v2 = () => openApiV2(resources.all(), options);
+  const answerV2 = async ({ headers }: Context["request"]): Promise<Answer> => {
+    const hash = hashOf(resources.all());
+    const wantsProtobuf = headers.accept?.includes(openApiV2ProtobufTypes.asked) ?? false;
+    if (!wantsProtobuf) return found(headers, await once("v2", hash, () => jsonInTurns(v2())), "application/json");
+    const document = await once("v2 protobuf", hash, () => openApiV2Protobuf(v2() as never));
+    return found(headers, document, openApiV2ProtobufTypes.answered);
+  };
+  const answerV3 = async ({ headers }: Context["request"], groupVersion: string): Promise<Answer> => {
+    const served = resources.ofGroupVersion(groupVersion);
+    const make = () => jsonInTurns(openApiV3(served, groupVersion, options));
+    return found(headers, await once(`v3 ${groupVersion}`, hashOf(served), make), "application/json");
+  };
+  resources.subscribe(() => forgetUnserved(documents, resources));
   return {
     answer({ request }, path) {
-      if (path === "/openapi/v2") {
-        const wantsProtobuf = request.headers.accept?.includes(openApiV2ProtobufTypes.asked) ?? false;
-        if (!wantsProtobuf)
-          return found(
-            request.headers,
-            once("v2", () => json(v2())),
-            "application/json",
-          );
-        return found(
-          request.headers,
-          once("v2 protobuf", () => openApiV2Protobuf(v2() as never)),
-          openApiV2ProtobufTypes.answered,
-        );
-      }
-      if (path === "/openapi/v3") return { type: "value", status: 200, value: { paths: index(resources, v3) } };
+      if (path === "/openapi/v2") return answerV2(request);
+      if (path === "/openapi/v3") return { type: "value", status: 200, value: { paths: index(resources) } };
       const groupVersion = /^\/openapi\/v3\/(?:api|apis)\/(.+)$/.exec(path)?.[1];
       if (!groupVersion || resources.ofGroupVersion(groupVersion).length === 0) return undefined;
-      return found(request.headers, v3(groupVersion), "application/json");
+      return answerV3(request, groupVersion);
     },
   };
 }
 
+interface Built {
+  readonly hash: string;
+  readonly body: Promise<Uint8Array>;
+}
+
+/** The documents of groups that are gone would stay for ever. */
+function forgetUnserved(documents: Map<string, Built>, resources: ResourceRegistry): void {
+  for (const key of documents.keys()) {
+    const groupVersion = key.startsWith("v3 ") ? key.slice(3) : undefined;
+    if (groupVersion && resources.ofGroupVersion(groupVersion).length === 0) documents.delete(key);
+  }
+}
+
+/** Changes with what the documents say about these kinds. Our own kinds change with the version alone. */
+function hashOf(served: readonly Resource[]): string {
+  const parts = served.map(({ group, version, plural, digest = "" }) => [group, version, plural, digest]);
+  return fingerprint(Buffer.from(JSON.stringify([kubernetesVersion, parts])));
+}
+
 /** The paths of each group's document; the hash lets clients cache it for ever. */
-function index(resources: ResourceRegistry, document: (groupVersion: string) => Document) {
+function index(resources: ResourceRegistry) {
   const paths: Record<string, { serverRelativeURL: string }> = {};
   for (const resource of resources.all()) {
     const name = pathOf(resource);
-    paths[name] ??= { serverRelativeURL: `/openapi/v3/${name}?hash=${document(apiVersionOf(resource)).hash}` };
+    if (paths[name]) continue;
+    const hash = hashOf(resources.ofGroupVersion(apiVersionOf(resource)));
+    paths[name] = { serverRelativeURL: `/openapi/v3/${name}?hash=${hash}` };
   }
   return paths;
 }
@@ -82,5 +103,3 @@ function found(headers: Context["request"]["headers"], { body, hash }: Document,
     return { type: "bytes", status: 304, contentType, body: new Uint8Array(), headers: answerHeaders };
   return { type: "bytes", status: 200, contentType, body, headers: answerHeaders };
 }
-
-const json = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value));

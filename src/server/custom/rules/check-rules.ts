@@ -1,0 +1,216 @@
+import { type Outcome } from "#cel/compile.ts";
+import { valueFor } from "#cel/values/data.ts";
+import { noValue, OptionalValue, type Value } from "#cel/values/value.ts";
+import { perCallLimit } from "#cel-kubernetes/environment.ts";
+import { equal } from "#lib/data/equal.ts";
+import {
+  duplicateValue,
+  type FieldError,
+  forbiddenValue,
+  invalidTogether,
+  invalidValue,
+  maxFaults,
+  requiredValue,
+} from "#schema/field-error.ts";
+import { itemsOf, type JsonSchema, type ValidationRule } from "#schema/json-schema.ts";
+import { previousItem } from "#schema/structural/previous.ts";
+import { type CompiledRule, type CompiledRules, rulesOf } from "./compile-rules.ts";
+import { hasRules } from "./has-rules.ts";
+
+/** Every rule of the schema that a value breaks. `old` is the value before the change; undefined for a new one. */
+export function checkRules(schema: JsonSchema, value: unknown, old?: unknown): FieldError[] {
+  const check = new RuleCheck();
+  check.node({ schema, value, old, path: "", isResource: true, isSame: () => false, isUpdate: old !== undefined });
+  return check.faults;
+}
+
+interface Place {
+  readonly schema: JsonSchema;
+  readonly value: unknown;
+  readonly old: unknown;
+  readonly path: string;
+  /** It has kind and metadata, whatever its schema says. */
+  readonly isResource: boolean;
+  /** Whether the value, or the last one around it that can be compared, is the same as before. */
+  isSame(): boolean;
+  readonly isUpdate: boolean;
+}
+type Json = Readonly<Record<string, unknown>>;
+
+/** What all rules of one object may cost together. */
+const objectBudget = 10_000_000;
+const outOfBudget = "validation failed due to running out of cost budget, no further validation rules will be run";
+
+/** One walk through an object: all its rules share a budget. */
+class RuleCheck {
+  readonly faults: FieldError[] = [];
+  #budget = objectBudget;
+  #isOver = false;
+
+  node(place: Place): void {
+    const { schema, value } = place;
+    if (this.#isOver || value === null || value === undefined || !hasRules(schema)) return;
+    const own = schema["x-kubernetes-validations"] ?? [];
+    if (own.length > 0) this.#run(place);
+    if (Array.isArray(value)) this.#items(place, value);
+    else if (typeof value === "object") this.#members(place, value as Json);
+  }
+
+  #items(place: Place, list: readonly unknown[]): void {
+    const items = itemsOf(place.schema);
+    if (!items) return;
+    const before = Array.isArray(place.old) ? { value: place.old } : undefined;
+    for (const [index, value] of list.entries()) {
+      const previous = before && previousItem(place.schema, before, value);
+      this.node(this.#inner(place, items, { value, previous, path: `${place.path}[${index}]` }));
+    }
+  }
+
+  #members(place: Place, object: Json): void {
+    const { properties = {}, additionalProperties } = place.schema;
+    const old = isObject(place.old) ? place.old : undefined;
+    for (const [name, value] of Object.entries(object)) {
+      const isField = Object.hasOwn(properties, name);
+      const schema = isField ? properties[name] : additionalProperties;
+      if (typeof schema !== "object") continue;
+      const previous = old && Object.hasOwn(old, name) ? { value: old[name] } : undefined;
+      const path = isField ? joined(place.path, name) : `${place.path}[${name}]`;
+      this.node(this.#inner(place, schema, { value, previous, path }));
+    }
+  }
+
+  #inner(
+    place: Place,
+    schema: JsonSchema,
+    { value, previous, path }: { value: unknown; previous: { readonly value: unknown } | undefined; path: string },
+  ): Place {
+    const isResource = schema["x-kubernetes-embedded-resource"] === true;
+    const isSame = previous && place.isUpdate ? () => equal(previous.value, value) : place.isSame;
+    return { ...place, schema, value, old: previous?.value, path, isResource, isSame };
+  }
+
+  #run(place: Place): void {
+    const { schema, value, old, isResource } = place;
+    const compiled = rulesOf(schema, isResource);
+    if (compiled === "no type") return;
+    if (this.#budget <= 0) return this.#stop(place, outOfBudget);
+    const variables = variablesOf(compiled, value, old);
+    for (const rule of compiled.rules) {
+      if (this.#isOver || this.faults.length >= maxFaults) return;
+      this.#runRule(place, rule, variables);
+    }
+  }
+
+  #runRule(place: Place, compiled: CompiledRule, { plain, optional }: VariableSets): void {
+    const { rule, program, fault, usesOldSelf } = compiled;
+    if (fault !== undefined || !program) return this.#invalid(place, `rule compile error: ${fault ?? ""}`);
+    const hasOld = place.old !== undefined && place.old !== null;
+    if (usesOldSelf && !hasOld && !rule.optionalOldSelf) return;
+    const variables = rule.optionalOldSelf ? optional : plain;
+    const outcome = program.evaluate(variables, perCallLimit);
+    if (outcome.cost > this.#budget) return this.#stop(place, outOfBudget);
+    this.#budget -= outcome.cost;
+    if (outcome.error !== undefined) return this.#failed(place, rule, outcome);
+    if (outcome.value === true) return;
+    // What was wrong before may stay so while it does not change.
+    if (!usesOldSelf && place.isSame()) return;
+    const detail = this.#messageOf(place, compiled, variables);
+    if (detail !== undefined) this.faults.push(faultOf(place, compiled, detail));
+  }
+
+  #failed(place: Place, rule: ValidationRule, { error = "", isOverBudget }: Outcome & { isOverBudget?: true }): void {
+    const about = textOf(rule);
+    if (isOverBudget) {
+      const why = "no further validation rules will be run due to call cost exceeds limit for rule";
+      return this.#stop(place, `'${error}': ${why}: ${about}`);
+    }
+    if (error.startsWith("no such overload")) {
+      const why = "call arguments did not match a supported operator, function or macro signature for rule";
+      return this.#invalid(place, `'${error}': ${why}: ${about}`);
+    }
+    this.#invalid(place, `${error} evaluating rule: ${about}`);
+  }
+
+  /** The text for a value that breaks a rule. undefined: making it took too long, and everything ends. */
+  #messageOf(place: Place, { rule, message }: CompiledRule, variables: Variables): string | undefined {
+    const usual = rule.message ? rule.message.trim() : `failed rule: ${textOf(rule)}`;
+    if (!message) return usual;
+    const outcome = message.evaluate(variables, perCallLimit);
+    const about = JSON.stringify(rule.messageExpression);
+    if (outcome.cost > this.#budget) {
+      this.#stop(
+        place,
+        `messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run`,
+      );
+      return undefined;
+    }
+    if (outcome.error !== undefined && outcome.isOverBudget) {
+      const why = "no further validation rules will be run due to call cost exceeds limit for messageExpression";
+      this.#stop(place, `${why}: ${about}`);
+      return undefined;
+    }
+    this.#budget -= outcome.cost;
+    const text = typeof outcome.value === "string" ? outcome.value.trim() : "";
+    return text === "" || text.includes("\n") || Buffer.byteLength(text) > maxMessageBytes ? usual : text;
+  }
+
+  #invalid(place: Place, detail: string): void {
+    this.faults.push(invalidValue(place.path || "<nil>", place.schema.type ?? "", detail));
+  }
+
+  #stop(place: Place, detail: string): void {
+    this.#isOver = true;
+    this.#invalid(place, detail);
+  }
+}
+
+const maxMessageBytes = 5 * 1024;
+
+const textOf = (rule: ValidationRule): string => (rule.message || rule.rule).trim();
+const joined = (path: string, name: string): string => (path ? `${path}.${name}` : name);
+const isObject = (value: unknown): value is Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+function faultOf({ schema, value, path }: Place, { rule, path: below }: CompiledRule, detail: string): FieldError {
+  const at = `${path}${below}`.replace(/^\./, "") || "<nil>";
+  const isWhole = schema.type === "object" || schema.type === "array";
+  switch (rule.reason) {
+    case "FieldValueForbidden":
+      return forbiddenValue(at, detail);
+    case "FieldValueRequired":
+      return requiredValue(at, detail);
+    case "FieldValueDuplicate":
+      return isWhole
+        ? { path: at, reason: "FieldValueDuplicate", message: "Duplicate value" }
+        : duplicateValue(at, value);
+    default:
+      return isWhole ? invalidTogether(at, detail) : invalidValue(at, value, detail);
+  }
+}
+
+type Variables = ReadonlyMap<string, Value>;
+
+/** The variables of the rules of one value. For some rules the previous value is optional. */
+interface VariableSets {
+  readonly plain: Variables;
+  readonly optional: Variables;
+}
+
+function variablesOf({ declared }: CompiledRules, value: unknown, old: unknown): VariableSets {
+  const self = valueFor(declared.type, value);
+  if (old === undefined || old === null) {
+    return { plain: namesOf(self), optional: namesOf(self, noValue) };
+  }
+  const oldSelf = valueFor(declared.type, old);
+  return { plain: namesOf(self, oldSelf), optional: namesOf(self, new OptionalValue(oldSelf)) };
+}
+
+const namesOf = (self: Value, oldSelf?: Value): Variables =>
+  new Map(
+    oldSelf === undefined
+      ? [["self", self]]
+      : [
+          ["self", self],
+          ["oldSelf", oldSelf],
+        ],
+  );
