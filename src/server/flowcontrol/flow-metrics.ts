@@ -15,6 +15,7 @@ export class FlowMetrics {
   readonly #waitSeconds: Histogram;
   readonly #executionSeconds: Histogram;
   readonly #seats: Histogram;
+  readonly #flows = new WeakMap<Tally, FlowHistograms>();
 
   constructor(metrics: Metrics) {
     this.#metrics = metrics;
@@ -35,22 +36,39 @@ export class FlowMetrics {
   }
 
   /** A request has its seats, or waits for them. */
-  arrived({ level, schema }: Tally, ticket: Ticket): void {
-    this.#seats.observe([level, schema], ticket.seats);
-    if (ticket.queue) this.#queueLength.observe([level, schema], ticket.queue.waiting.size);
-    if (ticket.hasStarted && ticket.queue) this.#waitSeconds.observe([level, schema, "true"], 0);
+  arrived(tally: Tally, ticket: Ticket): void {
+    const seen = this.#of(tally);
+    seen.seats(ticket.seats);
+    if (!ticket.queue) return;
+    seen.queueLength(ticket.queue.waiting.size);
+    if (ticket.hasStarted) seen.waited(0);
   }
 
   /** A request that had to wait got its seats, or left. */
   waited({ asking, arrivedMs, hasStarted }: Ticket, now: number): void {
-    const { level, schema } = asking.tally;
-    this.#waitSeconds.observe([level, schema, String(hasStarted)], (now - arrivedMs) / 1000);
+    const seen = this.#of(asking.tally);
+    (hasStarted ? seen.waited : seen.gaveUp)((now - arrivedMs) / 1000);
   }
 
   finished({ asking, startedMs }: Ticket, now: number): void {
-    const { tally, info } = asking;
-    const type = info.verb === "watch" ? "watch" : "regular";
-    this.#executionSeconds.observe([tally.level, tally.schema, type], (now - startedMs) / 1000);
+    const seen = this.#of(asking.tally);
+    (asking.info.verb === "watch" ? seen.startedWatch : seen.executed)((now - startedMs) / 1000);
+  }
+
+  #of(tally: Tally): FlowHistograms {
+    const known = this.#flows.get(tally);
+    if (known) return known;
+    const flow = [tally.level, tally.schema];
+    const flows = {
+      seats: this.#seats.of(flow),
+      queueLength: this.#queueLength.of(flow),
+      waited: this.#waitSeconds.of([...flow, "true"]),
+      gaveUp: this.#waitSeconds.of([...flow, "false"]),
+      executed: this.#executionSeconds.of([...flow, "regular"]),
+      startedWatch: this.#executionSeconds.of([...flow, "watch"]),
+    };
+    this.#flows.set(tally, flows);
+    return flows;
   }
 
   /** Shows what the levels of the server hold. */
@@ -77,6 +95,12 @@ export class FlowMetrics {
     this.#metrics.read(prefix + name, help, family);
   }
 }
+
+/** The histograms of one FlowSchema in one priority level. */
+type FlowHistograms = Record<
+  "seats" | "queueLength" | "waited" | "gaveUp" | "executed" | "startedWatch",
+  (value: number) => void
+>;
 
 const talliesOf = (levels: readonly Level[]): Tally[] => levels.flatMap(({ tallies }) => [...tallies.values()]);
 
