@@ -126,7 +126,10 @@ for (const [name, command] of Object.entries(commands)) {
   test(`docs/commands.md lists the flags of orlop ${name}, with their defaults`, async () => {
     const { flags } = await command.load();
     const heading = ["orlop", name, command.takes].filter(Boolean).join(" ");
-    const rows = rowsOf(sectionsOf("docs/commands.md").get(heading) ?? "").filter(([cell = ""]) =>
+    const sections = sectionsOf("docs/commands.md");
+    const isServer = name === "up" || name === "server";
+    const shared = isServer ? (sections.get("Flags of orlop up and orlop server") ?? "") : "";
+    const rows = [...rowsOf(sections.get(heading) ?? ""), ...rowsOf(shared)].filter(([cell = ""]) =>
       /^--?[a-z]/.test(cell),
     );
 
@@ -226,7 +229,14 @@ test("docs/supported.md lists every kind that is served", () => {
 test("docs/supported.md lists the admission plugins in their order", () => {
   const rbac = { rulesFor: () => ({ rules: [], faults: [] }), rulesOfRole: () => [] };
   const [informers, clock] = [createFakeInformers(), createVirtualClock()];
-  const plugins = builtInAdmission({ informers, clock, random: seededRandom(1), rbac, authorizers: [] });
+  const plugins = builtInAdmission({
+    informers,
+    clock,
+    random: seededRandom(1),
+    rbac,
+    authorizers: [],
+    storeQuota: async () => true,
+  });
   assert.deepEqual(
     supported("admission"),
     plugins.map(({ name }) => name),

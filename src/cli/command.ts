@@ -25,7 +25,12 @@ export function parseFlags<const O extends NonNullable<ParseArgsConfig["options"
   options: O,
 ) {
   try {
-    return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
+    return parseArgs({
+      args: args.map((arg) => withValue(arg, options)),
+      options,
+      allowPositionals: true,
+      strict: true,
+    });
   } catch (error) {
     // Node appends advice on positional arguments, which does not apply here.
     throw new UserError(
@@ -33,6 +38,26 @@ export function parseFlags<const O extends NonNullable<ParseArgsConfig["options"
     );
   }
 }
+
+/** `--flag` alone means true for a flag that takes true or false. */
+function withValue(arg: string, options: NonNullable<ParseArgsConfig["options"]>): string {
+  const flag = options[arg.slice(2)] as Flag | undefined;
+  return arg.startsWith("--") && flag?.value === "BOOL" ? `${arg}=true` : arg;
+}
+
+/** undefined if the flag is not given. */
+export function trueOrFalse(text: string | undefined, flag: string): boolean | undefined {
+  if (text === undefined || text === "true" || text === "false")
+    return text === undefined ? undefined : text === "true";
+  throw new UserError(`--${flag} must be true or false, not ${JSON.stringify(text)}`);
+}
+
+/** The parts of a list that is separated by commas. */
+export const listOf = (text: string): string[] =>
+  text
+    .split(",")
+    .map((part) => part.trim())
+    .filter(Boolean);
 
 export function wholeNumber(text: string, flag: string, { min, max }: { min: number; max: number }): number {
   const value = Number(text);
@@ -45,56 +70,19 @@ export const eventFlags = {
   "event-ttl": { type: "string", value: "DURATION", default: "1h", help: "how long events are kept" },
 } as const;
 
-/** How many requests are served at the same time and how long, for the commands that start a server. */
-export const inFlightFlags = {
-  "max-requests-inflight": {
-    type: "string",
-    value: "N",
-    default: "400",
-    help: "seats for requests, together with those of --max-mutating-requests-inflight; without fairness, the limit of reads",
-  },
-  "max-mutating-requests-inflight": {
-    type: "string",
-    value: "N",
-    default: "200",
-    help: "seats for requests, together with those of --max-requests-inflight; without fairness, the limit of writes",
-  },
-  "enable-priority-and-fairness": {
-    type: "string",
-    value: "BOOL",
-    default: "true",
-    help: "divide the seats by FlowSchemas and priority levels; false: only the two limits, 0 being none",
-  },
-  "request-timeout": {
-    type: "string",
-    value: "DURATION",
-    default: "1m",
-    help: "how long a request may take, except watches and streams",
-  },
-} as const;
-
-export function inFlightOptions(values: Readonly<Record<keyof typeof inFlightFlags, string>>) {
-  const [reads, writes] = (["max-requests-inflight", "max-mutating-requests-inflight"] as const).map((flag) =>
-    wholeNumber(values[flag], flag, { min: 0, max: 1_000_000 }),
-  );
-  const fair = values["enable-priority-and-fairness"];
-  if (fair !== "true" && fair !== "false") {
-    throw new UserError(`--enable-priority-and-fairness must be true or false, not ${JSON.stringify(fair)}`);
-  }
-  const options = { reads: reads ?? 0, writes: writes ?? 0, isFair: fair === "true" };
-  if (options.isFair && options.reads + options.writes === 0) {
-    throw new UserError(
-      "--max-requests-inflight and --max-mutating-requests-inflight must add up to at least 1, unless --enable-priority-and-fairness is false",
-    );
-  }
-  return { ...options, requestTimeoutMs: durationSeconds(values["request-timeout"], "request-timeout") * 1000 };
-}
-
 /** Seconds of a duration such as `90s` or `1h30m`. */
 export function durationSeconds(text: string, flag: string): number {
   const seconds = Math.floor(Number(nanosOf(text)) / 1e9);
   if (seconds >= 1) return seconds;
   throw new UserError(`--${flag} must be a duration of at least 1s, such as 5m or 1h, not ${JSON.stringify(text)}`);
+}
+
+/** The same in milliseconds; 0 is allowed. */
+export function durationMilliseconds(text: string, flag: string): number {
+  const isZero = /^0(ns|us|µs|ms|s|m|h)?$/.test(text);
+  const ms = Number(nanosOf(text)) / 1e6;
+  if (isZero || ms > 0) return ms;
+  throw new UserError(`--${flag} must be a duration such as 30s or 5m, not ${JSON.stringify(text)}`);
 }
 
 function nanosOf(text: string): bigint {

@@ -58,7 +58,10 @@ const forUsers = new Set([
   "TokenFileError",
   "PkiError",
   "KubeconfigError",
+  "ConfigFileError",
+  "PluginChoiceError",
   "DataDirectoryError",
+  "EtcdError",
   "StatusError",
 ]);
 const isForUser = (error: unknown): error is Error =>

@@ -12,20 +12,19 @@ import { isStandardError, openLogFile } from "#lib/process/log-file.ts";
 import { raisePriority } from "#lib/process/priority.ts";
 import { ownPid } from "#lib/process/processes.ts";
 import { messageOf } from "#lib/text/message-of.ts";
-import { durationSeconds, type inFlightFlags, inFlightOptions } from "./command.ts";
 import { logFile } from "./data-dir.ts";
+import { type ServerValues, serverOptions } from "./flags/server-flags.ts";
 import { progressWriter } from "./progress.ts";
 import { writeRecord } from "./running.ts";
 import { explainStart } from "./start-faults.ts";
 
-export interface UpValues extends Readonly<Record<keyof typeof inFlightFlags, string>> {
+export interface UpValues extends ServerValues {
   readonly dataDir: string;
   readonly port: string;
   readonly "node-name": string;
   readonly "cluster-cidr": string;
   readonly "service-cidr": string;
   readonly "kubelet-port": string;
-  readonly "event-ttl": string;
   readonly verbose: boolean;
 }
 
@@ -57,8 +56,7 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
     port: Number(values.port),
     serviceCidr: values["service-cidr"],
     clusterCidr: values["cluster-cidr"],
-    eventTtlSeconds: durationSeconds(values["event-ttl"], "event-ttl"),
-    inFlight: inFlightOptions(values),
+    ...(await serverOptions(values)),
   });
   const nodeName = values["node-name"];
   await writeRecord(dataDir, { pid: ownPid(), url: plane.url, nodeName, startedAt: timestamp(systemClock.now()) });

@@ -1,41 +1,47 @@
+import { randomUUID } from "node:crypto";
+import { hostname } from "node:os";
 import path from "node:path";
+import { allResources } from "#api/all.ts";
 import { type UserInfo } from "#api/exchange.ts";
 import { type Client } from "#client/client.ts";
 import { createEventRecorder } from "#client/events.ts";
 import { runControllers } from "#controllers/all.ts";
 import { type Clock } from "#lib/async/clock.ts";
-import { runTogether } from "#lib/async/tasks.ts";
+import { runTogether, type Task } from "#lib/async/tasks.ts";
 import { signingKey } from "#lib/crypto/jwt.ts";
 import { type Subject } from "#lib/crypto/x509.ts";
 import { type Random } from "#lib/data/random.ts";
-import { makeDirectory } from "#lib/fs/make-directory.ts";
 import { replaceFile } from "#lib/fs/replace-file.ts";
 import { formatIPv4, hostInUrl, parseCidr, primaryAddress } from "#lib/net/ip.ts";
 import { collectGarbage } from "#lib/process/collect-garbage.ts";
 import { type Log } from "#lib/process/log.ts";
+import { runAsLeader } from "#runtime/leader.ts";
 import { runScheduler } from "#scheduler/scheduler.ts";
 import { Verdicts } from "#scheduler/verdicts.ts";
+import { type PluginConfigs } from "#server/admission/config/admission-configuration.ts";
+import { type PluginChoice } from "#server/admission/config/choose-plugins.ts";
 import { defaultServiceRanges, type ServiceRanges } from "#server/allocate/service-allocator.ts";
-import { loadTokenFile } from "#server/authenticate/token-file.ts";
+import { type AuditOptions } from "#server/audit/open-audit.ts";
 import { ensureDefaultServiceCidr } from "#server/default-service-cidr.ts";
+import { type Encryption } from "#server/encrypt/encryption.ts";
 import { type InFlightOptions } from "#server/flowcontrol/assemble.ts";
 import { runFlowControl } from "#server/flowcontrol/run-flow-control.ts";
 import { listen } from "#server/http/serve.ts";
 import { adminKubeconfig, issueClientCertificate, peerOf } from "#server/http/tls.ts";
 import { ensureKubernetesService } from "#server/kubernetes-service.ts";
 import { streamEndpoints } from "#server/streams/all.ts";
-import { openMemoryStore } from "#store/memory.ts";
-import { openSqliteStore } from "#store/sqlite.ts";
-import { type Store } from "#store/store.ts";
 import { type AssembledServer, type AssembleOptions, assembleApiServer } from "./api-server.ts";
 import { bootstrapCluster, keptObjects } from "./bootstrap.ts";
 import { Certificates, type Renewed } from "./certificates.ts";
-import { controllerUser, schedulerUser } from "./identities.ts";
+import { controllerManagerUser, controllerUser, schedulerUser } from "./identities.ts";
 import { keepBootstrap } from "./keep-bootstrap.ts";
+import { openStore, type StoreChoice } from "./open-store.ts";
+import { type LoadedSecurity, loadSecurity } from "./security/load-security.ts";
+import { type SecurityOptions } from "./security/options.ts";
 
 export interface ControlPlaneOptions {
   readonly dataDir: string;
-  readonly store: "sqlite" | "memory";
+  readonly store: StoreChoice;
   readonly host: string;
   readonly port: number;
   /** The range of service addresses; 10.96.0.0/16 by default. */
@@ -44,8 +50,13 @@ export interface ControlPlaneOptions {
   readonly clusterCidr?: string;
   /** Names and addresses, besides the usual ones, under which clients reach the server. */
   readonly hosts?: readonly string[];
-  /** Static tokens, one per line: `token,user,uid,"group1,group2"`. */
-  readonly tokenFile?: string | undefined;
+  /** What is recorded about requests; by default, nothing. */
+  readonly audit?: AuditOptions | undefined;
+  /** How values are encrypted in the store; by default, not at all. */
+  readonly encryption?: EncryptionFile | undefined;
+  /** Authentication and authorisation. */
+  readonly security?: SecurityOptions;
+  readonly admission?: AdmissionOptions;
   /** How long events are kept; an hour by default. */
   readonly eventTtlSeconds?: number;
   /** If false, no hops are recorded and `orlop trace` has nothing to show. */
@@ -55,6 +66,21 @@ export interface ControlPlaneOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly random: Random;
+}
+
+/** Which admission plugins run. */
+export interface AdmissionOptions extends PluginChoice {
+  /** An AdmissionConfiguration. */
+  readonly configFile?: string | undefined;
+}
+
+export type { AuditOptions } from "#server/audit/open-audit.ts";
+
+/** An EncryptionConfiguration. */
+export interface EncryptionFile {
+  readonly file: string;
+  /** Whether it is read again when it changes. */
+  readonly reloads: boolean;
 }
 
 /** API server, controllers and scheduler in this process. */
@@ -72,10 +98,13 @@ export interface ControlPlane extends AsyncDisposable {
 
 export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
   const verdicts = new Verdicts();
-  // Read before anything is opened: a user may have made a mistake in this file.
-  const tokens = options.tokenFile ? [await loadTokenFile(options.tokenFile)] : [];
+  // Read before anything is opened: a user may have made a mistake in a file.
+  const security = await loadSecurity(options.security ?? {}, options);
+  const admission = await readAdmission(options.admission);
+  const encryption = await encryptionFor(options);
+  const audit = await auditFor(options);
   const [store, certificates] = await Promise.all([openStore(options), openCertificates(options)]);
-  const api = await assembleApi(options, { store, certificates, verdicts, tokens });
+  const api = await assembleApi(options, { store, certificates, verdicts, security, admission, encryption, audit });
   await bootstrapCluster(api.loopback);
   const listening = await listenFor(options, { api, certificates });
   const url = urlOf(options, listening.port);
@@ -89,16 +118,38 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     api,
     verdicts,
     clientFor: (user) => api.clientFor(user),
-    run: (signal) => runComponents(options, { api, port: listening.port, certificates, verdicts, signal }),
+    run: (signal) => runComponents(options, { api, port: listening.port, certificates, verdicts, security, signal }),
     async [Symbol.asyncDispose]() {
       await listening[Symbol.asyncDispose]();
       await api[Symbol.asyncDispose]();
+      security[Symbol.dispose]();
       await store[Symbol.asyncDispose]();
+      await encryption?.[Symbol.asyncDispose]();
     },
   };
 }
 
-interface ApiParts extends Pick<AssembleOptions, "store" | "tokens"> {
+async function readAdmission({ configFile, ...choice }: AdmissionOptions = {}): Promise<PluginChoice & PluginConfigs> {
+  if (!configFile) return choice;
+  const { loadAdmissionConfiguration } = await import("#server/admission/config/admission-configuration.ts");
+  return { ...choice, ...(await loadAdmissionConfiguration(configFile)) };
+}
+
+/** Loaded only if it is configured. */
+async function encryptionFor({ encryption, clock, log }: ControlPlaneOptions): Promise<Encryption | undefined> {
+  if (!encryption) return undefined;
+  const { Encryption } = await import("#server/encrypt/encryption.ts");
+  return await Encryption.open({ ...encryption, resources: allResources, clock, log });
+}
+
+async function auditFor({ audit, clock, log, random }: ControlPlaneOptions): Promise<AssembleOptions["audit"]> {
+  if (!audit) return undefined;
+  const { openAudit } = await import("#server/audit/open-audit.ts");
+  return await openAudit(audit, { clock, log, random });
+}
+
+interface ApiParts extends Pick<AssembleOptions, "store" | "admission" | "encryption" | "audit"> {
+  readonly security: LoadedSecurity;
   readonly certificates: Certificates;
   readonly verdicts: Verdicts;
 }
@@ -191,14 +242,6 @@ const credentialsOf = ({ pki }: Certificates, { current }: Renewed) => ({
   ca: pki.authority.certificate,
 });
 
-async function openStore({ store, dataDir, clock, log }: ControlPlaneOptions): Promise<Store> {
-  if (store === "memory") {
-    await makeDirectory(dataDir, { mode: 0o700 });
-    return openMemoryStore({ clock });
-  }
-  return await openSqliteStore(dataDir, { clock, log });
-}
-
 function openCertificates(options: ControlPlaneOptions): Promise<Certificates> {
   const { dataDir, clock, log } = options;
   const hosts = () => ({
@@ -213,6 +256,7 @@ interface Running {
   readonly port: number;
   readonly certificates: Certificates;
   readonly verdicts: Verdicts;
+  readonly security: LoadedSecurity;
   readonly signal: AbortSignal;
 }
 
@@ -235,9 +279,9 @@ async function keepAnnounced(
 
 async function runComponents(
   options: ControlPlaneOptions,
-  { api, port, certificates, verdicts, signal }: Running,
+  { api, port, certificates, verdicts, security, signal }: Running,
 ): Promise<void> {
-  const { clock, log, random, clusterCidr } = options;
+  const { clock, log, random, clusterCidr, store } = options;
   const { informers, recorder } = api;
   const schedulerClient = api.clientFor(schedulerUser);
   await using events = createEventRecorder(schedulerClient, { component: "default-scheduler", clock, log });
@@ -245,12 +289,27 @@ async function runComponents(
   const own = { informers, clock, log, client: api.loopback };
   const ranges = clusterCidr ? { clusterCidr } : {};
   const clientFor = (account: string) => api.clientFor(controllerUser(account));
+  const identity = `${hostname()}_${randomUUID()}`;
+  /** Other servers may run the same components on the same etcd, but only one of each works at a time. */
+  const once = (name: string, client: Client, task: Task): Task => {
+    if (store === "sqlite" || store === "memory") return task;
+    const lease = { namespace: "kube-system", name };
+    return (ended) => runAsLeader(task, { client, clock, log, random, lease, identity }, ended);
+  };
   await runTogether(signal, [
-    (ended) => runControllers({ ...base, ...ranges, clientFor, rootCa: certificates.pki.authority.certificate }, ended),
+    once("kube-controller-manager", api.clientFor(controllerManagerUser), (ended) =>
+      runControllers(
+        { ...base, ...ranges, clientFor, kinds: api.resources, rootCa: certificates.pki.authority.certificate },
+        ended,
+      ),
+    ),
     (ended) => certificates.run(ended),
     (ended) => keepAnnounced(options, { api, port }, ended),
     (ended) => keepBootstrap({ ...own, kept: keptObjects }, ended),
     (ended) => runFlowControl({ ...own, control: api.flowControl }, ended),
-    (ended) => runScheduler({ ...base, client: schedulerClient, random, events, verdicts }, ended),
+    (ended) => security.run(ended),
+    once("kube-scheduler", schedulerClient, (ended) =>
+      runScheduler({ ...base, client: schedulerClient, random, events, verdicts }, ended),
+    ),
   ]);
 }

@@ -7,6 +7,7 @@ import { type Metrics } from "#lib/process/metrics.ts";
 import { StoreClosedError } from "#store/store.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
 import { currentTrace, parseTraceparent, type Trace } from "#trace/trace.ts";
+import { type ServerAudit } from "./audit/auditor.ts";
 import { type Authenticator } from "./authenticate/authenticator.ts";
 import { authenticate } from "./authenticate/chain.ts";
 import { type Authorizer } from "./authorize/authorizer.ts";
@@ -20,6 +21,7 @@ import { render, type Wire } from "./http/respond.ts";
 import { pluginWaits } from "./plugin-waits.ts";
 import { endOf, isRecorded, RequestTimes, recordHops, unmeasured } from "./record-hops.ts";
 import { type ResourceRegistry } from "./registry.ts";
+import { auditIdOf } from "./request/audit-id.ts";
 import { type Deadlines } from "./request/deadlines.ts";
 import { type Answer, type Context, type Next, pipeline, type RequestInfo, type Stage } from "./request/pipeline.ts";
 import { parseRequestInfo } from "./request/request-info.ts";
@@ -38,6 +40,8 @@ export interface ServerDeps extends DispatchDeps {
   readonly fairness?: FairnessDeps | undefined;
   /** How long requests over sockets may take. */
   readonly deadlines: Deadlines;
+  /** Records requests; by default, none are recorded. */
+  readonly audit?: ServerAudit | undefined;
   /** The trace that made a revision. */
   traceOf?(revision: number): Trace | undefined;
 }
@@ -66,6 +70,7 @@ const gauntlet = (deps: ServerDeps): Next =>
       recordHops(deps),
       authenticate(deps.authenticators, pluginWaits(deps, "authentication")),
       endOf("authenticate"),
+      ...(deps.audit ? [deps.audit.stage] : []),
       impersonate(deps.authorizers),
       ...(deps.fairness ? [shareFairly(deps.fairness)] : []),
       authorize(deps.authorizers, pluginWaits(deps, "authorization")),
@@ -95,9 +100,10 @@ export function createApiServer(deps: ServerDeps): ApiServer {
       try {
         context = contextOf(request, deps);
         const answer = await handleIn(context);
-        return answer.type === "deferred" ? await answer.read() : answer;
+        const made = answer.type === "deferred" ? await answer.read() : answer;
+        return deps.audit ? await deps.audit.handle(context, made) : made;
       } catch (error) {
-        throw toStatusError(error, request, deps.log);
+        throw await failed(error, request, { context, deps });
       } finally {
         context?.seats?.finish();
       }
@@ -115,7 +121,7 @@ export function createApiServer(deps: ServerDeps): ApiServer {
         if (timeoutMs === undefined) return await serving;
         return await deps.deadlines.within(timeoutMs, serving, () => request.expire?.());
       } catch (error) {
-        return await renderError(request, context, toStatusError(error, request, deps.log));
+        return await renderError(request, context, await failed(error, request, { context, deps }));
       }
     },
   };
@@ -150,7 +156,20 @@ function respond(deps: ServerDeps, context: Context, answer: Answer): Served | P
 
 function respondNow(deps: ServerDeps, context: Context, answer: Answer): Served | Promise<Served> {
   const wire = rendered(answer, context, deps);
+  const { audit } = deps;
+  if (audit)
+    return Promise.resolve(wire).then(async (made) => served(context, await audit.serve(context, answer, made)));
   return wire instanceof Promise ? wire.then((late) => served(context, late)) : served(context, wire);
+}
+
+async function failed(
+  error: unknown,
+  request: ApiRequest,
+  { context, deps }: { readonly context: Context | undefined; readonly deps: ServerDeps },
+): Promise<StatusError> {
+  const status = toStatusError(error, request, deps.log);
+  if (context && deps.audit) await deps.audit.fail(context, status, !(error instanceof StatusError));
+  return status;
 }
 
 const emptyQuery = new URLSearchParams();
@@ -209,18 +228,22 @@ function checkReadable({ request, query }: Context): void {
 /** Streams and documents with their own types are sent as they are. */
 const isReady = ({ type }: Answer): boolean => type === "bytes" || type === "stream" || type === "upgrade";
 
-const served = ({ request, trace, warnings, flow }: Context, wire: Wire): Served => ({
+const served = (context: Context, wire: Wire): Served => ({
   wire,
-  headers: flow
-    ? {
-        "audit-id": trace.traceId,
-        "x-kubernetes-pf-flowschema-uid": flow.schemaUid,
-        "x-kubernetes-pf-prioritylevel-uid": flow.levelUid,
-      }
-    : { "audit-id": trace.traceId },
-  warnings: warningHeaders(warnings),
-  acceptEncoding: request.headers["accept-encoding"],
+  headers: headersOf(context),
+  warnings: warningHeaders(context.warnings),
+  acceptEncoding: context.request.headers["accept-encoding"],
 });
+
+function headersOf(context: Context): Record<string, string> {
+  const { flow } = context;
+  if (!flow) return { "audit-id": auditIdOf(context) };
+  return {
+    "audit-id": auditIdOf(context),
+    "x-kubernetes-pf-flowschema-uid": flow.schemaUid,
+    "x-kubernetes-pf-prioritylevel-uid": flow.levelUid,
+  };
+}
 
 async function renderError(request: ApiRequest, context: Context | undefined, error: StatusError): Promise<Served> {
   const wire = await errorWire(request, error, context?.user.name ?? "");

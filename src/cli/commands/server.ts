@@ -7,35 +7,20 @@ import { giveBackMemory } from "#lib/process/give-back-memory.ts";
 import { limitedLog } from "#lib/process/limited-log.ts";
 import { writeStandardError } from "#lib/process/log.ts";
 import { openLogFile } from "#lib/process/log-file.ts";
-import {
-  durationSeconds,
-  eventFlags,
-  inFlightFlags,
-  inFlightOptions,
-  parseFlags,
-  refuseArguments,
-  UserError,
-  wholeNumber,
-} from "../command.ts";
+import { parseFlags, refuseArguments, UserError, wholeNumber } from "../command.ts";
+import { serverFlags, serverOptions } from "../flags/server-flags.ts";
 import { explainStart } from "../start-faults.ts";
 
 export const flags = {
   "data-dir": { type: "string", value: "DIR", help: "directory for state and certificates; required" },
   port: { type: "string", value: "N", default: "6443", help: "the API server's port; 0 picks a free one" },
   host: { type: "string", value: "ADDRESS", default: "127.0.0.1", help: "the address to listen on" },
-  "token-auth-file": {
-    type: "string",
-    value: "FILE",
-    help: 'static tokens, one per line: token,user,uid,"group1,group2"',
-  },
   store: {
     type: "string",
     value: "KIND",
     default: "sqlite",
     help: "sqlite, or memory, which is lost when the process ends",
   },
-  ...eventFlags,
-  ...inFlightFlags,
   // Recording costs about one percent of a write.
   "no-trace": { type: "boolean", default: false, help: "record no hops; `orlop trace` then has nothing to show" },
   "log-file": {
@@ -44,6 +29,7 @@ export const flags = {
     help: "log to FILE instead of standard error; at most 30 MiB are kept, in FILE, FILE.1 and FILE.2",
   },
   verbose: { type: "boolean", short: "v", default: false, help: "log at debug level" },
+  ...serverFlags,
 } as const;
 
 /** Runs the control plane in the foreground until a signal ends it. */
@@ -56,8 +42,10 @@ export async function run(args: readonly string[]): Promise<number> {
   const { store, host } = values;
   if (store !== "sqlite" && store !== "memory")
     throw new UserError(`--store must be sqlite or memory, not ${JSON.stringify(store)}`);
+  if (store === "memory" && values["etcd-servers"])
+    throw new UserError("--store memory and --etcd-servers exclude each other: choose one");
   const port = wholeNumber(values.port, "port", { min: 0, max: 65535 });
-  const inFlight = inFlightOptions(values);
+  const options = await serverOptions(values);
   const writer = values["log-file"] ? openLogFile(path.resolve(values["log-file"])) : writeStandardError;
   const log = limitedLog(writer, { clock: systemClock, level: values.verbose ? "debug" : "info" });
   const signal = shutdownSignal();
@@ -66,10 +54,8 @@ export async function run(args: readonly string[]): Promise<number> {
     store,
     host,
     port,
-    tokenFile: values["token-auth-file"],
-    eventTtlSeconds: durationSeconds(values["event-ttl"], "event-ttl"),
+    ...options,
     tracing: !values["no-trace"],
-    inFlight,
     clock: systemClock,
     log,
     random: systemRandom,

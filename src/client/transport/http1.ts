@@ -1,7 +1,7 @@
 import { type OutgoingHttpHeaders, Agent as PlainAgent, request as plainRequest } from "node:http";
 import { Agent as TlsAgent, request as tlsRequest } from "node:https";
 import { type ConnectionOptions } from "node:tls";
-import { flat, type Transport, WireError } from "./wire.ts";
+import { flat, maxInterim, type Transport, tooManyInterim, WireError } from "./wire.ts";
 
 /** HTTP/1.1 without TLS. */
 export function plainTransport(url: URL): Transport {
@@ -35,6 +35,10 @@ function http1Transport(agent: PlainAgent, open: (head: Http1Head) => ReturnType
         });
         request.on("error", (error) => {
           reject(signal.aborted ? signal.reason : new WireError(connected ? "lost" : "connect", error));
+        });
+        let interim = 0;
+        request.on("information", () => {
+          if (++interim > maxInterim) request.destroy(new Error(tooManyInterim));
         });
         request.once("response", (response) => {
           resolve({ status: response.statusCode ?? 0, headers: flat(response.headers), body: response });

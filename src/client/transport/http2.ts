@@ -1,7 +1,7 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2, constants } from "node:http2";
 import { type Clock } from "#lib/async/clock.ts";
 import { type Dialed } from "./dial.ts";
-import { flat, WireError, type WireRequest, type WireResponse } from "./wire.ts";
+import { flat, maxInterim, tooManyInterim, WireError, type WireRequest, type WireResponse } from "./wire.ts";
 
 const pingEveryMs = 30_000;
 const pingTimeoutMs = 15_000;
@@ -114,6 +114,10 @@ export function sendHttp2(slot: Http2Slot, request: WireRequest): Promise<WireRe
       stream.destroy();
     };
     signal.addEventListener("abort", abort, { once: true });
+    let interim = 0;
+    stream.on("headers", () => {
+      if (++interim > maxInterim) stream.destroy(new Error(tooManyInterim));
+    });
     stream.once("response", (headers) => {
       resolve({ status: headers[":status"] ?? 0, headers: flat(headers), body: stream });
     });

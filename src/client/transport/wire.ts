@@ -35,6 +35,10 @@ export class WireError extends Error {
   }
 }
 
+/** A server may announce its response this often; more would only keep us busy. */
+export const maxInterim = 5;
+export const tooManyInterim = `more than ${maxInterim} interim responses`;
+
 /** One value per name, without the pseudo-headers of HTTP/2. */
 export function flat(headers: IncomingHttpHeaders): Record<string, string | undefined> {
   const to: Record<string, string | undefined> = {};

@@ -41,3 +41,19 @@ test("FairQueue goes on after a function has failed", async () => {
   await assert.rejects(failed, /failed/);
   assert.equal(await next, "done");
 });
+
+test("FairQueue runs a few functions at a time, if it is told to", async () => {
+  const queue = new FairQueue(10, 2);
+  let running = 0;
+  let most = 0;
+  const work = async () => {
+    most = Math.max(most, ++running);
+    await new Promise(setImmediate);
+    running--;
+  };
+
+  await Promise.all(["a", "a", "b", "c", "a"].map((owner) => queue.run(owner, work)));
+  await queue.run("a", work);
+
+  assert.equal(most, 2);
+});

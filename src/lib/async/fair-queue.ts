@@ -3,21 +3,22 @@ export class QueueFullError extends Error {
   override readonly name = "QueueFullError";
 }
 
-/** Runs one function at a time. The owners take turns, however many functions each of them has. */
+/** Runs one function at a time, or a few. The owners take turns, however many functions each of them has. */
 export class FairQueue {
   readonly #maxWaiting: number;
   /** By owner; the first one is next. */
   readonly #waiting = new Map<string, (() => void)[]>();
-  #isBusy = false;
+  #free: number;
 
   /** `maxWaiting` is per owner. */
-  constructor(maxWaiting: number) {
+  constructor(maxWaiting: number, atOnce = 1) {
     this.#maxWaiting = maxWaiting;
+    this.#free = atOnce;
   }
 
   async run<T>(owner: string, work: () => Promise<T>): Promise<T> {
-    if (this.#isBusy) await this.#turnOf(owner);
-    this.#isBusy = true;
+    if (this.#free > 0) this.#free--;
+    else await this.#turnOf(owner);
     try {
       return await work();
     } finally {
@@ -35,7 +36,7 @@ export class FairQueue {
   #passOn(): void {
     const [next] = this.#waiting;
     if (!next) {
-      this.#isBusy = false;
+      this.#free++;
       return;
     }
     const [owner, own] = next;

@@ -4,6 +4,11 @@ import { type UserInfo } from "#server/request/pipeline.ts";
 /** Changes or refuses a write. To refuse, a plugin throws a StatusError. */
 export interface AdmissionPlugin {
   readonly name: string;
+  /**
+   * `always`: it is a part of the API and cannot be turned off. `asked`: only if it is turned on. By default, it runs
+   * unless it is turned off.
+   */
+  readonly runs?: "always" | "asked";
   appliesTo(request: AdmissionRequest): boolean;
   /** May change `request.object`, which is not shared yet. */
   mutate?(request: AdmissionRequest): void | Promise<void>;
@@ -31,4 +36,8 @@ export interface AdmissionRequest {
   readonly dryRun: boolean;
   readonly signal: AbortSignal;
   warn(message: string): void;
+  /** To be called if the write does not happen, because a later check refuses it or the store does. */
+  ifNotWritten(undo: () => void): void;
+  /** Adds a fact to the audit event of the request: `pod-security.kubernetes.io/enforce-policy`. */
+  annotate(key: string, value: string): void;
 }

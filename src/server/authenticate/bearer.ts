@@ -7,11 +7,12 @@ export interface TokenAuthenticator {
   readonly name: string;
   /**
    * undefined: not this kind of token. A token of this kind that is no longer valid throws `unauthorized()`. Without
-   * `audiences` the token must be for the API server.
+   * `audiences` the token must be for the API server. `address` is where it came from, for limits.
    */
   authenticateToken(
     token: string,
     audiences?: readonly string[],
+    address?: string,
   ): TokenIdentity | undefined | Promise<TokenIdentity | undefined>;
 }
 
@@ -27,7 +28,7 @@ export const bearer = (tokens: TokenAuthenticator): Authenticator => ({
   authenticate(request) {
     const token = bearerToken(request);
     if (!token) return undefined;
-    const identity = tokens.authenticateToken(token);
+    const identity = tokens.authenticateToken(token, undefined, request.peer.address);
     return identity instanceof Promise ? identity.then((known) => known?.user) : identity?.user;
   },
 });

@@ -1,5 +1,6 @@
 import { type UserInfo } from "#api/exchange.ts";
 import { parseFieldSelector, requiredField } from "#api/meta/field-selector.ts";
+import { internalError } from "#api/status.ts";
 import { type Chain, runChain, type Waits } from "#lib/async/chain.ts";
 import { type Context, type RequestInfo, type Stage } from "#server/request/pipeline.ts";
 import { refusalOrFault } from "../refusal.ts";
@@ -13,12 +14,16 @@ export function authorize(authorizers: readonly Authorizer[], waits?: Waits): St
     const info = withSelector(context);
     const settle = (decision: Decision) => {
       const isAllowed = decision.verdict === "allow";
+      if (!isAllowed && decision.error !== undefined) {
+        context.annotations.set("authorization.k8s.io/reason", "internal error");
+        throw internalError(new Error(decision.error));
+      }
       context.annotations.set("authorization.k8s.io/decision", isAllowed ? "allow" : "forbid");
       context.annotations.set("authorization.k8s.io/reason", decision.reason);
       if (!isAllowed) throw forbiddenRequest(context.user, info, decision.reason);
       return next(context);
     };
-    const decision = decideBy(chain, authorizers, { user: context.user, info, reasons: [] });
+    const decision = decideBy(chain, authorizers, { user: context.user, info, reasons: [], errors: [] });
     return decision instanceof Promise ? decision.then(settle) : settle(decision);
   };
 }
@@ -26,17 +31,19 @@ export function authorize(authorizers: readonly Authorizer[], waits?: Waits): St
 const selecting = new Set(["list", "watch", "deletecollection"]);
 
 /** A list or watch that selects one object by its name counts as a request for that object. */
-function withSelector({ info, query }: Context): RequestInfo {
+export function withSelector({ info, query }: Context): RequestInfo {
   if (!selecting.has(info.verb)) return info;
   const fieldSelector = query.get("fieldSelector");
-  if (!fieldSelector) return info;
+  const labelSelector = query.get("labelSelector");
+  const asked = labelSelector ? { ...info, labelSelector } : info;
+  if (!fieldSelector) return asked;
   try {
     const fields = parseFieldSelector(fieldSelector);
-    if (info.name || info.verb === "deletecollection") return { ...info, fieldSelector };
-    return { ...info, fieldSelector, name: requiredField(fields, "metadata.name") ?? "" };
+    if (info.name || info.verb === "deletecollection") return { ...asked, fieldSelector };
+    return { ...asked, fieldSelector, name: requiredField(fields, "metadata.name") ?? "" };
   } catch {
     // The endpoint reports what is wrong with it; an invalid selector narrows nothing down.
-    return info;
+    return asked;
   }
 }
 
@@ -45,13 +52,14 @@ export const decide = (
   authorizers: readonly Authorizer[],
   user: UserInfo,
   info: RequestInfo,
-): Decision | Promise<Decision> => decideBy(opinions, authorizers, { user, info, reasons: [] });
+): Decision | Promise<Decision> => decideBy(opinions, authorizers, { user, info, reasons: [], errors: [] });
 
 interface Question {
   readonly user: UserInfo;
   readonly info: RequestInfo;
   /** The reasons of authorisers without a decision. */
   readonly reasons: string[];
+  readonly errors: string[];
 }
 
 const opinions: Chain<Authorizer, Question, Decision> = {
@@ -63,9 +71,10 @@ const opinions: Chain<Authorizer, Question, Decision> = {
   meaning: refusalOrFault,
 };
 
-function opinion({ reasons }: Question, decision: Decision): Decision | undefined {
+function opinion({ reasons, errors }: Question, decision: Decision): Decision | undefined {
   if (decision.verdict !== "no opinion") return decision;
   if (decision.reason) reasons.push(decision.reason);
+  if (decision.error !== undefined) errors.push(decision.error);
   return undefined;
 }
 
@@ -80,4 +89,9 @@ function decideBy(
     : (decision ?? nobody(question));
 }
 
-const nobody = ({ reasons }: Question): Decision => ({ verdict: "no opinion", reason: reasons.join("\n") });
+function nobody({ reasons, errors }: Question): Decision {
+  const [error] = errors;
+  const reason = reasons.join("\n");
+  if (error === undefined) return { verdict: "no opinion", reason };
+  return { verdict: "no opinion", reason, error: errors.length === 1 ? error : `[${errors.join(", ")}]` };
+}

@@ -49,6 +49,10 @@ export function createNodeAuthorizer({ informers, volumes }: NodeAuthorizerDeps)
       if (special) return special({ graph, node, info });
       return rules.some((rule) => ruleAllows(rule, info)) ? allowed : noOpinion;
     },
+    rulesFor(user) {
+      if (nodeOf(user) === undefined) return { rules: [], faults: [] };
+      return { rules: [], faults: ["node authorizer does not support user rule resolution"], incomplete: true };
+    },
   };
 }
 

@@ -6,7 +6,7 @@ import { type Authorizer, type Decision, noOpinion } from "./authorizer.ts";
 import { type AppliedRules, createRoleIndex, type RoleIndex, type SourcedRule } from "./role-index.ts";
 import { nameMatches, ruleMatches } from "./rules.ts";
 
-export interface RbacAuthorizer extends Authorizer, RuleResolver {
+export interface RbacAuthorizer extends Omit<Authorizer, "rulesFor">, RuleResolver {
   /** The number of cached characters of requests and identities. */
   readonly rememberedChars: number;
 }

@@ -41,14 +41,17 @@ export function toStoredText(object: ApiObject): string {
   return `${text}}`;
 }
 
-/** The bytes that the store keeps and the server sends, of an object or of its `toStoredText`. */
+/**
+ * The bytes that the store keeps and the server sends, of an object or of its `toStoredText`. Without a revision, as
+ * etcd stores them, they are completed when they are read.
+ */
 export function toStoredBytes({ head }: Codec, object: ApiObject | string, revision: number): Uint8Array {
   const text = typeof object === "string" ? object : toStoredText(object);
   return lastingBytes(`${head}${versionField(revision)}${text}`);
 }
 
 const inHead: ReadonlySet<string> = new Set(["kind", "apiVersion", "metadata"]);
-const versionField = (revision: number): string => `"resourceVersion":"${revision}",`;
+const versionField = (revision: number): string => (revision > 0 ? `"resourceVersion":"${revision}",` : "");
 
 export type FrameType = "ADDED" | "MODIFIED" | "DELETED";
 
@@ -63,7 +66,7 @@ interface Parts<T> {
 export class EncodedObject<T extends ApiObject = ApiObject> implements Encoded<T> {
   readonly revision: number;
   readonly #codec: Codec;
-  readonly #stored: Uint8Array | undefined;
+  #stored: Uint8Array | undefined;
   readonly #storedAs: Uint8Array | undefined;
   #object: T | undefined;
   #json: Uint8Array | undefined;
@@ -135,7 +138,12 @@ export class EncodedObject<T extends ApiObject = ApiObject> implements Encoded<T
     // We wrote these bytes ourselves, so they match the schema.
     const parsed = JSON.parse(text(this.#stored ?? this.#storedAs ?? empty)) as T;
     if (this.#stored) return parsed;
-    return (this.#codec.resource.storedAs?.fromStored(parsed) ?? parsed) as T;
+    const { resource } = this.#codec;
+    if (resource.storedAs) return resource.storedAs.fromStored(parsed) as T;
+    const present = (resource.reread?.(parsed) ?? parsed) as T;
+    // Nothing has changed since it was written, so the stored bytes are the served ones.
+    if (present === parsed) this.#stored = this.#storedAs;
+    return present;
   }
 
   #adopt(object: T): T {
@@ -156,9 +164,21 @@ export function decodeStored<T extends ApiObject>(
   revision: number,
   written?: T,
 ): EncodedObject<T> {
-  if (codec.resource.storedAs) return new EncodedObject<T>(codec, revision, { storedAs: value });
-  return new EncodedObject<T>(codec, revision, { stored: value, object: written });
+  const { resource } = codec;
+  if (resource.storedAs || (resource.reread && !written))
+    return new EncodedObject<T>(codec, revision, { storedAs: value });
+  return new EncodedObject<T>(codec, revision, { stored: atRevision(codec, value, revision), object: written });
 }
+
+/** The bytes with their revision: etcd keeps them without, and those that were moved from another store have its. */
+export function atRevision({ head }: Codec, value: Uint8Array, revision: number): Uint8Array {
+  const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  const wanted = head + versionField(revision);
+  if (bytes.toString("latin1", 0, wanted.length) === wanted) return value;
+  const [found = ""] = storedVersion.exec(bytes.toString("latin1", head.length, head.length + 40)) ?? [];
+  return lastingConcat([Buffer.from(wanted), bytes.subarray(head.length + found.length)]);
+}
+const storedVersion = /^"resourceVersion":"\d{1,16}",/;
 
 function withRevision({ head }: Codec, stored: Uint8Array, { from, to }: { from: number; to: number }): Uint8Array {
   const rest = stored.subarray(head.length + versionField(from).length);

@@ -45,6 +45,8 @@ export interface RequestInfo {
   readonly path: string;
   /** From the query; lists and watches of nodes are authorised by it. */
   readonly fieldSelector?: string;
+  /** From the query of a list or watch, for webhooks. */
+  readonly labelSelector?: string;
 }
 
 /** What the stages find out about a request. */
@@ -66,11 +68,20 @@ export interface Context {
   flow?: { readonly schemaUid: string; readonly levelUid: string } | undefined;
   /** What it holds of the server until its answer is made. */
   seats?: Seats | undefined;
+  /** What is recorded about the request, if it is audited. */
+  audit?: AuditNotes;
 }
 
 export interface Seats {
   /** Gives them back. The second call does nothing. */
   finish(): void;
+}
+
+/** Takes note of what a request contains. */
+export interface AuditNotes {
+  /** A decoded body. It may be changed afterwards. */
+  body(value: unknown, type: { readonly kind: string; readonly apiVersion: string }): void;
+  patch(value: unknown): void;
 }
 
 /** A hop ends: it took the time since the last mark. */

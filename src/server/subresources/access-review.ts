@@ -6,16 +6,13 @@ import { type SubjectAccessReview, type SubjectAccessReviewSpec } from "#api/aut
 import { type UserInfo } from "#api/exchange.ts";
 import { escapeFieldValue } from "#api/meta/field-selector.ts";
 import { badRequest } from "#api/status.ts";
-import { type Authorizer } from "#server/authorize/authorizer.ts";
+import { type Authorizer, rulesOfAll } from "#server/authorize/authorizer.ts";
 import { decide } from "#server/authorize/chain.ts";
-import { nodeOf } from "#server/authorize/node.ts";
-import { type RuleResolver } from "#server/authorize/rbac.ts";
 import { type RequestInfo } from "#server/request/pipeline.ts";
 import { blankRequestInfo } from "#server/request/request-info.ts";
 
 export interface AccessReviewDeps {
   readonly authorizers: readonly Authorizer[];
-  readonly rbac: RuleResolver;
 }
 
 /** Whether a user may do something. The review has been validated. */
@@ -47,17 +44,16 @@ export async function reviewSelfSubjectAccess(
   return { ...review, status: await answer(deps, user, review.spec) };
 }
 
-/** `kubectl auth can-i --list`. What the node authoriser would allow cannot be listed. */
+/** `kubectl auth can-i --list`. What the node authoriser or a webhook would allow cannot be listed. */
 export function reviewSelfSubjectRules(
-  { rbac }: AccessReviewDeps,
+  { authorizers }: AccessReviewDeps,
   review: SelfSubjectRulesReview,
   user: UserInfo,
 ): SelfSubjectRulesReview {
   const { namespace } = review.spec;
   if (!namespace) throw badRequest("no namespace on request");
-  const { rules, faults } = rbac.rulesFor(user, namespace);
-  const isNode = nodeOf(user) !== undefined;
-  const errors = [...(isNode ? ["node authorizer does not support user rule resolution"] : []), ...new Set(faults)];
+  const { rules, faults, incomplete = false } = rulesOfAll(authorizers, user, namespace);
+  const errors = [...new Set(faults)];
   return {
     ...review,
     spec: {},
@@ -66,7 +62,7 @@ export function reviewSelfSubjectRules(
       nonResourceRules: rules
         .filter(({ nonResourceURLs }) => nonResourceURLs && nonResourceURLs.length > 0)
         .map(({ verbs, nonResourceURLs }) => copied({ verbs, ...(nonResourceURLs ? { nonResourceURLs } : {}) })),
-      incomplete: isNode,
+      incomplete,
       ...(errors.length > 0
         ? { evaluationError: errors.length === 1 ? (errors[0] ?? "") : `[${errors.join(", ")}]` }
         : {}),

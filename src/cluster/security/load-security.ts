@@ -1,0 +1,110 @@
+import { type Clock } from "#lib/async/clock.ts";
+import { runTogether, type Task } from "#lib/async/tasks.ts";
+import { type Log } from "#lib/process/log.ts";
+import { type Informers } from "#runtime/informer.ts";
+import { anonymous } from "#server/authenticate/anonymous.ts";
+import { type Authenticator } from "#server/authenticate/authenticator.ts";
+import { type TokenAuthenticator } from "#server/authenticate/bearer.ts";
+import { loadTokenFile } from "#server/authenticate/token-file.ts";
+import { type Authorizer } from "#server/authorize/authorizer.ts";
+import { ConfigFileError } from "#server/config/config-file.ts";
+import { type BuiltInAuthorizers, loadAuthorizers, webhookRetry } from "./authorizers.ts";
+import { type AnonymousChoice, type ConfiguredIssuers } from "./issuers.ts";
+import { type IssuerOptions, type SecurityOptions, type TokenWebhookOptions } from "./options.ts";
+
+/** The issuer of service-account tokens. */
+export const issuer = "https://kubernetes.default.svc.cluster.local";
+
+export interface LoadDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** What the caches and settings of the API server add to the authenticators. */
+export interface TokenDeps {
+  readonly informers: Informers;
+  readonly clock: Clock;
+  /** The audiences of the API server. */
+  readonly audiences: readonly string[];
+}
+
+/** Authentication and authorisation as configured: every file has been read and is sound. */
+export interface LoadedSecurity extends Disposable {
+  /** Asked before and after the tokens of service accounts. */
+  readonly staticTokens: readonly TokenAuthenticator[];
+  otherTokens(deps: TokenDeps): readonly TokenAuthenticator[];
+  /** Callers without a credential; undefined: they are refused. */
+  readonly anonymous: Authenticator | undefined;
+  /** The chain after `system:masters`. */
+  authorizers(builtIn: BuiltInAuthorizers): readonly Authorizer[];
+  /** Follows files that may change, until the signal fires. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+/** Reads what the options name. What is not configured is not even imported. */
+export async function loadSecurity(options: SecurityOptions, deps: LoadDeps): Promise<LoadedSecurity> {
+  const opened = new DisposableStack();
+  try {
+    const staticTokens = options.tokenFile ? [await loadTokenFile(options.tokenFile)] : [];
+    const makers: TokenMaker[] = [];
+    if (options.bootstrapTokens) makers.push(await bootstrapMaker());
+    const issuers = options.issuers && (await issuersOf(options.issuers, deps));
+    if (issuers) makers.push(() => issuers.tokens);
+    if (options.tokenWebhook) makers.push(await webhookMaker(options.tokenWebhook, deps, opened));
+    const configured = options.authorization && opened.use(await loadAuthorizers(options.authorization, deps));
+    const tasks: Task[] = [configured, issuers].flatMap((part) =>
+      part ? [(signal: AbortSignal) => part.run(signal)] : [],
+    );
+    return {
+      staticTokens,
+      otherTokens: (tokenDeps) => makers.map((make) => make(tokenDeps)),
+      anonymous: anonymousOf(options, issuers?.anonymous),
+      authorizers: (builtIn) => configured?.chain(builtIn) ?? [builtIn.Node, builtIn.RBAC],
+      run: (signal) => runTogether(signal, tasks),
+      [Symbol.dispose]: () => opened.dispose(),
+    };
+  } catch (error) {
+    opened.dispose();
+    throw error;
+  }
+}
+
+/** The module is only loaded if there are issuers. */
+async function issuersOf(options: IssuerOptions, deps: LoadDeps): Promise<ConfiguredIssuers> {
+  const { loadIssuers } = await import("./issuers.ts");
+  return await loadIssuers(options, { ...deps, taken: [issuer] });
+}
+
+function anonymousOf(
+  { anonymous: flag }: SecurityOptions,
+  file: AnonymousChoice | undefined,
+): Authenticator | undefined {
+  if (!file) return flag === false ? undefined : anonymous();
+  if (flag === undefined) return file.enabled ? anonymous(file) : undefined;
+  const why =
+    "--anonymous-auth flag cannot be set when anonymous field is configured in authentication configuration file";
+  throw new ConfigFileError(`anonymous: Forbidden: ${why}`);
+}
+
+type TokenMaker = (deps: TokenDeps) => TokenAuthenticator;
+
+async function bootstrapMaker(): Promise<TokenMaker> {
+  const { bootstrapTokens } = await import("#server/authenticate/bootstrap-token.ts");
+  return bootstrapTokens;
+}
+
+/** Upstream's limit for one review. */
+const tokenReviewMs = 10_000;
+
+async function webhookMaker(
+  { configFile, version, ttlMs }: TokenWebhookOptions,
+  { clock, log }: LoadDeps,
+  opened: DisposableStack,
+): Promise<TokenMaker> {
+  const [{ tokenWebhook }, { openWebhook }] = await Promise.all([
+    import("#server/authenticate/token-webhook.ts"),
+    import("#client/webhook/webhook.ts"),
+  ]);
+  const webhook = opened.use(await openWebhook(configFile, { clock, timeoutMs: tokenReviewMs, retry: webhookRetry }));
+  return ({ audiences }) => tokenWebhook({ webhook, version, ttlMs, audiences, clock, log });
+}
