@@ -39,6 +39,8 @@ export class QueueSet implements Paced {
   cancelled = 0;
   /** The virtual time: how much work a queue that always had requests would have got. */
   virtual = 0;
+  /** The last start from a queue in virtual time: when it was, and when it would have been. */
+  readonly lastStart = { at: 0, planned: 0 };
   /** Told of every request that is done. */
   onFinish: ((ticket: Ticket, now: number) => void) | undefined;
   readonly #clock: Clock;
@@ -215,6 +217,8 @@ export class QueueSet implements Paced {
     this.#dequeue(ticket, queue);
     ticket.fit(this.limit);
     queue.seatsInUse += ticket.seats;
+    this.lastStart.at = this.virtual;
+    this.lastStart.planned = queue.nextStart;
     queue.nextStart += ticket.totalWork;
     bound(queue);
     this.#execute(ticket, this.#pace.now());
