@@ -40,7 +40,7 @@ export async function runFairness(args: readonly string[]): Promise<void> {
   const tokens = Array.from({ length: Number(flags.clients) }, (_, n) => `client-${n}`);
   const file = path.join(dir.path, "tokens.csv");
   writeFileSync(file, tokenLines(tokens));
-  const unfair = ["--enable-priority-and-fairness", "false", "--max-requests-inflight", "0"];
+  const unfair = ["--enable-priority-and-fairness=false", "--max-requests-inflight", "0"];
   await using server = await startServer(dir.path, ["--token-auth-file", file, ...(flags.unfair ? unfair : [])]);
   await prepare(server, Number(flags.pods));
   const everyMs = Number(flags["every-ms"]);

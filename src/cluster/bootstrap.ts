@@ -1,6 +1,10 @@
 import { Namespace } from "#api/core/namespace.ts";
+import { Endpoints } from "#api/core/service/endpoints.ts";
+import { Service } from "#api/core/service.ts";
+import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { FlowSchema } from "#api/flowcontrol/flow-schema.ts";
 import { PriorityLevelConfiguration } from "#api/flowcontrol/priority-level-configuration.ts";
+import { ServiceCIDR } from "#api/networking/service-cidr.ts";
 import { ClusterRole } from "#api/rbac/cluster-role.ts";
 import { ClusterRoleBinding } from "#api/rbac/cluster-role-binding.ts";
 import { Role } from "#api/rbac/role.ts";
@@ -18,6 +22,12 @@ import {
 } from "#server/authorize/bootstrap/bootstrap-roles.ts";
 import { type Health } from "#server/discovery/health.ts";
 import { mandatoryLevels, mandatorySchemas, suggestedFlows } from "#server/flowcontrol/bootstrap/bootstrap-flows.ts";
+import {
+  kubernetesEndpoints,
+  kubernetesService,
+  kubernetesSlice,
+  type ServerPlace,
+} from "#server/kubernetes-service.ts";
 import { type Kept } from "./keep-bootstrap.ts";
 
 const namespaces = ["default", "kube-system", "kube-public", "kube-node-lease"];
@@ -37,6 +47,14 @@ export async function bootstrapCluster(client: Client, health?: Pick<Health, "st
   await ensureBootstrapRoles(client);
   rolesMade?.();
 }
+
+/** The objects by which pods find the server, which also come back. */
+export const announcedObjects = (place: ServerPlace, cidr: string): readonly Kept[] => [
+  kept(Service, () => [kubernetesService(place)]),
+  kept(Endpoints, () => [kubernetesEndpoints(place)]),
+  kept(EndpointSlice, () => [kubernetesSlice(place)]),
+  kept(ServiceCIDR, () => [{ metadata: { name: "kubernetes" }, spec: { cidrs: [cidr] } }]),
+];
 
 const kept = <T extends ApiObject>(resource: Resource<T>, objects: () => readonly InputOf<T>[]): Kept => ({
   resource: resource as unknown as Resource,

@@ -28,10 +28,10 @@ import { type InFlightOptions } from "#server/flowcontrol/assemble.ts";
 import { runFlowControl } from "#server/flowcontrol/run-flow-control.ts";
 import { listen } from "#server/http/serve.ts";
 import { adminKubeconfig, issueClientCertificate, peerOf } from "#server/http/tls.ts";
-import { ensureKubernetesService } from "#server/kubernetes-service.ts";
+import { ensureKubernetesService, type ServerPlace } from "#server/kubernetes-service.ts";
 import { streamEndpoints } from "#server/streams/all.ts";
 import { type AssembledServer, type AssembleOptions, assembleApiServer } from "./api-server.ts";
-import { bootstrapCluster, keptObjects } from "./bootstrap.ts";
+import { announcedObjects, bootstrapCluster, keptObjects } from "./bootstrap.ts";
 import { Certificates, type Renewed } from "./certificates.ts";
 import { controllerManagerUser, controllerUser, schedulerUser } from "./identities.ts";
 import { keepBootstrap } from "./keep-bootstrap.ts";
@@ -225,11 +225,16 @@ async function announce(
   options: ControlPlaneOptions,
   { api, port }: { api: AssembledServer; port: number },
 ): Promise<void> {
+  const place = placeOf(options, port);
+  if (!place) return;
+  await ensureDefaultServiceCidr(api.loopback, rangesOf(options).cidr, options.clock.now());
+  await ensureKubernetesService(api.loopback, place);
+}
+
+/** undefined on a machine without a network. */
+function placeOf(options: ControlPlaneOptions, port: number): ServerPlace | undefined {
   const address = primaryAddress();
-  if (!address) return;
-  const { cidr } = rangesOf(options);
-  await ensureDefaultServiceCidr(api.loopback, cidr, options.clock.now());
-  await ensureKubernetesService(api.loopback, { address, port, clusterIP: serviceAddress(cidr, 1) });
+  return address ? { address, port, clusterIP: serviceAddress(rangesOf(options).cidr, 1) } : undefined;
 }
 
 /**
@@ -266,7 +271,7 @@ interface Running {
 /** As upstream, which looks after its own Service this often. */
 const announceMs = 10_000;
 
-/** Creates again what belongs to the server itself when it is deleted. */
+/** Repairs the objects by which pods find the server, whose address may change. */
 async function keepAnnounced(
   options: ControlPlaneOptions,
   at: Pick<Running, "api" | "port">,
@@ -290,6 +295,8 @@ async function runComponents(
   await using events = createEventRecorder(schedulerClient, { component: "default-scheduler", clock, log });
   const base = { informers, clock, log, recorder };
   const own = { informers, clock, log, client: api.loopback };
+  const place = placeOf(options, port);
+  const announced = place ? announcedObjects(place, rangesOf(options).cidr) : [];
   const ranges = clusterCidr ? { clusterCidr } : {};
   const clientFor = (account: string) => api.clientFor(controllerUser(account));
   const identity = `${hostname()}_${randomUUID()}`;
@@ -308,7 +315,7 @@ async function runComponents(
     ),
     (ended) => certificates.run(ended),
     (ended) => keepAnnounced(options, { api, port }, ended),
-    (ended) => keepBootstrap({ ...own, kept: keptObjects }, ended),
+    (ended) => keepBootstrap({ ...own, kept: [...keptObjects, ...announced] }, ended),
     (ended) => runFlowControl({ ...own, control: api.flowControl }, ended),
     (ended) => security.run(ended),
     once("kube-scheduler", schedulerClient, (ended) =>

@@ -29,18 +29,29 @@ export class Metrics {
   ): Histogram {
     const family = this.#family(name, help, { type: "histogram", labels });
     family.buckets = buckets;
+    const countsOf = (values: readonly string[]): Counts => {
+      const key = keyOf(values);
+      let counts = family.histograms.get(key);
+      if (!counts) {
+        counts = { buckets: new Float64Array(buckets.length), sum: 0, count: 0 };
+        family.histograms.set(key, counts);
+      }
+      return counts;
+    };
+    const add = (counts: Counts, value: number): void => {
+      const at = buckets.findIndex((limit) => value <= limit);
+      if (at >= 0) counts.buckets[at] = (counts.buckets[at] ?? 0) + 1;
+      counts.sum += value;
+      counts.count++;
+    };
     return {
-      observe(values, seconds) {
-        const key = keyOf(values);
-        let counts = family.histograms.get(key);
-        if (!counts) {
-          counts = { buckets: new Float64Array(buckets.length), sum: 0, count: 0 };
-          family.histograms.set(key, counts);
-        }
-        const at = buckets.findIndex((limit) => seconds <= limit);
-        if (at >= 0) counts.buckets[at] = (counts.buckets[at] ?? 0) + 1;
-        counts.sum += seconds;
-        counts.count++;
+      observe: (values, value) => add(countsOf(values), value),
+      of(values) {
+        let counts: Counts | undefined;
+        return (value) => {
+          counts ??= countsOf(values);
+          add(counts, value);
+        };
       },
     };
   }
@@ -71,7 +82,14 @@ export interface Counter {
   add(labels: readonly string[], by?: number): void;
 }
 export interface Histogram {
-  observe(labels: readonly string[], seconds: number): void;
+  observe(labels: readonly string[], value: number): void;
+  /** The same for fixed labels, which are then looked up only once. */
+  of(labels: readonly string[]): (value: number) => void;
+}
+interface Counts {
+  readonly buckets: Float64Array;
+  sum: number;
+  count: number;
 }
 
 export interface ReadFamily {
@@ -86,7 +104,7 @@ interface Family {
   readonly type: "counter" | "gauge" | "histogram";
   readonly labels: readonly string[];
   readonly values: Map<string, number>;
-  readonly histograms: Map<string, { buckets: Float64Array; sum: number; count: number }>;
+  readonly histograms: Map<string, Counts>;
   buckets: readonly number[];
   read: ReadFamily["values"] | undefined;
 }

@@ -67,6 +67,7 @@ for (const { url, objects, bytes, seats } of seatCases) {
 }
 
 const writes = [
+  { watchers: 0, maxSeats: 10, finalSeats: 0, finalMs: 0 },
   { watchers: 9, maxSeats: 10, finalSeats: 0, finalMs: 0 },
   { watchers: 10, maxSeats: 10, finalSeats: 1, finalMs: 5 },
   { watchers: 55, maxSeats: 10, finalSeats: 6, finalMs: 5 },
@@ -77,6 +78,6 @@ for (const { watchers, maxSeats, finalSeats, finalMs } of writes) {
   test(`a write with ${watchers} watchers takes ${finalSeats} seats for ${finalMs} ms after it, with at most ${maxSeats || "any"}`, () => {
     const work = estimateWork(deps(0, 0, watchers), contextOf("POST", "/api/v1/namespaces/a/pods"), maxSeats);
 
-    assert.deepEqual(work, { seats: 1, finalSeats, finalMs });
+    assert.deepEqual(work, { seats: 1, finalSeats, finalMs, watchers });
   });
 }

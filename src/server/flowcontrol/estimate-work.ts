@@ -11,6 +11,8 @@ export interface Work {
   readonly finalSeats: number;
   /** How long those are taken. */
   readonly finalMs: number;
+  /** How many watchers get the event of a write. */
+  readonly watchers?: number;
 }
 
 export interface EstimateDeps {
@@ -23,6 +25,7 @@ export interface EstimateDeps {
 }
 
 const one: Work = { seats: 1, finalSeats: 0, finalMs: 0 };
+const unwatched: Work = { ...one, watchers: 0 };
 const bytesPerSeat = 100_000;
 /** A list from the cache is sent piece by piece, so a longer one does not take more memory at a time. */
 const maxCachedBytes = 1_000_000;
@@ -50,10 +53,11 @@ export function estimateWork(deps: EstimateDeps, context: Context, maxSeats: num
 
 /** The events of a write are sent after it: the more watchers, the longer. */
 export function estimateWrite(watchers: number, maxSeats: number): Work {
-  if (watchers < watchersPerSeat) return one;
+  if (watchers === 0) return unwatched;
+  if (watchers < watchersPerSeat) return { ...one, watchers };
   const wanted = Math.ceil(watchers / watchersPerSeat);
   const finalSeats = Math.min(wanted, maxSeats);
-  return { seats: 1, finalSeats, finalMs: (wanted * eventMs) / finalSeats };
+  return { seats: 1, finalSeats, finalMs: (wanted * eventMs) / finalSeats, watchers };
 }
 
 function estimateList({ find, sizeOf }: EstimateDeps, { info, query }: Context, maxSeats: number): Work {

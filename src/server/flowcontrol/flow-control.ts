@@ -61,7 +61,7 @@ export class FlowControl {
     for (const [name, object] of wanted) {
       const known = this.levels.get(name);
       if (known) known.object = object;
-      else this.levels.set(name, new Level(object, { clock: this.#deps.clock, pace: this.#pace }));
+      else this.levels.set(name, this.#newLevel(object));
     }
     this.#useSchemas(schemas, wanted);
     for (const [name, level] of this.levels) {
@@ -113,17 +113,13 @@ export class FlowControl {
     const started = level.set.start({ tally, distinguisher, hand, work, user, info, isPatient });
     if (typeof started === "string") throw this.#refused(level);
     this.#deps.metrics.arrived(tally, started);
-    return started.hasStarted ? this.#seatsOf(started) : this.#wait(context, { level, ticket: started });
+    return started.hasStarted ? started : this.#wait(context, { level, ticket: started });
   }
 
-  #seatsOf(ticket: Ticket): Seats {
-    return {
-      finish: () => {
-        if (ticket.isOver) return;
-        this.#deps.metrics.finished(ticket, this.#pace.now());
-        ticket.set.finish(ticket);
-      },
-    };
+  #newLevel(object: PriorityLevelConfiguration): Level {
+    const level = new Level(object, { clock: this.#deps.clock, pace: this.#pace });
+    level.set.onFinish = (ticket, now) => this.#deps.metrics.finished(ticket, now);
+    return level;
   }
 
   #flowOf({ user, info }: Context): Flow {
@@ -165,7 +161,7 @@ export class FlowControl {
     if (signal.aborted) gone();
     try {
       await promise;
-      return this.#seatsOf(ticket);
+      return ticket;
     } finally {
       cancel();
       signal.removeEventListener("abort", gone);

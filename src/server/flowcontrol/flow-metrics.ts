@@ -15,6 +15,8 @@ export class FlowMetrics {
   readonly #waitSeconds: Histogram;
   readonly #executionSeconds: Histogram;
   readonly #seats: Histogram;
+  readonly #watchers: Histogram;
+  readonly #flows = new WeakMap<Tally, FlowHistograms>();
 
   constructor(metrics: Metrics) {
     this.#metrics = metrics;
@@ -32,25 +34,47 @@ export class FlowMetrics {
     this.#executionSeconds = histogram("request_execution_seconds", execution, [...ofFlow, "type"], seconds);
     const seats = "How many seats requests were estimated to need.";
     this.#seats = histogram("work_estimated_seats", seats, ofFlow, [1, 2, 4, 8, 16, 32, 64, 100]);
+    const watchers = "How many watches were to get the event of a write.";
+    this.#watchers = histogram("watch_count_samples", watchers, ofFlow, [0, 1, 10, 100, 1000, 10_000]);
   }
 
   /** A request has its seats, or waits for them. */
-  arrived({ level, schema }: Tally, ticket: Ticket): void {
-    this.#seats.observe([level, schema], ticket.seats);
-    if (ticket.queue) this.#queueLength.observe([level, schema], ticket.queue.waiting.size);
-    if (ticket.hasStarted && ticket.queue) this.#waitSeconds.observe([level, schema, "true"], 0);
+  arrived(tally: Tally, ticket: Ticket): void {
+    const seen = this.#of(tally);
+    seen.seats(ticket.seats);
+    const { watchers } = ticket.asking.work;
+    if (watchers !== undefined) seen.watchers(watchers);
+    if (!ticket.queue) return;
+    seen.queueLength(ticket.queue.waiting.size);
+    if (ticket.hasStarted) seen.waited(0);
   }
 
   /** A request that had to wait got its seats, or left. */
   waited({ asking, arrivedMs, hasStarted }: Ticket, now: number): void {
-    const { level, schema } = asking.tally;
-    this.#waitSeconds.observe([level, schema, String(hasStarted)], (now - arrivedMs) / 1000);
+    const seen = this.#of(asking.tally);
+    (hasStarted ? seen.waited : seen.gaveUp)((now - arrivedMs) / 1000);
   }
 
   finished({ asking, startedMs }: Ticket, now: number): void {
-    const { tally, info } = asking;
-    const type = info.verb === "watch" ? "watch" : "regular";
-    this.#executionSeconds.observe([tally.level, tally.schema, type], (now - startedMs) / 1000);
+    const seen = this.#of(asking.tally);
+    (asking.info.verb === "watch" ? seen.startedWatch : seen.executed)((now - startedMs) / 1000);
+  }
+
+  #of(tally: Tally): FlowHistograms {
+    const known = this.#flows.get(tally);
+    if (known) return known;
+    const flow = [tally.level, tally.schema];
+    const flows = {
+      seats: this.#seats.of(flow),
+      watchers: this.#watchers.of(flow),
+      queueLength: this.#queueLength.of(flow),
+      waited: this.#waitSeconds.of([...flow, "true"]),
+      gaveUp: this.#waitSeconds.of([...flow, "false"]),
+      executed: this.#executionSeconds.of([...flow, "regular"]),
+      startedWatch: this.#executionSeconds.of([...flow, "watch"]),
+    };
+    this.#flows.set(tally, flows);
+    return flows;
   }
 
   /** Shows what the levels of the server hold. */
@@ -78,6 +102,12 @@ export class FlowMetrics {
   }
 }
 
+/** The histograms of one FlowSchema in one priority level. */
+type FlowHistograms = Record<
+  "seats" | "watchers" | "queueLength" | "waited" | "gaveUp" | "executed" | "startedWatch",
+  (value: number) => void
+>;
+
 const talliesOf = (levels: readonly Level[]): Tally[] => levels.flatMap(({ tallies }) => [...tallies.values()]);
 
 const rejections = ({ level, schema, rejected }: Tally) =>
@@ -96,6 +126,8 @@ const levelGauges: readonly [name: string, help: string, value: (level: Level) =
   ["demand_seats_stdev", "Standard deviation of the seats needed.", ({ set }) => set.demand.stats.deviation],
   ["demand_seats_smoothed", "Seats that are expected to be needed.", ({ set }) => set.demand.stats.smoothed],
   ["current_r", "Virtual time of the queues.", ({ set }) => set.virtual / 1000],
+  ["dispatch_r", "Virtual time of the last start of a request.", ({ set }) => set.lastStart.at / 1000],
+  ["latest_s", "Virtual start of the request that was started last.", ({ set }) => set.lastStart.planned / 1000],
 ];
 
 const flowCounts: readonly [name: string, type: "counter" | "gauge", help: string, value: (tally: Tally) => number][] =

@@ -120,7 +120,7 @@ test("a slow sender gives up its seats and gets them again with its body", async
   await server.clock.settle();
   assert.deepEqual([set.executing, set.waiting], [1, 1]);
 
-  await server.clock.advance(500);
+  await server.clock.advance(100);
   assert.equal((await quick).status, 201);
   assert.equal(set.seatsInUse, 0);
   arriving.resolve();
@@ -135,11 +135,11 @@ test("a request waits a quarter of its time for seats, and leaves if its client 
   for (let n = 0; n < 50; n++) void server.ask("jane", "/version", { admit: () => never });
   const gone = new AbortController();
   const left = server.ask("zoe", "/version", { signal: gone.signal });
-  const hurried = server.ask("zoe", "/version?timeout=1s");
+  const hurried = server.ask("zoe", "/version?timeout=200ms");
   await server.clock.settle();
   assert.equal(set.waiting, 51);
 
-  await server.clock.advance(250);
+  await server.clock.advance(50);
   assert.equal((await hurried).status, 429);
   gone.abort();
   assert.equal((await left).status, 400);

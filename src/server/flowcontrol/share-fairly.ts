@@ -61,7 +61,7 @@ function counting(watches: WatchCounts, next: Next): Next {
 }
 
 /** A body that takes longer than this to arrive does not hold seats. */
-const bodyPatienceMs = 500;
+const bodyPatienceMs = 100;
 
 /** Waits for the body. A slow sender gives up its seats, and asks again when the body is there. */
 export async function receiveFairly(

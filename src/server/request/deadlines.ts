@@ -31,18 +31,22 @@ export class Deadlines {
   }
 
   /** The work, or 504 if it takes too long. Work that has no end in sight is told to stop, and its result is dropped. */
-  async within<T>(ms: number, work: Promise<T>, stop: () => void): Promise<T> {
-    const { promise, reject } = Promise.withResolvers<never>();
-    const expire = (): void => {
-      reject(requestTimeout());
-      stop();
-    };
-    const forget = ms === this.#timeoutMs ? this.#add(expire) : this.#clock.after(ms, expire);
-    try {
-      return await Promise.race([work, promise]);
-    } finally {
-      forget();
-    }
+  within<T>(ms: number, work: Promise<T>, stop: () => void): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const expire = (): void => {
+        reject(requestTimeout());
+        stop();
+      };
+      const forget = ms === this.#timeoutMs ? this.#add(expire) : this.#clock.after(ms, expire);
+      const done = (result: T): void => {
+        forget();
+        resolve(result);
+      };
+      work.then(done, (error: unknown) => {
+        forget();
+        reject(error);
+      });
+    });
   }
 
   #add(expire: () => void): () => void {

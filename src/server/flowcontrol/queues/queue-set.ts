@@ -39,6 +39,10 @@ export class QueueSet implements Paced {
   cancelled = 0;
   /** The virtual time: how much work a queue that always had requests would have got. */
   virtual = 0;
+  /** The last start from a queue in virtual time: when it was, and when it would have been. */
+  readonly lastStart = { at: 0, planned: 0 };
+  /** Told of every request that is done. */
+  onFinish: ((ticket: Ticket, now: number) => void) | undefined;
   readonly #clock: Clock;
   readonly #pace: Pace;
   #budgetMs = 0;
@@ -110,6 +114,7 @@ export class QueueSet implements Paced {
     this.#sync(now);
     const { queue, asking } = ticket;
     const tookMs = now - ticket.startedMs;
+    this.onFinish?.(ticket, now);
     this.#charge(ticket, tookMs);
     this.executing--;
     asking.tally.executing--;
@@ -174,6 +179,7 @@ export class QueueSet implements Paced {
     }
     const { tally } = ticket.asking;
     queue.waiting.add(ticket);
+    queue.oldest ??= ticket;
     queue.seatsWaiting += ticket.seats;
     queue.workWaiting += ticket.totalWork;
     this.waiting++;
@@ -187,6 +193,7 @@ export class QueueSet implements Paced {
   #dequeue(ticket: Ticket, queue: Queue): void {
     const { tally } = ticket.asking;
     queue.waiting.delete(ticket);
+    if (queue.oldest === ticket) queue.findOldest();
     queue.seatsWaiting -= ticket.seats;
     queue.workWaiting = queue.waiting.size === 0 ? 0 : queue.workWaiting - ticket.totalWork;
     this.waiting--;
@@ -208,8 +215,10 @@ export class QueueSet implements Paced {
     this.#robin = queue.index;
     queue.executing.add(ticket);
     this.#dequeue(ticket, queue);
-    this.#fit(ticket);
+    ticket.fit(this.limit);
     queue.seatsInUse += ticket.seats;
+    this.lastStart.at = this.virtual;
+    this.lastStart.planned = queue.nextStart;
     queue.nextStart += ticket.totalWork;
     bound(queue);
     this.#execute(ticket, this.#pace.now());
@@ -234,13 +243,6 @@ export class QueueSet implements Paced {
   #isBefore(a: Queue, b: Queue): boolean {
     const isLater = (queue: Queue): boolean => queue.index > this.#robin;
     return isLater(a) === isLater(b) ? a.index < b.index : isLater(a);
-  }
-
-  /** The same work on fewer seats takes longer. */
-  #fit(ticket: Ticket): void {
-    if (ticket.finalSeats <= this.limit || this.limit <= 0) return;
-    ticket.finalMs = (ticket.finalMs * ticket.finalSeats) / this.limit;
-    ticket.finalSeats = this.limit;
   }
 
   #execute(ticket: Ticket, now: number): void {

@@ -41,6 +41,8 @@ export class Queue {
   readonly index: number;
   readonly waiting = new Set<Ticket>();
   readonly executing = new Set<Ticket>();
+  /** The first of those that wait. */
+  oldest: Ticket | undefined;
   seatsInUse = 0;
   seatsWaiting = 0;
   /** The work of those that wait, in seats times milliseconds. */
@@ -54,8 +56,9 @@ export class Queue {
   get isActive(): boolean {
     return this.waiting.size + this.executing.size > 0;
   }
-  get oldest(): Ticket | undefined {
-    return this.waiting.values().next().value;
+  /** Called when `waiting` has changed. */
+  findOldest(): void {
+    this.oldest = this.waiting.values().next().value;
   }
 }
 
@@ -77,6 +80,10 @@ export class Ticket {
   isOver = false;
   finalSeats: number;
   finalMs: number;
+  /** The most that it takes at a time. */
+  seats: number;
+  /** In seats times milliseconds. */
+  readonly totalWork: number;
   /** Called when it gets its seats, while it waits. */
   go: (() => void) | undefined;
 
@@ -86,14 +93,22 @@ export class Ticket {
     this.queue = arrived.queue;
     this.arrivedMs = arrived.ms;
     this.arrivedAt = arrived.at;
-    this.finalSeats = asking.work.finalSeats;
-    this.finalMs = asking.work.finalMs;
+    const { seats, finalSeats, finalMs } = asking.work;
+    this.finalSeats = finalSeats;
+    this.finalMs = finalMs;
+    this.seats = Math.max(seats, finalSeats);
+    this.totalWork = seats * expectedMs + finalSeats * finalMs;
   }
-  get seats(): number {
-    return Math.max(this.asking.work.seats, this.finalSeats);
+
+  finish(): void {
+    this.set.finish(this);
   }
-  /** In seats times milliseconds. */
-  get totalWork(): number {
-    return this.asking.work.seats * expectedMs + this.finalSeats * this.finalMs;
+
+  /** The same work on fewer seats takes longer. */
+  fit(limit: number): void {
+    if (this.finalSeats <= limit || limit <= 0) return;
+    this.finalMs = (this.finalMs * this.finalSeats) / limit;
+    this.finalSeats = limit;
+    this.seats = Math.max(this.asking.work.seats, limit);
   }
 }
