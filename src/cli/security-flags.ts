@@ -57,6 +57,24 @@ export const securityFlags = {
     value: "FILE",
     help: "AuthenticationConfiguration with issuers and anonymous access; it is read again when it changes",
   },
+  "requestheader-client-ca-file": {
+    type: "string",
+    value: "FILE",
+    help: "authorities whose certificates make a front proxy, which says who its callers are",
+  },
+  "requestheader-allowed-names": {
+    type: "string",
+    value: "LIST",
+    help: "common names of front proxies; by default, all with a certificate of their authority",
+  },
+  "requestheader-username-headers": { type: "string", value: "LIST", help: "headers with the name, as X-Remote-User" },
+  "requestheader-uid-headers": { type: "string", value: "LIST", help: "headers with the uid, as X-Remote-Uid" },
+  "requestheader-group-headers": { type: "string", value: "LIST", help: "headers with groups, as X-Remote-Group" },
+  "requestheader-extra-headers-prefix": {
+    type: "string",
+    value: "LIST",
+    help: "beginnings of headers with further facts, as X-Remote-Extra-",
+  },
   "authorization-mode": {
     type: "string",
     value: "LIST",
@@ -107,6 +125,7 @@ export function securityOptions(values: Values): SecurityOptions {
     bootstrapTokens: trueOrFalse(values["enable-bootstrap-token-auth"], "enable-bootstrap-token-auth") ?? false,
     tokenWebhook: tokenWebhookOptions(values),
     issuers: issuerOptions(values),
+    frontProxy: frontProxyOptions(values),
     authorization: authorizationOptions(values),
   };
 }
@@ -167,6 +186,33 @@ function tokenWebhookOptions(values: Values): SecurityOptions["tokenWebhook"] {
     version: reviewVersion(values, "authentication-token-webhook-version"),
     ttlMs: ttl(values, "authentication-token-webhook-cache-ttl", "2m"),
   };
+}
+
+function frontProxyOptions(values: Values): SecurityOptions["frontProxy"] {
+  const caFile = values["requestheader-client-ca-file"];
+  const used = Object.keys(securityFlags).find(
+    (flag) => flag.startsWith("requestheader-") && values[flag as TextFlag] !== undefined,
+  );
+  if (!used) return undefined;
+  const usernameHeaders = headerNames(values, "requestheader-username-headers");
+  if (!caFile || usernameHeaders.length === 0) {
+    throw new UserError(`--${used} needs --requestheader-client-ca-file and --requestheader-username-headers`);
+  }
+  return {
+    caFile: path.resolve(caFile),
+    usernameHeaders,
+    uidHeaders: headerNames(values, "requestheader-uid-headers"),
+    groupHeaders: headerNames(values, "requestheader-group-headers"),
+    extraPrefixes: headerNames(values, "requestheader-extra-headers-prefix"),
+    allowedNames: listOf(values["requestheader-allowed-names"] ?? ""),
+  };
+}
+
+function headerNames(values: Values, flag: TextFlag): string[] {
+  const names = listOf(values[flag] ?? "");
+  const wrong = names.find((name) => !/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name));
+  if (wrong === undefined) return names;
+  throw new UserError(`--${flag} must list names of headers, not ${JSON.stringify(wrong)}`);
 }
 
 const webhookFlags = [

@@ -200,7 +200,13 @@ function assembleSecurity({ clock, signingKey, tokens = [], security }: Assemble
     tokens: allTokens,
     rbac,
     loopback: loopback.user,
-    authenticators: [inProcess, clientCertificate, ...allTokens.map(bearer), ...(unknown ? [unknown] : [])],
+    authenticators: [
+      inProcess,
+      ...(security?.frontProxy ? [security.frontProxy.authenticator] : []),
+      clientCertificate,
+      ...allTokens.map(bearer),
+      ...(unknown ? [unknown] : []),
+    ],
     authorizers: [loopback.authorizer, privileged, ...(security?.authorizers(builtIn) ?? [builtIn.Node, builtIn.RBAC])],
   };
 }

@@ -30,6 +30,7 @@ import { Certificates, type Renewed } from "./certificates.ts";
 import { controllerUser, schedulerUser } from "./identities.ts";
 import { type LoadedSecurity, loadSecurity } from "./security/load-security.ts";
 import { type SecurityOptions } from "./security/options.ts";
+import { publishTrust, type Trust } from "./security/publish-trust.ts";
 
 export interface ControlPlaneOptions {
   readonly dataDir: string;
@@ -68,15 +69,19 @@ export interface ControlPlane extends AsyncDisposable {
 
 export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
   const verdicts = new Verdicts();
+  // A start that fails leaves nothing open.
+  await using opened = new AsyncDisposableStack();
   // Read before anything is opened: a user may have made a mistake in a file.
-  const security = await loadSecurity(options.security ?? {}, options);
+  const security = opened.use(await loadSecurity(options.security ?? {}, options));
   const [store, certificates] = await Promise.all([openStore(options), openCertificates(options)]);
-  const api = await assembleApi(options, { store, certificates, verdicts, security });
+  opened.use(store);
+  const api = opened.use(await assembleApi(options, { store, certificates, verdicts, security }));
   await bootstrapCluster(api.loopback);
-  const listening = await listenFor(options, { api, certificates });
+  const listening = opened.use(await listenFor(options, { api, certificates, security }));
   const url = urlOf(options, listening.port);
   await announce(options, { api, port: listening.port });
   const kubeconfigPath = await keepKubeconfig(options, { certificates, url });
+  const held = opened.move();
   return {
     url,
     port: listening.port,
@@ -86,12 +91,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     verdicts,
     clientFor: (user) => api.clientFor(user),
     run: (signal) => runComponents(options, { api, certificates, verdicts, security, signal }),
-    async [Symbol.asyncDispose]() {
-      await listening[Symbol.asyncDispose]();
-      await api[Symbol.asyncDispose]();
-      security[Symbol.dispose]();
-      await store[Symbol.asyncDispose]();
-    },
+    [Symbol.asyncDispose]: () => held.disposeAsync(),
   };
 }
 
@@ -121,22 +121,39 @@ function assembleApi(options: ControlPlaneOptions, { certificates, ...parts }: A
 interface Served {
   readonly api: AssembledServer;
   readonly certificates: Certificates;
+  readonly security: LoadedSecurity;
 }
 
 /** Opens the sockets, with a certificate that is renewed while they are open. */
-async function listenFor({ host, port, clock, log }: ControlPlaneOptions, { api, certificates }: Served) {
+async function listenFor({ host, port, clock, log }: ControlPlaneOptions, { api, certificates, security }: Served) {
   const serving = certificates.follow("serving");
+  const { peerOf, credentials } = await doorOf(certificates, security);
   const listening = await listen((request) => api.server.serve(request), {
     host,
     port,
-    ...credentialsOf(certificates, serving),
+    ...credentials(serving),
     clock,
     log,
     peerOf,
     onRelief: () => void collectGarbage(),
   });
-  serving.onChange(() => listening.renew(credentialsOf(certificates, serving)));
+  serving.onChange(() => listening.renew(credentials(serving)));
   return listening;
+}
+
+/** Which certificates TLS accepts, and what they say about a caller. */
+async function doorOf(certificates: Certificates, { frontProxy }: LoadedSecurity) {
+  const own = (serving: Renewed) => credentialsOf(certificates, serving);
+  if (!frontProxy) return { peerOf, credentials: own };
+  const { checkSeparate, peersOf } = await import("#server/http/front-proxy-peer.ts");
+  checkSeparate(frontProxy, certificates.pki.authority.certificate);
+  return {
+    peerOf: peersOf({ clients: () => certificates.pki.authority.certificate, frontProxies: frontProxy.ca }),
+    credentials(serving: Renewed) {
+      const { ca, ...rest } = own(serving);
+      return { ...rest, ca: `${ca}\n${frontProxy.ca}` };
+    },
+  };
 }
 
 /** The address for a client on this machine; the server may listen on all addresses. */
@@ -205,6 +222,11 @@ function openCertificates(options: ControlPlaneOptions): Promise<Certificates> {
   return Certificates.open({ dir: path.join(dataDir, "pki"), clock, log, hosts });
 }
 
+const trustOf = ({ pki }: Certificates, { frontProxy }: LoadedSecurity): Trust => ({
+  clientCa: pki.authority.certificate,
+  frontProxy,
+});
+
 interface Running {
   readonly api: AssembledServer;
   readonly certificates: Certificates;
@@ -227,6 +249,7 @@ async function runComponents(
     (ended) => runControllers({ ...base, ...ranges, clientFor, rootCa: certificates.pki.authority.certificate }, ended),
     (ended) => certificates.run(ended),
     (ended) => security.run(ended),
+    (ended) => publishTrust({ ...base, client: api.loopback, trust: () => trustOf(certificates, security) }, ended),
     (ended) => runScheduler({ ...base, client: schedulerClient, random, events, verdicts }, ended),
   ]);
 }

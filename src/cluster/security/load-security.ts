@@ -5,12 +5,18 @@ import { type Informers } from "#runtime/informer.ts";
 import { anonymous } from "#server/authenticate/anonymous.ts";
 import { type Authenticator } from "#server/authenticate/authenticator.ts";
 import { type TokenAuthenticator } from "#server/authenticate/bearer.ts";
+import { type RequestHeaderOptions } from "#server/authenticate/request-header.ts";
 import { loadTokenFile } from "#server/authenticate/token-file.ts";
 import { type Authorizer } from "#server/authorize/authorizer.ts";
-import { ConfigFileError } from "#server/config/config-file.ts";
+import { ConfigFileError, readConfigFile } from "#server/config/config-file.ts";
 import { type BuiltInAuthorizers, loadAuthorizers, webhookRetry } from "./authorizers.ts";
 import { type AnonymousChoice, type ConfiguredIssuers } from "./issuers.ts";
-import { type IssuerOptions, type SecurityOptions, type TokenWebhookOptions } from "./options.ts";
+import {
+  type FrontProxyOptions,
+  type IssuerOptions,
+  type SecurityOptions,
+  type TokenWebhookOptions,
+} from "./options.ts";
 
 /** The issuer of service-account tokens. */
 export const issuer = "https://kubernetes.default.svc.cluster.local";
@@ -35,10 +41,19 @@ export interface LoadedSecurity extends Disposable {
   otherTokens(deps: TokenDeps): readonly TokenAuthenticator[];
   /** Callers without a credential; undefined: they are refused. */
   readonly anonymous: Authenticator | undefined;
+  /** A proxy that is believed who its callers are. */
+  readonly frontProxy: FrontProxy | undefined;
   /** The chain after `system:masters`. */
   authorizers(builtIn: BuiltInAuthorizers): readonly Authorizer[];
   /** Follows files that may change, until the signal fires. */
   run(signal: AbortSignal): Promise<void>;
+}
+
+export interface FrontProxy {
+  readonly authenticator: Authenticator;
+  readonly options: RequestHeaderOptions;
+  /** The authorities of its certificates, in PEM. */
+  readonly ca: string;
 }
 
 /** Reads what the options name. What is not configured is not even imported. */
@@ -58,6 +73,7 @@ export async function loadSecurity(options: SecurityOptions, deps: LoadDeps): Pr
     return {
       staticTokens,
       otherTokens: (tokenDeps) => makers.map((make) => make(tokenDeps)),
+      frontProxy: options.frontProxy && (await frontProxyOf(options.frontProxy)),
       anonymous: anonymousOf(options, issuers?.anonymous),
       authorizers: (builtIn) => configured?.chain(builtIn) ?? [builtIn.Node, builtIn.RBAC],
       run: (signal) => runTogether(signal, tasks),
@@ -84,6 +100,18 @@ function anonymousOf(
   const why =
     "--anonymous-auth flag cannot be set when anonymous field is configured in authentication configuration file";
   throw new ConfigFileError(`anonymous: Forbidden: ${why}`);
+}
+
+async function frontProxyOf({ caFile, ...options }: FrontProxyOptions): Promise<FrontProxy> {
+  const flag = "requestheader-client-ca-file";
+  const ca = await readConfigFile(caFile, flag);
+  const [{ requestHeader }, { certificatesIn }] = await Promise.all([
+    import("#server/authenticate/request-header.ts"),
+    import("#lib/crypto/x509.ts"),
+  ]);
+  if (certificatesIn(ca).length === 0)
+    throw new ConfigFileError(`${caFile} has no certificate in PEM: check --${flag}`);
+  return { authenticator: requestHeader(options), options, ca };
 }
 
 type TokenMaker = (deps: TokenDeps) => TokenAuthenticator;

@@ -1,3 +1,5 @@
+import { type RequestHeaderOptions } from "#server/authenticate/request-header.ts";
+
 /** Who may call the API server and what they may do: upstream's flags, parsed. Nothing is set by default. */
 export interface SecurityOptions {
   /** `--token-auth-file`: static tokens, one per line. */
@@ -6,6 +8,7 @@ export interface SecurityOptions {
   readonly bootstrapTokens?: boolean;
   readonly tokenWebhook?: TokenWebhookOptions | undefined;
   readonly issuers?: IssuerOptions | undefined;
+  readonly frontProxy?: FrontProxyOptions | undefined;
   readonly authorization?: AuthorizationOptions | undefined;
 }
 
@@ -13,6 +16,11 @@ export interface TokenWebhookOptions {
   readonly configFile: string;
   readonly version: "v1" | "v1beta1";
   readonly ttlMs: number;
+}
+
+/** `--requestheader-…` */
+export interface FrontProxyOptions extends RequestHeaderOptions {
+  readonly caFile: string;
 }
 
 /** One issuer of OpenID Connect from flags, or the file that describes several and is read again when it changes. */
