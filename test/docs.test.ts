@@ -229,7 +229,14 @@ test("docs/supported.md lists every kind that is served", () => {
 test("docs/supported.md lists the admission plugins in their order", () => {
   const rbac = { rulesFor: () => ({ rules: [], faults: [] }), rulesOfRole: () => [] };
   const [informers, clock] = [createFakeInformers(), createVirtualClock()];
-  const plugins = builtInAdmission({ informers, clock, random: seededRandom(1), rbac, authorizers: [] });
+  const plugins = builtInAdmission({
+    informers,
+    clock,
+    random: seededRandom(1),
+    rbac,
+    authorizers: [],
+    storeQuota: async () => true,
+  });
   assert.deepEqual(
     supported("admission"),
     plugins.map(({ name }) => name),

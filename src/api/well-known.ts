@@ -36,6 +36,11 @@ export const defaultIngressClassAnnotation = "ingressclass.kubernetes.io/is-defa
 /** On the bookmark that follows the initial events of a watch. */
 export const initialEventsEndAnnotation = "k8s.io/initial-events-end";
 
+/** Finalizers that keep claims, volumes and attribute classes until nothing uses them. */
+export const claimProtectionFinalizer = "kubernetes.io/pvc-protection";
+export const volumeProtectionFinalizer = "kubernetes.io/pv-protection";
+export const attributesClassProtectionFinalizer = "kubernetes.io/vac-protection";
+
 /** Namespace of the leases that nodes renew as their heartbeat. */
 export const nodeLeaseNamespace = "kube-node-lease";
 

@@ -60,6 +60,7 @@ const forUsers = new Set([
   "KubeconfigError",
   "ConfigFileError",
   "DataDirectoryError",
+  "EtcdError",
   "StatusError",
 ]);
 const isForUser = (error: unknown): error is Error =>

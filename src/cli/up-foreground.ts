@@ -14,12 +14,13 @@ import { ownPid } from "#lib/process/processes.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { durationSeconds } from "./command.ts";
 import { logFile } from "./data-dir.ts";
+import { type EtcdValues, etcdSettings } from "./flags/etcd-flags.ts";
+import { type SecurityValues, securityOptions } from "./flags/security-flags.ts";
 import { progressWriter } from "./progress.ts";
 import { writeRecord } from "./running.ts";
-import { type SecurityValues, securityOptions } from "./security-flags.ts";
 import { explainStart } from "./start-faults.ts";
 
-export interface UpValues extends SecurityValues {
+export interface UpValues extends SecurityValues, EtcdValues {
   readonly dataDir: string;
   readonly port: string;
   readonly "node-name": string;
@@ -53,7 +54,7 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
   await using plane = await startControlPlane({
     ...base,
     dataDir,
-    store: "sqlite",
+    store: (await etcdSettings(values)) ?? "sqlite",
     host: "0.0.0.0",
     port: Number(values.port),
     serviceCidr: values["service-cidr"],

@@ -13,6 +13,7 @@ import { type Informers } from "#runtime/informer.ts";
 import { renderVerdicts, type Verdicts } from "#scheduler/verdicts.ts";
 import { builtInAdmission } from "#server/admission/all.ts";
 import { createAdmission } from "#server/admission/chain.ts";
+import { quotaStore } from "#server/admission/quota/quota-store.ts";
 import { defaultServiceRanges, type ServiceRanges, serviceAllocator } from "#server/allocate/service-allocator.ts";
 import { anonymous } from "#server/authenticate/anonymous.ts";
 import { bearer, type TokenAuthenticator } from "#server/authenticate/bearer.ts";
@@ -157,7 +158,8 @@ function writeDeps(options: AssembleOptions, parts: Parts, security: Security): 
   const { clock, random, serviceRanges = defaultServiceRanges } = options;
   const { objects, informers, resources, metrics } = parts;
   const { authorizers, rbac } = security;
-  const plugins = builtInAdmission({ informers, rbac, authorizers, clock, random });
+  const storeQuota = quotaStore(objects);
+  const plugins = builtInAdmission({ informers, rbac, authorizers, clock, random, storeQuota });
   return {
     objects,
     resources,

@@ -1,18 +1,20 @@
+import { randomUUID } from "node:crypto";
+import { hostname } from "node:os";
 import path from "node:path";
 import { type UserInfo } from "#api/exchange.ts";
 import { type Client } from "#client/client.ts";
 import { createEventRecorder } from "#client/events.ts";
 import { runControllers } from "#controllers/all.ts";
 import { type Clock } from "#lib/async/clock.ts";
-import { runTogether } from "#lib/async/tasks.ts";
+import { runTogether, type Task } from "#lib/async/tasks.ts";
 import { signingKey } from "#lib/crypto/jwt.ts";
 import { type Subject } from "#lib/crypto/x509.ts";
 import { type Random } from "#lib/data/random.ts";
-import { makeDirectory } from "#lib/fs/make-directory.ts";
 import { replaceFile } from "#lib/fs/replace-file.ts";
 import { formatIPv4, hostInUrl, parseCidr, primaryAddress } from "#lib/net/ip.ts";
 import { collectGarbage } from "#lib/process/collect-garbage.ts";
 import { type Log } from "#lib/process/log.ts";
+import { runAsLeader } from "#runtime/leader.ts";
 import { runScheduler } from "#scheduler/scheduler.ts";
 import { Verdicts } from "#scheduler/verdicts.ts";
 import { defaultServiceRanges, type ServiceRanges } from "#server/allocate/service-allocator.ts";
@@ -21,20 +23,18 @@ import { listen } from "#server/http/serve.ts";
 import { adminKubeconfig, issueClientCertificate, peerOf } from "#server/http/tls.ts";
 import { ensureKubernetesService } from "#server/kubernetes-service.ts";
 import { streamEndpoints } from "#server/streams/all.ts";
-import { openMemoryStore } from "#store/memory.ts";
-import { openSqliteStore } from "#store/sqlite.ts";
-import { type Store } from "#store/store.ts";
 import { type AssembledServer, type AssembleOptions, assembleApiServer } from "./api-server.ts";
 import { bootstrapCluster } from "./bootstrap.ts";
 import { Certificates, type Renewed } from "./certificates.ts";
-import { controllerUser, schedulerUser } from "./identities.ts";
+import { controllerManagerUser, controllerUser, schedulerUser } from "./identities.ts";
+import { openStore, type StoreChoice } from "./open-store.ts";
 import { type LoadedSecurity, loadSecurity } from "./security/load-security.ts";
 import { type SecurityOptions } from "./security/options.ts";
 import { publishTrust, type Trust } from "./security/publish-trust.ts";
 
 export interface ControlPlaneOptions {
   readonly dataDir: string;
-  readonly store: "sqlite" | "memory";
+  readonly store: StoreChoice;
   readonly host: string;
   readonly port: number;
   /** The range of service addresses; 10.96.0.0/16 by default. */
@@ -205,14 +205,6 @@ const credentialsOf = ({ pki }: Certificates, { current }: Renewed) => ({
   ca: pki.authority.certificate,
 });
 
-async function openStore({ store, dataDir, clock, log }: ControlPlaneOptions): Promise<Store> {
-  if (store === "memory") {
-    await makeDirectory(dataDir, { mode: 0o700 });
-    return openMemoryStore({ clock });
-  }
-  return await openSqliteStore(dataDir, { clock, log });
-}
-
 function openCertificates(options: ControlPlaneOptions): Promise<Certificates> {
   const { dataDir, clock, log } = options;
   const hosts = () => ({
@@ -236,7 +228,7 @@ interface Running {
 }
 
 async function runComponents(
-  { clock, log, random, clusterCidr }: ControlPlaneOptions,
+  { clock, log, random, clusterCidr, store }: ControlPlaneOptions,
   { api, certificates, verdicts, security, signal }: Running,
 ): Promise<void> {
   const { informers, recorder } = api;
@@ -245,11 +237,22 @@ async function runComponents(
   const base = { informers, clock, log, recorder };
   const ranges = clusterCidr ? { clusterCidr } : {};
   const clientFor = (account: string) => api.clientFor(controllerUser(account));
+  const identity = `${hostname()}_${randomUUID()}`;
+  /** Other servers may run the same components on the same etcd, but only one of each works at a time. */
+  const once = (name: string, client: Client, task: Task): Task => {
+    if (store === "sqlite" || store === "memory") return task;
+    const lease = { namespace: "kube-system", name };
+    return (ended) => runAsLeader(task, { client, clock, log, random, lease, identity }, ended);
+  };
   await runTogether(signal, [
-    (ended) => runControllers({ ...base, ...ranges, clientFor, rootCa: certificates.pki.authority.certificate }, ended),
+    once("kube-controller-manager", api.clientFor(controllerManagerUser), (ended) =>
+      runControllers({ ...base, ...ranges, clientFor, rootCa: certificates.pki.authority.certificate }, ended),
+    ),
     (ended) => certificates.run(ended),
     (ended) => security.run(ended),
     (ended) => publishTrust({ ...base, client: api.loopback, trust: () => trustOf(certificates, security) }, ended),
-    (ended) => runScheduler({ ...base, client: schedulerClient, random, events, verdicts }, ended),
+    once("kube-scheduler", schedulerClient, (ended) =>
+      runScheduler({ ...base, client: schedulerClient, random, events, verdicts }, ended),
+    ),
   ]);
 }

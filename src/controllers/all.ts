@@ -7,11 +7,18 @@ import { clusterRoleAggregationController } from "./cluster-role-aggregation.ts"
 import { deploymentController } from "./deployment/deployment.ts";
 import { endpointSliceController } from "./endpoint-slice/endpoint-slice.ts";
 import { runGarbageCollector } from "./garbage-collector/garbage-collector.ts";
+import { jobController } from "./job/job.ts";
+import { jobPodReleaser } from "./job/orphan-pods.ts";
+import { ttlAfterFinishedController } from "./job/ttl-after-finished.ts";
 import { namespaceController } from "./namespace/namespace.ts";
 import { type NodeIpamOptions, nodeIpamController } from "./node/node-ipam.ts";
 import { nodeLifecycleController } from "./node/node-lifecycle.ts";
 import { taintEvictionController } from "./node/taint-eviction.ts";
 import { podGcController } from "./pod-gc.ts";
+import { attributesClassProtectionController } from "./protection/attributes-class-protection.ts";
+import { claimProtectionController } from "./protection/claim-protection.ts";
+import { volumeProtectionController } from "./protection/volume-protection.ts";
+import { resourceQuotaController } from "./quota/resource-quota.ts";
 import { replicaSetController } from "./replicas/replica-set.ts";
 import { replicationController } from "./replicas/replication-controller.ts";
 import { rootCaController } from "./root-ca.ts";
@@ -44,9 +51,16 @@ const reconcilers = ({
   ["replicaset-controller", replicaSetController],
   ["replication-controller", replicationController],
   ["deployment-controller", deploymentController],
+  ["job-controller", jobController],
+  ["job-controller", jobPodReleaser],
+  ["ttl-after-finished-controller", ttlAfterFinishedController],
   ["endpointslice-controller", endpointSliceController, "endpoint-slice-controller"],
   ["pod-garbage-collector", podGcController()],
+  ["pvc-protection-controller", claimProtectionController],
+  ["pv-protection-controller", volumeProtectionController],
+  ["volumeattributesclass-protection-controller", attributesClassProtectionController],
   ["namespace-controller", namespaceController(resources)],
+  ["resourcequota-controller", resourceQuotaController(resources)],
 ];
 
 export interface ControllersDeps extends Omit<RunDeps, "client">, ControllerOptions {

@@ -4,7 +4,7 @@ import { type InputOf } from "#api/resource.ts";
 import { isAlreadyExists, isNotFound } from "#api/status.ts";
 import { equal } from "#lib/data/equal.ts";
 import { type Reconciler, type ReconcilerDeps, watch } from "#runtime/reconciler.ts";
-import { isNamespaceEnding } from "./namespace/namespace-ending.ts";
+import { isNamespaceEnding } from "./shared/namespace-ending.ts";
 
 const name = "kube-root-ca.crt";
 const descriptionKey = "kubernetes.io/description";

@@ -2,7 +2,7 @@ import { Namespace } from "#api/core/namespace.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import { isAlreadyExists } from "#api/status.ts";
 import { type Reconciler, type ReconcilerDeps, watch } from "#runtime/reconciler.ts";
-import { isNamespaceEnding } from "./namespace/namespace-ending.ts";
+import { isNamespaceEnding } from "./shared/namespace-ending.ts";
 
 const name = "default";
 

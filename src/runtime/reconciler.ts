@@ -25,10 +25,17 @@ export interface Reconciler<T extends ApiObject = ApiObject> {
   readonly reconciles: Resource<T>;
   /** Limits it to a part of them, such as the pods of one node. */
   readonly scope?: InformerScope;
+  /** The objects that it is about; default: all. Changes of the others are ignored, which costs next to nothing. */
+  concerns?(object: T): boolean;
   /** Kinds whose controller owner is a `reconciles`: a change of one wakes its owner. */
   readonly owns?: readonly Resource[];
   /** Other kinds, and which objects a change of one wakes: `[watch(Node, (change) => …)]`. */
   readonly watches?: readonly Watch[];
+  /**
+   * For changes that are known only at run time, such as those of kinds that an object names: called once with a
+   * function that wakes an object. Returns how to end it.
+   */
+  follow?(wake: (ref: Wake, trace?: string) => void): () => void;
   /** The maximum number of objects reconciled concurrently; default 5. */
   readonly workers?: number;
   /** Also wakes every object at this interval. */

@@ -82,15 +82,17 @@ async function runReconciler<T extends ApiObject>(
 
 /** Maps changes to the keys they wake. */
 function subscribe<T extends ApiObject>(
-  { reconciles, scope, owns = [], watches = [] }: Reconciler<T>,
+  reconciler: Reconciler<T>,
   deps: RunDeps & { readonly tracked?: TrackedDeps },
   queue: WorkQueue<Cause>,
 ): (() => void)[] {
+  const { reconciles, scope, owns = [], watches = [] } = reconciler;
   const informers = deps.tracked?.informers ?? deps.informers;
   const wake = (key: string, trace: string | undefined): void =>
     queue.add(key, trace ? { trace, atMs: deps.clock.now() } : undefined);
-  const own = informers.of(reconciles, scope).subscribe(({ object: { metadata }, trace }) => {
-    wake(objectKey(metadata.namespace, metadata.name), trace);
+  const own = informers.of(reconciles, scope).subscribe(({ object, trace }) => {
+    if (reconciler.concerns?.(object) === false) return;
+    wake(objectKey(object.metadata.namespace, object.metadata.name), trace);
   });
   const owned = owns.map((resource) =>
     informers.of(resource).subscribe((change) => {
@@ -102,7 +104,8 @@ function subscribe<T extends ApiObject>(
       for (const { namespace, name } of watch.wakes(change)) wake(objectKey(namespace, name), change.trace);
     }),
   );
-  return [own, ...owned, ...others];
+  const followed = reconciler.follow?.(({ namespace, name }, trace) => wake(objectKey(namespace, name), trace));
+  return [own, ...owned, ...others, ...(followed ? [followed] : [])];
 }
 
 /** The current and the previous controller of the object: a change of controller concerns both. */
@@ -119,14 +122,17 @@ function ownersOf(change: Change<ApiObject>, owner: Resource): Set<string> {
 }
 
 async function resync<T extends ApiObject>(
-  { reconciles, scope, resyncMs }: Reconciler<T>,
+  reconciler: Reconciler<T>,
   { informers, clock }: RunDeps,
   { queue, signal }: { readonly queue: WorkQueue<Cause>; readonly signal: AbortSignal },
 ): Promise<void> {
+  const { reconciles, scope, resyncMs } = reconciler;
   if (!resyncMs) return;
   while (!signal.aborted) {
     await clock.sleep(resyncMs, signal);
-    for (const { metadata } of informers.of(reconciles, scope).list()) {
+    for (const object of informers.of(reconciles, scope).list()) {
+      if (reconciler.concerns?.(object) === false) continue;
+      const { metadata } = object;
       queue.add(objectKey(metadata.namespace, metadata.name));
     }
   }

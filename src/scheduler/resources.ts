@@ -1,8 +1,8 @@
 import { type Container } from "#api/core/container/container.ts";
-import { type ResourceList, raiseTo } from "#api/core/container/resource-list.ts";
+import { type ResourceList } from "#api/core/container/resource-list.ts";
+import { type Asking, largestOf, withHeldResources } from "#api/core/pod/held-resources.ts";
 import { podRequests } from "#api/core/pod/pod-resources.ts";
 import { type PodSpec } from "#api/core/pod/pod-spec.ts";
-import { type ContainerStatus } from "#api/core/pod/pod-status.ts";
 import { type Pod } from "#api/core/pod.ts";
 import { quantityMilliValue, quantityValue } from "#api/meta/quantity.ts";
 import { equal } from "#lib/data/equal.ts";
@@ -65,8 +65,6 @@ const known = new Map<string, PodRequest>();
 const maxKnown = 10_000;
 let nextId = 1;
 
-type Asking = Pick<PodSpec, "containers" | "initContainers" | "overhead" | "resources">;
-
 /** Versions of one pod share their containers. */
 const byContainers = new WeakMap<readonly Container[], Remembered>();
 interface Remembered {
@@ -99,40 +97,20 @@ export function placedRequestOf(pod: Pod): PodRequest {
   });
   const podLevel = status?.resources && !equal(status.resources.requests, spec.resources?.requests);
   if (!isResized && !podLevel) return requestOf(pod);
-  return requestFor(effectiveSpec(pod, new Map(statuses.map((each) => [each.name, each]))));
+  return requestFor(effectiveSpec(pod));
 }
 
 const requestsOf = ({ containers, initContainers }: PodSpec, name: string): ResourceList | undefined =>
   (containers.find((each) => each.name === name) ?? initContainers?.find((each) => each.name === name))?.resources
     .requests;
 
-function effectiveSpec({ spec, status }: Pod, statuses: ReadonlyMap<string, ContainerStatus>): Asking {
-  const isInfeasible = status?.conditions?.some(
-    ({ type, reason }) => type === "PodResizePending" && reason === "Infeasible",
-  );
-  const effective = (wanted: ResourceList | undefined, ...held: (ResourceList | undefined)[]): ResourceList => {
-    const result: ResourceList = isInfeasible ? {} : { ...wanted };
-    for (const list of held) raiseTo(result, list ?? {});
-    return result;
-  };
-  const withEffective = (container: Container): Container => {
-    const { resources, allocatedResources } = statuses.get(container.name) ?? {};
-    if (!resources) return container;
-    const requests = effective(container.resources.requests, resources.requests, allocatedResources);
-    return { ...container, resources: { ...container.resources, requests } };
-  };
-  const { initContainers, overhead, resources } = spec;
-  const podLevel = status?.resources
-    ? effective(resources?.requests, status.resources.requests, status.allocatedResources)
-    : resources?.requests;
-  return {
-    containers: spec.containers.map(withEffective),
-    ...(initContainers
-      ? { initContainers: initContainers.map((each) => (each.restartPolicy === "Always" ? withEffective(each) : each)) }
-      : {}),
-    ...(overhead ? { overhead } : {}),
-    ...(resources ? { resources: { ...resources, ...(podLevel ? { requests: podLevel } : {}) } } : {}),
-  };
+function effectiveSpec(pod: Pod): Asking {
+  const { resources } = pod.spec;
+  const { status } = pod;
+  const held = withHeldResources(pod);
+  if (!resources || !status?.resources) return held;
+  const requests = largestOf(status)(resources.requests, status.resources.requests, status.allocatedResources);
+  return { ...held, resources: { ...resources, requests } };
 }
 
 function requestFor(asking: Asking): PodRequest {

@@ -37,6 +37,14 @@ export function dispatch(deps: DispatchDeps): Next {
   };
 }
 
+/**
+ * Whether the request must see everything that was confirmed before it, also by other servers. A read that names a
+ * revision waits for that one; 0 accepts any state.
+ */
+const needsNewest = ({ info, query }: Context): boolean =>
+  !(isRead(info.verb) && (query.get("resourceVersion") || query.get("continue")));
+const isRead = (verb: string): boolean => verb === "get" || verb === "list" || verb === "watch";
+
 /** Every declared subresource needs an endpoint, except those that need a node: a server may have none. */
 function checkEndpoints(deps: DispatchDeps, { plural, subresources }: Resource): void {
   for (const part of subresources) {
@@ -63,9 +71,15 @@ async function toPath(deps: DispatchDeps, context: Context): Promise<Answer> {
 function toResource(deps: DispatchDeps, context: Context, resource: Resource): Answer | Promise<Answer> {
   const { info } = context;
   checkPlace(info, resource);
-  if (info.subresource) return toSubresource(deps, context, resource);
-  const review = info.verb === "create" && deps.reviews.get(groupResource(resource, resource.plural));
+  const isReview = !info.subresource && info.verb === "create";
+  const review = isReview && deps.reviews.get(groupResource(resource, resource.plural));
   if (review) return review(context, resource);
+  const caughtUp = needsNewest(context) ? deps.objects.catchUp() : undefined;
+  return caughtUp ? caughtUp.then(() => toStored(deps, context, resource)) : toStored(deps, context, resource);
+}
+
+function toStored(deps: DispatchDeps, context: Context, resource: Resource): Answer | Promise<Answer> {
+  if (context.info.subresource) return toSubresource(deps, context, resource);
   checkVerb(context, resource.verbs);
   const warning = deprecationWarning(resource);
   if (warning) context.warnings.push(warning);

@@ -161,6 +161,11 @@ export class History {
     return event;
   }
 
+  /** Nothing was changed up to this revision. */
+  advance(revision: number): void {
+    this.#revision = Math.max(this.#revision, revision);
+  }
+
   /** Takes the next row of an earlier run, which had dropped everything before `compactedRevision`. */
   restore(row: Row, compactedRevision: number): void {
     this.#isRestoring = true;

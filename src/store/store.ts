@@ -38,6 +38,12 @@ export interface Store extends AsyncDisposable {
 
   /** Drops the history before `revision`; the state at `revision` stays readable. */
   compact(revision: number): Promise<void>;
+
+  /**
+   * For a store that other servers write to: resolves when this one shows every commit that was answered, by any of
+   * them, before the call. Rejects with StoreUnavailableError if that cannot be known now. Absent if nobody else writes.
+   */
+  catchUp?(): Promise<void>;
 }
 
 export interface Entry {
@@ -81,7 +87,8 @@ export interface ChangesPage {
 export interface Change {
   readonly key: string;
   /**
-   * A function is called once with the commit's revision, if it gets one, so that values can contain their revision.
+   * A function is called once, so that values can contain their revision: with the commit's revision, if it gets one,
+   * or with 0 by a store that learns the revision only after the write.
    */
   readonly value: Uint8Array | ((revision: number) => Uint8Array) | undefined;
   readonly expected?: number;
@@ -143,6 +150,16 @@ export class FutureRevisionError extends Error {
 /** The store refuses writes for now (full disk, lost quorum). Nothing was changed. */
 export class StoreUnavailableError extends Error {
   override readonly name = "StoreUnavailableError";
+}
+
+/** The store did not answer in time: the change may have been made, now or later. */
+export class StoreTimeoutError extends Error {
+  override readonly name = "StoreTimeoutError";
+}
+
+/** The store does not take values of this size. */
+export class ValueTooLargeError extends Error {
+  override readonly name = "ValueTooLargeError";
 }
 
 /** The store was closed by its owner. */

@@ -57,6 +57,13 @@ export class WatchHub {
     this.#isDelivering = false;
   }
 
+  /** The source has jumped to its revision. Watchers have missed what happened in between, and fail. */
+  restart(error: Error = new CompactedError(this.#source.compactedRevision)): void {
+    for (const watch of [...this.#inStep, ...this.#catchingUp]) this.#fail(watch, error);
+    this.#queue = [];
+    this.#published = this.#source.revision;
+  }
+
   close(): void {
     if (this.#turn) clearImmediate(this.#turn);
     for (const watch of [...this.#inStep, ...this.#catchingUp]) this.#end(watch);

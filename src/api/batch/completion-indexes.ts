@@ -31,6 +31,23 @@ export function commonIndex(some: string, others: string, completions: number): 
   return undefined;
 }
 
+/** The first and the last index of an interval. */
+export type Interval = readonly [first: number, last: number];
+
+/** The intervals of a text in ascending order; none if something is wrong with it. */
+export function readIntervals(text: string, completions: number): Interval[] {
+  const reader = new IndexReader(text, completions);
+  const intervals: Interval[] = [];
+  let previous = -1;
+  while (reader.next()) {
+    const { first, last, fault } = reader;
+    if (fault !== undefined || previous >= first) return [];
+    intervals.push([first, last]);
+    previous = last;
+  }
+  return intervals;
+}
+
 const comma = 0x2c;
 const dash = 0x2d;
 const plus = 0x2b;

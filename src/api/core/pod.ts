@@ -19,6 +19,7 @@ import {
   preparePodUpdate,
   prepareResize,
 } from "./pod/pod-prepare.ts";
+import { claimNamesOf } from "./pod/pod-references.ts";
 import { isFinished } from "./pod/pod-state.ts";
 import { podWarnings } from "./pod/pod-warnings.ts";
 import { validatePod, validatePodCreate } from "./pod/validate/validate-pod.ts";
@@ -88,7 +89,11 @@ export const Pod = defineResource("v1.Pod", podFields, {
     "status.podIPs": ({ status }) => status.podIPs?.[0]?.ip,
     "status.nominatedNodeName": ({ status }) => status.nominatedNodeName,
   },
-  indexes: { node: ({ spec }) => (spec.nodeName ? [spec.nodeName] : []), orphan: orphanIndex },
+  indexes: {
+    node: ({ spec }) => (spec.nodeName ? [spec.nodeName] : []),
+    orphan: orphanIndex,
+    claim: (pod) => claimNamesOf(pod).map((name) => `${pod.metadata.namespace}/${name}`),
+  },
 
   defaults: podDefaults,
   prepareForCreate: preparePod,

@@ -8,7 +8,8 @@ import { limitedLog } from "#lib/process/limited-log.ts";
 import { writeStandardError } from "#lib/process/log.ts";
 import { openLogFile } from "#lib/process/log-file.ts";
 import { durationSeconds, eventFlags, parseFlags, refuseArguments, UserError, wholeNumber } from "../command.ts";
-import { securityFlags, securityOptions } from "../security-flags.ts";
+import { etcdFlags, etcdSettings } from "../flags/etcd-flags.ts";
+import { securityFlags, securityOptions } from "../flags/security-flags.ts";
 import { explainStart } from "../start-faults.ts";
 
 export const flags = {
@@ -21,6 +22,7 @@ export const flags = {
     default: "sqlite",
     help: "sqlite, or memory, which is lost when the process ends",
   },
+  ...etcdFlags,
   ...eventFlags,
   // Recording costs about one percent of a write.
   "no-trace": { type: "boolean", default: false, help: "record no hops; `orlop trace` then has nothing to show" },
@@ -43,13 +45,15 @@ export async function run(args: readonly string[]): Promise<number> {
   const { store, host } = values;
   if (store !== "sqlite" && store !== "memory")
     throw new UserError(`--store must be sqlite or memory, not ${JSON.stringify(store)}`);
+  if (store === "memory" && values["etcd-servers"])
+    throw new UserError("--store memory and --etcd-servers exclude each other: choose one");
   const port = wholeNumber(values.port, "port", { min: 0, max: 65535 });
   const writer = values["log-file"] ? openLogFile(path.resolve(values["log-file"])) : writeStandardError;
   const log = limitedLog(writer, { clock: systemClock, level: values.verbose ? "debug" : "info" });
   const signal = shutdownSignal();
   await using plane = await startControlPlane({
     dataDir: path.resolve(dataDir),
-    store,
+    store: (await etcdSettings(values)) ?? store,
     host,
     port,
     security: securityOptions(values),

@@ -18,11 +18,12 @@ import {
   wholeNumber,
 } from "../command.ts";
 import { hasClusterData, logFile } from "../data-dir.ts";
+import { etcdFlags, etcdSettings } from "../flags/etcd-flags.ts";
+import { securityFlags, securityOptions } from "../flags/security-flags.ts";
 import { installPackages } from "../packages.ts";
 import { program } from "../program.ts";
 import { progressFile, readProgress } from "../progress.ts";
 import { defaultDataDir, isHeldByOther, readRecord, runningCluster } from "../running.ts";
-import { securityFlags, securityOptions } from "../security-flags.ts";
 import { explainStart } from "../start-faults.ts";
 import { addContext, checkKubeconfig, userKubeconfigPath } from "../user-kubeconfig.ts";
 
@@ -37,6 +38,7 @@ export const flags = {
   "node-name": { type: "string", value: "NAME", default: hostname().toLowerCase(), help: "the name of the node" },
   ...rangeFlags,
   "kubelet-port": { type: "string", value: "N", default: "10250", help: "the kubelet's port" },
+  ...etcdFlags,
   ...eventFlags,
   foreground: { type: "boolean", default: false, help: "run in this process and log to standard error" },
   verbose: { type: "boolean", short: "v", default: false, help: "log at debug level" },
@@ -52,6 +54,7 @@ export async function run(args: readonly string[]): Promise<number> {
   requireRoot();
   checkFlags(values);
   securityOptions(values);
+  await etcdSettings(values);
   const dataDir = path.resolve(values["data-dir"]);
   if (values.foreground) {
     await makeDataDir(dataDir, values);

@@ -3,10 +3,10 @@ import { test } from "node:test";
 import { ReplicaSet } from "#api/apps/replica-set.ts";
 import { Pod } from "#api/core/pod.ts";
 import { type InputOf } from "#api/resource.ts";
+import { planClaim } from "#controllers/shared/claim.ts";
 import { build } from "#testing/build.ts";
-import { planClaim } from "./claim.ts";
 import { planReplicas } from "./plan-replicas.ts";
-import { podFor, replicaSetStatus } from "./replica-set.ts";
+import { replicaSetStatus } from "./replica-set.ts";
 
 const nowMs = Date.UTC(2026, 0, 1, 8);
 const at = (secondsAgo: number) => new Date(nowMs - secondsAgo * 1000).toISOString().replace(".000", "");
@@ -194,21 +194,4 @@ test("replicaSetStatus() adds a failure once and removes it after a success", ()
   ]);
   assert.deepEqual(again, failed);
   assert.equal(well.conditions, undefined);
-});
-
-test("podFor() takes labels and spec from the template and names the set as controller", () => {
-  const made = podFor(ReplicaSet, set);
-
-  assert.equal(made.metadata?.generateName, "web-");
-  assert.deepEqual(made.metadata?.labels, { app: "web", color: "red" });
-  assert.deepEqual(made.metadata?.ownerReferences, [
-    {
-      apiVersion: "apps/v1",
-      kind: "ReplicaSet",
-      name: "web",
-      uid: "uid-web",
-      controller: true,
-      blockOwnerDeletion: true,
-    },
-  ]);
 });

@@ -4,12 +4,11 @@ import { Pod } from "#api/core/pod.ts";
 import { type PodTemplateSpec } from "#api/core/pod-template.ts";
 import { findCondition } from "#api/meta/condition.ts";
 import { type LabelSelector, matches, matchesLabels } from "#api/meta/label-selector.ts";
-import { controllerOf, ownerRefTo } from "#api/meta/owner.ts";
-import { type InputOf, type Resource, type Stored } from "#api/resource.ts";
-import { isNotFound } from "#api/status.ts";
-import { referenceTo } from "#client/events.ts";
-import { isNamespaceEnding } from "#controllers/namespace/namespace-ending.ts";
+import { controllerOf } from "#api/meta/owner.ts";
+import { type Resource, type Stored } from "#api/resource.ts";
+import { claim } from "#controllers/shared/claim.ts";
 import { adopters, orphansBeside, ownedBy } from "#controllers/shared/dependents.ts";
+import { allOrFirstError, type PodOwner, PodWriter, podFrom } from "#controllers/shared/owned-pods.ts";
 import { writeStatusIfChanged } from "#controllers/shared/write-status.ts";
 import { timestamp } from "#lib/async/clock.ts";
 import { slowStart } from "#lib/async/slow-start.ts";
@@ -17,7 +16,6 @@ import { messageOf } from "#lib/text/message-of.ts";
 import { type Informer } from "#runtime/informer.ts";
 import { type Again, againAfter, type Reconciler, type ReconcilerDeps, watch } from "#runtime/reconciler.ts";
 import { Pace } from "../pace.ts";
-import { claim } from "./claim.ts";
 import { planReplicas, type ReplicaPlan } from "./plan-replicas.ts";
 
 /** What this controller requires of a kind. */
@@ -120,62 +118,21 @@ interface Failure {
   readonly reason: "FailedCreate" | "FailedDelete";
 }
 
-/** Carries out the plan, reports it in events, and returns what went wrong. */
+/** Carries out the plan, and returns what went wrong. */
 async function carryOut<T extends ReplicaOwner>(
-  { client, events }: ReconcilerDeps,
-  { resource, owner, plan }: { readonly resource: Resource<T>; readonly owner: T; readonly plan: ReplicaPlan },
+  deps: ReconcilerDeps,
+  { plan, ...of }: PodOwner<T> & { readonly plan: ReplicaPlan },
   signal: AbortSignal,
 ): Promise<Failure | undefined> {
-  const about = referenceTo(resource, owner);
-  const create = async (): Promise<void> => {
-    try {
-      const pod = await client.create(Pod, podFor(resource, owner), { signal });
-      events.event(about, "Normal", "SuccessfulCreate", `Created pod: ${pod.metadata.name}`);
-    } catch (error) {
-      // Every attempt in this namespace will fail, so there is nothing to report or wait for.
-      if (isNamespaceEnding(error)) return;
-      if (!signal.aborted) events.event(about, "Warning", "FailedCreate", `Error creating: ${messageOf(error)}`);
-      throw error;
-    }
-  };
-  const remove = async (pod: Pod): Promise<void> => {
-    const { uid, name } = pod.metadata;
-    try {
-      await client.delete(Pod, pod, { preconditions: { uid }, signal });
-      events.event(about, "Normal", "SuccessfulDelete", `Deleted pod: ${name}`);
-    } catch (error) {
-      if (isNotFound(error)) return;
-      if (!signal.aborted) events.event(about, "Warning", "FailedDelete", `Error deleting: ${messageOf(error)}`);
-      throw error;
-    }
-  };
+  const writer = new PodWriter(deps, of, signal);
   try {
-    // Doubling batches: a full quota costs one refused request, not five hundred.
-    await slowStart(plan.create, create);
-    const removed = await Promise.allSettled(plan.remove.map(remove));
-    for (const result of removed) if (result.status === "rejected") throw result.reason;
+    await slowStart(plan.create, () => writer.create(podFrom(of.resource, of.owner, of.owner.spec.template)));
+    await allOrFirstError(plan.remove.map((pod) => writer.remove(pod)));
     return undefined;
   } catch (error) {
     if (signal.aborted) throw error;
     return { error, reason: plan.create > 0 ? "FailedCreate" : "FailedDelete" };
   }
-}
-
-/** The pod that a set creates: its template, owned by the set. */
-export function podFor<T extends ReplicaOwner>(resource: Resource<T>, owner: T): InputOf<Pod> {
-  const { metadata = {}, spec = {} } = owner.spec.template ?? {};
-  const { labels, annotations, finalizers } = metadata;
-  return {
-    metadata: {
-      namespace: owner.metadata.namespace ?? "",
-      generateName: `${owner.metadata.name}-`,
-      ...(labels ? { labels } : {}),
-      ...(annotations ? { annotations } : {}),
-      ...(finalizers ? { finalizers } : {}),
-      ownerReferences: [ownerRefTo(resource, owner)],
-    },
-    spec,
-  };
 }
 
 export interface ReplicaCounts {

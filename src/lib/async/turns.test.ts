@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { atOnce, inTurns, type Steps } from "./turns.ts";
+import { atOnce, inSlices, inTurns, type Steps } from "./turns.ts";
 
 test("steps run at once, or with a pause after each", async () => {
   const seen: string[] = [];
@@ -16,4 +16,23 @@ test("steps run at once, or with a pause after each", async () => {
   assert.equal(await inTurns(count(), async () => void seen.push("pause")), 2);
 
   assert.deepEqual(seen, ["one", "two", "one", "pause", "two", "pause"]);
+});
+
+test("inSlices() lets other work run while there are steps left, and returns their result", async () => {
+  let isOver = false;
+  let others = 0;
+  const count = (): void => {
+    others++;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  const busyMs = 20;
+  const work = function* (): Steps<string> {
+    const until = performance.now() + busyMs;
+    while (performance.now() < until) yield;
+    return "done";
+  };
+  assert.equal(await inSlices(work()), "done");
+  isOver = true;
+  assert(others > 0);
 });

@@ -21,6 +21,18 @@ export async function inTurns<R>(steps: Steps<R>, pause: () => Promise<void> = n
   }
 }
 
+/** Runs as many steps as fit into a turn, then pauses. For many short steps. */
+export async function inSlices<R>(steps: Steps<R>): Promise<R> {
+  for (;;) {
+    const until = performance.now() + turnMs;
+    do {
+      const { done, value } = steps.next();
+      if (done) return value;
+    } while (performance.now() < until);
+    await nextTurn();
+  }
+}
+
 /** How long one turn may take before the event loop continues. */
 const turnMs = 4;
 

@@ -2,14 +2,13 @@ import assert from "node:assert/strict";
 import { Namespace } from "#api/core/namespace.ts";
 import { Node } from "#api/core/node.ts";
 import { Pod } from "#api/core/pod.ts";
+import { ResourceQuota } from "#api/core/resource-quota.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import { type ApiObject, type InputOf, type Resource } from "#api/resource.ts";
-import { type Client } from "#client/client.ts";
 import { seededRandom } from "#lib/data/random.ts";
-import { type Authorizer } from "#server/authorize/authorizer.ts";
 import { createFakeInformers } from "#testing/fake-informers.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
-import { builtInAdmission } from "./all.ts";
+import { type AdmissionDeps, builtInAdmission } from "./all.ts";
 import { createAdmission } from "./chain.ts";
 import { type AdmissionRequest } from "./plugin.ts";
 
@@ -17,11 +16,16 @@ const jane = { name: "jane", groups: [] };
 export const nodeA = { name: "system:node:a", groups: ["system:nodes"] };
 
 /** All built-in plugins in order, with caches that a test fills. */
-export function setUp(part: { client?: Pick<Client, "get">; authorizers?: readonly Authorizer[] } = {}) {
+export function setUp(part: Partial<Pick<AdmissionDeps, "client" | "authorizers" | "storeQuota">> = {}) {
   const informers = createFakeInformers();
   const clock = createVirtualClock();
   const rbac = { rulesFor: () => ({ rules: [], faults: [] }), rulesOfRole: () => [] };
-  const deps = { informers, clock, random: seededRandom(1), rbac, authorizers: [], ...part };
+  const storeQuota = async (quota: ResourceQuota): Promise<boolean> => {
+    const { resourceVersion: _next, ...metadata } = quota.metadata;
+    informers.put(ResourceQuota, { ...quota, metadata });
+    return true;
+  };
+  const deps = { informers, clock, random: seededRandom(1), rbac, authorizers: [], storeQuota, ...part };
   const admission = createAdmission(builtInAdmission(deps));
   informers.put(Namespace, { metadata: { name: "shop" }, status: { phase: "Active" } });
   informers.put(Namespace, { metadata: { name: "kube-node-lease" }, status: { phase: "Active" } });
@@ -52,6 +56,8 @@ export const requestFor = <T extends ApiObject>(
   dryRun: false,
   signal: new AbortController().signal,
   warn() {},
+  ifNotWritten() {},
+  annotate() {},
   ...part,
 });
 export const podWith = (spec: InputOf<Pod>["spec"] = {}, metadata: InputOf<Pod>["metadata"] = {}): InputOf<Pod> => ({

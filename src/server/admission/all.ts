@@ -8,22 +8,33 @@ import {
   certificateSigning,
   certificateSubjectRestriction,
 } from "./certificates.ts";
-import { defaultTolerations } from "./default-tolerations.ts";
 import { claimStatusRights } from "./devices/claim-status-rights.ts";
 import { deviceAdminAccess } from "./devices/device-admin-access.ts";
 import { deviceTaints } from "./devices/device-taints.ts";
 import { type EscalationDeps, rbacEscalation } from "./escalation.ts";
 import { namespaceLifecycle } from "./namespace-lifecycle.ts";
+import { defaultIngressClass } from "./network/default-ingress-class.ts";
 import { nodeRestriction } from "./node-restriction.ts";
 import { paramAccess } from "./param-access.ts";
 import { type AdmissionPlugin } from "./plugin.ts";
+import { type PodSecurityDeps, podSecurity } from "./pod-security/pod-security.ts";
+import { defaultTolerations } from "./pods/default-tolerations.ts";
 import { limitRanger } from "./pods/limit-ranger.ts";
+import { priority } from "./pods/priority.ts";
 import { runtimeClass } from "./pods/runtime-class.ts";
-import { priority } from "./priority.ts";
+import { topologyLabels } from "./pods/topology-labels.ts";
+import { type ResourceQuotaDeps, resourceQuota } from "./quota/resource-quota.ts";
 import { serviceAccount } from "./service-account.ts";
+import { claimResize } from "./storage/claim-resize.ts";
+import { defaultStorageClass } from "./storage/default-storage-class.ts";
+import { inUseProtection } from "./storage/in-use-protection.ts";
 import { taintNodes } from "./taint-nodes.ts";
 
-export interface AdmissionDeps extends EscalationDeps, CertificateDeps {
+export interface AdmissionDeps
+  extends EscalationDeps,
+    CertificateDeps,
+    ResourceQuotaDeps,
+    Pick<PodSecurityDeps, "podSecurity"> {
   readonly informers: Informers;
   readonly clock: Clock;
   readonly random: Random;
@@ -38,15 +49,22 @@ export const builtInAdmission = (deps: AdmissionDeps): AdmissionPlugin[] => [
   serviceAccount(deps),
   nodeRestriction(deps),
   taintNodes,
+  podSecurity(deps),
   priority(deps),
   defaultTolerations,
+  defaultStorageClass(deps),
+  inUseProtection,
+  claimResize(deps),
   runtimeClass(deps),
   certificateApproval(deps),
   certificateSigning(deps),
   certificateSubjectRestriction,
+  defaultIngressClass(deps),
+  topologyLabels(deps),
   rbacEscalation(deps),
   paramAccess(deps),
   deviceTaints(deps),
   deviceAdminAccess(deps),
   claimStatusRights(deps),
+  resourceQuota(deps),
 ];

@@ -3,6 +3,7 @@ import { isNotFound, notFound, StatusError } from "#api/status.ts";
 import { nodeLeaseNamespace } from "#api/well-known.ts";
 import { type Client } from "#client/client.ts";
 import { type Informers } from "#runtime/informer.ts";
+import { findNamespace } from "./find-namespace.ts";
 import { isAbout } from "./object-of.ts";
 import { type AdmissionPlugin, type AdmissionRequest } from "./plugin.ts";
 import { refusal } from "./refuse.ts";
@@ -19,11 +20,16 @@ export function namespaceLifecycle({ informers, client }: NamespaceLifecycleDeps
   const namespaces = informers.of(Namespace);
   const check = (request: AdmissionRequest): void | Promise<void> => {
     if (isAbout(Namespace, request)) return;
-    const known = namespaces.get({ name: request.namespace });
-    if (known) return checkPhase(request, known);
-    if (!client) throw notFound(Namespace, request.namespace);
-    // It may have just been created.
-    return lookUp(client, request).then((found) => checkPhase(request, found));
+    const found = findNamespace({ namespaces, client }, request);
+    if (!found) throw notFound(Namespace, request.namespace);
+    return found instanceof Promise
+      ? found.then(
+          (namespace) => checkPhase(request, namespace),
+          (error: unknown) => {
+            throw isNotFound(error) ? notFound(Namespace, request.namespace) : error;
+          },
+        )
+      : checkPhase(request, found);
   };
   return {
     name: "NamespaceLifecycle",
@@ -37,14 +43,6 @@ export function namespaceLifecycle({ informers, client }: NamespaceLifecycleDeps
       if (immortal.has(request.name)) throw refusal(request, "this namespace may not be deleted");
     },
   };
-}
-
-async function lookUp(client: Pick<Client, "get">, { namespace, signal }: AdmissionRequest): Promise<Namespace> {
-  try {
-    return await client.get(Namespace, { name: namespace }, { signal });
-  } catch (error) {
-    throw isNotFound(error) ? notFound(Namespace, namespace) : error;
-  }
 }
 
 function checkPhase(request: AdmissionRequest, { status }: Namespace): void {

@@ -31,4 +31,8 @@ export interface AdmissionRequest {
   readonly dryRun: boolean;
   readonly signal: AbortSignal;
   warn(message: string): void;
+  /** To be called if the write does not happen, because a later check refuses it or the store does. */
+  ifNotWritten(undo: () => void): void;
+  /** Adds a fact to the audit event of the request: `pod-security.kubernetes.io/enforce-policy`. */
+  annotate(key: string, value: string): void;
 }

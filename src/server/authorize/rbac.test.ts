@@ -286,6 +286,8 @@ const write = <T extends ApiObject>(resource: Resource<T>, object: InputOf<T>, u
   dryRun: false,
   signal: new AbortController().signal,
   warn() {},
+  ifNotWritten() {},
+  annotate() {},
 });
 
 test("checkEscalation() refuses rights that the writer does not have", async () => {

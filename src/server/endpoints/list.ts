@@ -80,6 +80,8 @@ async function continued(
     throw badRequest("continue key is not valid: it belongs to another namespace");
   }
   const at = revision < 0 ? objects.store.revision : revision;
+  // Another server may have issued the token.
+  await seen(await objects.cache(resource), at);
   try {
     return await pageAt(objects, resource, { selection, limit, after, revision: at });
   } catch (error) {

@@ -41,14 +41,17 @@ export function toStoredText(object: ApiObject): string {
   return `${text}}`;
 }
 
-/** The bytes that the store keeps and the server sends, of an object or of its `toStoredText`. */
+/**
+ * The bytes that the store keeps and the server sends, of an object or of its `toStoredText`. Without a revision, as
+ * etcd stores them, they are completed when they are read.
+ */
 export function toStoredBytes({ head }: Codec, object: ApiObject | string, revision: number): Uint8Array {
   const text = typeof object === "string" ? object : toStoredText(object);
   return lastingBytes(`${head}${versionField(revision)}${text}`);
 }
 
 const inHead: ReadonlySet<string> = new Set(["kind", "apiVersion", "metadata"]);
-const versionField = (revision: number): string => `"resourceVersion":"${revision}",`;
+const versionField = (revision: number): string => (revision > 0 ? `"resourceVersion":"${revision}",` : "");
 
 export type FrameType = "ADDED" | "MODIFIED" | "DELETED";
 
@@ -157,8 +160,18 @@ export function decodeStored<T extends ApiObject>(
   written?: T,
 ): EncodedObject<T> {
   if (codec.resource.storedAs) return new EncodedObject<T>(codec, revision, { storedAs: value });
-  return new EncodedObject<T>(codec, revision, { stored: value, object: written });
+  return new EncodedObject<T>(codec, revision, { stored: atRevision(codec, value, revision), object: written });
 }
+
+/** The bytes with their revision: etcd keeps them without, and those that were moved from another store have its. */
+export function atRevision({ head }: Codec, value: Uint8Array, revision: number): Uint8Array {
+  const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  const wanted = head + versionField(revision);
+  if (bytes.toString("latin1", 0, wanted.length) === wanted) return value;
+  const [found = ""] = storedVersion.exec(bytes.toString("latin1", head.length, head.length + 40)) ?? [];
+  return lastingConcat([Buffer.from(wanted), bytes.subarray(head.length + found.length)]);
+}
+const storedVersion = /^"resourceVersion":"\d{1,16}",/;
 
 function withRevision({ head }: Codec, stored: Uint8Array, { from, to }: { from: number; to: number }): Uint8Array {
   const rest = stored.subarray(head.length + versionField(from).length);

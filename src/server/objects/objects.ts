@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { type ApiObject, type Resource } from "#api/resource.ts";
-import { alreadyExists, notFound, serviceUnavailable } from "#api/status.ts";
+import { alreadyExists, notFound, StatusError, serviceUnavailable, tooLarge } from "#api/status.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { Turns } from "#lib/async/turns.ts";
 import { type Log } from "#lib/process/log.ts";
@@ -13,11 +13,13 @@ import {
   type Refused,
   type Store,
   type StoreEvent,
+  StoreTimeoutError,
   StoreUnavailableError,
+  ValueTooLargeError,
 } from "#store/store.ts";
 import { type RevisionTraces } from "#trace/revision-traces.ts";
 import { currentTrace, type Trace, traceparent } from "#trace/trace.ts";
-import { codecOf, EncodedObject, toStoredBytes, toStoredText } from "./encode-once.ts";
+import { atRevision, codecOf, EncodedObject, toStoredBytes, toStoredText } from "./encode-once.ts";
 import { WatchCache, type WatchCacheDeps } from "./watch-cache.ts";
 
 export interface ObjectsDeps {
@@ -94,6 +96,16 @@ export class Objects implements AsyncDisposable {
   cache<T extends ApiObject>(resource: Resource<T>): WatchCache<T> | Promise<WatchCache<T>> {
     const cache = this.cacheOf(resource);
     return cache.isReady ? cache : cache.synced().then(() => cache);
+  }
+
+  /**
+   * Resolves when the caches show everything that any server has confirmed before this call. undefined if they always
+   * do, because only this server writes to the store.
+   */
+  catchUp(): Promise<void> | undefined {
+    return this.#deps.store.catchUp?.().catch((error: unknown) => {
+      throw statusOf(error);
+    });
   }
 
   /** For components in this process: the caches themselves, as informers. */
@@ -209,8 +221,8 @@ export class Objects implements AsyncDisposable {
     const cached = this.cacheOf(resource).encoded(namespace, name);
     const isStoredAsIs = !resource.storedAs;
     if (cached?.revision === revision && !(isStoredAsIs && cached.isShed)) return cached;
-    const stored = isStoredAsIs ? value : undefined;
     const codec = codecOf(resource, { freezes: this.#deps.freezesShared ?? false });
+    const stored = isStoredAsIs && value ? atRevision(codec, value, revision) : undefined;
     return new EncodedObject<T>(codec, revision, { stored, object });
   }
 
@@ -224,8 +236,7 @@ export class Objects implements AsyncDisposable {
     try {
       return await this.#deps.store.commit(changes);
     } catch (error) {
-      if (error instanceof StoreUnavailableError) throw serviceUnavailable(error.message, { cause: error });
-      throw error;
+      throw statusOf(error);
     }
   }
 
@@ -236,6 +247,14 @@ export class Objects implements AsyncDisposable {
     this.#remember(revision, written.trace);
     return written.object;
   }
+}
+
+/** What the client gets if the store refuses. */
+function statusOf(error: unknown): unknown {
+  if (error instanceof StoreUnavailableError) return serviceUnavailable(error.message, { cause: error });
+  if (error instanceof StoreTimeoutError) return new StatusError("Timeout", error.message, {}, { cause: error });
+  if (error instanceof ValueTooLargeError) return tooLarge(error.message);
+  return error;
 }
 
 /** A character takes at most three bytes, so most texts need not be measured. */

@@ -39,7 +39,7 @@ export async function admitConnection(
   context: Context,
   { resource, options }: { readonly resource: Resource; readonly options: ConnectOptions },
 ): Promise<void> {
-  const { info, user, request, warnings } = context;
+  const { info, user, request, warnings, annotations } = context;
   const object: ApiObject = { apiVersion: "v1", metadata: {}, ...options };
   const connection: AdmissionRequest = {
     operation: "CONNECT",
@@ -54,6 +54,9 @@ export async function admitConnection(
     dryRun: false,
     signal: request.signal,
     warn: (text) => void warnings.push(text),
+    // A connection takes nothing that would have to be given back.
+    ifNotWritten: () => undefined,
+    annotate: (key, value) => void annotations.set(key, value),
   };
   await admission.mutate(connection);
   await admission.validate(connection);

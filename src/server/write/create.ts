@@ -3,7 +3,7 @@ import { StatusError } from "#api/status.ts";
 import { readObject } from "#server/input/body.ts";
 import { type EncodedObject } from "#server/objects/encode-once.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
-import { admissionRequest, admit, mutate } from "./steps/admit.ts";
+import { admissionRequest, admit, mutate, orUndo } from "./steps/admit.ts";
 import { commitNew } from "./steps/commit.ts";
 import { generateName, retryName } from "./steps/generate-name.ts";
 import { withHooks } from "./steps/hooks.ts";
@@ -47,8 +47,10 @@ async function admitAndCommit(deps: WriteDeps, write: Write, object: ApiObject):
   await validateNew(write, object);
   await pauseIfLong(write);
   warn(write, version);
-  await admit(deps, write, request);
-  return await withHooks(deps.hooks, { write, version }, () => commitNew(deps, write, object));
+  return await orUndo(request, async () => {
+    await admit(deps, write, request);
+    return await withHooks(deps.hooks, { write, version }, () => commitNew(deps, write, object));
+  });
 }
 
 /** Upstream's message, without a reason, because upstream detects this only in its store. */

@@ -4,7 +4,7 @@ import { readObject } from "#server/input/body.ts";
 import { type EncodedObject } from "#server/objects/encode-once.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { createObject } from "./create.ts";
-import { admissionRequest, admit, mutate } from "./steps/admit.ts";
+import { admissionRequest, admit, mutate, orUndo } from "./steps/admit.ts";
 import { commitChange, isFinished, type NextVersion, removeFinished } from "./steps/commit.ts";
 import { withHooks } from "./steps/hooks.ts";
 import { checkName, matchIdentity, uidConflict } from "./steps/identity.ts";
@@ -89,7 +89,9 @@ async function updateOnce(
   await validateChange(write, version, current);
   await pauseIfLong(write, current);
   warn(write, version);
-  await admit(deps, write, request);
-  if (isFinished(write.resource, object)) return await removeFinished(deps, write, { object, current });
-  return await withHooks(deps.hooks, { write, version }, () => commitChange(deps, write, { object, current }));
+  return await orUndo(request, async () => {
+    await admit(deps, write, request);
+    if (isFinished(write.resource, object)) return await removeFinished(deps, write, { object, current });
+    return await withHooks(deps.hooks, { write, version }, () => commitChange(deps, write, { object, current }));
+  });
 }

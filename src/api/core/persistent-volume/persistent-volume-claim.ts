@@ -69,6 +69,12 @@ export const PersistentVolumeClaim = defineResource("v1.PersistentVolumeClaim", 
     wide(column("VolumeMode", "Whether it is a device or has files.", ({ spec }) => spec.volumeMode)),
   ],
 
+  indexes: {
+    attributesClass: ({ spec, status: { currentVolumeAttributesClassName: current, modifyVolumeStatus } = {} }) =>
+      [spec.volumeAttributesClassName, current, modifyVolumeStatus?.targetVolumeAttributesClassName].flatMap(
+        (name) => name || [],
+      ),
+  },
   prepareForCreate: ({ spec }) => prepareClaim(spec, undefined),
   prepareForUpdate: ({ spec }, old) => prepareClaim(spec, old.spec),
   validate: (claim) => validateClaimSpec(claim.field("spec")),

@@ -57,6 +57,7 @@ export const PersistentVolume = defineResource("v1.PersistentVolume", fields, {
     wide(column("VolumeMode", "Whether it is a device or has files.", ({ spec }) => spec.volumeMode ?? "<unset>")),
   ],
 
+  indexes: { attributesClass: ({ spec }) => (spec.volumeAttributesClassName ? [spec.volumeAttributesClassName] : []) },
   // A volume that is given inline in another kind does not get these.
   defaults({ spec }) {
     spec.persistentVolumeReclaimPolicy ??= "Retain";

@@ -2,6 +2,7 @@ import { type Volume } from "#api/core/volume/volume.ts";
 import { firstByName } from "#lib/data/first-by-name.ts";
 import { type Pod } from "../pod.ts";
 import { type AnyContainer, allContainers } from "./pod-containers.ts";
+import { type PodObject } from "./pod-fields.ts";
 
 /** Names of the objects in its namespace that a pod needs to run. */
 export interface PodReferences {
@@ -21,6 +22,12 @@ export function referencesOf(pod: Pod): PodReferences {
   return known;
 }
 const memory = new WeakMap<Pod, PodReferences>();
+
+/** The claims that a pod uses: those that it names, and those that are made for its ephemeral volumes. */
+export const claimNamesOf = ({ metadata, spec }: Pick<PodObject, "metadata" | "spec">): string[] =>
+  (spec.volumes ?? []).flatMap(({ name, persistentVolumeClaim, ephemeral }) =>
+    persistentVolumeClaim ? persistentVolumeClaim.claimName : ephemeral ? `${metadata.name}-${name}` : [],
+  );
 
 type Found = { readonly [K in keyof PodReferences]: Set<string> };
 

@@ -29,6 +29,8 @@ export interface GrpcOptions {
   readonly maxMessageBytes?: number;
   /** Total that may arrive during the client's life: for servers that are not trusted, and `http` only. */
   readonly readLimits?: ReadLimits;
+  /** Pings the server, so that a connection on which nothing arrives any more ends. Default: none. */
+  readonly keepalive?: { readonly everyMs: number; readonly timeoutMs: number };
 }
 
 /** The most that containerd sends. */
@@ -52,6 +54,8 @@ export class GrpcClient implements Disposable {
   readonly #options: GrpcOptions;
   readonly #clock: Clock;
   #session: http2.ClientHttp2Session | undefined;
+  /** Sessions whose connection was made, even if it is lost by now. */
+  readonly #connected = new WeakSet<http2.ClientHttp2Session>();
 
   constructor(options: GrpcOptions) {
     this.#options = options;
@@ -125,8 +129,14 @@ export class GrpcClient implements Disposable {
       ...metadata,
     };
     if (timeoutMs !== undefined) headers["grpc-timeout"] = `${Math.max(1, Math.ceil(timeoutMs))}m`;
-    const stream = this.#connect().request(headers, { endStream: false });
-    return trackCall(stream, { signal, timeoutMs, clock: this.#clock });
+    const session = this.#connect();
+    const stream = session.request(headers, { endStream: false });
+    return trackCall(stream, {
+      signal,
+      timeoutMs,
+      clock: this.#clock,
+      wasConnected: () => this.#connected.has(session),
+    });
   }
 
   #connect(): http2.ClientHttp2Session {
@@ -140,6 +150,8 @@ export class GrpcClient implements Disposable {
     session.on("error", forget);
     session.on("close", forget);
     session.on("goaway", forget);
+    session.on("connect", () => this.#connected.add(session));
+    if (this.#options.keepalive) keepAlive(session, this.#options.keepalive, this.#clock);
     this.#session = session;
     return session;
   }
@@ -158,6 +170,28 @@ function connect({ address, tls, readLimits }: GrpcOptions): http2.ClientHttp2Se
   return http2.connect("http://localhost", { ...options, createConnection: () => net.connect({ path }) });
 }
 
+/** Ends the session if a ping gets no answer in time. */
+function keepAlive(
+  session: http2.ClientHttp2Session,
+  { everyMs, timeoutMs }: NonNullable<GrpcOptions["keepalive"]>,
+  clock: Clock,
+): void {
+  let cancel = () => {};
+  const arm = () => {
+    cancel = clock.after(everyMs, ping);
+  };
+  const ping = () => {
+    if (session.closed || session.destroyed) return;
+    cancel = clock.after(timeoutMs, () => session.destroy(new Error(`no answer to a ping within ${timeoutMs} ms`)));
+    session.ping(() => {
+      cancel();
+      if (!session.closed && !session.destroyed) arm();
+    });
+  };
+  session.on("connect", arm);
+  session.on("close", () => cancel());
+}
+
 interface OpenCall {
   readonly stream: http2.ClientHttp2Stream;
   /** Resolves when the server's status is OK, otherwise rejects. */
@@ -171,9 +205,10 @@ interface Limits {
   readonly signal: AbortSignal | undefined;
   readonly timeoutMs: number | undefined;
   readonly clock: Clock;
+  wasConnected(): boolean;
 }
 
-function trackCall(stream: http2.ClientHttp2Stream, { signal, timeoutMs, clock }: Limits): OpenCall {
+function trackCall(stream: http2.ClientHttp2Stream, { signal, timeoutMs, clock, wasConnected }: Limits): OpenCall {
   let head: http2.IncomingHttpHeaders = {};
   let trailers: http2.IncomingHttpHeaders | undefined;
   let failure: unknown;
@@ -209,7 +244,7 @@ function trackCall(stream: http2.ClientHttp2Stream, { signal, timeoutMs, clock }
   stream.on("close", () => {
     stopTimer?.();
     signal?.removeEventListener("abort", abort);
-    const error = ourReason ?? outcome(trailers ?? head, failure);
+    const error = ourReason ?? outcome(trailers ?? head, failure, wasConnected());
     if (error === undefined) resolve();
     else reject(error);
   });
@@ -217,7 +252,7 @@ function trackCall(stream: http2.ClientHttp2Stream, { signal, timeoutMs, clock }
 }
 
 /** What went wrong, if anything. The server's status takes precedence over the connection's error. */
-function outcome(headers: http2.IncomingHttpHeaders, failure: unknown): unknown {
+function outcome(headers: http2.IncomingHttpHeaders, failure: unknown, wasConnected: boolean): unknown {
   const status = statusOf(headers);
   if (status === "OK") return undefined;
   if (status !== undefined) return status;
@@ -226,7 +261,7 @@ function outcome(headers: http2.IncomingHttpHeaders, failure: unknown): unknown 
   const http = Number(headers[":status"] ?? 200);
   if (http !== 200) return new GrpcError("UNKNOWN", `the server answered HTTP ${http}`);
   const why = failure instanceof Error ? failure.message : "the connection was closed";
-  return new GrpcError("UNAVAILABLE", why, { cause: failure });
+  return new GrpcError("UNAVAILABLE", why, { cause: failure, isUnsent: !wasConnected });
 }
 
 const isConnectionError = (failure: unknown): boolean => failure instanceof Error && "code" in failure;

@@ -28,10 +28,13 @@ export const codeNumber = (code: GrpcCode): number => codes.indexOf(code);
 export class GrpcError extends Error {
   override readonly name = "GrpcError";
   readonly code: GrpcCode;
+  /** No connection was made, so the server has certainly not seen the call. */
+  readonly isUnsent: boolean;
 
-  constructor(code: GrpcCode, message: string, options?: ErrorOptions) {
+  constructor(code: GrpcCode, message: string, options?: ErrorOptions & { readonly isUnsent?: boolean }) {
     super(message, options);
     this.code = code;
+    this.isUnsent = options?.isUnsent ?? false;
   }
 }
 

@@ -7,7 +7,7 @@ export function admissionRequest(
   { context, resource, subresource, namespace, name, options }: Write,
   operation: AdmissionRequest["operation"],
   { object, old }: Partial<Version>,
-): AdmissionRequest {
+): WriteRequest {
   const facts = { operation, resource, subresource, namespace, name: object?.metadata.name ?? name };
   return new RequestOf(context, { ...facts, object, oldObject: old, user: context.user, dryRun: options.dryRun });
 }
@@ -34,11 +34,29 @@ export function admit(
   return pending ? pending.then(() => steps.mark("admit")) : steps.mark("admit");
 }
 
-type RequestFacts = Omit<AdmissionRequest, "verb" | "signal" | "warn">;
+/** Runs the steps from admission to commit. If they fail or find a newer version, what plugins did is undone. */
+export async function orUndo<R>(request: WriteRequest, steps: () => Promise<R>): Promise<R> {
+  try {
+    const written = await steps();
+    if (written === undefined) request.undo();
+    return written;
+  } catch (error) {
+    request.undo();
+    throw error;
+  }
+}
+
+/** An admission request whose plugins learn that the write did not happen. */
+export interface WriteRequest extends AdmissionRequest {
+  undo(): void;
+}
+
+type RequestFacts = Omit<AdmissionRequest, "verb" | "signal" | "warn" | "annotate" | "ifNotWritten">;
 
 /** A class, because a getter in an object literal would cost every request more than everything else here. */
-class RequestOf implements AdmissionRequest {
+class RequestOf implements WriteRequest {
   readonly #context: Context;
+  #undo: (() => void) | undefined;
   readonly operation: AdmissionRequest["operation"];
   readonly resource: AdmissionRequest["resource"];
   readonly subresource: string;
@@ -69,5 +87,21 @@ class RequestOf implements AdmissionRequest {
   }
   warn(message: string): void {
     this.#context.warnings.push(message);
+  }
+  ifNotWritten(undo: () => void): void {
+    const before = this.#undo;
+    this.#undo = before
+      ? () => {
+          before();
+          undo();
+        }
+      : undo;
+  }
+  undo(): void {
+    this.#undo?.();
+    this.#undo = undefined;
+  }
+  annotate(key: string, value: string): void {
+    this.#context.annotations.set(key, value);
   }
 }

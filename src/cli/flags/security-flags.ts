@@ -1,6 +1,6 @@
 import path from "node:path";
 import { type AuthorizationOptions, type IssuerOptions, type SecurityOptions } from "#cluster/security/options.ts";
-import { durationMilliseconds, listOf, trueOrFalse, UserError } from "./command.ts";
+import { durationMilliseconds, listOf, trueOrFalse, UserError } from "../command.ts";
 
 /** Upstream's flags for authentication and authorisation, for the commands that start a server. */
 export const securityFlags = {

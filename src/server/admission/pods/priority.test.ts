@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PriorityClass } from "#api/scheduling/priority-class.ts";
-import { admitPod, podWith, requestFor, setUp } from "./admission.suite.ts";
+import { admitPod, podWith, requestFor, setUp } from "../admission.suite.ts";
 
 test("a priority class becomes a number", async () => {
   assert.equal((await admitPod(podWith({ priorityClassName: "system-node-critical" }))).priority, 2_000_001_000);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { admitPod, podWith } from "./admission.suite.ts";
+import { admitPod, podWith } from "../admission.suite.ts";
 
 test("a pod's own tolerations are kept", async () => {
   assert.equal((await admitPod(podWith({ tolerations: [{ operator: "Exists" }] }))).tolerations?.length, 1);

@@ -1,7 +1,7 @@
 import { Pod } from "#api/core/pod.ts";
 import { notReadyTaint, unreachableTaint } from "#api/well-known.ts";
-import { isWriteOf, objectOf } from "./object-of.ts";
-import { type AdmissionPlugin } from "./plugin.ts";
+import { isWriteOf, objectOf } from "../object-of.ts";
+import { type AdmissionPlugin } from "../plugin.ts";
 
 const taints = [notReadyTaint, unreachableTaint];
 const tolerationSeconds = 300;

@@ -1,9 +1,9 @@
 import { Pod } from "#api/core/pod.ts";
 import { PriorityClass, systemPriorityClasses } from "#api/scheduling/priority-class.ts";
 import { type Informers } from "#runtime/informer.ts";
-import { isAbout, isWriteOf, objectOf, oldObjectOf } from "./object-of.ts";
-import { type AdmissionPlugin, type AdmissionRequest } from "./plugin.ts";
-import { refusal } from "./refuse.ts";
+import { isAbout, isWriteOf, objectOf, oldObjectOf } from "../object-of.ts";
+import { type AdmissionPlugin, type AdmissionRequest } from "../plugin.ts";
+import { refusal } from "../refuse.ts";
 
 /** Resolves the name of a priority class to a number, and protects the system classes and the single default. */
 export const priority = ({ informers }: { readonly informers: Informers }): AdmissionPlugin => ({

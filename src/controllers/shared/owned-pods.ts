@@ -1,0 +1,82 @@
+import { Pod } from "#api/core/pod.ts";
+import { type PodTemplateSpec } from "#api/core/pod-template.ts";
+import { ownerRefTo } from "#api/meta/owner.ts";
+import { type InputOf, type Resource, type Stored } from "#api/resource.ts";
+import { isNotFound } from "#api/status.ts";
+import { referenceTo } from "#client/events.ts";
+import { isNamespaceEnding } from "#controllers/shared/namespace-ending.ts";
+import { messageOf } from "#lib/text/message-of.ts";
+import { type ReconcilerDeps } from "#runtime/reconciler.ts";
+
+/** A pod made from a template, owned by the object whose template it is. */
+export function podFrom<T extends Stored>(
+  resource: Resource<T>,
+  owner: T,
+  template: PodTemplateSpec | undefined,
+): InputOf<Pod> & { metadata: NonNullable<InputOf<Pod>["metadata"]> } {
+  const { metadata = {}, spec = {} } = template ?? {};
+  const { labels, annotations, finalizers } = metadata;
+  return {
+    metadata: {
+      namespace: owner.metadata.namespace ?? "",
+      generateName: `${owner.metadata.name}-`,
+      ...(labels ? { labels } : {}),
+      ...(annotations ? { annotations } : {}),
+      ...(finalizers ? { finalizers } : {}),
+      ownerReferences: [ownerRefTo(resource, owner)],
+    },
+    spec,
+  };
+}
+
+export interface PodOwner<T extends Stored> {
+  readonly resource: Resource<T>;
+  readonly owner: T;
+}
+
+/** Creates and deletes the pods of an object, and reports it in the object's events. */
+export class PodWriter<T extends Stored> {
+  readonly #deps: Pick<ReconcilerDeps, "client" | "events">;
+  readonly #about: ReturnType<typeof referenceTo>;
+  readonly #signal: AbortSignal;
+
+  constructor(deps: Pick<ReconcilerDeps, "client" | "events">, { resource, owner }: PodOwner<T>, signal: AbortSignal) {
+    this.#deps = deps;
+    this.#about = referenceTo(resource, owner);
+    this.#signal = signal;
+  }
+
+  /** Undefined if its namespace is ending: every attempt will fail, so there is nothing to report or wait for. */
+  async create(pod: InputOf<Pod>): Promise<Pod | undefined> {
+    try {
+      const created = await this.#deps.client.create(Pod, pod, { signal: this.#signal });
+      this.#tell("Normal", "SuccessfulCreate", `Created pod: ${created.metadata.name}`);
+      return created;
+    } catch (error) {
+      if (isNamespaceEnding(error)) return undefined;
+      this.#tell("Warning", "FailedCreate", `Error creating: ${messageOf(error)}`);
+      throw error;
+    }
+  }
+
+  async remove(pod: Pod): Promise<void> {
+    const { uid, name } = pod.metadata;
+    try {
+      await this.#deps.client.delete(Pod, pod, { preconditions: { uid }, signal: this.#signal });
+      this.#tell("Normal", "SuccessfulDelete", `Deleted pod: ${name}`);
+    } catch (error) {
+      if (isNotFound(error)) return;
+      this.#tell("Warning", "FailedDelete", `Error deleting: ${messageOf(error)}`);
+      throw error;
+    }
+  }
+
+  #tell(type: "Normal" | "Warning", reason: string, message: string): void {
+    if (!this.#signal.aborted) this.#deps.events.event(this.#about, type, reason, message);
+  }
+}
+
+/** Waits for all of them, then throws the first error. */
+export async function allOrFirstError(tasks: readonly Promise<unknown>[]): Promise<void> {
+  for (const result of await Promise.allSettled(tasks)) if (result.status === "rejected") throw result.reason;
+}

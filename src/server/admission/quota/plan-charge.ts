@@ -1,0 +1,134 @@
+import { type ResourceList } from "#api/core/container/resource-list.ts";
+import { type ResourceQuota } from "#api/core/resource-quota.ts";
+import {
+  addQuantities,
+  compareQuantities,
+  isNegativeQuantity,
+  isZeroQuantity,
+  subtractQuantities,
+} from "#api/meta/quantity.ts";
+import { type Evaluator, isInScopes, limitsFor, type MeasuredWrite, scopesOf } from "#api/quota/evaluator.ts";
+import { own } from "#lib/data/own.ts";
+
+/** A quota, and what is used once the writes before this one have happened. */
+export interface RunningQuota {
+  readonly quota: ResourceQuota;
+  used: ResourceList;
+}
+
+export const runningQuota = (quota: ResourceQuota): RunningQuota => ({ quota, used: quota.status.used ?? {} });
+
+/** What one write takes from one quota. */
+export interface Charge {
+  readonly name: string;
+  readonly uid: string;
+  readonly amounts: ResourceList;
+}
+
+export type ChargePlan =
+  | { readonly type: "charge"; readonly charges: readonly Charge[] }
+  /** In upstream's words. */
+  | { readonly type: "refuse"; readonly why: string };
+
+export interface ChargedWrite extends MeasuredWrite {
+  readonly evaluator: Evaluator;
+  readonly nowMs: number;
+}
+
+/** What the write takes from each quota, or why it does not fit. Changes nothing. */
+export function planCharge(write: ChargedWrite, quotas: readonly RunningQuota[]): ChargePlan {
+  const { evaluator, object } = write;
+  const matching = quotas.filter(({ quota }) => isCountedBy(quota, evaluator, object));
+  if (matching.length === 0) return none;
+  for (const running of matching) {
+    const why = faultOf(running, write);
+    if (why) return { type: "refuse", why };
+  }
+  const usage = evaluator.usage(object, write.nowMs);
+  const negative = Object.keys(usage).filter((name) => isNegativeQuantity(usage[name] ?? "0"));
+  if (negative.length > 0) {
+    return { type: "refuse", why: `quota usage is negative for resource(s): ${negative.sort().join(",")}` };
+  }
+  return planAmounts(write, matching, usage);
+}
+
+const none: ChargePlan = { type: "charge", charges: [] };
+
+function planAmounts(write: ChargedWrite, matching: readonly RunningQuota[], usage: ResourceList): ChargePlan {
+  const { evaluator, old, nowMs } = write;
+  const added = old && growth(usage, evaluator.usage(old, nowMs));
+  const charges: Charge[] = [];
+  for (const running of matching) {
+    const { quota } = running;
+    // An object that comes into the scope of a quota is new to it.
+    const taken = added && old && isCountedBy(quota, evaluator, old) ? added : usage;
+    const amounts = limitedPart(taken, quota.status.hard ?? {});
+    if (Object.keys(amounts).length === 0) continue;
+    // What a controller observed is recorded, even if it is too much.
+    const why = write.subresource === "status" ? undefined : excessOf(running, amounts);
+    if (why) return { type: "refuse", why };
+    const { name, uid } = quota.metadata;
+    charges.push({ name, uid, amounts });
+  }
+  return { type: "charge", charges };
+}
+
+/** Whether the quota limits something that the object takes, and the object is in its scopes. */
+function isCountedBy(quota: ResourceQuota, evaluator: Evaluator, object: MeasuredWrite["object"]): boolean {
+  const { hard } = quota.status;
+  if (!hard || limitsFor(evaluator, hard).length === 0) return false;
+  return isInScopes(evaluator, object, scopesOf(quota));
+}
+
+function faultOf({ quota, used }: RunningQuota, { evaluator, object }: ChargedWrite): string | undefined {
+  const { name } = quota.metadata;
+  const limited = limitsFor(evaluator, quota.status.hard ?? {});
+  const fault = evaluator.fault?.(object, new Set(limited));
+  if (fault) return `failed quota: ${name}: ${fault}`;
+  const isKnown = limited.every((each) => own(used, each) !== undefined);
+  return isKnown ? undefined : `status unknown for quota: ${name}, resources: ${limited.join(",")}`;
+}
+
+/** What an update takes in addition; a resource of which less is used is given back by the controller. */
+function growth(now: ResourceList, before: ResourceList): ResourceList {
+  const added: ResourceList = {};
+  for (const name in now) {
+    const more = subtractQuantities(now[name] ?? "0", own(before, name) ?? "0");
+    if (!isNegativeQuantity(more)) added[name] = more;
+  }
+  return added;
+}
+
+function limitedPart(amounts: ResourceList, hard: ResourceList): ResourceList {
+  const limited: ResourceList = {};
+  for (const [name, amount] of Object.entries(amounts)) {
+    if (own(hard, name) !== undefined && !isZeroQuantity(amount)) limited[name] = amount;
+  }
+  return limited;
+}
+
+function excessOf({ quota, used }: RunningQuota, amounts: ResourceList): string | undefined {
+  const hard = quota.status.hard ?? {};
+  const exceeded = Object.keys(amounts).filter(
+    (name) => compareQuantities(addQuantities(used[name] ?? "0", amounts[name] ?? "0"), hard[name] ?? "0") > 0,
+  );
+  if (exceeded.length === 0) return undefined;
+  const shown = (list: ResourceList): string =>
+    exceeded
+      .sort()
+      .map((name) => `${name}=${list[name] ?? "0"}`)
+      .join(",");
+  const { name } = quota.metadata;
+  return `exceeded quota: ${name}, requested: ${shown(amounts)}, used: ${shown(used)}, limited: ${shown(hard)}`;
+}
+
+/** The quota after the charge, or after it was given back. */
+export function afterCharge(used: ResourceList, { amounts }: Charge, direction: 1 | -1): ResourceList {
+  const next = { ...used };
+  for (const [name, amount] of Object.entries(amounts)) {
+    const there = own(used, name) ?? "0";
+    const sum = direction === 1 ? addQuantities(there, amount) : subtractQuantities(there, amount);
+    next[name] = isNegativeQuantity(sum) ? "0" : sum;
+  }
+  return next;
+}

@@ -1,0 +1,49 @@
+import { ResourceQuota } from "#api/core/resource-quota.ts";
+import { evaluatorOf, isLimitable } from "#api/quota/evaluators.ts";
+import { type Clock } from "#lib/async/clock.ts";
+import { type Informers } from "#runtime/informer.ts";
+import { type AdmissionPlugin, type AdmissionRequest } from "../plugin.ts";
+import { refusal } from "../refuse.ts";
+import { ChargeQueue, type ChargeQueueDeps } from "./charge-queue.ts";
+import { type ChargedWrite, planCharge, runningQuota } from "./plan-charge.ts";
+
+export interface ResourceQuotaDeps {
+  readonly informers: Informers;
+  readonly clock: Clock;
+  readonly storeQuota: ChargeQueueDeps["store"];
+}
+
+/**
+ * Refuses what would exceed a quota of its namespace, and charges the rest to `status.used` before it is written. Must
+ * be the last plugin, because what is refused after it has to be given back.
+ */
+export function resourceQuota({ informers, clock, storeQuota }: ResourceQuotaDeps): AdmissionPlugin {
+  const quotas = informers.of(ResourceQuota);
+  const queue = new ChargeQueue({ quotas, store: storeQuota });
+  return {
+    name: "ResourceQuota",
+    appliesTo: ({ operation, namespace, resource }) =>
+      namespace !== "" && (operation === "CREATE" || operation === "UPDATE") && isLimitable(resource),
+
+    validate(request) {
+      const write = chargedWrite(request, clock.now());
+      const { namespace, dryRun } = request;
+      if (!write?.evaluator.isCharged(write)) return undefined;
+      const found = quotas.list(namespace);
+      if (found.length === 0) return undefined;
+      // A write that takes nothing need not wait for those that do.
+      const plan = planCharge(write, found.map(runningQuota));
+      if (plan.type === "refuse" && (dryRun || !queue.isBusy(namespace))) throw refusal(request, plan.why);
+      if (plan.type === "charge" && (dryRun || plan.charges.length === 0)) return undefined;
+      return queue
+        .charge(namespace, write, (why) => refusal(request, why))
+        .then((charges) => request.ifNotWritten(() => queue.giveBack(namespace, charges)));
+    },
+  };
+}
+
+function chargedWrite(request: AdmissionRequest, nowMs: number): ChargedWrite | undefined {
+  const { operation, subresource, resource, object, oldObject: old } = request;
+  if (!object || (operation !== "CREATE" && operation !== "UPDATE")) return undefined;
+  return { operation, subresource, object, old, evaluator: evaluatorOf(resource), nowMs };
+}

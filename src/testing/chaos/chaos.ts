@@ -1,0 +1,94 @@
+import { Node } from "#api/core/node.ts";
+import { Pod } from "#api/core/pod.ts";
+import { type Resource } from "#api/resource.ts";
+import { staleObject } from "#api/status.ts";
+import { type Client } from "#client/client.ts";
+import { controllerUser } from "#cluster/identities.ts";
+import { runControllers } from "#controllers/all.ts";
+import { neverAborted } from "#lib/async/tasks.ts";
+import { type Random, seededRandom } from "#lib/data/random.ts";
+import { runReconcilers } from "#runtime/run-reconciler.ts";
+import { heartbeats, type PodRunnerOptions, podRunner } from "../pod-runner.ts";
+import { type ComponentDeps, startCluster, type TestCluster } from "../start-cluster.ts";
+
+/** The seeds of a chaos test: `SEEDS=200` runs more of them, `SEED=17` only one. */
+export function chaosSeeds(usual: number): number[] {
+  const { SEED, SEEDS } = process.env;
+  return SEED ? SEED.split(",").map(Number) : Array.from({ length: Number(SEEDS ?? usual) }, (_, at) => at + 1);
+}
+
+/** Refuses every third write, and calls back before some of the others. */
+function unreliable(client: Client, random: Random, onCrash: () => void): Client {
+  let writes = 0;
+  const disturb = (resource: Resource): void => {
+    writes++;
+    if (random() < 0.02) onCrash();
+    if (writes % 3 === 0) throw staleObject(resource, "chaos");
+  };
+  return {
+    ...client,
+    async create(resource, object, options) {
+      disturb(resource);
+      return await client.create(resource, object, options);
+    },
+    async update(resource, object, options) {
+      disturb(resource);
+      return await client.update(resource, object, options);
+    },
+    async updateStatus(resource, object, options) {
+      disturb(resource);
+      return await client.updateStatus(resource, object, options);
+    },
+    async patch(resource, ref, patch, options) {
+      disturb(resource);
+      return await client.patch(resource, ref, patch, options);
+    },
+    async delete(resource, ref, options) {
+      disturb(resource);
+      return await client.delete(resource, ref, options);
+    },
+  };
+}
+
+/** The controllers, restarted whenever they crash. */
+async function runCrashing(deps: ComponentDeps, seed: number, signal: AbortSignal): Promise<void> {
+  const random = seededRandom(seed);
+  while (!signal.aborted) {
+    const crash = new AbortController();
+    const clientFor = (account: string) =>
+      unreliable(deps.clientFor(controllerUser(account)), random, () => crash.abort(new Error("crash")));
+    await runControllers({ ...deps, clientFor, rootCa: "certificate" }, AbortSignal.any([signal, crash.signal]));
+    await deps.clock.sleep(100, signal).catch(() => undefined);
+  }
+}
+
+/** A cluster whose controllers crash at random between writes, and whose every third write is refused. */
+export async function startChaos(seed: number, options: PodRunnerOptions = {}): Promise<TestCluster> {
+  const cluster = await startCluster({
+    controllers: false,
+    seed,
+    components: (deps) => [
+      (stop) => runCrashing(deps, seed, stop),
+      (stop) => runReconcilers([podRunner(options), binder], deps, stop),
+      (stop) => heartbeats(deps, ["node-1"], stop),
+    ],
+  });
+  await cluster.client.create(Node, {
+    metadata: { name: "node-1" },
+    status: { conditions: [{ type: "Ready", status: "True" }] },
+  });
+  await cluster.settle();
+  return cluster;
+}
+
+/** A minimal scheduler. */
+const binder = ({ client }: Pick<ComponentDeps, "client">) => ({
+  name: "binder",
+  reconciles: Pod,
+  async reconcile(pod: Pod) {
+    if (pod.spec.nodeName || pod.metadata.deletionTimestamp) return;
+    const { namespace, name } = pod.metadata;
+    const body = { apiVersion: "v1", kind: "Binding", metadata: { name }, target: { kind: "Node", name: "node-1" } };
+    await client.createSubresource(Pod, { namespace, name }, "binding", body, { signal: neverAborted });
+  },
+});
