@@ -47,7 +47,8 @@ import { type Store } from "#store/store.ts";
 import { TraceRecorder } from "#trace/recorder.ts";
 import { RevisionTraces } from "#trace/revision-traces.ts";
 import { type Trace } from "#trace/trace.ts";
-import { issuer, type LoadedSecurity } from "./security/load-security.ts";
+import { type AccountSettings, defaultIssuer } from "./security/account-settings.ts";
+import { type LoadedSecurity } from "./security/load-security.ts";
 
 export interface AssembleOptions {
   readonly store: Store;
@@ -144,12 +145,12 @@ function serverDeps(options: AssembleOptions, parts: Parts, security: Security):
     ...write,
     ...security,
     log,
-    subresources: subresourceEndpoints(options, { write, informers, authorizers }),
+    subresources: subresourceEndpoints(options, { write, informers, security }),
     reviews: new Map([
       ["bindings", bindingEndpoint(write)],
-      ...reviewEndpoints({ authorizers, tokens, audiences: [issuer], clock }),
+      ...reviewEndpoints({ authorizers, tokens, audiences: security.accounts.audiences, clock }),
     ]),
-    nonResource: answerNonResource(nonResourceDeps(options, parts)),
+    nonResource: answerNonResource(nonResourceDeps(options, parts, security.accounts)),
   };
 }
 
@@ -188,10 +189,22 @@ function componentOf({ name }: UserInfo): string {
   return name.startsWith("system:kube-") ? name.slice("system:".length) : "";
 }
 
+const accountsOf = ({ security, signingKey: key }: AssembleOptions): AccountSettings =>
+  security?.accounts(key) ?? {
+    issuers: [defaultIssuer],
+    audiences: [defaultIssuer],
+    key,
+    keys: [key],
+    jwksUri: `${defaultIssuer}/openid/v1/jwks`,
+    extendsExpiration: true,
+  };
+
 /** Authenticators and authorizers, each list in the order in which it is asked. */
-function assembleSecurity({ clock, signingKey, tokens = [], security }: AssembleOptions, informers: Informers) {
-  const audiences = [issuer];
-  const accounts = serviceAccountTokens({ informers, clock, issuers: [issuer], audiences, keys: [signingKey] });
+function assembleSecurity(options: AssembleOptions, informers: Informers) {
+  const { clock, tokens = [], security } = options;
+  const settings = accountsOf(options);
+  const { audiences } = settings;
+  const accounts = serviceAccountTokens({ informers, clock, ...settings });
   const before = [...tokens, ...(security?.staticTokens ?? [])];
   const allTokens = [...before, accounts, ...(security?.otherTokens({ informers, clock, audiences }) ?? [])];
   const rbac = createRbac({ informers });
@@ -199,6 +212,7 @@ function assembleSecurity({ clock, signingKey, tokens = [], security }: Assemble
   const builtIn = { Node: createNodeAuthorizer({ informers }), RBAC: rbac };
   const unknown = security ? security.anonymous : anonymous();
   return {
+    accounts: settings,
     tokens: allTokens,
     rbac,
     loopback: loopback.user,
@@ -214,24 +228,24 @@ function assembleSecurity({ clock, signingKey, tokens = [], security }: Assemble
 }
 
 function subresourceEndpoints(
-  { clock, signingKey, subresources }: AssembleOptions,
-  { write, informers, authorizers }: { write: WriteDeps; informers: Informers; authorizers: readonly Authorizer[] },
+  { clock, subresources }: AssembleOptions,
+  { write, informers, security }: { write: WriteDeps; informers: Informers; security: Security },
 ): ReadonlyMap<string, Endpoint> {
+  const { accounts, authorizers } = security;
+  const [issuer = ""] = accounts.issuers;
   return new Map<string, Endpoint>([
     ["pods/binding", bindingEndpoint(write)],
     ["pods/eviction", evictionEndpoint(write)],
     ["namespaces/finalize", finalizeEndpoint(write)],
-    [
-      "serviceaccounts/token",
-      tokenEndpoint({ informers, clock, issuer, audiences: [issuer], key: signingKey }, write.admission),
-    ],
+    ["serviceaccounts/token", tokenEndpoint({ informers, clock, issuer, ...accounts }, write.admission)],
     ...(subresources?.({ ...write, authorizers }) ?? []),
   ]);
 }
 
 function nonResourceDeps(
-  { signingKey, serverAddress, paths, store, verdicts }: AssembleOptions,
+  { serverAddress, paths, store, verdicts }: AssembleOptions,
   { resources, metrics, recorder }: Parts,
+  { issuers: [issuer = ""], jwksUri, keys }: AccountSettings,
 ): NonResourceDeps {
   const ping = { name: "ping", check: () => undefined };
   metrics.gauge("orlop_store_revision", "The newest revision of the store.", () => store.revision);
@@ -242,8 +256,8 @@ function nonResourceDeps(
     live: [ping],
     ready: [ping, { name: "store", check: () => (store.revision > 0 ? undefined : "the store has no revision") }],
     tokenIssuer: () => ({
-      configuration: openIdConfiguration(issuer, `${issuer}/openid/v1/jwks`, [signingKey]),
-      keys: openIdKeys([signingKey]),
+      configuration: openIdConfiguration(issuer, jwksUri, keys),
+      keys: openIdKeys(keys),
     }),
     serverAddress,
     more: new Map([

@@ -7,7 +7,7 @@ import { createEventRecorder } from "#client/events.ts";
 import { runControllers } from "#controllers/all.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { runTogether, type Task } from "#lib/async/tasks.ts";
-import { signingKey } from "#lib/crypto/jwt.ts";
+import { type JwtPart, signingKey, signJwt } from "#lib/crypto/jwt.ts";
 import { type Subject } from "#lib/crypto/x509.ts";
 import { type Random } from "#lib/data/random.ts";
 import { replaceFile } from "#lib/fs/replace-file.ts";
@@ -237,6 +237,8 @@ async function runComponents(
   const base = { informers, clock, log, recorder };
   const ranges = clusterCidr ? { clusterCidr } : {};
   const clientFor = (account: string) => api.clientFor(controllerUser(account));
+  const { key } = security.accounts(signingKey(certificates.pki.serviceAccountKey));
+  const signToken = (claims: JwtPart) => signJwt(key, claims);
   const identity = `${hostname()}_${randomUUID()}`;
   /** Other servers may run the same components on the same etcd, but only one of each works at a time. */
   const once = (name: string, client: Client, task: Task): Task => {
@@ -246,7 +248,10 @@ async function runComponents(
   };
   await runTogether(signal, [
     once("kube-controller-manager", api.clientFor(controllerManagerUser), (ended) =>
-      runControllers({ ...base, ...ranges, clientFor, rootCa: certificates.pki.authority.certificate }, ended),
+      runControllers(
+        { ...base, ...ranges, clientFor, signToken, rootCa: certificates.pki.authority.certificate },
+        ended,
+      ),
     ),
     (ended) => certificates.run(ended),
     (ended) => security.run(ended),

@@ -1,5 +1,6 @@
 import { type Clock } from "#lib/async/clock.ts";
 import { runTogether, type Task } from "#lib/async/tasks.ts";
+import { type SigningKey } from "#lib/crypto/jwt.ts";
 import { type Log } from "#lib/process/log.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { anonymous } from "#server/authenticate/anonymous.ts";
@@ -9,17 +10,15 @@ import { type RequestHeaderOptions } from "#server/authenticate/request-header.t
 import { loadTokenFile } from "#server/authenticate/token-file.ts";
 import { type Authorizer } from "#server/authorize/authorizer.ts";
 import { ConfigFileError, readConfigFile } from "#server/config/config-file.ts";
+import { type AccountSettings, issuersOf, loadAccounts } from "./account-settings.ts";
 import { type BuiltInAuthorizers, loadAuthorizers, webhookRetry } from "./authorizers.ts";
-import { type AnonymousChoice, type ConfiguredIssuers } from "./issuers.ts";
+import { type AnonymousChoice, type ConfiguredIssuers, type IssuersDeps } from "./issuers.ts";
 import {
   type FrontProxyOptions,
   type IssuerOptions,
   type SecurityOptions,
   type TokenWebhookOptions,
 } from "./options.ts";
-
-/** The issuer of service-account tokens. */
-export const issuer = "https://kubernetes.default.svc.cluster.local";
 
 export interface LoadDeps {
   readonly clock: Clock;
@@ -39,6 +38,8 @@ export interface LoadedSecurity extends Disposable {
   /** Asked before and after the tokens of service accounts. */
   readonly staticTokens: readonly TokenAuthenticator[];
   otherTokens(deps: TokenDeps): readonly TokenAuthenticator[];
+  /** With the key that the server has made for itself. */
+  accounts(own: SigningKey): AccountSettings;
   /** Callers without a credential; undefined: they are refused. */
   readonly anonymous: Authenticator | undefined;
   /** A proxy that is believed who its callers are. */
@@ -63,7 +64,9 @@ export async function loadSecurity(options: SecurityOptions, deps: LoadDeps): Pr
     const staticTokens = options.tokenFile ? [await loadTokenFile(options.tokenFile)] : [];
     const makers: TokenMaker[] = [];
     if (options.bootstrapTokens) makers.push(await bootstrapMaker());
-    const issuers = options.issuers && (await issuersOf(options.issuers, deps));
+    const accounts = await loadAccounts(options.accounts ?? {});
+    const taken = issuersOf(options.accounts ?? {});
+    const issuers = options.issuers && (await openIssuers(options.issuers, { ...deps, taken }));
     if (issuers) makers.push(() => issuers.tokens);
     if (options.tokenWebhook) makers.push(await webhookMaker(options.tokenWebhook, deps, opened));
     const configured = options.authorization && opened.use(await loadAuthorizers(options.authorization, deps));
@@ -72,6 +75,7 @@ export async function loadSecurity(options: SecurityOptions, deps: LoadDeps): Pr
     );
     return {
       staticTokens,
+      accounts,
       otherTokens: (tokenDeps) => makers.map((make) => make(tokenDeps)),
       frontProxy: options.frontProxy && (await frontProxyOf(options.frontProxy)),
       anonymous: anonymousOf(options, issuers?.anonymous),
@@ -86,9 +90,9 @@ export async function loadSecurity(options: SecurityOptions, deps: LoadDeps): Pr
 }
 
 /** The module is only loaded if there are issuers. */
-async function issuersOf(options: IssuerOptions, deps: LoadDeps): Promise<ConfiguredIssuers> {
+async function openIssuers(options: IssuerOptions, deps: IssuersDeps): Promise<ConfiguredIssuers> {
   const { loadIssuers } = await import("./issuers.ts");
-  return await loadIssuers(options, { ...deps, taken: [issuer] });
+  return await loadIssuers(options, deps);
 }
 
 function anonymousOf(

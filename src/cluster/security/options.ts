@@ -9,6 +9,7 @@ export interface SecurityOptions {
   readonly tokenWebhook?: TokenWebhookOptions | undefined;
   readonly issuers?: IssuerOptions | undefined;
   readonly frontProxy?: FrontProxyOptions | undefined;
+  readonly accounts?: AccountOptions;
   readonly authorization?: AuthorizationOptions | undefined;
 }
 
@@ -16,6 +17,19 @@ export interface TokenWebhookOptions {
   readonly configFile: string;
   readonly version: "v1" | "v1beta1";
   readonly ttlMs: number;
+}
+
+/** `--service-account-…` and `--api-audiences` */
+export interface AccountOptions {
+  readonly issuers?: readonly string[];
+  /** The audiences of the API server; by default, the issuers. */
+  readonly audiences?: readonly string[];
+  readonly signingKeyFile?: string | undefined;
+  /** Further keys whose tokens are accepted. */
+  readonly keyFiles?: readonly string[];
+  readonly jwksUri?: string | undefined;
+  readonly maxExpirationSeconds?: number | undefined;
+  readonly extendsExpiration?: boolean | undefined;
 }
 
 /** `--requestheader-…` */
