@@ -31,6 +31,8 @@ export interface ApiRequest {
   room?(): Promise<void> | undefined;
   /** Called when the answer is a watch. Throws if the caller has too many. */
   countWatch?(): void;
+  /** Called when the request has taken too long: fires its signal. */
+  expire?(): void;
 }
 
 export interface AdmitOptions {

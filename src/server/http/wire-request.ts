@@ -67,6 +67,11 @@ export class WireRequest implements ApiRequest {
     return this.#abort.signal;
   }
 
+  expire(): void {
+    this.#abort ??= new AbortController();
+    this.#abort.abort();
+  }
+
   admit(user: UserInfo, options: AdmitOptions): Promise<void> | undefined {
     const entry = this.#entry;
     if (!entry || this.#caller) return undefined;

@@ -66,7 +66,7 @@ interface Parts<T> {
 export class EncodedObject<T extends ApiObject = ApiObject> implements Encoded<T> {
   readonly revision: number;
   readonly #codec: Codec;
-  readonly #stored: Uint8Array | undefined;
+  #stored: Uint8Array | undefined;
   readonly #storedAs: Uint8Array | undefined;
   #object: T | undefined;
   #json: Uint8Array | undefined;
@@ -138,7 +138,12 @@ export class EncodedObject<T extends ApiObject = ApiObject> implements Encoded<T
     // We wrote these bytes ourselves, so they match the schema.
     const parsed = JSON.parse(text(this.#stored ?? this.#storedAs ?? empty)) as T;
     if (this.#stored) return parsed;
-    return (this.#codec.resource.storedAs?.fromStored(parsed) ?? parsed) as T;
+    const { resource } = this.#codec;
+    if (resource.storedAs) return resource.storedAs.fromStored(parsed) as T;
+    const present = (resource.reread?.(parsed) ?? parsed) as T;
+    // Nothing has changed since it was written, so the stored bytes are the served ones.
+    if (present === parsed) this.#stored = this.#storedAs;
+    return present;
   }
 
   #adopt(object: T): T {
@@ -159,7 +164,9 @@ export function decodeStored<T extends ApiObject>(
   revision: number,
   written?: T,
 ): EncodedObject<T> {
-  if (codec.resource.storedAs) return new EncodedObject<T>(codec, revision, { storedAs: value });
+  const { resource } = codec;
+  if (resource.storedAs || (resource.reread && !written))
+    return new EncodedObject<T>(codec, revision, { storedAs: value });
   return new EncodedObject<T>(codec, revision, { stored: atRevision(codec, value, revision), object: written });
 }
 
