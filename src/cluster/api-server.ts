@@ -32,6 +32,7 @@ import { mayCreate } from "#server/authorize/may-create.ts";
 import { createNodeAuthorizer } from "#server/authorize/node.ts";
 import { privileged } from "#server/authorize/privileged.ts";
 import { createRbac } from "#server/authorize/rbac.ts";
+import { createExplainRefusal } from "#server/authorize/roles-that-allow.ts";
 import { followDefinitions } from "#server/custom/follow-definitions.ts";
 import { createDiscovery } from "#server/discovery/groups.ts";
 import { answerNonResource, type NonResourceDeps } from "#server/discovery/non-resource.ts";
@@ -197,7 +198,13 @@ function serverDeps(
     subresources: subresourceEndpoints(options, { write, informers, security }),
     reviews: new Map([
       ["bindings", bindingEndpoint(write)],
-      ...reviewEndpoints({ authorizers, tokens, audiences: security.accounts.audiences, clock }),
+      ...reviewEndpoints({
+        authorizers,
+        tokens,
+        audiences: security.accounts.audiences,
+        clock,
+        explain: createExplainRefusal(informers),
+      }),
     ]),
     nonResource: answerNonResource(nonResourceDeps(options, parts, security.accounts)),
   };
