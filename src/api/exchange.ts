@@ -50,6 +50,8 @@ export interface Peer {
     /** The connection is closed when the certificate expires. */
     readonly notAfterMs?: number;
   };
+  /** The verified certificate of a front proxy, which may say who its caller is. */
+  readonly frontProxy?: { readonly commonName: string; readonly notAfterMs: number };
   /** Why the client certificate that was shown is not to be trusted. */
   readonly certificateFault?: string;
   /** In-process callers are who the process says they are. */

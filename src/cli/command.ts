@@ -26,7 +26,7 @@ export function parseFlags<const O extends NonNullable<ParseArgsConfig["options"
 ) {
   try {
     return parseArgs({
-      args: args.map((arg) => withValue(arg, options)),
+      args: args.map((arg, index) => withValue(arg, args[index + 1], options)),
       options,
       allowPositionals: true,
       strict: true,
@@ -40,9 +40,10 @@ export function parseFlags<const O extends NonNullable<ParseArgsConfig["options"
 }
 
 /** `--flag` alone means true for a flag that takes true or false. */
-function withValue(arg: string, options: NonNullable<ParseArgsConfig["options"]>): string {
+function withValue(arg: string, next: string | undefined, options: NonNullable<ParseArgsConfig["options"]>): string {
   const flag = options[arg.slice(2)] as Flag | undefined;
-  return arg.startsWith("--") && flag?.value === "BOOL" ? `${arg}=true` : arg;
+  const isAlone = next === undefined || next.startsWith("-");
+  return arg.startsWith("--") && flag?.value === "BOOL" && isAlone ? `${arg}=true` : arg;
 }
 
 /** undefined if the flag is not given. */

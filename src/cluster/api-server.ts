@@ -33,6 +33,7 @@ import { mayCreate } from "#server/authorize/may-create.ts";
 import { createNodeAuthorizer } from "#server/authorize/node.ts";
 import { privileged } from "#server/authorize/privileged.ts";
 import { createRbac } from "#server/authorize/rbac.ts";
+import { createExplainRefusal } from "#server/authorize/roles-that-allow.ts";
 import { checkDefinitions } from "#server/custom/definition-hook.ts";
 import { followDefinitions } from "#server/custom/follow-definitions.ts";
 import { createDiscovery } from "#server/discovery/groups.ts";
@@ -60,7 +61,8 @@ import { type Store } from "#store/store.ts";
 import { TraceRecorder } from "#trace/recorder.ts";
 import { RevisionTraces } from "#trace/revision-traces.ts";
 import { type Trace } from "#trace/trace.ts";
-import { issuer, type LoadedSecurity } from "./security/load-security.ts";
+import { type AccountSettings, defaultIssuer } from "./security/account-settings.ts";
+import { type LoadedSecurity } from "./security/load-security.ts";
 
 export interface AssembleOptions {
   readonly store: Store;
@@ -210,12 +212,18 @@ function serverDeps(
     ...write,
     ...security,
     log,
-    subresources: subresourceEndpoints(options, { write, informers, authorizers }),
+    subresources: subresourceEndpoints(options, { write, informers, security }),
     reviews: new Map([
       ["bindings", bindingEndpoint(write)],
-      ...reviewEndpoints({ authorizers, tokens, audiences: [issuer], clock }),
+      ...reviewEndpoints({
+        authorizers,
+        tokens,
+        audiences: security.accounts.audiences,
+        clock,
+        explain: createExplainRefusal(informers),
+      }),
     ]),
-    nonResource: answerNonResource(nonResourceDeps(options, parts)),
+    nonResource: answerNonResource(nonResourceDeps(options, parts, security.accounts)),
   };
 }
 
@@ -261,10 +269,22 @@ function componentOf({ name }: UserInfo): string {
   return name.startsWith("system:kube-") ? name.slice("system:".length) : "";
 }
 
+const accountsOf = ({ security, signingKey: key }: AssembleOptions): AccountSettings =>
+  security?.accounts(key) ?? {
+    issuers: [defaultIssuer],
+    audiences: [defaultIssuer],
+    key,
+    keys: [key],
+    jwksUri: `${defaultIssuer}/openid/v1/jwks`,
+    extendsExpiration: true,
+  };
+
 /** Authenticators and authorizers, each list in the order in which it is asked. */
-function assembleSecurity({ clock, signingKey, tokens = [], security }: AssembleOptions, informers: Informers) {
-  const audiences = [issuer];
-  const accounts = serviceAccountTokens({ informers, clock, issuers: [issuer], audiences, keys: [signingKey] });
+function assembleSecurity(options: AssembleOptions, informers: Informers) {
+  const { clock, tokens = [], security } = options;
+  const settings = accountsOf(options);
+  const { audiences } = settings;
+  const accounts = serviceAccountTokens({ informers, clock, ...settings });
   const before = [...tokens, ...(security?.staticTokens ?? [])];
   const allTokens = [...before, accounts, ...(security?.otherTokens({ informers, clock, audiences }) ?? [])];
   const rbac = createRbac({ informers });
@@ -272,26 +292,32 @@ function assembleSecurity({ clock, signingKey, tokens = [], security }: Assemble
   const builtIn = { Node: createNodeAuthorizer({ informers }), RBAC: rbac };
   const unknown = security ? security.anonymous : anonymous();
   return {
+    accounts: settings,
     tokens: allTokens,
     rbac,
     loopback: loopback.user,
-    authenticators: [inProcess, clientCertificate, ...allTokens.map(bearer), ...(unknown ? [unknown] : [])],
+    authenticators: [
+      inProcess,
+      ...(security?.frontProxy ? [security.frontProxy.authenticator] : []),
+      clientCertificate,
+      ...allTokens.map(bearer),
+      ...(unknown ? [unknown] : []),
+    ],
     authorizers: [loopback.authorizer, privileged, ...(security?.authorizers(builtIn) ?? [builtIn.Node, builtIn.RBAC])],
   };
 }
 
 function subresourceEndpoints(
-  { clock, signingKey, subresources }: AssembleOptions,
-  { write, informers, authorizers }: { write: WriteDeps; informers: Informers; authorizers: readonly Authorizer[] },
+  { clock, subresources }: AssembleOptions,
+  { write, informers, security }: { write: WriteDeps; informers: Informers; security: Security },
 ): ReadonlyMap<string, Endpoint> {
+  const { accounts, authorizers } = security;
+  const [issuer = ""] = accounts.issuers;
   return new Map<string, Endpoint>([
     ["pods/binding", bindingEndpoint(write)],
     ["pods/eviction", evictionEndpoint(write, informers.of(PodDisruptionBudget))],
     ["namespaces/finalize", finalizeEndpoint(write)],
-    [
-      "serviceaccounts/token",
-      tokenEndpoint({ informers, clock, issuer, audiences: [issuer], key: signingKey }, write.admission),
-    ],
+    ["serviceaccounts/token", tokenEndpoint({ informers, clock, issuer, ...accounts }, write.admission)],
     ...(subresources?.({ ...write, authorizers }) ?? []),
   ]);
 }
@@ -303,8 +329,9 @@ async function storeFault(store: Store): Promise<string | undefined> {
 }
 
 function nonResourceDeps(
-  { signingKey, serverAddress, paths, store, verdicts, encryption }: AssembleOptions,
+  { serverAddress, paths, store, verdicts, encryption }: AssembleOptions,
   { resources, metrics, recorder, flowControl, health }: Parts,
+  { issuers: [issuer = ""], jwksUri, keys }: AccountSettings,
 ): NonResourceDeps {
   health.add({ name: "etcd", check: () => storeFault(store) });
   health.addReady({ name: "etcd-readiness", check: () => storeFault(store) });
@@ -316,8 +343,8 @@ function nonResourceDeps(
     metrics,
     health,
     tokenIssuer: () => ({
-      configuration: openIdConfiguration(issuer, `${issuer}/openid/v1/jwks`, [signingKey]),
-      keys: openIdKeys([signingKey]),
+      configuration: openIdConfiguration(issuer, jwksUri, keys),
+      keys: openIdKeys(keys),
     }),
     serverAddress,
     more: new Map([

@@ -8,7 +8,7 @@ import { createEventRecorder } from "#client/events.ts";
 import { runControllers } from "#controllers/all.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { runTogether, type Task } from "#lib/async/tasks.ts";
-import { signingKey } from "#lib/crypto/jwt.ts";
+import { type JwtPart, signingKey, signJwt } from "#lib/crypto/jwt.ts";
 import { type Subject } from "#lib/crypto/x509.ts";
 import { type Random } from "#lib/data/random.ts";
 import { replaceFile } from "#lib/fs/replace-file.ts";
@@ -38,6 +38,7 @@ import { keepBootstrap } from "./keep-bootstrap.ts";
 import { openStore, type StoreChoice } from "./open-store.ts";
 import { type LoadedSecurity, loadSecurity } from "./security/load-security.ts";
 import { type SecurityOptions } from "./security/options.ts";
+import { publishTrust, type Trust } from "./security/publish-trust.ts";
 
 export interface ControlPlaneOptions {
   readonly dataDir: string;
@@ -98,20 +99,25 @@ export interface ControlPlane extends AsyncDisposable {
 
 export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
   const verdicts = new Verdicts();
+  // A start that fails leaves nothing open.
+  await using opened = new AsyncDisposableStack();
   // Read before anything is opened: a user may have made a mistake in a file.
-  const security = await loadSecurity(options.security ?? {}, options);
+  const security = opened.use(await loadSecurity(options.security ?? {}, options));
   const admission = await readAdmission(options.admission);
-  const encryption = await encryptionFor(options);
+  const encryption = opened.use(await encryptionFor(options));
   const audit = await auditFor(options);
   const [store, certificates] = await Promise.all([openStore(options), openCertificates(options)]);
-  const api = await assembleApi(options, { store, certificates, verdicts, security, admission, encryption, audit });
+  opened.use(store);
+  const parts = { store, certificates, verdicts, security, admission, encryption, audit };
+  const api = opened.use(await assembleApi(options, parts));
   await bootstrapCluster(api.loopback, api.health);
   const announced = ["start-kubernetes-service-cidr-controller", "bootstrap-controller"].map((n) => api.health.step(n));
-  const listening = await listenFor(options, { api, certificates });
+  const listening = opened.use(await listenFor(options, { api, certificates, security }));
   const url = urlOf(options, listening.port);
   await announce(options, { api, port: listening.port });
   for (const done of announced) done();
   const kubeconfigPath = await keepKubeconfig(options, { certificates, url });
+  const held = opened.move();
   return {
     url,
     port: listening.port,
@@ -123,11 +129,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     run: (signal) => runComponents(options, { api, port: listening.port, certificates, verdicts, security, signal }),
     async [Symbol.asyncDispose]() {
       api.health.end();
-      await listening[Symbol.asyncDispose]();
-      await api[Symbol.asyncDispose]();
-      security[Symbol.dispose]();
-      await store[Symbol.asyncDispose]();
-      await encryption?.[Symbol.asyncDispose]();
+      await held.disposeAsync();
     },
   };
 }
@@ -178,22 +180,39 @@ function assembleApi(options: ControlPlaneOptions, { certificates, ...parts }: A
 interface Served {
   readonly api: AssembledServer;
   readonly certificates: Certificates;
+  readonly security: LoadedSecurity;
 }
 
 /** Opens the sockets, with a certificate that is renewed while they are open. */
-async function listenFor({ host, port, clock, log }: ControlPlaneOptions, { api, certificates }: Served) {
+async function listenFor({ host, port, clock, log }: ControlPlaneOptions, { api, certificates, security }: Served) {
   const serving = certificates.follow("serving");
+  const { peerOf, credentials } = await doorOf(certificates, security);
   const listening = await listen((request) => api.server.serve(request), {
     host,
     port,
-    ...credentialsOf(certificates, serving),
+    ...credentials(serving),
     clock,
     log,
     peerOf,
     onRelief: () => void collectGarbage(),
   });
-  serving.onChange(() => listening.renew(credentialsOf(certificates, serving)));
+  serving.onChange(() => listening.renew(credentials(serving)));
   return listening;
+}
+
+/** Which certificates TLS accepts, and what they say about a caller. */
+async function doorOf(certificates: Certificates, { frontProxy }: LoadedSecurity) {
+  const own = (serving: Renewed) => credentialsOf(certificates, serving);
+  if (!frontProxy) return { peerOf, credentials: own };
+  const { checkSeparate, peersOf } = await import("#server/http/front-proxy-peer.ts");
+  checkSeparate(frontProxy, certificates.pki.authority.certificate);
+  return {
+    peerOf: peersOf({ clients: () => certificates.pki.authority.certificate, frontProxies: frontProxy.ca }),
+    credentials(serving: Renewed) {
+      const { ca, ...rest } = own(serving);
+      return { ...rest, ca: `${ca}\n${frontProxy.ca}` };
+    },
+  };
 }
 
 /** The address for a client on this machine; the server may listen on all addresses. */
@@ -259,6 +278,11 @@ function openCertificates(options: ControlPlaneOptions): Promise<Certificates> {
   return Certificates.open({ dir: path.join(dataDir, "pki"), clock, log, hosts });
 }
 
+const trustOf = ({ pki }: Certificates, { frontProxy }: LoadedSecurity): Trust => ({
+  clientCa: pki.authority.certificate,
+  frontProxy,
+});
+
 interface Running {
   readonly api: AssembledServer;
   readonly port: number;
@@ -299,6 +323,9 @@ async function runComponents(
   const announced = place ? announcedObjects(place, rangesOf(options).cidr) : [];
   const ranges = clusterCidr ? { clusterCidr } : {};
   const clientFor = (account: string) => api.clientFor(controllerUser(account));
+  const { pki } = certificates;
+  const { key } = security.accounts(signingKey(pki.serviceAccountKey));
+  const signToken = (claims: JwtPart) => signJwt(key, claims);
   const identity = `${hostname()}_${randomUUID()}`;
   /** Other servers may run the same components on the same etcd, but only one of each works at a time. */
   const once = (name: string, client: Client, task: Task): Task => {
@@ -309,7 +336,7 @@ async function runComponents(
   await runTogether(signal, [
     once("kube-controller-manager", api.clientFor(controllerManagerUser), (ended) =>
       runControllers(
-        { ...base, ...ranges, clientFor, kinds: api.resources, rootCa: certificates.pki.authority.certificate },
+        { ...base, ...ranges, clientFor, signToken, kinds: api.resources, rootCa: pki.authority.certificate },
         ended,
       ),
     ),
@@ -318,6 +345,7 @@ async function runComponents(
     (ended) => keepBootstrap({ ...own, kept: [...keptObjects, ...announced] }, ended),
     (ended) => runFlowControl({ ...own, control: api.flowControl }, ended),
     (ended) => security.run(ended),
+    (ended) => publishTrust({ ...base, client: api.loopback, trust: () => trustOf(certificates, security) }, ended),
     once("kube-scheduler", schedulerClient, (ended) =>
       runScheduler({ ...base, client: schedulerClient, random, events, verdicts }, ended),
     ),

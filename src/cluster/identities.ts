@@ -17,10 +17,11 @@ const systemAccount = (account: string): UserInfo =>
 
 /** Each controller acts as its own service account. One without rules would have every write refused. */
 export function controllerUser(account: string): UserInfo {
+  if (account === "kube-controller-manager") return controllerManagerUser;
   if (controllerRoleTexts[account]) return systemAccount(account);
   throw new Error(`the controller account ${account} has no rules in bootstrap-controllers.ts`);
 }
-/** For the informers that the controllers share, where those are not the server's own caches. */
+/** For the informers that the controllers share, where those are not the server's own caches, and for token Secrets. */
 export const controllerManagerUser = systemUser("system:kube-controller-manager");
 export const schedulerUser = systemUser("system:kube-scheduler");
 /** Publishes the Service of cluster DNS. */

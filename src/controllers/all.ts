@@ -1,6 +1,7 @@
 import { allResources } from "#api/all.ts";
 import { type Client } from "#client/client.ts";
 import { runTogether } from "#lib/async/tasks.ts";
+import { type JwtPart } from "#lib/crypto/jwt.ts";
 import { fixedKinds, type Kinds } from "#runtime/kinds.ts";
 import { type ReconcilerFactory, type RunDeps, runReconcilers } from "#runtime/run-reconciler.ts";
 import { clusterRoleAggregationController } from "./cluster-role-aggregation.ts";
@@ -28,10 +29,13 @@ import { replicationController } from "./replicas/replication-controller.ts";
 import { rootCaController } from "./root-ca.ts";
 import { serviceAccountController } from "./service-account.ts";
 import { statefulSetController } from "./stateful-set/stateful-set.ts";
+import { tokenController } from "./token.ts";
 
 export interface ControllerOptions extends NodeIpamOptions {
   /** The certificates, in PEM, by which pods verify the API server. */
   readonly rootCa: string;
+  /** Signs the tokens in Secrets. Without it nobody fills them. */
+  signToken?(claims: JwtPart): string;
   /** Every kind that is currently served; default: the built-in ones. */
   readonly kinds?: Kinds;
 }
@@ -44,10 +48,12 @@ const builtIn = fixedKinds(allResources);
  */
 const reconcilers = ({
   rootCa,
+  signToken: sign,
   kinds = builtIn,
   ...options
 }: ControllerOptions): readonly (readonly [account: string, ReconcilerFactory, component?: string])[] => [
   ["service-account-controller", serviceAccountController],
+  ...(sign ? ([["kube-controller-manager", tokenController({ rootCa, sign })]] as const) : []),
   ["root-ca-cert-publisher", rootCaController(rootCa)],
   ["clusterrole-aggregation-controller", clusterRoleAggregationController],
   ["node-controller", nodeIpamController(options), "cidrAllocator"],

@@ -599,6 +599,29 @@ const cases: readonly Case[] = [
     evidence: /create by ann 2s ago got 422 at hop 5 \(schema\)/,
   },
   {
+    name: "an object that its writer had no right to create",
+    facts: {
+      about: "absent",
+      nowMs,
+      resource: Deployment,
+      namespace: "default",
+      name: "web",
+      refusal: {
+        atMs: nowMs - 2000,
+        verb: "create",
+        user: "ann",
+        status: 403,
+        hop: "authorize",
+        message: 'deployments.apps is forbidden: User "ann" cannot create',
+        missing: 'no rule allows it: it needs {…}, which ClusterRole "edit" has',
+      },
+      removal: undefined,
+    },
+    hop: "authorize",
+    says: /refused it: deployments.apps is forbidden/,
+    evidence: /which ClusterRole "edit" has/,
+  },
+  {
     name: "an object that a finalizer holds",
     facts: {
       about: "object",

@@ -116,4 +116,6 @@ export interface Refusal {
   readonly status: number;
   readonly hop: HopName;
   readonly message: string;
+  /** Which rule would have allowed it, if whoever asks may read the roles. */
+  readonly missing?: string;
 }

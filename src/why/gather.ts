@@ -1,5 +1,6 @@
 import { Deployment } from "#api/apps/deployment.ts";
 import { ReplicaSet } from "#api/apps/replica-set.ts";
+import { SubjectAccessReview } from "#api/authorization/subject-access-review.ts";
 import { Lease } from "#api/coordination/lease.ts";
 import { Event } from "#api/core/event.ts";
 import { Node } from "#api/core/node.ts";
@@ -146,7 +147,20 @@ class Gatherer {
     const answer = await this.#own<TraceAnswer>(`/orlop/trace/${path}`);
     const deleted = answer?.traces.find(({ status, verb }) => status < 400 && verb === "delete");
     const removal = deleted && { atMs: deleted.startMs, user: deleted.user };
-    return { refusal: await this.#refusal(path, answer), removal };
+    const refusal = await this.#refusal(path, answer);
+    const missing = refusal?.hop === "authorize" ? await this.#missingRule(refusal, { resource, namespace, name }) : "";
+    return { refusal: refusal && missing ? { ...refusal, missing } : refusal, removal };
+  }
+
+  /** The server explains a refusal to those who may read the roles. "" if it does not, or would allow it now. */
+  async #missingRule({ user, verb }: Refusal, { resource, namespace, name }: Subject): Promise<string> {
+    const { group, version, plural } = resource;
+    const place = resource.scope === "Namespaced" ? { namespace } : {};
+    const object = verb === "create" ? {} : { name };
+    const resourceAttributes = { verb, group, version, resource: plural, ...place, ...object };
+    const review = this.#client.create(SubjectAccessReview, { metadata: {}, spec: { user, resourceAttributes } });
+    const answer = await review.catch(() => undefined);
+    return answer && !answer.status.allowed ? (answer.status.reason ?? "") : "";
   }
 
   /** The last refused attempt to write the object. */

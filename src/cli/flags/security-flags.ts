@@ -1,6 +1,11 @@
 import path from "node:path";
-import { type AuthorizationOptions, type IssuerOptions, type SecurityOptions } from "#cluster/security/options.ts";
-import { durationMilliseconds, listOf, trueOrFalse, UserError } from "../command.ts";
+import {
+  type AccountOptions,
+  type AuthorizationOptions,
+  type IssuerOptions,
+  type SecurityOptions,
+} from "#cluster/security/options.ts";
+import { durationMilliseconds, durationSeconds, listOf, trueOrFalse, UserError } from "../command.ts";
 
 /** Upstream's flags for authentication and authorisation, for the commands that start a server. */
 export const securityFlags = {
@@ -57,6 +62,53 @@ export const securityFlags = {
     value: "FILE",
     help: "AuthenticationConfiguration with issuers and anonymous access; it is read again when it changes",
   },
+  "requestheader-client-ca-file": {
+    type: "string",
+    value: "FILE",
+    help: "authorities whose certificates make a front proxy, which says who its callers are",
+  },
+  "requestheader-allowed-names": {
+    type: "string",
+    value: "LIST",
+    help: "common names of front proxies; by default, all with a certificate of their authority",
+  },
+  "requestheader-username-headers": { type: "string", value: "LIST", help: "headers with the name, as X-Remote-User" },
+  "requestheader-uid-headers": { type: "string", value: "LIST", help: "headers with the uid, as X-Remote-Uid" },
+  "requestheader-group-headers": { type: "string", value: "LIST", help: "headers with groups, as X-Remote-Group" },
+  "requestheader-extra-headers-prefix": {
+    type: "string",
+    value: "LIST",
+    help: "beginnings of headers with further facts, as X-Remote-Extra-",
+  },
+  "service-account-issuer": {
+    type: "string",
+    multiple: true,
+    value: "URL",
+    help: "issuer of service-account tokens; the first one of several issues, all are accepted",
+  },
+  "service-account-signing-key-file": {
+    type: "string",
+    value: "FILE",
+    help: "private key that signs them; default: one that the server makes",
+  },
+  "service-account-key-file": {
+    type: "string",
+    multiple: true,
+    value: "FILE",
+    help: "further keys whose tokens are accepted; may be repeated",
+  },
+  "service-account-jwks-uri": { type: "string", value: "URL", help: "where others find the keys; https" },
+  "service-account-max-token-expiration": {
+    type: "string",
+    value: "DURATION",
+    help: "longest life of a token that is asked for; at least 1h",
+  },
+  "service-account-extend-token-expiration": {
+    type: "string",
+    value: "BOOL",
+    help: "let tokens in pods live for a year, for programs that never reload them; default true",
+  },
+  "api-audiences": { type: "string", value: "LIST", help: "audiences of the API server; default: the issuers" },
   "authorization-mode": {
     type: "string",
     value: "LIST",
@@ -96,7 +148,8 @@ export type SecurityValues = {
     | undefined;
 };
 type Values = SecurityValues;
-type TextFlag = Exclude<keyof Values, "oidc-required-claim">;
+type TextFlag = { [flag in keyof Values]: Values[flag] extends string | undefined ? flag : never }[keyof Values] &
+  string;
 
 /** Checks the flags and what they say together. Files are read when the server starts. */
 export function securityOptions(values: Values): SecurityOptions {
@@ -107,6 +160,8 @@ export function securityOptions(values: Values): SecurityOptions {
     bootstrapTokens: trueOrFalse(values["enable-bootstrap-token-auth"], "enable-bootstrap-token-auth") ?? false,
     tokenWebhook: tokenWebhookOptions(values),
     issuers: issuerOptions(values),
+    frontProxy: frontProxyOptions(values),
+    accounts: accountOptions(values),
     authorization: authorizationOptions(values),
   };
 }
@@ -167,6 +222,64 @@ function tokenWebhookOptions(values: Values): SecurityOptions["tokenWebhook"] {
     version: reviewVersion(values, "authentication-token-webhook-version"),
     ttlMs: ttl(values, "authentication-token-webhook-cache-ttl", "2m"),
   };
+}
+
+function accountOptions(values: Values): AccountOptions {
+  const { "service-account-issuer": issuers = [], "service-account-jwks-uri": jwksUri } = values;
+  const twice = issuers.find((issuer, index) => issuers.indexOf(issuer) < index);
+  if (twice !== undefined) throw new UserError(`--service-account-issuer ${JSON.stringify(twice)} is there twice`);
+  const wrong = issuers.find((issuer) => issuer === "" || (issuer.includes(":") && !URL.canParse(issuer)));
+  if (wrong !== undefined) throw new UserError(`--service-account-issuer must be a URL, not ${JSON.stringify(wrong)}`);
+  if (jwksUri !== undefined && !/^https:\/\/./.test(jwksUri)) {
+    throw new UserError(`--service-account-jwks-uri must be an https URL, not ${JSON.stringify(jwksUri)}`);
+  }
+  const longest = values["service-account-max-token-expiration"];
+  const extend = "service-account-extend-token-expiration";
+  const signingKeyFile = values["service-account-signing-key-file"];
+  return {
+    issuers,
+    audiences: listOf(values["api-audiences"] ?? ""),
+    signingKeyFile: signingKeyFile && path.resolve(signingKeyFile),
+    keyFiles: (values["service-account-key-file"] ?? []).map((file) => path.resolve(file)),
+    jwksUri,
+    maxExpirationSeconds: longest === undefined ? undefined : longestLife(longest),
+    extendsExpiration: trueOrFalse(values[extend], extend),
+  };
+}
+
+/** Upstream's bounds: tokens must live for an hour at least, and no longer than 2^32 seconds. */
+function longestLife(text: string): number {
+  const flag = "service-account-max-token-expiration";
+  const seconds = durationSeconds(text, flag);
+  if (seconds >= 3600 && seconds <= 2 ** 32) return seconds;
+  throw new UserError(`--${flag} must be at least 1h, not ${JSON.stringify(text)}`);
+}
+
+function frontProxyOptions(values: Values): SecurityOptions["frontProxy"] {
+  const caFile = values["requestheader-client-ca-file"];
+  const used = Object.keys(securityFlags).find(
+    (flag) => flag.startsWith("requestheader-") && values[flag as TextFlag] !== undefined,
+  );
+  if (!used) return undefined;
+  const usernameHeaders = headerNames(values, "requestheader-username-headers");
+  if (!caFile || usernameHeaders.length === 0) {
+    throw new UserError(`--${used} needs --requestheader-client-ca-file and --requestheader-username-headers`);
+  }
+  return {
+    caFile: path.resolve(caFile),
+    usernameHeaders,
+    uidHeaders: headerNames(values, "requestheader-uid-headers"),
+    groupHeaders: headerNames(values, "requestheader-group-headers"),
+    extraPrefixes: headerNames(values, "requestheader-extra-headers-prefix"),
+    allowedNames: listOf(values["requestheader-allowed-names"] ?? ""),
+  };
+}
+
+function headerNames(values: Values, flag: TextFlag): string[] {
+  const names = listOf(values[flag] ?? "");
+  const wrong = names.find((name) => !/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name));
+  if (wrong === undefined) return names;
+  throw new UserError(`--${flag} must list names of headers, not ${JSON.stringify(wrong)}`);
 }
 
 const webhookFlags = [

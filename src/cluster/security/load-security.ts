@@ -1,19 +1,24 @@
 import { type Clock } from "#lib/async/clock.ts";
 import { runTogether, type Task } from "#lib/async/tasks.ts";
+import { type SigningKey } from "#lib/crypto/jwt.ts";
 import { type Log } from "#lib/process/log.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { anonymous } from "#server/authenticate/anonymous.ts";
 import { type Authenticator } from "#server/authenticate/authenticator.ts";
 import { type TokenAuthenticator } from "#server/authenticate/bearer.ts";
+import { type RequestHeaderOptions } from "#server/authenticate/request-header.ts";
 import { loadTokenFile } from "#server/authenticate/token-file.ts";
 import { type Authorizer } from "#server/authorize/authorizer.ts";
-import { ConfigFileError } from "#server/config/config-file.ts";
+import { ConfigFileError, readConfigFile } from "#server/config/config-file.ts";
+import { type AccountSettings, issuersOf, loadAccounts } from "./account-settings.ts";
 import { type BuiltInAuthorizers, loadAuthorizers, webhookRetry } from "./authorizers.ts";
-import { type AnonymousChoice, type ConfiguredIssuers } from "./issuers.ts";
-import { type IssuerOptions, type SecurityOptions, type TokenWebhookOptions } from "./options.ts";
-
-/** The issuer of service-account tokens. */
-export const issuer = "https://kubernetes.default.svc.cluster.local";
+import { type AnonymousChoice, type ConfiguredIssuers, type IssuersDeps } from "./issuers.ts";
+import {
+  type FrontProxyOptions,
+  type IssuerOptions,
+  type SecurityOptions,
+  type TokenWebhookOptions,
+} from "./options.ts";
 
 export interface LoadDeps {
   readonly clock: Clock;
@@ -33,12 +38,23 @@ export interface LoadedSecurity extends Disposable {
   /** Asked before and after the tokens of service accounts. */
   readonly staticTokens: readonly TokenAuthenticator[];
   otherTokens(deps: TokenDeps): readonly TokenAuthenticator[];
+  /** With the key that the server has made for itself. */
+  accounts(own: SigningKey): AccountSettings;
   /** Callers without a credential; undefined: they are refused. */
   readonly anonymous: Authenticator | undefined;
+  /** A proxy that is believed who its callers are. */
+  readonly frontProxy: FrontProxy | undefined;
   /** The chain after `system:masters`. */
   authorizers(builtIn: BuiltInAuthorizers): readonly Authorizer[];
   /** Follows files that may change, until the signal fires. */
   run(signal: AbortSignal): Promise<void>;
+}
+
+export interface FrontProxy {
+  readonly authenticator: Authenticator;
+  readonly options: RequestHeaderOptions;
+  /** The authorities of its certificates, in PEM. */
+  readonly ca: string;
 }
 
 /** Reads what the options name. What is not configured is not even imported. */
@@ -48,7 +64,9 @@ export async function loadSecurity(options: SecurityOptions, deps: LoadDeps): Pr
     const staticTokens = options.tokenFile ? [await loadTokenFile(options.tokenFile)] : [];
     const makers: TokenMaker[] = [];
     if (options.bootstrapTokens) makers.push(await bootstrapMaker());
-    const issuers = options.issuers && (await issuersOf(options.issuers, deps));
+    const accounts = await loadAccounts(options.accounts ?? {});
+    const taken = issuersOf(options.accounts ?? {});
+    const issuers = options.issuers && (await openIssuers(options.issuers, { ...deps, taken }));
     if (issuers) makers.push(() => issuers.tokens);
     if (options.tokenWebhook) makers.push(await webhookMaker(options.tokenWebhook, deps, opened));
     const configured = options.authorization && opened.use(await loadAuthorizers(options.authorization, deps));
@@ -57,7 +75,9 @@ export async function loadSecurity(options: SecurityOptions, deps: LoadDeps): Pr
     );
     return {
       staticTokens,
+      accounts,
       otherTokens: (tokenDeps) => makers.map((make) => make(tokenDeps)),
+      frontProxy: options.frontProxy && (await frontProxyOf(options.frontProxy)),
       anonymous: anonymousOf(options, issuers?.anonymous),
       authorizers: (builtIn) => configured?.chain(builtIn) ?? [builtIn.Node, builtIn.RBAC],
       run: (signal) => runTogether(signal, tasks),
@@ -70,9 +90,9 @@ export async function loadSecurity(options: SecurityOptions, deps: LoadDeps): Pr
 }
 
 /** The module is only loaded if there are issuers. */
-async function issuersOf(options: IssuerOptions, deps: LoadDeps): Promise<ConfiguredIssuers> {
+async function openIssuers(options: IssuerOptions, deps: IssuersDeps): Promise<ConfiguredIssuers> {
   const { loadIssuers } = await import("./issuers.ts");
-  return await loadIssuers(options, { ...deps, taken: [issuer] });
+  return await loadIssuers(options, deps);
 }
 
 function anonymousOf(
@@ -84,6 +104,18 @@ function anonymousOf(
   const why =
     "--anonymous-auth flag cannot be set when anonymous field is configured in authentication configuration file";
   throw new ConfigFileError(`anonymous: Forbidden: ${why}`);
+}
+
+async function frontProxyOf({ caFile, ...options }: FrontProxyOptions): Promise<FrontProxy> {
+  const flag = "requestheader-client-ca-file";
+  const ca = await readConfigFile(caFile, flag);
+  const [{ requestHeader }, { certificatesIn }] = await Promise.all([
+    import("#server/authenticate/request-header.ts"),
+    import("#lib/crypto/x509.ts"),
+  ]);
+  if (certificatesIn(ca).length === 0)
+    throw new ConfigFileError(`${caFile} has no certificate in PEM: check --${flag}`);
+  return { authenticator: requestHeader(options), options, ca };
 }
 
 type TokenMaker = (deps: TokenDeps) => TokenAuthenticator;

@@ -131,6 +131,18 @@ export function readRequestSubject(pem: string): Subject & { organizations: read
 export const notAfterMs = (certificate: X509Certificate): number => certificate.validToDate.getTime();
 export const notBeforeMs = (certificate: X509Certificate): number => certificate.validFromDate.getTime();
 
+/** The certificates of a PEM text. What is no certificate is skipped. */
+export function certificatesIn(text: string): X509Certificate[] {
+  return readPem(text).flatMap(({ label, bytes }) => {
+    if (label !== "CERTIFICATE") return [];
+    try {
+      return [new X509Certificate(bytes)];
+    } catch {
+      return [];
+    }
+  });
+}
+
 export const pemOf = (label: string, bytes: Uint8Array): string => {
   const lines =
     Buffer.from(bytes)

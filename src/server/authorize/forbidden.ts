@@ -26,7 +26,7 @@ function deniedAction({ name }: UserInfo, info: RequestInfo): string {
 }
 
 /** The rule that a role would need, in YAML's flow style. */
-function missingRule({ isResource, verb, group, resource, subresource, path }: RequestInfo): string {
+export function missingRule({ isResource, verb, group, resource, subresource, path }: RequestInfo): string {
   if (!isResource) return `{nonResourceURLs: [${JSON.stringify(path)}], verbs: ["${verb}"]}`;
   const combined = subresource ? `${resource}/${subresource}` : resource;
   return `{apiGroups: [${JSON.stringify(group)}], resources: [${JSON.stringify(combined)}], verbs: ["${verb}"]}`;

@@ -33,6 +33,7 @@ async function actAs(wanted: WantedUser, { authorizers, context }: Acting): Prom
     const fault = await refusalOf(authorizers, asking, questionsFor(mode, wanted, request));
     if (!fault) {
       context.user = impersonatedUser(mode, wanted);
+      context.impersonator = requester;
       return;
     }
     refusal ??= fault;

@@ -27,7 +27,7 @@ import { anonymousUser } from "#server/authenticate/anonymous.ts";
 import { streamEndpoints } from "#server/streams/all.ts";
 import { openMemoryStore } from "#store/memory.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
-import { groups, type Row, requestOf } from "./user-by-verb.suite.ts";
+import { groups, plainRows, type Row, requestOf } from "./user-by-verb.suite.ts";
 
 /**
  * A request, the response to authorised users, and the rights that are enough: semicolons separate alternatives, and +
@@ -122,12 +122,14 @@ const table = `
   POST   all:clusterroles (gathering)           201  create clusterroles + escalate clusterroles
   POST   all:clusterrolebindings (view)         201  create clusterrolebindings + bind clusterroles
 
-  AS     jane                                   200  impersonate users; impersonate users:jane
-  AS     jane group=dev                         200  impersonate users + impersonate groups; impersonate users + impersonate groups:dev
+  AS     jane                                   200  impersonate users; impersonate users:jane; impersonate:user-info users + impersonate-on:user-info:get pods; impersonate:user-info users:jane + impersonate-on:user-info:get pods:web
+  AS     jane group=dev                         200  impersonate users + impersonate groups; impersonate users + impersonate groups:dev; impersonate:user-info users + impersonate-on:user-info:get pods + impersonate:user-info groups
   AS     jane group=system:masters              200  impersonate users + impersonate groups
   AS     jane uid=7                             200  impersonate users + impersonate uids
   AS     jane extra-scopes=view                 200  impersonate users + impersonate userextras/scopes
-  AS     system:serviceaccount:shop:robot       200  impersonate serviceaccounts; impersonate serviceaccounts@shop
+  AS     jane extra-acme.io%2fteam=red          200  impersonate users + impersonate userextras/acme.io/team; impersonate:user-info users + impersonate-on:user-info:get pods + impersonate:user-info userextras/acme.io/team
+  AS     system:serviceaccount:shop:robot       200  impersonate serviceaccounts; impersonate serviceaccounts@shop; impersonate:serviceaccount serviceaccounts + impersonate-on:serviceaccount:get pods; impersonate:serviceaccount serviceaccounts@shop + impersonate-on:serviceaccount:get pods@shop
+  AS     system:node:n1                         200  impersonate:arbitrary-node nodes + impersonate-on:arbitrary-node:get pods; impersonate:arbitrary-node nodes:n1 + impersonate-on:arbitrary-node:get pods
 
   POST   all:subjectaccessreviews               201  create subjectaccessreviews
   POST   localsubjectaccessreviews              201  create localsubjectaccessreviews
@@ -150,13 +152,16 @@ const useless = [
   "get metrics",
   "get /metrics/",
   "create pods:web",
+  "impersonate:user-info users",
+  "impersonate-on:user-info:get pods",
+  "impersonate:associated-node nodes + impersonate-on:associated-node:get pods",
 ];
 
 const rows: readonly Row[] = table
   .split("\n")
   .filter((line) => line.trim() !== "")
   .map((line) => {
-    const found = /^\s*(\S+)\s+(\S+)(?: (\(\w+\)|[\w-]+=\S+))?\s+(\d{3})\s+(.*)$/.exec(line);
+    const found = /^\s*(\S+)\s+(\S+)(?: (\(\w+\)|[\w.%-]+=\S+))?\s+(\d{3})\s+(.*)$/.exec(line);
     assert(found, line);
     const [, method = "", target = "", variant = "", status = "", enough = ""] = found;
     return { method, target, variant, status: Number(status), enough: enough.split(";").map((one) => one.trim()) };
@@ -166,6 +171,15 @@ const rows: readonly Row[] = table
 const users: readonly string[] = [...new Set([...rows.flatMap(({ enough }) => enough), ...useless])].filter(
   (rights) => rights !== "everyone",
 );
+/** Users of the rows for plain kinds. They are tried where their verb or their kind is asked for. */
+const plainUsers = plainRows.map(({ enough }) => enough[0] ?? "");
+const wideUsers = ["get *", "* pods", "get /*", "list pods", "delete pods", "get pods@shop"];
+const triedOn = ({ enough: [own = ""] }: Row): readonly string[] => {
+  const [verb, kind] = own.split(" ");
+  const isNear = (rights: string) => rights.split(" ").some((part) => part === verb || part === kind);
+  return [...plainUsers.filter(isNear), ...wideUsers];
+};
+
 const rightsOf = (text: string): string[] => text.split("+").map((one) => one.trim());
 const may = (user: string, { enough }: Row): boolean =>
   enough.includes("everyone") ||
@@ -188,7 +202,7 @@ before(async () => {
   });
   await bootstrapCluster(api.loopback);
   await fill();
-  await Promise.all(users.map((rights) => grant(rights)));
+  await Promise.all([...users, ...plainUsers].map((rights, index) => grant(rights, index)));
   await api.loopback.create(ClusterRoleBinding, bindingOf("everything", "cluster-admin", [subjectOf("jane"), robot]));
 });
 after(() => api[Symbol.asyncDispose]());
@@ -231,11 +245,11 @@ const bindingOf = (name: string, role: string, subjects: Subject[]) => ({
   subjects,
 });
 
-async function grant(rights: string): Promise<void> {
+async function grant(rights: string, number: number): Promise<void> {
   const user = subjectOf(nameOf(rights));
   for (const [index, right] of rightsOf(rights).entries()) {
     const [text = "", namespace] = right.split("@");
-    const name = `${users.indexOf(rights)}-${index}`;
+    const name = `${number}-${index}`;
     await api.loopback.create(ClusterRole, { metadata: { name }, rules: [ruleOf(text)] });
     const binding = bindingOf(name, name, [user]);
     if (!namespace) await api.loopback.create(ClusterRoleBinding, binding);
@@ -249,7 +263,8 @@ function ruleOf(right: string): PolicyRule {
   if (what.startsWith("/")) return { verbs: [verb], nonResourceURLs: [what] };
   const [resource = "", name] = what.split(":");
   const [plural = ""] = resource.split("/");
-  const group = resource === "*/scale" ? "*" : (groups[plural] ?? "");
+  const known = verb.startsWith("impersonate:") ? "authentication.k8s.io" : groups[plural];
+  const group = resource === "*/scale" ? "*" : (known ?? "");
   return { verbs: [verb], apiGroups: [group], resources: [resource], ...(name ? { resourceNames: [name] } : {}) };
 }
 
@@ -262,11 +277,11 @@ async function statusOf(row: Row, user: UserInfo): Promise<number> {
   return wire.type === "watch" ? 200 : wire.status;
 }
 
-for (const row of rows) {
+for (const row of [...rows, ...plainRows]) {
   const line = [row.method, row.target, row.variant].filter(Boolean).join(" ");
   test(`${line} is answered with ${row.status} only to those with enough rights`, async () => {
     const wrong: string[] = [];
-    for (const rights of users) {
+    for (const rights of plainRows.includes(row) ? triedOn(row) : users) {
       const expected = may(rights, row) ? row.status : 403;
       const status = await statusOf(row, userOf(rights));
       if (status !== expected) wrong.push(`${rights}: ${status} instead of ${expected}`);
@@ -282,5 +297,6 @@ test("every right of the table allows something, except for those in `useless`",
   const idle = users.filter((rights) => !rows.some((row) => !row.enough.includes("everyone") && may(rights, row)));
 
   assert(rows.length * users.length > 10_000);
+  assert(rows.length + plainRows.length > 300);
   assert.deepEqual(idle, useless);
 });

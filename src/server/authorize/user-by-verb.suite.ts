@@ -9,8 +9,7 @@ export interface Row {
   readonly enough: readonly string[];
 }
 
-/** The groups of the resources outside the core group. */
-export const groups: Readonly<Record<string, string>> = {
+const otherGroups = {
   deployments: "apps",
   leases: "coordination.k8s.io",
   roles: "rbac.authorization.k8s.io",
@@ -23,6 +22,53 @@ export const groups: Readonly<Record<string, string>> = {
   tokenreviews: "authentication.k8s.io",
   uids: "authentication.k8s.io",
   userextras: "authentication.k8s.io",
+};
+
+/** Kinds whose verbs are all authorised in the same way: by group, those of a namespace and those of the cluster. */
+const plainKinds: readonly (readonly [group: string, namespaced: string, cluster: string])[] = [
+  ["", "endpoints events limitranges persistentvolumeclaims podtemplates", "persistentvolumes"],
+  ["", "replicationcontrollers resourcequotas serviceaccounts", ""],
+  ["apps", "controllerrevisions daemonsets replicasets statefulsets", ""],
+  ["autoscaling", "horizontalpodautoscalers", ""],
+  ["batch", "cronjobs jobs", ""],
+  ["certificates.k8s.io", "", "certificatesigningrequests"],
+  ["discovery.k8s.io", "endpointslices", ""],
+  ["flowcontrol.apiserver.k8s.io", "", "flowschemas prioritylevelconfigurations"],
+  ["networking.k8s.io", "ingresses networkpolicies", "ingressclasses ipaddresses servicecidrs"],
+  ["node.k8s.io", "", "runtimeclasses"],
+  ["policy", "poddisruptionbudgets", ""],
+  ["resource.k8s.io", "resourceclaims resourceclaimtemplates", "deviceclasses resourceslices"],
+  ["storage.k8s.io", "csistoragecapacities", "csidrivers csinodes storageclasses volumeattachments"],
+];
+const words = (text: string): string[] => text.split(" ").filter(Boolean);
+
+/** One row for each of these kinds and verbs. */
+export const plainRows: readonly Row[] = plainKinds.flatMap(([group, namespaced, cluster]) =>
+  [...words(namespaced), ...words(cluster).map((plural) => `all:${plural}`)].flatMap((place) => {
+    const plural = place.replace("all:", "");
+    const row = (method: string, target: string, status: number, verb: string): Row => {
+      const wildcard = group === "" && verb === "get" ? ["get *"] : [];
+      return { method, target, variant: "", status, enough: [`${verb} ${plural}`, ...wildcard] };
+    };
+    return [
+      row("GET", `${place}/none`, 404, "get"),
+      row("GET", place, 200, "list"),
+      row("WATCH", place, 200, "watch"),
+      row("PATCH", `${place}/none`, 404, "patch"),
+      row("DELETE", `${place}/none`, 404, "delete"),
+      row("DELETE", place, 200, "deletecollection"),
+    ];
+  }),
+);
+
+/** The groups of the resources outside the core group. */
+export const groups: Readonly<Record<string, string>> = {
+  ...otherGroups,
+  ...Object.fromEntries(
+    plainKinds.flatMap(([group, namespaced, cluster]) =>
+      words(`${namespaced} ${cluster}`).map((plural) => [plural, group]),
+    ),
+  ),
 };
 
 interface Sent {

@@ -51,8 +51,14 @@ const routes = new Map<string, (asked: Asked, ...rest: readonly string[]) => Fou
   ["healthz", (asked, ...rest) => answerHealth(asked, "healthz", rest.join("/"))],
   ["livez", (asked, ...rest) => answerHealth(asked, "livez", rest.join("/"))],
   ["readyz", (asked, ...rest) => answerHealth(asked, "readyz", rest.join("/"))],
-  [".well-known", ({ deps, path }) => (path === configPath ? value(deps.tokenIssuer().configuration) : undefined)],
-  ["openid", ({ deps, path }) => (path === keysPath ? value(deps.tokenIssuer().keys) : undefined)],
+  [
+    ".well-known",
+    ({ deps, path }) => (path === configPath ? issuerDocument(deps.tokenIssuer().configuration, "json") : undefined),
+  ],
+  [
+    "openid",
+    ({ deps, path }) => (path === keysPath ? issuerDocument(deps.tokenIssuer().keys, "jwk-set+json") : undefined),
+  ],
 ]);
 
 const metricsType = "text/plain; version=0.0.4; charset=utf-8";
@@ -60,6 +66,7 @@ const configPath = "/.well-known/openid-configuration";
 const keysPath = "/openid/v1/jwks";
 
 const rootPaths = [
+  configPath,
   "/api",
   "/api/v1",
   "/apis",
@@ -68,6 +75,7 @@ const rootPaths = [
   "/metrics",
   "/openapi/v2",
   "/openapi/v3",
+  keysPath,
   "/readyz",
   "/version",
 ];
@@ -118,6 +126,15 @@ async function answerHealth(
   const { status, text: body } = await (one ? renderCheck(one) : renderHealth(endpoint, checks, options));
   return text(status, body, "text/plain; charset=utf-8");
 }
+
+/** Servers that verify tokens may keep it for an hour. */
+const issuerDocument = (content: unknown, type: string): Answer => ({
+  type: "bytes",
+  status: 200,
+  contentType: `application/${type}`,
+  body: Buffer.from(JSON.stringify(content)),
+  headers: { "cache-control": "public, max-age=3600" },
+});
 
 const value = (content: unknown): Answer => ({ type: "value", status: 200, value: content });
 const found = (content: unknown | undefined): Answer | undefined =>

@@ -135,7 +135,7 @@ export class ServerConnections {
   secured(connection: Connection, peer: Peer): void {
     connection.peer = peer;
     this.#rest(connection);
-    const notAfterMs = peer.certificate?.notAfterMs;
+    const { notAfterMs } = peer.certificate ?? peer.frontProxy ?? {};
     if (notAfterMs !== undefined) this.#cutAt(connection, notAfterMs);
   }
 

@@ -56,6 +56,8 @@ export interface Context {
   readonly query: URLSearchParams;
   readonly trace: Trace;
   user: UserInfo;
+  /** Who acts as that user, if somebody does. */
+  impersonator?: UserInfo;
   /** Become `Warning: 299` headers. */
   readonly warnings: string[];
   /** What the stages record about the request: which rule allowed it, who is impersonated. */

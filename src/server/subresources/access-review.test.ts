@@ -7,6 +7,7 @@ import { bootstrapClusterRoleBindings, bootstrapClusterRoles } from "#server/aut
 import { createNodeAuthorizer } from "#server/authorize/node.ts";
 import { privileged } from "#server/authorize/privileged.ts";
 import { createRbac } from "#server/authorize/rbac.ts";
+import { createExplainRefusal } from "#server/authorize/roles-that-allow.ts";
 import { createFakeInformers } from "#testing/fake-informers.ts";
 import {
   reviewLocalSubjectAccess,
@@ -63,8 +64,8 @@ test("a LocalSubjectAccessReview must be about its own namespace", async () => {
     status,
   };
 
-  assert.equal((await reviewLocalSubjectAccess(deps, review, "other")).status.allowed, true);
-  await assert.rejects(reviewLocalSubjectAccess(deps, review, "shop"), {
+  assert.equal((await reviewLocalSubjectAccess(deps, review, { namespace: "other" })).status.allowed, true);
+  await assert.rejects(reviewLocalSubjectAccess(deps, review, { namespace: "shop" }), {
     message: "spec.resourceAttributes.namespace must match namespace: shop",
   });
 });
@@ -92,4 +93,42 @@ test("a SelfSubjectRulesReview lists what the caller may do", () => {
   assert.equal(incomplete, false);
   assert.equal(review({ name: "system:node:a", groups: ["system:nodes"] }).incomplete, true);
   assert.throws(() => review(jane, ""), { message: "no namespace on request" });
+});
+
+test("a refusal is explained to those who may read the roles, and to nobody else", async () => {
+  informers.put(ClusterRole, {
+    metadata: { name: "podder" },
+    rules: [{ verbs: ["create"], apiGroups: [""], resources: ["pods"] }],
+  });
+  const explaining = { ...deps, explain: createExplainRefusal(informers) };
+  const resourceAttributes = { verb: "create", resource: "pods", namespace: "shop" };
+  const review = { metadata: {}, spec: { user: "max", resourceAttributes }, status };
+  const admin = { name: "admin", groups: ["system:masters"] };
+
+  assert.deepEqual((await reviewSubjectAccess(explaining, review, jane)).status, { allowed: false });
+  assert.deepEqual((await reviewSubjectAccess(explaining, review, admin)).status, {
+    allowed: false,
+    reason:
+      'no rule allows it: it needs {apiGroups: [""], resources: ["pods"], verbs: ["create"]}, which ClusterRole "podder", ClusterRole "edit", ClusterRole "admin" have',
+  });
+  const own = { metadata: {}, spec: { resourceAttributes: { verb: "fly", resource: "carpets" } }, status };
+  const asAdmin = await reviewSelfSubjectAccess(explaining, own, jane, admin);
+  assert.match(asAdmin.status.reason ?? "", /which ClusterRole "cluster-admin" has$/);
+});
+
+test("a selector that cannot be read narrows nothing down, and the answer says so", async () => {
+  const selectors = { fieldSelector: { rawSelector: "a" }, labelSelector: { rawSelector: "a in" } };
+  const resourceAttributes = { verb: "list", resource: "pods", namespace: "shop", ...selectors };
+
+  const { status: answered } = await reviewSubjectAccess(deps, {
+    metadata: {},
+    spec: { user: "jane", resourceAttributes },
+    status,
+  });
+
+  assert.equal(answered.allowed, true);
+  assert.equal(
+    answered.evaluationError,
+    "spec.resourceAttributes.fieldSelector ignored due to parse error; spec.resourceAttributes.labelSelector ignored due to parse error",
+  );
 });

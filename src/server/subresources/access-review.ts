@@ -4,44 +4,50 @@ import { type SelfSubjectAccessReview } from "#api/authorization/self-subject-ac
 import { type SelfSubjectRulesReview } from "#api/authorization/self-subject-rules-review.ts";
 import { type SubjectAccessReview, type SubjectAccessReviewSpec } from "#api/authorization/subject-access-review.ts";
 import { type UserInfo } from "#api/exchange.ts";
-import { escapeFieldValue } from "#api/meta/field-selector.ts";
+import { escapeFieldValue, parseFieldSelector } from "#api/meta/field-selector.ts";
+import { formatLabelSelector, parseLabelSelector } from "#api/meta/label-selector.ts";
 import { badRequest } from "#api/status.ts";
 import { type Authorizer, rulesOfAll } from "#server/authorize/authorizer.ts";
 import { decide } from "#server/authorize/chain.ts";
+import { type ExplainRefusal, readingRoles } from "#server/authorize/roles-that-allow.ts";
 import { type RequestInfo } from "#server/request/pipeline.ts";
 import { blankRequestInfo } from "#server/request/request-info.ts";
 
 export interface AccessReviewDeps {
   readonly authorizers: readonly Authorizer[];
+  /** Explains a refusal to those who may read the roles. */
+  readonly explain?: ExplainRefusal;
 }
 
-/** Whether a user may do something. The review has been validated. */
+/** Whether a user may do something. The review has been validated; `asker` is who wants to know. */
 export async function reviewSubjectAccess(
   deps: AccessReviewDeps,
   review: SubjectAccessReview,
+  asker?: UserInfo,
 ): Promise<SubjectAccessReview> {
-  return { ...review, status: await answer(deps, userOf(review.spec), review.spec) };
+  return { ...review, status: await answer(deps, { user: userOf(review.spec), asker }, review.spec) };
 }
 
 /** The same within the namespace of the request. */
 export async function reviewLocalSubjectAccess(
   deps: AccessReviewDeps,
   review: LocalSubjectAccessReview,
-  namespace: string,
+  { namespace, asker }: { readonly namespace: string; readonly asker?: UserInfo },
 ): Promise<LocalSubjectAccessReview> {
   if (review.metadata.namespace !== namespace) {
     throw badRequest(`spec.resourceAttributes.namespace must match namespace: ${namespace}`);
   }
-  return { ...review, status: await answer(deps, userOf(review.spec), review.spec) };
+  return { ...review, status: await answer(deps, { user: userOf(review.spec), asker }, review.spec) };
 }
 
-/** `kubectl auth can-i` */
+/** `kubectl auth can-i`; with `--as`, the asker acts as the user. */
 export async function reviewSelfSubjectAccess(
   deps: AccessReviewDeps,
   review: SelfSubjectAccessReview,
   user: UserInfo,
+  asker = user,
 ): Promise<SelfSubjectAccessReview> {
-  return { ...review, status: await answer(deps, user, review.spec) };
+  return { ...review, status: await answer(deps, { user, asker }, review.spec) };
 }
 
 /** `kubectl auth can-i --list`. What the node authoriser or a webhook would allow cannot be listed. */
@@ -73,27 +79,48 @@ export function reviewSelfSubjectRules(
 /** A copy, because roles are shared objects. */
 const copied = <T extends object>(rule: T): T => structuredClone(rule);
 
+interface Attributes {
+  resourceAttributes?: ResourceAttributes;
+  nonResourceAttributes?: NonResourceAttributes;
+}
+
 async function answer(
-  { authorizers }: AccessReviewDeps,
-  user: UserInfo,
-  spec: { resourceAttributes?: ResourceAttributes; nonResourceAttributes?: NonResourceAttributes },
+  { authorizers, explain }: AccessReviewDeps,
+  { user, asker }: { readonly user: UserInfo; readonly asker?: UserInfo | undefined },
+  spec: Attributes,
 ) {
-  const { verdict, reason } = await decide(authorizers, user, requestFor(spec));
+  const info = requestFor(spec);
+  const { verdict, reason, error } = await decide(authorizers, user, info);
+  const mayKnow = explain && asker && verdict === "no opinion" && (await decide(authorizers, asker, readingRoles));
+  const why = mayKnow && mayKnow.verdict === "allow" ? [reason, explain(info)].filter(Boolean).join("; ") : reason;
+  const faults = [...(error === undefined ? [] : [error]), ...selectorFaults(spec.resourceAttributes)];
   return {
     allowed: verdict === "allow",
     ...(verdict === "deny" ? { denied: true } : {}),
-    ...(reason ? { reason } : {}),
+    ...(why ? { reason: why } : {}),
+    ...(faults.length > 0 ? { evaluationError: faults.join("; ") } : {}),
   };
+}
+
+/** Selectors narrow a request down. One that cannot be read is ignored, and the answer says so. */
+function selectorFaults({ fieldSelector, labelSelector }: ResourceAttributes = {}): string[] {
+  const read = { fieldSelector: parseFieldSelector, labelSelector: parseLabelSelector };
+  const texts = { fieldSelector: fieldSelector?.rawSelector, labelSelector: labelSelector?.rawSelector };
+  return (["fieldSelector", "labelSelector"] as const).flatMap((name) => {
+    try {
+      read[name](texts[name] ?? "");
+      return [];
+    } catch {
+      return [`spec.resourceAttributes.${name} ignored due to parse error`];
+    }
+  });
 }
 
 function userOf({ user = "", uid, groups = [], extra }: SubjectAccessReviewSpec): UserInfo {
   return { name: user, groups, ...(uid ? { uid } : {}), ...(extra ? { extra } : {}) };
 }
 
-function requestFor(spec: {
-  resourceAttributes?: ResourceAttributes;
-  nonResourceAttributes?: NonResourceAttributes;
-}): RequestInfo {
+function requestFor(spec: Attributes): RequestInfo {
   const { resourceAttributes: asked, nonResourceAttributes } = spec;
   if (!asked) {
     const { verb = "", path = "" } = nonResourceAttributes ?? {};
@@ -101,9 +128,13 @@ function requestFor(spec: {
   }
   const { verb = "", group = "", version = "", resource = "", subresource = "", namespace = "", name = "" } = asked;
   const fieldSelector = fieldSelectorOf(asked);
+  const labelSelector = labelSelectorOf(asked);
   const info = { ...blankRequestInfo, isResource: true, verb, group, version, resource, subresource, namespace, name };
-  return fieldSelector ? { ...info, fieldSelector } : info;
+  return { ...info, ...(fieldSelector ? { fieldSelector } : {}), ...(labelSelector ? { labelSelector } : {}) };
 }
+
+const labelSelectorOf = ({ labelSelector }: ResourceAttributes): string =>
+  labelSelector?.rawSelector || formatLabelSelector({ matchExpressions: labelSelector?.requirements ?? [] });
 
 /** Conditions that a selector cannot express are dropped. That asks for more, so it never allows too much. */
 function fieldSelectorOf({ fieldSelector }: ResourceAttributes): string {

@@ -6,6 +6,7 @@ import { SelfSubjectAccessReview } from "#api/authorization/self-subject-access-
 import { SelfSubjectRulesReview } from "#api/authorization/self-subject-rules-review.ts";
 import { SubjectAccessReview } from "#api/authorization/subject-access-review.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
+import { type UserInfo } from "#api/exchange.ts";
 import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
 import { reviewFaults } from "#api/rules.ts";
 import { invalid } from "#api/status.ts";
@@ -37,15 +38,19 @@ export function reviewEndpoints(deps: ReviewDeps): ReadonlyMap<string, Endpoint>
   return new Map([
     [
       "subjectaccessreviews.authorization.k8s.io",
-      reviewed(SubjectAccessReview, (review) => reviewSubjectAccess(deps, review)),
+      reviewed(SubjectAccessReview, (review, context) => reviewSubjectAccess(deps, review, askerOf(context))),
     ],
     [
       "localsubjectaccessreviews.authorization.k8s.io",
-      reviewed(LocalSubjectAccessReview, (review, { info }) => reviewLocalSubjectAccess(deps, review, info.namespace)),
+      reviewed(LocalSubjectAccessReview, (review, context) =>
+        reviewLocalSubjectAccess(deps, review, { namespace: context.info.namespace, asker: askerOf(context) }),
+      ),
     ],
     [
       "selfsubjectaccessreviews.authorization.k8s.io",
-      reviewed(SelfSubjectAccessReview, (review, { user }) => reviewSelfSubjectAccess(deps, review, user)),
+      reviewed(SelfSubjectAccessReview, (review, context) =>
+        reviewSelfSubjectAccess(deps, review, context.user, askerOf(context)),
+      ),
     ],
     [
       "selfsubjectrulesreviews.authorization.k8s.io",
@@ -58,6 +63,9 @@ export function reviewEndpoints(deps: ReviewDeps): ReadonlyMap<string, Endpoint>
     ],
   ]);
 }
+
+/** Who wants to know: an administrator may ask as somebody else. */
+const askerOf = ({ user, impersonator }: Context): UserInfo => impersonator ?? user;
 
 /** POST serviceaccounts/NAME/token: admitted like a write, because nodes may request only tokens of their pods. */
 export const tokenEndpoint = (issuer: TokenIssuer, admission: Admission): Endpoint =>

@@ -23,6 +23,8 @@ export interface TokenIssuer {
   readonly key: SigningKey;
   /** Longer lifetimes are shortened, with a warning. */
   readonly maxExpirationSeconds?: number;
+  /** If false, the kubelet's tokens live only as long as asked for. */
+  readonly extendsExpiration?: boolean;
 }
 
 export interface TokenCall {
@@ -145,7 +147,9 @@ function claimsOf(deps: TokenIssuer & { readonly now: number }, { account, bound
   const { namespace, name } = account.metadata;
   const seconds = Math.floor(deps.now / 1000);
   const isForServer = spec.audiences.every((audience) => deps.audiences.includes(audience));
-  const isExtended = bound.pod !== undefined && spec.expirationSeconds === kubeletSeconds && isForServer;
+  const { extendsExpiration = true } = deps;
+  const isForKubelet = bound.pod !== undefined && spec.expirationSeconds === kubeletSeconds;
+  const isExtended = extendsExpiration && isForKubelet && isForServer;
   const lifetime = isExtended ? extendedSeconds : spec.expirationSeconds;
   const { pod, secret, node } = bound;
   return {

@@ -32,6 +32,7 @@ export function explainAbsent({ resource, namespace, name, refusal, removal, now
     headline: `There is no ${title}${place} because the API server refused it: ${refusal.message}`,
     evidence: [
       `${refusal.verb} by ${refusal.user} ${ago(refusal.atMs, nowMs)} got ${refusal.status} at hop ${hopNumber(refusal.hop)} (${refusal.hop})`,
+      ...(refusal.missing ? [refusal.missing] : []),
     ],
     advice: [
       quotaAdvice(refusal.message) ?? advice[refusal.hop] ?? "Correct what the message names, and apply it again.",
