@@ -35,6 +35,7 @@ import { type Endpoint } from "#server/dispatch.ts";
 import { Objects } from "#server/objects/objects.ts";
 import { pluginWaits } from "#server/plugin-waits.ts";
 import { ResourceRegistry } from "#server/registry.ts";
+import { answerBackup } from "#server/request/backup.ts";
 import { answerSeeing } from "#server/request/seeing.ts";
 import { type ApiServer, createApiServer, type ServerDeps } from "#server/server.ts";
 import { bindingEndpoint } from "#server/subresources/binding.ts";
@@ -51,6 +52,8 @@ import { type LoadedSecurity } from "./security/load-security.ts";
 
 export interface AssembleOptions {
   readonly store: Store;
+  /** What a backup contains, if that is not what `store` shows. */
+  readonly backupStore?: Store;
   readonly clock: Clock;
   readonly log: Log;
   readonly random: Random;
@@ -226,10 +229,12 @@ function subresourceEndpoints(
 }
 
 function nonResourceDeps(
-  { signingKey, serverAddress, paths, store, verdicts }: AssembleOptions,
+  { signingKey, serverAddress, paths, store, backupStore, verdicts }: AssembleOptions,
   { resources, metrics, recorder }: Parts,
 ): NonResourceDeps {
   const ping = { name: "ping", check: () => undefined };
+  const backup = answerBackup(backupStore ?? store);
+  const seeing = answerSeeing({ recorder, verdictsOf: (key) => renderVerdicts(verdicts?.of(key) ?? []) });
   metrics.gauge("orlop_store_revision", "The newest revision of the store.", () => store.revision);
   return {
     discovery: createDiscovery(resources),
@@ -242,9 +247,6 @@ function nonResourceDeps(
       keys: openIdKeys([signingKey]),
     }),
     serverAddress,
-    more: new Map([
-      ["orlop", answerSeeing({ recorder, verdictsOf: (key) => renderVerdicts(verdicts?.of(key) ?? []) })],
-      ...(paths ?? []),
-    ]),
+    more: new Map([["orlop", (context) => backup(context) ?? seeing(context)], ...(paths ?? [])]),
   };
 }

@@ -171,6 +171,15 @@ export function atRevision({ head }: Codec, value: Uint8Array, revision: number)
   const [found = ""] = storedVersion.exec(bytes.toString("latin1", head.length, head.length + 40)) ?? [];
   return lastingConcat([Buffer.from(wanted), bytes.subarray(head.length + found.length)]);
 }
+/** The bytes as etcd keeps them. Bytes that do not start as an object does stay as they are. */
+export function withoutRevision(value: Uint8Array): Uint8Array {
+  const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  const head = /^{"kind":"[^"]*","apiVersion":"[^"]*","metadata":{/.exec(bytes.toString("latin1", 0, 500))?.[0].length;
+  if (head === undefined) return value;
+  const [found] = storedVersion.exec(bytes.toString("latin1", head, head + 40)) ?? [];
+  return found ? lastingConcat([bytes.subarray(0, head), bytes.subarray(head + found.length)]) : value;
+}
+
 const storedVersion = /^"resourceVersion":"\d{1,16}",/;
 
 function withRevision({ head }: Codec, stored: Uint8Array, { from, to }: { from: number; to: number }): Uint8Array {
