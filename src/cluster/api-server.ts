@@ -241,7 +241,7 @@ function nonResourceDeps(
     openApi: createOpenApi(resources),
     metrics,
     live: [ping],
-    ready: [ping, { name: "store", check: () => (store.revision > 0 ? undefined : "the store has no revision") }],
+    ready: [ping, { name: "store", check: () => (store.revision > 0 ? store.trouble : "the store has no revision") }],
     tokenIssuer: () => ({
       configuration: openIdConfiguration(issuer, `${issuer}/openid/v1/jwks`, [signingKey]),
       keys: openIdKeys([signingKey]),

@@ -8,6 +8,9 @@ export interface Store extends AsyncDisposable {
   /** The oldest revision that can still be read; reads below it fail with CompactedError. */
   readonly compactedRevision: number;
 
+  /** Why the store cannot be written to now, if it knows. */
+  readonly trouble?: string | undefined;
+
   /** The entry as of `revision` (default: now). */
   get(key: string, revision?: number): Promise<Entry | undefined>;
 

@@ -21,11 +21,11 @@ import {
 import { range, txn } from "./calls.ts";
 import { compactTo, runCompactor } from "./compactor.ts";
 import { EtcdClient, type EtcdClientOptions } from "./etcd-client.ts";
-import { storeError } from "./faults.ts";
+import { isCompacted, storeError } from "./faults.ts";
 import { follow } from "./follow.ts";
 import { Keys } from "./keys.ts";
 import { Leases } from "./leases.ts";
-import { loadPages } from "./load.ts";
+import { listPast, loadPages } from "./load.ts";
 import { Mirror } from "./mirror.ts";
 import { entryOf, type Outcome, outcomeOf, type Prepared, prepare, renderTransaction } from "./transaction.ts";
 
@@ -84,6 +84,7 @@ class EtcdStore implements Store {
   #broken: StoreUnavailableError | undefined;
   #reading: Promise<void> | undefined;
   #nextReading: Promise<void> | undefined;
+  #isFollowing = true;
   #sending = 0;
   #trimTimer = () => {};
 
@@ -108,6 +109,9 @@ class EtcdStore implements Store {
         check: () => this.#readRevision().then(() => undefined),
         changes: (changes, upTo) => this.#mirror.stream(changes, upTo),
         startOver: () => this.#startOver(),
+        isFollowing: (isFollowing) => {
+          this.#isFollowing = isFollowing;
+        },
       },
       signal,
     );
@@ -122,11 +126,18 @@ class EtcdStore implements Store {
     return this.#mirror.history.compactedRevision;
   }
 
+  get trouble(): string | undefined {
+    return this.#broken?.message ?? (this.#isFollowing ? undefined : "etcd does not answer");
+  }
+
   async get(key: string, revision?: number): Promise<Entry | undefined> {
     return this.#mirror.history.get(key, revision);
   }
 
-  async list(prefix: string, options?: ListOptions): Promise<ListResult> {
+  async list(prefix: string, options: ListOptions = {}): Promise<ListResult> {
+    const { revision = this.revision } = options;
+    // Another server may have started this list, or this one before it was restarted.
+    if (revision < this.compactedRevision) return await this.#listPast(prefix, { ...options, revision });
     return this.#mirror.history.list(prefix, options);
   }
 
@@ -268,6 +279,16 @@ class EtcdStore implements Store {
     if (!this.#broken) this.#log.error("etcd is not what it was: writes are refused", { why });
     this.#broken ??= new StoreUnavailableError(`${why}: restart Orlop`);
     return this.#broken;
+  }
+
+  /** From etcd itself, whose history reaches further back than the mirror's. */
+  async #listPast(prefix: string, options: ListOptions & { revision: number }): Promise<ListResult> {
+    try {
+      return await listPast(this.#client, this.#keys, { prefix, ...options });
+    } catch (error) {
+      if (isCompacted(error)) throw new CompactedError(this.compactedRevision);
+      throw storeError(error);
+    }
   }
 
   async #load() {
