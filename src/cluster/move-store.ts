@@ -59,7 +59,7 @@ export async function moveToEtcd(dataDir: string, settings: EtcdSettings, deps: 
     if (!result.ok) throw new MoveError(`somebody else writes to etcd: ${result.key} exists`);
     entries += changes.length;
   }
-  await to.catchUp?.();
+  await to.catchUp();
   const { entries: found } = await to.list(registry);
   if (found.length < entries) throw new MoveError(`etcd has only ${found.length} of ${entries} keys`);
   return { entries, revision: to.revision };

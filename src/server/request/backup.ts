@@ -29,7 +29,7 @@ async function pageOf(store: Store, query: URLSearchParams): Promise<BackupPage>
   const after = query.get("after") ?? "";
   const asked = query.get("revision");
   if (asked !== null && !/^[1-9]\d{0,15}$/.test(asked)) throw badRequest("revision must be a number");
-  if (asked === null) await store.catchUp?.();
+  if (asked === null) await store.catchUp();
   const page = await read(store, { after, revision: asked === null ? store.revision : Number(asked) });
   const entries: Entry[] = [];
   let bytes = 0;
