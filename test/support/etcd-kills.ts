@@ -79,7 +79,7 @@ async function startServers(etcd: EtcdCluster): Promise<Servers> {
         return;
       } catch (error) {
         // A server does not start while etcd has no majority, and says so.
-        if (!/cannot use etcd|ServiceUnavailable|Timeout|etcd d/.test(String(error))) throw error;
+        if (!/orlop: [^\n]*etcd/.test(String(error))) throw error;
       }
     }
   };

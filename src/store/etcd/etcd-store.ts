@@ -23,6 +23,7 @@ import { compactTo, runCompactor } from "./compactor.ts";
 import { EtcdClient, type EtcdClientOptions } from "./etcd-client.ts";
 import { isCompacted, storeError } from "./faults.ts";
 import { follow } from "./follow.ts";
+import { InFlight } from "./in-flight.ts";
 import { Keys } from "./keys.ts";
 import { Leases } from "./leases.ts";
 import { listPast, loadPages } from "./load.ts";
@@ -77,6 +78,7 @@ class EtcdStore implements Store {
   readonly #keys: Keys;
   readonly #mirror: Mirror;
   readonly #leases: Leases;
+  readonly #inFlight = new InFlight();
   readonly #ended = new AbortController();
   readonly #tasks: Promise<void>[] = [];
   #clusterId = 0n;
@@ -85,7 +87,6 @@ class EtcdStore implements Store {
   #reading: Promise<void> | undefined;
   #nextReading: Promise<void> | undefined;
   #isFollowing = true;
-  #sending = 0;
   #trimTimer = () => {};
 
   constructor(client: EtcdClient, { clock, log, keys, limits }: EtcdStoreOptions) {
@@ -93,7 +94,7 @@ class EtcdStore implements Store {
     this.#clock = clock;
     this.#log = log;
     this.#keys = new Keys(keys);
-    this.#mirror = new Mirror({ clock, limits, isBusy: () => this.#sending >= busyWrites });
+    this.#mirror = new Mirror({ clock, limits, isBusy: () => this.#inFlight.size >= busyWrites });
     this.#leases = new Leases(client, clock);
   }
 
@@ -107,7 +108,10 @@ class EtcdStore implements Store {
         ...deps,
         position: () => this.#mirror.streamed,
         check: () => this.#readRevision().then(() => undefined),
-        changes: (changes, upTo) => this.#mirror.stream(changes, upTo),
+        changes: (changes, upTo) => {
+          const recognized = changes.map((change) => this.#inFlight.recognize(change));
+          this.#mirror.stream(recognized, upTo);
+        },
         startOver: () => this.#startOver(),
         isFollowing: (isFollowing) => {
           this.#isFollowing = isFollowing;
@@ -208,7 +212,7 @@ class EtcdStore implements Store {
 
   async #send(changes: readonly Change[]): Promise<Outcome> {
     const prepared = await this.#prepare(changes);
-    this.#sending++;
+    const end = this.#inFlight.add(prepared);
     try {
       const answer = await this.#client.write(txn, renderTransaction(prepared, this.#keys));
       this.#checkCluster(answer.header);
@@ -222,7 +226,7 @@ class EtcdStore implements Store {
       if (prepared.some(({ lease }) => lease !== undefined)) this.#leases.forget();
       throw storeError(error);
     } finally {
-      this.#sending--;
+      end();
     }
   }
 
