@@ -4,6 +4,7 @@ import { MutatingWebhookConfiguration } from "./admissionregistration/mutating-w
 import { ValidatingAdmissionPolicy } from "./admissionregistration/validating-admission-policy.ts";
 import { ValidatingAdmissionPolicyBinding } from "./admissionregistration/validating-admission-policy-binding.ts";
 import { ValidatingWebhookConfiguration } from "./admissionregistration/validating-webhook-configuration.ts";
+import { CustomResourceDefinition } from "./apiextensions/custom-resource-definition.ts";
 import { APIService } from "./apiregistration/api-service.ts";
 import { ControllerRevision } from "./apps/controller-revision.ts";
 import { DaemonSet } from "./apps/daemon-set.ts";
@@ -92,6 +93,7 @@ export const allResources: readonly Resource[] = [
   ValidatingAdmissionPolicyBinding,
   ValidatingWebhookConfiguration,
 
+  CustomResourceDefinition,
   APIService,
 
   ControllerRevision,

@@ -71,7 +71,21 @@ export interface Resource<T extends ApiObject = ApiObject> {
   /** Where the store keeps it: `pods` in /registry/pods/ns/name. */
   readonly storagePrefix: string;
   /** For a second version of another Resource. The store keeps that other one; these functions convert. */
-  readonly storedAs?: StoredAs<T>;
+  readonly storedAs?: StoredAs<T> | undefined;
+  /** It has no protobuf form. */
+  readonly isJsonOnly?: boolean;
+  /** Why no object can be created any more; undefined while it can. */
+  readonly refusesCreate?: string | undefined;
+  /** Objects are large and rarely read, so the cache keeps only their bytes. */
+  readonly keptAsBytes?: boolean;
+  /** Ready-made OpenAPI, for a kind that was not declared in our schema language. */
+  readonly definition?: Record<string, unknown>;
+
+  /**
+   * Brings a stored object into its present form, if its kind may have changed since it was written. Returns the same
+   * object if there is nothing to change.
+   */
+  reread?(stored: ApiObject): T;
 
   /** What is wrong with a name, in upstream's words. */
   nameRule(name: string): string | undefined;
@@ -107,9 +121,11 @@ export interface Writer {
 
 export interface Deprecation {
   /** The first release in which it was deprecated, such as `v1.33`. */
-  readonly since: string;
+  readonly since?: string;
   /** The API that replaces it, as `apiVersion Kind`. */
   readonly use?: string;
+  /** A text of its own, instead of the usual one. */
+  readonly warning?: string;
 }
 
 export type Scope = "Namespaced" | "Cluster";

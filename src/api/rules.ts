@@ -92,7 +92,9 @@ export const warningsOf = <T extends ApiObject>(resource: Resource<T>, object: T
 export function deprecationWarning(resource: Resource): string | undefined {
   const { deprecated, kind } = resource;
   if (!deprecated) return undefined;
-  const text = `${apiVersionOf(resource)} ${kind} is deprecated in ${deprecated.since}+`;
+  if (deprecated.warning !== undefined) return deprecated.warning;
+  const since = deprecated.since ? ` in ${deprecated.since}+` : "";
+  const text = `${apiVersionOf(resource)} ${kind} is deprecated${since}`;
   return deprecated.use ? `${text}; use ${deprecated.use}` : text;
 }
 

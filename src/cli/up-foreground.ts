@@ -12,15 +12,24 @@ import { isStandardError, openLogFile } from "#lib/process/log-file.ts";
 import { raisePriority } from "#lib/process/priority.ts";
 import { ownPid } from "#lib/process/processes.ts";
 import { messageOf } from "#lib/text/message-of.ts";
-import { durationSeconds } from "./command.ts";
+import { durationSeconds, type inFlightFlags, inFlightOptions } from "./command.ts";
 import { logFile } from "./data-dir.ts";
+import { type AdmissionValues, admissionOptions } from "./flags/admission-flags.ts";
+import { type AuditValues, auditOf } from "./flags/audit-flags.ts";
 import { type EtcdValues, etcdSettings } from "./flags/etcd-flags.ts";
 import { type SecurityValues, securityOptions } from "./flags/security-flags.ts";
+import { encryptionOf, type StorageValues } from "./flags/storage-flags.ts";
 import { progressWriter } from "./progress.ts";
 import { writeRecord } from "./running.ts";
 import { explainStart } from "./start-faults.ts";
 
-export interface UpValues extends SecurityValues, EtcdValues {
+export interface UpValues
+  extends SecurityValues,
+    EtcdValues,
+    AdmissionValues,
+    StorageValues,
+    AuditValues,
+    Readonly<Record<keyof typeof inFlightFlags, string>> {
   readonly dataDir: string;
   readonly port: string;
   readonly "node-name": string;
@@ -59,8 +68,12 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
     port: Number(values.port),
     serviceCidr: values["service-cidr"],
     clusterCidr: values["cluster-cidr"],
+    admission: admissionOptions(values),
+    encryption: encryptionOf(values),
+    audit: auditOf(values),
     eventTtlSeconds: durationSeconds(values["event-ttl"], "event-ttl"),
     security: securityOptions(values),
+    inFlight: inFlightOptions(values),
   });
   const nodeName = values["node-name"];
   await writeRecord(dataDir, { pid: ownPid(), url: plane.url, nodeName, startedAt: timestamp(systemClock.now()) });

@@ -1,9 +1,10 @@
 import { allResources } from "#api/all.ts";
-import { type Resource } from "#api/resource.ts";
 import { type Client } from "#client/client.ts";
 import { runTogether } from "#lib/async/tasks.ts";
+import { fixedKinds, type Kinds } from "#runtime/kinds.ts";
 import { type ReconcilerFactory, type RunDeps, runReconcilers } from "#runtime/run-reconciler.ts";
 import { clusterRoleAggregationController } from "./cluster-role-aggregation.ts";
+import { cronJobController } from "./cron-job/cron-job.ts";
 import { deploymentController } from "./deployment/deployment.ts";
 import { endpointSliceController } from "./endpoint-slice/endpoint-slice.ts";
 import { runGarbageCollector } from "./garbage-collector/garbage-collector.ts";
@@ -28,10 +29,10 @@ export interface ControllerOptions extends NodeIpamOptions {
   /** The certificates, in PEM, by which pods verify the API server. */
   readonly rootCa: string;
   /** Every kind that is currently served; default: the built-in ones. */
-  resources?(): readonly Resource[];
+  readonly kinds?: Kinds;
 }
 
-const builtIn = () => allResources;
+const builtIn = fixedKinds(allResources);
 
 /**
  * Every reconciler, in the order in which they start, with its service account in kube-system. Its events come from
@@ -39,7 +40,7 @@ const builtIn = () => allResources;
  */
 const reconcilers = ({
   rootCa,
-  resources = builtIn,
+  kinds = builtIn,
   ...options
 }: ControllerOptions): readonly (readonly [account: string, ReconcilerFactory, component?: string])[] => [
   ["service-account-controller", serviceAccountController],
@@ -53,14 +54,15 @@ const reconcilers = ({
   ["deployment-controller", deploymentController],
   ["job-controller", jobController],
   ["job-controller", jobPodReleaser],
+  ["cronjob-controller", cronJobController],
   ["ttl-after-finished-controller", ttlAfterFinishedController],
   ["endpointslice-controller", endpointSliceController, "endpoint-slice-controller"],
   ["pod-garbage-collector", podGcController()],
   ["pvc-protection-controller", claimProtectionController],
   ["pv-protection-controller", volumeProtectionController],
   ["volumeattributesclass-protection-controller", attributesClassProtectionController],
-  ["namespace-controller", namespaceController(resources)],
-  ["resourcequota-controller", resourceQuotaController(resources)],
+  ["namespace-controller", namespaceController(() => kinds.all())],
+  ["resourcequota-controller", resourceQuotaController(() => kinds.all())],
 ];
 
 export interface ControllersDeps extends Omit<RunDeps, "client">, ControllerOptions {
@@ -70,8 +72,8 @@ export interface ControllersDeps extends Omit<RunDeps, "client">, ControllerOpti
 
 /** Runs all controllers until the signal fires. */
 export async function runControllers(deps: ControllersDeps, signal: AbortSignal): Promise<void> {
-  const { resources = builtIn, clientFor } = deps;
-  const collector = { ...deps, resources, client: clientFor("generic-garbage-collector") };
+  const { kinds = builtIn, clientFor } = deps;
+  const collector = { ...deps, kinds, client: clientFor("generic-garbage-collector") };
   await runTogether(signal, [
     ...reconcilers(deps).map(
       ([account, factory, component = account]) =>

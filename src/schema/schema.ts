@@ -1,3 +1,5 @@
+import { type JsonSchema } from "./json-schema.ts";
+
 /**
  * The language in which kinds are declared. The TypeScript type, decoding, defaults, checks, OpenAPI, merge keys, and
  * the JSON and protobuf forms all come from one declaration. A schema is plain immutable data; readers cache what they
@@ -12,7 +14,8 @@ export type Schema<T = unknown> =
   | ListSchema<T>
   | MapSchema<T>
   | ObjectSchema<T>
-  | LazySchema<T>;
+  | LazySchema<T>
+  | StructuralSchema<T>;
 
 /** Carries the inferred type; never has a value. */
 interface Typed<T> {
@@ -111,6 +114,10 @@ export interface ObjectOptions {
   readonly doc?: string;
   /** Server-side apply treats the whole object as one value. */
   readonly atomic?: boolean;
+  /** Members that are not declared are kept. */
+  readonly open?: boolean;
+  /** For a custom resource: the schema that its author wrote, by which it is decoded. */
+  readonly structural?: JsonSchema;
   /** Strategic merge keeps only the keys that the patch names (`retainKeys`). */
   readonly retainKeys?: boolean;
   /**
@@ -122,6 +129,17 @@ export interface ObjectOptions {
 
 export interface LazySchema<T = unknown> extends Typed<T> {
   readonly type: "lazy";
+  get(): Schema<T>;
+}
+
+/**
+ * A value of a custom resource, in the language of its author. Decoding keeps what the schema knows and fills in defaults;
+ * values of the wrong type are refused only later, with everything else that is wrong.
+ */
+export interface StructuralSchema<T = unknown> extends Typed<T> {
+  readonly type: "structural";
+  readonly json: JsonSchema;
+  /** The same in our language, as far as that goes. */
   get(): Schema<T>;
 }
 
@@ -215,9 +233,9 @@ export function inPackage(goPackage: string) {
   });
 }
 
-/** The schema behind a `lazy` one. */
-export function resolve(schema: Schema): Exclude<Schema, LazySchema> {
+/** The schema behind a `lazy` or a `structural` one. */
+export function resolve(schema: Schema): Exclude<Schema, LazySchema | StructuralSchema> {
   let at = schema;
-  while (at.type === "lazy") at = at.get();
+  while (at.type === "lazy" || at.type === "structural") at = at.get();
   return at;
 }

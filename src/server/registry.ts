@@ -3,7 +3,10 @@ import { type ApiObject, apiVersionOf, groupOf, type Resource } from "#api/resou
 /** Every Resource that is served; more can be added and removed at run time. */
 export class ResourceRegistry {
   readonly #byPath = new Map<string, Resource>();
+  readonly #byGroupVersion = new Map<string, Set<Resource>>();
+  readonly #handlers = new Set<() => void>();
   #generation = 0;
+  #all: readonly Resource[] | undefined;
 
   constructor(resources: readonly Resource[]) {
     for (const resource of resources) this.add(resource);
@@ -14,14 +17,32 @@ export class ResourceRegistry {
     return this.#generation;
   }
 
+  /** Takes the place of a Resource with the same group, version and plural name. */
   add(resource: Resource): void {
-    this.#byPath.set(pathOf(resource.group, resource.version, resource.plural), resource);
-    this.#generation++;
+    const path = pathOf(resource.group, resource.version, resource.plural);
+    const old = this.#byPath.get(path);
+    if (old) this.#byGroupVersion.get(apiVersionOf(old))?.delete(old);
+    this.#byPath.set(path, resource);
+    const siblings = this.#byGroupVersion.get(apiVersionOf(resource));
+    if (siblings) siblings.add(resource);
+    else this.#byGroupVersion.set(apiVersionOf(resource), new Set([resource]));
+    this.#changed();
   }
 
   remove(resource: Resource): void {
-    this.#byPath.delete(pathOf(resource.group, resource.version, resource.plural));
-    this.#generation++;
+    const path = pathOf(resource.group, resource.version, resource.plural);
+    if (this.#byPath.get(path) !== resource) return;
+    this.#byPath.delete(path);
+    const siblings = this.#byGroupVersion.get(apiVersionOf(resource));
+    siblings?.delete(resource);
+    if (siblings?.size === 0) this.#byGroupVersion.delete(apiVersionOf(resource));
+    this.#changed();
+  }
+
+  /** Calls the handler after every change. Returns a function that ends this. */
+  subscribe(handler: () => void): () => void {
+    this.#handlers.add(handler);
+    return () => this.#handlers.delete(handler);
   }
 
   find(group: string, version: string, plural: string): Resource | undefined {
@@ -42,11 +63,18 @@ export class ResourceRegistry {
   }
 
   all(): readonly Resource[] {
-    return [...this.#byPath.values()];
+    this.#all ??= [...this.#byPath.values()];
+    return this.#all;
   }
 
   ofGroupVersion(groupVersion: string): readonly Resource[] {
-    return this.all().filter((resource) => apiVersionOf(resource) === groupVersion);
+    return [...(this.#byGroupVersion.get(groupVersion) ?? [])];
+  }
+
+  #changed(): void {
+    this.#generation++;
+    this.#all = undefined;
+    for (const handler of this.#handlers) handler();
   }
 }
 

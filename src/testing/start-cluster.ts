@@ -105,9 +105,9 @@ interface Passing {
 async function startOn<C extends Clock>(clock: C, options: ClusterOptions, time: Passing): Promise<TestCluster<C>> {
   const { log = testLog(), seed = 1, controllers = true } = options;
   const random = seededRandom(seed);
-  const { store, api, verdicts } = await startServer({ clock, log, random }, options);
   const queues = new Map<string, WorkQueue<Cause>>();
   const onQueue = (name: string, queue: WorkQueue<Cause>): void => void queues.set(name, queue);
+  const { store, api, verdicts } = await startServer({ clock, log, random, onQueue }, options);
   const { informers, recorder } = api;
   const clientFor = (user: UserInfo): Client => api.clientFor(user);
   const client = clientFor(administrator);
@@ -145,7 +145,7 @@ interface Server {
 }
 
 async function startServer(
-  { clock, log, random }: { clock: Clock; log: Log; random: Random },
+  { clock, log, random, onQueue }: Pick<RunDeps, "clock" | "log" | "onQueue"> & { random: Random },
   { historyLimits }: ClusterOptions,
 ): Promise<Server> {
   const store = openMemoryStore({ clock, ...(historyLimits ? { limits: historyLimits } : {}) });
@@ -154,7 +154,7 @@ async function startServer(
   const newUid = (): string => randomUid(random);
   const serverAddress = "127.0.0.1:6443";
   const parts = { store, clock, log, random, newUid, signingKey: key, serverAddress, verdicts };
-  const api = await assembleApiServer({ ...parts, freezesShared: true });
+  const api = await assembleApiServer({ ...parts, freezesShared: true, ...(onQueue ? { onQueue } : {}) });
   await bootstrapCluster(api.loopback);
   return { store, api, verdicts };
 }
@@ -174,8 +174,9 @@ function controlPlane(
   const { clock, log } = deps;
   const validity = { notBeforeMs: clock.now(), notAfterMs: clock.now() + authorityLifeMs };
   const rootCa = createAuthority({ subject: { commonName: "kubernetes" }, ...validity }).certificate;
+  const clientFor = (account: string): Client => api.clientFor(controllerUser(account));
   return [
-    (stop) => runControllers({ ...deps, clientFor: (account) => api.clientFor(controllerUser(account)), rootCa }, stop),
+    (stop) => runControllers({ ...deps, clientFor, kinds: api.resources, rootCa }, stop),
     async (stop) => {
       const client = api.clientFor(schedulerUser);
       await using events = createEventRecorder(client, { component: "default-scheduler", clock, log });

@@ -1,8 +1,10 @@
 import { type OwnerReference } from "#api/meta/object-meta.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { ignoreNotFound } from "#api/status.ts";
-import { isAbort, runTogether } from "#lib/async/tasks.ts";
+import { Nudge } from "#lib/async/nudge.ts";
+import { isAbort, orAborted, runTogether } from "#lib/async/tasks.ts";
 import { LruMap } from "#lib/data/lru-map.ts";
+import { type Kinds } from "#runtime/kinds.ts";
 import { type Cause, type RunDeps } from "#runtime/run-reconciler.ts";
 import { workOff } from "#runtime/work-off.ts";
 import { type Work, WorkQueue } from "#runtime/work-queue.ts";
@@ -19,12 +21,10 @@ import {
 } from "./plan-collection.ts";
 
 export interface GarbageCollectorDeps extends RunDeps {
-  /** Every kind; read again periodically, because custom kinds come and go. */
-  resources(): readonly Resource[];
+  readonly kinds: Kinds;
 }
 
 const workers = 20;
-const refreshMs = 30_000;
 const rememberedAbsent = 4096;
 
 /**
@@ -36,6 +36,8 @@ export async function runGarbageCollector(deps: GarbageCollectorDeps, signal: Ab
   deps.onQueue?.("garbage-collector", backlog.queue);
   const graph = new OwnerGraph(deps.informers, (place, trace) => backlog.add(place, trace));
   const close = () => backlog.queue.close();
+  const changed = new Nudge();
+  const unsubscribe = deps.kinds.subscribe(() => changed.give());
   signal.addEventListener("abort", close, { once: true });
   if (signal.aborted) close();
   try {
@@ -44,7 +46,7 @@ export async function runGarbageCollector(deps: GarbageCollectorDeps, signal: Ab
     const work = (stop: AbortSignal) => backlog.workOff((place) => collector.collect(place, stop), stop);
     const refresh = async (stop: AbortSignal): Promise<void> => {
       while (!stop.aborted) {
-        await deps.clock.sleep(refreshMs, stop);
+        await orAborted(changed.taken(), stop);
         await graph.follow(collectable(deps), stop);
       }
     };
@@ -52,6 +54,7 @@ export async function runGarbageCollector(deps: GarbageCollectorDeps, signal: Ab
   } catch (error) {
     if (!isAbort(error, signal)) throw error;
   } finally {
+    unsubscribe();
     graph.close();
     signal.removeEventListener("abort", close);
     close();
@@ -95,8 +98,8 @@ class Backlog {
 
 /** Kinds without owners and dependents, such as events, are left out. */
 const collectable = (deps: GarbageCollectorDeps): Resource[] =>
-  deps
-    .resources()
+  deps.kinds
+    .all()
     .filter(
       ({ verbs, hasNoDependents, storedAs }) =>
         !storedAs && !hasNoDependents && verbs.includes("delete") && verbs.includes("watch"),

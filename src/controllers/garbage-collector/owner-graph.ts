@@ -33,10 +33,11 @@ export class OwnerGraph {
   /** Adds the objects of these kinds, one kind after another, and drops kinds that no longer exist. */
   async follow(resources: readonly Resource[], signal: AbortSignal): Promise<void> {
     const wanted = new Map(resources.map((resource) => [kindOf(resource), resource]));
-    for (const [kind, { stop }] of this.#kinds) {
-      if (wanted.has(kind)) continue;
+    for (const [kind, { informer, stop }] of this.#kinds) {
+      if (wanted.get(kind) === informer.resource) continue;
       stop();
       this.#kinds.delete(kind);
+      this.#forget(kind);
     }
     for (const [kind, resource] of wanted) {
       if (this.#kinds.has(kind)) continue;
@@ -44,8 +45,31 @@ export class OwnerGraph {
       await informer.synced(signal);
       const stop = informer.subscribe((change) => this.#take(resource, change));
       this.#kinds.set(kind, { informer, stop });
+      // Owners of a kind that was replaced may have gone in between.
+      if (this.#isComplete) this.#wakeUnowned(kind);
     }
     if (!this.#isComplete) this.#complete();
+  }
+
+  /** Drops the objects of a kind as dependents: those that still exist come back with their new informer. */
+  #forget(kind: string): void {
+    for (const [uid, places] of this.#dependents) {
+      for (const [key, place] of places) if (kindOf(place.resource) === kind) places.delete(key);
+      if (places.size === 0) this.#dependents.delete(uid);
+    }
+  }
+
+  /** Wakes the dependents of owners of this kind that do not exist. */
+  #wakeUnowned(kind: string): void {
+    for (const places of this.#dependents.values()) {
+      for (const place of places.values()) {
+        const references = this.get(place)?.metadata.ownerReferences ?? none;
+        const isConcerned = references.some(
+          (reference) => referenceKind(reference) === kind && !this.#isThere(reference, place),
+        );
+        if (isConcerned) this.#wake(place, undefined);
+      }
+    }
   }
 
   close(): void {
@@ -63,7 +87,7 @@ export class OwnerGraph {
 
   /** The kind of a reference; undefined if it does not exist. */
   resourceOf({ apiVersion, kind }: Pick<OwnerReference, "apiVersion" | "kind">): Resource | undefined {
-    return this.#kinds.get(`${groupOf(apiVersion)}/${kind}`)?.informer.resource;
+    return this.#kinds.get(referenceKind({ apiVersion, kind }))?.informer.resource;
   }
 
   /** Checks everything that was uncertain while kinds were missing. */
@@ -148,6 +172,8 @@ export class OwnerGraph {
 const none: readonly OwnerReference[] = [];
 
 const kindOf = ({ group, kind }: Resource): string => `${group}/${kind}`;
+const referenceKind = ({ apiVersion, kind }: Pick<OwnerReference, "apiVersion" | "kind">): string =>
+  `${groupOf(apiVersion)}/${kind}`;
 export const keyOf = ({ resource, namespace, name }: Place): string =>
   `${resource.group}/${resource.plural}/${namespace}/${name}`;
 

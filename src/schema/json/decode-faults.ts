@@ -1,6 +1,7 @@
 import { readScalar } from "../scalars.ts";
 import { type Either, type ObjectSchema, type Schema } from "../schema.ts";
 import { DecodeError, jsonKind, Mismatch, maxRecursion } from "./decode-error.ts";
+import { findUnknown } from "./decode-structural.ts";
 
 /** As many as upstream lists. */
 const maxUnknown = 100;
@@ -46,7 +47,10 @@ function visit(schema: Schema, raw: unknown, place: Place, unknown: string[]): v
       }
       break;
     case "object":
-      visitObject(schema, raw, place, unknown);
+      if (schema.options.structural) visitCustom(schema, raw, place, unknown);
+      else visitObject(schema, raw, place, unknown);
+      break;
+    case "structural":
       break;
     default:
       visitScalar(() => readScalar[schema.type](raw), place);
@@ -68,6 +72,19 @@ function visitObject(schema: ObjectSchema<unknown>, raw: unknown, place: Place, 
       visit(field.schema, value, { path, goPath, struct: goName(schema.name), depth: place.depth }, unknown);
     } else if (unknown.length < maxUnknown) unknown.push(path);
   }
+}
+
+function visitCustom(schema: ObjectSchema<unknown>, raw: unknown, place: Place, unknown: string[]): void {
+  const metadata = schema.fields.metadata?.schema;
+  const root = { ...schema.options.structural, "x-kubernetes-embedded-resource": true };
+  findUnknown(root, raw, place.path, {
+    unknown(path) {
+      if (unknown.length < maxUnknown) unknown.push(path);
+    },
+    metadata(value, path) {
+      if (metadata) visit(metadata, value, { ...place, path, goPath: path, struct: "" }, unknown);
+    },
+  });
 }
 
 function visitScalar(read: () => unknown, place: Place): void {

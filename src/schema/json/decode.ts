@@ -2,6 +2,7 @@ import { readScalar, zeroScalars } from "../scalars.ts";
 import { type Either, type Field, type ObjectSchema, resolve, type Schema } from "../schema.ts";
 import { DecodeError, jsonKind, Mismatch, maxDepth, maxMembers, maxRecursion, TooManyValues } from "./decode-error.ts";
 import { explainFault } from "./decode-faults.ts";
+import { decodeCustom } from "./decode-structural.ts";
 
 export interface DecodeOptions {
   /** Fill absent fields with their defaults. */
@@ -47,6 +48,8 @@ interface State {
   unknown: number;
   keys: number;
   depth: number;
+  /** Values that the defaults of a custom resource have added. */
+  filled?: number;
 }
 type Decoder = (raw: unknown, state: State) => unknown;
 type Raw = Record<string, unknown>;
@@ -74,6 +77,8 @@ function compile(schema: Schema): Decoder {
       return schema.options.either ? compileEither(schema.options.either) : decodeAny;
     case "lazy":
       return compileLazy(schema.get);
+    case "structural":
+      return decodeAny;
     default:
       return readScalar[schema.type];
   }
@@ -160,7 +165,8 @@ interface ObjectPlan {
 }
 
 function compileObject(schema: ObjectSchema<unknown>): Decoder {
-  const { defaults } = schema.options;
+  const { defaults, structural } = schema.options;
+  if (structural) return decodeCustom(structural, { metadata: decoderOfMetadata(schema), count: countFromTop });
   let plan: ObjectPlan | undefined;
   return (raw, state) => {
     if (!isObject(raw)) throw new Mismatch(jsonKind(raw), schema.name);
@@ -187,6 +193,13 @@ function compileObject(schema: ObjectSchema<unknown>): Decoder {
     if (defaults !== undefined && state.defaults) defaults(out as never);
     return out;
   };
+}
+
+const countFromTop = (raw: unknown, state: State): void => countKeys(raw, state, 0);
+
+function decoderOfMetadata({ fields }: ObjectSchema<unknown>): Decoder {
+  const schema = fields.metadata?.schema;
+  return schema ? decoderOf(schema) : decodeAny;
 }
 
 function skipUnknown(value: unknown, state: State): void {
@@ -244,7 +257,7 @@ function zeroOf(schema: Schema, state: State): unknown {
   const { type } = schema;
   if (type === "list") return [];
   if (type === "map") return {};
-  if (type === "any") return undefined;
+  if (type === "any" || type === "structural") return undefined;
   if (type === "lazy") return zeroOf(schema.get(), state);
   // The keys and unknown fields of a generated value are not the client's.
   if (type === "object") return decoderOf(schema)({}, state);

@@ -93,14 +93,15 @@ export class Definitions {
       ...(schema.options.doc ? { description: schema.options.doc } : {}),
       type: "object",
       ...(fields.length > 0
-        ? { properties: Object.fromEntries(fields.map(([name, field]) => [name, this.#property(field)])) }
+        ? { properties: Object.fromEntries(fields.map(([name, field]) => [name, this.property(field)])) }
         : {}),
       ...(required.length > 0 ? { required } : {}),
       ...(schema.options.atomic ? { "x-kubernetes-map-type": "atomic" } : {}),
     };
   }
 
-  #property(field: Field): Json {
+  /** A field with its description. */
+  property(field: Field): Json {
     const value = this.value(field.schema);
     const isReference = "$ref" in value;
     const hasDefault = this.flavor === "v3" && field.mode === "defaulted" && field.default !== undefined;
@@ -119,6 +120,7 @@ export class Definitions {
   value(schema: Schema): Json {
     switch (schema.type) {
       case "lazy":
+      case "structural":
         return this.value(schema.get());
       case "object":
         this.addObject(schema);

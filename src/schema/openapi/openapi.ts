@@ -1,5 +1,5 @@
 import { type ObjectSchema } from "../schema.ts";
-import { Definitions, type Flavor, type GroupVersionKind, type Json } from "./openapi-definitions.ts";
+import { Definitions, type GroupVersionKind, type Json } from "./openapi-definitions.ts";
 import { listName, type OpenApiResource, pathsOf, type SharedParameters } from "./openapi-paths.ts";
 
 export interface OpenApiOptions {
@@ -65,7 +65,7 @@ function define(
   for (const resource of resources) {
     const { group, version, kind, listKind } = resource;
     if (resource.definition)
-      definitions.add(resource.schema.name, ownDefinition(resource, resource.definition, definitions.flavor));
+      definitions.add(resource.schema.name, ownDefinition(resource, resource.definition, definitions));
     else definitions.addObject(resource.schema, [{ group, kind, version }]);
     if (resource.verbs.includes("list")) {
       definitions.add(listName(resource), listDefinition(resource, definitions, { group, kind: listKind, version }));
@@ -80,9 +80,24 @@ function commonKinds({ name, fields }: ObjectSchema<unknown>): GroupVersionKind[
   return [{ group: group === "meta" || group === "core" ? "" : group, kind, version }];
 }
 
-function ownDefinition({ group, kind, version }: OpenApiResource, definition: Json, flavor: Flavor): Json {
-  const said = flavor === "v2" ? sayLess(definition) : definition;
-  return { ...said, "x-kubernetes-group-version-kind": [{ group, kind, version }] };
+/** The kind's own definition, with the fields of every resource. */
+function ownDefinition(
+  { group, kind, version, schema }: OpenApiResource,
+  definition: Json,
+  definitions: Definitions,
+): Json {
+  const said = definitions.flavor === "v2" ? sayLess(definition) : definition;
+  const meta: Json = {};
+  for (const name of ["apiVersion", "kind", "metadata"]) {
+    const field = schema.fields[name];
+    if (field) meta[name] = definitions.property(field);
+  }
+  return {
+    type: "object",
+    ...said,
+    properties: { ...(said.properties as Json | undefined), ...meta },
+    "x-kubernetes-group-version-kind": [{ group, kind, version }],
+  };
 }
 
 const onlyV3 = new Set(["oneOf", "anyOf", "allOf", "not", "nullable", "default"]);

@@ -94,6 +94,8 @@ function readerOf(schema: Schema): Read {
       return readList(schema.item);
     case "map":
       return readMap(schema.value);
+    case "structural":
+      return readAny;
     case "any":
       return schema.options.either ? readEither(schema.options.either) : readAny;
     default:

@@ -48,6 +48,8 @@ function compile(schema: Schema): Encoder {
       return listEncoder(schema.item);
     case "map":
       return mapEncoder(schema.value);
+    case "structural":
+      return message(writeRaw);
     case "any":
       return message(schema.options.either ? eitherContent(schema.options.either) : writeRaw);
     default:

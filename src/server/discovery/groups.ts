@@ -1,3 +1,4 @@
+import { compareVersions } from "#api/compare-versions.ts";
 import { apiVersionOf, type Resource } from "#api/resource.ts";
 import { type ResourceRegistry } from "../registry.ts";
 
@@ -53,18 +54,7 @@ function groupsOf(resources: ResourceRegistry): Group[] {
     if (known) known.add(version);
     else versions.set(group, new Set([version]));
   }
-  return [...versions].map(([name, found]) => ({ name, versions: [...found].sort(newestFirst) }));
-}
-
-/** v2 before v1 before v1beta1. */
-function newestFirst(a: string, b: string): number {
-  const rank = (version: string): number[] => {
-    const [, major = "0", stage = "", minor = "0"] = /^v(\d+)(alpha|beta)?(\d+)?$/.exec(version) ?? [];
-    return [stage === "" ? 2 : stage === "beta" ? 1 : 0, Number(major), Number(minor)];
-  };
-  const [left, right] = [rank(a), rank(b)];
-  for (let i = 0; i < 3; i++) if (left[i] !== right[i]) return (right[i] ?? 0) - (left[i] ?? 0);
-  return 0;
+  return [...versions].map(([name, found]) => ({ name, versions: [...found].sort((a, b) => compareVersions(b, a)) }));
 }
 
 function groupValue({ name, versions }: Group) {

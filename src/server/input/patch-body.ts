@@ -32,7 +32,13 @@ export function patchTypeOf({ request }: Context): PatchType {
   return type;
 }
 
-export async function patchBody({ request, user }: Context, type: PatchType): Promise<unknown> {
+export async function patchBody(context: Context, type: PatchType): Promise<unknown> {
+  const patch = await readPatch(context, type);
+  context.audit?.patch(patch);
+  return patch;
+}
+
+async function readPatch({ request, user }: Context, type: PatchType): Promise<unknown> {
   if (request.object !== undefined) return request.object;
   const bytes = request.body ?? new Uint8Array();
   try {

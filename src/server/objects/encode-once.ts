@@ -66,7 +66,7 @@ interface Parts<T> {
 export class EncodedObject<T extends ApiObject = ApiObject> implements Encoded<T> {
   readonly revision: number;
   readonly #codec: Codec;
-  readonly #stored: Uint8Array | undefined;
+  #stored: Uint8Array | undefined;
   readonly #storedAs: Uint8Array | undefined;
   #object: T | undefined;
   #json: Uint8Array | undefined;
@@ -138,7 +138,12 @@ export class EncodedObject<T extends ApiObject = ApiObject> implements Encoded<T
     // We wrote these bytes ourselves, so they match the schema.
     const parsed = JSON.parse(text(this.#stored ?? this.#storedAs ?? empty)) as T;
     if (this.#stored) return parsed;
-    return (this.#codec.resource.storedAs?.fromStored(parsed) ?? parsed) as T;
+    const { resource } = this.#codec;
+    if (resource.storedAs) return resource.storedAs.fromStored(parsed) as T;
+    const present = (resource.reread?.(parsed) ?? parsed) as T;
+    // Nothing has changed since it was written, so the stored bytes are the served ones.
+    if (present === parsed) this.#stored = this.#storedAs;
+    return present;
   }
 
   #adopt(object: T): T {
@@ -159,18 +164,24 @@ export function decodeStored<T extends ApiObject>(
   revision: number,
   written?: T,
 ): EncodedObject<T> {
-  if (codec.resource.storedAs) return new EncodedObject<T>(codec, revision, { storedAs: value });
-  return new EncodedObject<T>(codec, revision, { stored: atRevision(codec, value, revision), object: written });
+  const { resource } = codec;
+  if (resource.storedAs) return new EncodedObject<T>(codec, revision, { storedAs: value });
+  const stored = atRevision(codec, value, revision);
+  if (resource.reread && !written) return new EncodedObject<T>(codec, revision, { storedAs: stored });
+  return new EncodedObject<T>(codec, revision, { stored, object: written });
 }
 
 /** The bytes with their revision: etcd keeps them without, and those that were moved from another store have its. */
 export function atRevision({ head }: Codec, value: Uint8Array, revision: number): Uint8Array {
   const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
   const wanted = head + versionField(revision);
-  if (bytes.toString("latin1", 0, wanted.length) === wanted) return value;
+  const start = bytes.toString("latin1", 0, wanted.length);
+  // What does not start as an object does cannot be read anyway.
+  if (start === wanted || !start.startsWith(head)) return value;
   const [found = ""] = storedVersion.exec(bytes.toString("latin1", head.length, head.length + 40)) ?? [];
   return lastingConcat([Buffer.from(wanted), bytes.subarray(head.length + found.length)]);
 }
+
 /** The bytes as etcd keeps them. Bytes that do not start as an object does stay as they are. */
 export function withoutRevision(value: Uint8Array): Uint8Array {
   const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);

@@ -5,7 +5,7 @@ import { type Clock } from "#lib/async/clock.ts";
 import { Turns } from "#lib/async/turns.ts";
 import { type Log } from "#lib/process/log.ts";
 import { type Informers } from "#runtime/informer.ts";
-import { localInformers } from "#runtime/local-informers.ts";
+import { type LocalInformers, localInformers } from "#runtime/local-informers.ts";
 import { bodyTooLarge, maxBodyBytes } from "#server/http/limits.ts";
 import {
   type Change,
@@ -36,11 +36,15 @@ export interface ObjectsDeps {
   readonly freezesShared?: boolean | undefined;
   /** How long objects of kinds with a limited life are kept; by default, as their kind says. */
   readonly eventTtlSeconds?: number | undefined;
+  /** Whether the stored value of a key was encrypted with a key that is no longer the first. */
+  isStale?(key: string): Promise<boolean>;
 }
 
 interface Written {
   /** undefined for a delete. */
   readonly object: ApiObject | undefined;
+  /** The kind of the object, as it was when it was written. */
+  readonly resource: Resource;
   readonly trace: Trace | undefined;
   /** The cache has received its event, and so has recorded its trace. */
   isSeen: boolean;
@@ -52,6 +56,7 @@ export class Objects implements AsyncDisposable {
   readonly #caches = new Map<string, WatchCache>();
   /** The same by the Resource object, which every request uses. */
   readonly #cacheByResource = new WeakMap<object, WatchCache>();
+  readonly #informers: LocalInformers[] = [];
   /** Pending writes, by the identity of their value, or by their key for a delete. */
   readonly #underway = new Map<Uint8Array | string, Written>();
   /** One for all caches: watchers that lag share the remaining time. */
@@ -83,13 +88,25 @@ export class Objects implements AsyncDisposable {
   }
 
   #cacheNamed(resource: Resource): WatchCache {
-    const key = `${resource.group}/${resource.version}/${resource.plural}`;
+    const key = nameOf(resource);
     let cache = this.#caches.get(key);
-    if (!cache) {
+    // A custom resource that has changed has a cache of its own: the old one goes with its Resource.
+    if (!cache || (resource.reread && cache.resource !== resource)) {
       cache = new WatchCache(resource, this.#cacheDeps(resource));
       this.#caches.set(key, cache);
     }
     return cache;
+  }
+
+  /** Ends the cache of a kind that is no longer served like this, with its watches. */
+  forget(resource: Resource): void {
+    const cache = this.#cacheByResource.get(resource);
+    if (!cache) return;
+    const key = nameOf(resource);
+    if (this.#caches.get(key) === cache) this.#caches.delete(key);
+    this.#cacheByResource.delete(resource);
+    for (const informers of this.#informers) informers.forget(resource);
+    cache.close();
   }
 
   /** The filled cache. Returns it synchronously in all cases but the first. */
@@ -110,7 +127,9 @@ export class Objects implements AsyncDisposable {
 
   /** For components in this process: the caches themselves, as informers. */
   informers(): Informers {
-    return localInformers({ of: (resource) => this.cacheOf(resource) });
+    const informers = localInformers({ of: (resource) => this.cacheOf(resource) });
+    this.#informers.push(informers);
+    return informers;
   }
 
   async get<T extends ApiObject>(resource: Resource<T>, namespace: string, name: string): Promise<EncodedObject<T>> {
@@ -140,10 +159,15 @@ export class Objects implements AsyncDisposable {
     return await this.#put(resource, object, expected);
   }
 
+  /** Whether the object must be written even if it did not change, because its stored form is out of date. */
+  needsRewrite(resource: Resource, object: ApiObject): Promise<boolean> | false {
+    return this.#deps.isStale?.(keyOf(resource, object)) ?? false;
+  }
+
   /** Returns whether the object still existed at that revision. */
   async remove(resource: Resource, object: ApiObject, expected: number): Promise<number | undefined> {
     const key = keyOf(resource, object);
-    this.#underway.set(key, { object: undefined, trace: currentTrace.getStore(), isSeen: false });
+    this.#underway.set(key, { object: undefined, resource, trace: currentTrace.getStore(), isSeen: false });
     try {
       const result = await this.#commit([{ key, value: undefined, expected }]);
       if (result.ok) this.#remember(result.revision, currentTrace.getStore());
@@ -169,7 +193,7 @@ export class Objects implements AsyncDisposable {
         const trace = traces?.of(revision);
         return trace && traceparent(trace);
       },
-      takeWritten: (event) => this.#takeWritten(event),
+      takeWritten: (event, reader) => this.#takeWritten(event, reader),
       delivered: ({ key, value }) => this.#underway.get(value ?? key)?.trace?.write?.delivered(),
       watcherCut: () => this.#deps.watcherCut?.(resource),
     };
@@ -184,7 +208,8 @@ export class Objects implements AsyncDisposable {
     metadata.resourceVersion = undefined as never;
     metadata.uid ??= this.newUid();
     const stored = resource.storedAs ? (resource.storedAs.toStored(object) as ApiObject) : object;
-    const codec = codecOf(resource.storedAs?.resource ?? resource);
+    const storedKind = (resource.storedAs?.resource ?? resource) as Resource;
+    const codec = codecOf(storedKind);
     const text = toStoredText(stored);
     if (isTooLong(text)) throw bodyTooLarge();
     const trace = currentTrace.getStore();
@@ -192,7 +217,7 @@ export class Objects implements AsyncDisposable {
     let written: Written | undefined;
     const value = (revision: number): Uint8Array => {
       bytes = toStoredBytes(codec, text, revision);
-      written = { object: stored, trace, isSeen: false };
+      written = { object: stored, resource: storedKind, trace, isSeen: false };
       this.#underway.set(bytes, written);
       return bytes;
     };
@@ -240,12 +265,16 @@ export class Objects implements AsyncDisposable {
     }
   }
 
-  #takeWritten({ key, value, revision }: Pick<StoreEvent, "key" | "value" | "revision">): ApiObject | undefined {
+  #takeWritten(
+    { key, value, revision }: Pick<StoreEvent, "key" | "value" | "revision">,
+    reader: Resource,
+  ): ApiObject | undefined {
     const written = this.#underway.get(value ?? key);
     if (!written) return undefined;
     written.isSeen = true;
     this.#remember(revision, written.trace);
-    return written.object;
+    // A kind that has changed meanwhile may see the object differently.
+    return written.resource === reader ? written.object : undefined;
   }
 }
 
@@ -256,6 +285,8 @@ function statusOf(error: unknown): unknown {
   if (error instanceof ValueTooLargeError) return tooLarge(error.message);
   return error;
 }
+
+const nameOf = ({ group, version, plural }: Resource): string => `${group}/${version}/${plural}`;
 
 /** A character takes at most three bytes, so most texts need not be measured. */
 const isTooLong = (text: string): boolean => text.length * 3 > maxBodyBytes && Buffer.byteLength(text) > maxBodyBytes;

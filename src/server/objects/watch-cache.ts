@@ -11,6 +11,7 @@ import { type Codec, codecOf, decodeStored, type EncodedObject } from "./encode-
 import { type RingLimits } from "./event-ring.ts";
 import { Laggards } from "./laggards.ts";
 import { type Selection } from "./selection.ts";
+import { UnreadableObjects } from "./unreadable.ts";
 import { type CacheWatcher, type FeedSource, WatchFeed } from "./watch-feed.ts";
 import { type CacheEvent, WatchGroups } from "./watch-groups.ts";
 import { entryName, WatchHistory } from "./watch-history.ts";
@@ -22,7 +23,7 @@ export interface WatchCacheDeps {
   /** The trace that caused a revision, if it is still known. */
   traceOf(revision: number): string | undefined;
   /** The object of an event that this process itself caused, so that it need not be parsed again. */
-  takeWritten(event: Pick<StoreEvent, "key" | "value" | "revision">): ApiObject | undefined;
+  takeWritten(event: Pick<StoreEvent, "key" | "value" | "revision">, resource: Resource): ApiObject | undefined;
   /** All followers of this cache have received the event. */
   delivered?(event: StoreEvent): void;
   /** A watcher was so slow that its history is gone. */
@@ -57,10 +58,11 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
   readonly #groups: WatchGroups<T>;
   readonly #feeds: FeedSource<T>;
   readonly #handlers = new Set<(change: Change<T>) => void>();
+  readonly #unreadable: UnreadableObjects;
   readonly #waiters = new Set<{ readonly revision: number; readonly resolve: () => void }>();
   readonly #prefix: string;
   readonly #codec: Codec;
-  /** Objects that expire (events) are many and rarely read, so they are kept only as bytes. */
+  /** Objects that expire (events) are many, definitions are large, and both are rarely read: they are kept as bytes. */
   readonly #isShortLived: boolean;
   #revision = 0;
   #lastState: { key: string; revision: number; items: WeakRef<EncodedObject<T>[]> } | undefined;
@@ -76,9 +78,11 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
     this.#codec = codecOf(resource, { freezes: deps.freezesShared ?? false });
     this.#buckets = new Buckets(resource);
     const { store, clock, ringLimits } = deps;
-    this.#isShortLived = resource.ttlSeconds !== undefined;
+    this.#isShortLived = resource.ttlSeconds !== undefined || resource.keptAsBytes === true;
     this.#history = new WatchHistory<T>({ store, codec: this.#codec, prefix: this.#prefix, ringLimits });
     this.#groups = new WatchGroups(resource, clock);
+    const readable = () => this.#restart(new Error("an object that could not be decrypted can be read now"));
+    this.#unreadable = new UnreadableObjects({ store, clock, readable });
     this.#feeds = this.#feedSource();
   }
 
@@ -88,6 +92,15 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
 
   get isReady(): boolean {
     return this.#isReady;
+  }
+
+  get #resourceOfAny(): Resource {
+    return this.resource as unknown as Resource;
+  }
+
+  /** How many objects there are, and the bytes of all of them. */
+  get size(): { readonly objects: number; readonly bytes: number } {
+    return this.#buckets.size;
   }
 
   /** How many watchers have not caught up. */
@@ -104,7 +117,9 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
     return this.#ready;
   }
 
+  /** Throws if the object cannot be decrypted. */
   get({ namespace, name }: { readonly namespace?: string | undefined; readonly name: string }): T | undefined {
+    this.#unreadable.check(namespace ?? "", name);
     return this.#buckets.get(namespace ?? "", name)?.object;
   }
 
@@ -146,8 +161,9 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
     return promise.finally(cancel);
   }
 
-  /** The newest version, with its bytes. */
+  /** The newest version, with its bytes. Throws if it cannot be decrypted. */
   encoded(namespace: string, name: string): EncodedObject<T> | undefined {
+    this.#unreadable.check(namespace, name);
     return this.#buckets.get(namespace, name);
   }
 
@@ -159,6 +175,11 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
   /** The same, and perhaps others that do not match, for callers that match them in several turns. */
   candidates(selection: Selection): EncodedObject<T>[] {
     return this.#buckets.candidates(selection);
+  }
+
+  /** The objects of a namespace, or of all for "", that are stored but cannot be decrypted. */
+  get unreadable(): Pick<UnreadableObjects, "size" | "in"> {
+    return this.#unreadable;
   }
 
   /** Counts changes of what `select` would return for a whole namespace, for caches of list bodies. */
@@ -180,6 +201,7 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
 
   close(): void {
     this.#isClosed = true;
+    this.#unreadable.close();
     this.#stopWatch?.();
     this.#endWatchers();
   }
@@ -237,12 +259,13 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
   #replaceAll(entries: readonly Entry[]): Pick<CacheEvent<T>, "type" | "encoded" | "previous">[] {
     const before = new Map(this.#buckets.sorted("").map((encoded) => [keyOf(encoded.object), encoded]));
     const changes: Pick<CacheEvent<T>, "type" | "encoded" | "previous">[] = [];
+    this.#unreadable.clear();
     for (const entry of entries) {
       const name = entryName(this.#prefix, entry.key);
       const known = `${name.namespace}/${name.name}`;
       const previous = before.get(known);
       before.delete(known);
-      if (previous?.revision === entry.revision) continue;
+      if (!this.#unreadable.note(name, entry) || previous?.revision === entry.revision) continue;
       const encoded = decodeStored<T>(this.#codec, entry.value, entry.revision);
       this.#buckets.put(name, encoded);
       if (this.#isShortLived) encoded.shed();
@@ -303,13 +326,15 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
     const name = entryName(this.#prefix, event.key);
     const previous = this.#buckets.get(name.namespace, name.name);
     if (event.value === undefined) {
+      this.#unreadable.delete(name);
       if (!previous) return undefined;
-      this.#deps.takeWritten(event);
+      this.#deps.takeWritten(event, this.#resourceOfAny);
       this.#buckets.delete(name);
       const encoded = previous.at(event.revision);
       return { revision: event.revision, namespace: name.namespace, type: "delete", encoded, previous };
     }
-    const written = this.#deps.takeWritten(event) as T | undefined;
+    if (!this.#unreadable.note(name, event)) return undefined;
+    const written = this.#deps.takeWritten(event, this.#resourceOfAny) as T | undefined;
     const encoded = decodeStored(this.#codec, event.value, event.revision, written);
     this.#buckets.put(name, encoded);
     return { revision: event.revision, namespace: name.namespace, type: "put", encoded, previous };

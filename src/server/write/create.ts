@@ -1,5 +1,5 @@
 import { type ApiObject, type Resource } from "#api/resource.ts";
-import { StatusError } from "#api/status.ts";
+import { forbidden, StatusError } from "#api/status.ts";
 import { readObject } from "#server/input/body.ts";
 import { type EncodedObject } from "#server/objects/encode-once.ts";
 import { type Answer, type Context } from "#server/request/pipeline.ts";
@@ -27,6 +27,7 @@ export async function createEndpoint(deps: WriteDeps, context: Context, resource
 
 /** The steps of a create, in order. The object is not shared yet, so each step may change it. */
 export async function createObject(deps: WriteDeps, write: Write, object: ApiObject): Promise<EncodedObject> {
+  refuseLate(write, object);
   placeInNamespace(write, object);
   const prefix = generateName(object, deps.random);
   stampNew(write.resource, object, deps.clock.now());
@@ -51,6 +52,12 @@ async function admitAndCommit(deps: WriteDeps, write: Write, object: ApiObject):
     await admit(deps, write, request);
     return await withHooks(deps.hooks, { write, version }, () => commitNew(deps, write, object));
   });
+}
+
+/** A kind that is on its way out takes no new objects. */
+function refuseLate({ resource, name }: Write, { metadata }: ApiObject): void {
+  const { refusesCreate } = resource;
+  if (refusesCreate !== undefined) throw forbidden(resource, metadata.name ?? name, refusesCreate);
 }
 
 /** Upstream's message, without a reason, because upstream detects this only in its store. */

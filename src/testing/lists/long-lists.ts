@@ -137,7 +137,7 @@ function madeOf(schema: Schema, index: number, field: (at: ObjectSchema<unknown>
   return made;
 }
 
-function scalar(schema: Exclude<Schema, { type: "lazy" | "object" }>, index: number): unknown {
+function scalar(schema: Exclude<Schema, { type: "lazy" | "structural" | "object" }>, index: number): unknown {
   switch (schema.type) {
     case "string":
       return schema.options.values?.[index % schema.options.values.length] ?? `a-${index}`;

@@ -32,11 +32,18 @@ export function keepIdentity(resource: Resource, { object, old: { metadata: old 
 }
 const identity = ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] as const;
 
-/** Any change outside metadata and status increments the generation. */
+/** Any change outside metadata increments the generation, and so does one of a status without a subresource. */
 export function countGeneration(resource: Resource, { object, old }: Change): void {
   if (!resource.hasGeneration) return;
   const { metadata: _a, ...mine } = object as ApiObject & { status?: unknown };
   const { metadata: _b, ...theirs } = old as ApiObject & { status?: unknown };
-  if (equal({ ...mine, status: undefined }, { ...theirs, status: undefined })) return;
+  const hasStatus = resource.subresources.some(({ name }) => name === "status");
+  const [now, before] = hasStatus
+    ? [
+        { ...mine, status: undefined },
+        { ...theirs, status: undefined },
+      ]
+    : [mine, theirs];
+  if (equal(now, before)) return;
   object.metadata.generation = (old.metadata.generation ?? 0) + 1;
 }

@@ -1,0 +1,32 @@
+import { TooManyValues } from "#schema/json/decode-error.ts";
+import { hasUnknownFields } from "#schema/json/decode-structural.ts";
+import { itemsOf, type JsonSchema } from "#schema/json-schema.ts";
+import { checkValue } from "#schema/structural/check-value.ts";
+import { type Cursor } from "../cursor.ts";
+
+/** Every default must be a value that the schema accepts. Those within additionalProperties are never used. */
+export function validateDefaults(at: Cursor<JsonSchema>): void {
+  if (at.isFull) return;
+  const { value: schema } = at;
+  if (schema.default !== undefined && schema.default !== null) validateDefault(at);
+  const items = itemsOf(schema);
+  if (items) validateDefaults(at.under("items").as(items));
+  for (const [name, property] of Object.entries(schema.properties ?? {})) {
+    validateDefaults(at.under("properties").key(name, property));
+  }
+}
+
+function validateDefault(at: Cursor<JsonSchema>): void {
+  const place = at.field("default");
+  const { value: schema } = at;
+  try {
+    if (hasUnknownFields(schema, schema.default)) place.invalid("must not have unknown fields");
+  } catch (error) {
+    if (!(error instanceof TooManyValues)) throw error;
+    return place.invalid(error.message, "");
+  }
+  for (const fault of checkValue(schema, schema.default)) {
+    const path = fault.path === "<nil>" ? fault.path : fault.path ? `${place}.${fault.path}` : String(place);
+    place.add(() => ({ ...fault, path }));
+  }
+}

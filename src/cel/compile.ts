@@ -1,0 +1,77 @@
+import { check } from "./check/checker.ts";
+import { checkLiterals } from "./check/literals.ts";
+import { estimateCost } from "./cost/estimate-cost.ts";
+import type { Environment } from "./declare/environment.ts";
+import type { Range, SizeHints } from "./declare/estimate.ts";
+import { CostExceeded } from "./declare/meter.ts";
+import { Frame, type Run, type Variables } from "./run/frame.ts";
+import { planExpression } from "./run/planner.ts";
+import type { Node } from "./syntax/ast.ts";
+import { parse } from "./syntax/parser.ts";
+import { type Issue, renderIssues } from "./syntax/source.ts";
+import type { Type } from "./types/type.ts";
+import { isError, type Value } from "./values/value.ts";
+
+/** What became of an evaluation. `cost` is what it used, also if it failed. */
+export type Outcome =
+  | { readonly value: Value; readonly error?: undefined; readonly cost: number }
+  | { readonly value?: undefined; readonly error: string; readonly cost: number; readonly isOverBudget?: true };
+
+export type Compiled =
+  | { readonly program: Program; readonly issues?: undefined }
+  | { readonly program?: undefined; readonly issues: readonly Issue[]; readonly message: string };
+
+/** Checks an expression and compiles it. `message` shows all issues, each with its line. */
+export function compile(environment: Environment, source: string): Compiled {
+  const parsed = parse(source, environment.macros, environment.limits);
+  if (!parsed.node) return failure(source, parsed.issues);
+  const { type, issues } = check(environment, parsed.node);
+  if (issues.length > 0) return failure(source, issues);
+  const wrong = checkLiterals(environment, parsed.node);
+  if (wrong.length > 0) return failure(source, wrong);
+  return { program: new Program(environment, parsed.node, type) };
+}
+
+/** Compiles without types: every error shows up when the expression runs. */
+export function compileUnchecked(environment: Environment, source: string, dynamic: Type): Compiled {
+  const parsed = parse(source, environment.macros, environment.limits);
+  return parsed.node ? { program: new Program(environment, parsed.node, dynamic) } : failure(source, parsed.issues);
+}
+
+const failure = (source: string, issues: readonly Issue[]): Compiled => ({
+  issues,
+  message: renderIssues(source, issues),
+});
+
+/** An expression that is ready to run, any number of times. */
+export class Program {
+  /** The type of the result. */
+  readonly type: Type;
+  readonly #environment: Environment;
+  readonly #node: Node;
+  readonly #run: Run;
+
+  constructor(environment: Environment, node: Node, type: Type) {
+    this.type = type;
+    this.#environment = environment;
+    this.#node = node;
+    this.#run = planExpression(environment, node);
+  }
+
+  /** Runs the expression until it ends or has cost more than the limit. It never throws for what an expression does. */
+  evaluate(variables: Variables, costLimit: number): Outcome {
+    const frame = new Frame(variables, costLimit);
+    try {
+      const value = this.#run(frame);
+      return isError(value) ? { error: value.message, cost: frame.cost } : { value, cost: frame.cost };
+    } catch (error) {
+      if (!(error instanceof CostExceeded)) throw error;
+      return { error: error.message, cost: frame.cost, isOverBudget: true };
+    }
+  }
+
+  /** What the expression may cost, given how large its data may be. */
+  estimateCost(hints?: SizeHints): Range {
+    return estimateCost(this.#environment, this.#node, hints);
+  }
+}

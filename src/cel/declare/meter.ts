@@ -1,0 +1,38 @@
+/** Ends an evaluation that cost too much. It is thrown, not returned, so that no operator can absorb it. */
+export class CostExceeded extends Error {
+  constructor() {
+    super("operation cancelled: actual cost limit exceeded");
+  }
+}
+
+/** Characters or bytes that weigh as much as one unit of work. */
+const sizePerUnit = 16;
+
+/**
+ * What one evaluation has used. `cost` is counted exactly as Kubernetes counts it, and the caller may rely on it.
+ * `work` covers what that count does not see, such as comparing deep lists: it stops the evaluation, nothing else.
+ */
+export class Meter {
+  cost = 0;
+  #work = 0;
+  readonly limit: number;
+
+  constructor(limit: number) {
+    this.limit = limit;
+  }
+
+  spend(cost: number): void {
+    this.cost += cost;
+    if (this.cost > this.limit) throw new CostExceeded();
+  }
+
+  work(units: number): void {
+    this.#work += units;
+    if (this.#work > this.limit) throw new CostExceeded();
+  }
+
+  /** Must be called before text or bytes of this size are made. */
+  allocate(size: number): void {
+    this.work(size / sizePerUnit);
+  }
+}

@@ -1,0 +1,49 @@
+import { type Evaluate, type Library, overload } from "../declare/function.ts";
+import { twoVariableMacros } from "../syntax/macros.ts";
+import { mapType, typeParameter } from "../types/type.ts";
+import { type Entry, EntryMap, GrowingMap, type Key, keyOf, type MapValue } from "../values/collections.ts";
+import { renderValue } from "../values/render.ts";
+import { CelError, type Value } from "../values/value.ts";
+
+const map = mapType(typeParameter("K"), typeParameter("V"));
+
+/** In a loop the map is the loop's own, and grows. */
+function insert(map: MapValue, entries: Iterable<Entry>): Value {
+  const grown = map instanceof GrowingMap ? map : new EntryMap(copyOf(map));
+  for (const entry of entries) {
+    const key = keyOf(entry.key);
+    if (key === undefined) return new CelError("unsupported key type");
+    if (grown.content.has(key)) return new CelError(`insert failed: key ${renderValue(entry.key)} already exists`);
+    grown.content.set(key, entry);
+  }
+  return grown;
+}
+
+function copyOf(map: MapValue): Map<Key, Entry> {
+  const content = new Map<Key, Entry>();
+  for (const entry of map.entries()) {
+    const key = keyOf(entry.key);
+    if (key !== undefined) content.set(key, entry);
+  }
+  return content;
+}
+
+const insertOne: Evaluate = (_, map, key, value) => insert(map as MapValue, [{ key, value } as Entry]);
+const insertAll: Evaluate = (meter, map, more) => {
+  meter.work((more as MapValue).size);
+  return insert(map as MapValue, (more as MapValue).entries());
+};
+
+/** Comprehensions with two variables: index and element of a list, key and value of a map. */
+export const twoVariableLibrary: Library = {
+  macros: twoVariableMacros,
+  functions: [
+    {
+      name: "cel.@mapInsert",
+      overloads: [
+        overload("@mapInsert_map_key_value", [map, typeParameter("K"), typeParameter("V")], map, insertOne),
+        overload("@mapInsert_map_map", [map, map], map, insertAll),
+      ],
+    },
+  ],
+};

@@ -1,0 +1,169 @@
+import type { FunctionDeclaration, Overload } from "../declare/function.ts";
+import { type CallNode, type Node, qualifiedName } from "../syntax/ast.ts";
+import type { Type } from "../types/type.ts";
+import { isOfType, typeOf } from "../values/type-of.ts";
+import { CelError, isError, noSuchOverload, type Value } from "../values/value.ts";
+import type { Frame, Run } from "./frame.ts";
+import { planIndex } from "./plan-attribute.ts";
+import { planConditional, planLogical, planNotStrictlyFalse, planOptionalOr } from "./plan-logic.ts";
+import { planInConstant } from "./plan-membership.ts";
+import { constant, type Plan, type Planner } from "./planner.ts";
+
+/** Functions whose result for a constant is a constant. */
+const conversions = new Set("bool bytes double duration dyn int string timestamp type uint".split(" "));
+
+export function planCall(planner: Planner, node: CallNode): Plan {
+  switch (node.name) {
+    case "_&&_":
+      return planLogical(planner, node.arguments, false);
+    case "_||_":
+      return planLogical(planner, node.arguments, true);
+    case "_?_:_":
+      return planConditional(planner, node.arguments);
+    case "@not_strictly_false":
+      return planNotStrictlyFalse(planner, node.arguments);
+    case "_[_]":
+    case "_[?_]":
+    case "_?._":
+      return planIndex(planner, node);
+    case "@in":
+      return planInConstant(planner, node) ?? planFunction(planner, node);
+    case "or":
+    case "orValue":
+      if (node.target && node.arguments.length === 1) return planOptionalOr(planner, node);
+  }
+  return planFunction(planner, node);
+}
+
+/** What a call without a checker may mean is decided here. */
+function resolve(
+  { environment }: Planner,
+  node: CallNode,
+): { declaration?: FunctionDeclaration | undefined; isMember: boolean } {
+  if (node.resolved) return { declaration: environment.function(node.resolved.name), isMember: node.resolved.isMember };
+  const prefix = node.target && qualifiedName(node.target);
+  const names = environment.candidates(prefix === undefined ? node.name : `${prefix}.${node.name}`);
+  const found = names.map((name) => environment.function(name)).find((each) => each !== undefined);
+  if (found || !node.target) return { declaration: found, isMember: prefix === undefined && node.target !== undefined };
+  return { declaration: environment.function(node.name), isMember: true };
+}
+
+function planFunction(planner: Planner, node: CallNode): Plan {
+  const { declaration, isMember } = resolve(planner, node);
+  const operands: readonly Node[] = isMember && node.target ? [node.target, ...node.arguments] : node.arguments;
+  const args = operands.map((operand) => planner.plan(operand));
+  const style = (overload: Overload): boolean =>
+    (overload.isMember ?? false) === isMember && overload.parameters.length === args.length;
+  const resolved = node.resolved && new Set(node.resolved.overloads);
+  const overloads = (declaration?.overloads ?? []).filter(
+    (each) => style(each) && (!resolved || resolved.has(each.id)),
+  );
+  const types = operands.map(({ type }) => type);
+  const call = createCall(planner, declaration?.name ?? node.name, overloads, types);
+  const plan = applyCall(
+    call,
+    args.map(({ run }) => run),
+  );
+  return foldConversion(declaration?.name ?? "", args, call) ?? plan;
+}
+
+/** A conversion of a constant is made once. An error stays where it is, because it may never be reached. */
+function foldConversion(name: string, [argument]: readonly Plan[], { invoke }: Call): Plan | undefined {
+  if (!conversions.has(name) || argument?.constant === undefined) return undefined;
+  const value = invoke(unlimited, [argument.constant]);
+  return isError(value) ? undefined : constant(value);
+}
+
+const unlimited = { work: () => undefined, allocate: () => undefined, spend: () => undefined } as unknown as Frame;
+
+interface Call {
+  /** Computes the result of arguments that are no errors. */
+  invoke(frame: Frame, args: readonly Value[]): Value;
+  /** What the call cost, if that depends on its arguments. */
+  readonly cost?: ((args: readonly Value[], result: Value) => number) | undefined;
+  /** The only overload, if the types leave no doubt. */
+  readonly direct?: Overload | undefined;
+}
+
+function createCall(
+  planner: Planner,
+  name: string,
+  overloads: readonly Overload[],
+  types: readonly (Type | undefined)[],
+): Call {
+  const only = overloads.length === 1 ? overloads[0] : undefined;
+  const byName = planner.environment.costOf(name)?.cost;
+  const id = only?.id ?? "";
+  const cost = byName
+    ? (args: readonly Value[], result: Value) => byName(id, args, result) ?? only?.cost?.(args, result) ?? 1
+    : only?.cost?.bind(only);
+  if (only?.parameters.every((parameter, index) => isCertain(types[index], parameter))) {
+    return { direct: only, cost, invoke: (frame, args) => only.evaluate(frame, ...args) };
+  }
+  return { cost, invoke: (frame, args) => dispatch(name, overloads, frame, args) };
+}
+
+/** Whether every value of a static type fits a parameter, so that nothing has to be tested while the expression runs. */
+function isCertain(type: Type | undefined, parameter: Type): boolean {
+  if (parameter.kind === "dyn" || parameter.kind === "parameter") return true;
+  return type !== undefined && type.kind === parameter.kind;
+}
+
+function dispatch(name: string, overloads: readonly Overload[], frame: Frame, args: readonly Value[]): Value {
+  for (const overload of overloads) {
+    if (overload.parameters.every((type, index) => isOfType(args[index] as Value, type))) {
+      return overload.evaluate(frame, ...args);
+    }
+  }
+  if (/^\W|^_.*_$/.test(name)) return noSuchOverload;
+  return new CelError(`no such overload: ${name}(${args.map((value) => typeOf(value).name).join(", ")})`);
+}
+
+function applyCall(call: Call, args: readonly Run[]): Plan {
+  const [first, second] = args;
+  const direct = call.cost ? undefined : call.direct?.evaluate;
+  if (first && args.length === 1) return { run: direct ? unary(direct, first) : general(call, args) };
+  if (first && second && args.length === 2)
+    return { run: direct ? binary(direct, first, second) : general(call, args) };
+  return { run: general(call, args) };
+}
+
+function unary(evaluate: Overload["evaluate"], argument: Run): Run {
+  return (frame) => {
+    const value = argument(frame);
+    frame.spend(1);
+    return isError(value) ? value : evaluate(frame, value);
+  };
+}
+
+function binary(evaluate: Overload["evaluate"], first: Run, second: Run): Run {
+  return (frame) => {
+    const left = first(frame);
+    const right = second(frame);
+    frame.spend(1);
+    if (isError(left)) return left;
+    return isError(right) ? right : evaluate(frame, left, right);
+  };
+}
+
+function general(call: Call, args: readonly Run[]): Run {
+  return (frame) => {
+    const values: Value[] = [];
+    let error: CelError | undefined;
+    for (const argument of args) {
+      const value = argument(frame);
+      if (isError(value)) {
+        if (args.length > 2) return value;
+        error ??= value;
+      }
+      values.push(value);
+    }
+    if (error) {
+      frame.spend(1);
+      return error;
+    }
+    const result = call.invoke(frame, values);
+    frame.spend(call.cost ? call.cost(values, result) : 1);
+    return result;
+  };
+}

@@ -1,0 +1,39 @@
+/** What is wrong with an expression, and where: the offset counts code units of the source. */
+export interface Issue {
+  readonly offset: number;
+  readonly message: string;
+}
+
+/** More issues than this say nothing new. */
+const maxIssues = 100;
+const maxSnippetLength = 16384;
+
+/** The issues of one expression as text, each with its line and a mark below the place. */
+export function renderIssues(source: string, issues: readonly Issue[]): string {
+  const lines = source.split("\n");
+  const starts: number[] = [];
+  let start = 0;
+  for (const line of lines) {
+    starts.push(start);
+    start += line.length + 1;
+  }
+  const shown = [...issues].sort((a, b) => a.offset - b.offset).slice(0, maxIssues);
+  const texts = shown.map((issue) => renderIssue(issue, lines, starts));
+  if (issues.length > maxIssues) texts.push(`${issues.length - maxIssues} more errors were truncated`);
+  return texts.join("\n");
+}
+
+function renderIssue({ offset, message }: Issue, lines: readonly string[], starts: readonly number[]): string {
+  if (offset < 0) return `ERROR: <input>:-1:0: ${message}`;
+  const after = starts.findIndex((start) => start > offset);
+  const index = after < 0 ? starts.length - 1 : after - 1;
+  const line = (lines[index] ?? "").replaceAll("\t", " ");
+  const before = [...line.slice(0, offset - (starts[index] ?? 0))];
+  const head = `ERROR: <input>:${index + 1}:${before.length + 1}: ${message}`;
+  if (Buffer.byteLength(line) > maxSnippetLength) return head;
+  const dots = before.map((character) => (isWide(character) ? "．" : ".")).join("");
+  const marked = [...line.slice(offset - (starts[index] ?? 0), offset - (starts[index] ?? 0) + 2)][0] ?? "";
+  return `${head}\n | ${line}\n | ${dots}${isWide(marked) ? "＾" : "^"}`;
+}
+
+const isWide = (character: string): boolean => (character.codePointAt(0) ?? 0) > 0x7f;

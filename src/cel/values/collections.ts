@@ -1,0 +1,166 @@
+import type { Type } from "../types/type.ts";
+import { normalize } from "./integer.ts";
+import { Double, type Integer, Uint, type Value } from "./value.ts";
+
+/** Turns what the data holds into a value. It is called when an expression reaches the data, not before. */
+export type Convert = (data: unknown) => Value;
+
+/** A list: of values, of data that is converted when it is read, or two lists one after the other. */
+export abstract class ListValue {
+  abstract readonly length: number;
+  abstract at(index: number): Value;
+
+  *[Symbol.iterator](): IterableIterator<Value> {
+    for (let index = 0; index < this.length; index++) yield this.at(index);
+  }
+}
+
+export class ArrayList extends ListValue {
+  readonly items: readonly Value[];
+  constructor(items: readonly Value[]) {
+    super();
+    this.items = items;
+  }
+  get length(): number {
+    return this.items.length;
+  }
+  at(index: number): Value {
+    return this.items[index] ?? null;
+  }
+}
+
+/** A list of data, whose items become values one by one. */
+export class DataList extends ListValue {
+  readonly #items: readonly unknown[];
+  readonly #convert: Convert;
+  constructor(items: readonly unknown[], convert: Convert) {
+    super();
+    this.#items = items;
+    this.#convert = convert;
+  }
+  get length(): number {
+    return this.#items.length;
+  }
+  at(index: number): Value {
+    return this.#convert(this.#items[index]);
+  }
+}
+
+/** Adding lists costs one step, however long they are: they are not copied. */
+export class JoinedList extends ListValue {
+  readonly #first: ListValue;
+  readonly #second: ListValue;
+  readonly length: number;
+  constructor(first: ListValue, second: ListValue) {
+    super();
+    this.#first = first;
+    this.#second = second;
+    this.length = first.length + second.length;
+  }
+  at(index: number): Value {
+    let list: ListValue = this;
+    let rest = index;
+    while (list instanceof JoinedList) {
+      if (rest < list.#first.length) list = list.#first;
+      else {
+        rest -= list.#first.length;
+        list = list.#second;
+      }
+    }
+    return list.at(rest);
+  }
+}
+
+/** The list that a comprehension builds. Only its own step sees it, so it may grow in place. */
+export class GrowingList extends ListValue {
+  readonly items: Value[] = [];
+  get length(): number {
+    return this.items.length;
+  }
+  at(index: number): Value {
+    return this.items[index] ?? null;
+  }
+}
+
+/** A key without its numeric type: 1, 1u and 1.0 are the same key. Undefined if the value is no key. */
+export type Key = string | boolean | Integer;
+
+export function keyOf(value: Value): Key | undefined {
+  if (typeof value === "string" || typeof value === "boolean") return value;
+  if (typeof value === "number" || typeof value === "bigint") return value;
+  if (value instanceof Uint) return value.value;
+  if (value instanceof Double && Number.isInteger(value.value)) return normalize(BigInt(value.value));
+  return undefined;
+}
+
+export interface Entry {
+  readonly key: Value;
+  readonly value: Value;
+}
+
+export abstract class MapValue {
+  abstract readonly size: number;
+  /** The value, or undefined if the map lacks the key. */
+  abstract get(key: Value): Value | undefined;
+  abstract entries(): Iterable<Entry>;
+}
+
+/** A map that an expression wrote. */
+export class EntryMap extends MapValue {
+  readonly content: Map<Key, Entry>;
+  constructor(content: Map<Key, Entry>) {
+    super();
+    this.content = content;
+  }
+  get size(): number {
+    return this.content.size;
+  }
+  get(key: Value): Value | undefined {
+    const plain = keyOf(key);
+    return plain === undefined ? undefined : this.content.get(plain)?.value;
+  }
+  entries(): Iterable<Entry> {
+    return this.content.values();
+  }
+}
+
+/** A JSON object as a map of strings. */
+export class DataMap extends MapValue {
+  readonly #data: Readonly<Record<string, unknown>>;
+  readonly #convert: Convert;
+  #size = -1;
+  constructor(data: Readonly<Record<string, unknown>>, convert: Convert) {
+    super();
+    this.#data = data;
+    this.#convert = convert;
+  }
+  get size(): number {
+    if (this.#size < 0) this.#size = Object.keys(this.#data).length;
+    return this.#size;
+  }
+  get(key: Value): Value | undefined {
+    if (typeof key !== "string" || !Object.hasOwn(this.#data, key)) return undefined;
+    return this.#convert(this.#data[key]);
+  }
+  *entries(): Iterable<Entry> {
+    for (const key of Object.keys(this.#data)) yield { key, value: this.#convert(this.#data[key]) };
+  }
+}
+
+/** The map that a comprehension builds, see GrowingList. */
+export class GrowingMap extends EntryMap {
+  constructor() {
+    super(new Map());
+  }
+}
+
+/** An object with declared fields. */
+export abstract class ObjectValue {
+  abstract readonly type: Type;
+  /** How many fields it has. */
+  abstract readonly size: number;
+  /** The value of a field, undefined if the object does not have it. */
+  abstract get(field: string): Value | undefined;
+  abstract has(field: string): boolean;
+  abstract equals(other: ObjectValue, equal: (a: Value, b: Value) => boolean): boolean;
+}

@@ -1,0 +1,28 @@
+/** Strings as the language sees them: a sequence of code points. */
+
+const surrogate = /[\ud800-\udfff]/;
+
+/** Whether code units and code points are the same here. */
+export const isSimple = (text: string): boolean => !surrogate.test(text);
+
+export function codePointCount(text: string): number {
+  if (isSimple(text)) return text.length;
+  let count = 0;
+  for (let index = 0; index < text.length; index++) {
+    const unit = text.charCodeAt(index);
+    const isSecondHalf = unit >= 0xdc00 && unit <= 0xdfff && index > 0 && isFirstHalf(text.charCodeAt(index - 1));
+    if (!isSecondHalf) count++;
+  }
+  return count;
+}
+
+const isFirstHalf = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;
+/** The code units before a code point. */
+export function unitOffset(text: string, codePoints: number): number {
+  if (isSimple(text)) return codePoints;
+  let offset = 0;
+  for (let count = 0; count < codePoints && offset < text.length; count++) {
+    offset += (text.codePointAt(offset) ?? 0) > 0xffff ? 2 : 1;
+  }
+  return offset;
+}

@@ -1,0 +1,102 @@
+import { durationOf } from "./duration.ts";
+import { int64 } from "./integer.ts";
+import { CelError, Duration, isError, Timestamp } from "./value.ts";
+
+const minSeconds = -62135596800;
+const maxSeconds = 253402300799;
+const overflow = new CelError("timestamp overflow");
+
+export function timestampOf(seconds: number, nanos = 0): Timestamp | CelError {
+  return seconds < minSeconds || seconds > maxSeconds ? overflow : new Timestamp(seconds, nanos);
+}
+
+const rfc3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
+
+/** Reads a time as RFC 3339 writes it. Undefined if it is none. */
+export function parseTimestamp(text: string): Timestamp | CelError | undefined {
+  const found = text.length <= 64 ? rfc3339.exec(text) : null;
+  if (!found) return undefined;
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = found.slice(1, 7).map(Number);
+  const [fraction = "", sign, offsetHours = "0", offsetMinutes = "0"] = found.slice(7);
+  if (month < 1 || month > 12 || day < 1 || day > daysIn(year, month)) return undefined;
+  if (hour > 23 || minute > 59 || second > 59 || Number(offsetHours) > 23 || Number(offsetMinutes) > 59)
+    return undefined;
+  const offset = (Number(offsetHours) * 60 + Number(offsetMinutes)) * 60 * (sign === "-" ? -1 : 1);
+  const seconds = utcSeconds(year, month, day) + hour * 3600 + minute * 60 + second - offset;
+  return timestampOf(seconds, Number(fraction.slice(0, 9).padEnd(9, "0")));
+}
+
+const daysIn = (year: number, month: number): number => {
+  if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;
+  return [4, 6, 9, 11].includes(month) ? 30 : 31;
+};
+
+/** `Date.UTC` takes the years 0 to 99 for 1900 to 1999. */
+function utcSeconds(year: number, month: number, day: number): number {
+  const date = new Date(0);
+  date.setUTCFullYear(year, month - 1, day);
+  return date.getTime() / 1000;
+}
+
+export function renderTimestamp({ seconds, nanos }: Timestamp): string {
+  const text = new Date(seconds * 1000).toISOString().slice(0, 19);
+  const fraction = nanos === 0 ? "" : `.${String(nanos).padStart(9, "0").replace(/0+$/, "")}`;
+  return `${text}${fraction}Z`;
+}
+
+const nanosOf = ({ seconds, nanos }: Timestamp): bigint => BigInt(seconds) * 1_000_000_000n + BigInt(nanos);
+
+export function addDuration(time: Timestamp, { nanos }: Duration, sign: 1n | -1n = 1n): Timestamp | CelError {
+  const sum = nanosOf(time) + sign * BigInt(nanos);
+  const rest = ((sum % 1_000_000_000n) + 1_000_000_000n) % 1_000_000_000n;
+  return timestampOf(Number((sum - rest) / 1_000_000_000n), Number(rest));
+}
+
+export function between(later: Timestamp, earlier: Timestamp): Duration | CelError {
+  return durationOf(int64.check(nanosOf(later) - nanosOf(earlier)));
+}
+
+/** A UTC date whose fields are those of the local time, or an error if there is no such time zone. */
+export function localDate({ seconds }: Timestamp, zone: string | undefined): Date | CelError {
+  const offset = zone === undefined ? 0 : offsetSeconds(zone, seconds);
+  return isError(offset) ? offset : new Date((seconds + offset) * 1000);
+}
+
+const formatters = new Map<string, Intl.DateTimeFormat>();
+const maxFormatters = 100;
+
+/** The distance from UTC, for `+02:00` or for a name such as `Europe/Berlin` at that time. */
+function offsetSeconds(zone: string, seconds: number): number | CelError {
+  const numeric = /^([+-]?)(\d{1,2}):(\d{1,2})$/.exec(zone);
+  if (numeric) {
+    const [, sign, hours, minutes] = numeric;
+    return (Number(hours) * 60 + Number(minutes)) * 60 * (sign === "-" ? -1 : 1);
+  }
+  if (zone === "" || zone === "UTC") return 0;
+  const formatter = formatterFor(zone);
+  if (!formatter) return new CelError(`unknown time zone ${zone.slice(0, 64)}`);
+  const parts = new Map(formatter.formatToParts(seconds * 1000).map(({ type, value }) => [type, value]));
+  const field = (name: Intl.DateTimeFormatPartTypes): number => Number(parts.get(name));
+  const year = parts.get("era") === "BC" ? 1 - field("year") : field("year");
+  const local = utcSeconds(year, field("month"), field("day"));
+  return local + (field("hour") % 24) * 3600 + field("minute") * 60 + field("second") - seconds;
+}
+
+function formatterFor(zone: string): Intl.DateTimeFormat | undefined {
+  const known = formatters.get(zone);
+  if (known || zone.length > 64 || !/^[A-Za-z]/.test(zone)) return known;
+  try {
+    const numeric = "numeric";
+    const formatter = new Intl.DateTimeFormat("en-US", {
+      ...{ year: numeric, month: numeric, day: numeric, hour: numeric, minute: numeric, second: numeric },
+      era: "short",
+      hourCycle: "h23",
+      timeZone: zone,
+    });
+    if (formatters.size >= maxFormatters) formatters.clear();
+    formatters.set(zone, formatter);
+    return formatter;
+  } catch {
+    return undefined;
+  }
+}

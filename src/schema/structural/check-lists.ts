@@ -1,0 +1,67 @@
+import { duplicateValue, type FieldError, type FieldPath, invalidValue, maxFaults, root } from "../field-error.ts";
+import { itemsOf, type JsonSchema, memberOf } from "../json-schema.ts";
+
+/** Every item that occurs twice in a list of type set, or whose keys occur twice in a list of type map. */
+export function checkLists(
+  schema: JsonSchema,
+  value: unknown,
+  path: FieldPath = root,
+  out: FieldError[] = [],
+): FieldError[] {
+  if (typeof value !== "object" || value === null || out.length >= maxFaults) return out;
+  if (Array.isArray(value)) {
+    checkList(schema, value, path, out);
+    const items = itemsOf(schema);
+    if (items) for (const [index, item] of value.entries()) checkLists(items, item, path.index(index), out);
+    return out;
+  }
+  const { properties = {} } = schema;
+  for (const [name, inner] of Object.entries(value)) {
+    const member = memberOf(schema, name);
+    const isField = Object.hasOwn(properties, name);
+    if (member) checkLists(member, inner, isField ? path.child(name) : path.key(name), out);
+  }
+  return out;
+}
+
+function checkList(schema: JsonSchema, list: readonly unknown[], path: FieldPath, out: FieldError[]): void {
+  const type = schema["x-kubernetes-list-type"];
+  if (type === "set") reportTwins(list, path, out);
+  if (type !== "map") return;
+  const wrong = list.findIndex((item) => item !== null && (typeof item !== "object" || Array.isArray(item)));
+  if (wrong >= 0) {
+    out.push(invalidValue(path.index(wrong), list[wrong], "must be an object for an array of list-type map"));
+    return;
+  }
+  const keys = schema["x-kubernetes-list-map-keys"] ?? [];
+  reportTwins(
+    list.map((item) => keysOf(keys, item)),
+    path,
+    out,
+  );
+}
+
+function keysOf(names: readonly string[], item: unknown): unknown {
+  const object = (item ?? {}) as Readonly<Record<string, unknown>>;
+  return Object.fromEntries(names.filter((name) => Object.hasOwn(object, name)).map((name) => [name, object[name]]));
+}
+
+/** Reports the second of equal values, and no further ones. */
+function reportTwins(values: readonly unknown[], path: FieldPath, out: FieldError[]): void {
+  const seen = new Map<string, number>();
+  for (const [index, value] of values.entries()) {
+    if (out.length >= maxFaults) return;
+    const text = stableText(value);
+    const times = (seen.get(text) ?? 0) + 1;
+    seen.set(text, times);
+    if (times === 2) out.push(duplicateValue(path.index(index), value));
+  }
+}
+
+/** JSON with sorted members. */
+function stableText(value: unknown): string {
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
+  if (Array.isArray(value)) return `[${value.map(stableText).join(",")}]`;
+  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${members.map(([name, inner]) => `${JSON.stringify(name)}:${stableText(inner)}`).join(",")}}`;
+}

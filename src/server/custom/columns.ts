@@ -1,0 +1,47 @@
+import { type CustomResourceColumn } from "#api/apiextensions/definition-fields.ts";
+import { age } from "#api/meta/age.ts";
+import { ageColumn } from "#api/meta/columns.ts";
+import { type ApiObject, type Column } from "#api/resource.ts";
+import { compileJsonPath, type JsonPath } from "#lib/text/json-path-values.ts";
+
+/** More columns than anybody reads, but few enough to be computed for every row. */
+const maxColumns = 100;
+
+/** The columns of a version; without any, the age of the object. */
+export function columnsOf(columns: readonly CustomResourceColumn[] | undefined): readonly Column<ApiObject>[] {
+  if (!columns || columns.length === 0) return [ageColumn];
+  return columns.slice(0, maxColumns).map(columnOf);
+}
+
+function columnOf({ name, type, format, description, priority, jsonPath }: CustomResourceColumn): Column<ApiObject> {
+  let path: JsonPath | undefined;
+  return {
+    name,
+    type: type as Column<ApiObject>["type"],
+    description: description || `Custom resource definition column (in JSONPath format): ${jsonPath}`,
+    ...(format ? { format } : {}),
+    ...(priority ? { priority } : {}),
+    value(object, now) {
+      path ??= compileJsonPath(jsonPath) ?? { valuesIn: () => [] };
+      const [value] = path.valuesIn(object);
+      return value === undefined || value === null ? undefined : cellOf(type, value, now);
+    },
+  };
+}
+
+function cellOf(type: string, value: unknown, now: number): unknown {
+  switch (type) {
+    case "integer":
+      return typeof value === "number" ? Math.trunc(value) : undefined;
+    case "number":
+      return typeof value === "number" ? value : undefined;
+    case "boolean":
+      return typeof value === "boolean" ? value : undefined;
+    case "date":
+      return typeof value === "string" ? dateCell(value, now) : undefined;
+    default:
+      return typeof value === "object" ? JSON.stringify(value) : String(value);
+  }
+}
+
+const dateCell = (text: string, now: number): string => (Number.isNaN(Date.parse(text)) ? "<invalid>" : age(text, now));

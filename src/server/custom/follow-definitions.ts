@@ -1,0 +1,55 @@
+import { CustomResourceDefinition } from "#api/apiextensions/custom-resource-definition.ts";
+import { type Resource } from "#api/resource.ts";
+import { type Client } from "#client/client.ts";
+import { type Clock } from "#lib/async/clock.ts";
+import { isAbort } from "#lib/async/tasks.ts";
+import { type Log } from "#lib/process/log.ts";
+import { type Change, type Informers } from "#runtime/informer.ts";
+import { type RunDeps } from "#runtime/run-reconciler.ts";
+import { type ResourceRegistry } from "../registry.ts";
+
+export interface FollowDeps extends Pick<RunDeps, "onQueue"> {
+  readonly informers: Informers;
+  readonly resources: ResourceRegistry;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Acts as the server itself. */
+  readonly client: Client;
+  forget(resource: Resource): void;
+}
+
+/**
+ * Serves what the definitions describe, until it is disposed of. Most clusters have none: the code for them is loaded
+ * with the first one. Resolves when all definitions that exist are served.
+ */
+export async function followDefinitions(deps: FollowDeps): Promise<AsyncDisposable> {
+  const definitions = deps.informers.of(CustomResourceDefinition);
+  await definitions.synced();
+  const stop = new AbortController();
+  const early: Change<CustomResourceDefinition>[] = [];
+  let take = (change: Change<CustomResourceDefinition>): void => {
+    early.push(change);
+    running ??= load();
+  };
+  let running: Promise<void> | undefined;
+  let loaded: Promise<void> | undefined;
+  const load = async (): Promise<void> => {
+    const { openCustomKinds } = await import("./open-custom-kinds.ts");
+    const opened = openCustomKinds(deps, definitions);
+    for (const change of early.splice(0)) opened.take(change);
+    take = opened.take;
+    loaded = opened.run(stop.signal).catch((error: unknown) => {
+      if (!isAbort(error, stop.signal)) deps.log.error("custom resource definitions are no longer followed", { error });
+    });
+  };
+  const unsubscribe = definitions.subscribe((change) => take(change));
+  await running;
+  return {
+    async [Symbol.asyncDispose]() {
+      unsubscribe();
+      stop.abort(new Error("the server ends"));
+      await running;
+      await loaded;
+    },
+  };
+}

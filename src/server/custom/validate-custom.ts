@@ -1,0 +1,94 @@
+import { type Cursor } from "#api/cursor.ts";
+import { qualifiedName } from "#api/meta/names.ts";
+import { type ApiObject, type Resource } from "#api/resource.ts";
+import { type FieldError, invalidValue } from "#schema/field-error.ts";
+import { type JsonSchema, memberOf } from "#schema/json-schema.ts";
+import { checkLists } from "#schema/structural/check-lists.ts";
+import { checkValue } from "#schema/structural/check-value.ts";
+import { validateEmbedded } from "./validate-embedded.ts";
+
+type Part = Pick<Resource, "subresources">;
+
+/** The faults of a custom resource, by its own schema. */
+export function validateCustom(
+  resource: Part,
+  json: JsonSchema,
+  at: Cursor<ApiObject>,
+  old: ApiObject | undefined,
+): void {
+  const { value } = at;
+  addAll(at, checkValue(json, value, old && { value: old }));
+  validateScale(resource, at, { spec: true });
+  validateEmbedded(at, json);
+  // A list that had twins before may keep them.
+  if (!old || checkLists(json, old).length === 0) addAll(at, checkLists(json, value));
+}
+
+/** The same for a change of the status alone. */
+export function validateCustomStatus(resource: Part, json: JsonSchema, at: Cursor<ApiObject>, old: ApiObject): void {
+  const { status } = at.value as { status?: unknown };
+  const schema = memberOf(json, "status");
+  if (schema && status !== undefined) {
+    const before = (old as { status?: unknown }).status;
+    addAll(at, checkValue(schema, status, before === undefined ? undefined : { value: before }), "status");
+  }
+  validateScale(resource, at, { spec: false });
+  if (checkLists(json, old).length === 0) addAll(at, checkLists(json, at.value));
+}
+
+function addAll(at: Cursor, faults: readonly FieldError[], prefix = ""): void {
+  for (const fault of faults) {
+    const path = prefix && fault.path !== "<nil>" ? [prefix, fault.path].filter(Boolean).join(".") : fault.path;
+    at.add(() => ({ ...fault, path }));
+  }
+}
+
+const maxReplicas = 2 ** 31 - 1;
+
+/** The numbers that the scale subresource shows. */
+function validateScale({ subresources }: Part, at: Cursor<ApiObject>, parts: { readonly spec: boolean }): void {
+  const paths = subresources.find(({ scale }) => scale)?.scale;
+  if (!paths) return;
+  if (parts.spec) validateReplicas(at, paths.specReplicas);
+  validateReplicas(at, paths.statusReplicas);
+  const { labelSelector } = paths;
+  if (!labelSelector) return;
+  const selector = valueAt(at.value, labelSelector);
+  if (selector === undefined || typeof selector === "string") return;
+  at.add(() => invalidValue(labelSelector, "", `${labelSelector} accessor error: not a string`));
+}
+
+function validateReplicas(at: Cursor<ApiObject>, path: string): void {
+  const value = valueAt(at.value, path);
+  if (value === undefined) return;
+  if (typeof value !== "number" || !Number.isInteger(value)) {
+    at.add(() => invalidValue(path, 0, `${path} accessor error: not an integer`));
+  } else if (value < 0) at.add(() => invalidValue(path, value, "should be a non-negative integer"));
+  else if (value > maxReplicas) {
+    at.add(() => invalidValue(path, value, `should be less than or equal to ${maxReplicas}`));
+  }
+}
+
+function valueAt(object: unknown, path: string): unknown {
+  let at = object;
+  for (const step of path.replace(/^\./, "").split(".")) {
+    if (typeof at !== "object" || at === null || !Object.hasOwn(at, step)) return undefined;
+    at = (at as Readonly<Record<string, unknown>>)[step];
+  }
+  return at;
+}
+
+const standardFinalizers = ["orphan", "foregroundDeletion", "kubernetes"];
+
+/** Finalizers need no domain in their names, but should have one. */
+export function warnOfFinalizers(at: Cursor<ApiObject>, old: ApiObject | undefined): void {
+  const before = new Set(old?.metadata.finalizers);
+  const added = (at.value.metadata.finalizers ?? []).filter((name) => !before.has(name));
+  for (const name of added.toSorted()) {
+    const warn = (text: string) => at.note(`metadata.finalizers: ${JSON.stringify(name)}: ${text}`);
+    for (const fault of qualifiedName.all(name)) warn(fault);
+    if (name.includes("/") || standardFinalizers.includes(name)) continue;
+    const path = name.includes(".") ? " including a path (/)" : "";
+    warn(`prefer a domain-qualified finalizer name${path} to avoid accidental conflicts with other finalizer writers`);
+  }
+}
