@@ -26,10 +26,12 @@ export async function run(args: readonly string[]): Promise<number> {
 }
 
 async function backUpFrom(dataDir: string, file: string): Promise<Moved> {
-  if ((await runningCluster(dataDir)) || isHeldByOther(dataDir, process.pid)) return await backUpRunning(dataDir, file);
-  if (!existsSync(path.join(dataDir, "state.db")))
-    throw new UserError(`there is no cluster in ${dataDir}: choose its directory with --data-dir`);
-  return await backUpStopped(dataDir, file, { clock: systemClock, log: silentLog });
+  const isRunning = (await runningCluster(dataDir)) || isHeldByOther(dataDir, process.pid);
+  if (!isRunning && existsSync(path.join(dataDir, "state.db")))
+    return await backUpStopped(dataDir, file, { clock: systemClock, log: silentLog });
+  // A server whose state is elsewhere leaves only this here.
+  if (existsSync(path.join(dataDir, "kubeconfig"))) return await backUpRunning(dataDir, file);
+  throw new UserError(`there is no cluster in ${dataDir}: choose its directory with --data-dir`);
 }
 
 /** A busy cluster may drop the history of the state before all of it is read. */
