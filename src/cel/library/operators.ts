@@ -143,8 +143,9 @@ const addStrings: Evaluate = (meter, x, y) => {
 };
 
 /** In a loop the left list is the loop's own, and grows. Elsewhere neither list changes. */
-const addLists: Evaluate = (_, x, y) => {
+const addLists: Evaluate = (meter, x, y) => {
   const [left, right] = [x as ListValue, y as ListValue];
+  if (left.plus) return left.plus(right, (one, other) => equals(meter, one, other));
   if (left instanceof GrowingList && right.length === 1) {
     left.items.push(right.at(0));
     return left;

@@ -5,13 +5,22 @@ import { Double, type Integer, Uint, type Value } from "./value.ts";
 /** Turns what the data holds into a value. It is called when an expression reaches the data, not before. */
 export type Convert = (data: unknown) => Value;
 
+export type Equal = (a: Value, b: Value) => boolean;
+
 /** A list: of values, of data that is converted when it is read, or two lists one after the other. */
 export abstract class ListValue {
   abstract readonly length: number;
   abstract at(index: number): Value;
+  /** Whether another list is equal, if the order of this one has no meaning. */
+  equalTo?(other: ListValue, equal: Equal): boolean;
+  /** This list with the elements of another, if elements are not just appended. */
+  plus?(other: ListValue, equal: Equal): ListValue;
 
-  *[Symbol.iterator](): IterableIterator<Value> {
-    for (let index = 0; index < this.length; index++) yield this.at(index);
+  [Symbol.iterator](): Iterator<Value> {
+    let index = 0;
+    return {
+      next: () => (index < this.length ? { done: false, value: this.at(index++) } : { done: true, value: undefined }),
+    };
   }
 }
 
@@ -162,5 +171,5 @@ export abstract class ObjectValue {
   /** The value of a field, undefined if the object does not have it. */
   abstract get(field: string): Value | undefined;
   abstract has(field: string): boolean;
-  abstract equals(other: ObjectValue, equal: (a: Value, b: Value) => boolean): boolean;
+  abstract equals(other: ObjectValue, equal: Equal): boolean;
 }

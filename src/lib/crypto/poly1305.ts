@@ -2,85 +2,108 @@
  * The one-time authenticator of RFC 8439: a polynomial over the blocks of a message, modulo 2^130 - 5, plus a pad. The
  * key has 32 bytes and must be used for one message only.
  *
- * Numbers are ten limbs of 13 bits, so that a sum of ten products stays below 2^53 and needs no BigInt.
+ * Numbers are six limbs of 22 bits, so that a sum of six products stays below 2^53 and needs no BigInt.
  */
 export function poly1305(message: Uint8Array, key: Uint8Array): Uint8Array {
-  const r = limbsOf(clamped(key), 0);
+  const factor = factorOf(key);
   const sum = new Float64Array(limbs);
-  const block = new Uint8Array(17);
-  for (let at = 0; at < message.length; at += 16) {
-    block.fill(0);
-    const part = message.subarray(at, at + 16);
-    block.set(part);
-    block[part.length] = 1;
-    const read = limbsOf(block, block[16] ?? 0);
-    for (let n = 0; n < limbs; n++) sum[n] = (sum[n] ?? 0) + (read[n] ?? 0);
-    multiply(sum, r);
+  const view = new DataView(message.buffer, message.byteOffset, message.byteLength);
+  const whole = message.length - (message.length % blockBytes);
+  for (let at = 0; at < whole; at += blockBytes) {
+    addBlock(sum, view, at, 1);
+    multiply(sum, factor);
+  }
+  if (whole < message.length) {
+    const last = new Uint8Array(blockBytes);
+    last.set(message.subarray(whole));
+    last[message.length - whole] = 1;
+    addBlock(sum, new DataView(last.buffer), 0, 0);
+    multiply(sum, factor);
   }
   return tagOf(sum, key);
 }
 
-const limbs = 10;
-const limbBits = 13;
-const limbMask = 0x1fff;
-const limbSize = 0x2000;
+const blockBytes = 16;
+const limbs = 6;
+const limbBits = 22;
+const limbMask = 0x3fffff;
+const limbSize = 0x400000;
+/** 2^132 is four times 2^130, and that is 5 modulo the prime. */
+const wrapped = 20;
 
 /** Some bits of the multiplier must be zero. */
-function clamped(key: Uint8Array): Uint8Array {
-  const r = Uint8Array.from(key.subarray(0, 16));
-  for (const at of [3, 7, 11, 15]) r[at] = (r[at] ?? 0) & 15;
-  for (const at of [4, 8, 12]) r[at] = (r[at] ?? 0) & 252;
-  return r;
+function factorOf(key: Uint8Array): Float64Array {
+  const clamped = Uint8Array.from(key.subarray(0, blockBytes));
+  for (const at of [3, 7, 11, 15]) clamped[at] = (clamped[at] ?? 0) & 15;
+  for (const at of [4, 8, 12]) clamped[at] = (clamped[at] ?? 0) & 252;
+  const factor = new Float64Array(limbs);
+  addBlock(factor, new DataView(clamped.buffer), 0, 0);
+  return factor;
 }
 
-/** Sixteen little-endian bytes, and the bits above them. */
-function limbsOf(bytes: Uint8Array, high: number): Float64Array {
-  const out = new Float64Array(limbs);
-  for (let n = 0; n < limbs; n++) {
-    const bit = n * limbBits;
-    const at = bit >> 3;
-    const byte = (place: number): number => (place < 16 ? (bytes[place] ?? 0) : place === 16 ? high : 0);
-    out[n] = ((byte(at) | (byte(at + 1) << 8) | (byte(at + 2) << 16)) >>> (bit & 7)) & limbMask;
-  }
-  return out;
+/** Adds 16 little-endian bytes, and the bit above them. */
+function addBlock(to: Float64Array, view: DataView, at: number, high: number): void {
+  const a = view.getUint32(at, true);
+  const b = view.getUint32(at + 4, true);
+  const c = view.getUint32(at + 8, true);
+  const d = view.getUint32(at + 12, true);
+  to[0] = (to[0] ?? 0) + (a & limbMask);
+  to[1] = (to[1] ?? 0) + (((a >>> 22) | (b << 10)) & limbMask);
+  to[2] = (to[2] ?? 0) + (((b >>> 12) | (c << 20)) & limbMask);
+  to[3] = (to[3] ?? 0) + ((c >>> 2) & limbMask);
+  to[4] = (to[4] ?? 0) + (((c >>> 24) | (d << 8)) & limbMask);
+  to[5] = (to[5] ?? 0) + ((d >>> 14) | (high << 18));
 }
 
-/** sum = sum * r, reduced so far that the next product still fits. */
-function multiply(sum: Float64Array, r: Float64Array): void {
-  const product = new Float64Array(limbs);
-  for (let n = 0; n < limbs; n++) {
-    let total = 0;
-    for (let m = 0; m < limbs; m++) {
-      // What overflows 2^130 comes back five times.
-      const other = n - m >= 0 ? (r[n - m] ?? 0) : 5 * (r[n - m + limbs] ?? 0);
-      total += (sum[m] ?? 0) * other;
-    }
-    product[n] = total;
-  }
-  carry(product);
-  sum.set(product);
+/** sum = sum * factor, reduced so far that the next product still fits. Written out, because it is done for every block. */
+function multiply(sum: Float64Array, factor: Float64Array): void {
+  const s0 = sum[0] ?? 0;
+  const s1 = sum[1] ?? 0;
+  const s2 = sum[2] ?? 0;
+  const s3 = sum[3] ?? 0;
+  const s4 = sum[4] ?? 0;
+  const s5 = sum[5] ?? 0;
+  const f0 = factor[0] ?? 0;
+  const f1 = factor[1] ?? 0;
+  const f2 = factor[2] ?? 0;
+  const f3 = factor[3] ?? 0;
+  const f4 = factor[4] ?? 0;
+  const f5 = factor[5] ?? 0;
+  // What is beyond the highest limb comes back at the lowest.
+  const w1 = f1 * wrapped;
+  const w2 = f2 * wrapped;
+  const w3 = f3 * wrapped;
+  const w4 = f4 * wrapped;
+  const w5 = f5 * wrapped;
+  sum[0] = s0 * f0 + s1 * w5 + s2 * w4 + s3 * w3 + s4 * w2 + s5 * w1;
+  sum[1] = s0 * f1 + s1 * f0 + s2 * w5 + s3 * w4 + s4 * w3 + s5 * w2;
+  sum[2] = s0 * f2 + s1 * f1 + s2 * f0 + s3 * w5 + s4 * w4 + s5 * w3;
+  sum[3] = s0 * f3 + s1 * f2 + s2 * f1 + s3 * f0 + s4 * w5 + s5 * w4;
+  sum[4] = s0 * f4 + s1 * f3 + s2 * f2 + s3 * f1 + s4 * f0 + s5 * w5;
+  sum[5] = s0 * f5 + s1 * f4 + s2 * f3 + s3 * f2 + s4 * f1 + s5 * f0;
+  carry(sum);
 }
 
 function carry(number: Float64Array): void {
-  for (let pass = 0; pass < 2; pass++) {
-    let over = 0;
-    for (let n = 0; n < limbs; n++) {
-      const total = (number[n] ?? 0) + over;
-      over = Math.floor(total / limbSize);
-      number[n] = total - over * limbSize;
-    }
-    number[0] = (number[0] ?? 0) + over * 5;
+  let over = 0;
+  for (let n = 0; n < limbs; n++) {
+    const total = (number[n] ?? 0) + over;
+    over = Math.floor(total / limbSize);
+    number[n] = total - over * limbSize;
   }
+  const first = (number[0] ?? 0) + over * wrapped;
+  over = Math.floor(first / limbSize);
+  number[0] = first - over * limbSize;
+  number[1] = (number[1] ?? 0) + over;
 }
 
 function tagOf(sum: Float64Array, key: Uint8Array): Uint8Array {
-  carry(sum);
   let total = 0n;
   for (let n = limbs - 1; n >= 0; n--) total = (total << BigInt(limbBits)) + BigInt(sum[n] ?? 0);
   total %= (1n << 130n) - 5n;
-  const pad = key.subarray(16, 32);
+  const pad = key.subarray(blockBytes, 2 * blockBytes);
   for (let n = 15; n >= 0; n--) total += BigInt(pad[n] ?? 0) << BigInt(8 * n);
-  const tag = new Uint8Array(16);
-  for (let n = 0; n < 16; n++) tag[n] = Number((total >> BigInt(8 * n)) & 255n);
+  const tag = new Uint8Array(blockBytes);
+  for (let n = 0; n < blockBytes; n++) tag[n] = Number((total >> BigInt(8 * n)) & 255n);
   return tag;
 }

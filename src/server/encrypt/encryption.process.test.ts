@@ -59,6 +59,8 @@ test("a file that changes is used within a minute, and one with a fault is not",
     while (errors.length === 0) await new Promise((resolve) => setImmediate(resolve));
     assert.equal(await writer(), "two");
     assert.match(metrics.render(), /reloads_total\{status="failure"\} 1/);
+    const operations = 'transformation_type="to_storage",transformer_prefix="k8s:enc:aesgcm:v1:",status="OK"} 3';
+    assert(metrics.render().includes(`apiserver_storage_transformation_operations_total{${operations}`));
   } finally {
     await rm(dir, { recursive: true });
   }

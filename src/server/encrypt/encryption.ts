@@ -9,6 +9,7 @@ import { parseConfig, readConfigFile } from "../config/config-file.ts";
 import { type EncryptionConfiguration, encryptionConfig } from "./configuration.ts";
 import { EncryptedStore, type TransformerOf } from "./encrypted-store.ts";
 import { type KmsProvider } from "./kms/kms-provider.ts";
+import { type CountTransformation } from "./provider.ts";
 import { transformersFor } from "./transformers.ts";
 
 export interface EncryptionOptions {
@@ -33,7 +34,8 @@ export class Encryption implements AsyncDisposable {
   #services: ReadonlyMap<string, KmsProvider> = new Map();
   #hash = "";
   #cancel: (() => void) | undefined;
-  #count: (status: "success" | "failure") => void = () => {};
+  #countReload: (status: "success" | "failure") => void = () => {};
+  #count: CountTransformation = () => {};
 
   private constructor(options: EncryptionOptions) {
     this.#options = options;
@@ -51,7 +53,10 @@ export class Encryption implements AsyncDisposable {
   around(store: Store, metrics: Metrics): EncryptedStore {
     const help = "Automatic reloads of the encryption configuration, by their outcome.";
     const reloads = metrics.counter("apiserver_encryption_config_controller_automatic_reloads_total", help, ["status"]);
-    this.#count = (status) => reloads.add([status]);
+    this.#countReload = (status) => reloads.add([status]);
+    const labels = ["transformation_type", "transformer_prefix", "status"];
+    const operations = metrics.counter(operationsName, "Values that were encrypted and decrypted.", labels);
+    this.#count = (type, { prefix, status }) => operations.add([type, prefix, status]);
     return new EncryptedStore(store, (key) => this.#transformerOf(key));
   }
 
@@ -77,7 +82,11 @@ export class Encryption implements AsyncDisposable {
     const config = await parseConfig(encryptionConfig, text, file);
     const services = await openServices(config, this.#options);
     const replaced = this.#services;
-    this.#transformerOf = transformersFor(config, { resources, kmsOf: (name) => serviceNamed(services, name) });
+    this.#transformerOf = transformersFor(config, {
+      resources,
+      kmsOf: (name) => serviceNamed(services, name),
+      count: (type, outcome) => this.#count(type, outcome),
+    });
     this.#services = services;
     this.#hash = hashOf(text);
     // Calls that are under way may end.
@@ -99,13 +108,15 @@ export class Encryption implements AsyncDisposable {
       if (hashOf(text) === this.#hash) return;
       await this.#load();
       log.info("the encryption configuration was read again", { file, hash: this.#hash });
-      this.#count("success");
+      this.#countReload("success");
     } catch (error) {
       log.error("the encryption configuration was not read again", { file, error });
-      this.#count("failure");
+      this.#countReload("failure");
     }
   }
 }
+
+const operationsName = "apiserver_storage_transformation_operations_total";
 
 /** Longer than a call takes. */
 const graceMs = 10_000;

@@ -12,16 +12,24 @@ export interface Provider {
   checkSeal?(): void;
 }
 
+/** Counts what is done with values. */
+export type CountTransformation = (
+  type: "from_storage" | "to_storage",
+  outcome: { readonly prefix: string; readonly status: "OK" | "failure" },
+) => void;
+
 /** How the values of one kind are stored: the first provider writes, and every one reads what is its own. */
 export class Transformer {
   readonly #providers: readonly Provider[];
   readonly #first: Provider;
+  readonly #count: CountTransformation;
 
-  constructor(providers: readonly Provider[]) {
+  constructor(providers: readonly Provider[], count: CountTransformation = () => {}) {
     const [first] = providers;
     if (!first) throw new Error("a transformer needs a provider");
     this.#providers = providers;
     this.#first = first;
+    this.#count = count;
   }
 
   checkSeal(): void {
@@ -31,6 +39,7 @@ export class Transformer {
   seal(plain: Uint8Array, place: string): Uint8Array {
     const { prefix } = this.#first;
     const sealed = this.#first.seal(plain, Buffer.from(place));
+    this.#counted("to_storage", this.#first, "OK");
     if (prefix.length === 0) return sealed;
     // Kept for long, so it has its own memory.
     const stored = Buffer.allocUnsafeSlow(prefix.length + sealed.length);
@@ -50,20 +59,34 @@ export class Transformer {
       if (!provider || !startsWith(value.stored, provider.prefix)) continue;
       const failed = (error: unknown): void => {
         // Plain text comes last: that a value is encrypted says nothing about why it cannot be read.
-        if (provider.prefix.length > 0) value.faults.push(error);
+        if (provider.prefix.length === 0) return;
+        value.faults.push(error);
+        this.#counted("from_storage", provider, "failure");
       };
       try {
         const opened = provider.open(value.stored.subarray(provider.prefix.length), value.place);
-        if (!(opened instanceof Promise)) return opened;
-        return opened.catch((error: unknown) => {
-          failed(error);
-          return this.#openFrom(at + 1, value);
-        });
+        if (!(opened instanceof Promise)) return this.#openedBy(provider, opened);
+        return opened.then(
+          (plain) => this.#openedBy(provider, plain),
+          (error: unknown) => {
+            failed(error);
+            return this.#openFrom(at + 1, value);
+          },
+        );
       } catch (error) {
         failed(error);
       }
     }
     throw value.faults.length > 1 ? joined(value.faults) : (value.faults[0] ?? new Error("no matching prefix found"));
+  }
+
+  #openedBy(provider: Provider, plain: Uint8Array): Uint8Array {
+    this.#counted("from_storage", provider, "OK");
+    return plain;
+  }
+
+  #counted(type: "from_storage" | "to_storage", { prefix }: Provider, status: "OK" | "failure"): void {
+    this.#count(type, { prefix: prefix.length > 0 ? prefix.toString() : "identity", status });
   }
 
   isStale(stored: Uint8Array): boolean {

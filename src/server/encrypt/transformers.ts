@@ -8,7 +8,7 @@ import {
 } from "./configuration.ts";
 import { type TransformerOf } from "./encrypted-store.ts";
 import { identity, keyProvider } from "./key-provider.ts";
-import { type Provider, Transformer } from "./provider.ts";
+import { type CountTransformation, type Provider, Transformer } from "./provider.ts";
 
 /** The provider of this name, whose key is kept by an external service. */
 export type KmsOf = (name: string) => Provider;
@@ -16,12 +16,18 @@ export type KmsOf = (name: string) => Provider;
 /** By `resource.group` of the configuration: `secrets.`, `*.apps`, `*.*`. */
 type Rules = ReadonlyMap<string, Transformer>;
 
+export interface TransformerDeps {
+  readonly resources: readonly Resource[];
+  readonly kmsOf: KmsOf;
+  readonly count?: CountTransformation;
+}
+
 /** How the value of each key is stored. Kinds that the configuration does not name are not encrypted. */
 export function transformersFor(
   config: EncryptionConfiguration,
-  { resources, kmsOf }: { readonly resources: readonly Resource[]; readonly kmsOf: KmsOf },
+  { resources, kmsOf, count }: TransformerDeps,
 ): TransformerOf {
-  const rules = rulesOf(config, kmsOf);
+  const rules = rulesOf(config, kmsOf, count);
   const byFolder = new Map(resources.map((each) => [stored(each).storagePrefix, ruleFor(rules, stored(each))]));
   return (key) => {
     const [, , first = "", second = ""] = key.split("/", 4);
@@ -38,7 +44,7 @@ const ruleFor = (rules: Rules, { plural, group }: Pick<Resource, "plural" | "gro
   rules.get(`${plural}.${group}`) ?? rules.get(`*.${group}`) ?? rules.get("*.*") ?? plainText;
 
 /** A resource may be in several rules: the first of them writes, all read. */
-function rulesOf({ resources = [] }: EncryptionConfiguration, kmsOf: KmsOf): Rules {
+function rulesOf({ resources = [] }: EncryptionConfiguration, kmsOf: KmsOf, count?: CountTransformation): Rules {
   const providers = new Map<string, Provider[]>();
   for (const group of resources) {
     const own = (group.providers ?? []).map((config) => providerOf(config, kmsOf));
@@ -48,7 +54,7 @@ function rulesOf({ resources = [] }: EncryptionConfiguration, kmsOf: KmsOf): Rul
       providers.set(key, [...(providers.get(key) ?? []), ...own]);
     }
   }
-  return new Map([...providers].map(([key, list]) => [key, new Transformer(list)]));
+  return new Map([...providers].map(([key, list]) => [key, new Transformer(list, count)]));
 }
 
 function providerOf({ aesgcm, aescbc, secretbox: box, kms }: ProviderConfiguration, kmsOf: KmsOf): Provider {

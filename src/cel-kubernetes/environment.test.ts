@@ -1,0 +1,147 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { compile, type Outcome } from "#cel/compile.ts";
+import {
+  type AccessCheck,
+  authorizerType,
+  authorizerValue,
+  requestResourceValue,
+  resourceCheckType,
+} from "./authorizer.ts";
+import { jsonPatchLibrary, kubernetesEnvironment, perCallLimit } from "./environment.ts";
+
+const environment = kubernetesEnvironment().extend({
+  libraries: [jsonPatchLibrary],
+  variables: { authorizer: authorizerType, "authorizer.requestResource": resourceCheckType },
+});
+const access: AccessCheck = {
+  check: ({ verb, path, resource, serviceAccount }) => {
+    if (verb === "fail") return { allowed: false, error: "no answer" };
+    const allowed = path === "/healthz" || (resource?.resource === "pods" && serviceAccount?.name !== "stranger");
+    return { allowed, reason: allowed ? "granted" : "" };
+  },
+};
+const request = {
+  group: "",
+  resource: "pods",
+  subresource: "",
+  namespace: "default",
+  name: "web",
+  fieldSelector: "",
+  labelSelector: "",
+};
+const variables = new Map([
+  ["authorizer", authorizerValue(access)],
+  ["authorizer.requestResource", requestResourceValue(access, request)],
+]);
+
+function run(source: string): Outcome {
+  const compiled = compile(environment, source);
+  if (!compiled.program) return { error: compiled.message, cost: 0 };
+  return compiled.program.evaluate(variables, perCallLimit);
+}
+
+const holds = [
+  // quantity
+  "quantity('1.5G').isGreaterThan(quantity('1G'))",
+  "quantity('200M').compareTo(quantity('0.2G')) == 0",
+  "quantity('50Mi').compareTo(quantity('50M')) == 1",
+  "quantity('50k').add(quantity('20k')) == quantity('70k')",
+  "quantity('50k').add(20).sub(quantity('100k')).sub(-50000) == quantity('20')",
+  "quantity('50k').asInteger() == 50000 && quantity('50k').isInteger()",
+  "!quantity('1500m').isInteger() && quantity('1500m').asApproximateFloat() == 1.5",
+  "!quantity('9999999999999999999999999999999999999G').isInteger()",
+  "isQuantity('1.3Gi') && !isQuantity('1,3G') && !isQuantity('200K') && !isQuantity('Mi')",
+  "quantity('-1').sign() == -1 && quantity('0').sign() == 0",
+  // ip and cidr
+  "isIP('127.0.0.1') && isIP('::1') && !isIP('127.0.0.256') && !isIP(':::1') && !isIP('::ffff:1.2.3.4') && !isIP('fe80::1%eth0')",
+  "ip('127.0.0.1').family() == 4 && ip('::1').family() == 6",
+  "ip.isCanonical('2001:db8::abcd') && !ip.isCanonical('2001:DB8::ABCD') && !ip.isCanonical('2001:db8::0:0:0:abcd')",
+  "ip('0.0.0.0').isUnspecified() && !ip('127.0.0.1').isUnspecified() && ip('::').isUnspecified()",
+  "ip('127.0.0.1').isLoopback() && ip('::1').isLoopback() && !ip('192.168.0.1').isLoopback()",
+  "ip('224.0.0.1').isLinkLocalMulticast() && !ip('224.0.1.1').isLinkLocalMulticast() && ip('ff02::1').isLinkLocalMulticast()",
+  "ip('169.254.169.254').isLinkLocalUnicast() && ip('fe80::1').isLinkLocalUnicast() && !ip('fd80::1').isLinkLocalUnicast()",
+  "ip('192.168.0.1').isGlobalUnicast() && !ip('255.255.255.255').isGlobalUnicast() && !ip('ff00::1').isGlobalUnicast()",
+  "string(ip('2001:DB8:0:0::1')) == '2001:db8::1' && ip('::1') == ip('0:0::1')",
+  "isCIDR('192.168.0.0/24') && isCIDR('::1/128') && !isCIDR('192.168.0.0/33') && !isCIDR('192.168.0.0/')",
+  "cidr('192.168.0.0/24').containsIP(ip('192.168.0.1')) && !cidr('192.168.0.0/24').containsIP('192.168.1.1')",
+  "cidr('192.168.0.0/16').containsCIDR(cidr('192.168.10.0/24')) && !cidr('192.168.0.0/24').containsCIDR('192.168.0.0/16')",
+  "cidr('192.168.0.1/24').ip() == ip('192.168.0.1') && cidr('192.168.0.1/24').masked() == cidr('192.168.0.0/24')",
+  "cidr('192.168.0.0/24').prefixLength() == 24 && string(cidr('10.1.2.3/8').masked()) == '10.0.0.0/8'",
+  // url
+  "isURL('https://example.com:80/') && isURL('/absolute-path') && !isURL('https://a:b:c/') && !isURL('../relative-path')",
+  "url('https://example.com:80/').getHost() == 'example.com:80' && url('https://example.com:80/').getPort() == '80'",
+  "url('https://[::1]:80/').getHostname() == '::1' && url('/path').getScheme() == ''",
+  "url('https://example.com/with space/').getEscapedPath() == '/with%20space/'",
+  "url('https://example.com/path?k1=a&k2=b&k2=c').getQuery() == {'k1': ['a'], 'k2': ['b', 'c']}",
+  "url('https://example.com/?k=with%20space&q=a+b').getQuery() == {'k': ['with space'], 'q': ['a b']}",
+  // regex
+  "'abc 123'.find('[0-9]+') == '123' && 'abc 123'.find('xyz') == ''",
+  "'123 abc 456'.findAll('[0-9]+') == ['123', '456'] && '123 abc 456'.findAll('[0-9]+', 1) == ['123']",
+  // lists
+  "[1, 2, 3].isSorted() && !['b', 'a'].isSorted() && [1, 3].sum() == 4 && [1.0, 3.0].sum() == 4.0",
+  "[duration('1m'), duration('1s')].sum() == duration('1m1s')",
+  "[1, 3].min() == 1 && ['a', 'c', 'b'].max() == 'c'",
+  "[1, 2, 2, 3].indexOf(2) == 1 && ['a', 'b', 'b'].lastIndexOf('b') == 2 && [1.0].indexOf(1.1) == -1",
+  "'abcabc'.indexOf('b') == 1 && 'abcabc'.lastIndexOf('b') == 4",
+  // format
+  "!format.dns1123Label().validate('contoso').hasValue()",
+  "format.dns1123Label().validate('Contoso').hasValue() && format.named('uuid').hasValue() && !format.named('x').hasValue()",
+  "!format.named('date').value().validate('2020-02-29').hasValue() && format.date().validate('2021-02-29').value() == ['invalid date']",
+  "!format.dns1123LabelPrefix().validate('abc-').hasValue() && format.byte().validate('***').hasValue()",
+  // semver
+  "semver('1.2.3').isLessThan(semver('1.3.0')) && semver('1.0.0').isGreaterThan(semver('1.0.0-rc.1'))",
+  "semver('1.0.0-alpha.2').compareTo(semver('1.0.0-alpha.10')) == -1 && semver('1.0.0+a') == semver('1.0.0+b')",
+  "!isSemver('v1.0') && isSemver('v1.0', true) && semver('v01.2', true).minor() == 2 && !isSemver('1.0.0.0')",
+  // authorizer
+  "authorizer.group('').resource('pods').namespace('default').check('create').allowed()",
+  "authorizer.path('/healthz').check('get').reason() == 'granted'",
+  "authorizer.requestResource.check('create').allowed()",
+  "!authorizer.serviceAccount('default', 'stranger').group('').resource('pods').check('list').allowed()",
+  "authorizer.path('/x').check('fail').errored() && authorizer.path('/x').check('fail').error() == 'no answer'",
+  // json patch, sets, strings, two variables
+  "jsonpatch.escapeKey('k8s.io/my~label') == 'k8s.io~1my~0label'",
+  "sets.contains(['a', 'b'], ['a']) && {'a': 1}.all(k, v, v == 1) && 'a.b'.split('.') == ['a', 'b']",
+];
+
+for (const source of holds) {
+  test(`${source} is true`, () => assert.deepEqual(run(source).error ?? run(source).value, true));
+}
+
+const fails: readonly (readonly [string, string])[] = [
+  ["quantity('200K')", "unable to parse quantity's suffix"],
+  ["quantity('1.5').asInteger()", "cannot convert value to integer"],
+  ["ip('::ffff:1.2.3.4')", 'IPv4-mapped IPv6 address "::ffff:1.2.3.4" is not allowed'],
+  ["url('relative')", 'URL parse error during conversion from string: parse "relative": invalid URI for request'],
+  ["[1].filter(x, x > 1).min()", "min called on empty list"],
+  ["authorizer.serviceAccount('default', 'UPPER')", "Invalid service account name"],
+  ["authorizer.group('').resource(' ')", "resource must not be empty"],
+];
+
+for (const [source, message] of fails) {
+  test(`${source} is an error`, () => assert.equal(run(source).error, message));
+}
+
+test("a literal of two types is refused, and so is a wrong pattern", () => {
+  assert.match(run("[1, 'a']").error ?? "", /expected type 'int' but found 'string'/);
+  assert.match(run("'a'.find('(')").error ?? "", /invalid find argument/);
+});
+
+/** Counted by hand from cel-go's rules: variables, fields and calls one each, texts a tenth for each character. */
+const costs: readonly (readonly [string, number])[] = [
+  ["authorizer.path('/healthz').check('get').allowed()", 350_003],
+  ["quantity('50k').isGreaterThan(quantity('1'))", 3],
+  ["'abcdefghij'.lowerAscii() == 'x'", 2],
+  ["'0123456789012345678901234567890'.find('[0-9]+') == ''", 4 * 2 + 0],
+  ["[1, 2, 3].all(x, x > 0)", 3 * 5 + 1],
+  ["[3, 2].exists_one(x, x > 2)", 2 + 2 + 2 + 1 + 1],
+  ["has({'a': 1}.a)", 1],
+  ["[1, 2, 3].map(x, x)", 3 * 13 + 1],
+  ["2 in [1, 2]", 0],
+  ["[1, 2, 3].sum()", 3],
+  ["ip('10.0.0.1') == ip('10.0.0.2')", 3],
+];
+
+for (const [source, cost] of costs) {
+  test(`${source} costs ${cost}`, () => assert.equal(run(source).cost, cost));
+}
