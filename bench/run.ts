@@ -20,6 +20,7 @@ const scenarios: readonly Scenario[] = [create, get, list, churn, watch, schedul
 /** Benches with their own flags: `npm run bench -- NAME …`. Each is imported when it is used. */
 const others: Record<string, (args: readonly string[]) => Promise<void>> = {
   attacks: async (args) => (await import("./attacks/run.ts")).runAttacks(args),
+  "etcd-kills": async (args) => (await import("./etcd-kills.ts")).runEtcdKills(args),
   expressions: async () => (await import("./expressions.ts")).runExpressions(),
   fairness: async (args) => (await import("./fairness.ts")).runFairness(args),
   "pod-churn": async (args) => (await import("./pod-churn.ts")).runPodChurn(args),

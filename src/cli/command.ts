@@ -109,3 +109,10 @@ export function refuseArguments(command: string, positionals: readonly string[],
   if (positionals.length === 0) return;
   throw new UserError(`${command} takes flags only, not ${JSON.stringify(positionals[0])}: write ${usage}`);
 }
+
+/** For commands that take the name of one file. */
+export function oneFile(command: string, positionals: readonly string[]): string {
+  const [file, ...more] = positionals;
+  if (file && more.length === 0) return file;
+  throw new UserError(`name one file: orlop ${command} FILE`);
+}

@@ -11,6 +11,20 @@ export const commands: Readonly<Record<string, Command>> = {
     summary: "run only the control plane: API server, controllers and scheduler",
     load: () => import("./commands/server.ts"),
   },
+  backup: {
+    summary: "write the state of a cluster to a file, also while it runs",
+    takes: "FILE",
+    load: () => import("./commands/backup.ts"),
+  },
+  restore: {
+    summary: "make a backup the state of a new cluster",
+    takes: "FILE",
+    load: () => import("./commands/restore.ts"),
+  },
+  migrate: {
+    summary: "move the state of a stopped cluster to etcd, or back",
+    load: () => import("./commands/migrate.ts"),
+  },
   trace: {
     summary: "show where an apply spent its time, hop by hop: trace deploy/web",
     takes: "KIND/NAME",
@@ -62,6 +76,8 @@ const forUsers = new Set([
   "PluginChoiceError",
   "DataDirectoryError",
   "EtcdError",
+  "BackupError",
+  "MoveError",
   "StatusError",
 ]);
 const isForUser = (error: unknown): error is Error =>

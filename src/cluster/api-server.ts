@@ -48,6 +48,7 @@ import { type FlowControl } from "#server/flowcontrol/flow-control.ts";
 import { Objects } from "#server/objects/objects.ts";
 import { pluginWaits } from "#server/plugin-waits.ts";
 import { ResourceRegistry } from "#server/registry.ts";
+import { answerBackup } from "#server/request/backup.ts";
 import { Deadlines } from "#server/request/deadlines.ts";
 import { answerSeeing } from "#server/request/seeing.ts";
 import { type ApiServer, createApiServer, type ServerDeps } from "#server/server.ts";
@@ -325,7 +326,7 @@ function subresourceEndpoints(
 /** Whether the store answers. It has upstream's name also if it is not etcd, because probes use that. */
 async function storeFault(store: Store): Promise<string | undefined> {
   await store.catchUp?.();
-  return store.revision > 0 ? undefined : "the store has no revision";
+  return store.revision > 0 ? store.trouble : "the store has no revision";
 }
 
 function nonResourceDeps(
@@ -336,6 +337,9 @@ function nonResourceDeps(
   health.add({ name: "etcd", check: () => storeFault(store) });
   health.addReady({ name: "etcd-readiness", check: () => storeFault(store) });
   if (encryption?.hasServices) health.add({ name: "kms-providers", check: () => encryption.fault });
+  // As it is stored: encrypted values stay encrypted.
+  const backup = answerBackup(store);
+  const seeing = answerSeeing({ recorder, verdictsOf: (key) => renderVerdicts(verdicts?.of(key) ?? []) });
   metrics.gauge("orlop_store_revision", "The newest revision of the store.", () => store.revision);
   return {
     discovery: createDiscovery(resources),
@@ -349,7 +353,7 @@ function nonResourceDeps(
     serverAddress,
     more: new Map([
       ...(flowControl ? [["debug", answerFlowDumps(flowControl)] as const] : []),
-      ["orlop", answerSeeing({ recorder, verdictsOf: (key) => renderVerdicts(verdicts?.of(key) ?? []) })],
+      ["orlop", (context) => backup(context) ?? seeing(context)],
       ...(paths ?? []),
     ]),
   };

@@ -75,6 +75,14 @@ export class EmbeddedStore implements Store {
   get compactedRevision(): number {
     return this.#history.compactedRevision;
   }
+  /** Unknown before a write is tried. */
+  get trouble(): undefined {
+    return undefined;
+  }
+
+  catchUp(): undefined {
+    return undefined;
+  }
 
   async get(key: string, revision?: number): Promise<Entry | undefined> {
     return this.#history.get(key, revision);

@@ -8,6 +8,9 @@ export interface Store extends AsyncDisposable {
   /** The oldest revision that can still be read; reads below it fail with CompactedError. */
   readonly compactedRevision: number;
 
+  /** Why the store cannot be written to now, if it knows. */
+  readonly trouble: string | undefined;
+
   /** The entry as of `revision` (default: now). */
   get(key: string, revision?: number): Promise<Entry | undefined>;
 
@@ -41,9 +44,10 @@ export interface Store extends AsyncDisposable {
 
   /**
    * For a store that other servers write to: resolves when this one shows every commit that was answered, by any of
-   * them, before the call. Rejects with StoreUnavailableError if that cannot be known now. Absent if nobody else writes.
+   * them, before the call. Rejects with StoreUnavailableError if that cannot be known now. undefined if nobody else
+   * writes, so that there is nothing to wait for.
    */
-  catchUp?(): Promise<void>;
+  catchUp(): Promise<void> | undefined;
 }
 
 export interface Entry {

@@ -31,13 +31,9 @@ export class EncryptedStore implements Store {
   /** Events that are still being decrypted, because their key had to be fetched first. */
   readonly #late = new Set<Promise<void>>();
 
-  /** Only if the store behind it has it. */
-  readonly catchUp?: () => Promise<void>;
-
   constructor(inner: Store, transformerOf: TransformerOf) {
     this.#inner = inner;
     this.#transformerOf = transformerOf;
-    if (inner.catchUp) this.catchUp = () => this.#catchUp();
   }
 
   get revision(): number {
@@ -45,6 +41,13 @@ export class EncryptedStore implements Store {
   }
   get compactedRevision(): number {
     return this.#inner.compactedRevision;
+  }
+  get trouble(): string | undefined {
+    return this.#inner.trouble;
+  }
+
+  catchUp(): Promise<void> | undefined {
+    return this.#inner.catchUp()?.then(() => this.#delivered());
   }
 
   async get(key: string, revision?: number): Promise<Entry | undefined> {
@@ -65,8 +68,7 @@ export class EncryptedStore implements Store {
   async commit(changes: readonly Change[]): Promise<Committed | Refused> {
     const result = await this.#inner.commit(changes.map((change) => this.#sealed(change)));
     if (!result.ok) return { ...result, current: result.current && (await this.#opened(result.current)) };
-    // A commit resolves after its events were delivered, and these may wait behind others.
-    await this.#allDelivered();
+    await this.#delivered();
     return result;
   }
 
@@ -117,12 +119,8 @@ export class EncryptedStore implements Store {
     return Promise.resolve(this.#inner[Symbol.asyncDispose]());
   }
 
-  async #catchUp(): Promise<void> {
-    await this.#inner.catchUp?.();
-    await this.#allDelivered();
-  }
-
-  async #allDelivered(): Promise<void> {
+  /** Events that were delivered behind this store may still wait for others here. */
+  async #delivered(): Promise<void> {
     while (this.#late.size > 0) await Promise.all(this.#late);
   }
 

@@ -168,20 +168,32 @@ export function decodeStored<T extends ApiObject>(
   written?: T,
 ): EncodedObject<T> {
   const { resource } = codec;
-  if (resource.storedAs || (resource.reread && !written)) {
-    return new EncodedObject<T>(codec, revision, { storedAs: value });
-  }
-  return new EncodedObject<T>(codec, revision, { stored: atRevision(codec, value, revision), object: written });
+  if (resource.storedAs) return new EncodedObject<T>(codec, revision, { storedAs: value });
+  const stored = atRevision(codec, value, revision);
+  if (resource.reread && !written) return new EncodedObject<T>(codec, revision, { storedAs: stored });
+  return new EncodedObject<T>(codec, revision, { stored, object: written });
 }
 
 /** The bytes with their revision: etcd keeps them without, and those that were moved from another store have its. */
 export function atRevision({ head }: Codec, value: Uint8Array, revision: number): Uint8Array {
   const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
   const wanted = head + versionField(revision);
-  if (bytes.toString("latin1", 0, wanted.length) === wanted) return value;
+  const start = bytes.toString("latin1", 0, wanted.length);
+  // What does not start as an object does cannot be read anyway.
+  if (start === wanted || !start.startsWith(head)) return value;
   const [found = ""] = storedVersion.exec(bytes.toString("latin1", head.length, head.length + 40)) ?? [];
   return lastingConcat([Buffer.from(wanted), bytes.subarray(head.length + found.length)]);
 }
+
+/** The bytes as etcd keeps them. Bytes that do not start as an object does stay as they are. */
+export function withoutRevision(value: Uint8Array): Uint8Array {
+  const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  const head = /^{"kind":"[^"]*","apiVersion":"[^"]*","metadata":{/.exec(bytes.toString("latin1", 0, 500))?.[0].length;
+  if (head === undefined) return value;
+  const [found] = storedVersion.exec(bytes.toString("latin1", head, head + 40)) ?? [];
+  return found ? lastingConcat([bytes.subarray(0, head), bytes.subarray(head + found.length)]) : value;
+}
+
 const storedVersion = /^"resourceVersion":"\d{1,16}",/;
 
 function withRevision({ head }: Codec, stored: Uint8Array, { from, to }: { from: number; to: number }): Uint8Array {

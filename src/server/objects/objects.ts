@@ -120,7 +120,7 @@ export class Objects implements AsyncDisposable {
    * do, because only this server writes to the store.
    */
   catchUp(): Promise<void> | undefined {
-    return this.#deps.store.catchUp?.().catch((error: unknown) => {
+    return this.#deps.store.catchUp()?.catch((error: unknown) => {
       throw statusOf(error);
     });
   }

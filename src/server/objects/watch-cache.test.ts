@@ -27,6 +27,8 @@ function unreliableStore() {
     get compactedRevision() {
       return store.compactedRevision;
     },
+    trouble: undefined,
+    catchUp: () => store.catchUp(),
     get: (key, revision) => store.get(key, revision),
     async list(prefix, options) {
       if (refusals > 0) {

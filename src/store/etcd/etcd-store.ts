@@ -21,11 +21,12 @@ import {
 import { range, txn } from "./calls.ts";
 import { compactTo, runCompactor } from "./compactor.ts";
 import { EtcdClient, type EtcdClientOptions } from "./etcd-client.ts";
-import { storeError } from "./faults.ts";
+import { isCompacted, storeError } from "./faults.ts";
 import { follow } from "./follow.ts";
+import { InFlight } from "./in-flight.ts";
 import { Keys } from "./keys.ts";
 import { Leases } from "./leases.ts";
-import { loadPages } from "./load.ts";
+import { listPast, loadPages } from "./load.ts";
 import { Mirror } from "./mirror.ts";
 import { entryOf, type Outcome, outcomeOf, type Prepared, prepare, renderTransaction } from "./transaction.ts";
 
@@ -77,6 +78,7 @@ class EtcdStore implements Store {
   readonly #keys: Keys;
   readonly #mirror: Mirror;
   readonly #leases: Leases;
+  readonly #inFlight = new InFlight();
   readonly #ended = new AbortController();
   readonly #tasks: Promise<void>[] = [];
   #clusterId = 0n;
@@ -84,7 +86,7 @@ class EtcdStore implements Store {
   #broken: StoreUnavailableError | undefined;
   #reading: Promise<void> | undefined;
   #nextReading: Promise<void> | undefined;
-  #sending = 0;
+  #isFollowing = true;
   #trimTimer = () => {};
 
   constructor(client: EtcdClient, { clock, log, keys, limits }: EtcdStoreOptions) {
@@ -92,7 +94,7 @@ class EtcdStore implements Store {
     this.#clock = clock;
     this.#log = log;
     this.#keys = new Keys(keys);
-    this.#mirror = new Mirror({ clock, limits, isBusy: () => this.#sending >= busyWrites });
+    this.#mirror = new Mirror({ clock, limits, isBusy: () => this.#inFlight.size >= busyWrites });
     this.#leases = new Leases(client, clock);
   }
 
@@ -106,8 +108,14 @@ class EtcdStore implements Store {
         ...deps,
         position: () => this.#mirror.streamed,
         check: () => this.#readRevision().then(() => undefined),
-        changes: (changes, upTo) => this.#mirror.stream(changes, upTo),
+        changes: (changes, upTo) => {
+          const recognized = changes.map((change) => this.#inFlight.recognize(change));
+          this.#mirror.stream(recognized, upTo);
+        },
         startOver: () => this.#startOver(),
+        isFollowing: (isFollowing) => {
+          this.#isFollowing = isFollowing;
+        },
       },
       signal,
     );
@@ -122,11 +130,18 @@ class EtcdStore implements Store {
     return this.#mirror.history.compactedRevision;
   }
 
+  get trouble(): string | undefined {
+    return this.#broken?.message ?? (this.#isFollowing ? undefined : "etcd does not answer");
+  }
+
   async get(key: string, revision?: number): Promise<Entry | undefined> {
     return this.#mirror.history.get(key, revision);
   }
 
-  async list(prefix: string, options?: ListOptions): Promise<ListResult> {
+  async list(prefix: string, options: ListOptions = {}): Promise<ListResult> {
+    const { revision = this.revision } = options;
+    // Another server may have started this list, or this one before it was restarted.
+    if (revision < this.compactedRevision) return await this.#listPast(prefix, { ...options, revision });
     return this.#mirror.history.list(prefix, options);
   }
 
@@ -197,7 +212,7 @@ class EtcdStore implements Store {
 
   async #send(changes: readonly Change[]): Promise<Outcome> {
     const prepared = await this.#prepare(changes);
-    this.#sending++;
+    const end = this.#inFlight.add(prepared);
     try {
       const answer = await this.#client.write(txn, renderTransaction(prepared, this.#keys));
       this.#checkCluster(answer.header);
@@ -211,7 +226,7 @@ class EtcdStore implements Store {
       if (prepared.some(({ lease }) => lease !== undefined)) this.#leases.forget();
       throw storeError(error);
     } finally {
-      this.#sending--;
+      end();
     }
   }
 
@@ -268,6 +283,16 @@ class EtcdStore implements Store {
     if (!this.#broken) this.#log.error("etcd is not what it was: writes are refused", { why });
     this.#broken ??= new StoreUnavailableError(`${why}: restart Orlop`);
     return this.#broken;
+  }
+
+  /** From etcd itself, whose history reaches further back than the mirror's. */
+  async #listPast(prefix: string, options: ListOptions & { revision: number }): Promise<ListResult> {
+    try {
+      return await listPast(this.#client, this.#keys, { prefix, ...options });
+    } catch (error) {
+      if (isCompacted(error)) throw new CompactedError(this.compactedRevision);
+      throw storeError(error);
+    }
   }
 
   async #load() {

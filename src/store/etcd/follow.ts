@@ -20,6 +20,8 @@ export interface FollowDeps {
   check(): Promise<void>;
   /** All changes up to this revision, in order. */
   changes(changes: readonly StreamedChange[], revision: number): void;
+  /** Whether changes arrive. */
+  isFollowing(isFollowing: boolean): void;
   /** History does not reach back to our position. */
   startOver(): Promise<void>;
 }
@@ -37,11 +39,13 @@ export async function follow(deps: FollowDeps, signal: AbortSignal): Promise<voi
       await followOnce(deps, signal, () => {
         if (failures > 0) log.info("etcd is followed again", { revision: deps.position() });
         failures = 0;
+        deps.isFollowing(true);
       });
     } catch (error) {
       if (signal.aborted) return;
       if (failures === 0) log.warn("the connection to etcd was lost, trying again", { error });
     }
+    deps.isFollowing(false);
     failures = deps.position() > before ? 1 : failures + 1;
     await clock.sleep(Math.min(20 * 2 ** failures, maxPauseMs), signal).catch(() => undefined);
   }

@@ -1,7 +1,10 @@
 import { compareKeys } from "#lib/data/sorted-map.ts";
+import { type Entry, type ListOptions, type ListResult } from "../store.ts";
 import { afterPrefix, type KeyValue, range } from "./calls.ts";
 import { type EtcdClient } from "./etcd-client.ts";
 import { isTooLargeToReceive } from "./faults.ts";
+import { type Keys } from "./keys.ts";
+import { entryOf } from "./transaction.ts";
 
 export interface LoadedPage {
   readonly kvs: readonly KeyValue[];
@@ -39,6 +42,13 @@ export async function* loadPages(client: EtcdClient, prefix: string, revision = 
   }
 }
 
+interface ReadPage extends LoadedPage {
+  readonly more: boolean;
+  /** How many keys there are from the first one on. */
+  readonly count: number;
+  readonly bytes: number;
+}
+
 interface PageRequest {
   readonly key: string;
   readonly rangeEnd: string;
@@ -46,11 +56,8 @@ interface PageRequest {
   readonly revision: number;
 }
 
-async function readPage(
-  client: EtcdClient,
-  request: PageRequest,
-): Promise<LoadedPage & { more: boolean; bytes: number }> {
-  const { header, kvs, more } = await client.read(range, request);
+async function readPage(client: EtcdClient, request: PageRequest): Promise<ReadPage> {
+  const { header, kvs, more, count } = await client.read(range, request);
   if (!header || header.revision < 1) throw new Error("etcd answered without a revision");
   const revision = request.revision || header.revision;
   let bytes = 0;
@@ -64,5 +71,31 @@ async function readPage(
     last = key;
     bytes += value.length;
   }
-  return { kvs, more, revision, clusterId: header.clusterId, bytes };
+  return { kvs, more, count, revision, clusterId: header.clusterId, bytes };
 }
+
+interface PastList extends ListOptions {
+  readonly prefix: string;
+  readonly revision: number;
+}
+
+/** The state at a revision that only etcd still has. */
+export async function listPast(
+  client: EtcdClient,
+  keys: Keys,
+  { prefix, revision, after, limit }: PastList,
+): Promise<ListResult> {
+  const root = keys.toEtcd(prefix);
+  const entries: Entry[] = [];
+  if (limit) {
+    const key = after ? `${keys.toEtcd(after)}\0` : root;
+    const page = await readPage(client, { key, rangeEnd: afterPrefix(root), limit, revision });
+    return { entries: page.kvs.map((kv) => toEntry(keys, kv)), revision, remaining: page.count - page.kvs.length };
+  }
+  for await (const { kvs } of loadPages(client, root, revision)) {
+    for (const kv of kvs) if (!after || compareKeys(kv.key, keys.toEtcd(after)) > 0) entries.push(toEntry(keys, kv));
+  }
+  return { entries, revision, remaining: 0 };
+}
+
+const toEntry = (keys: Keys, kv: KeyValue): Entry => entryOf(keys.fromEtcd(kv.key) ?? kv.key, kv);

@@ -18,7 +18,7 @@ export interface MirrorOptions {
   readonly isBusy: () => boolean;
 }
 
-const gatherMs = 2;
+const gatherMs = 4;
 
 /**
  * A copy of etcd's state and recent history, which reads and watches are served from. Revisions are applied in order,

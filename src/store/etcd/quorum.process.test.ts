@@ -46,7 +46,7 @@ test("writes, watches and reads go on when the member in use is killed, and each
     seen.events.map(({ key }) => key),
     keys,
   );
-  await store.catchUp?.();
+  await store.catchUp();
   assert.deepEqual(await keysOf(store, "/k/"), keys);
 });
 
@@ -61,7 +61,7 @@ test("without a majority writes are refused and reads go on; with one, everythin
   await put(store, "/lost", "1").catch(() => undefined);
   await Promise.all([
     assert.rejects(put(store, "/a", "2"), StoreUnavailableError),
-    assert.rejects(other.catchUp?.() ?? Promise.resolve(), StoreUnavailableError),
+    assert.rejects(other.catchUp() ?? Promise.resolve(), StoreUnavailableError),
   ]);
   assert.equal(text((await store.get("/a"))?.value), "1");
 
@@ -69,7 +69,7 @@ test("without a majority writes are refused and reads go on; with one, everythin
   etcd.start(1);
   await etcd.ready();
   await insist(store, "/b");
-  await store.catchUp?.();
+  await store.catchUp();
   assert.equal(text((await store.get("/b"))?.value), "/b");
   await seen.upTo(store.revision);
 });

@@ -69,7 +69,7 @@ test("two stores see each other's writes, in one order, and keep out of other pr
     ),
   );
   for (const [n, store] of [first, second].entries()) {
-    await store.catchUp?.();
+    await store.catchUp();
     await seen[n]?.upTo(store.revision);
   }
 
@@ -89,7 +89,7 @@ test("catchUp() shows what another store has confirmed before", async () => {
   for (let n = 0; n < 50; n++) {
     const revision = await commit(first, [{ key: "/a", value: bytes(String(n)) }]);
 
-    await second.catchUp?.();
+    await second.catchUp();
 
     assert(second.revision >= revision);
     assert.equal(text((await second.get("/a"))?.value), String(n));

@@ -81,6 +81,11 @@ export async function startEtcd(options: EtcdOptions = {}): Promise<EtcdCluster>
     child.kill("SIGKILL");
     await gone;
   };
+  // A test that fails in an unusual way must not leave processes behind.
+  const killAll = () => {
+    for (const child of children.values()) child.kill("SIGKILL");
+  };
+  process.once("exit", killAll);
   for (const n of members.keys()) start(n);
   const cluster: EtcdCluster = {
     endpoints,
@@ -92,6 +97,7 @@ export async function startEtcd(options: EtcdOptions = {}): Promise<EtcdCluster>
     pid: (n) => children.get(n)?.pid,
     ready: () => waitForPorts(members.map(({ port }) => port)),
     async [Symbol.asyncDispose]() {
+      process.removeListener("exit", killAll);
       await Promise.all([...children.keys()].map(kill));
       rmSync(data, { recursive: true, force: true });
     },

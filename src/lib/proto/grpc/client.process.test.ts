@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import http2 from "node:http2";
+import net from "node:net";
 import { tmpdir } from "node:os";
 import { afterEach, beforeEach, suite, test } from "node:test";
 import { GrpcClient, rpc } from "./client.ts";
@@ -14,6 +15,50 @@ const refuse = rpc("/test.Echo/Refuse", Text, Text);
 const refuseImmediately = rpc("/test.Echo/RefuseImmediately", Text, Text);
 const hang = rpc("/test.Echo/Hang", Text, Text);
 const twoWay = rpc("/test.Echo/TwoWay", Text, Text);
+
+suite("GrpcClient with keepalive", { timeout: 20_000 }, () => {
+  const keepalive = { everyMs: 20, timeoutMs: 50, greetingMs: 50 };
+  /** Sends these bytes to whoever connects, and nothing else. */
+  const startSilent = async (greeting: Buffer) => {
+    const silent = net.createServer((socket) =>
+      socket
+        .on("error", () => {})
+        .resume()
+        .write(greeting),
+    );
+    const sockets = new Set<net.Socket>();
+    silent.on("connection", (socket) => sockets.add(socket));
+    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+    return {
+      address: `http://127.0.0.1:${(silent.address() as net.AddressInfo).port}`,
+      async [Symbol.asyncDispose]() {
+        for (const socket of sockets) socket.destroy();
+        await new Promise((resolve) => silent.close(resolve));
+      },
+    };
+  };
+
+  test("gives up on a server that says nothing, which cannot have seen the call", async () => {
+    await using silent = await startSilent(Buffer.alloc(0));
+    using client = new GrpcClient({ address: silent.address, keepalive });
+
+    await assert.rejects(
+      client.call(echo, { text: "x" }),
+      (error) => isGrpcError(error, "UNAVAILABLE") && error.isUnsent && /no greeting/.test(error.message),
+    );
+  });
+
+  test("gives up on a server that answers no ping, which may have seen the call", async () => {
+    const emptySettings = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]);
+    await using silent = await startSilent(emptySettings);
+    using client = new GrpcClient({ address: silent.address, keepalive });
+
+    await assert.rejects(
+      client.call(echo, { text: "x" }),
+      (error) => isGrpcError(error, "UNAVAILABLE") && !error.isUnsent && /no answer to a ping/.test(error.message),
+    );
+  });
+});
 
 suite("GrpcClient", { timeout: 20_000 }, () => {
   let dir: string;
