@@ -57,6 +57,17 @@ test("an evaluation says what it cost, and stops at its limit", () => {
   assert.equal(outcome.error, "operation cancelled: actual cost limit exceeded");
 });
 
+test("comparing data that is nested too deeply is an error", () => {
+  let deep: unknown = 1;
+  for (let depth = 0; depth < 100_000; depth++) deep = [deep];
+  const compiled = compile(environment, "any == any.map(x, x)");
+  const value = valueFor(dynType, deep);
+  assert.equal(
+    compiled.program?.evaluate({ get: () => value }, 10_000_000).error,
+    "operation cancelled: value is nested too deeply",
+  );
+});
+
 test("an error is absorbed by a term that decides", () => {
   assert.equal(run("any.missing == 1 || true").value, true);
   assert.equal(run("any.missing == 1 || false").error, "no such key: missing");

@@ -45,6 +45,8 @@ const failure = (source: string, issues: readonly Issue[]): Compiled => ({
   message: renderIssues(source, issues),
 });
 
+const tooDeep = "operation cancelled: value is nested too deeply";
+
 /** An expression that is ready to run, any number of times. */
 export class Program {
   /** The type of the result. */
@@ -67,8 +69,10 @@ export class Program {
       const value = this.#run(frame);
       return isError(value) ? { error: value.message, cost: frame.cost } : { value, cost: frame.cost };
     } catch (error) {
-      if (!(error instanceof CostExceeded)) throw error;
-      return { error: error.message, cost: frame.cost, isOverBudget: true };
+      if (error instanceof CostExceeded) return { error: error.message, cost: frame.cost, isOverBudget: true };
+      // Data may be nested as deep as a request allows, which is deeper than a comparison can follow.
+      if (error instanceof RangeError) return { error: tooDeep, cost: frame.cost };
+      throw error;
     }
   }
 
