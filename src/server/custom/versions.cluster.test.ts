@@ -1,5 +1,10 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { assembleApiServer } from "#cluster/api-server.ts";
+import { signingKey } from "#lib/crypto/jwt.ts";
+import { createKey, keyToPem } from "#lib/crypto/x509.ts";
+import { seededRandom } from "#lib/data/random.ts";
+import { silentLog } from "#lib/process/log.ts";
 import { ask, follow, type Loose, type Said } from "#testing/peers/ask.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
 
@@ -157,4 +162,20 @@ test("a custom resource has no protobuf and no strategic merge", async () => {
   const patched = await send(`PATCH ${path("bins", "v1")}/a`, {}, "application/strategic-merge-patch+json");
 
   assert.deepEqual([either.status, either.json.kind, only.status, patched.status], [200, "Bin", 406, 415]);
+});
+
+test("a server that starts later serves the kinds and objects that are stored", async () => {
+  await define("vats", [version("v1", { size, color: { type: "string", default: "red" } }, { storage: true })]);
+  await send(`POST ${path("vats", "v1")}`, { metadata: { name: "a" }, spec: { size: 1 } });
+  const { store, clock } = cluster;
+  const key = signingKey(keyToPem(createKey()));
+  const rest = { log: silentLog, random: seededRandom(2), signingKey: key, serverAddress: "127.0.0.1:6443" };
+
+  await using later = await assembleApiServer({ store, clock, ...rest });
+
+  const listed = await ask(later.server, `GET ${path("vats", "v1")}`);
+  assert.deepEqual(
+    listed.items.map(({ spec }) => spec),
+    [{ size: 1, color: "red" }],
+  );
 });
