@@ -20,6 +20,7 @@ const scenarios: readonly Scenario[] = [create, get, list, churn, watch, schedul
 /** Benches with their own flags: `npm run bench -- NAME …`. Each is imported when it is used. */
 const others: Record<string, (args: readonly string[]) => Promise<void>> = {
   attacks: async (args) => (await import("./attacks/run.ts")).runAttacks(args),
+  fairness: async (args) => (await import("./fairness.ts")).runFairness(args),
   "pod-churn": async (args) => (await import("./pod-churn.ts")).runPodChurn(args),
   soak: async (args) => (await import("./soak.ts")).runSoak(args),
 };
@@ -146,6 +147,9 @@ else if (flags.help) {
   );
   process.stdout.write("  [--objects N] [--idle-ms N]\n");
   process.stdout.write("npm run bench -- attacks [--only NAME,NAME] [--seconds N] [--rest N] [--json]\n");
+  process.stdout.write(
+    "npm run bench -- fairness [--clients N] [--strangers N] [--pods N] [--seconds N] [--unfair] [--json]\n",
+  );
   process.stdout.write("npm run bench -- pod-churn [--pods N] [--kills N] [--together N] [--seed N]\n");
   process.stdout.write("npm run bench -- soak [--minutes N] [--width N] [--every SECONDS]\n");
   process.stdout.write("npm run bench -- --only slow-watch [--seconds N]\n");

@@ -61,7 +61,7 @@ export async function splitCreate({ total, disk }: ThreadTimes): Promise<CreateS
 function request(name: string): WireRequest {
   const peer = { address: "127.0.0.1", certificate: { commonName: "bench", organizations: ["system:masters"] } };
   const headers = { "content-type": "application/json", accept: "application/json" };
-  const made = new WireRequest("POST", "/api/v1/namespaces/default/pods", headers, peer);
+  const made = new WireRequest("POST", "/api/v1/namespaces/default/pods", { joined: headers }, peer);
   made.body = json(pod(name, { schedulerName: "nobody" }));
   return made;
 }

@@ -11,6 +11,8 @@ export interface ApiRequest {
   readonly query: string;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>;
+  /** Names and values in turn, as they were sent. Only what comes over a socket has them. */
+  readonly rawHeaders?: readonly string[] | undefined;
   /** Body bytes, whole, decompressed, within the size limit. What comes over a socket has none before `admit`. */
   readonly body: Uint8Array | undefined;
   /** An in-process caller hands over the object itself instead of bytes. The server may keep and change it. */
@@ -29,6 +31,8 @@ export interface ApiRequest {
   room?(): Promise<void> | undefined;
   /** Called when the answer is a watch. Throws if the caller has too many. */
   countWatch?(): void;
+  /** Called when the request has taken too long: fires its signal. */
+  expire?(): void;
 }
 
 export interface AdmitOptions {

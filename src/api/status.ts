@@ -134,6 +134,12 @@ export const tooLarge = (message: string): StatusError => new StatusError("Reque
 /** The client should try again after a second. */
 export const tooManyRequests = (message: string): StatusError =>
   new StatusError("TooManyRequests", message, { retryAfterSeconds: 1 });
+/** The server has no room for the request. Upstream answers this one as plain text. */
+export class TooBusyError extends StatusError {
+  constructor(retryAfterSeconds: number) {
+    super("TooManyRequests", "Too many requests, please try again later.", { retryAfterSeconds });
+  }
+}
 /** A request that took longer than the server allows. */
 export const requestTimeout = (): StatusError =>
   new StatusError("Timeout", "Timeout: request did not complete within the allotted timeout", {});

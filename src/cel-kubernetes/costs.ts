@@ -43,7 +43,7 @@ const keeping = (read: (call: EstimatedCall) => EstimatedNode | undefined): Func
 });
 
 /** More than any evaluation may visit. Lists can share their parts, so walking them may take far longer than making them. */
-const maxVisits = 1_000_000;
+const maxVisits = 200_000;
 
 /** One unit for each element, and less or more for texts. Everything below counts. */
 function traversalCost(root: Value): number {

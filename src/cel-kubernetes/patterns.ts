@@ -5,6 +5,8 @@ import { intType, listType, stringType } from "#cel/types/type.ts";
 import { ArrayList } from "#cel/values/collections.ts";
 import { CelError, type Integer, isError } from "#cel/values/value.ts";
 
+/** Finding the place of a match takes longer than finding whether there is one. */
+const searchTimes = 2;
 /** Units of work for each character behind a match. */
 const rescanWork = 0.05;
 
@@ -12,7 +14,7 @@ const rescanWork = 0.05;
 function findAll(meter: Meter, text: string, source: string, limit: number): string[] | CelError {
   const pattern = compilePattern(source, meter);
   if (isError(pattern)) return new CelError(`Illegal regex: ${pattern.message}`);
-  payForMatch(meter, pattern, text);
+  payForMatch(meter, pattern, text, searchTimes);
   const found: string[] = [];
   const matcher = pattern.matcher(text);
   while (found.length < limit && matcher.find()) {

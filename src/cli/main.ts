@@ -59,6 +59,7 @@ const forUsers = new Set([
   "PkiError",
   "KubeconfigError",
   "ConfigFileError",
+  "PluginChoiceError",
   "DataDirectoryError",
   "EtcdError",
   "StatusError",

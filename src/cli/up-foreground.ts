@@ -12,22 +12,19 @@ import { isStandardError, openLogFile } from "#lib/process/log-file.ts";
 import { raisePriority } from "#lib/process/priority.ts";
 import { ownPid } from "#lib/process/processes.ts";
 import { messageOf } from "#lib/text/message-of.ts";
-import { durationSeconds } from "./command.ts";
 import { logFile } from "./data-dir.ts";
-import { type EtcdValues, etcdSettings } from "./flags/etcd-flags.ts";
-import { type SecurityValues, securityOptions } from "./flags/security-flags.ts";
+import { type ServerValues, serverOptions } from "./flags/server-flags.ts";
 import { progressWriter } from "./progress.ts";
 import { writeRecord } from "./running.ts";
 import { explainStart } from "./start-faults.ts";
 
-export interface UpValues extends SecurityValues, EtcdValues {
+export interface UpValues extends ServerValues {
   readonly dataDir: string;
   readonly port: string;
   readonly "node-name": string;
   readonly "cluster-cidr": string;
   readonly "service-cidr": string;
   readonly "kubelet-port": string;
-  readonly "event-ttl": string;
   readonly verbose: boolean;
 }
 
@@ -54,13 +51,12 @@ async function runCluster(values: UpValues, progress: ReturnType<typeof progress
   await using plane = await startControlPlane({
     ...base,
     dataDir,
-    store: (await etcdSettings(values)) ?? "sqlite",
+    store: "sqlite",
     host: "0.0.0.0",
     port: Number(values.port),
     serviceCidr: values["service-cidr"],
     clusterCidr: values["cluster-cidr"],
-    eventTtlSeconds: durationSeconds(values["event-ttl"], "event-ttl"),
-    security: securityOptions(values),
+    ...(await serverOptions(values)),
   });
   const nodeName = values["node-name"];
   await writeRecord(dataDir, { pid: ownPid(), url: plane.url, nodeName, startedAt: timestamp(systemClock.now()) });

@@ -14,8 +14,11 @@ import { type RunDeps } from "#runtime/run-reconciler.ts";
 import { renderVerdicts, type Verdicts } from "#scheduler/verdicts.ts";
 import { builtInAdmission } from "#server/admission/all.ts";
 import { createAdmission } from "#server/admission/chain.ts";
+import { type PluginConfigs } from "#server/admission/config/admission-configuration.ts";
+import { choosePlugins, type PluginChoice } from "#server/admission/config/choose-plugins.ts";
 import { quotaStore } from "#server/admission/quota/quota-store.ts";
 import { defaultServiceRanges, type ServiceRanges, serviceAllocator } from "#server/allocate/service-allocator.ts";
+import { type ServerAudit } from "#server/audit/auditor.ts";
 import { anonymous } from "#server/authenticate/anonymous.ts";
 import { bearer, type TokenAuthenticator } from "#server/authenticate/bearer.ts";
 import { clientCertificate } from "#server/authenticate/client-certificate.ts";
@@ -35,9 +38,14 @@ import { createDiscovery } from "#server/discovery/groups.ts";
 import { answerNonResource, type NonResourceDeps } from "#server/discovery/non-resource.ts";
 import { createOpenApi } from "#server/discovery/openapi.ts";
 import { type Endpoint } from "#server/dispatch.ts";
+import { type Encryption } from "#server/encrypt/encryption.ts";
+import { assembleFairness, defaultInFlight, type InFlightOptions } from "#server/flowcontrol/assemble.ts";
+import { answerFlowDumps } from "#server/flowcontrol/dump.ts";
+import { type FlowControl } from "#server/flowcontrol/flow-control.ts";
 import { Objects } from "#server/objects/objects.ts";
 import { pluginWaits } from "#server/plugin-waits.ts";
 import { ResourceRegistry } from "#server/registry.ts";
+import { Deadlines } from "#server/request/deadlines.ts";
 import { answerSeeing } from "#server/request/seeing.ts";
 import { type ApiServer, createApiServer, type ServerDeps } from "#server/server.ts";
 import { bindingEndpoint } from "#server/subresources/binding.ts";
@@ -50,7 +58,7 @@ import { type Store } from "#store/store.ts";
 import { TraceRecorder } from "#trace/recorder.ts";
 import { RevisionTraces } from "#trace/revision-traces.ts";
 import { type Trace } from "#trace/trace.ts";
-import { type LoadedSecurity } from "./security/load-security.ts";
+import { issuer, type LoadedSecurity } from "./security/load-security.ts";
 
 export interface AssembleOptions {
   readonly store: Store;
@@ -68,6 +76,8 @@ export interface AssembleOptions {
   readonly serviceRanges?: ServiceRanges;
   /** How long objects of kinds with a limited life are kept; by default, as their kind says. */
   readonly eventTtlSeconds?: number | undefined;
+  /** Which admission plugins run, and their configurations. */
+  readonly admission?: PluginChoice & PluginConfigs;
   /** The kinds to serve; by default, all built-in kinds. */
   readonly resources?: readonly Resource[];
   /** Adds subresources, such as streams to kubelets; called with what the built-in ones get. */
@@ -78,6 +88,12 @@ export interface AssembleOptions {
   readonly verdicts?: Verdicts;
   /** If false, no hops are recorded and `orlop trace` has nothing to show. */
   readonly tracing?: boolean;
+  /** How many requests are served at the same time, and how long each may take. */
+  readonly inFlight?: InFlightOptions | undefined;
+  /** Encrypts values in the store; by default, they are not encrypted. */
+  readonly encryption?: Encryption | undefined;
+  /** Records requests; by default, none are recorded. */
+  readonly audit?: ((metrics: Metrics) => ServerAudit) | undefined;
   /** Objects that readers share are frozen, so that a component which changes one fails. Tests ask for it; default: false. */
   readonly freezesShared?: boolean;
   /** Called with every queue of the server's own controllers, so that a test can wait until there is no work left. */
@@ -92,6 +108,8 @@ export interface AssembledServer extends AsyncDisposable {
   readonly recorder: TraceRecorder;
   readonly resources: ResourceRegistry;
   readonly metrics: Metrics;
+  /** Priority and fairness; undefined if it is off. */
+  readonly flowControl: FlowControl | undefined;
   /** The trace that wrote a revision, if it is still known. */
   traceOf(revision: number): Trace | undefined;
   /** A client in this process that acts as this user and passes through all checks. */
@@ -99,8 +117,6 @@ export interface AssembledServer extends AsyncDisposable {
   /** The same as the API server itself, which may do anything. Only for bootstrapping, not for components. */
   readonly loopback: Client;
 }
-
-export const issuer = "https://kubernetes.default.svc.cluster.local";
 
 export async function assembleApiServer(options: AssembleOptions): Promise<AssembledServer> {
   const { clock, random, tracing = true } = options;
@@ -111,12 +127,18 @@ export async function assembleApiServer(options: AssembleOptions): Promise<Assem
   const objects = openObjects(options, { metrics, traces });
   const informers = objects.informers();
   const resources = new ResourceRegistry(options.resources ?? allResources);
-  const parts: Parts = { objects, informers, resources, metrics, recorder, traceOf };
   const security = assembleSecurity(options, informers);
-  const server = createApiServer(serverDeps(options, parts, security));
+  const inFlight = options.inFlight ?? defaultInFlight;
+  const { loopback: loopbackUser } = security;
+  const fair = { clock, objects, informers, resources, metrics, loopback: loopbackUser };
+  const { flowControl, fairness } = assembleFairness(inFlight, fair);
+  const parts: Parts = { objects, informers, resources, metrics, recorder, flowControl, traceOf };
+  const limits = { fairness, deadlines: new Deadlines(clock, inFlight.requestTimeoutMs) };
+  const audit = options.audit?.(metrics);
+  const server = createApiServer({ ...serverDeps(options, parts, security), ...limits, audit });
   await informers.synced();
   const clientFor = (user: UserInfo) => localClient(server.handle, user, { traceOf, userAgent: componentOf(user) });
-  const loopback = clientFor(security.loopback);
+  const loopback = clientFor(loopbackUser);
   const { log, onQueue } = options;
   const custom = await followDefinitions({
     ...{ informers, resources, clock, log, client: loopback },
@@ -131,27 +153,38 @@ export async function assembleApiServer(options: AssembleOptions): Promise<Assem
     async [Symbol.asyncDispose]() {
       await custom[Symbol.asyncDispose]();
       await objects[Symbol.asyncDispose]();
+      await audit?.[Symbol.asyncDispose]();
     },
   };
 }
 
 /** The parts that the server is built from. */
-type Parts = Pick<AssembledServer, "objects" | "informers" | "resources" | "metrics" | "recorder" | "traceOf">;
+type Parts = Pick<
+  AssembledServer,
+  "objects" | "informers" | "resources" | "metrics" | "recorder" | "flowControl" | "traceOf"
+>;
 type Security = ReturnType<typeof assembleSecurity>;
 
 function openObjects(
-  { store, clock, log, newUid, freezesShared, eventTtlSeconds }: AssembleOptions,
+  { store: plain, clock, log, newUid, freezesShared, eventTtlSeconds, encryption }: AssembleOptions,
   { metrics, traces }: { readonly metrics: Metrics; readonly traces: RevisionTraces | undefined },
 ): Objects {
   const watcherCut = cutCounter(metrics);
+  const encrypted = encryption?.around(plain, metrics);
+  const store = encrypted ?? plain;
+  const isStale = encrypted && ((key: string) => encrypted.isStale(key));
   const deps = { store, clock, log, traces, watcherCut, freezesShared, eventTtlSeconds };
-  const objects = new Objects({ ...deps, ...(newUid ? { newUid } : {}) });
+  const objects = new Objects({ ...deps, ...(newUid ? { newUid } : {}), ...(isStale ? { isStale } : {}) });
   const help = "Watchers that are still reading their initial list.";
   metrics.gauge("orlop_lagging_watchers", help, () => objects.laggingWatchers);
   return objects;
 }
 
-function serverDeps(options: AssembleOptions, parts: Parts, security: Security): ServerDeps {
+function serverDeps(
+  options: AssembleOptions,
+  parts: Parts,
+  security: Security,
+): Omit<ServerDeps, "fairness" | "deadlines"> {
   const { clock, log } = options;
   const { informers } = parts;
   const { authorizers, tokens } = security;
@@ -172,15 +205,22 @@ function serverDeps(options: AssembleOptions, parts: Parts, security: Security):
 
 /** What every write needs: admission, the objects, and the hooks between the two. */
 function writeDeps(options: AssembleOptions, parts: Parts, security: Security): WriteDeps {
-  const { clock, random, serviceRanges = defaultServiceRanges } = options;
+  const { clock, random, admission, serviceRanges = defaultServiceRanges } = options;
   const { objects, informers, resources, metrics } = parts;
   const { authorizers, rbac } = security;
-  const storeQuota = quotaStore(objects);
-  const plugins = builtInAdmission({ informers, rbac, authorizers, clock, random, storeQuota });
+  const plugins = builtInAdmission({
+    informers,
+    rbac,
+    authorizers,
+    clock,
+    random,
+    storeQuota: quotaStore(objects),
+    podSecurity: admission?.podSecurity,
+  });
   return {
     objects,
     resources,
-    admission: createAdmission(plugins, pluginWaits({ metrics, clock }, "admission")),
+    admission: createAdmission(choosePlugins(plugins, admission), pluginWaits({ metrics, clock }, "admission")),
     clock,
     random,
     hooks: [checkDefinitions, serviceAllocator(informers.of(Service), serviceRanges, random)],
@@ -241,23 +281,29 @@ function subresourceEndpoints(
 }
 
 function nonResourceDeps(
-  { signingKey, serverAddress, paths, store, verdicts }: AssembleOptions,
-  { resources, metrics, recorder }: Parts,
+  { signingKey, serverAddress, paths, store, verdicts, encryption }: AssembleOptions,
+  { resources, metrics, recorder, flowControl }: Parts,
 ): NonResourceDeps {
   const ping = { name: "ping", check: () => undefined };
+  const kms = encryption?.hasServices ? [{ name: "kms-providers", check: () => encryption.fault }] : [];
   metrics.gauge("orlop_store_revision", "The newest revision of the store.", () => store.revision);
   return {
     discovery: createDiscovery(resources),
     openApi: createOpenApi(resources),
     metrics,
-    live: [ping],
-    ready: [ping, { name: "store", check: () => (store.revision > 0 ? undefined : "the store has no revision") }],
+    live: [ping, ...kms],
+    ready: [
+      ping,
+      ...kms,
+      { name: "store", check: () => (store.revision > 0 ? undefined : "the store has no revision") },
+    ],
     tokenIssuer: () => ({
       configuration: openIdConfiguration(issuer, `${issuer}/openid/v1/jwks`, [signingKey]),
       keys: openIdKeys([signingKey]),
     }),
     serverAddress,
     more: new Map([
+      ...(flowControl ? [["debug", answerFlowDumps(flowControl)] as const] : []),
       ["orlop", answerSeeing({ recorder, verdictsOf: (key) => renderVerdicts(verdicts?.of(key) ?? []) })],
       ...(paths ?? []),
     ]),

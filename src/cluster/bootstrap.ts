@@ -1,9 +1,23 @@
 import { Namespace } from "#api/core/namespace.ts";
+import { FlowSchema } from "#api/flowcontrol/flow-schema.ts";
+import { PriorityLevelConfiguration } from "#api/flowcontrol/priority-level-configuration.ts";
+import { ClusterRole } from "#api/rbac/cluster-role.ts";
+import { ClusterRoleBinding } from "#api/rbac/cluster-role-binding.ts";
+import { Role } from "#api/rbac/role.ts";
+import { RoleBinding } from "#api/rbac/role-binding.ts";
 import { type ApiObject, type InputOf, type Resource } from "#api/resource.ts";
 import { PriorityClass, systemPriorityClasses } from "#api/scheduling/priority-class.ts";
 import { isAlreadyExists } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
-import { ensureBootstrapRoles } from "#server/authorize/bootstrap/bootstrap-roles.ts";
+import {
+  bootstrapClusterRoleBindings,
+  bootstrapClusterRoles,
+  bootstrapRoleBindings,
+  bootstrapRoles,
+  ensureBootstrapRoles,
+} from "#server/authorize/bootstrap/bootstrap-roles.ts";
+import { mandatoryLevels, mandatorySchemas, suggestedFlows } from "#server/flowcontrol/bootstrap/bootstrap-flows.ts";
+import { type Kept } from "./keep-bootstrap.ts";
 
 const namespaces = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
@@ -13,6 +27,23 @@ export async function bootstrapCluster(client: Client): Promise<void> {
   await Promise.all(systemPriorityClasses.map((priorityClass) => ensure(client, PriorityClass, priorityClass)));
   await ensureBootstrapRoles(client);
 }
+
+const kept = <T extends ApiObject>(resource: Resource<T>, objects: () => readonly InputOf<T>[]): Kept => ({
+  resource: resource as unknown as Resource,
+  objects: objects as unknown as Kept["objects"],
+});
+
+/** What comes back when it is deleted. */
+export const keptObjects: readonly Kept[] = [
+  kept(Namespace, () => namespaces.map((name) => ({ metadata: { name } }))),
+  kept(PriorityClass, () => systemPriorityClasses),
+  kept(ClusterRole, bootstrapClusterRoles),
+  kept(ClusterRoleBinding, bootstrapClusterRoleBindings),
+  kept(Role, bootstrapRoles),
+  kept(RoleBinding, bootstrapRoleBindings),
+  kept(PriorityLevelConfiguration, () => [...mandatoryLevels, ...suggestedFlows().levels]),
+  kept(FlowSchema, () => [...mandatorySchemas, ...suggestedFlows().schemas]),
+];
 
 async function ensure<T extends ApiObject>(client: Client, resource: Resource<T>, object: InputOf<T>): Promise<void> {
   try {

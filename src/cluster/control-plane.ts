@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import path from "node:path";
+import { allResources } from "#api/all.ts";
 import { type UserInfo } from "#api/exchange.ts";
 import { type Client } from "#client/client.ts";
 import { createEventRecorder } from "#client/events.ts";
@@ -17,16 +18,23 @@ import { type Log } from "#lib/process/log.ts";
 import { runAsLeader } from "#runtime/leader.ts";
 import { runScheduler } from "#scheduler/scheduler.ts";
 import { Verdicts } from "#scheduler/verdicts.ts";
+import { type PluginConfigs } from "#server/admission/config/admission-configuration.ts";
+import { type PluginChoice } from "#server/admission/config/choose-plugins.ts";
 import { defaultServiceRanges, type ServiceRanges } from "#server/allocate/service-allocator.ts";
+import { type AuditOptions } from "#server/audit/open-audit.ts";
 import { ensureDefaultServiceCidr } from "#server/default-service-cidr.ts";
+import { type Encryption } from "#server/encrypt/encryption.ts";
+import { type InFlightOptions } from "#server/flowcontrol/assemble.ts";
+import { runFlowControl } from "#server/flowcontrol/run-flow-control.ts";
 import { listen } from "#server/http/serve.ts";
 import { adminKubeconfig, issueClientCertificate, peerOf } from "#server/http/tls.ts";
 import { ensureKubernetesService } from "#server/kubernetes-service.ts";
 import { streamEndpoints } from "#server/streams/all.ts";
 import { type AssembledServer, type AssembleOptions, assembleApiServer } from "./api-server.ts";
-import { bootstrapCluster } from "./bootstrap.ts";
+import { bootstrapCluster, keptObjects } from "./bootstrap.ts";
 import { Certificates, type Renewed } from "./certificates.ts";
 import { controllerManagerUser, controllerUser, schedulerUser } from "./identities.ts";
+import { keepBootstrap } from "./keep-bootstrap.ts";
 import { openStore, type StoreChoice } from "./open-store.ts";
 import { type LoadedSecurity, loadSecurity } from "./security/load-security.ts";
 import { type SecurityOptions } from "./security/options.ts";
@@ -42,15 +50,37 @@ export interface ControlPlaneOptions {
   readonly clusterCidr?: string;
   /** Names and addresses, besides the usual ones, under which clients reach the server. */
   readonly hosts?: readonly string[];
+  /** What is recorded about requests; by default, nothing. */
+  readonly audit?: AuditOptions | undefined;
+  /** How values are encrypted in the store; by default, not at all. */
+  readonly encryption?: EncryptionFile | undefined;
   /** Authentication and authorisation. */
   readonly security?: SecurityOptions;
+  readonly admission?: AdmissionOptions;
   /** How long events are kept; an hour by default. */
   readonly eventTtlSeconds?: number;
   /** If false, no hops are recorded and `orlop trace` has nothing to show. */
   readonly tracing?: boolean;
+  /** How many requests are served at the same time, and how long each may take. */
+  readonly inFlight?: InFlightOptions;
   readonly clock: Clock;
   readonly log: Log;
   readonly random: Random;
+}
+
+/** Which admission plugins run. */
+export interface AdmissionOptions extends PluginChoice {
+  /** An AdmissionConfiguration. */
+  readonly configFile?: string | undefined;
+}
+
+export type { AuditOptions } from "#server/audit/open-audit.ts";
+
+/** An EncryptionConfiguration. */
+export interface EncryptionFile {
+  readonly file: string;
+  /** Whether it is read again when it changes. */
+  readonly reloads: boolean;
 }
 
 /** API server, controllers and scheduler in this process. */
@@ -70,8 +100,11 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   const verdicts = new Verdicts();
   // Read before anything is opened: a user may have made a mistake in a file.
   const security = await loadSecurity(options.security ?? {}, options);
+  const admission = await readAdmission(options.admission);
+  const encryption = await encryptionFor(options);
+  const audit = await auditFor(options);
   const [store, certificates] = await Promise.all([openStore(options), openCertificates(options)]);
-  const api = await assembleApi(options, { store, certificates, verdicts, security });
+  const api = await assembleApi(options, { store, certificates, verdicts, security, admission, encryption, audit });
   await bootstrapCluster(api.loopback);
   const listening = await listenFor(options, { api, certificates });
   const url = urlOf(options, listening.port);
@@ -85,17 +118,37 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     api,
     verdicts,
     clientFor: (user) => api.clientFor(user),
-    run: (signal) => runComponents(options, { api, certificates, verdicts, security, signal }),
+    run: (signal) => runComponents(options, { api, port: listening.port, certificates, verdicts, security, signal }),
     async [Symbol.asyncDispose]() {
       await listening[Symbol.asyncDispose]();
       await api[Symbol.asyncDispose]();
       security[Symbol.dispose]();
       await store[Symbol.asyncDispose]();
+      await encryption?.[Symbol.asyncDispose]();
     },
   };
 }
 
-interface ApiParts extends Pick<AssembleOptions, "store"> {
+async function readAdmission({ configFile, ...choice }: AdmissionOptions = {}): Promise<PluginChoice & PluginConfigs> {
+  if (!configFile) return choice;
+  const { loadAdmissionConfiguration } = await import("#server/admission/config/admission-configuration.ts");
+  return { ...choice, ...(await loadAdmissionConfiguration(configFile)) };
+}
+
+/** Loaded only if it is configured. */
+async function encryptionFor({ encryption, clock, log }: ControlPlaneOptions): Promise<Encryption | undefined> {
+  if (!encryption) return undefined;
+  const { Encryption } = await import("#server/encrypt/encryption.ts");
+  return await Encryption.open({ ...encryption, resources: allResources, clock, log });
+}
+
+async function auditFor({ audit, clock, log, random }: ControlPlaneOptions): Promise<AssembleOptions["audit"]> {
+  if (!audit) return undefined;
+  const { openAudit } = await import("#server/audit/open-audit.ts");
+  return await openAudit(audit, { clock, log, random });
+}
+
+interface ApiParts extends Pick<AssembleOptions, "store" | "admission" | "encryption" | "audit"> {
   readonly security: LoadedSecurity;
   readonly certificates: Certificates;
   readonly verdicts: Verdicts;
@@ -114,6 +167,7 @@ function assembleApi(options: ControlPlaneOptions, { certificates, ...parts }: A
     serviceRanges: rangesOf(options),
     eventTtlSeconds: options.eventTtlSeconds,
     tracing,
+    inFlight: options.inFlight,
     subresources: (deps) => streamEndpoints({ ...deps, log, node: () => credentialsOf(certificates, towardsNodes) }),
   });
 }
@@ -199,20 +253,40 @@ function openCertificates(options: ControlPlaneOptions): Promise<Certificates> {
 
 interface Running {
   readonly api: AssembledServer;
+  readonly port: number;
   readonly certificates: Certificates;
   readonly verdicts: Verdicts;
   readonly security: LoadedSecurity;
   readonly signal: AbortSignal;
 }
 
-async function runComponents(
-  { clock, log, random, clusterCidr, store }: ControlPlaneOptions,
-  { api, certificates, verdicts, security, signal }: Running,
+/** As upstream, which looks after its own Service this often. */
+const announceMs = 10_000;
+
+/** Creates again what belongs to the server itself when it is deleted. */
+async function keepAnnounced(
+  options: ControlPlaneOptions,
+  at: Pick<Running, "api" | "port">,
+  signal: AbortSignal,
 ): Promise<void> {
+  for (;;) {
+    await options.clock.sleep(announceMs, signal);
+    await announce(options, at).catch((error: unknown) =>
+      options.log.warn("the service kubernetes could not be written", { error }),
+    );
+  }
+}
+
+async function runComponents(
+  options: ControlPlaneOptions,
+  { api, port, certificates, verdicts, security, signal }: Running,
+): Promise<void> {
+  const { clock, log, random, clusterCidr, store } = options;
   const { informers, recorder } = api;
   const schedulerClient = api.clientFor(schedulerUser);
   await using events = createEventRecorder(schedulerClient, { component: "default-scheduler", clock, log });
   const base = { informers, clock, log, recorder };
+  const own = { informers, clock, log, client: api.loopback };
   const ranges = clusterCidr ? { clusterCidr } : {};
   const clientFor = (account: string) => api.clientFor(controllerUser(account));
   const identity = `${hostname()}_${randomUUID()}`;
@@ -230,6 +304,9 @@ async function runComponents(
       ),
     ),
     (ended) => certificates.run(ended),
+    (ended) => keepAnnounced(options, { api, port }, ended),
+    (ended) => keepBootstrap({ ...own, kept: keptObjects }, ended),
+    (ended) => runFlowControl({ ...own, control: api.flowControl }, ended),
     (ended) => security.run(ended),
     once("kube-scheduler", schedulerClient, (ended) =>
       runScheduler({ ...base, client: schedulerClient, random, events, verdicts }, ended),

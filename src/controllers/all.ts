@@ -4,6 +4,7 @@ import { runTogether } from "#lib/async/tasks.ts";
 import { fixedKinds, type Kinds } from "#runtime/kinds.ts";
 import { type ReconcilerFactory, type RunDeps, runReconcilers } from "#runtime/run-reconciler.ts";
 import { clusterRoleAggregationController } from "./cluster-role-aggregation.ts";
+import { cronJobController } from "./cron-job/cron-job.ts";
 import { deploymentController } from "./deployment/deployment.ts";
 import { endpointSliceController } from "./endpoint-slice/endpoint-slice.ts";
 import { runGarbageCollector } from "./garbage-collector/garbage-collector.ts";
@@ -53,6 +54,7 @@ const reconcilers = ({
   ["deployment-controller", deploymentController],
   ["job-controller", jobController],
   ["job-controller", jobPodReleaser],
+  ["cronjob-controller", cronJobController],
   ["ttl-after-finished-controller", ttlAfterFinishedController],
   ["endpointslice-controller", endpointSliceController, "endpoint-slice-controller"],
   ["pod-garbage-collector", podGcController()],

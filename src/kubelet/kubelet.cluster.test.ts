@@ -610,6 +610,12 @@ test("a resize waits for free resources, and one that will never fit says so", a
   await node.cluster.settle();
   const pending = ({ status }: Pod) => status.conditions?.find(({ type }) => type === "PodResizePending");
 
+  await assert.rejects(resized(node, "100"), { code: 403 });
+  // The API server may not know yet that the node is that small.
+  const { client } = node.cluster;
+  const known = await client.get(Node, { name: "node-1" });
+  const allocatable = { ...known.status.allocatable, cpu: "1000" };
+  await client.updateStatus(Node, { ...known, status: { ...known.status, allocatable } });
   await resized(node, "100");
   await node.cluster.settle();
   const never = await node.get("web");

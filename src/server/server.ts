@@ -1,5 +1,5 @@
 import { type ApiRequest, type Answer as MadeAnswer } from "#api/exchange.ts";
-import { BackendError, badRequest, internalError, StatusError } from "#api/status.ts";
+import { BackendError, badRequest, internalError, StatusError, TooBusyError } from "#api/status.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { type Random } from "#lib/data/random.ts";
 import { type Log } from "#lib/process/log.ts";
@@ -7,18 +7,22 @@ import { type Metrics } from "#lib/process/metrics.ts";
 import { StoreClosedError } from "#store/store.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
 import { currentTrace, parseTraceparent, type Trace } from "#trace/trace.ts";
+import { type ServerAudit } from "./audit/auditor.ts";
 import { type Authenticator } from "./authenticate/authenticator.ts";
 import { authenticate } from "./authenticate/chain.ts";
 import { type Authorizer } from "./authorize/authorizer.ts";
 import { authorize } from "./authorize/chain.ts";
 import { impersonate } from "./authorize/impersonate.ts";
 import { type DispatchDeps, dispatch } from "./dispatch.ts";
+import { type FairnessDeps, receiveFairly, shareFairly } from "./flowcontrol/share-fairly.ts";
 import { ownerOf } from "./http/callers.ts";
 import { negotiate } from "./http/negotiate.ts";
 import { render, type Wire } from "./http/respond.ts";
 import { pluginWaits } from "./plugin-waits.ts";
 import { endOf, isRecorded, RequestTimes, recordHops, unmeasured } from "./record-hops.ts";
 import { type ResourceRegistry } from "./registry.ts";
+import { auditIdOf } from "./request/audit-id.ts";
+import { type Deadlines } from "./request/deadlines.ts";
 import { type Answer, type Context, type Next, pipeline, type RequestInfo, type Stage } from "./request/pipeline.ts";
 import { parseRequestInfo } from "./request/request-info.ts";
 import { type IncludeObject } from "./request/table.ts";
@@ -32,6 +36,12 @@ export interface ServerDeps extends DispatchDeps {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly recorder: TraceRecorder;
+  /** Which requests are served now; without it, all are. */
+  readonly fairness?: FairnessDeps | undefined;
+  /** How long requests over sockets may take. */
+  readonly deadlines: Deadlines;
+  /** Records requests; by default, none are recorded. */
+  readonly audit?: ServerAudit | undefined;
   /** The trace that made a revision. */
   traceOf?(revision: number): Trace | undefined;
 }
@@ -60,31 +70,42 @@ const gauntlet = (deps: ServerDeps): Next =>
       recordHops(deps),
       authenticate(deps.authenticators, pluginWaits(deps, "authentication")),
       endOf("authenticate"),
+      ...(deps.audit ? [deps.audit.stage] : []),
       impersonate(deps.authorizers),
+      ...(deps.fairness ? [shareFairly(deps.fairness)] : []),
       authorize(deps.authorizers, pluginWaits(deps, "authorization")),
       endOf("authorize"),
-      admitRequest,
+      admitRequest(deps.fairness),
     ],
     dispatch(deps),
   );
 
 /** Reads the body. Unknown or unauthorised callers have been refused on the headers. */
-const admitRequest: Stage = (context, next) => {
-  const { request, user, info } = context;
-  const received = request.admit?.(user, { passesOn: info.subresource === "proxy" });
-  return received ? received.then(() => next(context)) : next(context);
-};
+const admitRequest =
+  (fairness: FairnessDeps | undefined): Stage =>
+  (context, next) => {
+    const { request, user, info } = context;
+    const received = request.admit?.(user, { passesOn: info.subresource === "proxy" });
+    if (!received) return next(context);
+    const whole = fairness && context.seats ? receiveFairly(fairness, { context, received }) : received;
+    return whole.then(() => next(context));
+  };
 
 export function createApiServer(deps: ServerDeps): ApiServer {
   const run = gauntlet(deps);
   const handleIn = (context: Context): Answer | Promise<Answer> => currentTrace.run(context.trace, run, context);
   return {
     async handle(request) {
+      let context: Context | undefined;
       try {
-        const answer = await handleIn(contextOf(request, deps));
-        return answer.type === "deferred" ? await answer.read() : answer;
+        context = contextOf(request, deps);
+        const answer = await handleIn(context);
+        const made = answer.type === "deferred" ? await answer.read() : answer;
+        return deps.audit ? await deps.audit.handle(context, made) : made;
       } catch (error) {
-        throw toStatusError(error, request, deps.log);
+        throw await failed(error, request, { context, deps });
+      } finally {
+        context?.seats?.finish();
       }
     },
     async serve(request) {
@@ -93,20 +114,62 @@ export function createApiServer(deps: ServerDeps): ApiServer {
         context = contextOf(request, deps);
         // Before anything is done: a client that cannot read the response must not have caused a change.
         if (isNegotiated(context)) checkReadable(context, deps);
-        const answering = handleIn(context);
-        // A response that is available is sent in the same turn.
-        const answer = answering instanceof Promise ? await answering : answering;
-        if (answer.type === "watch") request.countWatch?.();
-        // A client that does not read its responses gets no further ones.
-        const room = request.room?.();
-        if (room) await room;
-        const wire = rendered(answer, context, deps);
-        return served(context, wire instanceof Promise ? await wire : wire);
+        const timeoutMs = deps.deadlines.timeoutOf(context);
+        context.timeoutMs = timeoutMs;
+        const serving = serveIn(deps, handleIn, context);
+        if (!(serving instanceof Promise)) return serving;
+        if (timeoutMs === undefined) return await serving;
+        return await deps.deadlines.within(timeoutMs, serving, () => request.expire?.());
       } catch (error) {
-        return await renderError(request, context, toStatusError(error, request, deps.log));
+        return await renderError(request, context, await failed(error, request, { context, deps }));
       }
     },
   };
+}
+
+/** A response that is available is sent in the same turn. */
+function serveIn(deps: ServerDeps, run: Next, context: Context): Served | Promise<Served> {
+  const end = (): void => context.seats?.finish();
+  let serving: Served | Promise<Served>;
+  try {
+    const answer = run(context);
+    serving =
+      answer instanceof Promise ? answer.then((late) => respond(deps, context, late)) : respond(deps, context, answer);
+  } catch (error) {
+    end();
+    throw error;
+  }
+  if (serving instanceof Promise) return serving.finally(end);
+  end();
+  return serving;
+}
+
+function respond(deps: ServerDeps, context: Context, answer: Answer): Served | Promise<Served> {
+  const { request } = context;
+  if (answer.type === "watch") request.countWatch?.();
+  // A client that does not read its responses gets no further ones, and holds up nobody else.
+  const room = request.room?.();
+  if (!room) return respondNow(deps, context, answer);
+  context.seats?.finish();
+  return room.then(() => respondNow(deps, context, answer));
+}
+
+function respondNow(deps: ServerDeps, context: Context, answer: Answer): Served | Promise<Served> {
+  const wire = rendered(answer, context, deps);
+  const { audit } = deps;
+  if (audit)
+    return Promise.resolve(wire).then(async (made) => served(context, await audit.serve(context, answer, made)));
+  return wire instanceof Promise ? wire.then((late) => served(context, late)) : served(context, wire);
+}
+
+async function failed(
+  error: unknown,
+  request: ApiRequest,
+  { context, deps }: { readonly context: Context | undefined; readonly deps: ServerDeps },
+): Promise<StatusError> {
+  const status = toStatusError(error, request, deps.log);
+  if (context && deps.audit) await deps.audit.fail(context, status, !(error instanceof StatusError));
+  return status;
 }
 
 const emptyQuery = new URLSearchParams();
@@ -128,6 +191,9 @@ function contextOf(request: ApiRequest, { recorder, resources }: ServerDeps): Co
     warnings: [],
     annotations: new Map(),
     steps: times ?? unmeasured,
+    timeoutMs: undefined,
+    flow: undefined,
+    seats: undefined,
   };
 }
 
@@ -175,12 +241,22 @@ const isJsonOnly = (resources: ResourceRegistry, { group, version, resource }: R
 /** Streams and documents with their own types are sent as they are. */
 const isReady = ({ type }: Answer): boolean => type === "bytes" || type === "stream" || type === "upgrade";
 
-const served = ({ request, trace, warnings }: Context, wire: Wire): Served => ({
+const served = (context: Context, wire: Wire): Served => ({
   wire,
-  headers: { "audit-id": trace.traceId },
-  warnings: warningHeaders(warnings),
-  acceptEncoding: request.headers["accept-encoding"],
+  headers: headersOf(context),
+  warnings: warningHeaders(context.warnings),
+  acceptEncoding: context.request.headers["accept-encoding"],
 });
+
+function headersOf(context: Context): Record<string, string> {
+  const { flow } = context;
+  if (!flow) return { "audit-id": auditIdOf(context) };
+  return {
+    "audit-id": auditIdOf(context),
+    "x-kubernetes-pf-flowschema-uid": flow.schemaUid,
+    "x-kubernetes-pf-prioritylevel-uid": flow.levelUid,
+  };
+}
 
 async function renderError(request: ApiRequest, context: Context | undefined, error: StatusError): Promise<Served> {
   const wire = await errorWire(request, error, context?.user.name ?? "");
@@ -192,6 +268,7 @@ async function renderError(request: ApiRequest, context: Context | undefined, er
 }
 
 async function errorWire(request: ApiRequest, error: StatusError, owner: string): Promise<Wire> {
+  if (error instanceof TooBusyError) return plainWire(error);
   const answer = { type: "value", status: error.code, value: error } as const;
   const rest = { include: "Metadata", now: () => 0, owner } as const;
   try {
@@ -203,6 +280,14 @@ async function errorWire(request: ApiRequest, error: StatusError, owner: string)
     return await render(answer, { negotiated: negotiate(undefined), ...rest });
   }
 }
+
+const plainWire = ({ code, message }: StatusError): Wire => ({
+  type: "body",
+  status: code,
+  contentType: "text/plain; charset=utf-8",
+  chunks: [Buffer.from(`${message}\n`)],
+  headers: { "x-content-type-options": "nosniff" },
+});
 
 /** The only place where an unknown error becomes a response: with its message, and no other internals. */
 function toStatusError(error: unknown, request: ApiRequest, log: Log): StatusError {

@@ -53,6 +53,8 @@ export interface Entry {
   readonly revision: number;
   /** Revision of the write that created it. */
   readonly created: number;
+  /** Why the value cannot be read; it is empty then. Only a store that decrypts its values has this. */
+  readonly fault?: Error;
 }
 
 export interface ListOptions {
@@ -115,6 +117,8 @@ export interface StoreEvent {
   /** The previous entry, if there was one and history still has it. */
   readonly previous: Entry | undefined;
   readonly created: number;
+  /** As in an entry. */
+  readonly fault?: Error;
 }
 
 export interface StoreWatcher {

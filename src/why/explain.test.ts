@@ -683,6 +683,21 @@ test("explain() names the gate that refuses a Deployment's pods", () => {
   assert.match(advice.join(), /Create the service account nobody/);
 });
 
+test("explain() names the quota that refuses the pods of a Deployment", () => {
+  const adviceFor = (why: string) => {
+    const message = `pods "web-1" is forbidden: ${why}`;
+    const condition = { type: "ReplicaFailure", status: "True" as const, reason: "FailedCreate", message };
+    const refused = deployment({ conditions: [{ ...condition, lastTransitionTime: ago(3) }] });
+    return explain(workload(refused, [])).advice.join();
+  };
+  assert.match(
+    adviceFor("exceeded quota: team-a, requested: pods=1, used: pods=5, limited: pods=5"),
+    /quota team-a is used up/,
+  );
+  assert.match(adviceFor("failed quota: team-a: must specify cpu for: c"), /team-a demands these resources/);
+  assert.match(adviceFor("status unknown for quota: team-a, resources: pods"), /team-a has not been counted yet/);
+});
+
 test("explain() recognises a complete Deployment, and one that no controller has seen", () => {
   assert.match(explain(workload(deployment({ readyReplicas: 2 }), [ready(), ready()])).headline, /all 2 pods ready/);
   assert.equal(explain(workload(deployment({ observedGeneration: 0 }), [])).hop, "control");

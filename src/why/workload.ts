@@ -51,11 +51,24 @@ function gateAdvice(message: string): string {
     /error looking up service account \S+\/(\S+):/.exec(message)?.[1];
   if (account) return `Create the service account ${account}, or remove spec.serviceAccountName from the template.`;
   if (/is invalid/.test(message)) return "Correct the pod template: the message names the field.";
-  if (/exceeded quota/.test(message)) return "Raise the quota of the namespace, or request less.";
+  const quota = quotaAdvice(message);
+  if (quota) return quota;
   if (/violates PodSecurity/.test(message))
     return "Bring the pod template in line with the namespace's Pod Security level, or lower that level.";
   if (/admission webhook "([^"]+)"/.test(message)) return "The webhook named in the message refused it: ask its owner.";
   return "The message says which rule refused it: change the template or the rule.";
+}
+
+/** Upstream's messages name the quota: `exceeded quota: NAME, requested: …`, `failed quota: NAME: must specify …`. */
+function quotaAdvice(message: string): string | undefined {
+  const [, how, name = ""] = /\b(exceeded|failed|status unknown for) quota: ([a-z0-9.-]{1,253})/.exec(message) ?? [];
+  if (how === "exceeded") {
+    return `The quota ${name} is used up: raise its spec.hard, or delete or request less. \`kubectl describe quota ${name}\` shows what is used.`;
+  }
+  if (how === "failed") {
+    return `The quota ${name} demands these resources: set them for every container, or create a LimitRange with defaults.`;
+  }
+  return how ? `What is used of the quota ${name} has not been counted yet: ask again in a moment.` : undefined;
 }
 
 const lastOf = (events: readonly SeenEvent[], reasons: readonly string[]): SeenEvent | undefined =>

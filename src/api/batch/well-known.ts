@@ -8,3 +8,5 @@ export const indexFailureCountAnnotation = "batch.kubernetes.io/job-index-failur
 export const indexIgnoredFailureCountAnnotation = "batch.kubernetes.io/job-index-ignored-failure-count";
 /** The value of `managedBy` for jobs of this controller. */
 export const jobControllerName = "kubernetes.io/job-controller";
+/** On the job of a CronJob: when it was due, in the CronJob's time zone. */
+export const scheduledAtAnnotation = "batch.kubernetes.io/cronjob-scheduled-timestamp";

@@ -77,7 +77,7 @@ export const FlowSchema = defineResource("flowcontrol.apiserver.k8s.io/v1.FlowSc
     const { metadata, spec } = schema.value;
     const name = metadata.name ?? "";
     validateSpec(schema.field("spec"), name);
-    const fixed = own(mandatorySpecs, name);
+    const fixed = own(mandatoryFlowSpecs, name);
     if (fixed && !equal(spec, fixed)) schema.field("spec").invalid(`spec of '${name}' must equal the fixed value`);
   },
   validateStatusUpdate: validateStatus,
@@ -108,7 +108,7 @@ const everything = {
 };
 
 /** The FlowSchemas without which a server does not work. Nobody can change them. */
-const mandatorySpecs: Readonly<Record<string, FlowSchemaSpec>> = {
+export const mandatoryFlowSpecs: Readonly<Record<string, FlowSchemaSpec>> = {
   exempt: {
     priorityLevelConfiguration: { name: "exempt" },
     matchingPrecedence: 1,

@@ -192,3 +192,9 @@ const catchAll: PriorityLevelConfigurationSpec = {
   type: "Limited",
   limited: { nominalConcurrencyShares: 5, lendablePercent: 0, limitResponse: { type: "Reject" } },
 };
+
+/** The priority levels that always exist, as they are created. */
+export const mandatoryLevelSpecs: Readonly<Record<string, PriorityLevelConfigurationSpec>> = {
+  exempt: { type: "Exempt", exempt: { nominalConcurrencyShares: 0, lendablePercent: 0 } },
+  "catch-all": catchAll,
+};

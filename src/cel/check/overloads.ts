@@ -44,7 +44,9 @@ export function resolveOverload(
   return errorType;
 }
 
-function tryOverload(checker: Checker, { parameters, result }: Overload, types: readonly Type[]): Type | undefined {
+function tryOverload(checker: Checker, overload: Overload, types: readonly Type[]): Type | undefined {
+  const { parameters, result } = overload;
+  if (!isGeneric(overload)) return assignAll(checker.substitutions, types, parameters) ? result : undefined;
   const variables = new Map<string, Type>();
   const fresh = (name: string): Type => {
     const variable = variables.get(name) ?? checker.freshVariable();
@@ -55,6 +57,19 @@ function tryOverload(checker: Checker, { parameters, result }: Overload, types: 
   if (!assignAll(checker.substitutions, types, expected)) return undefined;
   return substitute(checker.substitutions, instantiate(result, fresh));
 }
+
+const generic = new WeakMap<Overload, boolean>();
+
+/** Whether an overload has type variables, which every call has to take anew. */
+function isGeneric(overload: Overload): boolean {
+  const known = generic.get(overload);
+  if (known !== undefined) return known;
+  const found = [...overload.parameters, overload.result].some(hasVariable);
+  generic.set(overload, found);
+  return found;
+}
+
+const hasVariable = (type: Type): boolean => type.kind === "parameter" || type.parameters.some(hasVariable);
 
 function resolveLogical(checker: Checker, node: CallNode, { name, overloads }: FunctionDeclaration): Type {
   node.resolved = { name, isMember: false, overloads: overloads.map(({ id }) => id) };

@@ -16,6 +16,8 @@ export interface Overload {
   readonly evaluate: Evaluate;
   /** What a call costs. One, if absent. */
   cost?(args: readonly Value[], result: Value): number;
+  /** Whether the cost does not depend on the result, so that a call that is too expensive does not begin. */
+  readonly isPaidFirst?: boolean;
   /** What a call may cost, as far as the sizes of its arguments are known. One, if absent. */
   estimate?(call: EstimatedCall): CallEstimate | undefined;
 }
@@ -67,7 +69,7 @@ export function memberOverload(id: string, parameters: readonly Type[], result: 
 
 /** Gives overloads the same cost and estimate. */
 export function withCost(
-  costs: Pick<Overload, "cost" | "estimate">,
+  costs: Pick<Overload, "cost" | "estimate" | "isPaidFirst">,
   ...overloads: readonly Overload[]
 ): readonly Overload[] {
   return overloads.map((each) => ({ ...each, ...costs }));

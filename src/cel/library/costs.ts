@@ -12,7 +12,7 @@ import { costSize } from "../values/size.ts";
 import type { Value } from "../values/value.ts";
 
 /** How the calls of the language's own functions are counted: while they run, and before. */
-export type Costs = Pick<Overload, "cost" | "estimate">;
+export type Costs = Pick<Overload, "cost" | "estimate" | "isPaidFirst">;
 
 const sizeAt = (args: readonly Value[], index: number): number => costSize(args[index] ?? null);
 const characters = (size: number): number => Math.ceil(size * perCharacter);

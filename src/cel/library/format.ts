@@ -10,6 +10,8 @@ import { CelError, Double, Duration, isError, Timestamp, TypeValue, Uint, type V
 
 const maxPrecision = 1000;
 const defaultPrecision = 6;
+/** Units of work for each value that becomes text. */
+const valueWork = 10;
 
 /** `"%s has %d".format([a, b])`. */
 export function formatText(meter: Meter, format: string, args: ListValue): string | CelError {
@@ -83,7 +85,7 @@ function special(value: number): string | undefined {
 
 /** Text of any value that has one. Every part is paid for before it is made. */
 function formatString(meter: Meter, value: Value): string | undefined {
-  meter.work(1);
+  meter.work(valueWork);
   if (value === null) return "null";
   if (typeof value === "string") return value;
   if (typeof value === "boolean" || isInteger(value)) return String(value);

@@ -139,6 +139,7 @@ const flattening: Costs = {
 function selfCompared(keysAt: 0 | 1): Costs {
   const factorOf = (kind: string | undefined): number => (kind === "string" || kind === "bytes" ? 2 + perCharacter : 2);
   return {
+    isPaidFirst: true,
     cost: (args) => {
       const keys = args[keysAt] as ListValue;
       const factor = keys.length === 0 ? 2 : factorOf(typeOf(keys.at(0)).kind);

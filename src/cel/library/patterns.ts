@@ -27,7 +27,7 @@ const charsPerStep = 100;
 const compiled = new BoundedCache<Pattern | CelError>({ entries: 500, chars: 10_000_000, keyChars: 10_000 });
 /** Units of work for each step of a pattern that is compiled, and for each step times character that is matched. */
 const compileWork = 100;
-const matchWork = 0.1;
+const matchWork = 0.25;
 const maxPatternLength = 10_000;
 
 /** A compiled pattern. Patterns that are made while an expression runs are paid for by `meter`. */
@@ -54,8 +54,8 @@ function tryCompile(pattern: string): Pattern | CelError {
 }
 
 /** Must be called before a text is matched: a large pattern against a long text is more work than its cost says. */
-export function payForMatch(meter: Meter, pattern: Pattern, text: string): void {
-  meter.work(text.length * pattern.programSize() * matchWork);
+export function payForMatch(meter: Meter, pattern: Pattern, text: string, times = 1): void {
+  meter.work(text.length * pattern.programSize() * matchWork * times);
 }
 
 const matches: Evaluate = (meter, text, source) => {

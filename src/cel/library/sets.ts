@@ -38,6 +38,7 @@ function intersects(meter: Meter, a: ListValue, b: ListValue): boolean {
 }
 
 const costs = (factor: number): Costs => ({
+  isPaidFirst: true,
   cost: ([a = null, b = null]) => 1 + Math.floor(costSize(a) * costSize(b) * factor),
   estimate: ({ arguments: [a, b] }) => a && b && { cost: add(scale(multiply(a.size, b.size), factor), fixed(1)) },
 });

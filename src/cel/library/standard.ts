@@ -28,7 +28,7 @@ import type { ListValue, MapValue } from "../values/collections.ts";
 import { toBool, toBytes, toDouble, toDuration, toInt, toText, toTimestamp, toUint } from "../values/convert.ts";
 import { unitsIn } from "../values/duration.ts";
 import { codePointCount } from "../values/text.ts";
-import { localDate } from "../values/timestamp.ts";
+import { localDate, zoneWork } from "../values/timestamp.ts";
 import { typeOf } from "../values/type-of.ts";
 import { CelError, type Duration, type Integer, type Timestamp, TypeValue, type Value } from "../values/value.ts";
 import { decoding, encoding, searching, traversal } from "./costs.ts";
@@ -111,7 +111,8 @@ const conversions: readonly FunctionDeclaration[] = [
 
 /** A field of a time, in UTC or in the time zone that is named. */
 function timeField(name: string, id: string, read: (date: Date) => number): FunctionDeclaration {
-  const evaluate: Evaluate = (_, time, zone) => {
+  const evaluate: Evaluate = (meter, time, zone) => {
+    if (zone !== undefined) meter.work(zoneWork(zone as string));
     const date = localDate(time as Timestamp, zone as string | undefined);
     return date instanceof CelError ? date : read(date);
   };

@@ -1,5 +1,6 @@
 import type { CallNode, SelectNode } from "../syntax/ast.ts";
 import { ListValue, MapValue, ObjectValue } from "../values/collections.ts";
+import { converterFor, DataObject } from "../values/data.ts";
 import { isInteger } from "../values/integer.ts";
 import { renderValue } from "../values/render.ts";
 import { typeOf } from "../values/type-of.ts";
@@ -12,7 +13,22 @@ export function planSelect(planner: Planner, node: SelectNode): Plan {
   const operand = planner.plan(node.operand);
   if (node.isTest) return planPresence(planner, operand, node.field);
   const missing = new CelError(`no such key: ${node.field}`);
-  return attribute(operand, (value) => fieldOf(value, node.field, missing), fieldIfPresent(node.field));
+  const read = declaredField(node) ?? ((value: Value) => fieldOf(value, node.field, missing));
+  return attribute(operand, read, fieldIfPresent(node.field));
+}
+
+/** Reads a field of a declared type without looking for it each time. */
+function declaredField({ operand, field }: SelectNode): Qualify | undefined {
+  const declared = operand.type?.kind === "struct" ? operand.type.struct?.field(field) : undefined;
+  if (!declared) return undefined;
+  const convert = converterFor(declared.type);
+  const dataName = declared.dataName ?? field;
+  const missing = new CelError(`no such key: ${field}`);
+  return (value) => {
+    if (!(value instanceof DataObject)) return fieldOf(value, field, missing);
+    const found = value.read(dataName, convert);
+    return found === undefined ? missing : found;
+  };
 }
 
 /** `a[i]`, `a[?i]` and `a.?b`. */

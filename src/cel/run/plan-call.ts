@@ -81,6 +81,7 @@ interface Call {
   invoke(frame: Frame, args: readonly Value[]): Value;
   /** What the call cost, if that depends on its arguments. */
   readonly cost?: ((args: readonly Value[], result: Value) => number) | undefined;
+  readonly isPaidFirst: boolean;
   /** The only overload, if the types leave no doubt. */
   readonly direct?: Overload | undefined;
 }
@@ -94,13 +95,14 @@ function createCall(
   const only = overloads.length === 1 ? overloads[0] : undefined;
   const byName = planner.environment.costOf(name)?.cost;
   const id = only?.id ?? "";
+  const isPaidFirst = !byName && (only?.isPaidFirst ?? false);
   const cost = byName
     ? (args: readonly Value[], result: Value) => byName(id, args, result) ?? only?.cost?.(args, result) ?? 1
     : only?.cost?.bind(only);
   if (only?.parameters.every((parameter, index) => isCertain(types[index], parameter))) {
-    return { direct: only, cost, invoke: (frame, args) => only.evaluate(frame, ...args) };
+    return { direct: only, cost, isPaidFirst, invoke: (frame, args) => only.evaluate(frame, ...args) };
   }
-  return { cost, invoke: (frame, args) => dispatch(name, overloads, frame, args) };
+  return { cost, isPaidFirst, invoke: (frame, args) => dispatch(name, overloads, frame, args) };
 }
 
 /** Whether every value of a static type fits a parameter, so that nothing has to be tested while the expression runs. */
@@ -161,6 +163,10 @@ function general(call: Call, args: readonly Run[]): Run {
     if (error) {
       frame.spend(1);
       return error;
+    }
+    if (call.cost && call.isPaidFirst) {
+      frame.spend(call.cost(values, null));
+      return call.invoke(frame, values);
     }
     const result = call.invoke(frame, values);
     frame.spend(call.cost ? call.cost(values, result) : 1);

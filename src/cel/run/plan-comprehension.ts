@@ -2,49 +2,60 @@ import type { ComprehensionNode } from "../syntax/ast.ts";
 import { ArrayList, EntryMap, GrowingList, GrowingMap, ListValue, MapValue } from "../values/collections.ts";
 import { CelError, isError, type Value } from "../values/value.ts";
 import type { Frame, Run } from "./frame.ts";
-import type { Plan, Planner } from "./planner.ts";
+import { type Fold, type FoldState, planPurpose } from "./plan-purpose.ts";
+import type { LoopVariable, Plan, Planner } from "./planner.ts";
 
 export function planComprehension(planner: Planner, node: ComprehensionNode): Plan {
   if (isBinding(node)) return planBinding(planner, node);
-  const range = planner.plan(node.range).run;
-  const initial = planner.plan(node.initial);
-  const [first, second, accumulator] = [planner.newSlot(), planner.newSlot(), planner.newSlot()];
-  const accumulated = { name: node.accumulator, slot: accumulator };
+  const [first, second] = [planner.newSlot(), planner.newSlot()];
   const variables = [{ name: node.variable, slot: first }];
   if (node.secondVariable !== undefined) variables.push({ name: node.secondVariable, slot: second });
-  const [condition, step] = planner.within([accumulated, ...variables], () => [
-    planner.plan(node.condition),
-    planner.plan(node.step).run,
-  ]);
-  const result = planner.within([accumulated], () => planner.plan(node.result).run);
-  const always = condition.constant === true;
-  const loop: Loop = {
-    range,
-    start: starter(initial),
-    condition: always ? undefined : condition.run,
-    step,
-    first,
-    second,
-    accumulator,
-  };
+  const range: Iteration = { range: planner.plan(node.range).run, first, second };
   const iterate = node.secondVariable === undefined ? iterateOne : iterateTwo;
+  const fold =
+    planner.within(variables, () => planPurpose(planner, node.purpose)) ?? planSteps(planner, node, variables);
   return {
     run: (frame) => {
-      const failure = iterate(loop, frame);
-      return failure ?? finish(result(frame));
+      const values = range.range(frame);
+      if (isError(values)) return values;
+      const state = fold.start(frame);
+      if (values instanceof ListValue || values instanceof MapValue) iterate(range, values, frame, state);
+      else return new CelError("no such overload");
+      return state.finish(frame);
     },
   };
 }
 
-interface Loop {
+interface Iteration {
   readonly range: Run;
-  readonly start: Run;
-  /** Absent if the loop always goes on. */
-  readonly condition: Run | undefined;
-  readonly step: Run;
   readonly first: number;
   readonly second: number;
-  readonly accumulator: number;
+}
+
+/** Any loop, step by step. */
+function planSteps(planner: Planner, node: ComprehensionNode, variables: readonly LoopVariable[]): Fold {
+  const initial = starter(planner.plan(node.initial));
+  const accumulator = planner.newSlot();
+  const accumulated = { name: node.accumulator, slot: accumulator };
+  const [condition, step] = planner.within([accumulated, ...variables], () => [
+    planner.plan(node.condition),
+    planner.plan(node.step).run,
+  ]);
+  const goesOn = condition.constant === true ? undefined : condition.run;
+  const result = planner.within([accumulated], () => planner.plan(node.result).run);
+  return {
+    start(frame) {
+      frame.slots[accumulator] = initial(frame);
+      return {
+        advance(at) {
+          if (goesOn && goesOn(at) === false) return false;
+          at.slots[accumulator] = step(at);
+          return true;
+        },
+        finish: (at) => finish(result(at)),
+      };
+    },
+  };
 }
 
 /** A loop that starts with an empty list or map may grow it in place: nothing else can see it before the end. */
@@ -59,55 +70,36 @@ function finish(value: Value): Value {
   return value instanceof GrowingMap ? new EntryMap(value.content) : value;
 }
 
-/** Whether the loop goes on after this element, which is in its slot already. */
-function advance({ condition, step, accumulator }: Loop, frame: Frame): boolean {
-  if (condition && condition(frame) === false) return false;
-  frame.slots[accumulator] = step(frame);
-  return true;
-}
-
-function iterateOne(loop: Loop, frame: Frame): CelError | undefined {
-  const range = loop.range(frame);
-  if (isError(range)) return range;
-  frame.slots[loop.accumulator] = loop.start(frame);
+function iterateOne({ first }: Iteration, range: ListValue | MapValue, frame: Frame, state: FoldState): void {
+  const { slots } = frame;
   if (range instanceof ListValue) {
     for (let index = 0; index < range.length; index++) {
-      frame.work(1);
-      frame.slots[loop.first] = range.at(index);
-      if (!advance(loop, frame)) return undefined;
+      slots[first] = range.at(index);
+      if (!state.advance(frame)) return;
     }
-    return undefined;
+    return;
   }
-  if (!(range instanceof MapValue)) return new CelError("no such overload");
   for (const { key } of range.entries()) {
-    frame.work(1);
-    frame.slots[loop.first] = key;
-    if (!advance(loop, frame)) return undefined;
+    slots[first] = key;
+    if (!state.advance(frame)) return;
   }
-  return undefined;
 }
 
-function iterateTwo(loop: Loop, frame: Frame): CelError | undefined {
-  const range = loop.range(frame);
-  if (isError(range)) return range;
-  frame.slots[loop.accumulator] = loop.start(frame);
+function iterateTwo({ first, second }: Iteration, range: ListValue | MapValue, frame: Frame, state: FoldState): void {
+  const { slots } = frame;
   if (range instanceof ListValue) {
     for (let index = 0; index < range.length; index++) {
-      frame.work(1);
-      frame.slots[loop.first] = index;
-      frame.slots[loop.second] = range.at(index);
-      if (!advance(loop, frame)) return undefined;
+      slots[first] = index;
+      slots[second] = range.at(index);
+      if (!state.advance(frame)) return;
     }
-    return undefined;
+    return;
   }
-  if (!(range instanceof MapValue)) return new CelError("no such overload");
   for (const { key, value } of range.entries()) {
-    frame.work(1);
-    frame.slots[loop.first] = key;
-    frame.slots[loop.second] = value;
-    if (!advance(loop, frame)) return undefined;
+    slots[first] = key;
+    slots[second] = value;
+    if (!state.advance(frame)) return;
   }
-  return undefined;
 }
 
 /** `cel.bind` and its like: a loop that never runs, for the sake of its accumulator. */

@@ -82,7 +82,13 @@ export interface ComprehensionNode extends NodeBase {
   readonly condition: Node;
   readonly step: Node;
   readonly result: Node;
+  /** What the loop is for, if it is one that can be run faster than step by step. Its nodes are parts of the step. */
+  readonly purpose?: LoopPurpose | undefined;
 }
+
+export type LoopPurpose =
+  | { readonly kind: "all" | "exists"; readonly test: Node }
+  | { readonly kind: "collect"; readonly test: Node | undefined; readonly element: Node };
 
 export type Node =
   | LiteralNode
@@ -129,6 +135,7 @@ export function copyNode(node: Node, count: () => void): Node {
         condition: copy(node.condition),
         step: copy(node.step),
         result: copy(node.result),
+        purpose: undefined,
       };
   }
 }

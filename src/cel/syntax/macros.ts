@@ -1,5 +1,5 @@
 import type { Value } from "../values/value.ts";
-import { accumulatorName, type Node } from "./ast.ts";
+import { accumulatorName, type LoopPurpose, type Node } from "./ast.ts";
 import type { Builder, Macro } from "./macro.ts";
 
 /** The macros of the language itself, with one variable. */
@@ -83,6 +83,7 @@ interface Fold {
   readonly condition: Node;
   readonly step: Node;
   readonly result: Node;
+  readonly purpose?: LoopPurpose;
 }
 
 function loop(build: Builder, range: Node, variable: string, fold: Fold): Node {
@@ -114,6 +115,7 @@ function all(build: Builder, test: MaybeNode): Fold {
     condition: build.call("@not_strictly_false", accumulated(build)),
     step: build.call("_&&_", accumulated(build), required(test)),
     result: accumulated(build),
+    purpose: { kind: "all", test: required(test) },
   };
 }
 
@@ -123,6 +125,7 @@ function exists(build: Builder, test: MaybeNode): Fold {
     condition: build.call("@not_strictly_false", build.call("!_", accumulated(build))),
     step: build.call("_||_", accumulated(build), required(test)),
     result: accumulated(build),
+    purpose: { kind: "exists", test: required(test) },
   };
 }
 
@@ -143,6 +146,7 @@ function collect(build: Builder, test: MaybeNode, element: MaybeNode): Fold {
     condition: literal(build, true),
     step: test ? build.call("_?_:_", test, more, accumulated(build)) : more,
     result: accumulated(build),
+    purpose: { kind: "collect", test, element: required(element) },
   };
 }
 

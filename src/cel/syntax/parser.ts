@@ -15,7 +15,7 @@ export interface SyntaxLimits {
   readonly maxNodes: number;
 }
 
-export const defaultLimits: SyntaxLimits = { maxSize: 100_000, maxDepth: 250, maxNodes: 50_000 };
+export const defaultLimits: SyntaxLimits = { maxSize: 100_000, maxDepth: 250, maxNodes: 20_000 };
 
 export interface Parsed {
   readonly node?: Node;

@@ -38,7 +38,13 @@ export function assignAll(substitutions: Substitutions, a: readonly Type[], b: r
   return false;
 }
 
-export const assign = (substitutions: Substitutions, a: Type, b: Type): boolean => assignAll(substitutions, [a], [b]);
+export function assign(substitutions: Substitutions, a: Type, b: Type): boolean {
+  if (a === b && a.kind !== "parameter") return true;
+  const mark = substitutions.mark();
+  if (agree(substitutions, a, b)) return true;
+  substitutions.restore(mark);
+  return false;
+}
 
 function agree(substitutions: Substitutions, a: Type, b: Type): boolean {
   if (b.kind === "parameter") {

@@ -16,8 +16,11 @@ export abstract class ListValue {
   /** This list with the elements of another, if elements are not just appended. */
   plus?(other: ListValue, equal: Equal): ListValue;
 
-  *[Symbol.iterator](): IterableIterator<Value> {
-    for (let index = 0; index < this.length; index++) yield this.at(index);
+  [Symbol.iterator](): Iterator<Value> {
+    let index = 0;
+    return {
+      next: () => (index < this.length ? { done: false, value: this.at(index++) } : { done: true, value: undefined }),
+    };
   }
 }
 

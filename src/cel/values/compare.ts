@@ -20,6 +20,9 @@ export interface Work {
   work(units: number): void;
 }
 
+/** Units of work for each element that is compared. */
+const elementWork = 5;
+
 export function equals(work: Work, a: Value, b: Value): boolean {
   if (a === b) return !(a instanceof Double) || !Number.isNaN(a.value);
   if (typeof a === "string" || typeof a === "boolean" || a === null) return false;
@@ -59,7 +62,7 @@ function equalLists(work: Work, a: ListValue, b: ListValue): boolean {
   const [unordered, other] = a.equalTo ? [a, b] : [b, a];
   if (unordered.equalTo) return unordered.equalTo(other, (left, right) => equals(work, left, right));
   for (let index = 0; index < a.length; index++) {
-    work.work(1);
+    work.work(elementWork);
     if (!equals(work, a.at(index), b.at(index))) return false;
   }
   return true;
@@ -68,7 +71,7 @@ function equalLists(work: Work, a: ListValue, b: ListValue): boolean {
 function equalMaps(work: Work, a: MapValue, b: MapValue): boolean {
   if (a.size !== b.size) return false;
   for (const { key, value } of a.entries()) {
-    work.work(1);
+    work.work(elementWork);
     const other = b.get(key);
     if (other === undefined || !equals(work, value, other)) return false;
   }

@@ -63,10 +63,13 @@ function converterByKind(type: Type): (data: unknown) => Value | undefined {
 }
 
 /** A type may contain itself, so the converter of its parts is looked up when it is needed. */
-const lazily =
-  (type: Type): Convert =>
-  (data) =>
-    converterFor(type)(data);
+function lazily(type: Type): Convert {
+  let convert: Convert | undefined;
+  return (data) => {
+    convert ??= converterFor(type);
+    return convert(data);
+  };
+}
 
 const isRecord = (data: unknown): data is Record<string, unknown> =>
   typeof data === "object" && data !== null && !Array.isArray(data);
@@ -82,7 +85,7 @@ function anyValue(data: unknown): Value | undefined {
 }
 
 /** A JSON object with declared fields. */
-class DataObject extends ObjectValue {
+export class DataObject extends ObjectValue {
   readonly type: Type;
   readonly #data: Readonly<Record<string, unknown>>;
 
@@ -94,6 +97,11 @@ class DataObject extends ObjectValue {
 
   get size(): number {
     return Object.keys(this.#data).length;
+  }
+
+  /** A field whose place and type are known already. */
+  read(dataName: string, convert: Convert): Value | undefined {
+    return Object.hasOwn(this.#data, dataName) ? convert(this.#data[dataName]) : undefined;
   }
 
   get(name: string): Value | undefined {

@@ -62,6 +62,12 @@ export function localDate({ seconds }: Timestamp, zone: string | undefined): Dat
   return isError(offset) ? offset : new Date((seconds + offset) * 1000);
 }
 
+/** Units of work for the time in a zone: names take long to look up, and unknown ones longest. */
+export function zoneWork(zone: string): number {
+  if (zone === "" || zone === "UTC" || zone.includes(":")) return 1;
+  return formatters.has(zone) ? 500 : 5000;
+}
+
 const formatters = new Map<string, Intl.DateTimeFormat>();
 const maxFormatters = 100;
 

@@ -7,9 +7,8 @@ import { giveBackMemory } from "#lib/process/give-back-memory.ts";
 import { limitedLog } from "#lib/process/limited-log.ts";
 import { writeStandardError } from "#lib/process/log.ts";
 import { openLogFile } from "#lib/process/log-file.ts";
-import { durationSeconds, eventFlags, parseFlags, refuseArguments, UserError, wholeNumber } from "../command.ts";
-import { etcdFlags, etcdSettings } from "../flags/etcd-flags.ts";
-import { securityFlags, securityOptions } from "../flags/security-flags.ts";
+import { parseFlags, refuseArguments, UserError, wholeNumber } from "../command.ts";
+import { serverFlags, serverOptions } from "../flags/server-flags.ts";
 import { explainStart } from "../start-faults.ts";
 
 export const flags = {
@@ -22,8 +21,6 @@ export const flags = {
     default: "sqlite",
     help: "sqlite, or memory, which is lost when the process ends",
   },
-  ...etcdFlags,
-  ...eventFlags,
   // Recording costs about one percent of a write.
   "no-trace": { type: "boolean", default: false, help: "record no hops; `orlop trace` then has nothing to show" },
   "log-file": {
@@ -32,7 +29,7 @@ export const flags = {
     help: "log to FILE instead of standard error; at most 30 MiB are kept, in FILE, FILE.1 and FILE.2",
   },
   verbose: { type: "boolean", short: "v", default: false, help: "log at debug level" },
-  ...securityFlags,
+  ...serverFlags,
 } as const;
 
 /** Runs the control plane in the foreground until a signal ends it. */
@@ -48,16 +45,16 @@ export async function run(args: readonly string[]): Promise<number> {
   if (store === "memory" && values["etcd-servers"])
     throw new UserError("--store memory and --etcd-servers exclude each other: choose one");
   const port = wholeNumber(values.port, "port", { min: 0, max: 65535 });
+  const options = await serverOptions(values);
   const writer = values["log-file"] ? openLogFile(path.resolve(values["log-file"])) : writeStandardError;
   const log = limitedLog(writer, { clock: systemClock, level: values.verbose ? "debug" : "info" });
   const signal = shutdownSignal();
   await using plane = await startControlPlane({
     dataDir: path.resolve(dataDir),
-    store: (await etcdSettings(values)) ?? store,
+    store,
     host,
     port,
-    security: securityOptions(values),
-    eventTtlSeconds: durationSeconds(values["event-ttl"], "event-ttl"),
+    ...options,
     tracing: !values["no-trace"],
     clock: systemClock,
     log,

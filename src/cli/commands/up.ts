@@ -8,18 +8,9 @@ import { shutdownSignal } from "#lib/async/tasks.ts";
 import { makeDirectory } from "#lib/fs/make-directory.ts";
 import { isRunning, startDaemon } from "#lib/process/processes.ts";
 import { checkMachine, isServing, rangeFlags } from "../check-machine.ts";
-import {
-  addressRange,
-  durationSeconds,
-  eventFlags,
-  parseFlags,
-  refuseArguments,
-  UserError,
-  wholeNumber,
-} from "../command.ts";
+import { addressRange, parseFlags, refuseArguments, UserError, wholeNumber } from "../command.ts";
 import { hasClusterData, logFile } from "../data-dir.ts";
-import { etcdFlags, etcdSettings } from "../flags/etcd-flags.ts";
-import { securityFlags, securityOptions } from "../flags/security-flags.ts";
+import { serverFlags, serverOptions } from "../flags/server-flags.ts";
 import { installPackages } from "../packages.ts";
 import { program } from "../program.ts";
 import { progressFile, readProgress } from "../progress.ts";
@@ -38,11 +29,9 @@ export const flags = {
   "node-name": { type: "string", value: "NAME", default: hostname().toLowerCase(), help: "the name of the node" },
   ...rangeFlags,
   "kubelet-port": { type: "string", value: "N", default: "10250", help: "the kubelet's port" },
-  ...etcdFlags,
-  ...eventFlags,
   foreground: { type: "boolean", default: false, help: "run in this process and log to standard error" },
   verbose: { type: "boolean", short: "v", default: false, help: "log at debug level" },
-  ...securityFlags,
+  ...serverFlags,
 } as const;
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
@@ -53,8 +42,7 @@ export async function run(args: readonly string[]): Promise<number> {
   refuseArguments("up", positionals, "--data-dir DIR --port N");
   requireRoot();
   checkFlags(values);
-  securityOptions(values);
-  await etcdSettings(values);
+  await serverOptions(values);
   const dataDir = path.resolve(values["data-dir"]);
   if (values.foreground) {
     await makeDataDir(dataDir, values);
@@ -84,11 +72,10 @@ function requireRoot(): void {
   );
 }
 
-type Needs = { readonly [flag in "port" | "kubelet-port" | "cluster-cidr" | "service-cidr" | "event-ttl"]: string };
+type Needs = { readonly [flag in "port" | "kubelet-port" | "cluster-cidr" | "service-cidr"]: string };
 
 function checkFlags(values: Needs): void {
   for (const flag of ["port", "kubelet-port"] as const) wholeNumber(values[flag], flag, { min: 1, max: 65535 });
-  durationSeconds(values["event-ttl"], "event-ttl");
   // DNS gets the tenth address of the service range, and a node's pods get a /24.
   addressRange(values["service-cidr"], "service-cidr", { maxBits: 28 });
   addressRange(values["cluster-cidr"], "cluster-cidr", { maxBits: 24 });

@@ -1,5 +1,5 @@
 import path from "node:path";
-import { type AuthorizationOptions, type SecurityOptions } from "#cluster/security/options.ts";
+import { type AuthorizationOptions, type IssuerOptions, type SecurityOptions } from "#cluster/security/options.ts";
 import { durationMilliseconds, listOf, trueOrFalse, UserError } from "../command.ts";
 
 /** Upstream's flags for authentication and authorisation, for the commands that start a server. */
@@ -29,6 +29,33 @@ export const securityFlags = {
     type: "string",
     value: "DURATION",
     help: "how long its answers are remembered; default 2m",
+  },
+  "oidc-issuer-url": { type: "string", value: "URL", help: "the issuer of OpenID Connect tokens; https" },
+  "oidc-client-id": { type: "string", value: "ID", help: "the audience that its tokens must be for" },
+  "oidc-ca-file": {
+    type: "string",
+    value: "FILE",
+    help: "certificates that verify the issuer; default: those of the system",
+  },
+  "oidc-username-claim": { type: "string", value: "CLAIM", help: "the claim with the user's name; default sub" },
+  "oidc-username-prefix": {
+    type: "string",
+    value: "TEXT",
+    help: "put before the name; - for nothing; default: the issuer and #, except for email",
+  },
+  "oidc-groups-claim": { type: "string", value: "CLAIM", help: "the claim with the user's groups" },
+  "oidc-groups-prefix": { type: "string", value: "TEXT", help: "put before each group" },
+  "oidc-signing-algs": { type: "string", value: "LIST", help: "algorithms of its signatures; default RS256" },
+  "oidc-required-claim": {
+    type: "string",
+    multiple: true,
+    value: "CLAIM=VALUE",
+    help: "a claim that its tokens must have; may be repeated",
+  },
+  "authentication-config": {
+    type: "string",
+    value: "FILE",
+    help: "AuthenticationConfiguration with issuers and anonymous access; it is read again when it changes",
   },
   "authorization-mode": {
     type: "string",
@@ -62,8 +89,14 @@ export const securityFlags = {
   },
 } as const;
 
-export type SecurityValues = { readonly [flag in keyof typeof securityFlags]?: string | undefined };
+/** The values of the flags, as they are parsed. */
+export type SecurityValues = {
+  readonly [flag in keyof typeof securityFlags]?:
+    | ((typeof securityFlags)[flag] extends { multiple: true } ? readonly string[] : string)
+    | undefined;
+};
 type Values = SecurityValues;
+type TextFlag = Exclude<keyof Values, "oidc-required-claim">;
 
 /** Checks the flags and what they say together. Files are read when the server starts. */
 export function securityOptions(values: Values): SecurityOptions {
@@ -73,8 +106,57 @@ export function securityOptions(values: Values): SecurityOptions {
     anonymous: trueOrFalse(values["anonymous-auth"], "anonymous-auth"),
     bootstrapTokens: trueOrFalse(values["enable-bootstrap-token-auth"], "enable-bootstrap-token-auth") ?? false,
     tokenWebhook: tokenWebhookOptions(values),
+    issuers: issuerOptions(values),
     authorization: authorizationOptions(values),
   };
+}
+
+const oidcFlags = Object.keys(securityFlags).filter((flag): flag is keyof Values => flag.startsWith("oidc-"));
+const algorithms = ["RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "PS256", "PS384", "PS512"];
+
+function issuerOptions(values: Values): IssuerOptions | undefined {
+  const configFile = values["authentication-config"];
+  const used = oidcFlags.find((flag) => values[flag] !== undefined);
+  if (configFile) {
+    if (used) throw new UserError(`--authentication-config excludes --${used}: put what it says into the file`);
+    return { configFile: path.resolve(configFile) };
+  }
+  if (!used) return undefined;
+  const { "oidc-issuer-url": issuerUrl, "oidc-client-id": clientId, "oidc-ca-file": caFile } = values;
+  if (!issuerUrl || !clientId) throw new UserError(`--${used} needs both --oidc-issuer-url and --oidc-client-id`);
+  const usernameClaim = values["oidc-username-claim"] ?? "sub";
+  return {
+    issuerUrl,
+    clientId,
+    caFile: caFile && path.resolve(caFile),
+    usernameClaim,
+    usernamePrefix: usernamePrefix(values["oidc-username-prefix"], usernameClaim, issuerUrl),
+    groupsClaim: values["oidc-groups-claim"],
+    groupsPrefix: values["oidc-groups-prefix"] ?? "",
+    algorithms: signingAlgorithms(values["oidc-signing-algs"]),
+    requiredClaims: Object.fromEntries((values["oidc-required-claim"] ?? []).map(requiredClaim)),
+  };
+}
+
+/** Names of different issuers differ by default; addresses of mail do so by themselves. */
+function usernamePrefix(given: string | undefined, claim: string, issuerUrl: string): string {
+  if (given) return given === "-" ? "" : given;
+  return claim === "email" ? "" : `${issuerUrl}#`;
+}
+
+function signingAlgorithms(text: string | undefined): readonly string[] {
+  const chosen = text === undefined ? ["RS256"] : listOf(text);
+  const wrong = chosen.find((name) => !algorithms.includes(name));
+  if (wrong === undefined && chosen.length > 0) return chosen;
+  throw new UserError(
+    `--oidc-signing-algs must list some of ${algorithms.join(", ")}, not ${JSON.stringify(wrong ?? "")}`,
+  );
+}
+
+function requiredClaim(text: string): [claim: string, value: string] {
+  const at = text.indexOf("=");
+  if (at > 0) return [text.slice(0, at), text.slice(at + 1)];
+  throw new UserError(`--oidc-required-claim must be CLAIM=VALUE, not ${JSON.stringify(text)}`);
 }
 
 function tokenWebhookOptions(values: Values): SecurityOptions["tokenWebhook"] {
@@ -135,11 +217,11 @@ function checkModes(chosen: readonly string[]): void {
   if (twice) throw new UserError(`--authorization-mode lists ${twice} twice`);
 }
 
-function reviewVersion(values: Values, flag: keyof Values): "v1" | "v1beta1" {
+function reviewVersion(values: Values, flag: TextFlag): "v1" | "v1beta1" {
   const version = values[flag] ?? "v1beta1";
   if (version === "v1" || version === "v1beta1") return version;
   throw new UserError(`--${flag} must be v1 or v1beta1, not ${JSON.stringify(version)}`);
 }
 
-const ttl = (values: Values, flag: keyof Values, byDefault: string): number =>
+const ttl = (values: Values, flag: TextFlag, byDefault: string): number =>
   durationMilliseconds(values[flag] ?? byDefault, flag);

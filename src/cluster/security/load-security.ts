@@ -7,8 +7,13 @@ import { type Authenticator } from "#server/authenticate/authenticator.ts";
 import { type TokenAuthenticator } from "#server/authenticate/bearer.ts";
 import { loadTokenFile } from "#server/authenticate/token-file.ts";
 import { type Authorizer } from "#server/authorize/authorizer.ts";
+import { ConfigFileError } from "#server/config/config-file.ts";
 import { type BuiltInAuthorizers, loadAuthorizers, webhookRetry } from "./authorizers.ts";
-import { type SecurityOptions, type TokenWebhookOptions } from "./options.ts";
+import { type AnonymousChoice, type ConfiguredIssuers } from "./issuers.ts";
+import { type IssuerOptions, type SecurityOptions, type TokenWebhookOptions } from "./options.ts";
+
+/** The issuer of service-account tokens. */
+export const issuer = "https://kubernetes.default.svc.cluster.local";
 
 export interface LoadDeps {
   readonly clock: Clock;
@@ -43,13 +48,17 @@ export async function loadSecurity(options: SecurityOptions, deps: LoadDeps): Pr
     const staticTokens = options.tokenFile ? [await loadTokenFile(options.tokenFile)] : [];
     const makers: TokenMaker[] = [];
     if (options.bootstrapTokens) makers.push(await bootstrapMaker());
+    const issuers = options.issuers && (await issuersOf(options.issuers, deps));
+    if (issuers) makers.push(() => issuers.tokens);
     if (options.tokenWebhook) makers.push(await webhookMaker(options.tokenWebhook, deps, opened));
     const configured = options.authorization && opened.use(await loadAuthorizers(options.authorization, deps));
-    const tasks: Task[] = configured ? [(signal) => configured.run(signal)] : [];
+    const tasks: Task[] = [configured, issuers].flatMap((part) =>
+      part ? [(signal: AbortSignal) => part.run(signal)] : [],
+    );
     return {
       staticTokens,
       otherTokens: (tokenDeps) => makers.map((make) => make(tokenDeps)),
-      anonymous: options.anonymous === false ? undefined : anonymous(),
+      anonymous: anonymousOf(options, issuers?.anonymous),
       authorizers: (builtIn) => configured?.chain(builtIn) ?? [builtIn.Node, builtIn.RBAC],
       run: (signal) => runTogether(signal, tasks),
       [Symbol.dispose]: () => opened.dispose(),
@@ -58,6 +67,23 @@ export async function loadSecurity(options: SecurityOptions, deps: LoadDeps): Pr
     opened.dispose();
     throw error;
   }
+}
+
+/** The module is only loaded if there are issuers. */
+async function issuersOf(options: IssuerOptions, deps: LoadDeps): Promise<ConfiguredIssuers> {
+  const { loadIssuers } = await import("./issuers.ts");
+  return await loadIssuers(options, { ...deps, taken: [issuer] });
+}
+
+function anonymousOf(
+  { anonymous: flag }: SecurityOptions,
+  file: AnonymousChoice | undefined,
+): Authenticator | undefined {
+  if (!file) return flag === false ? undefined : anonymous();
+  if (flag === undefined) return file.enabled ? anonymous(file) : undefined;
+  const why =
+    "--anonymous-auth flag cannot be set when anonymous field is configured in authentication configuration file";
+  throw new ConfigFileError(`anonymous: Forbidden: ${why}`);
 }
 
 type TokenMaker = (deps: TokenDeps) => TokenAuthenticator;

@@ -5,6 +5,7 @@ export interface SecurityOptions {
   readonly anonymous?: boolean | undefined;
   readonly bootstrapTokens?: boolean;
   readonly tokenWebhook?: TokenWebhookOptions | undefined;
+  readonly issuers?: IssuerOptions | undefined;
   readonly authorization?: AuthorizationOptions | undefined;
 }
 
@@ -12,6 +13,23 @@ export interface TokenWebhookOptions {
   readonly configFile: string;
   readonly version: "v1" | "v1beta1";
   readonly ttlMs: number;
+}
+
+/** One issuer of OpenID Connect from flags, or the file that describes several and is read again when it changes. */
+export type IssuerOptions = OidcOptions | { readonly configFile: string };
+
+/** `--oidc-…` */
+export interface OidcOptions {
+  readonly issuerUrl: string;
+  readonly clientId: string;
+  readonly caFile?: string | undefined;
+  readonly usernameClaim: string;
+  /** Already with what upstream puts there by default. */
+  readonly usernamePrefix: string;
+  readonly groupsClaim?: string | undefined;
+  readonly groupsPrefix: string;
+  readonly algorithms: readonly string[];
+  readonly requiredClaims: Readonly<Record<string, string>>;
 }
 
 /** A chain from flags, or the file that describes one and is read again when it changes. */

@@ -14,7 +14,12 @@ export class Metrics {
 
   /** The value is read at every scrape. */
   gauge(name: string, help: string, read: () => number): void {
-    this.#family(name, help, { type: "gauge", labels: [] }).read = read;
+    this.#family(name, help, { type: "gauge", labels: [] }).read = () => [[[], read()]];
+  }
+
+  /** Values that are kept elsewhere: they are read at every scrape, with the values of their labels. */
+  read(name: string, help: string, { type, labels, values }: ReadFamily): void {
+    this.#family(name, help, { type, labels }).read = values;
   }
 
   histogram(
@@ -69,6 +74,12 @@ export interface Histogram {
   observe(labels: readonly string[], seconds: number): void;
 }
 
+export interface ReadFamily {
+  readonly type: "counter" | "gauge";
+  readonly labels: readonly string[];
+  values(): Iterable<readonly [labels: readonly string[], value: number]>;
+}
+
 interface Family {
   readonly name: string;
   readonly help: string;
@@ -77,7 +88,7 @@ interface Family {
   readonly values: Map<string, number>;
   readonly histograms: Map<string, { buckets: Float64Array; sum: number; count: number }>;
   buckets: readonly number[];
-  read: (() => number) | undefined;
+  read: ReadFamily["values"] | undefined;
 }
 
 const separator = "\u0000";
@@ -95,7 +106,8 @@ function keyOf(values: readonly string[]): string {
 function renderFamily(family: Family): string {
   const { name, help, type, labels } = family;
   const lines = [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`];
-  if (family.read) lines.push(`${name} ${family.read()}`);
+  for (const [values, value] of family.read?.() ?? [])
+    lines.push(`${name}${labelText(labels, keyOf(values))} ${value}`);
   for (const [key, value] of family.values) lines.push(`${name}${labelText(labels, key)} ${value}`);
   for (const [key, { buckets, sum, count }] of family.histograms) {
     let total = 0;

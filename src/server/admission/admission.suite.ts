@@ -10,12 +10,13 @@ import { createFakeInformers } from "#testing/fake-informers.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { type AdmissionDeps, builtInAdmission } from "./all.ts";
 import { createAdmission } from "./chain.ts";
+import { choosePlugins } from "./config/choose-plugins.ts";
 import { type AdmissionRequest } from "./plugin.ts";
 
 const jane = { name: "jane", groups: [] };
 export const nodeA = { name: "system:node:a", groups: ["system:nodes"] };
 
-/** All built-in plugins in order, with caches that a test fills. */
+/** The built-in plugins that run by default, in order, with caches that a test fills. */
 export function setUp(part: Partial<Pick<AdmissionDeps, "client" | "authorizers" | "storeQuota">> = {}) {
   const informers = createFakeInformers();
   const clock = createVirtualClock();
@@ -26,7 +27,7 @@ export function setUp(part: Partial<Pick<AdmissionDeps, "client" | "authorizers"
     return true;
   };
   const deps = { informers, clock, random: seededRandom(1), rbac, authorizers: [], storeQuota, ...part };
-  const admission = createAdmission(builtInAdmission(deps));
+  const admission = createAdmission(choosePlugins(builtInAdmission(deps)));
   informers.put(Namespace, { metadata: { name: "shop" }, status: { phase: "Active" } });
   informers.put(Namespace, { metadata: { name: "kube-node-lease" }, status: { phase: "Active" } });
   informers.put(ServiceAccount, { metadata: { name: "default", namespace: "shop" } });

@@ -14,12 +14,15 @@ import { deviceTaints } from "./devices/device-taints.ts";
 import { type EscalationDeps, rbacEscalation } from "./escalation.ts";
 import { namespaceLifecycle } from "./namespace-lifecycle.ts";
 import { defaultIngressClass } from "./network/default-ingress-class.ts";
+import { denyExternalIPs } from "./network/deny-external-ips.ts";
 import { nodeRestriction } from "./node-restriction.ts";
 import { paramAccess } from "./param-access.ts";
 import { type AdmissionPlugin } from "./plugin.ts";
 import { type PodSecurityDeps, podSecurity } from "./pod-security/pod-security.ts";
+import { alwaysPullImages } from "./pods/always-pull-images.ts";
 import { defaultTolerations } from "./pods/default-tolerations.ts";
 import { limitRanger } from "./pods/limit-ranger.ts";
+import { podResize } from "./pods/pod-resize.ts";
 import { priority } from "./pods/priority.ts";
 import { runtimeClass } from "./pods/runtime-class.ts";
 import { topologyLabels } from "./pods/topology-labels.ts";
@@ -42,13 +45,14 @@ export interface AdmissionDeps
   readonly client?: Pick<Client, "get">;
 }
 
-/** The built-in plugins, in the order in which they are called. */
+/** The built-in plugins, in the order in which they are called. Some of them are off unless they are asked for. */
 export const builtInAdmission = (deps: AdmissionDeps): AdmissionPlugin[] => [
   namespaceLifecycle(deps),
   limitRanger(deps),
   serviceAccount(deps),
   nodeRestriction(deps),
   taintNodes,
+  alwaysPullImages,
   podSecurity(deps),
   priority(deps),
   defaultTolerations,
@@ -60,7 +64,9 @@ export const builtInAdmission = (deps: AdmissionDeps): AdmissionPlugin[] => [
   certificateSigning(deps),
   certificateSubjectRestriction,
   defaultIngressClass(deps),
+  denyExternalIPs,
   topologyLabels(deps),
+  podResize(deps),
   rbacEscalation(deps),
   paramAccess(deps),
   deviceTaints(deps),

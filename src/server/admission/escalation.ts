@@ -29,6 +29,7 @@ const guarded = new Set(["roles", "clusterroles", "rolebindings", "clusterrolebi
 /** Nobody can grant rights that they do not have, unless they may `escalate` or `bind` roles. */
 export const rbacEscalation = (deps: EscalationDeps): AdmissionPlugin => ({
   name: "RBACEscalation",
+  runs: "always",
   appliesTo: ({ operation, resource }) =>
     resource.group === rbacGroup && guarded.has(resource.plural) && (operation === "CREATE" || operation === "UPDATE"),
   validate: (request) => checkEscalation(deps, request),

@@ -34,6 +34,7 @@ export function paramAccess({ informers, authorizers }: ParamAccessDeps): Admiss
   const known = policies.map((policy) => informers.of<ValidatingAdmissionPolicy | MutatingAdmissionPolicy>(policy));
   return {
     name: "ParamAccess",
+    runs: "always",
     // Every write comes by here, and most are of another group.
     appliesTo: (request) =>
       request.resource.group === ValidatingAdmissionPolicy.group && guarded.some((one) => isWriteOf(one, request)),

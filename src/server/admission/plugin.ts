@@ -4,6 +4,11 @@ import { type UserInfo } from "#server/request/pipeline.ts";
 /** Changes or refuses a write. To refuse, a plugin throws a StatusError. */
 export interface AdmissionPlugin {
   readonly name: string;
+  /**
+   * `always`: it is a part of the API and cannot be turned off. `asked`: only if it is turned on. By default, it runs
+   * unless it is turned off.
+   */
+  readonly runs?: "always" | "asked";
   appliesTo(request: AdmissionRequest): boolean;
   /** May change `request.object`, which is not shared yet. */
   mutate?(request: AdmissionRequest): void | Promise<void>;

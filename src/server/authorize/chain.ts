@@ -31,7 +31,7 @@ export function authorize(authorizers: readonly Authorizer[], waits?: Waits): St
 const selecting = new Set(["list", "watch", "deletecollection"]);
 
 /** A list or watch that selects one object by its name counts as a request for that object. */
-function withSelector({ info, query }: Context): RequestInfo {
+export function withSelector({ info, query }: Context): RequestInfo {
   if (!selecting.has(info.verb)) return info;
   const fieldSelector = query.get("fieldSelector");
   const labelSelector = query.get("labelSelector");

@@ -3,6 +3,7 @@ import { type Cursor, faultsIn } from "#api/cursor.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { parseYaml } from "#lib/text/yaml.ts";
 import { check } from "#schema/check.ts";
+import { type FieldError } from "#schema/field-error.ts";
 import { decode } from "#schema/json/decode.ts";
 import { type ObjectSchema } from "#schema/schema.ts";
 
@@ -13,6 +14,8 @@ export interface ConfigKind<T> {
   readonly apiVersions: readonly string[];
   readonly schema: ObjectSchema<T>;
   validate?(at: Cursor<T>): void;
+  /** The same for rules that are about several fields. */
+  faults?(value: T): readonly FieldError[];
 }
 
 /** A configuration file cannot be used. One line that names the file, the field, and what is wrong with it. */
@@ -42,7 +45,8 @@ export async function parseConfig<T extends object>(kind: ConfigKind<T>, text: s
   const raw = await parsed(text, path);
   checkType(kind, raw, path);
   const { value, unknown } = decoded(kind, raw, path);
-  const faults = faultsIn(value, (at) => kind.validate?.(at), check(kind.schema, value));
+  const inFields = faultsIn(value, (at) => kind.validate?.(at), check(kind.schema, value));
+  const faults = [...inFields, ...(kind.faults?.(value) ?? [])];
   refuseIfAny(path, [
     ...unknown.map((field) => `${field}: there is no such field in ${kind.kind}`),
     ...faults.map(({ path: field, message }) => `${field}: ${message}`),

@@ -5,10 +5,12 @@ import { decodeContinue, encodeContinue } from "#server/objects/continue-token.t
 import { codecOf, decodeStored, type EncodedObject } from "#server/objects/encode-once.ts";
 import { type Objects } from "#server/objects/objects.ts";
 import { type Selection } from "#server/objects/selection.ts";
+import { faultOf } from "#server/objects/unreadable.ts";
 import { type WatchCache } from "#server/objects/watch-cache.ts";
 import { type Answer, type Context, type ListFacts } from "#server/request/pipeline.ts";
 import { CompactedError, FutureRevisionError, type ListResult } from "#store/store.ts";
 import { listRequest, selectionOf } from "./list-options.ts";
+import { named, unreadableEntry, withUnreadable } from "./unreadable-items.ts";
 
 /** A page, and where the next one starts. */
 export interface Page {
@@ -37,20 +39,24 @@ function isCostly({ query }: Context, { ttlSeconds }: Resource): boolean {
 export async function pageOf(objects: Objects, context: Context, resource: Resource): Promise<Page> {
   const { limit, token, exactly, atLeast } = listRequest(context.query);
   const selection = selectionOf(context, resource);
-  if (token) return await continued(objects, resource, { selection, limit, token });
+  const { warnings } = context;
+  if (token) return await continued(objects, resource, { selection, limit, warnings, token });
   const cache = await objects.cache(resource);
   await seen(cache, exactly ?? atLeast);
-  if (exactly !== undefined) return await pageAt(objects, resource, { selection, limit, after: "", revision: exactly });
+  const past = { selection, limit, warnings };
+  if (exactly !== undefined) return await pageAt(objects, resource, { ...past, after: "", revision: exactly });
   const { revision } = cache;
   const candidates = cache.candidates(selection);
-  const all = selection.everything ? candidates : await matching(selection, candidates);
+  const found = selection.everything ? candidates : await matching(selection, candidates);
+  const hidden = cache.unreadable.size > 0 ? cache.unreadable.in(selection.namespace) : [];
+  const all = hidden.length > 0 ? withUnreadable(found, hidden, { resource, selection, warnings }) : found;
   if (limit > 0 && all.length > limit) {
     const remaining = selection.everything ? all.length - limit : undefined;
     return chunk(all.slice(0, limit), revision, remaining);
   }
   const { namespace } = selection;
   const page = whole(all, revision);
-  if (!selection.everything) return page;
+  if (!selection.everything || hidden.length > 0) return page;
   return { ...page, shared: { owner: cache, key: namespace, version: cache.version(namespace) } };
 }
 
@@ -68,14 +74,16 @@ function chunk(items: readonly EncodedObject[], revision: number, remaining: num
 interface Chunk {
   readonly selection: Selection;
   readonly limit: number;
+  readonly warnings: string[];
 }
 
 async function continued(
   objects: Objects,
   resource: Resource,
-  { selection, limit, token }: Chunk & { token: string },
+  { token, ...chunked }: Chunk & { token: string },
 ): Promise<Page> {
   const { revision, after } = decodeContinue(token);
+  const { selection } = chunked;
   if (selection.namespace && !after.startsWith(`${selection.namespace}/`)) {
     throw badRequest("continue key is not valid: it belongs to another namespace");
   }
@@ -83,7 +91,7 @@ async function continued(
   // Another server may have issued the token.
   await seen(await objects.cache(resource), at);
   try {
-    return await pageAt(objects, resource, { selection, limit, after, revision: at });
+    return await pageAt(objects, resource, { ...chunked, after, revision: at });
   } catch (error) {
     if (error instanceof StatusError && error.code === 410) throw restartable(after);
     throw error;
@@ -114,7 +122,7 @@ async function matching(selection: Selection, candidates: readonly EncodedObject
 async function pageAt(
   objects: Objects,
   resource: Resource,
-  { selection, limit, after, revision }: Chunk & { after: string; revision: number },
+  { selection, limit, warnings, after, revision }: Chunk & { after: string; revision: number },
 ): Promise<Page> {
   const prefix = `/registry/${resource.storagePrefix}/`;
   const within = selection.namespace ? `${prefix}${selection.namespace}/` : prefix;
@@ -132,8 +140,9 @@ async function pageAt(
         await nextTurn();
         parsed = 0;
       }
-      const encoded = decodeStored(codec, entry.value, entry.revision);
-      if (selection.everything || selection.matches(encoded.object)) items.push(encoded);
+      const encoded = faultOf(entry) ? undefined : decodeStored(codec, entry.value, entry.revision);
+      if (!encoded) items.push(...named([unreadableEntry(prefix, entry)], { resource, selection, warnings }));
+      else if (selection.everything || selection.matches(encoded.object)) items.push(encoded);
       parsed += selection.everything ? 0 : entry.value.length;
       if (limit === 0 || items.length < limit || left + page.remaining === 0) continue;
       return chunk(items, revision, selection.everything ? left + page.remaining : undefined);

@@ -90,8 +90,9 @@ function takeRequests(edge: Edge, server: http2.Http2SecureServer): void {
   server.on("request", take);
   server.on("checkContinue", take);
   server.removeAllListeners("stream");
-  server.on("stream", (stream, headers) => {
-    onStream(edge, stream as http2.ServerHttp2Stream, headers).catch((error: unknown) => giveUp(edge, stream, error));
+  server.on("stream", (stream, headers, _flags, rawHeaders) => {
+    const handled = onStream(edge, stream as http2.ServerHttp2Stream, { headers, rawHeaders });
+    handled.catch((error: unknown) => giveUp(edge, stream, error));
   });
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     onUpgrade(edge, { request, socket, head }).catch((error: unknown) => giveUp(edge, socket, error));
@@ -149,7 +150,7 @@ function onSession({ options, callers, connections }: Edge, session: http2.Serve
 async function onStream(
   edge: Edge,
   stream: http2.ServerHttp2Stream,
-  headers: http2.IncomingHttpHeaders,
+  { headers, rawHeaders }: { readonly headers: http2.IncomingHttpHeaders; readonly rawHeaders: readonly string[] },
 ): Promise<void> {
   stream.on("error", ignore); // The peer has reset it, and `close` follows.
   const entry = stream.session && entries.get(stream.session);
@@ -157,7 +158,7 @@ async function onStream(
     return stream.close(http2.constants.NGHTTP2_REFUSED_STREAM);
   }
   const { ":method": method = "GET", ":path": path = "/" } = headers;
-  const request = new WireRequest(method, path, headers as WireRequest["headers"], entry);
+  const request = new WireRequest(method, path, { joined: headers as WireRequest["headers"], raw: rawHeaders }, entry);
   stream.once("close", () => request.gone());
   if (!stream.endAfterHeaders && hasBody(method)) request.source = stream;
   const served = await edge.serve(request);
@@ -279,8 +280,8 @@ function leaveBody(message: IncomingMessage, response: ServerResponse): void {
   else response.setHeader("connection", "close");
 }
 
-const http1Request = ({ method = "GET", url = "/", headers }: IncomingMessage, entry: Entry): WireRequest =>
-  new WireRequest(method, url, headers as WireRequest["headers"], entry);
+const http1Request = ({ method = "GET", url = "/", headers, rawHeaders }: IncomingMessage, entry: Entry): WireRequest =>
+  new WireRequest(method, url, { joined: headers as WireRequest["headers"], raw: rawHeaders }, entry);
 
 interface Exchange1 {
   readonly response: ServerResponse;

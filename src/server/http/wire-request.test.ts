@@ -19,7 +19,7 @@ function open() {
   const connection = connections.accept(new Socket());
   const request = async (): Promise<WireRequest> => {
     connections.openStream(connection);
-    const begun = new WireRequest("GET", "/list", {}, { connection, connections, callers, clock });
+    const begun = new WireRequest("GET", "/list", { joined: {} }, { connection, connections, callers, clock });
     await begun.admit(jane, { passesOn: false });
     return begun;
   };
@@ -67,7 +67,7 @@ function begin() {
   const connection = connections.accept(new Socket());
   assert(connection);
   connections.openStream(connection);
-  const request = new WireRequest("GET", "/watch", {}, { connection, connections, callers, clock });
+  const request = new WireRequest("GET", "/watch", { joined: {} }, { connection, connections, callers, clock });
   return { request, caller: callers.of(jane, "") };
 }
 

@@ -21,12 +21,19 @@ const longQuery = 512;
 /** How long a response waits for the client to read the previous ones. */
 const roomMs = 30_000;
 
+/** The headers of a request, with the values of one name joined, and as they were sent. */
+export interface Headers {
+  readonly joined: ApiRequest["headers"];
+  readonly raw?: readonly string[] | undefined;
+}
+
 /** A request from a socket. The signal is created only on demand. */
 export class WireRequest implements ApiRequest {
   readonly method: string;
   readonly path: string;
   readonly query: string;
   readonly headers: ApiRequest["headers"];
+  readonly rawHeaders: ApiRequest["rawHeaders"];
   readonly peer: Peer;
   body: Uint8Array | undefined;
   /** The source of the body, until it has been read. */
@@ -43,12 +50,13 @@ export class WireRequest implements ApiRequest {
   #left: AbortController | undefined;
   #isGone = false;
 
-  constructor(method: string, url: string, headers: ApiRequest["headers"], from: Entry | Peer) {
+  constructor(method: string, url: string, headers: Headers, from: Entry | Peer) {
     const question = url.indexOf("?");
     this.method = method;
     this.path = question < 0 ? url : url.slice(0, question);
     this.query = question < 0 ? "" : url.slice(question + 1);
-    this.headers = headers;
+    this.headers = headers.joined;
+    this.rawHeaders = headers.raw;
     this.#entry = "connection" in from ? from : undefined;
     this.peer = "connection" in from ? from.connection.peer : from;
   }
@@ -57,6 +65,11 @@ export class WireRequest implements ApiRequest {
     this.#abort ??= new AbortController();
     if (this.#isGone) this.#abort.abort();
     return this.#abort.signal;
+  }
+
+  expire(): void {
+    this.#abort ??= new AbortController();
+    this.#abort.abort();
   }
 
   admit(user: UserInfo, options: AdmitOptions): Promise<void> | undefined {

@@ -49,11 +49,12 @@ export async function readObject<T extends ApiObject>(
 
 export async function readAs(context: Context, expected: Expected, options: ReadOptions): Promise<unknown> {
   const raw = await rawBody(context, expected);
-  if ((context.request.body?.length ?? 0) < longBytes) return decodeRaw(context, expected, raw, options);
+  const isLong = (context.request.body?.length ?? 0) >= longBytes;
   // Lets other requests run between the expensive steps.
-  await nextTurn();
+  if (isLong) await nextTurn();
   const value = decodeRaw(context, expected, raw, options);
-  await nextTurn();
+  context.audit?.body(value, { kind: expected.kind, apiVersion: apiVersionOf(expected) });
+  if (isLong) await nextTurn();
   return value;
 }
 

@@ -37,10 +37,18 @@ export function patchTypeOf({ request }: Context, { isJsonOnly }: Pick<Resource,
   return type;
 }
 
-export async function patchBody(
+type Strictness = Pick<WriteOptions, "fieldValidation">;
+
+export async function patchBody(context: Context, type: PatchType, strictness: Strictness): Promise<unknown> {
+  const patch = await readPatch(context, type, strictness);
+  context.audit?.patch(patch);
+  return patch;
+}
+
+async function readPatch(
   { request, user, warnings }: Context,
   type: PatchType,
-  { fieldValidation }: Pick<WriteOptions, "fieldValidation">,
+  { fieldValidation }: Strictness,
 ): Promise<unknown> {
   if (request.object !== undefined) return request.object;
   const bytes = request.body ?? new Uint8Array();

@@ -30,6 +30,8 @@ export class Buckets<T extends ApiObject> {
   readonly #indexes = new Map<string, Index<T>>();
   readonly #declared: Map<string, IndexGetter<T>>;
   #version = 0;
+  #objects = 0;
+  #bytes = 0;
 
   constructor(resource: Resource<T>) {
     this.#resource = resource;
@@ -38,6 +40,11 @@ export class Buckets<T extends ApiObject> {
       ["controller", (object) => listOf(controllerOf(object)?.uid)],
       ...Object.entries(resource.indexes),
     ]);
+  }
+
+  /** How many objects there are, and the bytes of all of them. */
+  get size(): { readonly objects: number; readonly bytes: number } {
+    return { objects: this.#objects, bytes: this.#bytes };
   }
 
   get(namespace: string, name: string): EncodedObject<T> | undefined {
@@ -52,6 +59,8 @@ export class Buckets<T extends ApiObject> {
     }
     const previous = bucket.byName.get(name);
     bucket.byName.set(name, encoded);
+    this.#objects += previous ? 0 : 1;
+    this.#bytes += encoded.storedBytes - (previous?.storedBytes ?? 0);
     if (!previous) bucket.sorted = undefined;
     else if (bucket.sorted) replaceSorted(bucket.sorted, previous, encoded);
     bucket.version = ++this.#version;
@@ -64,6 +73,8 @@ export class Buckets<T extends ApiObject> {
     const previous = bucket?.byName.get(name);
     if (!bucket || !previous) return;
     bucket.byName.delete(name);
+    this.#objects--;
+    this.#bytes -= previous.storedBytes;
     bucket.sorted = undefined;
     bucket.version = ++this.#version;
     if (bucket.byName.size === 0) this.#namespaces.delete(namespace);

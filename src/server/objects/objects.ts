@@ -36,6 +36,8 @@ export interface ObjectsDeps {
   readonly freezesShared?: boolean | undefined;
   /** How long objects of kinds with a limited life are kept; by default, as their kind says. */
   readonly eventTtlSeconds?: number | undefined;
+  /** Whether the stored value of a key was encrypted with a key that is no longer the first. */
+  isStale?(key: string): Promise<boolean>;
 }
 
 interface Written {
@@ -157,6 +159,11 @@ export class Objects implements AsyncDisposable {
     return await this.#put(resource, object, expected);
   }
 
+  /** Whether the object must be written even if it did not change, because its stored form is out of date. */
+  needsRewrite(resource: Resource, object: ApiObject): Promise<boolean> | false {
+    return this.#deps.isStale?.(keyOf(resource, object)) ?? false;
+  }
+
   /** Returns whether the object still existed at that revision. */
   async remove(resource: Resource, object: ApiObject, expected: number): Promise<number | undefined> {
     const key = keyOf(resource, object);
@@ -271,8 +278,6 @@ export class Objects implements AsyncDisposable {
   }
 }
 
-const nameOf = ({ group, version, plural }: Resource): string => `${group}/${version}/${plural}`;
-
 /** What the client gets if the store refuses. */
 function statusOf(error: unknown): unknown {
   if (error instanceof StoreUnavailableError) return serviceUnavailable(error.message, { cause: error });
@@ -280,6 +285,8 @@ function statusOf(error: unknown): unknown {
   if (error instanceof ValueTooLargeError) return tooLarge(error.message);
   return error;
 }
+
+const nameOf = ({ group, version, plural }: Resource): string => `${group}/${version}/${plural}`;
 
 /** A character takes at most three bytes, so most texts need not be measured. */
 const isTooLong = (text: string): boolean => text.length * 3 > maxBodyBytes && Buffer.byteLength(text) > maxBodyBytes;

@@ -11,6 +11,7 @@ import { type Codec, codecOf, decodeStored, type EncodedObject } from "./encode-
 import { type RingLimits } from "./event-ring.ts";
 import { Laggards } from "./laggards.ts";
 import { type Selection } from "./selection.ts";
+import { UnreadableObjects } from "./unreadable.ts";
 import { type CacheWatcher, type FeedSource, WatchFeed } from "./watch-feed.ts";
 import { type CacheEvent, WatchGroups } from "./watch-groups.ts";
 import { entryName, WatchHistory } from "./watch-history.ts";
@@ -57,6 +58,7 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
   readonly #groups: WatchGroups<T>;
   readonly #feeds: FeedSource<T>;
   readonly #handlers = new Set<(change: Change<T>) => void>();
+  readonly #unreadable: UnreadableObjects;
   readonly #waiters = new Set<{ readonly revision: number; readonly resolve: () => void }>();
   readonly #prefix: string;
   readonly #codec: Codec;
@@ -79,6 +81,8 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
     this.#isShortLived = resource.ttlSeconds !== undefined || resource.keptAsBytes === true;
     this.#history = new WatchHistory<T>({ store, codec: this.#codec, prefix: this.#prefix, ringLimits });
     this.#groups = new WatchGroups(resource, clock);
+    const readable = () => this.#restart(new Error("an object that could not be decrypted can be read now"));
+    this.#unreadable = new UnreadableObjects({ store, clock, readable });
     this.#feeds = this.#feedSource();
   }
 
@@ -92,6 +96,11 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
 
   get #resourceOfAny(): Resource {
     return this.resource as unknown as Resource;
+  }
+
+  /** How many objects there are, and the bytes of all of them. */
+  get size(): { readonly objects: number; readonly bytes: number } {
+    return this.#buckets.size;
   }
 
   /** How many watchers have not caught up. */
@@ -108,7 +117,9 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
     return this.#ready;
   }
 
+  /** Throws if the object cannot be decrypted. */
   get({ namespace, name }: { readonly namespace?: string | undefined; readonly name: string }): T | undefined {
+    this.#unreadable.check(namespace ?? "", name);
     return this.#buckets.get(namespace ?? "", name)?.object;
   }
 
@@ -150,8 +161,9 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
     return promise.finally(cancel);
   }
 
-  /** The newest version, with its bytes. */
+  /** The newest version, with its bytes. Throws if it cannot be decrypted. */
   encoded(namespace: string, name: string): EncodedObject<T> | undefined {
+    this.#unreadable.check(namespace, name);
     return this.#buckets.get(namespace, name);
   }
 
@@ -163,6 +175,11 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
   /** The same, and perhaps others that do not match, for callers that match them in several turns. */
   candidates(selection: Selection): EncodedObject<T>[] {
     return this.#buckets.candidates(selection);
+  }
+
+  /** The objects of a namespace, or of all for "", that are stored but cannot be decrypted. */
+  get unreadable(): Pick<UnreadableObjects, "size" | "in"> {
+    return this.#unreadable;
   }
 
   /** Counts changes of what `select` would return for a whole namespace, for caches of list bodies. */
@@ -184,6 +201,7 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
 
   close(): void {
     this.#isClosed = true;
+    this.#unreadable.close();
     this.#stopWatch?.();
     this.#endWatchers();
   }
@@ -241,12 +259,13 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
   #replaceAll(entries: readonly Entry[]): Pick<CacheEvent<T>, "type" | "encoded" | "previous">[] {
     const before = new Map(this.#buckets.sorted("").map((encoded) => [keyOf(encoded.object), encoded]));
     const changes: Pick<CacheEvent<T>, "type" | "encoded" | "previous">[] = [];
+    this.#unreadable.clear();
     for (const entry of entries) {
       const name = entryName(this.#prefix, entry.key);
       const known = `${name.namespace}/${name.name}`;
       const previous = before.get(known);
       before.delete(known);
-      if (previous?.revision === entry.revision) continue;
+      if (!this.#unreadable.note(name, entry) || previous?.revision === entry.revision) continue;
       const encoded = decodeStored<T>(this.#codec, entry.value, entry.revision);
       this.#buckets.put(name, encoded);
       if (this.#isShortLived) encoded.shed();
@@ -307,12 +326,14 @@ export class WatchCache<T extends ApiObject = ApiObject> implements Informer<T> 
     const name = entryName(this.#prefix, event.key);
     const previous = this.#buckets.get(name.namespace, name.name);
     if (event.value === undefined) {
+      this.#unreadable.delete(name);
       if (!previous) return undefined;
       this.#deps.takeWritten(event, this.#resourceOfAny);
       this.#buckets.delete(name);
       const encoded = previous.at(event.revision);
       return { revision: event.revision, namespace: name.namespace, type: "delete", encoded, previous };
     }
+    if (!this.#unreadable.note(name, event)) return undefined;
     const written = this.#deps.takeWritten(event, this.#resourceOfAny) as T | undefined;
     const encoded = decodeStored(this.#codec, event.value, event.revision, written);
     this.#buckets.put(name, encoded);

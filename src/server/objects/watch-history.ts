@@ -4,6 +4,7 @@ import { CompactedError, type Store, type StoreEvent } from "#store/store.ts";
 import { type Codec, decodeStored, type EncodedObject } from "./encode-once.ts";
 import { EventRing, type RingLimits } from "./event-ring.ts";
 import { type Selection } from "./selection.ts";
+import { faultOf } from "./unreadable.ts";
 import { type CacheEvent, seenBy, WatchBatch } from "./watch-groups.ts";
 
 export interface WatchHistoryDeps {
@@ -115,7 +116,9 @@ export class WatchHistory<T extends ApiObject> {
       const { events, revision } = await store.changes(prefix, { after, ...chunkLimits });
       // What the cache has not seen yet comes later.
       const upTo = Math.min(revision, this.#newest);
-      const recalled = events.filter((event) => event.revision <= upTo).map((event) => recall<T>(codec, prefix, event));
+      const recalled = events
+        .filter((event) => event.revision <= upTo && isReadable(event))
+        .map((event) => recall<T>(codec, prefix, event));
       return chunkOf(selection, recalled, upTo);
     } catch (error) {
       if (error instanceof CompactedError) throw historyGone();
@@ -140,6 +143,10 @@ function chunkOf(selection: Selection, events: readonly CacheEvent[], upTo: numb
   return new WatchBatch(seenBy(selection, within), end);
 }
 
+/** The caches did not see the others either. */
+const isReadable = (event: StoreEvent): boolean =>
+  event.value === undefined ? !event.previous || !faultOf(event.previous) : !faultOf(event);
+
 function recall<T extends ApiObject>(codec: Codec, prefix: string, event: StoreEvent): CacheEvent<T> {
   const { value, revision } = event;
   const { namespace } = entryName(prefix, event.key);
@@ -148,7 +155,8 @@ function recall<T extends ApiObject>(codec: Codec, prefix: string, event: StoreE
     encoded.shed();
     return encoded;
   };
-  const previous = event.previous && decode(event.previous.value, event.previous.revision);
+  const before = event.previous && !faultOf(event.previous) ? event.previous : undefined;
+  const previous = before && decode(before.value, before.revision);
   if (value !== undefined) return { type: "put", revision, namespace, encoded: decode(value, revision), previous };
   if (!previous) throw new Error(`history has no object that was deleted at ${revision}`);
   return { type: "delete", revision, namespace, encoded: previous.at(revision), previous };

@@ -23,6 +23,12 @@ export interface DeferredList {
 }
 export type Answer = MadeAnswer | DeferredList;
 
+const longSubresources = new Set(["attach", "exec", "proxy", "log", "portforward"]);
+
+/** Has no end that the server could wait for. */
+export const isLongRunning = ({ verb, subresource }: RequestInfo): boolean =>
+  verb === "watch" || longSubresources.has(subresource);
+
 /** What a request asks for, in the terms of authorisation. */
 export interface RequestInfo {
   readonly isResource: boolean;
@@ -56,6 +62,26 @@ export interface Context {
   readonly annotations: Map<string, string>;
   /** How the time of this request was spent. */
   readonly steps: RequestSteps;
+  /** How long it may take; undefined if it has no end, like a watch. */
+  timeoutMs?: number | undefined;
+  /** The FlowSchema and the priority level of the request, for the headers of its response. */
+  flow?: { readonly schemaUid: string; readonly levelUid: string } | undefined;
+  /** What it holds of the server until its answer is made. */
+  seats?: Seats | undefined;
+  /** What is recorded about the request, if it is audited. */
+  audit?: AuditNotes;
+}
+
+export interface Seats {
+  /** Gives them back. The second call does nothing. */
+  finish(): void;
+}
+
+/** Takes note of what a request contains. */
+export interface AuditNotes {
+  /** A decoded body. It may be changed afterwards. */
+  body(value: unknown, type: { readonly kind: string; readonly apiVersion: string }): void;
+  patch(value: unknown): void;
 }
 
 /** A hop ends: it took the time since the last mark. */

@@ -1,4 +1,5 @@
 import { type ApiObject, type Column, type Resource, type RowCondition } from "#api/resource.ts";
+import { isUnreadable } from "#api/unreadable.ts";
 
 /** The table that `kubectl get` prints. */
 export interface Table {
@@ -62,7 +63,7 @@ export function tableRows(
   const columns = columnsOf(resource);
   return objects.map((object) => ({
     cells: columns.map((column) => cell(column, object, now)),
-    ...conditioned(resource.rowConditions?.(object)),
+    ...conditioned(isUnreadable(object) ? undefined : resource.rowConditions?.(object)),
     ...included(object, include),
   }));
 }
@@ -75,8 +76,11 @@ function columnsOf(resource: Resource): readonly Column<ApiObject>[] {
 }
 
 function cell(column: Column<ApiObject>, object: ApiObject, now: number): unknown {
+  if (isUnreadable(object)) return column.name === "Name" ? object.metadata.name : unknownCell(column);
   return column.value(object, now) ?? null;
 }
+
+const unknownCell = ({ type }: Column<ApiObject>): string | null => (type === "string" ? "<unreadable>" : null);
 
 const conditioned = (conditions: readonly RowCondition[] | undefined) => (conditions ? { conditions } : {});
 

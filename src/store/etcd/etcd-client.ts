@@ -13,7 +13,7 @@ export interface EtcdClientOptions {
 /** An answer that is larger fails its call: a page that is too long is asked for again with fewer keys. */
 const maxMessageBytes = 32 << 20;
 /** etcd ends connections that are pinged more often than every 5 s. */
-const keepalive = { everyMs: 10_000, timeoutMs: 5000 };
+const keepalive = { everyMs: 10_000, timeoutMs: 5000, greetingMs: 2000 };
 /** A little longer than a member waits for its leader by default. */
 const attemptMs = 8000;
 /** How long a request that was not carried out is tried elsewhere: longer than an election takes. */

@@ -62,6 +62,8 @@ export async function openEtcdStore(options: EtcdStoreOptions): Promise<Store> {
 const showMs = 10_000;
 /** A read of the newest state waits so long for it. */
 const catchUpMs = 5000;
+/** With so many writes under way, their answers are delivered in groups. */
+const busyWrites = 8;
 const trimEveryMs = 10_000;
 
 /**
@@ -82,6 +84,7 @@ class EtcdStore implements Store {
   #broken: StoreUnavailableError | undefined;
   #reading: Promise<void> | undefined;
   #nextReading: Promise<void> | undefined;
+  #sending = 0;
   #trimTimer = () => {};
 
   constructor(client: EtcdClient, { clock, log, keys, limits }: EtcdStoreOptions) {
@@ -89,7 +92,7 @@ class EtcdStore implements Store {
     this.#clock = clock;
     this.#log = log;
     this.#keys = new Keys(keys);
-    this.#mirror = new Mirror(clock, limits);
+    this.#mirror = new Mirror({ clock, limits, isBusy: () => this.#sending >= busyWrites });
     this.#leases = new Leases(client, clock);
   }
 
@@ -194,6 +197,7 @@ class EtcdStore implements Store {
 
   async #send(changes: readonly Change[]): Promise<Outcome> {
     const prepared = await this.#prepare(changes);
+    this.#sending++;
     try {
       const answer = await this.#client.write(txn, renderTransaction(prepared, this.#keys));
       this.#checkCluster(answer.header);
@@ -206,6 +210,8 @@ class EtcdStore implements Store {
       if (this.#ended.signal.aborted) throw new StoreClosedError();
       if (prepared.some(({ lease }) => lease !== undefined)) this.#leases.forget();
       throw storeError(error);
+    } finally {
+      this.#sending--;
     }
   }
 
@@ -242,11 +248,12 @@ class EtcdStore implements Store {
 
   /** The newest revision, as a majority of the members knows it. */
   async #readRevision(): Promise<number> {
+    const before = this.#mirror.streamed;
     const { header } = await this.#client.read(range, { key: this.#keys.root, limit: 1, keysOnly: true });
     this.#checkCluster(header);
     const revision = header?.revision ?? 0;
-    if (revision < this.#mirror.streamed) {
-      throw this.#break(`etcd went back from revision ${this.#mirror.streamed} to ${revision}: its data was replaced`);
+    if (revision < before) {
+      throw this.#break(`etcd went back from revision ${before} to ${revision}: its data was replaced`);
     }
     return revision;
   }

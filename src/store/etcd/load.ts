@@ -1,3 +1,4 @@
+import { compareKeys } from "#lib/data/sorted-map.ts";
 import { afterPrefix, type KeyValue, range } from "./calls.ts";
 import { type EtcdClient } from "./etcd-client.ts";
 import { isTooLargeToReceive } from "./faults.ts";
@@ -52,14 +53,15 @@ async function readPage(
   const { header, kvs, more } = await client.read(range, request);
   if (!header || header.revision < 1) throw new Error("etcd answered without a revision");
   const revision = request.revision || header.revision;
-  let before = "";
   let bytes = 0;
+  let last = "";
   for (const { key, modRevision, value } of kvs) {
-    // A server that sends the same page again and again must not fill the memory.
-    if (key < request.key && before === "") throw new Error("etcd answered with a key that was not asked for");
+    // Otherwise a server that sends the same page again and again would fill the memory.
+    const isNext = last === "" ? compareKeys(key, request.key) >= 0 : compareKeys(key, last) > 0;
+    if (!isNext || compareKeys(key, request.rangeEnd) >= 0) throw new Error("etcd answered with keys out of order");
     if (modRevision < 1 || modRevision > revision)
       throw new Error(`etcd answered with revision ${modRevision} of a key`);
-    before = key;
+    last = key;
     bytes += value.length;
   }
   return { kvs, more, revision, clusterId: header.clusterId, bytes };

@@ -11,6 +11,15 @@ export interface MirrorChange {
   readonly created?: number;
 }
 
+export interface MirrorOptions {
+  readonly clock: Clock;
+  readonly limits?: HistoryLimits | undefined;
+  /** Many writes are under way. */
+  readonly isBusy: () => boolean;
+}
+
+const gatherMs = 2;
+
 /**
  * A copy of etcd's state and recent history, which reads and watches are served from. Revisions are applied in order,
  * each once, whoever reports them first: the stream of all changes, or the answer to a write of our own.
@@ -26,11 +35,13 @@ export class Mirror {
   /** The stream has reported every revision up to this one. */
   #streamed = 0;
   #row = 0;
-  #turn: NodeJS.Immediate | undefined;
+  #cancelTurn: (() => void) | undefined;
+  readonly #isBusy: () => boolean;
   readonly #waiters = new Set<Waiter>();
 
-  constructor(clock: Clock, limits?: HistoryLimits) {
+  constructor({ clock, limits, isBusy }: MirrorOptions) {
     this.#clock = clock;
+    this.#isBusy = isBusy;
     this.history = new History(limits);
     this.hub = new WatchHub(this.history);
   }
@@ -97,18 +108,27 @@ export class Mirror {
   }
 
   close(): void {
-    if (this.#turn) clearImmediate(this.#turn);
+    this.#cancelTurn?.();
     for (const { settle } of this.#waiters) settle(false);
     this.#waiters.clear();
     this.hub.close();
   }
 
-  /** In a turn of its own, so that answers which arrive together are delivered together. */
+  /**
+   * Not at once, so that what arrives together is delivered together: each delivery costs every watcher a write. While
+   * many writes are under way, more answers are about to come.
+   */
   #schedule(): void {
-    this.#turn ??= setImmediate(() => {
-      this.#turn = undefined;
+    if (this.#cancelTurn) return;
+    const turn = () => {
+      this.#cancelTurn = undefined;
       this.#apply();
-    });
+    };
+    if (this.#isBusy()) this.#cancelTurn = this.#clock.after(gatherMs, turn);
+    else {
+      const immediate = setImmediate(turn);
+      this.#cancelTurn = () => clearImmediate(immediate);
+    }
   }
 
   #apply(): void {

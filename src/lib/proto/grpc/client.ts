@@ -29,8 +29,16 @@ export interface GrpcOptions {
   readonly maxMessageBytes?: number;
   /** Total that may arrive during the client's life: for servers that are not trusted, and `http` only. */
   readonly readLimits?: ReadLimits;
-  /** Pings the server, so that a connection on which nothing arrives any more ends. Default: none. */
-  readonly keepalive?: { readonly everyMs: number; readonly timeoutMs: number };
+  /** Ends connections on which nothing arrives. Default: none. */
+  readonly keepalive?: Keepalive;
+}
+
+export interface Keepalive {
+  /** How often the server is pinged while there are calls, and how long its answer may take. */
+  readonly everyMs: number;
+  readonly timeoutMs: number;
+  /** How long a new server may take to say anything. */
+  readonly greetingMs: number;
 }
 
 /** The most that containerd sends. */
@@ -54,8 +62,9 @@ export class GrpcClient implements Disposable {
   readonly #options: GrpcOptions;
   readonly #clock: Clock;
   #session: http2.ClientHttp2Session | undefined;
-  /** Sessions whose connection was made, even if it is lost by now. */
-  readonly #connected = new WeakSet<http2.ClientHttp2Session>();
+  /** Sessions whose server has said something: without that, it has not seen any call. */
+  readonly #greeted = new WeakSet<http2.ClientHttp2Session>();
+  #calls = 0;
 
   constructor(options: GrpcOptions) {
     this.#options = options;
@@ -131,12 +140,9 @@ export class GrpcClient implements Disposable {
     if (timeoutMs !== undefined) headers["grpc-timeout"] = `${Math.max(1, Math.ceil(timeoutMs))}m`;
     const session = this.#connect();
     const stream = session.request(headers, { endStream: false });
-    return trackCall(stream, {
-      signal,
-      timeoutMs,
-      clock: this.#clock,
-      wasConnected: () => this.#connected.has(session),
-    });
+    this.#calls++;
+    stream.on("close", () => this.#calls--);
+    return trackCall(stream, { signal, timeoutMs, clock: this.#clock, wasSent: () => this.#greeted.has(session) });
   }
 
   #connect(): http2.ClientHttp2Session {
@@ -150,8 +156,9 @@ export class GrpcClient implements Disposable {
     session.on("error", forget);
     session.on("close", forget);
     session.on("goaway", forget);
-    session.on("connect", () => this.#connected.add(session));
-    if (this.#options.keepalive) keepAlive(session, this.#options.keepalive, this.#clock);
+    session.once("remoteSettings", () => this.#greeted.add(session));
+    const { keepalive } = this.#options;
+    if (keepalive) keepAlive(session, keepalive, { clock: this.#clock, isIdle: () => this.#calls === 0 });
     this.#session = session;
     return session;
   }
@@ -170,25 +177,27 @@ function connect({ address, tls, readLimits }: GrpcOptions): http2.ClientHttp2Se
   return http2.connect("http://localhost", { ...options, createConnection: () => net.connect({ path }) });
 }
 
-/** Ends the session if a ping gets no answer in time. */
+/** Ends the session if the server does not greet, or a ping gets no answer, in time. */
 function keepAlive(
   session: http2.ClientHttp2Session,
-  { everyMs, timeoutMs }: NonNullable<GrpcOptions["keepalive"]>,
-  clock: Clock,
+  { everyMs, timeoutMs, greetingMs }: Keepalive,
+  { clock, isIdle }: { readonly clock: Clock; isIdle(): boolean },
 ): void {
-  let cancel = () => {};
+  const giveUp = (what: string, ms: number, isUnsent: boolean) =>
+    clock.after(ms, () => session.destroy(new GrpcError("UNAVAILABLE", `no ${what} within ${ms} ms`, { isUnsent })));
+  let cancel = giveUp("greeting", greetingMs, true);
   const arm = () => {
+    cancel();
     cancel = clock.after(everyMs, ping);
   };
   const ping = () => {
     if (session.closed || session.destroyed) return;
-    cancel = clock.after(timeoutMs, () => session.destroy(new Error(`no answer to a ping within ${timeoutMs} ms`)));
-    session.ping(() => {
-      cancel();
-      if (!session.closed && !session.destroyed) arm();
-    });
+    // Servers take pings without a call for an attack.
+    if (isIdle()) return arm();
+    cancel = giveUp("answer to a ping", timeoutMs, false);
+    session.ping(arm);
   };
-  session.on("connect", arm);
+  session.once("remoteSettings", arm);
   session.on("close", () => cancel());
 }
 
@@ -205,10 +214,10 @@ interface Limits {
   readonly signal: AbortSignal | undefined;
   readonly timeoutMs: number | undefined;
   readonly clock: Clock;
-  wasConnected(): boolean;
+  wasSent(): boolean;
 }
 
-function trackCall(stream: http2.ClientHttp2Stream, { signal, timeoutMs, clock, wasConnected }: Limits): OpenCall {
+function trackCall(stream: http2.ClientHttp2Stream, { signal, timeoutMs, clock, wasSent }: Limits): OpenCall {
   let head: http2.IncomingHttpHeaders = {};
   let trailers: http2.IncomingHttpHeaders | undefined;
   let failure: unknown;
@@ -244,7 +253,7 @@ function trackCall(stream: http2.ClientHttp2Stream, { signal, timeoutMs, clock, 
   stream.on("close", () => {
     stopTimer?.();
     signal?.removeEventListener("abort", abort);
-    const error = ourReason ?? outcome(trailers ?? head, failure, wasConnected());
+    const error = ourReason ?? outcome(trailers ?? head, failure, wasSent());
     if (error === undefined) resolve();
     else reject(error);
   });
@@ -252,7 +261,7 @@ function trackCall(stream: http2.ClientHttp2Stream, { signal, timeoutMs, clock, 
 }
 
 /** What went wrong, if anything. The server's status takes precedence over the connection's error. */
-function outcome(headers: http2.IncomingHttpHeaders, failure: unknown, wasConnected: boolean): unknown {
+function outcome(headers: http2.IncomingHttpHeaders, failure: unknown, wasSent: boolean): unknown {
   const status = statusOf(headers);
   if (status === "OK") return undefined;
   if (status !== undefined) return status;
@@ -261,7 +270,7 @@ function outcome(headers: http2.IncomingHttpHeaders, failure: unknown, wasConnec
   const http = Number(headers[":status"] ?? 200);
   if (http !== 200) return new GrpcError("UNKNOWN", `the server answered HTTP ${http}`);
   const why = failure instanceof Error ? failure.message : "the connection was closed";
-  return new GrpcError("UNAVAILABLE", why, { cause: failure, isUnsent: !wasConnected });
+  return new GrpcError("UNAVAILABLE", why, { cause: failure, isUnsent: !wasSent });
 }
 
 const isConnectionError = (failure: unknown): boolean => failure instanceof Error && "code" in failure;

@@ -28,7 +28,7 @@ export const codeNumber = (code: GrpcCode): number => codes.indexOf(code);
 export class GrpcError extends Error {
   override readonly name = "GrpcError";
   readonly code: GrpcCode;
-  /** No connection was made, so the server has certainly not seen the call. */
+  /** The server has never said anything on this connection, so it has certainly not seen the call. */
   readonly isUnsent: boolean;
 
   constructor(code: GrpcCode, message: string, options?: ErrorOptions & { readonly isUnsent?: boolean }) {

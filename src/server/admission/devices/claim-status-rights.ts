@@ -27,6 +27,7 @@ interface Deps {
  */
 export const claimStatusRights = (deps: Deps): AdmissionPlugin => ({
   name: "ClaimStatusRights",
+  runs: "always",
   appliesTo: (request) => request.subresource === "status" && isAbout(ResourceClaim, request),
 
   async validate(request) {

@@ -23,6 +23,7 @@ export function deviceAdminAccess({ informers, client }: DeviceAdminAccessDeps):
     client ? await client.get(Namespace, { name }, { signal }) : namespaces.get({ name });
   return {
     name: "DeviceAdminAccess",
+    runs: "always",
     appliesTo: (request) => isAbout(ResourceClaim, request) || isAbout(ResourceClaimTemplate, request),
 
     async validate(request) {

@@ -6,6 +6,7 @@ import { type AdmissionPlugin } from "#server/admission/plugin.ts";
 /** Records when a device was tainted, if its driver has not. Upstream does this with its defaults. */
 export const deviceTaints = ({ clock }: { readonly clock: Clock }): AdmissionPlugin => ({
   name: "DeviceTaintTime",
+  runs: "always",
   appliesTo: (request) => isWriteOf(ResourceSlice, request),
 
   mutate(request) {

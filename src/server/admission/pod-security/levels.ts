@@ -24,6 +24,12 @@ const unrestricted: LevelVersion = { level: "privileged", version: "latest" };
 export const privilegedPolicy: Policy = { enforce: unrestricted, audit: unrestricted, warn: unrestricted };
 
 export const labelPrefix = "pod-security.kubernetes.io/";
+const labelOf = { enforce: `${labelPrefix}enforce`, audit: `${labelPrefix}audit`, warn: `${labelPrefix}warn` };
+const versionLabelOf = {
+  enforce: `${labelOf.enforce}-version`,
+  audit: `${labelOf.audit}-version`,
+  warn: `${labelOf.warn}-version`,
+};
 
 export const levelFault = `must be one of ${levels.join(", ")}`;
 export const versionFault = 'must be "latest" or "v1.x"';
@@ -55,24 +61,24 @@ export function readPolicy(labels: Labels | undefined, defaults: Policy): ReadPo
   return { policy: { enforce, audit, warn: warnToo(labels, enforce, warn) }, faults };
 
   function readMode(mode: Mode, fallback: Level): LevelVersion {
-    const level = own(labels, labelPrefix + mode);
-    const version = own(labels, `${labelPrefix}${mode}-version`);
+    const level = own(labels, labelOf[mode]);
+    const version = own(labels, versionLabelOf[mode]);
     if (level === undefined && version === undefined) return defaults[mode];
     const known = level === undefined ? defaults[mode].level : parseLevel(level);
-    if (!known) faults.push(invalidValue(labelPath(mode), level, levelFault));
+    if (!known) faults.push(invalidValue(labelPath(labelOf[mode]), level, levelFault));
     const isKnown = version === undefined || isVersion(version);
-    if (!isKnown) faults.push(invalidValue(labelPath(`${mode}-version`), version, versionFault));
+    if (!isKnown) faults.push(invalidValue(labelPath(versionLabelOf[mode]), version, versionFault));
     return { level: known ?? fallback, version: isKnown ? (version ?? defaults[mode].version) : "latest" };
   }
 }
 
-const labelPath = (name: string) => root.child("metadata", "labels").key(labelPrefix + name);
+const labelPath = (label: string) => root.child("metadata", "labels").key(label);
 
 /** Who is refused pods is also warned about what makes them, such as Deployments, unless the labels say otherwise. */
 function warnToo(labels: Labels | undefined, enforce: LevelVersion, warn: LevelVersion): LevelVersion {
-  const isAsked = parseLevel(own(labels, `${labelPrefix}enforce`) ?? "") !== undefined;
-  const isSaid = own(labels, `${labelPrefix}warn`) !== undefined;
+  const isAsked = parseLevel(own(labels, labelOf.enforce) ?? "") !== undefined;
+  const isSaid = own(labels, labelOf.warn) !== undefined;
   if (isSaid || !isAsked || !isStricter(enforce.level, warn.level)) return warn;
-  const ownVersion = own(labels, `${labelPrefix}warn-version`);
+  const ownVersion = own(labels, versionLabelOf.warn);
   return { level: enforce.level, version: ownVersion === undefined ? enforce.version : warn.version };
 }

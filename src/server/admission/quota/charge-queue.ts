@@ -4,7 +4,7 @@ import { nextTurn } from "#lib/async/turns.ts";
 import { equal } from "#lib/data/equal.ts";
 import { type Informer } from "#runtime/informer.ts";
 import {
-  afterCharge,
+  applyCharge,
   type Charge,
   type ChargedWrite,
   planCharge,
@@ -157,5 +157,5 @@ function settled({ waiting, charges }: Planned, stale: ReadonlySet<string>): boo
 /** A quota of the same name that was created later is another one. */
 function take(quotas: ReadonlyMap<string, RunningQuota>, charge: Charge, direction: 1 | -1): void {
   const found = quotas.get(charge.name);
-  if (found?.quota.metadata.uid === charge.uid) found.used = afterCharge(found.used, charge, direction);
+  if (found?.quota.metadata.uid === charge.uid) applyCharge(found, charge, direction);
 }

@@ -122,13 +122,12 @@ function excessOf({ quota, used }: RunningQuota, amounts: ResourceList): string 
   return `exceeded quota: ${name}, requested: ${shown(amounts)}, used: ${shown(used)}, limited: ${shown(hard)}`;
 }
 
-/** The quota after the charge, or after it was given back. */
-export function afterCharge(used: ResourceList, { amounts }: Charge, direction: 1 | -1): ResourceList {
-  const next = { ...used };
+/** Adds the charge to what is used, or gives it back. The quota itself is shared, and is not changed. */
+export function applyCharge(running: RunningQuota, { amounts }: Charge, direction: 1 | -1): void {
+  if (running.used === running.quota.status.used) running.used = { ...running.used };
   for (const [name, amount] of Object.entries(amounts)) {
-    const there = own(used, name) ?? "0";
+    const there = own(running.used, name) ?? "0";
     const sum = direction === 1 ? addQuantities(there, amount) : subtractQuantities(there, amount);
-    next[name] = isNegativeQuantity(sum) ? "0" : sum;
+    running.used[name] = isNegativeQuantity(sum) ? "0" : sum;
   }
-  return next;
 }

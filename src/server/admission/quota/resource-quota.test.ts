@@ -9,6 +9,7 @@ import { ResourceQuota } from "#api/core/resource-quota.ts";
 import { Service } from "#api/core/service.ts";
 import { type ApiObject, type InputOf, type Resource } from "#api/resource.ts";
 import { PriorityClass } from "#api/scheduling/priority-class.ts";
+import { StorageClass } from "#api/storage/storage-class.ts";
 import { cloneJson } from "#lib/text/json.ts";
 import { decode } from "#schema/json/decode.ts";
 import { requestFor, setUp } from "../admission.suite.ts";
@@ -218,8 +219,17 @@ test("an update is charged with what it takes in addition", async () => {
   );
   await send(set, Pod, sized("9"), updating(sized("1"), "status"));
 
+  const storageClassName = "growing";
+  set.informers.put(StorageClass, {
+    metadata: { name: storageClassName },
+    provisioner: "p",
+    allowVolumeExpansion: true,
+  });
   const claim = (storage: string, status = {}) =>
-    full(PersistentVolumeClaim, { spec: { resources: { requests: { storage } } }, status });
+    full(PersistentVolumeClaim, {
+      spec: { storageClassName, resources: { requests: { storage } } },
+      status: { phase: "Bound", ...status },
+    });
   await assert.rejects(
     send(set, PersistentVolumeClaim, claim("4Gi"), updating(claim("2Gi"))),
     /requested: requests.storage=2Gi/,

@@ -107,7 +107,7 @@ export function bootstrapClusterRoles(): New<ClusterRole>[] {
   return [...plain, ...aggregated, ...controllers];
 }
 
-const bootstrapRoles = (): New<Role>[] =>
+export const bootstrapRoles = (): New<Role>[] =>
   Object.entries(roleTexts).map(([key, texts]) => ({ metadata: namespaced(key), rules: texts.map(parseRule) }));
 
 export function bootstrapClusterRoleBindings(): New<ClusterRoleBinding>[] {
@@ -122,7 +122,7 @@ export function bootstrapClusterRoleBindings(): New<ClusterRoleBinding>[] {
   }));
 }
 
-const bootstrapRoleBindings = (): New<RoleBinding>[] =>
+export const bootstrapRoleBindings = (): New<RoleBinding>[] =>
   Object.entries(bindingTexts).map(([key, [role, ...subjects]]) => ({
     metadata: namespaced(key),
     roleRef: { apiGroup: rbacGroup, kind: "Role", name: role },

@@ -22,16 +22,22 @@ async function dryCreate(deps: WriteDeps, resource: Resource, object: ApiObject)
   return new EncodedObject(codecOf(resource), 0, { object });
 }
 
-/** A version without changes is not written: the current one is returned. undefined: another writer was faster. */
-export function commitChange(
+/**
+ * A version without changes is not written, unless it is encrypted with an old key: the current one is returned.
+ * undefined: another writer was faster.
+ */
+export async function commitChange(
   deps: WriteDeps,
   { resource, options }: Write,
   { object, current }: NextVersion,
-): EncodedObject | Promise<EncodedObject | undefined> {
+): Promise<EncodedObject | undefined> {
   settleManagedFields(object, current.object);
-  if (equal(object, current.object)) return current;
+  if (equal(object, current.object)) {
+    const rewrites = !options.dryRun && deps.objects.needsRewrite(resource, object);
+    if (!rewrites || !(await rewrites)) return current;
+  }
   if (options.dryRun) return notWritten(resource, { object, current });
-  return deps.objects.replace(resource, object, current.revision);
+  return await deps.objects.replace(resource, object, current.revision);
 }
 
 /** The write that removes the last finalizer of a deleted object also removes the object. undefined: as above. */

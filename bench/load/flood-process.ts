@@ -1,0 +1,3 @@
+import { serveFlood } from "./flood.ts";
+
+serveFlood();

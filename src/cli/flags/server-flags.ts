@@ -1,0 +1,43 @@
+import { type ControlPlaneOptions } from "#cluster/control-plane.ts";
+import { durationSeconds, eventFlags } from "../command.ts";
+import { type AdmissionValues, admissionFlags, admissionOptions } from "./admission-flags.ts";
+import { type AuditValues, auditFlags, auditOf } from "./audit-flags.ts";
+import { type EtcdValues, etcdFlags, etcdSettings } from "./etcd-flags.ts";
+import { type InFlightValues, inFlightFlags, inFlightOptions } from "./in-flight-flags.ts";
+import { type SecurityValues, securityFlags, securityOptions } from "./security-flags.ts";
+import { encryptionOf, type StorageValues, storageFlags } from "./storage-flags.ts";
+
+/** The flags of every command that starts an API server, by topic. */
+export const serverFlags = {
+  ...admissionFlags,
+  ...auditFlags,
+  ...etcdFlags,
+  ...eventFlags,
+  ...inFlightFlags,
+  ...securityFlags,
+  ...storageFlags,
+} as const;
+
+export interface ServerValues
+  extends AdmissionValues,
+    AuditValues,
+    EtcdValues,
+    InFlightValues,
+    SecurityValues,
+    StorageValues {
+  readonly "event-ttl": string;
+}
+
+/** What the flags ask for. Throws a UserError if one of them makes no sense. */
+export async function serverOptions(values: ServerValues): Promise<Partial<ControlPlaneOptions>> {
+  const etcd = await etcdSettings(values);
+  return {
+    admission: admissionOptions(values),
+    audit: auditOf(values),
+    encryption: encryptionOf(values),
+    eventTtlSeconds: durationSeconds(values["event-ttl"], "event-ttl"),
+    inFlight: inFlightOptions(values),
+    security: securityOptions(values),
+    ...(etcd ? { store: etcd } : {}),
+  };
+}

@@ -1,0 +1,121 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { silentLog } from "#lib/process/log.ts";
+import { createVirtualClock } from "#testing/virtual-clock.ts";
+import { type AuditMode } from "./backend.ts";
+import { BatchedBackend } from "./batches.ts";
+import { type AuditEvent } from "./event.ts";
+
+const event = (rest: string): AuditEvent => ({ rest, legacy: () => rest });
+
+function setUp(mode: AuditMode, more: { bufferSize?: number; maxBatchSize?: number; maxBatchWaitMs?: number } = {}) {
+  const clock = createVirtualClock();
+  const batches: string[][] = [];
+  const lost = new Map<string, number>();
+  let gate: Promise<void> | undefined;
+  const state = { isBroken: false, isClosed: false };
+  const backend = new BatchedBackend(
+    { mode, bufferSize: 10, maxBatchSize: 4, maxBatchWaitMs: 0, ...more },
+    {
+      name: "test",
+      clock,
+      log: silentLog,
+      lost: (plugin, events) => void lost.set(plugin, (lost.get(plugin) ?? 0) + events),
+      writer: {
+        async write(events) {
+          await gate;
+          if (state.isBroken) throw new Error("no space left on device");
+          batches.push(events.map(({ rest }) => rest));
+        },
+        async [Symbol.asyncDispose]() {
+          state.isClosed = true;
+        },
+      },
+    },
+  );
+  const hold = () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    gate = promise;
+    return resolve;
+  };
+  return { backend, batches, lost, clock, state, hold };
+}
+
+test("in batch mode a request never waits, and what does not fit is dropped and counted", async () => {
+  const { backend, batches, lost, hold } = setUp("batch");
+  const release = hold();
+
+  const results = Array.from({ length: 25 }, (_, n) => backend.process(event(String(n))));
+  release();
+  await backend[Symbol.asyncDispose]();
+
+  assert(results.every((result) => result === true));
+  assert.equal(batches.flat().length, 10);
+  assert.deepEqual(batches[0], ["0", "1", "2", "3"]);
+  assert.equal(lost.get("buffered"), 15);
+});
+
+test("few but huge events do not take more memory than the buffer may have", async () => {
+  const { backend, lost, hold } = setUp("batch");
+  const release = hold();
+  const huge = "x".repeat(8 << 20);
+
+  for (let n = 0; n < 10; n++) void backend.process(event(huge));
+  release();
+  await backend[Symbol.asyncDispose]();
+
+  assert.equal(lost.get("buffered"), 2);
+});
+
+test("events wait for others, but not for long", async () => {
+  const { backend, batches, clock } = setUp("batch", { maxBatchWaitMs: 30_000 });
+
+  void backend.process(event("a"));
+  await clock.advance(29_000);
+  assert.deepEqual(batches, []);
+  void backend.process(event("b"));
+  await clock.advance(1000);
+  assert.deepEqual(batches, [["a", "b"]]);
+  for (const name of ["c", "d", "e", "f"]) void backend.process(event(name));
+  await clock.settle();
+
+  assert.deepEqual(batches[1], ["c", "d", "e", "f"]);
+});
+
+test("in blocking mode a request waits for its event, and goes on if it is lost", async () => {
+  const { backend, lost, state, hold, clock } = setUp("blocking");
+  const release = hold();
+  let isDone = false;
+  const processed = Promise.resolve(backend.process(event("a"))).finally(() => (isDone = true));
+
+  await clock.settle();
+  assert.equal(isDone, false);
+  release();
+  assert.equal(await processed, true);
+  state.isBroken = true;
+  assert.equal(await backend.process(event("b")), true);
+
+  assert.equal(lost.get("test"), 1);
+});
+
+test("in blocking-strict mode a request learns that its event is lost", async () => {
+  const { backend, state } = setUp("blocking-strict");
+  state.isBroken = true;
+
+  assert.equal(await backend.process(event("a")), false);
+  state.isBroken = false;
+  assert.equal(await backend.process(event("b")), true);
+});
+
+test("the end of the server waits for a writer that hangs, but not for ever", async () => {
+  const { backend, clock, lost, state, hold } = setUp("batch");
+  hold();
+  for (let n = 0; n < 6; n++) void backend.process(event(String(n)));
+
+  const closed = backend[Symbol.asyncDispose]();
+  await clock.advance(5000);
+  await closed;
+
+  assert.equal(state.isClosed, true);
+  assert.equal(lost.get("test"), 2);
+});

@@ -1,0 +1,125 @@
+import { type UserInfo } from "#api/exchange.ts";
+import { microTimestamp } from "#lib/async/clock.ts";
+import { type AuditStage, type Level } from "./policy.ts";
+
+/** What happened to one request, at one stage. */
+export interface EventFacts {
+  readonly level: Level;
+  readonly auditID: string;
+  readonly stage: AuditStage;
+  readonly requestURI: string;
+  readonly verb: string;
+  readonly user: UserInfo;
+  readonly impersonatedUser: UserInfo | undefined;
+  readonly sourceIPs: readonly string[];
+  readonly userAgent: string;
+  readonly objectRef: ObjectRef | undefined;
+  readonly responseStatus: ResponseStatus | undefined;
+  /** Bodies as JSON texts. */
+  readonly requestObject: string | undefined;
+  readonly responseObject: string | undefined;
+  readonly receivedMs: number;
+  readonly stageMs: number;
+  readonly annotations: ReadonlyMap<string, string>;
+}
+
+export interface ObjectRef {
+  readonly resource: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly apiGroup: string;
+  readonly apiVersion: string;
+  readonly resourceVersion: string;
+  readonly subresource: string;
+}
+
+export interface ResponseStatus {
+  readonly status?: string | undefined;
+  readonly message?: string | undefined;
+  readonly reason?: string | undefined;
+  readonly details?: object | undefined;
+  readonly code: number;
+}
+
+/** An event, ready to be written. */
+export interface AuditEvent {
+  /** The JSON after its kind and version: `"level":"Metadata",…}`. */
+  readonly rest: string;
+  /** The one line of the old format, without an end of line. */
+  legacy(): string;
+}
+
+/** A body of more than this is left out, as upstream's truncation does. */
+const maxObjectChars = 8 << 20;
+const truncated = "audit.k8s.io/truncated";
+
+/** The members are in upstream's order. */
+export function renderEvent(facts: EventFacts): AuditEvent {
+  const bodies = [
+    ["requestObject", facts.requestObject],
+    ["responseObject", facts.responseObject],
+  ] as const;
+  const isTooLong = bodies.some(([, text]) => text !== undefined && text.length > maxObjectChars);
+  let rest = JSON.stringify(headOf(facts)).slice(1, -1);
+  for (const [name, text] of isTooLong ? [] : bodies) if (text !== undefined) rest += `,"${name}":${text}`;
+  const annotations = isTooLong ? new Map([...facts.annotations, [truncated, "true"]]) : facts.annotations;
+  rest += `,${JSON.stringify({
+    requestReceivedTimestamp: microTimestamp(facts.receivedMs),
+    stageTimestamp: microTimestamp(facts.stageMs),
+    annotations: annotations.size > 0 ? Object.fromEntries([...annotations].sort(byKey)) : undefined,
+  }).slice(1)}`;
+  return { rest, legacy: () => renderLegacy(facts) };
+}
+
+function headOf(facts: EventFacts): object {
+  const { objectRef, responseStatus, impersonatedUser } = facts;
+  return {
+    level: facts.level,
+    auditID: facts.auditID,
+    stage: facts.stage,
+    requestURI: facts.requestURI,
+    verb: facts.verb,
+    user: userOf(facts.user),
+    impersonatedUser: impersonatedUser && userOf(impersonatedUser),
+    sourceIPs: facts.sourceIPs.length > 0 ? facts.sourceIPs : undefined,
+    userAgent: facts.userAgent || undefined,
+    objectRef: objectRef && withoutEmpty(objectRef),
+    responseStatus: responseStatus && { metadata: {}, ...withoutEmpty(responseStatus) },
+  };
+}
+
+const userOf = ({ name, uid, groups, extra }: UserInfo): object => ({
+  username: name || undefined,
+  uid: uid || undefined,
+  groups: groups.length > 0 ? groups : undefined,
+  extra: extra && Object.keys(extra).length > 0 ? extra : undefined,
+});
+
+const withoutEmpty = (object: object): object =>
+  Object.fromEntries(Object.entries(object).filter(([, value]) => value !== "" && value !== undefined));
+const byKey = ([a]: [string, string], [b]: [string, string]): number => (a < b ? -1 : 1);
+
+function renderLegacy(facts: EventFacts): string {
+  const { user, impersonatedUser, objectRef, responseStatus } = facts;
+  const groups = user.name && user.groups.length > 0 ? slice(user.groups) : "<none>";
+  const asGroups = impersonatedUser ? slice(impersonatedUser.groups) : "<lookup>";
+  const pairs = {
+    id: facts.auditID,
+    stage: facts.stage,
+    ip: facts.sourceIPs[0] ?? "<unknown>",
+    method: facts.verb,
+    user: user.name || "<none>",
+    groups,
+    as: impersonatedUser?.name ?? "<self>",
+    asgroups: asGroups,
+    "user-agent": facts.userAgent,
+    namespace: objectRef?.namespace || "<none>",
+    uri: facts.requestURI,
+    response: responseStatus ? String(responseStatus.code) : "<deferred>",
+  };
+  const text = Object.entries(pairs).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
+  return `${microTimestamp(facts.receivedMs)} AUDIT: ${text.join(" ")}`;
+}
+
+const slice = (values: readonly string[]): string => values.map((value) => JSON.stringify(value)).join(",");

@@ -1,0 +1,107 @@
+import assert from "node:assert/strict";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { test } from "node:test";
+import { createVirtualClock } from "#testing/virtual-clock.ts";
+import { type AuditEvent } from "./event.ts";
+import { type AuditLogOptions, openAuditLog } from "./log-writer.ts";
+
+const event = (n: number): AuditEvent => ({ rest: `"n":${n}}`, legacy: () => `n=${n}` });
+
+async function setUp(more: Partial<AuditLogOptions> = {}) {
+  const dir = await mkdtemp(path.join(tmpdir(), "orlop-audit-"));
+  const file = path.join(dir, "logs", "audit.log");
+  const clock = createVirtualClock();
+  const options = { path: file, format: "json", maxBytes: 0, maxBackups: 0, maxAgeMs: 0, ...more } as const;
+  return {
+    dir,
+    file,
+    clock,
+    open: () => openAuditLog(options, clock),
+    files: async () => (await readdir(path.dirname(file))).sort(),
+    async [Symbol.asyncDispose]() {
+      await rm(dir, { recursive: true });
+    },
+  };
+}
+
+test("the log has one line for each event, and a new server adds to it", async () => {
+  await using log = await setUp();
+  for (let n = 0; n < 2; n++) {
+    await using writer = await log.open();
+    await writer.write([event(2 * n), event(2 * n + 1)]);
+  }
+
+  const lines = (await readFile(log.file, "utf8")).trimEnd().split("\n");
+  assert.deepEqual(
+    lines.map((line) => JSON.parse(line)),
+    [0, 1, 2, 3].map((n) => ({ kind: "Event", apiVersion: "audit.k8s.io/v1", n })),
+  );
+});
+
+test("the legacy format is one line of text", async () => {
+  await using log = await setUp({ format: "legacy" });
+  await using writer = await log.open();
+  await writer.write([event(1), event(2)]);
+
+  assert.equal(await readFile(log.file, "utf8"), "n=1\nn=2\n");
+});
+
+test("rotation loses no line, and keeps as many files as it is told", async () => {
+  await using log = await setUp({ maxBytes: 200, maxBackups: 0 });
+  await using writer = await log.open();
+  for (let n = 0; n < 50; n++) await writer.write([event(n)]);
+
+  const files = await log.files();
+  const texts = await Promise.all(files.map((name) => readFile(path.join(path.dirname(log.file), name), "utf8")));
+  const seen = texts.flatMap((text) =>
+    text
+      .trimEnd()
+      .split("\n")
+      .map((line) => (JSON.parse(line) as { n: number }).n),
+  );
+  assert(files.length > 10);
+  assert.match(files[0] ?? "", /^audit-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}\.log$/);
+  assert(texts.every((text) => text.length <= 200));
+  assert.deepEqual(
+    seen.sort((a, b) => a - b),
+    Array.from({ length: 50 }, (_, n) => n),
+  );
+});
+
+test("old rotated files are removed by number and by age, and other files are not", async () => {
+  await using log = await setUp({ maxBytes: 10, maxBackups: 3, maxAgeMs: 86_400_000 });
+  await mkdir(path.dirname(log.file), { recursive: true });
+  for (const name of ["audit-notes.log", "audit-1999-01-01T00-00-00.000.log.gz", "other.log"]) {
+    await writeFile(path.join(path.dirname(log.file), name), "keep");
+  }
+  await using writer = await log.open();
+  for (let n = 0; n < 10; n++) {
+    await writer.write([event(n)]);
+    await log.clock.advance(1000);
+  }
+  assert.equal((await log.files()).length, 3 + 1 + 3);
+  await log.clock.advance(2 * 86_400_000);
+  await writer.write([event(10)]);
+
+  assert.equal((await log.files()).length, 1 + 1 + 3);
+});
+
+test("a log that cannot be written is reported at the start, in one line", async () => {
+  await using log = await setUp();
+  await writeFile(path.join(log.dir, "logs"), "a file");
+
+  await assert.rejects(log.open(), /cannot write the audit log .*: choose another file with --audit-log-path$/);
+});
+
+test("a full disk loses lines, but leaves no half of one, and goes on when there is space", async () => {
+  // Linux answers every write to this device with ENOSPC.
+  const clock = createVirtualClock();
+  const options = { path: "/dev/full", format: "json", maxBytes: 0, maxBackups: 0, maxAgeMs: 0 } as const;
+  const writer = await openAuditLog(options, clock);
+
+  await assert.rejects(writer.write([event(1)]), /ENOSPC/);
+  await assert.rejects(writer.write([event(2)]), /ENOSPC/);
+  await writer[Symbol.asyncDispose]();
+});

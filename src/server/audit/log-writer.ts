@@ -1,0 +1,133 @@
+import { constants } from "node:fs";
+import { type FileHandle, open, readdir, rename, rm } from "node:fs/promises";
+import path from "node:path";
+import { type Clock } from "#lib/async/clock.ts";
+import { isThere } from "#lib/fs/is-there.ts";
+import { makeDirectory } from "#lib/fs/make-directory.ts";
+import { messageOf } from "#lib/text/message-of.ts";
+import { ConfigFileError } from "../config/config-file.ts";
+import { type AuditWriter } from "./backend.ts";
+import { type AuditEvent } from "./event.ts";
+
+export interface AuditLogOptions {
+  /** `-` for standard output. */
+  readonly path: string;
+  readonly format: "json" | "legacy";
+  /** The file is rotated before it grows beyond this; 0: never. */
+  readonly maxBytes: number;
+  /** How many rotated files are kept; 0: all. */
+  readonly maxBackups: number;
+  /** How long rotated files are kept; 0: for ever. */
+  readonly maxAgeMs: number;
+}
+
+export async function openAuditLog(options: AuditLogOptions, clock: Clock): Promise<AuditWriter> {
+  if (options.path === "-") return standardOutput(options);
+  try {
+    await makeDirectory(path.dirname(options.path), { mode: 0o700 });
+    return new AuditLogFile(options, clock, await openForAppending(options.path));
+  } catch (cause) {
+    const why = `cannot write the audit log ${options.path} (${messageOf(cause)})`;
+    throw new ConfigFileError(`${why}: choose another file with --audit-log-path`, { cause });
+  }
+}
+
+const openForAppending = (file: string): Promise<FileHandle> =>
+  open(file, constants.O_APPEND | constants.O_CREAT | constants.O_WRONLY, 0o600);
+
+const lineOf = ({ format }: AuditLogOptions, event: AuditEvent): string =>
+  format === "legacy" ? `${event.legacy()}\n` : `{"kind":"Event","apiVersion":"audit.k8s.io/v1",${event.rest}\n`;
+
+/** Lines in a file that is rotated between two lines, never within one. */
+class AuditLogFile implements AuditWriter {
+  readonly #options: AuditLogOptions;
+  readonly #clock: Clock;
+  #file: FileHandle;
+  #size: number | undefined;
+  /** The end of the file is a part of a line. */
+  #isTorn = false;
+
+  constructor(options: AuditLogOptions, clock: Clock, file: FileHandle) {
+    this.#options = options;
+    this.#clock = clock;
+    this.#file = file;
+  }
+
+  async write(events: readonly AuditEvent[]): Promise<void> {
+    const lines = events.map((event) => lineOf(this.#options, event)).join("");
+    const bytes = Buffer.from(this.#isTorn ? `\n${lines}` : lines);
+    const size = this.#size ?? (await this.#file.stat()).size;
+    const { maxBytes } = this.#options;
+    const rotated = maxBytes > 0 && size > 0 && size + bytes.length > maxBytes && (await this.#rotate());
+    const start = rotated ? 0 : size;
+    try {
+      await this.#file.writeFile(bytes);
+      this.#size = start + bytes.length;
+      this.#isTorn = false;
+    } catch (error) {
+      // A full disk may have taken half of a line.
+      this.#size = undefined;
+      this.#isTorn = await this.#file.truncate(start).then(
+        () => false,
+        () => true,
+      );
+      throw error;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#file.close();
+  }
+
+  /** Returns whether the file is a new one. If that fails, the old one grows. */
+  async #rotate(): Promise<boolean> {
+    const { path: file } = this.#options;
+    try {
+      await rename(file, await this.#backupName());
+      const next = await openForAppending(file);
+      await this.#file.close();
+      this.#file = next;
+    } catch {
+      return false;
+    }
+    await this.#prune().catch(() => {}); // The next rotation tries again.
+    return true;
+  }
+
+  /** `audit-2026-01-02T03-04-05.678.log`, as upstream's are called. */
+  async #backupName(): Promise<string> {
+    const { dir, name, ext } = path.parse(this.#options.path);
+    for (let ms = this.#clock.now(); ; ms++) {
+      const stamp = new Date(ms).toISOString().slice(0, -1).replaceAll(":", "-");
+      const candidate = path.join(dir, `${name}-${stamp}${ext}`);
+      if (!(await isThere(candidate))) return candidate;
+    }
+  }
+
+  async #prune(): Promise<void> {
+    const { path: file, maxBackups, maxAgeMs } = this.#options;
+    const { dir, name, ext } = path.parse(file);
+    const backups = (await readdir(dir || ".")).flatMap((entry) => {
+      const stamp =
+        entry.startsWith(`${name}-`) && entry.endsWith(ext)
+          ? entry.slice(name.length + 1, entry.length - ext.length)
+          : "";
+      const at = Date.parse(`${stamp.replace(/T(\d\d)-(\d\d)-(\d\d)/, "T$1:$2:$3")}Z`);
+      return stampShape.test(stamp) && !Number.isNaN(at) ? [{ entry, at }] : [];
+    });
+    const newestFirst = backups.sort((a, b) => b.at - a.at);
+    const oldest = maxAgeMs > 0 ? this.#clock.now() - maxAgeMs : 0;
+    const extra = newestFirst.filter(({ at }, n) => (maxBackups > 0 && n >= maxBackups) || at < oldest);
+    for (const { entry } of extra) await rm(path.join(dir, entry), { force: true });
+  }
+}
+const stampShape = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}$/;
+
+const standardOutput = (options: AuditLogOptions): AuditWriter => ({
+  write: (events) =>
+    new Promise((resolve, reject) => {
+      const lines = events.map((event) => lineOf(options, event)).join("");
+      process.stdout.write(lines, (error) => (error ? reject(error) : resolve()));
+    }),
+  async [Symbol.asyncDispose]() {},
+});

@@ -1,0 +1,196 @@
+import { type UserInfo } from "#api/exchange.ts";
+import { type FlowSchema, mandatoryFlowSpecs } from "#api/flowcontrol/flow-schema.ts";
+import { mandatoryLevelSpecs, type PriorityLevelConfiguration } from "#api/flowcontrol/priority-level-configuration.ts";
+import { badRequest, type StatusError, TooBusyError } from "#api/status.ts";
+import { type Clock } from "#lib/async/clock.ts";
+import { type Context, type Seats } from "#server/request/pipeline.ts";
+import { type EstimateDeps, estimateWork } from "./estimate-work.ts";
+import { type FlowMetrics } from "./flow-metrics.ts";
+import { Level } from "./level.ts";
+import { isExempt, planBounds, planLimits } from "./limits/plan-limits.ts";
+import { createFlowMatcher, type FlowMatcher, inOrder } from "./match-flow.ts";
+import { Pace } from "./queues/pace.ts";
+import { type Tally, type Ticket } from "./queues/ticket.ts";
+
+export interface FlowControlDeps {
+  readonly clock: Clock;
+  /** Of all priority levels together. */
+  readonly seats: number;
+  readonly estimate: EstimateDeps;
+  /** The server's own identity, which is exempt: it must be able to repair the configuration. */
+  readonly loopback: UserInfo;
+  readonly metrics: FlowMetrics;
+  /** How long a request may wait, if it has no deadline of its own. */
+  readonly maxWaitMs: number;
+}
+
+/** What a FlowSchema says about its requests. */
+interface Flow {
+  readonly schema: FlowSchema;
+  readonly level: Level;
+  readonly tally: Tally;
+}
+
+/** How much of a turn of the event loop all levels together may take for requests that never pause. */
+const turnMs = 20;
+const minTurnMs = 1;
+
+/** Decides which requests are served now, which wait, and which are refused: by FlowSchemas and priority levels. */
+export class FlowControl {
+  readonly levels = new Map<string, Level>();
+  fairFraction = 0;
+  readonly #deps: FlowControlDeps;
+  readonly #pace: Pace;
+  #matcher: FlowMatcher = createFlowMatcher([]);
+  #flows = new Map<FlowSchema, Flow>();
+  #exempt: FlowSchema | undefined;
+  #catchAll: FlowSchema | undefined;
+
+  constructor(deps: FlowControlDeps) {
+    const { clock } = deps;
+    this.#deps = deps;
+    this.#pace = new Pace(() => clock.fine?.() ?? clock.now());
+    this.configure([], []);
+  }
+
+  /** Takes over the configuration. FlowSchemas whose level does not exist are ignored. */
+  configure(levels: readonly PriorityLevelConfiguration[], schemas: readonly FlowSchema[]): void {
+    const wanted = new Map<string, PriorityLevelConfiguration>();
+    for (const [name, spec] of Object.entries(mandatoryLevelSpecs)) wanted.set(name, imagined(name, spec));
+    for (const level of levels) wanted.set(level.metadata.name, level);
+    for (const [name, object] of wanted) {
+      const known = this.levels.get(name);
+      if (known) known.object = object;
+      else this.levels.set(name, new Level(object, { clock: this.#deps.clock, pace: this.#pace }));
+    }
+    this.#useSchemas(schemas, wanted);
+    for (const [name, level] of this.levels) {
+      if (wanted.has(name)) continue;
+      // It goes when its last request has ended.
+      level.isQuiescing = true;
+      if (level.set.isIdle) this.levels.delete(name);
+    }
+    const specs = new Map([...this.levels].map(([name, { object }]) => [name, object.spec]));
+    for (const [name, bounds] of planBounds(this.#deps.seats, specs)) {
+      const level = this.levels.get(name);
+      if (!level) continue;
+      const isNew = level.bounds.nominal === 0;
+      level.bounds = bounds;
+      if (isNew) level.set.limit = bounds.nominal - Math.floor((bounds.nominal - bounds.lower) / 2);
+    }
+    this.adjust();
+  }
+
+  /** Lends the seats that some levels do not need to those that do. */
+  adjust(): void {
+    const now = this.#pace.now();
+    const demands = new Map(
+      [...this.levels].map(([name, { object, bounds, set }]) => [
+        name,
+        { isExempt: isExempt(object.spec), bounds, demand: set.demand.look(now) },
+      ]),
+    );
+    const plan = planLimits(demands);
+    this.fairFraction = plan?.fairFraction ?? 0;
+    const total = Math.max(1, this.#deps.seats);
+    for (const [name, level] of this.levels) {
+      if (level.isQuiescing && level.set.isIdle) this.levels.delete(name);
+      const limit = plan?.seats.get(name) ?? level.set.limit;
+      level.target = plan?.targets.get(name) ?? limit;
+      level.set.configure(limit, Math.max(minTurnMs, (turnMs * limit) / total));
+    }
+  }
+
+  /** Gives the request its seats, now or later. Throws 429 if it cannot have them. */
+  admit(context: Context): Seats | Promise<Seats> {
+    const { info, user, request } = context;
+    const { schema, level, tally } = this.#flowOf(context);
+    context.flow = { schemaUid: schema.metadata.uid ?? "", levelUid: level.object.metadata.uid ?? "" };
+    const work = estimateWork(this.#deps.estimate, context, level.bounds.maxSeats);
+    const distinguisher = distinguisherOf(schema, context);
+    const hand = level.handOf(schema.metadata.name, distinguisher);
+    const isPatient = request.peer.user !== undefined;
+    const started = level.set.start({ tally, distinguisher, hand, work, user, info, isPatient });
+    if (typeof started === "string") throw this.#refused(level);
+    this.#deps.metrics.arrived(tally, started);
+    return started.hasStarted ? this.#seatsOf(started) : this.#wait(context, { level, ticket: started });
+  }
+
+  #seatsOf(ticket: Ticket): Seats {
+    return {
+      finish: () => {
+        if (ticket.isOver) return;
+        this.#deps.metrics.finished(ticket, this.#pace.now());
+        ticket.set.finish(ticket);
+      },
+    };
+  }
+
+  #flowOf({ user, info }: Context): Flow {
+    const matched = user === this.#deps.loopback ? this.#exempt : this.#matcher.match(user, info);
+    const flow = this.#flows.get(matched ?? (this.#catchAll as FlowSchema));
+    if (!flow) throw new Error("there is no catch-all");
+    return flow;
+  }
+
+  #useSchemas(schemas: readonly FlowSchema[], levels: ReadonlyMap<string, unknown>): void {
+    const known = new Map(schemas.map((schema) => [schema.metadata.name, schema]));
+    for (const [name, spec] of Object.entries(mandatoryFlowSpecs)) {
+      if (!known.has(name)) known.set(name, imagined(name, spec));
+    }
+    const used = inOrder(known.values()).filter(({ spec }) => levels.has(spec.priorityLevelConfiguration.name));
+    this.#exempt = known.get("exempt");
+    this.#catchAll = known.get("catch-all");
+    this.#matcher = createFlowMatcher(used);
+    this.#flows = new Map();
+    for (const schema of used) {
+      const level = this.levels.get(schema.spec.priorityLevelConfiguration.name);
+      if (level) this.#flows.set(schema, { schema, level, tally: level.tallyOf(schema.metadata.name) });
+    }
+  }
+
+  async #wait(context: Context, { level, ticket }: { level: Level; ticket: Ticket }): Promise<Seats> {
+    const { clock, maxWaitMs, metrics } = this.#deps;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const { signal } = context.request;
+    const leave = (error: StatusError): void => {
+      level.set.cancel(ticket);
+      reject(error);
+    };
+    const gone = (): void => leave(badRequest("the client hung up"));
+    ticket.go = resolve;
+    const waitMs = context.timeoutMs === undefined ? maxWaitMs : Math.min(context.timeoutMs / 4, longestWaitMs);
+    const cancel = clock.after(waitMs, () => leave(this.#refused(level)));
+    signal.addEventListener("abort", gone, { once: true });
+    if (signal.aborted) gone();
+    try {
+      await promise;
+      return this.#seatsOf(ticket);
+    } finally {
+      cancel();
+      signal.removeEventListener("abort", gone);
+      metrics.waited(ticket, this.#pace.now());
+    }
+  }
+
+  #refused({ retryAfter }: Level): StatusError {
+    retryAfter.refused(this.#deps.clock.now());
+    return new TooBusyError(retryAfter.seconds);
+  }
+}
+
+const longestWaitMs = 60_000;
+
+function distinguisherOf({ spec }: FlowSchema, { user, info }: Context): string {
+  const type = spec.distinguisherMethod?.type;
+  return type === "ByUser" ? user.name : type === "ByNamespace" ? info.namespace : "";
+}
+
+/** What the server assumes while the object does not exist. */
+const imagined = <S>(name: string, spec: S) => ({
+  kind: "",
+  apiVersion: "",
+  metadata: { name, uid: "", resourceVersion: "", generation: 1, creationTimestamp: "" },
+  spec,
+  status: {},
+});

@@ -1,0 +1,60 @@
+/** Something that has requests waiting for the next turn. */
+export interface Paced {
+  /** Runs what may run now. */
+  dispatch(): void;
+}
+
+/** Where the event loop can be followed; tests have their own. */
+export interface Loop {
+  /** Calls back in the next turn. */
+  afterTurn(callback: () => void): void;
+  /** Calls back in this turn, when all promises have settled that can. */
+  afterPromises(callback: () => void): void;
+}
+const nodeLoop: Loop = { afterTurn: setImmediate, afterPromises: process.nextTick };
+
+/**
+ * Counts the turns of the event loop. All requests share one thread, so a seat alone does not bound how long the others
+ * wait: a request that never pauses gives its seat back before the next one starts. Each priority level therefore also has
+ * a part of every turn, and what does not fit waits for the next one.
+ */
+export class Pace {
+  readonly now: () => number;
+  readonly #loop: Loop;
+  readonly #waiting = new Set<Paced>();
+  #turn = 0;
+  #isCounting = false;
+
+  constructor(now: () => number, loop: Loop = nodeLoop) {
+    this.now = now;
+    this.#loop = loop;
+  }
+
+  /** The number of this turn; counting ends when nobody asks. */
+  get turn(): number {
+    if (!this.#isCounting) {
+      this.#isCounting = true;
+      this.#loop.afterTurn(() => this.#end());
+    }
+    return this.#turn;
+  }
+
+  /** Dispatches again when the request that was resumed has run as far as it can: only then is its time known. */
+  resume(paced: Paced): void {
+    this.#loop.afterPromises(() => paced.dispatch());
+  }
+
+  /** Dispatches again in the next turn. */
+  wait(paced: Paced): void {
+    this.#waiting.add(paced);
+    void this.turn;
+  }
+
+  #end(): void {
+    this.#isCounting = false;
+    this.#turn++;
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const paced of waiting) paced.dispatch();
+  }
+}
