@@ -179,3 +179,22 @@ test("a server that starts later serves the kinds and objects that are stored", 
     [{ size: 1, color: "red" }],
   );
 });
+
+test("fields that were applied in one version keep their owner when another version is applied", async () => {
+  await define("kegs", [version("v1", { size, lid: size }, { storage: true }), version("v2", { size, lid: size })]);
+  const apply = (name: string, manager: string, spec: object) =>
+    send(
+      `PATCH ${path("kegs", name)}/a?fieldManager=${manager}`,
+      { apiVersion: `example.com/${name}`, kind: "Keg", metadata: { name: "a" }, spec },
+      "application/apply-patch+yaml",
+    );
+  await apply("v1", "one", { size: 1 });
+
+  const second = await apply("v2", "two", { lid: 2 });
+  const conflict = await apply("v2", "two", { size: 3, lid: 2 });
+
+  const entries = (second.json.metadata?.managedFields ?? []) as unknown as { manager: string; apiVersion: string }[];
+  const managers = entries.map(({ manager, apiVersion }) => `${manager} ${apiVersion}`);
+  assert.deepEqual(managers, ["one example.com/v1", "two example.com/v2"]);
+  assert.equal(conflict.status, 409);
+});
