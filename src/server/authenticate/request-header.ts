@@ -15,8 +15,8 @@ export interface RequestHeaderOptions {
 }
 
 /**
- * Believes a front proxy who its caller is. It must show a certificate of the proxies' own authority; the headers of
- * anybody else mean nothing.
+ * Takes the identity of a caller from the headers of a front proxy. The proxy must show a certificate of the proxies' own
+ * authority; the headers of anybody else mean nothing.
  */
 export function requestHeader(options: RequestHeaderOptions): Authenticator {
   const { allowedNames } = options;
