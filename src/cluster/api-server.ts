@@ -56,6 +56,7 @@ import { bindingEndpoint } from "#server/subresources/binding.ts";
 import { evictionEndpoint } from "#server/subresources/eviction.ts";
 import { finalizeEndpoint } from "#server/subresources/finalize.ts";
 import { reviewEndpoints, tokenEndpoint } from "#server/subresources/reviews.ts";
+import { scaleOf } from "#server/subresources/scale.ts";
 import { openIdConfiguration, openIdKeys } from "#server/subresources/token-request.ts";
 import { type WriteDeps } from "#server/write/write.ts";
 import { type Store } from "#store/store.ts";
@@ -235,6 +236,8 @@ function writeDeps(options: AssembleOptions, parts: Parts, security: Security): 
   const { authorizers, rbac } = security;
   const plugins = builtInAdmission({
     informers,
+    resources,
+    scaleOf,
     rbac,
     authorizers,
     clock,

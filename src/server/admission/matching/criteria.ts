@@ -1,8 +1,8 @@
 import { isEmptySelector, type LabelSelector, matches } from "#api/meta/label-selector.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { findNamespace, type NamespaceSource } from "../find-namespace.ts";
-import { type AdmissionRequest } from "../plugin.ts";
 import { type MatchPolicy, type MatchRule, matchRules } from "./rules.ts";
+import { type SentRequest } from "./sent-request.ts";
 
 /** Which requests a webhook, a policy or a binding is about. */
 export interface Criteria {
@@ -26,7 +26,7 @@ export interface MatchSources {
  */
 export function matchRequest(
   criteria: Criteria,
-  request: AdmissionRequest,
+  request: SentRequest,
   sources: MatchSources,
 ): Resource | undefined | Promise<Resource | undefined> {
   const { rules, excluded = [], matchPolicy, objectSelector, namespaceSelector } = criteria;
@@ -41,7 +41,7 @@ export function matchRequest(
 }
 
 /** It is enough if the object is selected as it was or as it will be. */
-function selectsObject(selector: LabelSelector | undefined, { object, oldObject }: AdmissionRequest): boolean {
+function selectsObject(selector: LabelSelector | undefined, { object, oldObject }: SentRequest): boolean {
   if (!selector || isEmptySelector(selector)) return true;
   const isSelected = (one: ApiObject | undefined) => one !== undefined && matches(selector, one.metadata?.labels);
   return isSelected(object) || isSelected(oldObject);
@@ -50,7 +50,7 @@ function selectsObject(selector: LabelSelector | undefined, { object, oldObject 
 /** A namespace counts as in itself. All other objects outside of namespaces are always selected. */
 function selectsNamespace(
   selector: LabelSelector | undefined,
-  request: AdmissionRequest,
+  request: SentRequest,
   source: NamespaceSource,
 ): boolean | Promise<boolean> {
   const { resource, operation, object, subresource } = request;
