@@ -17,6 +17,7 @@ import { builtInAdmission } from "#server/admission/all.ts";
 import { createAdmission } from "#server/admission/chain.ts";
 import { type PluginConfigs } from "#server/admission/config/admission-configuration.ts";
 import { choosePlugins, type PluginChoice } from "#server/admission/config/choose-plugins.ts";
+import { checkPolicy } from "#server/admission/policies/policy-hook.ts";
 import { quotaStore } from "#server/admission/quota/quota-store.ts";
 import { defaultServiceRanges, type ServiceRanges, serviceAllocator } from "#server/allocate/service-allocator.ts";
 import { type ServerAudit } from "#server/audit/auditor.ts";
@@ -251,7 +252,7 @@ function writeDeps(options: AssembleOptions, parts: Parts, security: Security): 
     admission: createAdmission(choosePlugins(plugins, admission), pluginWaits({ metrics, clock }, "admission")),
     clock,
     random,
-    hooks: [checkDefinitions, serviceAllocator(informers.of(Service), serviceRanges, random)],
+    hooks: [checkDefinitions, checkPolicy, serviceAllocator(informers.of(Service), serviceRanges, random)],
     authorizeCreate: (context) => mayCreate(authorizers, context),
   };
 }

@@ -39,16 +39,16 @@ export class PolicyCompiler {
   readonly variables = new Map<string, Expression>();
   readonly #params: boolean;
   readonly #fields = new Map<string, Type>();
-  readonly #variablesType: Type;
+  /** What the expressions see besides the usual. */
+  readonly #own: Readonly<Record<string, Type>>;
 
-  constructor(hasParams: boolean) {
+  constructor({ hasParams, hasVariables = true }: { readonly hasParams: boolean; readonly hasVariables?: boolean }) {
     this.#params = hasParams;
-    this.#variablesType = structType("kubernetes.variables", {
-      field: (name) => {
-        const type = this.#fields.get(name);
-        return type && { type };
-      },
-    });
+    const field = (name: string) => {
+      const type = this.#fields.get(name);
+      return type && { type };
+    };
+    this.#own = hasVariables ? { variables: structType("kubernetes.variables", { field }) } : {};
   }
 
   addVariable(name: string, source: string): Expression {
@@ -60,7 +60,7 @@ export class PolicyCompiler {
 
   compile(source: string, wanted: Wanted, { authorizer = true }: Partial<Extras> = {}): Expression {
     const environment = admissionEnvironment({ params: this.#params, authorizer });
-    return compileExpression(environment.extend({ variables: { variables: this.#variablesType } }), source, wanted);
+    return compileExpression(environment.extend({ variables: this.#own }), source, wanted);
   }
 }
 

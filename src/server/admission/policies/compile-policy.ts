@@ -33,7 +33,7 @@ export function compiledPolicy(policy: ValidatingAdmissionPolicy): Promise<Compi
 
 /** One expression at a time, because a policy may have as many as fit into a request. */
 function* compileSteps({ spec }: ValidatingAdmissionPolicy): Steps<CompiledPolicy> {
-  const compiler = new PolicyCompiler(spec.paramKind !== undefined);
+  const compiler = new PolicyCompiler({ hasParams: spec.paramKind !== undefined });
   for (const { name, expression } of spec.variables ?? []) yield void compiler.addVariable(name, expression);
   const conditions: Expression[] = [];
   for (const { expression } of spec.matchConditions ?? []) {
