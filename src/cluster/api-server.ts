@@ -17,6 +17,7 @@ import { builtInAdmission } from "#server/admission/all.ts";
 import { createAdmission } from "#server/admission/chain.ts";
 import { type PluginConfigs } from "#server/admission/config/admission-configuration.ts";
 import { choosePlugins, type PluginChoice } from "#server/admission/config/choose-plugins.ts";
+import { checkPolicy } from "#server/admission/policies/policy-hook.ts";
 import { quotaStore } from "#server/admission/quota/quota-store.ts";
 import { defaultServiceRanges, type ServiceRanges, serviceAllocator } from "#server/allocate/service-allocator.ts";
 import { type ServerAudit } from "#server/audit/auditor.ts";
@@ -56,6 +57,7 @@ import { bindingEndpoint } from "#server/subresources/binding.ts";
 import { evictionEndpoint } from "#server/subresources/eviction.ts";
 import { finalizeEndpoint } from "#server/subresources/finalize.ts";
 import { reviewEndpoints, tokenEndpoint } from "#server/subresources/reviews.ts";
+import { scaleOf } from "#server/subresources/scale.ts";
 import { openIdConfiguration, openIdKeys } from "#server/subresources/token-request.ts";
 import { type WriteDeps } from "#server/write/write.ts";
 import { type Store } from "#store/store.ts";
@@ -235,6 +237,8 @@ function writeDeps(options: AssembleOptions, parts: Parts, security: Security): 
   const { authorizers, rbac } = security;
   const plugins = builtInAdmission({
     informers,
+    resources,
+    scaleOf,
     rbac,
     authorizers,
     clock,
@@ -248,7 +252,7 @@ function writeDeps(options: AssembleOptions, parts: Parts, security: Security): 
     admission: createAdmission(choosePlugins(plugins, admission), pluginWaits({ metrics, clock }, "admission")),
     clock,
     random,
-    hooks: [checkDefinitions, serviceAllocator(informers.of(Service), serviceRanges, random)],
+    hooks: [checkDefinitions, checkPolicy, serviceAllocator(informers.of(Service), serviceRanges, random)],
     authorizeCreate: (context) => mayCreate(authorizers, context),
   };
 }

@@ -8,7 +8,7 @@ const object = inPackage("admissionregistration/v1");
 
 export const MatchCondition = object("MatchCondition", "A condition that a request must satisfy.", {
   name: present(1, string(), "Name of the condition, unique in its list."),
-  expression: present(2, string(), "CEL expression that is true for requests that match. It is not compiled yet."),
+  expression: present(2, string(), "CEL expression that is true for requests that match."),
 });
 interface MatchCondition extends Infer<typeof MatchCondition> {}
 

@@ -111,7 +111,8 @@ function answer(resource: Resource, { object, revision }: EncodedObject): Answer
   return { type: "object", status: 200, resource: Scale as unknown as Resource, encoded };
 }
 
-function scaleOf(resource: Resource, object: ApiObject): Scale {
+/** The Scale of an object. */
+export function scaleOf(resource: Resource, object: ApiObject): Scale {
   const paths = pathsOf(resource);
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
   const selector = selectorOf(object, paths);
