@@ -11,7 +11,7 @@ import { withHeldResources } from "#api/core/pod/held-resources.ts";
 import { isPodLevelResource, podLimits, podRequests, qosClassOf } from "#api/core/pod/pod-resources.ts";
 import { isFinished } from "#api/core/pod/pod-state.ts";
 import { Pod } from "#api/core/pod.ts";
-import { matches } from "#api/meta/label-selector.ts";
+import { matches } from "#api/meta/selector-matchers.ts";
 import { own } from "#lib/data/own.ts";
 import { countName, type Evaluator, type ScopeRequirement } from "./evaluator.ts";
 

@@ -171,18 +171,22 @@ function memberValue<W extends Walk>(member: Member<W>, value: unknown, walk: W)
 
 /** A copy of a default with the defaults of its parts. Their keys are not the client's, so they are not counted. */
 function defaultOf<W extends Walk>({ decoder, default: value }: Member<W>, walk: W): unknown {
+  walk.filled = (walk.filled ?? 0) + valuesIn(value);
+  if (walk.filled > maxValues) throw new TooManyValues(`defaults with more than ${maxValues} values`);
   if (typeof value !== "object" || value === null) return value;
   const { keys, unknown } = walk;
   const copy = cloneJson(value);
-  walk.filled = (walk.filled ?? 0) + valuesIn(copy);
-  if (walk.filled > maxValues) throw new TooManyValues(`defaults with more than ${maxValues} values`);
   const decoded = decoder.decode(copy, walk);
   walk.keys = keys;
   walk.unknown = unknown;
   return decoded;
 }
 
+/** A long text counts as several values, so that all of them together fit into an object. */
+const charsPerValue = 64;
+
 function valuesIn(value: unknown): number {
+  if (typeof value === "string") return 1 + Math.floor(value.length / charsPerValue);
   if (typeof value !== "object" || value === null) return 1;
   let count = 1;
   for (const inner of Object.values(value)) count += valuesIn(inner);
