@@ -36,8 +36,8 @@ export interface AdmissionRequest {
   readonly oldObject: ApiObject | undefined;
   readonly user: UserInfo;
   readonly dryRun: boolean;
-  /** The options of the request, such as `CreateOptions`, as a plain object. undefined for CONNECT. */
-  options(): object | undefined;
+  /** The options of the request for an operation, such as `CreateOptions`, as a plain object. undefined for CONNECT. */
+  options(operation: AdmissionRequest["operation"]): object | undefined;
   readonly signal: AbortSignal;
   warn(message: string): void;
   /** To be called if the write does not happen, because a later check refuses it or the store does. */

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { badRequest, internalError, type StatusError } from "#api/status.ts";
-import { type Exchanged, ExchangeLimitError, exchangeBounded } from "#client/webhook/bounded-exchange.ts";
+import { type Exchanged, exchangeBounded } from "#client/webhook/bounded-exchange.ts";
 import { type Clock } from "#lib/async/clock.ts";
-import { messageOf } from "#lib/text/message-of.ts";
 import { type AdmissionRequest } from "../plugin.ts";
 import { AnswerError, readAnswer, type WebhookAnswer } from "./answer.ts";
+import { describeFault } from "./describe-fault.ts";
 import { type Hook } from "./hook.ts";
 import { createReview, reviewVersionOf } from "./review.ts";
 import { type Address, addressOf, type ResolveService, type WebhookConnections } from "./target.ts";
@@ -91,7 +91,7 @@ async function post(world: CallWorld, { hook, request }: Call, body: Uint8Array)
     // The caller has left, so there is nobody to answer.
     if (request.signal.aborted) throw request.signal.reason;
     const url = address ? `Post "https://${address.authority}${address.path}?timeout=${timeoutSeconds}s": ` : "";
-    throw new CallError(hook, `failed to call webhook: ${url}${describeFault(error)}`, { cause: error });
+    throw new CallError(hook, `failed to call webhook: ${url}${describeFault(error, address)}`, { cause: error });
   }
 }
 
@@ -103,12 +103,4 @@ function describeStatus({ status, body }: Exchanged): string {
   if (status >= 500)
     return `an error on the server (${JSON.stringify(shown)}) has prevented the request from succeeding`;
   return `the server responded with the status code ${status} but did not return more information`;
-}
-
-/** Upstream's words for what happens most. */
-function describeFault(error: unknown): string {
-  if (error instanceof ExchangeLimitError && error.message.startsWith("no complete answer")) {
-    return "context deadline exceeded";
-  }
-  return messageOf(error);
 }

@@ -55,7 +55,7 @@ export function describeRequest(
     object: view.object ?? null,
     oldObject: view.oldObject ?? null,
     dryRun,
-    options: request.options() ?? null,
+    options: request.options(view.operation) ?? null,
   };
 }
 

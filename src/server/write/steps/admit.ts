@@ -95,14 +95,14 @@ class RequestOf implements WriteRequest {
   get signal(): AbortSignal {
     return this.#context.request.signal;
   }
-  options(): object {
+  options(operation: AdmissionRequest["operation"]): object {
     const dryRun = this.dryRun ? { dryRun: ["All"] } : {};
     const head = (kind: string) => ({ kind, apiVersion: "meta.k8s.io/v1" });
-    if (this.operation === "DELETE") return { ...head("DeleteOptions"), ...this.#deleteOptions };
+    if (operation === "DELETE") return { ...head("DeleteOptions"), ...this.#deleteOptions };
     const { query } = this.#context;
     const [fieldManager, fieldValidation] = [query.get("fieldManager"), query.get("fieldValidation")];
     return {
-      ...head(this.operation === "CREATE" ? "CreateOptions" : "UpdateOptions"),
+      ...head(operation === "CREATE" ? "CreateOptions" : "UpdateOptions"),
       ...dryRun,
       ...(fieldManager ? { fieldManager } : {}),
       ...(fieldValidation ? { fieldValidation } : {}),
