@@ -16,12 +16,24 @@ import { itemsOf, type JsonSchema } from "../json-schema.ts";
 import { compiledOf } from "./compiled.ts";
 import { type Previous, previousItem, previousMember } from "./previous.ts";
 
-/**
- * Every fault of a value of a custom resource, in upstream's words. `previous` is the value before the change: what did
- * not change may stay as it is, even if it is wrong by now.
- */
-export function checkValue(schema: JsonSchema, value: unknown, previous?: Previous): FieldError[] {
-  const work = { left: maxWork };
+/** How much time checks may take: several can share it. */
+export interface Work {
+  left: number;
+}
+export const someWork = (): Work => ({ left: maxWork });
+
+export interface CheckOptions {
+  /** The value before the change: what did not change may stay as it is, even if it is wrong by now. */
+  readonly previous?: Previous | undefined;
+  readonly work?: Work;
+}
+
+/** Every fault of a value of a custom resource, in upstream's words. */
+export function checkValue(
+  schema: JsonSchema,
+  value: unknown,
+  { previous, work = someWork() }: CheckOptions = {},
+): FieldError[] {
   const check = new Check(work);
   check.node(schema, value, { path: root, previous });
   // Not everything was checked, so nothing else is certain.
@@ -47,10 +59,10 @@ type Json = Readonly<Record<string, unknown>>;
 class Check {
   /** Made only when they are reported: most of those of alternatives are not. */
   readonly faults: (() => FieldError)[] = [];
-  readonly #work: { left: number };
+  readonly #work: Work;
   passed = 0;
 
-  constructor(work: { left: number }) {
+  constructor(work: Work) {
     this.#work = work;
   }
 

@@ -252,7 +252,7 @@ class EtcdStore implements Store {
     this.#checkUsable();
     const revision = await this.#readRevision().catch((error: unknown) => {
       throw new StoreUnavailableError(
-        `etcd cannot tell the newest state: ${messageOf(error)}: a read with resourceVersion=0 shows the last known one`,
+        `etcd has no majority or does not answer: ${messageOf(error)}: until then, only watches and reads with resourceVersion=0 work`,
         { cause: error },
       );
     });
