@@ -351,7 +351,7 @@ function nonResourceDeps(
 ): NonResourceDeps {
   health.add({ name: "etcd", check: () => storeFault(store) });
   health.addReady({ name: "etcd-readiness", check: () => storeFault(store) });
-  if (encryption?.hasServices) health.add({ name: "kms-providers", check: () => encryption.fault });
+  if (encryption?.mayHaveServices) health.add({ name: "kms-providers", check: () => encryption.fault });
   // As it is stored: encrypted values stay encrypted.
   const backup = answerBackup(store);
   const seeing = answerSeeing({ recorder, verdictsOf: (key) => renderVerdicts(verdicts?.of(key) ?? []) });

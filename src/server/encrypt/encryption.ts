@@ -68,8 +68,9 @@ export class Encryption implements AsyncDisposable {
     return faults.length > 0 ? faults.join("; ") : undefined;
   }
 
-  get hasServices(): boolean {
-    return this.#services.size > 0;
+  /** Whether there are key services, or a change of the file may bring some. */
+  get mayHaveServices(): boolean {
+    return this.#services.size > 0 || this.#options.reloads;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
