@@ -1,6 +1,8 @@
 import { explainBudget, explainQuota } from "./allowances.ts";
+import { explainCronJob } from "./cron-job.ts";
 import { type Explanation } from "./explanation.ts";
 import { type Facts, type ObjectFacts } from "./facts.ts";
+import { explainJob } from "./job.ts";
 import { explainAbsent } from "./pod/absent.ts";
 import { explainEndingObject } from "./pod/ending.ts";
 import { explainPod } from "./pod/explain-pod.ts";
@@ -15,6 +17,10 @@ export function explain(facts: Facts): Explanation {
       return explainPod(facts);
     case "workload":
       return explainWorkload(facts);
+    case "job":
+      return explainJob(facts);
+    case "cron job":
+      return explainCronJob(facts);
     case "service":
       return explainService(facts, explainPod);
     case "node":

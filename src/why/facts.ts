@@ -1,5 +1,9 @@
+import { type DaemonSet } from "#api/apps/daemon-set.ts";
 import { type Deployment } from "#api/apps/deployment.ts";
 import { type ReplicaSet } from "#api/apps/replica-set.ts";
+import { type StatefulSet } from "#api/apps/stateful-set.ts";
+import { type CronJob } from "#api/batch/cron-job.ts";
+import { type Job } from "#api/batch/job.ts";
 import { type Node } from "#api/core/node.ts";
 import { type Pod } from "#api/core/pod.ts";
 import { type ResourceQuota } from "#api/core/resource-quota.ts";
@@ -14,6 +18,8 @@ import { type HopName } from "#trace/hop.ts";
 export type Facts =
   | ({ readonly about: "pod" } & PodFacts)
   | ({ readonly about: "workload" } & WorkloadFacts)
+  | ({ readonly about: "job" } & JobFacts)
+  | ({ readonly about: "cron job" } & CronJobFacts)
   | ({ readonly about: "service" } & ServiceFacts)
   | ({ readonly about: "node" } & NodeFacts)
   | { readonly about: "quota"; readonly quota: ResourceQuota }
@@ -73,10 +79,13 @@ export interface ServiceFacts {
   readonly stuck: PodFacts | undefined;
 }
 
+/** Controllers that keep pods running. */
+export type Workload = Deployment | ReplicaSet | StatefulSet | DaemonSet;
+
 export interface WorkloadFacts {
   readonly nowMs: number;
-  readonly kind: "Deployment" | "ReplicaSet";
-  readonly object: Deployment | ReplicaSet;
+  readonly kind: "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet";
+  readonly object: Workload;
   readonly events: readonly SeenEvent[];
   /** For a Deployment, the ReplicaSet of its newest template. */
   readonly newest: ReplicaSet | undefined;
@@ -84,6 +93,26 @@ export interface WorkloadFacts {
   readonly pods: readonly Pod[];
   /** All facts about the first few pods that are not ready. */
   readonly stuck: readonly PodFacts[];
+}
+
+export interface JobFacts {
+  readonly nowMs: number;
+  readonly job: Job;
+  readonly events: readonly SeenEvent[];
+  /** How many of its pods have not ended. */
+  readonly active: number;
+  /** All facts about the first few of these that are not ready. */
+  readonly stuck: readonly PodFacts[];
+  /** The newest pod that failed. */
+  readonly failed: PodFacts | undefined;
+}
+
+export interface CronJobFacts {
+  readonly nowMs: number;
+  readonly cronJob: CronJob;
+  readonly events: readonly SeenEvent[];
+  /** The newest of its jobs. */
+  readonly last: JobFacts | undefined;
 }
 
 export interface NodeFacts {

@@ -1,6 +1,10 @@
+import { DaemonSet } from "#api/apps/daemon-set.ts";
 import { Deployment } from "#api/apps/deployment.ts";
 import { ReplicaSet } from "#api/apps/replica-set.ts";
+import { StatefulSet } from "#api/apps/stateful-set.ts";
 import { SubjectAccessReview } from "#api/authorization/subject-access-review.ts";
+import { CronJob } from "#api/batch/cron-job.ts";
+import { Job } from "#api/batch/job.ts";
 import { Lease } from "#api/coordination/lease.ts";
 import { Event } from "#api/core/event.ts";
 import { Node } from "#api/core/node.ts";
@@ -20,11 +24,14 @@ import { type TraceAnswer, type VerdictsAnswer } from "#trace/answers.ts";
 import { type HopName, hopNames } from "#trace/hop.ts";
 import {
   type AbsentFacts,
+  type CronJobFacts,
   type Facts,
+  type JobFacts,
   type PodFacts,
   type Refusal,
   type SeenEvent,
   type ServiceFacts,
+  type Workload,
   type WorkloadFacts,
 } from "./facts.ts";
 import { hasRestarted, partsOf } from "./pod/pod-parts.ts";
@@ -54,6 +61,14 @@ export async function gather(client: Client, subject: Subject, nowMs: number): P
       return { about: "workload", ...(await gatherer.workload("Deployment", object as Deployment)) };
     case ReplicaSet.schema:
       return { about: "workload", ...(await gatherer.workload("ReplicaSet", object as ReplicaSet)) };
+    case StatefulSet.schema:
+      return { about: "workload", ...(await gatherer.workload("StatefulSet", object as StatefulSet)) };
+    case DaemonSet.schema:
+      return { about: "workload", ...(await gatherer.workload("DaemonSet", object as DaemonSet)) };
+    case Job.schema:
+      return { about: "job", ...(await gatherer.job(object as Job)) };
+    case CronJob.schema:
+      return { about: "cron job", ...(await gatherer.cronJob(object as CronJob)) };
     case Service.schema:
       return { about: "service", ...(await gatherer.service(object as Service)) };
     case Node.schema:
@@ -97,14 +112,15 @@ class Gatherer {
     return { nowMs: this.#nowMs, pod, events, node, heartbeatMs, rooms, attempts, missing, logs, services };
   }
 
-  async workload(kind: WorkloadFacts["kind"], object: Deployment | ReplicaSet): Promise<WorkloadFacts> {
+  async workload(kind: WorkloadFacts["kind"], object: Workload): Promise<WorkloadFacts> {
     const { namespace } = object.metadata;
     const [{ items: allSets }, { items: allPods }] = await Promise.all([
       this.#client.list(ReplicaSet, { namespace }),
       this.#client.list(Pod, { namespace }),
     ]);
-    const sets = kind === "Deployment" ? allSets.filter((set) => isControlledBy(set, object)) : [object as ReplicaSet];
-    const pods = allPods.filter((pod) => sets.some((set) => isControlledBy(pod, set)));
+    const sets = allSets.filter((set) => isControlledBy(set, object));
+    const owners: readonly Workload[] = kind === "Deployment" ? sets : [object];
+    const pods = allPods.filter((pod) => owners.some((owner) => isControlledBy(pod, owner)));
     const newest = kind === "Deployment" ? sets.toSorted(byRevision).at(-1) : undefined;
     const waiting = pods.filter((pod) => !isReady(pod) && !pod.metadata.deletionTimestamp).slice(0, maxStuck);
     return {
@@ -117,6 +133,40 @@ class Gatherer {
       pods: pods.filter(({ metadata }) => !metadata.deletionTimestamp),
       stuck: await Promise.all(waiting.map((pod) => this.pod(pod))),
     };
+  }
+
+  async job(job: Job): Promise<JobFacts> {
+    const [{ items }, events] = await Promise.all([
+      this.#client.list(Pod, { namespace: job.metadata.namespace }),
+      this.#events(job),
+    ]);
+    const pods = items.filter((pod) => isControlledBy(pod, job));
+    const open = pods.filter(({ metadata, status }) => !metadata.deletionTimestamp && !hasEnded(status.phase));
+    const waiting = open.filter((pod) => !isReady(pod)).slice(0, maxStuck);
+    const failed = pods
+      .filter(({ status }) => status.phase === "Failed")
+      .sort(byCreation)
+      .at(-1);
+    return {
+      nowMs: this.#nowMs,
+      job,
+      events,
+      active: open.length,
+      stuck: await Promise.all(waiting.map((pod) => this.pod(pod))),
+      failed: failed && (await this.pod(failed)),
+    };
+  }
+
+  async cronJob(cronJob: CronJob): Promise<CronJobFacts> {
+    const [{ items }, events] = await Promise.all([
+      this.#client.list(Job, { namespace: cronJob.metadata.namespace }),
+      this.#events(cronJob),
+    ]);
+    const last = items
+      .filter((job) => isControlledBy(job, cronJob))
+      .sort(byCreation)
+      .at(-1);
+    return { nowMs: this.#nowMs, cronJob, events, last: last && (await this.job(last)) };
   }
 
   async service(service: Service): Promise<ServiceFacts> {
@@ -275,6 +325,11 @@ function seen(event: Event): SeenEvent {
     fieldPath: involvedObject.fieldPath ?? "",
   };
 }
+
+const hasEnded = (phase: string | undefined): boolean => phase === "Succeeded" || phase === "Failed";
+
+const byCreation = (a: ApiObject, b: ApiObject): number =>
+  (msOf(a.metadata.creationTimestamp) ?? 0) - (msOf(b.metadata.creationTimestamp) ?? 0);
 
 const byTime = (a: SeenEvent, b: SeenEvent): number => (a.lastMs ?? 0) - (b.lastMs ?? 0);
 

@@ -1,16 +1,17 @@
+import { DaemonSet } from "#api/apps/daemon-set.ts";
 import { type Deployment } from "#api/apps/deployment.ts";
 import { isReady } from "#api/core/pod/pod-state.ts";
 import { findCondition } from "#api/meta/condition.ts";
-import { quotaAdvice } from "./allowances.ts";
 import { counted, type Explanation } from "./explanation.ts";
 import { type SeenEvent, type WorkloadFacts } from "./facts.ts";
 import { explainPod } from "./pod/explain-pod.ts";
 import { describeEvent } from "./pod/pod-parts.ts";
+import { explainRefusal, refusalInEvents } from "./refused-pods.ts";
 import { ago, lasting, msOf } from "./times.ts";
 
 const titleOf = ({ kind, object }: WorkloadFacts): string => `${kind} ${object.metadata.name}`;
 
-/** A Deployment or ReplicaSet: its own problems first, then those of its pods. */
+/** A Deployment, ReplicaSet, StatefulSet or DaemonSet: its own problems first, then those of its pods. */
 export function explainWorkload(facts: WorkloadFacts): Explanation {
   return (
     refused(facts) ?? notSeen(facts) ?? noneWanted(facts) ?? stuckPods(facts) ?? missingPods(facts) ?? complete(facts)
@@ -19,7 +20,7 @@ export function explainWorkload(facts: WorkloadFacts): Explanation {
 
 /** The API server refuses its pods or its ReplicaSet: hop 9, or the check that refuses them. */
 function refused(facts: WorkloadFacts): Explanation | undefined {
-  const { object, newest, events, newestEvents, nowMs } = facts;
+  const { object, newest, events, newestEvents, nowMs, pods } = facts;
   const sets = newest ? [newest, object] : [object];
   const condition = sets
     .map(({ status }) => findCondition(status.conditions ?? [], "ReplicaFailure"))
@@ -27,37 +28,12 @@ function refused(facts: WorkloadFacts): Explanation | undefined {
   const progressing = findCondition(object.status.conditions ?? [], "Progressing");
   const setRefused = progressing?.reason === "ReplicaSetCreateError" ? progressing : undefined;
   const found = condition ?? setRefused;
-  if (!found) return undefined;
+  if (!found) return pods.length < wanted(facts) ? refusalInEvents(titleOf(facts), facts) : undefined;
   const message = found.message ?? "";
   const what = condition ? "pods" : "ReplicaSet";
   const event = lastOf([...newestEvents, ...events], ["FailedCreate", "ReplicaSetCreateError"]);
-  return {
-    hop: gateOf(message),
-    state: found.reason || "ReplicaFailure",
-    headline: `${titleOf(facts)} cannot make progress because the API server refuses its ${what}: ${message}`,
-    evidence: [lasting(msOf(found.lastTransitionTime), nowMs), ...(event ? [describeEvent(event, nowMs)] : [])],
-    advice: [gateAdvice(message), "The controller retries automatically, with growing pauses."],
-  };
-}
-
-function gateOf(message: string): Explanation["hop"] {
-  if (/is invalid/.test(message)) return "schema";
-  if (/cannot (create|patch|update)/.test(message)) return "authorize";
-  return "admit";
-}
-
-function gateAdvice(message: string): string {
-  const account =
-    /serviceaccount "([^"]+)" not found/i.exec(message)?.[1] ??
-    /error looking up service account \S+\/(\S+):/.exec(message)?.[1];
-  if (account) return `Create the service account ${account}, or remove spec.serviceAccountName from the template.`;
-  if (/is invalid/.test(message)) return "Correct the pod template: the message names the field.";
-  const quota = quotaAdvice(message);
-  if (quota) return quota;
-  if (/violates PodSecurity/.test(message))
-    return "Bring the pod template in line with the namespace's Pod Security level, or lower that level.";
-  if (/admission webhook "([^"]+)"/.test(message)) return "The webhook named in the message refused it: ask its owner.";
-  return "The message says which rule refused it: change the template or the rule.";
+  const evidence = [lasting(msOf(found.lastTransitionTime), nowMs), ...(event ? [describeEvent(event, nowMs)] : [])];
+  return { ...explainRefusal(titleOf(facts), { message, evidence, what }), state: found.reason || "ReplicaFailure" };
 }
 
 const lastOf = (events: readonly SeenEvent[], reasons: readonly string[]): SeenEvent | undefined =>
@@ -80,9 +56,23 @@ function notSeen(facts: WorkloadFacts): Explanation | undefined {
   };
 }
 
-const wanted = ({ object }: WorkloadFacts): number => object.spec.replicas;
+const isDaemonSet = (object: WorkloadFacts["object"]): object is DaemonSet => object.kind === DaemonSet.kind;
+
+const wanted = ({ object }: WorkloadFacts): number =>
+  isDaemonSet(object) ? object.status.desiredNumberScheduled : object.spec.replicas;
+
+function noNodes(facts: WorkloadFacts): Explanation {
+  return {
+    hop: undefined,
+    state: "NoNodes",
+    headline: `${titleOf(facts)} runs no pods because no node matches its template.`,
+    evidence: ["status.desiredNumberScheduled: 0"],
+    advice: ["Compare nodeSelector, affinity and tolerations of the template with the labels and taints of the nodes."],
+  };
+}
 
 function noneWanted(facts: WorkloadFacts): Explanation | undefined {
+  if (isDaemonSet(facts.object)) return wanted(facts) > 0 ? undefined : noNodes(facts);
   const isPaused = facts.kind === "Deployment" && (facts.object as Deployment).spec.paused;
   if (wanted(facts) > 0 && !(isPaused && facts.pods.length === 0)) return undefined;
   const name = facts.object.metadata.name;
@@ -140,7 +130,10 @@ function missingPods(facts: WorkloadFacts): Explanation | undefined {
 }
 
 function complete(facts: WorkloadFacts): Explanation {
-  const { status } = facts.object;
+  const { object } = facts;
+  const [ready = 0, available = 0] = isDaemonSet(object)
+    ? [object.status.numberReady, object.status.numberAvailable]
+    : [object.status.readyReplicas, object.status.availableReplicas];
   const notReady = facts.pods.filter((pod) => !isReady(pod)).length;
   return {
     hop: undefined,
@@ -149,7 +142,7 @@ function complete(facts: WorkloadFacts): Explanation {
       notReady === 0
         ? `${titleOf(facts)} has all ${counted(wanted(facts), "pod")} ready: nothing is stuck.`
         : `${titleOf(facts)} is making progress: ${notReady} of ${counted(facts.pods.length, "pod")} not ready yet, and nothing has failed.`,
-    evidence: [`${status.readyReplicas ?? 0} ready, ${status.availableReplicas ?? 0} available of ${wanted(facts)}`],
+    evidence: [`${ready} ready, ${available} available of ${wanted(facts)}`],
     advice: [],
   };
 }
