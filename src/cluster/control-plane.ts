@@ -18,12 +18,12 @@ import { type Log } from "#lib/process/log.ts";
 import { runAsLeader } from "#runtime/leader.ts";
 import { runScheduler } from "#scheduler/scheduler.ts";
 import { Verdicts } from "#scheduler/verdicts.ts";
-import { type PluginConfigs } from "#server/admission/config/admission-configuration.ts";
+import type { PluginConfigs } from "#server/admission/config/admission-configuration.ts";
 import { type PluginChoice } from "#server/admission/config/choose-plugins.ts";
 import { defaultServiceRanges, type ServiceRanges } from "#server/allocate/service-allocator.ts";
-import { type AuditOptions } from "#server/audit/open-audit.ts";
+import type { AuditOptions } from "#server/audit/open-audit.ts";
 import { ensureDefaultServiceCidr } from "#server/default-service-cidr.ts";
-import { type Encryption } from "#server/encrypt/encryption.ts";
+import type { Encryption } from "#server/encrypt/encryption.ts";
 import { type InFlightOptions } from "#server/flowcontrol/assemble.ts";
 import { runFlowControl } from "#server/flowcontrol/run-flow-control.ts";
 import { listen } from "#server/http/serve.ts";
@@ -37,7 +37,7 @@ import { controllerManagerUser, controllerUser, schedulerUser } from "./identiti
 import { keepBootstrap } from "./keep-bootstrap.ts";
 import { openStore, type StoreChoice } from "./open-store.ts";
 import { type LoadedSecurity, loadSecurity } from "./security/load-security.ts";
-import { type SecurityOptions } from "./security/options.ts";
+import type { SecurityOptions } from "./security/options.ts";
 import { publishTrust, type Trust } from "./security/publish-trust.ts";
 
 export interface ControlPlaneOptions {

@@ -7,7 +7,7 @@ import { type Metrics } from "#lib/process/metrics.ts";
 import { StoreClosedError } from "#store/store.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
 import { currentTrace, parseTraceparent, type Trace } from "#trace/trace.ts";
-import { type ServerAudit } from "./audit/auditor.ts";
+import type { ServerAudit } from "./audit/auditor.ts";
 import { type Authenticator } from "./authenticate/authenticator.ts";
 import { authenticate } from "./authenticate/chain.ts";
 import { type Authorizer } from "./authorize/authorizer.ts";

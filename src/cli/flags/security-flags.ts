@@ -1,9 +1,9 @@
 import path from "node:path";
-import {
-  type AccountOptions,
-  type AuthorizationOptions,
-  type IssuerOptions,
-  type SecurityOptions,
+import type {
+  AccountOptions,
+  AuthorizationOptions,
+  IssuerOptions,
+  SecurityOptions,
 } from "#cluster/security/options.ts";
 import { durationMilliseconds, durationSeconds, listOf, trueOrFalse, UserError } from "../command.ts";
 

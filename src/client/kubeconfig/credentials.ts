@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { unauthorized } from "#api/status.ts";
 import { type Clock } from "#lib/async/clock.ts";
-import { type ClientConfig, type ExecConfig, type Impersonation } from "../client-config.ts";
+import type { ClientConfig, ExecConfig, Impersonation } from "../client-config.ts";
 
 /**
  * The caller's credentials, kept fresh: token files are read again, and programs run again when their token expires.

@@ -1,4 +1,4 @@
-import { type ExecConfig, type Impersonation } from "../client-config.ts";
+import type { ExecConfig, Impersonation } from "../client-config.ts";
 
 /** A kubeconfig cannot be read or lacks something; the message names the file and the field. */
 export class KubeconfigError extends Error {

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { serviceAccountDir } from "#api/well-known.ts";
 import { hostInUrl } from "#lib/net/ip.ts";
-import { type AuthConfig, type ClientConfig, type ExecConfig, type TlsConfig } from "../client-config.ts";
+import type { AuthConfig, ClientConfig, ExecConfig, TlsConfig } from "../client-config.ts";
 import {
   type Kubeconfig,
   type KubeconfigCluster,

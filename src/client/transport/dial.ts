@@ -1,9 +1,9 @@
 import { request as plainRequest } from "node:http";
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from "node:tls";
-import { type Credentials } from "#client/kubeconfig/credentials.ts";
+import type { Credentials } from "#client/kubeconfig/credentials.ts";
 import { type Clock } from "#lib/async/clock.ts";
-import { type ClientConfig } from "../client-config.ts";
+import type { ClientConfig } from "../client-config.ts";
 
 /** TLS options for a connection to the server; also for separate connections (exec, port-forward). */
 export async function tlsOptions(url: URL, config: ClientConfig, credentials: Credentials): Promise<ConnectionOptions> {

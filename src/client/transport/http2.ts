@@ -1,6 +1,6 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2, constants } from "node:http2";
 import { type Clock } from "#lib/async/clock.ts";
-import { type Dialed } from "./dial.ts";
+import type { Dialed } from "./dial.ts";
 import { flat, maxInterim, tooManyInterim, WireError, type WireRequest, type WireResponse } from "./wire.ts";
 
 const pingEveryMs = 30_000;

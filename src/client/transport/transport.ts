@@ -1,11 +1,11 @@
-import { type Credentials } from "#client/kubeconfig/credentials.ts";
+import type { Credentials } from "#client/kubeconfig/credentials.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { orAborted } from "#lib/async/tasks.ts";
-import { type ClientConfig } from "../client-config.ts";
+import type { ClientConfig } from "../client-config.ts";
 import { dial, tlsOptions } from "./dial.ts";
 import { plainTransport, secureTransport } from "./http1.ts";
 import { Http2Sessions, sendHttp2 } from "./http2.ts";
-import { type Transport } from "./wire.ts";
+import type { Transport } from "./wire.ts";
 
 /** HTTP/2 if the server supports it, otherwise HTTP/1.1; decided when the first connection is made. */
 export function createTransport(config: ClientConfig, credentials: Credentials, clock: Clock): Transport {

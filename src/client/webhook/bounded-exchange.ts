@@ -1,6 +1,6 @@
 import { type Clock } from "#lib/async/clock.ts";
 import { outOfTime, withDeadline } from "#lib/async/deadline.ts";
-import { type Transport, type WireRequest, type WireResponse } from "../transport/wire.ts";
+import type { Transport, WireRequest, WireResponse } from "../transport/wire.ts";
 
 export interface ExchangeLimits {
   /** For the whole exchange, from the connection to the last byte of the response. */

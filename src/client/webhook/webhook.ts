@@ -2,7 +2,7 @@ import { type BackoffOptions, backoffMs } from "#lib/async/backoff.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { neverAborted } from "#lib/async/tasks.ts";
 import { messageOf } from "#lib/text/message-of.ts";
-import { type ClientConfig } from "../client-config.ts";
+import type { ClientConfig } from "../client-config.ts";
 import { createCredentials } from "../kubeconfig/credentials.ts";
 import { loadKubeconfig, resolveContext } from "../kubeconfig/kubeconfig.ts";
 import { KubeconfigError } from "../kubeconfig/kubeconfig-file.ts";

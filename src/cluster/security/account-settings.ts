@@ -4,7 +4,7 @@ import { readPem } from "#lib/crypto/pem.ts";
 import { pemOf } from "#lib/crypto/x509.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { ConfigFileError, readConfigFile } from "#server/config/config-file.ts";
-import { type AccountOptions } from "./options.ts";
+import type { AccountOptions } from "./options.ts";
 
 /** How tokens of service accounts are issued and verified. */
 export interface AccountSettings {

@@ -1,13 +1,13 @@
-import { type Webhook } from "#client/webhook/webhook.ts";
+import type { Webhook } from "#client/webhook/webhook.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { followFile } from "#lib/fs/follow-file.ts";
 import { type Log } from "#lib/process/log.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { type Authorizer, rulesOfAll } from "#server/authorize/authorizer.ts";
 import { decide } from "#server/authorize/chain.ts";
-import { type AuthorizerConfiguration } from "#server/authorize/configured/authorization-config.ts";
+import type { AuthorizerConfiguration } from "#server/authorize/configured/authorization-config.ts";
 import { ConfigFileError, parseConfig, readConfigFile } from "#server/config/config-file.ts";
-import { type AuthorizationOptions, type AuthorizationWebhookOptions } from "./options.ts";
+import type { AuthorizationOptions, AuthorizationWebhookOptions } from "./options.ts";
 
 export interface AuthorizersDeps {
   readonly clock: Clock;

@@ -15,7 +15,7 @@ import {
 import { createIssuerKeys } from "#server/authenticate/oidc/issuer-keys.ts";
 import { type OidcIssuer, oidcTokens, signingAlgorithms } from "#server/authenticate/oidc/oidc.ts";
 import { ConfigFileError, parseConfig, readConfigFile } from "#server/config/config-file.ts";
-import { type IssuerOptions, type OidcOptions } from "./options.ts";
+import type { IssuerOptions, OidcOptions } from "./options.ts";
 
 export interface IssuersDeps {
   readonly clock: Clock;

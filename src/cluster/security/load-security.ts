@@ -6,19 +6,14 @@ import { type Informers } from "#runtime/informer.ts";
 import { anonymous } from "#server/authenticate/anonymous.ts";
 import { type Authenticator } from "#server/authenticate/authenticator.ts";
 import { type TokenAuthenticator } from "#server/authenticate/bearer.ts";
-import { type RequestHeaderOptions } from "#server/authenticate/request-header.ts";
+import type { RequestHeaderOptions } from "#server/authenticate/request-header.ts";
 import { loadTokenFile } from "#server/authenticate/token-file.ts";
 import { type Authorizer } from "#server/authorize/authorizer.ts";
 import { ConfigFileError, readConfigFile } from "#server/config/config-file.ts";
 import { type AccountSettings, issuersOf, loadAccounts } from "./account-settings.ts";
 import { type BuiltInAuthorizers, loadAuthorizers, webhookRetry } from "./authorizers.ts";
-import { type AnonymousChoice, type ConfiguredIssuers, type IssuersDeps } from "./issuers.ts";
-import {
-  type FrontProxyOptions,
-  type IssuerOptions,
-  type SecurityOptions,
-  type TokenWebhookOptions,
-} from "./options.ts";
+import type { AnonymousChoice, ConfiguredIssuers, IssuersDeps } from "./issuers.ts";
+import type { FrontProxyOptions, IssuerOptions, SecurityOptions, TokenWebhookOptions } from "./options.ts";
 
 export interface LoadDeps {
   readonly clock: Clock;

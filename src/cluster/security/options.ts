@@ -1,4 +1,4 @@
-import { type RequestHeaderOptions } from "#server/authenticate/request-header.ts";
+import type { RequestHeaderOptions } from "#server/authenticate/request-header.ts";
 
 /** Who may call the API server and what they may do: upstream's flags, parsed. Nothing is set by default. */
 export interface SecurityOptions {

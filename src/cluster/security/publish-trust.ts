@@ -10,7 +10,7 @@ import { certificatesIn, notAfterMs, pemOf } from "#lib/crypto/x509.ts";
 import { type Log } from "#lib/process/log.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { type Informers } from "#runtime/informer.ts";
-import { type RequestHeaderOptions } from "#server/authenticate/request-header.ts";
+import type { RequestHeaderOptions } from "#server/authenticate/request-header.ts";
 
 /** What extension servers need to know whom this server trusts. */
 export interface Trust {

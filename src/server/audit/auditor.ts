@@ -4,9 +4,9 @@ import { type Clock } from "#lib/async/clock.ts";
 import { type Metrics } from "#lib/process/metrics.ts";
 import { type Wire } from "../http/respond.ts";
 import { type Answer, type Context, isLongRunning, type Stage } from "../request/pipeline.ts";
-import { type AuditBackend } from "./backend.ts";
-import { type AuditEvent, type ResponseStatus } from "./event.ts";
-import { type ScopeOf } from "./policy.ts";
+import type { AuditBackend } from "./backend.ts";
+import type { AuditEvent, ResponseStatus } from "./event.ts";
+import type { ScopeOf } from "./policy.ts";
 import { RequestAudit } from "./request-audit.ts";
 import { responseObject } from "./response-object.ts";
 

@@ -1,4 +1,4 @@
-import { type AuditEvent } from "./event.ts";
+import type { AuditEvent } from "./event.ts";
 
 /** Where events go. */
 export interface AuditBackend extends AsyncDisposable {

@@ -1,7 +1,7 @@
 import { type Clock } from "#lib/async/clock.ts";
 import { type Log } from "#lib/process/log.ts";
-import { type AuditBackend, type AuditCounts, type AuditMode, type AuditWriter } from "./backend.ts";
-import { type AuditEvent } from "./event.ts";
+import type { AuditBackend, AuditCounts, AuditMode, AuditWriter } from "./backend.ts";
+import type { AuditEvent } from "./event.ts";
 
 export interface BatchOptions {
   readonly mode: AuditMode;

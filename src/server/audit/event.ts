@@ -1,6 +1,6 @@
 import { type UserInfo } from "#api/exchange.ts";
 import { microTimestamp } from "#lib/async/clock.ts";
-import { type AuditStage, type Level } from "./policy.ts";
+import type { AuditStage, Level } from "./policy.ts";
 
 /** What happened to one request, at one stage. */
 export interface EventFacts {

@@ -6,8 +6,8 @@ import { isThere } from "#lib/fs/is-there.ts";
 import { makeDirectory } from "#lib/fs/make-directory.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { ConfigFileError } from "../config/config-file.ts";
-import { type AuditWriter } from "./backend.ts";
-import { type AuditEvent } from "./event.ts";
+import type { AuditWriter } from "./backend.ts";
+import type { AuditEvent } from "./event.ts";
 
 export interface AuditLogOptions {
   /** `-` for standard output. */

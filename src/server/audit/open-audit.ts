@@ -4,7 +4,7 @@ import { type Log } from "#lib/process/log.ts";
 import { type Metrics } from "#lib/process/metrics.ts";
 import { parseConfig, readConfigFile } from "../config/config-file.ts";
 import { Auditor, type ServerAudit } from "./auditor.ts";
-import { type AuditBackend, type AuditMode } from "./backend.ts";
+import type { AuditBackend, AuditMode } from "./backend.ts";
 import { BatchedBackend } from "./batches.ts";
 import { type AuditLogOptions, openAuditLog } from "./log-writer.ts";
 import { auditPolicy, scopesOf } from "./policy.ts";

@@ -3,7 +3,7 @@ import { isObject } from "#lib/data/json-object.ts";
 import { auditIdOf } from "../request/audit-id.ts";
 import { type AuditNotes, type Context } from "../request/pipeline.ts";
 import { type AuditEvent, type ObjectRef, type ResponseStatus, renderEvent } from "./event.ts";
-import { type AuditScope, type AuditStage } from "./policy.ts";
+import type { AuditScope, AuditStage } from "./policy.ts";
 import { sourceAddresses } from "./source-addresses.ts";
 
 export interface RequestAuditDeps {

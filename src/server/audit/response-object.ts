@@ -2,7 +2,7 @@ import { type Encoded } from "#api/exchange.ts";
 import { apiVersionOf } from "#api/resource.ts";
 import { type Wire } from "../http/respond.ts";
 import { type Answer, type Context } from "../request/pipeline.ts";
-import { type RequestAudit } from "./request-audit.ts";
+import type { RequestAudit } from "./request-audit.ts";
 
 interface Response {
   readonly answer: Answer;

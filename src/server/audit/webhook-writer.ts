@@ -1,7 +1,7 @@
 import { openWebhook } from "#client/webhook/webhook.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { type Random } from "#lib/data/random.ts";
-import { type AuditWriter } from "./backend.ts";
+import type { AuditWriter } from "./backend.ts";
 
 export interface AuditWebhookOptions {
   /** A kubeconfig file. */

@@ -9,7 +9,7 @@ import { type Store } from "#store/store.ts";
 import { parseConfig, readConfigFile } from "../config/config-file.ts";
 import { type EncryptionConfiguration, encryptionConfig } from "./configuration.ts";
 import { EncryptedStore, type TransformerOf } from "./encrypted-store.ts";
-import { type KmsProvider } from "./kms/kms-provider.ts";
+import type { KmsProvider } from "./kms/kms-provider.ts";
 import { type CountTransformation } from "./provider.ts";
 import { transformersFor } from "./transformers.ts";
 

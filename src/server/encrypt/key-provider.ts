@@ -1,4 +1,4 @@
-import { type Cipher } from "./ciphers.ts";
+import type { Cipher } from "./ciphers.ts";
 import { type Provider, startsWith } from "./provider.ts";
 
 /** A key of the configuration. */

@@ -6,7 +6,7 @@ import {
   type ProviderConfiguration,
   parseName,
 } from "./configuration.ts";
-import { type TransformerOf } from "./encrypted-store.ts";
+import type { TransformerOf } from "./encrypted-store.ts";
 import { identity, keyProvider } from "./key-provider.ts";
 import { type CountTransformation, type Provider, Transformer } from "./provider.ts";
 

@@ -2,7 +2,7 @@ import { type Details, type Reason, StatusError } from "#api/status.ts";
 import { isObject } from "#lib/data/json-object.ts";
 import { DecodeError } from "#schema/json/decode-error.ts";
 import { parseJson } from "#schema/json/json.ts";
-import { type ReviewVersion } from "./review.ts";
+import type { ReviewVersion } from "./review.ts";
 
 /** What a webhook decided. */
 export interface WebhookAnswer {

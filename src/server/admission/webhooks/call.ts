@@ -8,7 +8,7 @@ import { describeFault } from "./describe-fault.ts";
 import { type Hook } from "./hook.ts";
 import { createReview, reviewVersionOf } from "./review.ts";
 import { type Address, addressOf, type ResolveService, type WebhookConnections } from "./target.ts";
-import { type View } from "./view.ts";
+import type { View } from "./view.ts";
 
 export interface CallWorld {
   readonly clock: Clock;

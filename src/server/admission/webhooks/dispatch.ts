@@ -10,8 +10,8 @@ import { type TraceRecorder } from "#trace/recorder.ts";
 import { type AdmissionRequest } from "../plugin.ts";
 import { refusalOf, type WebhookAnswer } from "./answer.ts";
 import { type Call, CallError, type CallWorld, callWebhook } from "./call.ts";
-import { type MatchWorld } from "./plan-call.ts";
-import { type ScaleViews } from "./view.ts";
+import type { MatchWorld } from "./plan-call.ts";
+import type { ScaleViews } from "./view.ts";
 import { type WebhookMetrics } from "./webhook-metrics.ts";
 
 /** Everything that calls of webhooks need. */

@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { secureTransport } from "#client/transport/http1.ts";
-import { type Transport } from "#client/transport/wire.ts";
+import type { Transport } from "#client/transport/wire.ts";
 import { type Hook, type Webhook } from "./hook.ts";
 
 /** Where a call goes. Built from checked parts, never from text. */

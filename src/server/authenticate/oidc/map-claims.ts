@@ -1,6 +1,6 @@
 import { type UserInfo } from "#api/exchange.ts";
 import { type JwtPart } from "#lib/crypto/jwt.ts";
-import { type JwtAuthenticator } from "./authentication-config.ts";
+import type { JwtAuthenticator } from "./authentication-config.ts";
 
 /** A verified token does not identify anybody. The message is upstream's. */
 export class ClaimError extends Error {

@@ -7,8 +7,8 @@ import { type Remembered, RememberedCalls } from "#lib/async/remembered-calls.ts
 import { type JwtPart, type ParsedJwt, parseJwt } from "#lib/crypto/jwt.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { type TokenAuthenticator, type TokenIdentity } from "../bearer.ts";
-import { type JwtAuthenticator } from "./authentication-config.ts";
-import { type IssuerKeys } from "./issuer-keys.ts";
+import type { JwtAuthenticator } from "./authentication-config.ts";
+import type { IssuerKeys } from "./issuer-keys.ts";
 import { ClaimError, checkClaims, expiryMs, issuerOf, mapClaims } from "./map-claims.ts";
 
 export interface OidcIssuer {

@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { after, test } from "node:test";
+import { makeTempDir } from "./support/server.ts";
+
+const root = path.resolve(import.meta.dirname, "..");
+const dir = makeTempDir();
+after(() => rmSync(dir, { recursive: true, force: true }));
+
+/** Writes the address of every module that the process loads to a file. */
+const recorder = `import { registerHooks } from "node:module";
+import { writeFileSync } from "node:fs";
+const loaded = [];
+registerHooks({ load(url, context, next) { loaded.push(url); return next(url, context); } });
+process.on("exit", () => writeFileSync(process.env.LOADED, loaded.join("\\n")));
+`;
+
+/** What a server without further flags does not use. Loading it would make every start slower and larger. */
+const lazy = [
+  "node_modules/",
+  "src/cel",
+  "src/client/webhook/",
+  "src/kubelet/",
+  "src/server/audit/",
+  "src/server/authenticate/oidc/",
+  "src/server/encrypt/kms/",
+  "src/store/etcd/",
+  "src/why/",
+];
+
+test("a server loads only what it uses", async () => {
+  const hook = path.join(dir, "record.mjs");
+  const list = path.join(dir, "loaded");
+  writeFileSync(hook, recorder);
+  const server = [
+    "src/bin/orlop.ts",
+    "server",
+    "--store",
+    "memory",
+    "--port",
+    "0",
+    "--data-dir",
+    path.join(dir, "data"),
+  ];
+  const args = ["--disable-warning=ExperimentalWarning", "--import", hook, ...server];
+  const child = spawn(process.execPath, args, { cwd: root, env: { ...process.env, LOADED: list } });
+  for await (const chunk of child.stdout) if (String(chunk).includes("serving")) break;
+  child.kill("SIGTERM");
+  await once(child, "exit");
+
+  const loaded = readFileSync(list, "utf8").split("\n");
+  assert(loaded.some((url) => url.includes("src/server/server.ts")));
+  assert.deepEqual(
+    loaded.filter((url) => lazy.some((part) => url.startsWith(`file://${root}/${part}`))),
+    [],
+  );
+});
