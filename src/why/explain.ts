@@ -1,4 +1,5 @@
 import { explainBudget, explainQuota } from "./allowances.ts";
+import { explainCronJob, explainJob } from "./batch.ts";
 import { type Explanation } from "./explanation.ts";
 import { type Facts, type ObjectFacts } from "./facts.ts";
 import { explainAbsent } from "./pod/absent.ts";
@@ -15,6 +16,10 @@ export function explain(facts: Facts): Explanation {
       return explainPod(facts);
     case "workload":
       return explainWorkload(facts);
+    case "job":
+      return explainJob(facts);
+    case "cronJob":
+      return explainCronJob(facts);
     case "service":
       return explainService(facts, explainPod);
     case "node":

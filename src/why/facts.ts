@@ -1,7 +1,12 @@
+import { type DaemonSet } from "#api/apps/daemon-set.ts";
 import { type Deployment } from "#api/apps/deployment.ts";
 import { type ReplicaSet } from "#api/apps/replica-set.ts";
+import { type StatefulSet } from "#api/apps/stateful-set.ts";
+import { type CronJob } from "#api/batch/cron-job.ts";
+import { type Job } from "#api/batch/job.ts";
 import { type Node } from "#api/core/node.ts";
 import { type Pod } from "#api/core/pod.ts";
+import { type ReplicationController } from "#api/core/replication-controller.ts";
 import { type ResourceQuota } from "#api/core/resource-quota.ts";
 import { type Service } from "#api/core/service.ts";
 import { type EndpointSlice } from "#api/discovery/endpoint-slice.ts";
@@ -14,6 +19,8 @@ import { type HopName } from "#trace/hop.ts";
 export type Facts =
   | ({ readonly about: "pod" } & PodFacts)
   | ({ readonly about: "workload" } & WorkloadFacts)
+  | ({ readonly about: "job" } & JobFacts)
+  | ({ readonly about: "cronJob" } & CronJobFacts)
   | ({ readonly about: "service" } & ServiceFacts)
   | ({ readonly about: "node" } & NodeFacts)
   | { readonly about: "quota"; readonly quota: ResourceQuota }
@@ -73,10 +80,38 @@ export interface ServiceFacts {
   readonly stuck: PodFacts | undefined;
 }
 
+/** The kinds that keep a number of pods running. */
+export type Workload =
+  | { readonly kind: "DaemonSet"; readonly object: DaemonSet }
+  | { readonly kind: "Deployment"; readonly object: Deployment }
+  | { readonly kind: "ReplicaSet"; readonly object: ReplicaSet }
+  | { readonly kind: "ReplicationController"; readonly object: ReplicationController }
+  | { readonly kind: "StatefulSet"; readonly object: StatefulSet };
+
+export interface JobFacts {
+  readonly nowMs: number;
+  readonly job: Job;
+  /** Oldest first. */
+  readonly events: readonly SeenEvent[];
+  readonly pods: readonly Pod[];
+  /** All facts about a pod that failed, and about the first few that run but are not ready. */
+  readonly failed: PodFacts | undefined;
+  readonly stuck: readonly PodFacts[];
+}
+
+export interface CronJobFacts {
+  readonly nowMs: number;
+  readonly cronJob: CronJob;
+  /** Oldest first. */
+  readonly events: readonly SeenEvent[];
+  /** The next moment of the schedule; undefined if there is none. */
+  readonly nextMs: number | undefined;
+}
+
 export interface WorkloadFacts {
   readonly nowMs: number;
-  readonly kind: "Deployment" | "ReplicaSet";
-  readonly object: Deployment | ReplicaSet;
+  readonly kind: Workload["kind"];
+  readonly object: Workload["object"];
   readonly events: readonly SeenEvent[];
   /** For a Deployment, the ReplicaSet of its newest template. */
   readonly newest: ReplicaSet | undefined;

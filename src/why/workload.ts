@@ -1,3 +1,4 @@
+import { type DaemonSet } from "#api/apps/daemon-set.ts";
 import { type Deployment } from "#api/apps/deployment.ts";
 import { isReady } from "#api/core/pod/pod-state.ts";
 import { findCondition } from "#api/meta/condition.ts";
@@ -10,7 +11,7 @@ import { ago, lasting, msOf } from "./times.ts";
 
 const titleOf = ({ kind, object }: WorkloadFacts): string => `${kind} ${object.metadata.name}`;
 
-/** A Deployment or ReplicaSet: its own problems first, then those of its pods. */
+/** A kind that keeps pods running: its own problems first, then those of its pods. */
 export function explainWorkload(facts: WorkloadFacts): Explanation {
   return (
     refused(facts) ?? notSeen(facts) ?? noneWanted(facts) ?? stuckPods(facts) ?? missingPods(facts) ?? complete(facts)
@@ -26,11 +27,11 @@ function refused(facts: WorkloadFacts): Explanation | undefined {
     .find((each) => each?.status === "True");
   const progressing = findCondition(object.status.conditions ?? [], "Progressing");
   const setRefused = progressing?.reason === "ReplicaSetCreateError" ? progressing : undefined;
-  const found = condition ?? setRefused;
+  const event = lastOf([...newestEvents, ...events], ["FailedCreate", "ReplicaSetCreateError"]);
+  const found = condition ?? setRefused ?? refusedByEvent(facts, event);
   if (!found) return undefined;
   const message = found.message ?? "";
-  const what = condition ? "pods" : "ReplicaSet";
-  const event = lastOf([...newestEvents, ...events], ["FailedCreate", "ReplicaSetCreateError"]);
+  const what = setRefused ? "ReplicaSet" : "pods";
   return {
     hop: gateOf(message),
     state: found.reason || "ReplicaFailure",
@@ -40,13 +41,24 @@ function refused(facts: WorkloadFacts): Explanation | undefined {
   };
 }
 
-function gateOf(message: string): Explanation["hop"] {
+/** Some kinds have no condition for it: then the last event says that pods are refused. */
+function refusedByEvent(
+  { kind, object, events, pods }: WorkloadFacts,
+  event: SeenEvent | undefined,
+): { reason: string; message: string; lastTransitionTime?: string } | undefined {
+  if (kind !== "StatefulSet" && kind !== "DaemonSet") return undefined;
+  if (!event || event !== events.at(-1) || pods.length >= wantedBy({ kind, object })) return undefined;
+  const message = event.message.replace(/^(Error creating: |create Pod \S+ in StatefulSet \S+ failed error: )/, "");
+  return { reason: event.reason, message };
+}
+
+export function gateOf(message: string): Explanation["hop"] {
   if (/is invalid/.test(message)) return "schema";
   if (/cannot (create|patch|update)/.test(message)) return "authorize";
   return "admit";
 }
 
-function gateAdvice(message: string): string {
+export function gateAdvice(message: string): string {
   const account =
     /serviceaccount "([^"]+)" not found/i.exec(message)?.[1] ??
     /error looking up service account \S+\/(\S+):/.exec(message)?.[1];
@@ -60,7 +72,7 @@ function gateAdvice(message: string): string {
   return "The message says which rule refused it: change the template or the rule.";
 }
 
-const lastOf = (events: readonly SeenEvent[], reasons: readonly string[]): SeenEvent | undefined =>
+export const lastOf = (events: readonly SeenEvent[], reasons: readonly string[]): SeenEvent | undefined =>
   events.findLast(({ reason }) => reasons.includes(reason));
 
 /** The controller has not seen the newest version. */
@@ -80,12 +92,18 @@ function notSeen(facts: WorkloadFacts): Explanation | undefined {
   };
 }
 
-const wanted = ({ object }: WorkloadFacts): number => object.spec.replicas;
+const wanted = (facts: WorkloadFacts): number => wantedBy(facts);
+
+function wantedBy({ kind, object }: Pick<WorkloadFacts, "kind" | "object">): number {
+  if (kind === "DaemonSet") return (object as DaemonSet).status.desiredNumberScheduled;
+  return (object as Deployment).spec.replicas;
+}
 
 function noneWanted(facts: WorkloadFacts): Explanation | undefined {
   const isPaused = facts.kind === "Deployment" && (facts.object as Deployment).spec.paused;
   if (wanted(facts) > 0 && !(isPaused && facts.pods.length === 0)) return undefined;
   const name = facts.object.metadata.name;
+  if (facts.kind === "DaemonSet") return noNode(facts);
   return {
     hop: undefined,
     state: isPaused ? "Paused" : "ScaledToZero",
@@ -98,6 +116,18 @@ function noneWanted(facts: WorkloadFacts): Explanation | undefined {
         ? `\`kubectl rollout resume deployment ${name}\``
         : `\`kubectl scale ${facts.kind.toLowerCase()} ${name} --replicas=1\``,
     ],
+  };
+}
+
+function noNode(facts: WorkloadFacts): Explanation {
+  const { nodeSelector = {} } = (facts.object as DaemonSet).spec.template.spec;
+  const labels = Object.entries(nodeSelector).map(([key, value]) => `${key}=${value}`);
+  return {
+    hop: undefined,
+    state: "NoNodes",
+    headline: `${titleOf(facts)} runs no pods because no node fits.`,
+    evidence: labels.length > 0 ? [`spec.template.spec.nodeSelector: ${labels.join(", ")}`] : [],
+    advice: ["Compare the labels and taints of the nodes with the template's nodeSelector, affinity and tolerations."],
   };
 }
 
@@ -140,7 +170,7 @@ function missingPods(facts: WorkloadFacts): Explanation | undefined {
 }
 
 function complete(facts: WorkloadFacts): Explanation {
-  const { status } = facts.object;
+  const { ready, available } = countsOf(facts);
   const notReady = facts.pods.filter((pod) => !isReady(pod)).length;
   return {
     hop: undefined,
@@ -149,7 +179,16 @@ function complete(facts: WorkloadFacts): Explanation {
       notReady === 0
         ? `${titleOf(facts)} has all ${counted(wanted(facts), "pod")} ready: nothing is stuck.`
         : `${titleOf(facts)} is making progress: ${notReady} of ${counted(facts.pods.length, "pod")} not ready yet, and nothing has failed.`,
-    evidence: [`${status.readyReplicas ?? 0} ready, ${status.availableReplicas ?? 0} available of ${wanted(facts)}`],
+    evidence: [`${ready} ready, ${available} available of ${wanted(facts)}`],
     advice: [],
   };
+}
+
+function countsOf({ kind, object }: WorkloadFacts): { ready: number; available: number } {
+  if (kind === "DaemonSet") {
+    const { numberReady, numberAvailable = 0 } = (object as DaemonSet).status;
+    return { ready: numberReady, available: numberAvailable };
+  }
+  const { readyReplicas = 0, availableReplicas = 0 } = (object as Deployment).status;
+  return { ready: readyReplicas, available: availableReplicas };
 }

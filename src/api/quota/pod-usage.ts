@@ -47,7 +47,7 @@ export const podEvaluator: Evaluator<Pod> = {
 };
 
 /** `requests.example.com/gpu`. */
-export const isExtendedRequest = (name: string): boolean =>
+const isExtendedRequest = (name: string): boolean =>
   name.startsWith("requests.") && (!isNativeResource(name) || name.startsWith(`requests.${deviceClassPrefix}`));
 
 /** A pod that should be gone by now does not count: its node may be lost, and others must be able to replace it. */

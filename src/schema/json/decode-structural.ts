@@ -1,3 +1,4 @@
+import { isObject, setOwn } from "#lib/data/json-object.ts";
 import { cloneJson } from "#lib/text/json.ts";
 import { itemsOf, type JsonSchema, metaFields } from "../json-schema.ts";
 import { jsonKind, Mismatch, maxMembers, maxValues, TooManyValues } from "./decode-error.ts";
@@ -97,12 +98,12 @@ class StructuralDecoder<W extends Walk> {
     const member = this.#memberOf(name);
     if (member) {
       const decoded = memberValue(member, value, walk);
-      if (decoded !== undefined) put(out, name, decoded);
+      if (decoded !== undefined) setOwn(out, name, decoded);
       return;
     }
     this.#meta.count(value, walk);
-    if (this.#json["x-kubernetes-preserve-unknown-fields"]) put(out, name, value);
-    else if (this.#json.additionalProperties === true) put(out, name, withoutMembers(value));
+    if (this.#json["x-kubernetes-preserve-unknown-fields"]) setOwn(out, name, value);
+    else if (this.#json.additionalProperties === true) setOwn(out, name, withoutMembers(value));
     else walk.unknown++;
   }
 
@@ -147,7 +148,7 @@ class StructuralDecoder<W extends Walk> {
   #fill(out: Json, walk: W): void {
     this.#defaults ??= this.#planDefaults();
     for (const [name, member] of this.#defaults) {
-      if (!Object.hasOwn(out, name)) put(out, name, defaultOf(member, walk));
+      if (!Object.hasOwn(out, name)) setOwn(out, name, defaultOf(member, walk));
     }
   }
 
@@ -196,16 +197,6 @@ function valuesIn(value: unknown): number {
 function withoutMembers(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutMembers);
   return isObject(value) ? {} : value;
-}
-
-const isObject = (value: unknown): value is Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
-/** A plain assignment to `__proto__` would change the object's prototype. */
-function put(out: Json, name: string, value: unknown): void {
-  if (name === "__proto__") {
-    Object.defineProperty(out, name, { value, writable: true, enumerable: true, configurable: true });
-  } else out[name] = value;
 }
 
 /** Where the unknown fields of a value are. Metadata is visited by its own schema. */
