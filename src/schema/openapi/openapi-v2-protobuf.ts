@@ -1,3 +1,4 @@
+import { type Steps } from "#lib/async/turns.ts";
 import { Writer, wire } from "#lib/proto/protobuf-wire.ts";
 import { type Json } from "./openapi-definitions.ts";
 
@@ -7,11 +8,27 @@ export const openApiV2ProtobufTypes = {
   answered: "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
 } as const;
 
-/** The v2 document in the protobuf form that kubectl requests: the messages of gnostic's openapi.v2. */
-export function openApiV2Protobuf(document: Json): Uint8Array {
-  const writer = new Writer();
-  writeMessage(writer, messages.Document, document);
-  return writer.finish();
+/**
+ * The v2 document in the protobuf form that kubectl requests: the messages of gnostic's openapi.v2. Every path and
+ * definition is a step, and a part of the document of its own: whoever reads protobuf joins parts of a message.
+ */
+export function* openApiV2Protobuf(document: Json): Steps<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  for (const part of partsOf(document)) {
+    const writer = new Writer();
+    writeMessage(writer, messages.Document, part);
+    parts.push(writer.finish());
+    yield;
+  }
+  return Buffer.concat(parts);
+}
+
+function* partsOf(document: Json): Iterable<Json> {
+  for (const [field, value] of Object.entries(document)) {
+    const [, type] = messages.Document.fields[field] ?? [];
+    if (typeof type !== "object" || !("named" in type)) yield { [field]: value };
+    else for (const [name, item] of Object.entries(value as Json)) yield { [field]: { [name]: item } };
+  }
 }
 
 /** How one JSON field is written: its number and its type. */

@@ -177,11 +177,16 @@ test("a kind with its own OpenAPI schema is described by it", () => {
 });
 
 test("openApiV2Protobuf() writes the messages that kubectl reads", () => {
-  const bytes = openApiV2Protobuf(atOnce(openApiV2([resource], options)));
+  const steps = openApiV2Protobuf(atOnce(openApiV2([resource], options)));
+  assert.equal(steps.next().done, false);
+  const bytes = atOnce(steps);
 
   const fields = new Map<number, Uint8Array>();
   const reader = new Reader(bytes);
-  while (!reader.done) fields.set(reader.key() >>> 3, reader.bytes());
+  while (!reader.done) {
+    const field = reader.key() >>> 3;
+    fields.set(field, Buffer.concat([fields.get(field) ?? new Uint8Array(), reader.bytes()]));
+  }
   assert.deepEqual(
     [...fields.keys()].sort((a, b) => a - b),
     [1, 2, 8, 9, 10, 12, 13],

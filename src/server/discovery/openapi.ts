@@ -44,7 +44,7 @@ export function createOpenApi(resources: ResourceRegistry): OpenApi {
     const wantsProtobuf = headers.accept?.includes(openApiV2ProtobufTypes.asked) ?? false;
     if (!wantsProtobuf)
       return found(headers, await once("v2", hash, async () => jsonInTurns(await v2())), "application/json");
-    const document = await once("v2 protobuf", hash, async () => openApiV2Protobuf(await v2()));
+    const document = await once("v2 protobuf", hash, async () => inSlices(openApiV2Protobuf(await v2())));
     return found(headers, document, openApiV2ProtobufTypes.answered);
   };
   const answerV3 = async ({ headers }: Context["request"], groupVersion: string): Promise<Answer> => {
