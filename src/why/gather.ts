@@ -4,17 +4,21 @@ import { ReplicaSet } from "#api/apps/replica-set.ts";
 import { StatefulSet } from "#api/apps/stateful-set.ts";
 import { SubjectAccessReview } from "#api/authorization/subject-access-review.ts";
 import { CronJob } from "#api/batch/cron-job.ts";
+import { parseCronSchedule } from "#api/batch/cron-schedule.ts";
+import { nextDueMs } from "#api/batch/cron-times.ts";
 import { Job } from "#api/batch/job.ts";
 import { Lease } from "#api/coordination/lease.ts";
 import { Event } from "#api/core/event.ts";
 import { Node } from "#api/core/node.ts";
-import { isReady } from "#api/core/pod/pod-state.ts";
+import { isFinished, isReady } from "#api/core/pod/pod-state.ts";
 import { Pod } from "#api/core/pod.ts";
+import { ReplicationController } from "#api/core/replication-controller.ts";
 import { ResourceQuota } from "#api/core/resource-quota.ts";
 import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
-import { matches, matchesLabels } from "#api/meta/label-selector.ts";
+import { matchesLabels } from "#api/meta/label-selector.ts";
 import { isControlledBy } from "#api/meta/owner.ts";
+import { matches } from "#api/meta/selector-matchers.ts";
 import { PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
 import { type ApiObject, groupResource, type Resource } from "#api/resource.ts";
 import { isNotFound } from "#api/status.ts";
@@ -57,18 +61,18 @@ export async function gather(client: Client, subject: Subject, nowMs: number): P
   switch (schema) {
     case Pod.schema:
       return { about: "pod", ...(await gatherer.pod(object as Pod)) };
-    case Deployment.schema:
-      return { about: "workload", ...(await gatherer.workload("Deployment", object as Deployment)) };
-    case ReplicaSet.schema:
-      return { about: "workload", ...(await gatherer.workload("ReplicaSet", object as ReplicaSet)) };
-    case StatefulSet.schema:
-      return { about: "workload", ...(await gatherer.workload("StatefulSet", object as StatefulSet)) };
     case DaemonSet.schema:
-      return { about: "workload", ...(await gatherer.workload("DaemonSet", object as DaemonSet)) };
+    case Deployment.schema:
+    case ReplicaSet.schema:
+    case ReplicationController.schema:
+    case StatefulSet.schema: {
+      const workload = { kind: resource.kind, object } as unknown as Workload;
+      return { about: "workload", ...(await gatherer.workload(workload)) };
+    }
     case Job.schema:
       return { about: "job", ...(await gatherer.job(object as Job)) };
     case CronJob.schema:
-      return { about: "cron job", ...(await gatherer.cronJob(object as CronJob)) };
+      return { about: "cronJob", ...(await gatherer.cronJob(object as CronJob)) };
     case Service.schema:
       return { about: "service", ...(await gatherer.service(object as Service)) };
     case Node.schema:
@@ -112,17 +116,17 @@ class Gatherer {
     return { nowMs: this.#nowMs, pod, events, node, heartbeatMs, rooms, attempts, missing, logs, services };
   }
 
-  async workload(kind: WorkloadFacts["kind"], object: Workload): Promise<WorkloadFacts> {
+  async workload({ kind, object }: Workload): Promise<WorkloadFacts> {
     const { namespace } = object.metadata;
+    const isDeployment = kind === "Deployment";
     const [{ items: allSets }, { items: allPods }] = await Promise.all([
-      this.#client.list(ReplicaSet, { namespace }),
+      isDeployment ? this.#client.list(ReplicaSet, { namespace }) : { items: [] },
       this.#client.list(Pod, { namespace }),
     ]);
     const sets = allSets.filter((set) => isControlledBy(set, object));
-    const owners: readonly Workload[] = kind === "Deployment" ? sets : [object];
+    const owners: readonly ApiObject[] = isDeployment ? sets : [object];
     const pods = allPods.filter((pod) => owners.some((owner) => isControlledBy(pod, owner)));
-    const newest = kind === "Deployment" ? sets.toSorted(byRevision).at(-1) : undefined;
-    const waiting = pods.filter((pod) => !isReady(pod) && !pod.metadata.deletionTimestamp).slice(0, maxStuck);
+    const newest = sets.toSorted(byRevision).at(-1);
     return {
       nowMs: this.#nowMs,
       kind,
@@ -131,42 +135,38 @@ class Gatherer {
       newest,
       newestEvents: newest ? await this.#events(newest) : [],
       pods: pods.filter(({ metadata }) => !metadata.deletionTimestamp),
-      stuck: await Promise.all(waiting.map((pod) => this.pod(pod))),
+      stuck: await this.#stuck(pods),
     };
   }
 
+  /** All facts about the first few pods that should be ready and are not. */
+  async #stuck(pods: readonly Pod[]): Promise<PodFacts[]> {
+    const waiting = pods.filter((pod) => !isReady(pod) && !pod.metadata.deletionTimestamp).slice(0, maxStuck);
+    return await Promise.all(waiting.map((pod) => this.pod(pod)));
+  }
+
   async job(job: Job): Promise<JobFacts> {
-    const [{ items }, events] = await Promise.all([
-      this.#client.list(Pod, { namespace: job.metadata.namespace }),
-      this.#events(job),
-    ]);
+    const { namespace } = job.metadata;
+    const { items } = await this.#client.list(Pod, { namespace });
     const pods = items.filter((pod) => isControlledBy(pod, job));
-    const open = pods.filter(({ metadata, status }) => !metadata.deletionTimestamp && !hasEnded(status.phase));
-    const waiting = open.filter((pod) => !isReady(pod)).slice(0, maxStuck);
-    const failed = pods
-      .filter(({ status }) => status.phase === "Failed")
-      .sort(byCreation)
-      .at(-1);
+    const failed = pods.filter(({ status }) => status.phase === "Failed").at(-1);
     return {
       nowMs: this.#nowMs,
       job,
-      events,
-      active: open.length,
-      stuck: await Promise.all(waiting.map((pod) => this.pod(pod))),
+      events: await this.#events(job),
+      pods,
       failed: failed && (await this.pod(failed)),
+      stuck: await this.#stuck(pods.filter((pod) => !isFinished(pod))),
     };
   }
 
   async cronJob(cronJob: CronJob): Promise<CronJobFacts> {
-    const [{ items }, events] = await Promise.all([
-      this.#client.list(Job, { namespace: cronJob.metadata.namespace }),
-      this.#events(cronJob),
-    ]);
-    const last = items
-      .filter((job) => isControlledBy(job, cronJob))
-      .sort(byCreation)
-      .at(-1);
-    return { nowMs: this.#nowMs, cronJob, events, last: last && (await this.job(last)) };
+    return {
+      nowMs: this.#nowMs,
+      cronJob,
+      events: await this.#events(cronJob),
+      nextMs: nextOf(cronJob, this.#nowMs),
+    };
   }
 
   async service(service: Service): Promise<ServiceFacts> {
@@ -326,10 +326,14 @@ function seen(event: Event): SeenEvent {
   };
 }
 
-const hasEnded = (phase: string | undefined): boolean => phase === "Succeeded" || phase === "Failed";
-
-const byCreation = (a: ApiObject, b: ApiObject): number =>
-  (msOf(a.metadata.creationTimestamp) ?? 0) - (msOf(b.metadata.creationTimestamp) ?? 0);
+/** The API has checked the schedule, but one from an older release may not be readable. */
+function nextOf({ spec }: CronJob, nowMs: number): number | undefined {
+  try {
+    return nextDueMs(parseCronSchedule(spec.schedule), nowMs, spec.timeZone ?? "UTC");
+  } catch {
+    return undefined;
+  }
+}
 
 const byTime = (a: SeenEvent, b: SeenEvent): number => (a.lastMs ?? 0) - (b.lastMs ?? 0);
 

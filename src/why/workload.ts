@@ -1,17 +1,17 @@
-import { DaemonSet } from "#api/apps/daemon-set.ts";
+import { type DaemonSet } from "#api/apps/daemon-set.ts";
 import { type Deployment } from "#api/apps/deployment.ts";
 import { isReady } from "#api/core/pod/pod-state.ts";
 import { findCondition } from "#api/meta/condition.ts";
+import { quotaAdvice } from "./allowances.ts";
 import { counted, type Explanation } from "./explanation.ts";
 import { type SeenEvent, type WorkloadFacts } from "./facts.ts";
 import { explainPod } from "./pod/explain-pod.ts";
 import { describeEvent } from "./pod/pod-parts.ts";
-import { explainRefusal, refusalInEvents } from "./refused-pods.ts";
 import { ago, lasting, msOf } from "./times.ts";
 
 const titleOf = ({ kind, object }: WorkloadFacts): string => `${kind} ${object.metadata.name}`;
 
-/** A Deployment, ReplicaSet, StatefulSet or DaemonSet: its own problems first, then those of its pods. */
+/** A kind that keeps pods running: its own problems first, then those of its pods. */
 export function explainWorkload(facts: WorkloadFacts): Explanation {
   return (
     refused(facts) ?? notSeen(facts) ?? noneWanted(facts) ?? stuckPods(facts) ?? missingPods(facts) ?? complete(facts)
@@ -20,23 +20,59 @@ export function explainWorkload(facts: WorkloadFacts): Explanation {
 
 /** The API server refuses its pods or its ReplicaSet: hop 9, or the check that refuses them. */
 function refused(facts: WorkloadFacts): Explanation | undefined {
-  const { object, newest, events, newestEvents, nowMs, pods } = facts;
+  const { object, newest, events, newestEvents, nowMs } = facts;
   const sets = newest ? [newest, object] : [object];
   const condition = sets
     .map(({ status }) => findCondition(status.conditions ?? [], "ReplicaFailure"))
     .find((each) => each?.status === "True");
   const progressing = findCondition(object.status.conditions ?? [], "Progressing");
   const setRefused = progressing?.reason === "ReplicaSetCreateError" ? progressing : undefined;
-  const found = condition ?? setRefused;
-  if (!found) return pods.length < wanted(facts) ? refusalInEvents(titleOf(facts), facts) : undefined;
-  const message = found.message ?? "";
-  const what = condition ? "pods" : "ReplicaSet";
   const event = lastOf([...newestEvents, ...events], ["FailedCreate", "ReplicaSetCreateError"]);
-  const evidence = [lasting(msOf(found.lastTransitionTime), nowMs), ...(event ? [describeEvent(event, nowMs)] : [])];
-  return { ...explainRefusal(titleOf(facts), { message, evidence, what }), state: found.reason || "ReplicaFailure" };
+  const found = condition ?? setRefused ?? refusedByEvent(facts, event);
+  if (!found) return undefined;
+  const message = found.message ?? "";
+  const what = setRefused ? "ReplicaSet" : "pods";
+  return {
+    hop: gateOf(message),
+    state: found.reason || "ReplicaFailure",
+    headline: `${titleOf(facts)} cannot make progress because the API server refuses its ${what}: ${message}`,
+    evidence: [lasting(msOf(found.lastTransitionTime), nowMs), ...(event ? [describeEvent(event, nowMs)] : [])],
+    advice: [gateAdvice(message), "The controller retries automatically, with growing pauses."],
+  };
 }
 
-const lastOf = (events: readonly SeenEvent[], reasons: readonly string[]): SeenEvent | undefined =>
+/** Some kinds have no condition for it: then the last event says that pods are refused. */
+function refusedByEvent(
+  { kind, object, events, pods }: WorkloadFacts,
+  event: SeenEvent | undefined,
+): { reason: string; message: string; lastTransitionTime?: string } | undefined {
+  if (kind !== "StatefulSet" && kind !== "DaemonSet") return undefined;
+  if (!event || event !== events.at(-1) || pods.length >= wantedBy({ kind, object })) return undefined;
+  const message = event.message.replace(/^(Error creating: |create Pod \S+ in StatefulSet \S+ failed error: )/, "");
+  return { reason: event.reason, message };
+}
+
+export function gateOf(message: string): Explanation["hop"] {
+  if (/is invalid/.test(message)) return "schema";
+  if (/cannot (create|patch|update)/.test(message)) return "authorize";
+  return "admit";
+}
+
+export function gateAdvice(message: string): string {
+  const account =
+    /serviceaccount "([^"]+)" not found/i.exec(message)?.[1] ??
+    /error looking up service account \S+\/(\S+):/.exec(message)?.[1];
+  if (account) return `Create the service account ${account}, or remove spec.serviceAccountName from the template.`;
+  if (/is invalid/.test(message)) return "Correct the pod template: the message names the field.";
+  const quota = quotaAdvice(message);
+  if (quota) return quota;
+  if (/violates PodSecurity/.test(message))
+    return "Bring the pod template in line with the namespace's Pod Security level, or lower that level.";
+  if (/admission webhook "([^"]+)"/.test(message)) return "The webhook named in the message refused it: ask its owner.";
+  return "The message says which rule refused it: change the template or the rule.";
+}
+
+export const lastOf = (events: readonly SeenEvent[], reasons: readonly string[]): SeenEvent | undefined =>
   events.findLast(({ reason }) => reasons.includes(reason));
 
 /** The controller has not seen the newest version. */
@@ -56,26 +92,18 @@ function notSeen(facts: WorkloadFacts): Explanation | undefined {
   };
 }
 
-const isDaemonSet = (object: WorkloadFacts["object"]): object is DaemonSet => object.kind === DaemonSet.kind;
+const wanted = (facts: WorkloadFacts): number => wantedBy(facts);
 
-const wanted = ({ object }: WorkloadFacts): number =>
-  isDaemonSet(object) ? object.status.desiredNumberScheduled : object.spec.replicas;
-
-function noNodes(facts: WorkloadFacts): Explanation {
-  return {
-    hop: undefined,
-    state: "NoNodes",
-    headline: `${titleOf(facts)} runs no pods because no node matches its template.`,
-    evidence: ["status.desiredNumberScheduled: 0"],
-    advice: ["Compare nodeSelector, affinity and tolerations of the template with the labels and taints of the nodes."],
-  };
+function wantedBy({ kind, object }: Pick<WorkloadFacts, "kind" | "object">): number {
+  if (kind === "DaemonSet") return (object as DaemonSet).status.desiredNumberScheduled;
+  return (object as Deployment).spec.replicas;
 }
 
 function noneWanted(facts: WorkloadFacts): Explanation | undefined {
-  if (isDaemonSet(facts.object)) return wanted(facts) > 0 ? undefined : noNodes(facts);
   const isPaused = facts.kind === "Deployment" && (facts.object as Deployment).spec.paused;
   if (wanted(facts) > 0 && !(isPaused && facts.pods.length === 0)) return undefined;
   const name = facts.object.metadata.name;
+  if (facts.kind === "DaemonSet") return noNode(facts);
   return {
     hop: undefined,
     state: isPaused ? "Paused" : "ScaledToZero",
@@ -88,6 +116,18 @@ function noneWanted(facts: WorkloadFacts): Explanation | undefined {
         ? `\`kubectl rollout resume deployment ${name}\``
         : `\`kubectl scale ${facts.kind.toLowerCase()} ${name} --replicas=1\``,
     ],
+  };
+}
+
+function noNode(facts: WorkloadFacts): Explanation {
+  const { nodeSelector = {} } = (facts.object as DaemonSet).spec.template.spec;
+  const labels = Object.entries(nodeSelector).map(([key, value]) => `${key}=${value}`);
+  return {
+    hop: undefined,
+    state: "NoNodes",
+    headline: `${titleOf(facts)} runs no pods because no node fits.`,
+    evidence: labels.length > 0 ? [`spec.template.spec.nodeSelector: ${labels.join(", ")}`] : [],
+    advice: ["Compare the labels and taints of the nodes with the template's nodeSelector, affinity and tolerations."],
   };
 }
 
@@ -130,10 +170,7 @@ function missingPods(facts: WorkloadFacts): Explanation | undefined {
 }
 
 function complete(facts: WorkloadFacts): Explanation {
-  const { object } = facts;
-  const [ready = 0, available = 0] = isDaemonSet(object)
-    ? [object.status.numberReady, object.status.numberAvailable]
-    : [object.status.readyReplicas, object.status.availableReplicas];
+  const { ready, available } = countsOf(facts);
   const notReady = facts.pods.filter((pod) => !isReady(pod)).length;
   return {
     hop: undefined,
@@ -145,4 +182,13 @@ function complete(facts: WorkloadFacts): Explanation {
     evidence: [`${ready} ready, ${available} available of ${wanted(facts)}`],
     advice: [],
   };
+}
+
+function countsOf({ kind, object }: WorkloadFacts): { ready: number; available: number } {
+  if (kind === "DaemonSet") {
+    const { numberReady, numberAvailable = 0 } = (object as DaemonSet).status;
+    return { ready: numberReady, available: numberAvailable };
+  }
+  const { readyReplicas = 0, availableReplicas = 0 } = (object as Deployment).status;
+  return { ready: readyReplicas, available: availableReplicas };
 }

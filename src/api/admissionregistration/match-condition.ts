@@ -8,7 +8,7 @@ const object = inPackage("admissionregistration/v1");
 
 export const MatchCondition = object("MatchCondition", "A condition that a request must satisfy.", {
   name: present(1, string(), "Name of the condition, unique in its list."),
-  expression: present(2, string(), "CEL expression that is true for requests that match. It is not compiled yet."),
+  expression: present(2, string(), "CEL expression that is true for requests that match."),
 });
 interface MatchCondition extends Infer<typeof MatchCondition> {}
 
@@ -28,7 +28,7 @@ export function validateMatchConditions(owner: Cursor<{ matchConditions?: readon
   });
 }
 
-/** Without a compiler, all that can be told is whether there is an expression. */
+/** The server compiles expressions later. Here, all that can be told is whether there is one. */
 export function validateExpression(at: Cursor<string | undefined>, detail?: string): void {
   if (!at.value?.trim()) at.missing(detail);
 }

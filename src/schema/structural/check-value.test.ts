@@ -5,7 +5,7 @@ import { checkLists } from "./check-lists.ts";
 import { checkValue } from "./check-value.ts";
 
 const linesOf = (schema: JsonSchema, value: unknown, old?: unknown): string[] =>
-  checkValue(schema, value, old === undefined ? undefined : { value: old }).map(
+  checkValue(schema, value, { previous: old === undefined ? undefined : { value: old } }).map(
     ({ path, message }) => `${path}: ${message}`,
   );
 const inField = (a: JsonSchema): JsonSchema => ({ type: "object", properties: { a } });

@@ -1,4 +1,5 @@
 import { equal } from "#lib/data/equal.ts";
+import { isObject } from "#lib/data/json-object.ts";
 import { isCompiled, type Re2, Re2Error, re2 } from "#lib/pattern/re2.ts";
 import {
   type FieldError,
@@ -16,12 +17,24 @@ import { itemsOf, type JsonSchema } from "../json-schema.ts";
 import { compiledOf } from "./compiled.ts";
 import { type Previous, previousItem, previousMember } from "./previous.ts";
 
-/**
- * Every fault of a value of a custom resource, in upstream's words. `previous` is the value before the change: what did
- * not change may stay as it is, even if it is wrong by now.
- */
-export function checkValue(schema: JsonSchema, value: unknown, previous?: Previous): FieldError[] {
-  const work = { left: maxWork };
+/** How much time checks may take: several can share it. */
+export interface Work {
+  left: number;
+}
+export const someWork = (): Work => ({ left: maxWork });
+
+export interface CheckOptions {
+  /** The value before the change: what did not change may stay as it is, even if it is wrong by now. */
+  readonly previous?: Previous | undefined;
+  readonly work?: Work;
+}
+
+/** Every fault of a value of a custom resource, in upstream's words. */
+export function checkValue(
+  schema: JsonSchema,
+  value: unknown,
+  { previous, work = someWork() }: CheckOptions = {},
+): FieldError[] {
   const check = new Check(work);
   check.node(schema, value, { path: root, previous });
   // Not everything was checked, so nothing else is certain.
@@ -47,10 +60,10 @@ type Json = Readonly<Record<string, unknown>>;
 class Check {
   /** Made only when they are reported: most of those of alternatives are not. */
   readonly faults: (() => FieldError)[] = [];
-  readonly #work: { left: number };
+  readonly #work: Work;
   passed = 0;
 
-  constructor(work: { left: number }) {
+  constructor(work: Work) {
     this.#work = work;
   }
 
@@ -124,7 +137,7 @@ class Check {
     if (compiled instanceof Re2Error) {
       return this.#invalid(path, value, `should match '${pattern}, but pattern is invalid: ${compiled.message}'`);
     }
-    const units = (compiled.size * value.length) / stepsPerUnit + (isNew ? compiled.size * unitsPerInstruction : 0);
+    const units = compiled.stepsFor(value) / stepsPerUnit + (isNew ? compiled.size * unitsPerInstruction : 0);
     if (!this.#mayWork(units) || compiled.matches(value)) return;
     this.#invalid(path, value, `should match '${pattern}'`);
   }
@@ -267,9 +280,6 @@ function typeOf(value: unknown): string {
   if (typeof value === "number") return Number.isInteger(value) ? "integer" : "number";
   return typeof value;
 }
-
-const isObject = (value: unknown): value is Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 function charactersIn(text: string): number {
   let count = 0;

@@ -26,18 +26,22 @@ import { podResize } from "./pods/pod-resize.ts";
 import { priority } from "./pods/priority.ts";
 import { runtimeClass } from "./pods/runtime-class.ts";
 import { topologyLabels } from "./pods/topology-labels.ts";
+import { type PolicyDeps, validatingPolicies } from "./policies/validating-policies.ts";
 import { type ResourceQuotaDeps, resourceQuota } from "./quota/resource-quota.ts";
 import { serviceAccount } from "./service-account.ts";
 import { claimResize } from "./storage/claim-resize.ts";
 import { defaultStorageClass } from "./storage/default-storage-class.ts";
 import { inUseProtection } from "./storage/in-use-protection.ts";
 import { taintNodes } from "./taint-nodes.ts";
+import { mutatingWebhooks, validatingWebhooks, type WebhookDeps } from "./webhooks/plugins.ts";
 
 export interface AdmissionDeps
   extends EscalationDeps,
     CertificateDeps,
     ResourceQuotaDeps,
-    Pick<PodSecurityDeps, "podSecurity"> {
+    Pick<PolicyDeps, "resources" | "scaleOf">,
+    Pick<PodSecurityDeps, "podSecurity">,
+    Pick<WebhookDeps, "webhooks"> {
   readonly informers: Informers;
   readonly clock: Clock;
   readonly random: Random;
@@ -72,5 +76,8 @@ export const builtInAdmission = (deps: AdmissionDeps): AdmissionPlugin[] => [
   deviceTaints(deps),
   deviceAdminAccess(deps),
   claimStatusRights(deps),
+  mutatingWebhooks(deps),
+  validatingPolicies(deps),
+  validatingWebhooks(deps),
   resourceQuota(deps),
 ];

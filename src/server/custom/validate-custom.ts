@@ -19,7 +19,7 @@ export function validateCustom(
   old: ApiObject | undefined,
 ): void {
   const { value } = at;
-  const faults = checkValue(json, value, old && { value: old });
+  const faults = checkValue(json, value, { previous: old && { value: old } });
   addAll(at, faults);
   validateScale(resource, at, { spec: true });
   validateEmbedded(at, json);
@@ -55,7 +55,7 @@ export function validateCustomStatus(resource: Part, json: JsonSchema, at: Curso
   const schema = memberOf(json, "status");
   const before = (old as { status?: unknown }).status;
   const previous = before === undefined ? undefined : { value: before };
-  const faults = schema && status !== undefined ? checkValue(schema, status, previous) : [];
+  const faults = schema && status !== undefined ? checkValue(schema, status, { previous }) : [];
   addAll(at, faults, "status");
   validateScale(resource, at, { spec: false });
   if (checkLists(json, old).length === 0) addAll(at, checkLists(json, at.value));

@@ -1,5 +1,10 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { assembleApiServer } from "#cluster/api-server.ts";
+import { signingKey } from "#lib/crypto/jwt.ts";
+import { createKey, keyToPem } from "#lib/crypto/x509.ts";
+import { seededRandom } from "#lib/data/random.ts";
+import { silentLog } from "#lib/process/log.ts";
 import { ask, follow, type Loose, type Said } from "#testing/peers/ask.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
 
@@ -157,4 +162,39 @@ test("a custom resource has no protobuf and no strategic merge", async () => {
   const patched = await send(`PATCH ${path("bins", "v1")}/a`, {}, "application/strategic-merge-patch+json");
 
   assert.deepEqual([either.status, either.json.kind, only.status, patched.status], [200, "Bin", 406, 415]);
+});
+
+test("a server that starts later serves the kinds and objects that are stored", async () => {
+  await define("vats", [version("v1", { size, color: { type: "string", default: "red" } }, { storage: true })]);
+  await send(`POST ${path("vats", "v1")}`, { metadata: { name: "a" }, spec: { size: 1 } });
+  const { store, clock } = cluster;
+  const key = signingKey(keyToPem(createKey()));
+  const rest = { log: silentLog, random: seededRandom(2), signingKey: key, serverAddress: "127.0.0.1:6443" };
+
+  await using later = await assembleApiServer({ store, clock, ...rest });
+
+  const listed = await ask(later.server, `GET ${path("vats", "v1")}`);
+  assert.deepEqual(
+    listed.items.map(({ spec }) => spec),
+    [{ size: 1, color: "red" }],
+  );
+});
+
+test("fields that were applied in one version keep their owner when another version is applied", async () => {
+  await define("kegs", [version("v1", { size, lid: size }, { storage: true }), version("v2", { size, lid: size })]);
+  const apply = (name: string, manager: string, spec: object) =>
+    send(
+      `PATCH ${path("kegs", name)}/a?fieldManager=${manager}`,
+      { apiVersion: `example.com/${name}`, kind: "Keg", metadata: { name: "a" }, spec },
+      "application/apply-patch+yaml",
+    );
+  await apply("v1", "one", { size: 1 });
+
+  const second = await apply("v2", "two", { lid: 2 });
+  const conflict = await apply("v2", "two", { size: 3, lid: 2 });
+
+  const entries = (second.json.metadata?.managedFields ?? []) as unknown as { manager: string; apiVersion: string }[];
+  const managers = entries.map(({ manager, apiVersion }) => `${manager} ${apiVersion}`);
+  assert.deepEqual(managers, ["one example.com/v1", "two example.com/v2"]);
+  assert.equal(conflict.status, 409);
 });

@@ -36,7 +36,7 @@ export async function writeScale(deps: WriteDeps, context: Context, resource: Re
     const { scale, managedFields } = wanted.from(current);
     checkScale(resource, scale, current);
     const changed = cloneJson(current);
-    setPath(changed, pathsOf(resource).specReplicas, scale.spec.replicas ?? 0);
+    setScale(resource, changed, scale);
     if (managedFields) changed.metadata.managedFields = [...managedFields];
     return changed;
   });
@@ -111,7 +111,13 @@ function answer(resource: Resource, { object, revision }: EncodedObject): Answer
   return { type: "object", status: 200, resource: Scale as unknown as Resource, encoded };
 }
 
-function scaleOf(resource: Resource, object: ApiObject): Scale {
+/** Writes the number of replicas of a Scale into its object. */
+export function setScale(resource: Resource, object: ApiObject, { spec }: Scale): void {
+  setPath(object, pathsOf(resource).specReplicas, spec.replicas ?? 0);
+}
+
+/** The Scale of an object. */
+export function scaleOf(resource: Resource, object: ApiObject): Scale {
   const paths = pathsOf(resource);
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
   const selector = selectorOf(object, paths);

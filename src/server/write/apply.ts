@@ -24,7 +24,7 @@ export async function applyEndpoint(deps: WriteDeps, asked: Write, configuration
   const applied = checkApplied(asked, configuration);
   await pauseIfLong(asked);
   const write: Write = { ...asked, applied: true };
-  const merge = (live: EncodedObject | undefined) => mergeApplied(write, { applied, live, now: deps.clock.now() });
+  const merge = (live: EncodedObject | undefined) => mergeApplied(deps, write, { applied, live });
   for (let attempt = 0; ; attempt++) {
     try {
       const encoded = await updateObject(deps, write, (_, current) => merge(current));
@@ -56,12 +56,16 @@ async function createApplied(deps: WriteDeps, write: Write, merge: () => Promise
 
 /** The live object with the configuration applied, decoded, and with its new managed fields. */
 async function mergeApplied(
+  { clock, resources }: WriteDeps,
   write: Write,
-  { applied, live, now }: { readonly applied: unknown; readonly live: EncodedObject | undefined; readonly now: number },
+  { applied, live }: { readonly applied: unknown; readonly live: EncodedObject | undefined },
 ): Promise<ApiObject> {
   const { context, resource, subresource, options } = write;
   const { manager, force } = options;
-  const steps = applyPatch({ resource, liveObject: live?.object, applied, manager, force, subresource, now });
+  // Others may have applied in another version.
+  const versions = { convert: (object: ApiObject, version: string) => resources.convert(resource, object, version) };
+  const facts = { resource, liveObject: live?.object, applied, manager, force, subresource, versions };
+  const steps = applyPatch({ ...facts, now: clock.now() });
   const merged = await runSteps(steps, write, live);
   if (isLong(write, live)) refuseManyValues(merged.object);
   await pauseIfLong(write, live);

@@ -1,0 +1,134 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { DaemonSet } from "#api/apps/daemon-set.ts";
+import { StatefulSet } from "#api/apps/stateful-set.ts";
+import { CronJob } from "#api/batch/cron-job.ts";
+import { Job } from "#api/batch/job.ts";
+import { type ApiObject, type InputOf, type Resource } from "#api/resource.ts";
+import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
+import { explain } from "./explain.ts";
+import { type Explanation } from "./explanation.ts";
+import { gather } from "./gather.ts";
+
+const metadata = { namespace: "default", name: "x" };
+const containers = [{ name: "c", image: "i" }];
+const labels = { app: "x" };
+const lasting = {
+  selector: { matchLabels: labels },
+  template: { metadata: { labels }, spec: { containers } },
+};
+
+/** A cluster whose containers exit with this code after a second; undefined: they keep running. */
+const start = (exitCode: number | undefined): Promise<TestCluster> =>
+  startCluster({
+    nodes: 1,
+    simulation: { hooks: { ending: () => (exitCode === undefined ? undefined : { afterMs: 1000, exitCode }) } },
+  });
+
+async function whyOf<T extends ApiObject>(
+  cluster: TestCluster,
+  resource: Resource<T>,
+  object: InputOf<T>,
+  afterMs = 0,
+): Promise<Explanation> {
+  await cluster.client.create(resource, object);
+  await cluster.settle();
+  if (afterMs > 0) await cluster.clock.advance(afterMs);
+  const subject = { resource: resource as unknown as Resource, namespace: "default", name: "x" };
+  return explain(await gather(cluster.client, subject, cluster.clock.now()));
+}
+
+const jobOf = (spec: Partial<InputOf<Job>["spec"]> = {}, pod: object = {}): InputOf<Job> => ({
+  metadata,
+  spec: { template: { spec: { restartPolicy: "Never", containers, ...pod } }, ...spec },
+});
+
+const jobs = [
+  { name: "succeeded", exit: 0, job: jobOf(), state: "Complete", says: /^Job x has succeeded/ },
+  { name: "runs", exit: undefined, job: jobOf(), state: "Running", says: /^Job x runs: nothing is stuck/ },
+  { name: "is suspended", exit: 0, job: jobOf({ suspend: true }), state: "Suspended", says: /because it is suspended/ },
+  {
+    name: "failed",
+    exit: 3,
+    job: jobOf({ backoffLimit: 0 }),
+    state: "BackoffLimitExceeded",
+    says: /^Job x has failed: Job has reached the specified backoff limit\. Pod x-\w+ .*code 3/,
+  },
+  {
+    name: "waits after a failure",
+    exit: 3,
+    job: jobOf({ backoffLimit: 10_000 }),
+    state: "BackOff",
+    says: /^Job x waits before it starts the next pod, because \d+ pods? failed\. Pod x-\w+ .*code 3/,
+  },
+  {
+    name: "has no node",
+    exit: 0,
+    job: jobOf({}, { nodeSelector: { disk: "ssd" } }),
+    state: "Unschedulable",
+    says: /^Job x: Pod x-\w+ cannot be scheduled/,
+  },
+  {
+    name: "may not create its pods",
+    exit: 0,
+    job: jobOf({}, { serviceAccountName: "nobody" }),
+    state: "FailedCreate",
+    says: /the API server refuses its pods: .*nobody/,
+  },
+];
+for (const { name, exit, job, state, says } of jobs) {
+  test(`why a Job ${name}`, async () => {
+    await using cluster = await start(exit);
+
+    const explanation = await whyOf(cluster, Job, job);
+
+    assert.match(explanation.headline, says);
+    assert.equal(explanation.state, state);
+  });
+}
+
+const cronJobOf = (spec: Partial<InputOf<CronJob>["spec"]> = {}): InputOf<CronJob> => ({
+  metadata,
+  spec: {
+    schedule: "*/5 * * * *",
+    jobTemplate: { spec: { template: { spec: { restartPolicy: "Never", containers } } } },
+    ...spec,
+  },
+});
+const cronJobs = [
+  { name: "waits", cronJob: cronJobOf(), state: "Waiting", says: /waits for its next job, in [1-5] minutes?/ },
+  { name: "is suspended", cronJob: cronJobOf({ suspend: true }), state: "Suspended", says: /creates no jobs/ },
+  { name: "is never due", cronJob: cronJobOf({ schedule: "0 0 30 2 *" }), state: "NeverDue", says: /no day matches/ },
+  {
+    name: "waits for its last job",
+    cronJob: cronJobOf({ concurrencyPolicy: "Forbid" }),
+    afterMs: 600_000,
+    state: "JobAlreadyActive",
+    says: /starts no other job while job x-\d+ runs/,
+  },
+];
+for (const { name, cronJob, afterMs = 0, state, says } of cronJobs) {
+  test(`why a CronJob ${name}`, async () => {
+    await using cluster = await start(undefined);
+
+    const explanation = await whyOf(cluster, CronJob, cronJob, afterMs);
+
+    assert.match(explanation.headline, says);
+    assert.equal(explanation.state, state);
+  });
+}
+
+test("why a StatefulSet and a DaemonSet have no pods that are ready", async () => {
+  await using cluster = await start(undefined);
+  const account = { ...lasting, template: { ...lasting.template, spec: { containers, serviceAccountName: "nobody" } } };
+
+  const unplaced = {
+    ...lasting,
+    template: { ...lasting.template, spec: { containers, nodeSelector: { disk: "ssd" } } },
+  };
+  const set = await whyOf(cluster, StatefulSet, { metadata, spec: { serviceName: "x", ...account } });
+  const daemons = await whyOf(cluster, DaemonSet, { metadata, spec: unplaced });
+
+  assert.match(set.headline, /^StatefulSet x cannot make progress because the API server refuses its pods: .*nobody/);
+  assert.match(daemons.headline, /^DaemonSet x runs no pods because no node fits/);
+});
