@@ -56,6 +56,19 @@ const service = (name: string) => ({
   metadata: { name },
   spec: { selector: { app: name }, ports: [{ port: 80, targetPort: 8080 }] },
 });
+const spec = { type: "object", properties: { count: { type: "integer" } } };
+const openAPIV3Schema = { type: "object", properties: { spec } };
+const definition = (plural: string, kind: string) => ({
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: { name: `${plural}.test.example.com` },
+  spec: {
+    group: "test.example.com",
+    scope: "Namespaced",
+    names: { plural, kind },
+    versions: [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema } }],
+  },
+});
 const listOf = (...items: object[]) => ({ apiVersion: "v1", kind: "List", items });
 const quoted = (json: object): string => JSON.stringify(json);
 
@@ -102,6 +115,22 @@ function describeKubectl(program: KubectlProgram): void {
     assert.equal(changed, "configmap/settings configured\n");
     const { data } = await kubectl.json<Seen>("get cm settings -o json");
     assert.deepEqual(data, { size: "big" });
+  });
+
+  test("apply changes custom resources with a patch that they accept", async () => {
+    const kubectl = await inNamespace();
+    const plural = `crates${program.minor}`;
+    const kind = `Crate${program.minor}`;
+    const apiVersion = "test.example.com/v1";
+    const crate = (count: number) => ({ apiVersion, kind, metadata: { name: "a" }, spec: { count } });
+    await kubectl.ok("apply -f -", definition(plural, kind));
+    await kubectl.ok(`wait --for=condition=Established crd/${plural}.test.example.com`);
+
+    await kubectl.ok("apply -f -", crate(1));
+    const changed = await kubectl.ok("apply -f -", crate(2));
+
+    assert.match(changed, / configured\n$/);
+    assert.equal(await kubectl.ok(`get ${plural} a -o jsonpath={.spec.count}`), "2");
   });
 
   test("apply --server-side owns fields, and conflicts name the field and its manager", async () => {

@@ -14,6 +14,8 @@ export interface OpenApiResource {
   readonly subresources: readonly OpenApiSubresource[];
   /** Ready-made OpenAPI v3, for kinds that come with it instead of a schema of ours. */
   readonly definition?: Json;
+  /** It has neither protobuf nor strategic merge patches. */
+  readonly isJsonOnly?: boolean;
 }
 export interface OpenApiSubresource {
   readonly name: string;
@@ -89,13 +91,20 @@ const patchParameters = [...writeParameters, force];
 /** Clients look for these two in the operation itself, so they are never references. */
 const inPlace = new Set(["dryRun", "fieldValidation"]);
 
-const mediaTypes = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+const jsonTypes = ["application/json", "application/yaml"];
+const mediaTypes = [...jsonTypes, "application/vnd.kubernetes.protobuf"];
+const mediaTypesOf = ({ isJsonOnly }: OpenApiResource): readonly string[] => (isJsonOnly ? jsonTypes : mediaTypes);
+
+const strategicType = "application/strategic-merge-patch+json";
 const patchTypes = [
   "application/json-patch+json",
   "application/merge-patch+json",
-  "application/strategic-merge-patch+json",
+  strategicType,
   "application/apply-patch+yaml",
 ];
+const jsonPatchTypes = patchTypes.filter((type) => type !== strategicType);
+/** `kubectl apply` sends a patch of the kind that it finds here. */
+const patchTypesOf = ({ isJsonOnly }: OpenApiResource): readonly string[] => (isJsonOnly ? jsonPatchTypes : patchTypes);
 
 /** One verb on one path. */
 interface Operation {
@@ -297,17 +306,17 @@ function operationJson(made: Operation, place: Place, definitions: Definitions, 
   const scope = isNamespaced ? "Namespaced" : "";
   const many = made.action === "deletecollection" ? "Collection" : "";
   const parameters = made.parameters.map((parameter) => parameterJson(parameter, flavor, shared));
-  const isPatch = made.method === "patch";
   const body = made.body ? typeJson(made.body, definitions) : undefined;
   const isRequired = made.body !== deleteOptionsName;
+  const consumes = made.method === "patch" ? patchTypesOf(resource) : ["*/*"];
   return {
     description: made.description,
     operationId: `${made.word}${groupTitle(resource)}${many}${scope}${resource.kind}${suffix}`,
     tags: [groupTag(resource)],
     ...(flavor === "v2"
       ? {
-          consumes: isPatch ? patchTypes : ["*/*"],
-          produces: mediaTypes,
+          consumes,
+          produces: mediaTypesOf(resource),
           schemes: ["https"],
           parameters: [
             ...(body ? [{ in: "body", name: "body", required: isRequired, schema: body }] : []),
@@ -316,11 +325,9 @@ function operationJson(made: Operation, place: Place, definitions: Definitions, 
         }
       : {
           parameters,
-          ...(body
-            ? { requestBody: { content: content(isPatch ? patchTypes : ["*/*"], body), required: isRequired } }
-            : {}),
+          ...(body ? { requestBody: { content: content(consumes, body), required: isRequired } } : {}),
         }),
-    responses: responsesJson(made, definitions),
+    responses: responsesJson(made, mediaTypesOf(resource), definitions),
     "x-kubernetes-action": made.action,
     "x-kubernetes-group-version-kind": { group: kind.group, version: kind.version, kind: kind.kind },
   };
@@ -333,9 +340,9 @@ const content = (types: readonly string[], schema: Json): Json =>
 const typeJson = (name: string, definitions: Definitions): Json =>
   definitions.has(name) ? definitions.refer(name) : { type: "object" };
 
-function responsesJson({ answer, codes }: Operation, definitions: Definitions): Json {
+function responsesJson({ answer, codes }: Operation, produces: readonly string[], definitions: Definitions): Json {
   const schema = answer ? typeJson(answer, definitions) : { type: "string" };
-  const types = answer ? mediaTypes : ["*/*"];
+  const types = answer ? produces : ["*/*"];
   const typed = definitions.flavor === "v2" ? { schema } : { content: content(types, schema) };
   const responses = codes.map((code) => [String(code), { description: descriptions[code], ...typed }] as const);
   return Object.fromEntries([...responses, ["401", { description: "Unauthorized" }] as const]);

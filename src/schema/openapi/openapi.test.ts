@@ -159,6 +159,24 @@ test("openApiV3() describes the operations that clients look for", () => {
   assert.deepEqual(patch["x-kubernetes-group-version-kind"], { group: "", version: "v1", kind: "Service" });
 });
 
+test("the documents offer strategic merge patches and protobuf only for kinds that have them", () => {
+  const path = ["paths", "/api/v1/namespaces/{namespace}/services/{name}", "patch"];
+  const typesOf = (isJsonOnly: boolean) => {
+    const v2 = at(atOnce(openApiV2([{ ...resource, isJsonOnly }], options)), ...path) as Json;
+    const v3 = at(atOnce(openApiV3([{ ...resource, isJsonOnly }], "v1", options)), ...path);
+    const inV3 = [at(v3, "requestBody", "content"), at(v3, "responses", "200", "content")];
+    assert.deepEqual(
+      inV3.map((content) => Object.keys(content as Json)),
+      [v2.consumes, v2.produces],
+    );
+    return JSON.stringify([v2.consumes, v2.produces]);
+  };
+
+  assert.match(typesOf(false), /strategic-merge-patch.*protobuf/);
+  assert.doesNotMatch(typesOf(true), /strategic-merge-patch|protobuf/);
+  assert.match(typesOf(true), /merge-patch\+json.*application\/apply-patch\+yaml.*application\/json/);
+});
+
 test("openApiV2() refers only to its own definitions", () => {
   const document = atOnce(openApiV2([resource], options));
 
