@@ -1,3 +1,4 @@
+import { nextTurn } from "#lib/async/turns.ts";
 import { type AdmissionRequest } from "../plugin.ts";
 import { type Call } from "./call.ts";
 import { ask, type WebhookWorld } from "./dispatch.ts";
@@ -17,7 +18,25 @@ export async function validateWith(
     const view = await viewFor(world, hook, { request, original });
     if (view) calls.push({ hook, request, view, original, mutates: false });
   }
-  const outcomes = await Promise.allSettled(calls.map((call) => ask(world, call)));
-  const refused = outcomes.find((outcome) => outcome.status === "rejected");
-  if (refused) throw refused.reason;
+  const asked: Promise<Refusal | undefined>[] = [];
+  for (const call of calls) {
+    asked.push(refusalBy(world, call));
+    // The review of a large object takes long to write.
+    await nextTurn();
+  }
+  const refused = (await Promise.all(asked)).find((refusal) => refusal !== undefined);
+  if (refused) throw refused.error;
+}
+
+interface Refusal {
+  readonly error: unknown;
+}
+
+async function refusalBy(world: WebhookWorld, call: Call): Promise<Refusal | undefined> {
+  try {
+    await ask(world, call);
+    return undefined;
+  } catch (error) {
+    return { error };
+  }
 }
