@@ -19,8 +19,8 @@ export async function validateWith(
     if (view) calls.push({ hook, request, view, original, mutates: false });
   }
   const asked: Promise<Refusal | undefined>[] = [];
-  for (const call of calls) {
-    asked.push(refusalBy(world, call));
+  for (const [index, call] of calls.entries()) {
+    asked.push(refusalBy(world, call, index));
     // The review of a large object takes long to write.
     await nextTurn();
   }
@@ -32,9 +32,12 @@ interface Refusal {
   readonly error: unknown;
 }
 
-async function refusalBy(world: WebhookWorld, call: Call): Promise<Refusal | undefined> {
+async function refusalBy(world: WebhookWorld, call: Call, index: number): Promise<Refusal | undefined> {
+  const { hook, request } = call;
   try {
-    await ask(world, call);
+    if (await ask(world, call)) return undefined;
+    const key = `failed-open.validating.webhook.admission.k8s.io/round_0_index_${index}`;
+    request.annotate(key, hook.webhook.name);
     return undefined;
   } catch (error) {
     return { error };
