@@ -11,6 +11,7 @@ import { defaultProfile } from "#scheduler/profiles.ts";
 import { maxDepth, maxMembers, maxValues } from "#schema/json/decode-error.ts";
 import { builtInAdmission } from "#server/admission/all.ts";
 import { defaultLimits, maxBodyBytes, maxReviewBytes, strangerSettings, userSettings } from "#server/http/limits.ts";
+import { ResourceRegistry } from "#server/registry.ts";
 import { createFakeInformers } from "#testing/fake-informers.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { hopNames } from "#trace/hop.ts";
@@ -231,6 +232,8 @@ test("docs/supported.md lists the admission plugins in their order", () => {
   const [informers, clock] = [createFakeInformers(), createVirtualClock()];
   const plugins = builtInAdmission({
     informers,
+    resources: new ResourceRegistry(allResources),
+    scaleOf: (_, object) => object,
     clock,
     random: seededRandom(1),
     rbac,

@@ -17,6 +17,7 @@ import { builtInAdmission } from "#server/admission/all.ts";
 import { createAdmission } from "#server/admission/chain.ts";
 import { type PluginConfigs } from "#server/admission/config/admission-configuration.ts";
 import { choosePlugins, type PluginChoice } from "#server/admission/config/choose-plugins.ts";
+import { checkPolicy } from "#server/admission/policies/policy-hook.ts";
 import { quotaStore } from "#server/admission/quota/quota-store.ts";
 import { checkConditions } from "#server/admission/webhooks/conditions/check-conditions.ts";
 import { defaultServiceRanges, type ServiceRanges, serviceAllocator } from "#server/allocate/service-allocator.ts";
@@ -238,6 +239,8 @@ function writeDeps(options: AssembleOptions, parts: Parts, security: Security): 
   const { authorizers, rbac } = security;
   const plugins = builtInAdmission({
     informers,
+    resources,
+    scaleOf,
     rbac,
     authorizers,
     clock,
@@ -256,7 +259,12 @@ function writeDeps(options: AssembleOptions, parts: Parts, security: Security): 
     admission: createAdmission(choosePlugins(plugins, admission), pluginWaits({ metrics, clock }, "admission")),
     clock,
     random,
-    hooks: [checkDefinitions, checkConditions, serviceAllocator(informers.of(Service), serviceRanges, random)],
+    hooks: [
+      checkDefinitions,
+      checkConditions,
+      checkPolicy,
+      serviceAllocator(informers.of(Service), serviceRanges, random),
+    ],
     authorizeCreate: (context) => mayCreate(authorizers, context),
   };
 }
@@ -344,7 +352,7 @@ function nonResourceDeps(
 ): NonResourceDeps {
   health.add({ name: "etcd", check: () => storeFault(store) });
   health.addReady({ name: "etcd-readiness", check: () => storeFault(store) });
-  if (encryption?.hasServices) health.add({ name: "kms-providers", check: () => encryption.fault });
+  if (encryption?.mayHaveServices) health.add({ name: "kms-providers", check: () => encryption.fault });
   // As it is stored: encrypted values stay encrypted.
   const backup = answerBackup(store);
   const seeing = answerSeeing({ recorder, verdictsOf: (key) => renderVerdicts(verdicts?.of(key) ?? []) });

@@ -7,6 +7,7 @@ export class ResourceRegistry {
   readonly #handlers = new Set<() => void>();
   #generation = 0;
   #all: readonly Resource[] | undefined;
+  readonly #equivalents = new Map<Resource, readonly Resource[]>();
 
   constructor(resources: readonly Resource[]) {
     for (const resource of resources) this.add(resource);
@@ -62,6 +63,17 @@ export class ResourceRegistry {
     return { resource: to, object: to.storedAs?.fromStored(stored) ?? stored };
   }
 
+  /** The same kind in its other versions and groups: their objects are the same in the store. */
+  equivalents(resource: Resource): readonly Resource[] {
+    const stored = storedKind(resource);
+    let found = this.#equivalents.get(stored);
+    if (!found) {
+      found = this.all().filter((other) => storedKind(other) === stored);
+      this.#equivalents.set(stored, found);
+    }
+    return found;
+  }
+
   all(): readonly Resource[] {
     this.#all ??= [...this.#byPath.values()];
     return this.#all;
@@ -74,6 +86,7 @@ export class ResourceRegistry {
   #changed(): void {
     this.#generation++;
     this.#all = undefined;
+    this.#equivalents.clear();
     for (const handler of this.#handlers) handler();
   }
 }

@@ -36,7 +36,7 @@ export const ValidatingAdmissionPolicyBinding = defineResource(
   fields,
   {
     ...policyTraits,
-    doc: "Puts a ValidatingAdmissionPolicy into effect. It is stored, but has no effect yet.",
+    doc: "Puts a ValidatingAdmissionPolicy into effect.",
     columns: [column("PolicyName", "Name of the policy.", ({ spec }) => spec.policyName), paramRefColumn, ageColumn],
     validate(binding) {
       const at = binding.field("spec");

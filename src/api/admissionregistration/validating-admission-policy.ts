@@ -22,20 +22,16 @@ import { Variable } from "./variable.ts";
 const object = inPackage("admissionregistration/v1");
 
 const Validation = object("Validation", "A rule that requests must satisfy.", {
-  expression: present(1, string(), "CEL expression that is true for valid requests. It is not compiled yet."),
+  expression: present(1, string(), "CEL expression that is true for valid requests."),
   message: optional(2, string(), "Message for the caller if the validation fails, in one line."),
   reason: nullable(3, string(), "Reason of the refusal: Forbidden, Invalid or RequestEntityTooLarge."),
-  messageExpression: optional(
-    4,
-    string(),
-    "CEL expression that gives the message; preferred to message. It is not compiled yet.",
-  ),
+  messageExpression: optional(4, string(), "CEL expression that gives the message; preferred to message."),
 });
 interface Validation extends Infer<typeof Validation> {}
 
 const AuditAnnotation = object("AuditAnnotation", "An annotation of the audit event of a request.", {
   key: present(1, string(), "Key of the audit annotation; the name of the policy is put before it."),
-  valueExpression: present(2, string(), "CEL expression that gives the annotation's value. It is not compiled yet."),
+  valueExpression: present(2, string(), "CEL expression that gives the annotation's value."),
 });
 interface AuditAnnotation extends Infer<typeof AuditAnnotation> {}
 
@@ -80,7 +76,7 @@ export const ValidatingAdmissionPolicy = defineResource(
   fields,
   {
     ...policyTraits,
-    doc: "Checks requests by CEL expressions. It is stored, but has no effect yet.",
+    doc: "Checks requests by CEL expressions.",
     withStatus: () => ({}),
     statusResets: { spec: true, metadata: true },
     columns: [

@@ -9,7 +9,7 @@ export const Variable = inPackage("admissionregistration/v1").atomic(
   "A named expression that other expressions of a policy can use.",
   {
     name: present(1, string(), "Name of the variable, a CEL identifier. Expressions use it as variables.NAME."),
-    expression: present(2, string(), "CEL expression that gives the value of the variable. It is not compiled yet."),
+    expression: present(2, string(), "CEL expression that gives the value of the variable."),
   },
 );
 export interface Variable extends Infer<typeof Variable> {}

@@ -36,6 +36,21 @@ export async function inSlices<R>(steps: Steps<R>): Promise<R> {
 /** How long one turn may take before the event loop continues. */
 const turnMs = 4;
 
+/** Tells work with steps of very different lengths when it has taken long enough. */
+export class Slice {
+  #until = performance.now() + turnMs;
+
+  get isOver(): boolean {
+    return performance.now() >= this.#until;
+  }
+
+  /** Lets other work run; then a new slice begins. */
+  async rest(): Promise<void> {
+    await nextTurn();
+    this.#until = performance.now() + turnMs;
+  }
+}
+
 /**
  * Low-priority work: does a little in every turn of the event loop, first come, first served, so that nothing else
  * waits for it for long.

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { allResources } from "#api/all.ts";
 import { Namespace } from "#api/core/namespace.ts";
 import { Node } from "#api/core/node.ts";
 import { Pod } from "#api/core/pod.ts";
@@ -6,6 +7,7 @@ import { ResourceQuota } from "#api/core/resource-quota.ts";
 import { ServiceAccount } from "#api/core/service-account.ts";
 import { type ApiObject, type InputOf, type Resource } from "#api/resource.ts";
 import { seededRandom } from "#lib/data/random.ts";
+import { ResourceRegistry } from "#server/registry.ts";
 import { createFakeInformers } from "#testing/fake-informers.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
 import { type AdmissionDeps, builtInAdmission } from "./all.ts";
@@ -26,7 +28,19 @@ export function setUp(part: Partial<Pick<AdmissionDeps, "client" | "authorizers"
     informers.put(ResourceQuota, { ...quota, metadata });
     return true;
   };
-  const deps = { informers, clock, random: seededRandom(1), rbac, authorizers: [], storeQuota, ...part };
+  const resources = new ResourceRegistry(allResources);
+  const scaleOf = (_: Resource, object: ApiObject) => object;
+  const deps = {
+    informers,
+    resources,
+    scaleOf,
+    clock,
+    random: seededRandom(1),
+    rbac,
+    authorizers: [],
+    storeQuota,
+    ...part,
+  };
   const admission = createAdmission(choosePlugins(builtInAdmission(deps)));
   informers.put(Namespace, { metadata: { name: "shop" }, status: { phase: "Active" } });
   informers.put(Namespace, { metadata: { name: "kube-node-lease" }, status: { phase: "Active" } });

@@ -26,6 +26,7 @@ import { podResize } from "./pods/pod-resize.ts";
 import { priority } from "./pods/priority.ts";
 import { runtimeClass } from "./pods/runtime-class.ts";
 import { topologyLabels } from "./pods/topology-labels.ts";
+import { type PolicyDeps, validatingPolicies } from "./policies/validating-policies.ts";
 import { type ResourceQuotaDeps, resourceQuota } from "./quota/resource-quota.ts";
 import { serviceAccount } from "./service-account.ts";
 import { claimResize } from "./storage/claim-resize.ts";
@@ -38,6 +39,7 @@ export interface AdmissionDeps
   extends EscalationDeps,
     CertificateDeps,
     ResourceQuotaDeps,
+    Pick<PolicyDeps, "resources" | "scaleOf">,
     Pick<PodSecurityDeps, "podSecurity">,
     Pick<WebhookDeps, "webhooks"> {
   readonly informers: Informers;
@@ -75,6 +77,7 @@ export const builtInAdmission = (deps: AdmissionDeps): AdmissionPlugin[] => [
   deviceAdminAccess(deps),
   claimStatusRights(deps),
   mutatingWebhooks(deps),
+  validatingPolicies(deps),
   validatingWebhooks(deps),
   resourceQuota(deps),
 ];

@@ -12,6 +12,6 @@ export interface NamespaceSource {
 /** The namespace of a request; undefined if it does not exist and there is no client to ask. */
 export const findNamespace = (
   { namespaces, client }: NamespaceSource,
-  { namespace: name, signal }: AdmissionRequest,
+  { namespace: name, signal }: Pick<AdmissionRequest, "namespace" | "signal">,
 ): Namespace | undefined | Promise<Namespace> =>
   namespaces.get({ name }) ?? client?.get(Namespace, { name }, { signal });

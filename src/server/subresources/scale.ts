@@ -116,6 +116,7 @@ export function setScale(resource: Resource, object: ApiObject, { spec }: Scale)
   setPath(object, pathsOf(resource).specReplicas, spec.replicas ?? 0);
 }
 
+/** The Scale of an object. */
 export function scaleOf(resource: Resource, object: ApiObject): Scale {
   const paths = pathsOf(resource);
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;

@@ -1,5 +1,6 @@
 import { Namespace } from "#api/core/namespace.ts";
-import { isEmptySelector, matches } from "#api/meta/label-selector.ts";
+import { isEmptySelector } from "#api/meta/label-selector.ts";
+import { matches } from "#api/meta/selector-matchers.ts";
 import { type ApiObject } from "#api/resource.ts";
 import { notFound } from "#api/status.ts";
 import { type Informer } from "#runtime/informer.ts";

@@ -83,7 +83,8 @@ async function evaluate(
   for (let round = 1; ; round++) {
     const outcome = program.evaluate(variables, perCallLimit);
     if (!(await access.answer())) return outcome;
-    if (round === maxRounds) return { error: "too many questions about access", cost: outcome.cost };
+    if (round === maxRounds)
+      return { error: "too many questions about access", cost: outcome.cost, work: outcome.work };
   }
 }
 

@@ -1,0 +1,107 @@
+import { type Environment } from "#cel/declare/environment.ts";
+import {
+  boolType,
+  dynType,
+  intType,
+  listType,
+  mapType,
+  stringType,
+  structType,
+  type Type,
+  timestampType,
+} from "#cel/types/type.ts";
+import { authorizerType, resourceCheckType } from "#cel-kubernetes/authorizer.ts";
+import { kubernetesEnvironment } from "#cel-kubernetes/environment.ts";
+
+const struct = (name: string, fields: Readonly<Record<string, Type>>): Type =>
+  structType(`kubernetes.${name}`, {
+    field(field) {
+      const type = Object.hasOwn(fields, field) ? fields[field] : undefined;
+      return type && { type };
+    },
+  });
+const texts = listType(stringType);
+const labels = mapType(stringType, stringType);
+
+const kindType = struct("GroupVersionKind", { group: stringType, version: stringType, kind: stringType });
+const resourceType = struct("GroupVersionResource", { group: stringType, version: stringType, resource: stringType });
+
+export const requestType = struct("AdmissionRequest", {
+  kind: kindType,
+  resource: resourceType,
+  subResource: stringType,
+  requestKind: kindType,
+  requestResource: resourceType,
+  requestSubResource: stringType,
+  name: stringType,
+  namespace: stringType,
+  operation: stringType,
+  userInfo: struct("UserInfo", {
+    username: stringType,
+    uid: stringType,
+    groups: texts,
+    extra: mapType(stringType, texts),
+  }),
+  dryRun: boolType,
+  options: dynType,
+});
+
+/** The parts of a namespace that expressions see. */
+export const namespaceType = struct("Namespace", {
+  metadata: struct("NamespaceMetadata", {
+    name: stringType,
+    generateName: stringType,
+    namespace: stringType,
+    labels,
+    annotations: labels,
+    // With this spelling upstream, too, so nobody can have used it.
+    UID: stringType,
+    creationTimestamp: timestampType,
+    deletionGracePeriodSeconds: intType,
+    deletionTimestamp: timestampType,
+    generation: intType,
+    resourceVersion: stringType,
+    finalizers: texts,
+  }),
+  spec: struct("NamespaceSpec", { finalizers: texts }),
+  status: struct("NamespaceStatus", {
+    conditions: listType(
+      struct("NamespaceCondition", {
+        status: stringType,
+        type: stringType,
+        lastTransitionTime: timestampType,
+        message: stringType,
+        reason: stringType,
+      }),
+    ),
+    phase: stringType,
+  }),
+});
+
+/** What some expressions may use and others may not. */
+export interface Extras {
+  readonly params: boolean;
+  readonly authorizer: boolean;
+}
+
+const known = new Map<string, Environment>();
+
+/** What the expressions of policies and of match conditions may use. There is one for each choice of extras. */
+export function admissionEnvironment({ params, authorizer }: Extras): Environment {
+  const key = `${params} ${authorizer}`;
+  let environment = known.get(key);
+  if (!environment) {
+    environment = kubernetesEnvironment().extend({
+      variables: {
+        object: dynType,
+        oldObject: dynType,
+        namespaceObject: namespaceType,
+        request: requestType,
+        ...(params ? { params: dynType } : {}),
+        ...(authorizer ? { authorizer: authorizerType, "authorizer.requestResource": resourceCheckType } : {}),
+      },
+    });
+    known.set(key, environment);
+  }
+  return environment;
+}

@@ -1,0 +1,141 @@
+import { perCallLimit } from "#cel-kubernetes/environment.ts";
+import { type Slice } from "#lib/async/turns.ts";
+import { matchConditions, matchConditionsBudget } from "../expressions/match-conditions.ts";
+import { type Evaluated, OutOfBudget, Stage } from "../expressions/stage.ts";
+import { type Facts, valuesOf } from "../expressions/values.ts";
+import { type CompiledAnnotation, type CompiledPolicy, type CompiledValidation } from "./compile-policy.ts";
+
+/** A validation that did not hold or that could not be run. `index` is its place in the policy. */
+export interface Failure {
+  readonly index: number;
+  readonly message: string;
+  readonly reason?: string | undefined;
+}
+
+/** What a policy says about one request and one object with parameters. */
+export interface PolicyResult {
+  readonly failures: readonly Failure[];
+  readonly annotations: readonly { readonly key: string; readonly value: string }[];
+  /** Annotations that could not be made. They refuse the request, whatever the actions of the binding are. */
+  readonly faults: readonly string[];
+}
+
+const nothing: PolicyResult = { failures: [], annotations: [], faults: [] };
+
+/** What the validations of a policy may cost together, and its annotations once more. */
+const policyBudget = 10_000_000;
+
+export interface Evaluation {
+  readonly policy: CompiledPolicy;
+  /** With Ignore, errors count for nothing. */
+  readonly failurePolicy: "Fail" | "Ignore";
+  readonly facts: Facts;
+  readonly slice: Slice;
+}
+
+export async function evaluatePolicy(evaluation: Evaluation): Promise<PolicyResult> {
+  const { policy, failurePolicy } = evaluation;
+  const failed = (message: string): PolicyResult =>
+    failurePolicy === "Ignore" ? nothing : { ...nothing, failures: [{ index: 0, message }] };
+  if (policy.conditions.length > 0) {
+    // As upstream, conditions do not see the namespace.
+    const stage = stageFor(evaluation, { budget: matchConditionsBudget, without: ["namespaceObject"] });
+    const { matches, error } = await matchConditions(policy.conditions, stage);
+    if (error !== undefined) return failed(error);
+    if (!matches) return nothing;
+  }
+  try {
+    const failures = await validate(evaluation);
+    return { failures, ...(await annotate(evaluation)) };
+  } catch (error) {
+    if (error instanceof OutOfBudget) return failed(error.message);
+    throw error;
+  }
+}
+
+const authorizer = ["authorizer", "authorizer.requestResource"];
+
+function stageFor(
+  { policy, facts, slice }: Evaluation,
+  { budget, without = [] }: { readonly budget: number; readonly without?: readonly string[] },
+): Stage {
+  const values = new Map(valuesOf(facts));
+  for (const name of without) {
+    if (name === "namespaceObject") values.set(name, null);
+    else values.delete(name);
+  }
+  return new Stage({ values, variables: policy.variables, budget, slice });
+}
+
+async function validate(evaluation: Evaluation): Promise<Failure[]> {
+  const { policy, failurePolicy } = evaluation;
+  const stage = stageFor(evaluation, { budget: policyBudget });
+  const results: Evaluated[] = [];
+  for (const { expression } of policy.validations) results.push(await stage.evaluate(expression));
+  const messages = await messagesFor(evaluation, results, stage.budget);
+  const failures: Failure[] = [];
+  for (const [index, validation] of policy.validations.entries()) {
+    const { value, error = messages.fault } = results[index] ?? { error: "not evaluated" };
+    if (error !== undefined) {
+      if (failurePolicy === "Fail") failures.push({ index, message: error });
+    } else if (value !== true) {
+      const message = messages.texts[index] || usualMessage(validation);
+      failures.push({ index, message, reason: validation.reason ?? "Invalid" });
+    }
+  }
+  return failures;
+}
+
+const usualMessage = ({ message, expression }: CompiledValidation): string =>
+  message.trim() || `failed expression: ${expression.source.trim()}`;
+
+interface Messages {
+  readonly texts: readonly (string | undefined)[];
+  /** The messages cost too much: then all validations count as failed. */
+  readonly fault?: string;
+}
+
+/**
+ * As upstream, all messages are made, because what they cost counts. They are left out if no validation failed and they
+ * could not cost too much.
+ */
+async function messagesFor(evaluation: Evaluation, results: readonly Evaluated[], budget: number): Promise<Messages> {
+  const { validations, variables } = evaluation.policy;
+  const count = validations.filter(({ messageExpression }) => messageExpression).length;
+  const isAffordable = (count + variables.size) * perCallLimit <= budget;
+  if (count === 0 || (isAffordable && results.every(({ value }) => value === true))) return { texts: [] };
+  const stage = stageFor(evaluation, { budget, without: authorizer });
+  const texts: (string | undefined)[] = [];
+  try {
+    for (const { messageExpression } of validations) {
+      texts.push(messageExpression && messageOf(await stage.evaluate(messageExpression)));
+    }
+  } catch (error) {
+    if (error instanceof OutOfBudget) return { texts: [], fault: `failed messageExpression: ${error.message}` };
+    throw error;
+  }
+  return { texts };
+}
+
+const maxMessageBytes = 5 * 1024;
+
+/** undefined if the message cannot be used. */
+function messageOf({ value }: Evaluated): string | undefined {
+  const text = typeof value === "string" ? value.trim() : "";
+  return text.includes("\n") || Buffer.byteLength(text) > maxMessageBytes ? undefined : text;
+}
+
+async function annotate(evaluation: Evaluation): Promise<Pick<PolicyResult, "annotations" | "faults">> {
+  const { policy, failurePolicy } = evaluation;
+  const annotations: { key: string; value: string }[] = [];
+  const faults: string[] = [];
+  if (policy.annotations.length === 0) return { annotations, faults };
+  const stage = stageFor(evaluation, { budget: policyBudget, without: authorizer });
+  for (const { key, expression } of policy.annotations satisfies readonly CompiledAnnotation[]) {
+    const { value, error } = await stage.evaluate(expression);
+    if (error !== undefined) {
+      if (failurePolicy === "Fail") faults.push(error);
+    } else if (typeof value === "string" && value.trim() !== "") annotations.push({ key, value: value.trim() });
+  }
+  return { annotations, faults };
+}

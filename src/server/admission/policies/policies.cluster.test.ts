@@ -1,0 +1,148 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { ask, type Said } from "#testing/peers/ask.ts";
+import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
+
+const group = "/apis/admissionregistration.k8s.io/v1";
+const policies = `${group}/validatingadmissionpolicies`;
+const bindings = `${group}/validatingadmissionpolicybindings`;
+const deployments = "/apis/apps/v1/namespaces/default/deployments";
+
+let cluster: TestCluster;
+before(async () => {
+  cluster = await startCluster();
+});
+after(() => cluster[Symbol.asyncDispose]());
+
+const send = (line: string, body?: object, type = "application/json"): Promise<Said> =>
+  ask(cluster.api.server, line, { ...(body ? { body } : {}), headers: { "content-type": type } });
+
+const resourceRules = [
+  {
+    apiGroups: ["apps", "autoscaling"],
+    apiVersions: ["v1"],
+    operations: ["CREATE", "UPDATE", "DELETE"],
+    resources: ["deployments", "deployments/scale", "horizontalpodautoscalers"],
+  },
+];
+const policy = (name: string, spec: object) => ({
+  metadata: { name },
+  spec: { matchConstraints: { resourceRules }, ...spec },
+});
+const deployment = (replicas: number) => ({
+  metadata: { name: "web" },
+  spec: {
+    replicas,
+    selector: { matchLabels: { app: "web" } },
+    template: { metadata: { labels: { app: "web" } }, spec: { containers: [{ name: "web", image: "web" }] } },
+  },
+});
+
+test("expressions that do not compile are refused, each with its path", async () => {
+  const bad = policy("bad", {
+    matchConditions: [{ name: "a", expression: "variables.one == 1" }],
+    variables: [{ name: "one", expression: "1 +" }],
+    validations: [{ expression: "object.spec", messageExpression: "authorizer.path('/').check('get').reason()" }],
+    auditAnnotations: [{ key: "k", valueExpression: "[1]" }],
+  });
+
+  const { status, json } = await send(`POST ${policies}`, bad);
+
+  assert.equal(status, 422);
+  const causes = (json.details as unknown as { causes: { field: string; message: string }[] }).causes;
+  assert.deepEqual(
+    causes.map(({ field, message }) => [field, message.split("\\n")[0]?.split("\n")[0]]),
+    [
+      [
+        "spec.matchConditions[0].expression",
+        `Invalid value: "variables.one == 1": compilation failed: ERROR: <input>:1:1: undeclared reference to 'variables' (in container '')`,
+      ],
+      [
+        "spec.variables[0].expression",
+        `Invalid value: "1 +": compilation failed: ERROR: <input>:1:4: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}`,
+      ],
+      ["spec.validations[0].expression", `Invalid value: "object.spec": must evaluate to bool but got dyn`],
+      [
+        "spec.validations[0].messageExpression",
+        `Invalid value: "authorizer.path('/').check('get').reason()": compilation failed: ERROR: <input>:1:1: undeclared reference to 'authorizer' (in container '')`,
+      ],
+      [
+        "spec.auditAnnotations[0].valueExpression",
+        `Invalid value: "[1]": must evaluate to one of [string null_type] but got list(int)`,
+      ],
+    ],
+  );
+});
+
+test("a policy with parameters of a custom kind refuses creates, updates, scaling and deletions", async () => {
+  const schema = {
+    type: "object",
+    properties: { spec: { type: "object", properties: { max: { type: "integer" } } } },
+  };
+  const versions = [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: schema } }];
+  const names = { plural: "limits", kind: "Limit" };
+  const definition = {
+    metadata: { name: "limits.example.com" },
+    spec: { group: "example.com", scope: "Cluster", names, versions },
+  };
+  await send("POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition);
+  const limits = "/apis/example.com/v1/limits";
+  await cluster.until(
+    async () => (await send(`POST ${limits}`, { metadata: { name: "few" }, spec: { max: 3 } })).status === 201,
+  );
+  const paramKind = { apiVersion: "example.com/v1", kind: "Limit" };
+  const expression = "request.operation == 'DELETE' ? false : object.spec.replicas <= params.spec.max";
+  const validations = [{ expression, message: "too many", reason: "Forbidden" }];
+  assert.equal((await send(`POST ${policies}`, policy("replicas", { paramKind, validations }))).status, 201);
+  const paramRef = { name: "few", parameterNotFoundAction: "Deny" };
+  const spec = { policyName: "replicas", validationActions: ["Deny"], paramRef };
+  await send(`POST ${bindings}`, { metadata: { name: "all" }, spec });
+
+  const refused = await send(`POST ${deployments}`, deployment(4));
+  assert.equal(refused.status, 403);
+  assert.equal(
+    refused.json.message,
+    `deployments.apps "web" is forbidden: ValidatingAdmissionPolicy 'replicas' with binding 'all' denied request: too many`,
+  );
+  assert.equal((await send(`POST ${deployments}`, deployment(3))).status, 201);
+  const patch = (path: string) =>
+    send(`PATCH ${deployments}/web${path}`, { spec: { replicas: 9 } }, "application/merge-patch+json");
+  assert.equal((await patch("")).status, 403);
+  assert.equal((await patch("/scale")).status, 403);
+  assert.equal((await send(`DELETE ${deployments}/web`)).status, 403);
+
+  await send(`PUT ${limits}/few`, {
+    metadata: { name: "few", resourceVersion: await versionOf(`${limits}/few`) },
+    spec: { max: 9 },
+  });
+  assert.equal((await patch("/scale")).status, 200);
+  await send(`DELETE ${bindings}/all`);
+  assert.equal((await send(`DELETE ${deployments}/web`)).status, 200);
+});
+
+async function versionOf(path: string): Promise<string> {
+  return ((await send(`GET ${path}`)).json.metadata as unknown as { resourceVersion: string }).resourceVersion;
+}
+
+test("a policy sees an object in the version that its rules name", async () => {
+  const validations = [{ expression: "object.spec.targetCPUUtilizationPercentage == 50", message: "not 50" }];
+  await send(`POST ${policies}`, policy("cpu", { validations }));
+  await send(`POST ${bindings}`, {
+    metadata: { name: "cpu" },
+    spec: { policyName: "cpu", validationActions: ["Deny"] },
+  });
+  const autoscaler = (averageUtilization: number) => ({
+    metadata: { name: "web" },
+    spec: {
+      maxReplicas: 3,
+      scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "web" },
+      metrics: [{ type: "Resource", resource: { name: "cpu", target: { type: "Utilization", averageUtilization } } }],
+    },
+  });
+  const path = "POST /apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers";
+
+  const refused = await send(path, autoscaler(60));
+  assert.equal(refused.status, 422);
+  assert.match(String(refused.json.message), /denied request: not 50$/);
+  assert.equal((await send(path, autoscaler(50))).status, 201);
+});

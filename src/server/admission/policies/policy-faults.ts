@@ -1,0 +1,58 @@
+import { type ValidatingAdmissionPolicy } from "#api/admissionregistration/validating-admission-policy.ts";
+import { inSlices, type Steps } from "#lib/async/turns.ts";
+import { type FieldError, type FieldPath, invalidValue, maxFaults, root } from "#schema/field-error.ts";
+import { compileExpression, type Expression, PolicyCompiler } from "../expressions/compile-expression.ts";
+import { admissionEnvironment } from "../expressions/environment.ts";
+
+/** Every expression of a policy that does not compile. Compiling takes a while, so others get their turn. */
+export function policyFaults({ spec }: ValidatingAdmissionPolicy): Promise<FieldError[]> {
+  const faults: FieldError[] = [];
+  const take = (path: FieldPath, { source, fault }: Expression) => {
+    if (fault !== undefined && faults.length < maxFaults) faults.push(invalidValue(path, source, fault));
+  };
+  return inSlices(
+    (function* (): Steps<FieldError[]> {
+      yield* compileConditions(spec, take);
+      yield* compileRest(spec, take);
+      return faults;
+    })(),
+  );
+}
+
+type Spec = ValidatingAdmissionPolicy["spec"];
+type Take = (path: FieldPath, expression: Expression) => void;
+const at = root.child("spec");
+
+/** As upstream, conditions cannot use the variables of the policy. */
+function* compileConditions({ matchConditions = [], paramKind }: Spec, take: Take): Steps<void> {
+  const environment = admissionEnvironment({ params: paramKind !== undefined, authorizer: true });
+  for (const [index, { expression }] of matchConditions.entries()) {
+    const path = at.child("matchConditions").index(index).child("expression");
+    take(path, compileExpression(environment, expression.trim(), "bool"));
+    yield;
+  }
+}
+
+function* compileRest(
+  { variables = [], validations = [], auditAnnotations = [], paramKind }: Spec,
+  take: Take,
+): Steps<void> {
+  const compiler = new PolicyCompiler({ hasParams: paramKind !== undefined, hasVariables: variables.length > 0 });
+  for (const [index, { name, expression }] of variables.entries()) {
+    take(at.child("variables").index(index).child("expression"), compiler.addVariable(name, expression));
+    yield;
+  }
+  for (const [index, { expression, messageExpression }] of validations.entries()) {
+    const path = at.child("validations").index(index);
+    take(path.child("expression"), compiler.compile(expression, "bool"));
+    yield;
+    if (!messageExpression) continue;
+    take(path.child("messageExpression"), compiler.compile(messageExpression, "string", { authorizer: false }));
+    yield;
+  }
+  for (const [index, { valueExpression }] of auditAnnotations.entries()) {
+    const path = at.child("auditAnnotations").index(index).child("valueExpression");
+    take(path, compiler.compile(valueExpression.trim(), "string or null"));
+    yield;
+  }
+}
