@@ -175,7 +175,7 @@ export function invalid(
   return new StatusError("Invalid", `${kind} ${JSON.stringify(name)} is invalid: ${text}`, { ...details, causes });
 }
 
-/** The cause of a StatusError whose request failed at a pod or a node that the server passed it on to. */
+/** The cause of a StatusError whose request failed at a pod, a node or a webhook that the server called. */
 export class BackendError extends Error {
   override readonly name = "BackendError";
 }

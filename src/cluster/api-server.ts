@@ -250,6 +250,7 @@ function writeDeps(options: AssembleOptions, parts: Parts, security: Security): 
     webhooks: {
       ...{ resources, metrics, recorder, log: options.log, views: { scaleOf, setScale } },
       resolveService: (service, turn) => serviceEndpoint(objects, service, turn),
+      isServer: (user) => user === security.loopback,
     },
   });
   return {

@@ -303,7 +303,7 @@ function toStatusError(error: unknown, request: ApiRequest, log: Log): StatusErr
   const isLate = status.cause instanceof StoreClosedError;
   const facts = { method: request.method, path: request.path };
   if (status.cause instanceof BackendError)
-    log.info("a pod or node did not answer", { ...facts, error: status.message });
+    log.info("a pod, node or webhook did not answer", { ...facts, error: status.message });
   else if (!isLate && (status.reason === "InternalError" || status.reason === "ServiceUnavailable")) {
     log.error("request failed", { ...facts, error });
   }

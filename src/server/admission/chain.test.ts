@@ -44,3 +44,22 @@ test("createAdmission() rethrows a refusal unchanged, and names a plugin that fa
     message: 'running admission plugin "Strict": boom',
   });
 });
+
+test("createAdmission() calls all plugins that change the object once more if one of them asks", async () => {
+  const asked: string[] = [];
+  let rounds = 0;
+  const admission = createAdmission([
+    { name: "a", appliesTo: () => true, mutate: () => void asked.push("a") },
+    {
+      name: "b",
+      appliesTo: () => true,
+      mutate: async () => void asked.push("b"),
+      asksAgain: () => ++rounds === 1,
+    },
+  ]);
+
+  await admission.mutate(requestFor(Pod, podWith()));
+
+  assert.deepEqual(asked, ["a", "b", "a", "b"]);
+  assert.equal(rounds, 1);
+});

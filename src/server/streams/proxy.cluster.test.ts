@@ -209,7 +209,7 @@ suite("the proxy to pods and nodes", { timeout: 30_000, skip: podIp === "" && "t
     assert.match(line?.error ?? "", /^error trying to reach service: .*1xx/);
     const path = line?.path;
     assert.deepEqual(logged, [
-      { level: "info", message: "a pod or node did not answer", path, method: "GET", error: line?.error },
+      { level: "info", message: "a pod, node or webhook did not answer", path, method: "GET", error: line?.error },
     ]);
   });
 

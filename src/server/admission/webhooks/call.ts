@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { badRequest, internalError, type StatusError } from "#api/status.ts";
+import { BackendError, badRequest, internalError, type StatusError } from "#api/status.ts";
 import { type Exchanged, exchangeBounded } from "#client/webhook/bounded-exchange.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { type AdmissionRequest } from "../plugin.ts";
@@ -33,7 +33,7 @@ export class CallError extends Error {
   }
   /** What the caller gets if the policy is Fail. */
   toStatus(): StatusError {
-    return internalError(this);
+    return internalError(new BackendError(this.message, { cause: this }));
   }
 }
 

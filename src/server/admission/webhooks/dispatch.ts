@@ -77,9 +77,9 @@ function startRecord({ recorder, metrics, clock, log }: WebhookWorld, call: Call
     if (fault?.isIgnored) metrics.ignored(about);
     const said = fault ? { message: truncateBytes(fault.message, maxMessageBytes) } : {};
     span?.end({ facts: { configuration: hook.configuration, status: code, ...said } });
-    if (fault?.why === "calling_webhook_error") {
-      log.info("an admission webhook failed", { webhook: name, ignored: fault.isIgnored, error: said.message });
-    }
+    // A failure that refuses the request is in the log with it.
+    if (fault?.isIgnored)
+      log.info("an admission webhook failed and is ignored", { webhook: name, error: said.message });
   };
 }
 

@@ -7,6 +7,7 @@ import { type Metrics } from "#lib/process/metrics.ts";
 import { type Informer, type Informers } from "#runtime/informer.ts";
 import { type Authorizer } from "#server/authorize/authorizer.ts";
 import { type ResourceRegistry } from "#server/registry.ts";
+import { type UserInfo } from "#server/request/pipeline.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
 import { type AdmissionPlugin, type AdmissionRequest } from "../plugin.ts";
 import type { WebhookWorld } from "./dispatch.ts";
@@ -24,6 +25,8 @@ export interface WebhookServer {
   readonly log: Log;
   readonly resolveService: ResolveService;
   readonly views: ScaleViews;
+  /** The server's own writes, without which it could not start, depend on no webhook. */
+  isServer(user: UserInfo): boolean;
 }
 
 export interface WebhookDeps {
@@ -85,8 +88,9 @@ class CalledWebhooks<C extends WebhookConfiguration> {
   }
 
   /** All that a write pays if there are no webhooks. Nobody can lock the administrator out: configurations are exempt. */
-  concern({ resource }: AdmissionRequest): boolean {
-    return !this.#configured.isEmpty && this.#deps.webhooks !== undefined && resource.group !== registrationGroup;
+  concern({ resource, user }: AdmissionRequest): boolean {
+    if (this.#configured.isEmpty || resource.group === registrationGroup) return false;
+    return this.#deps.webhooks?.isServer(user) === false;
   }
 
   world(): Promise<WebhookWorld> {

@@ -49,9 +49,14 @@ const maxCalls = 200;
 const maxIdle = 10;
 const maxServers = 16;
 
+interface Server {
+  readonly transport: Transport;
+  calls: number;
+}
+
 /** The connections to the servers of one webhook. */
 class Connections {
-  readonly #servers = new Map<string, Transport>();
+  readonly #servers = new Map<string, Server>();
   readonly #ca: string | undefined;
   #calls = 0;
   #isRetired = false;
@@ -62,40 +67,47 @@ class Connections {
 
   async use<R>(address: Address, call: (transport: Transport) => Promise<R>): Promise<R> {
     if (this.#calls >= maxCalls) throw new Error(`${maxCalls} calls are already waiting for its answer`);
+    const server = this.#serverAt(address);
     this.#calls++;
+    server.calls++;
     try {
-      return await call(this.#transportTo(address));
+      return await call(server.transport);
     } finally {
       this.#calls--;
-      if (this.#isRetired && this.#calls === 0) this.#close();
+      server.calls--;
+      if (this.#isRetired && this.#calls === 0) this.#closeIdle();
     }
   }
 
   /** The calls that are running may end. */
   retire(): void {
     this.#isRetired = true;
-    if (this.#calls === 0) this.#close();
+    if (this.#calls === 0) this.#closeIdle();
   }
 
-  #transportTo({ host, port, serverName }: Address): Transport {
+  #serverAt({ host, port, serverName }: Address): Server {
     const key = `${host} ${port}`;
     const known = this.#servers.get(key);
     if (known) return known;
-    // A service whose pods come and go has new addresses all the time. With no other call, none of them is in use.
-    if (this.#servers.size >= maxServers && this.#calls === 1) this.#close();
+    if (this.#servers.size >= maxServers) this.#closeIdle();
     const options = {
       ...{ host, port, rejectUnauthorized: true },
       ...(this.#ca === undefined ? {} : { ca: this.#ca }),
       ...(serverName === undefined ? {} : { servername: serverName }),
     };
     const transport = secureTransport(options, { maxSockets: maxCalls, maxFreeSockets: maxIdle });
-    this.#servers.set(key, transport);
-    return transport;
+    const server = { transport, calls: 0 };
+    this.#servers.set(key, server);
+    return server;
   }
 
-  #close(): void {
-    for (const transport of this.#servers.values()) transport.close();
-    this.#servers.clear();
+  /** A service whose pods come and go has new addresses all the time. */
+  #closeIdle(): void {
+    for (const [key, { transport, calls }] of this.#servers) {
+      if (calls > 0) continue;
+      transport.close();
+      this.#servers.delete(key);
+    }
   }
 }
 
@@ -103,7 +115,7 @@ class Connections {
 export class WebhookConnections {
   readonly #byHook = new WeakMap<Hook, Connections>();
 
-  of(hook: Hook): Pick<Connections, "use"> {
+  of(hook: Hook): Pick<Connections, "use" | "retire"> {
     let connections = this.#byHook.get(hook);
     if (!connections) {
       connections = new Connections(hook.webhook);
@@ -112,7 +124,8 @@ export class WebhookConnections {
     return connections;
   }
 
+  /** Also for a hook that was not called yet: a request that has seen it may still do so. */
   retire(hook: Hook): void {
-    this.#byHook.get(hook)?.retire();
+    this.of(hook).retire();
   }
 }

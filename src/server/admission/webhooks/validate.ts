@@ -1,3 +1,4 @@
+import { nextTurn } from "#lib/async/turns.ts";
 import { type AdmissionRequest } from "../plugin.ts";
 import { type Call } from "./call.ts";
 import { ask, type WebhookWorld } from "./dispatch.ts";
@@ -17,7 +18,28 @@ export async function validateWith(
     const view = await viewFor(world, hook, { request, original });
     if (view) calls.push({ hook, request, view, original, mutates: false });
   }
-  const outcomes = await Promise.allSettled(calls.map((call) => ask(world, call)));
-  const refused = outcomes.find((outcome) => outcome.status === "rejected");
-  if (refused) throw refused.reason;
+  const asked: Promise<Refusal | undefined>[] = [];
+  for (const [index, call] of calls.entries()) {
+    asked.push(refusalBy(world, call, index));
+    // The review of a large object takes long to write.
+    await nextTurn();
+  }
+  const refused = (await Promise.all(asked)).find((refusal) => refusal !== undefined);
+  if (refused) throw refused.error;
+}
+
+interface Refusal {
+  readonly error: unknown;
+}
+
+async function refusalBy(world: WebhookWorld, call: Call, index: number): Promise<Refusal | undefined> {
+  const { hook, request } = call;
+  try {
+    if (await ask(world, call)) return undefined;
+    const key = `failed-open.validating.webhook.admission.k8s.io/round_0_index_${index}`;
+    request.annotate(key, hook.webhook.name);
+    return undefined;
+  } catch (error) {
+    return { error };
+  }
 }

@@ -2,6 +2,7 @@ import { forbidden } from "#api/status.ts";
 import { compile, type Outcome, type Program } from "#cel/compile.ts";
 import { boolType, sameType } from "#cel/types/type.ts";
 import { perCallLimit } from "#cel-kubernetes/environment.ts";
+import { nextTurn } from "#lib/async/turns.ts";
 import { type Authorizer } from "#server/authorize/authorizer.ts";
 import { type Call } from "../call.ts";
 import { type Hook } from "../hook.ts";
@@ -11,6 +12,8 @@ import { conditionEnvironment, conditionVariables } from "./variables.ts";
 /** What all conditions of one webhook may cost together, for one request. */
 const budget = 2_500_000;
 const outOfBudget = "validation failed due to running out of cost budget, no further validation rules will be run";
+/** After an expression that cost as much, others get a turn. */
+const longCost = 100_000;
 /** How often an expression may ask something new. What questions cost limits them to fewer. */
 const maxRounds = 8;
 
@@ -25,13 +28,22 @@ export function compileCondition(expression: string): CompiledCondition {
     : { fault: "must evaluate to bool" };
 }
 
-const compiled = new WeakMap<Hook, readonly CompiledCondition[]>();
+const compiled = new WeakMap<Hook, Promise<readonly CompiledCondition[]>>();
 
-function conditionsOf(hook: Hook): readonly CompiledCondition[] {
+function conditionsOf(hook: Hook): Promise<readonly CompiledCondition[]> {
   let conditions = compiled.get(hook);
   if (!conditions) {
-    conditions = (hook.webhook.matchConditions ?? []).map(({ expression }) => compileCondition(expression));
+    conditions = compileAll(hook);
     compiled.set(hook, conditions);
+  }
+  return conditions;
+}
+
+async function compileAll({ webhook }: Hook): Promise<readonly CompiledCondition[]> {
+  const conditions: CompiledCondition[] = [];
+  for (const { expression } of webhook.matchConditions ?? []) {
+    conditions.push(compileCondition(expression));
+    await nextTurn();
   }
   return conditions;
 }
@@ -46,13 +58,14 @@ export async function meetsConditions(
   const variables = conditionVariables(request, call, access);
   const faults: string[] = [];
   let left = budget;
-  for (const [index, condition] of conditionsOf(hook).entries()) {
+  for (const [index, condition] of (await conditionsOf(hook)).entries()) {
     if ("fault" in condition) {
       faults.push(condition.fault.replace("compilation failed", "compilation error"));
       continue;
     }
     const outcome = await evaluate(condition.program, variables, access);
     left -= outcome.cost;
+    if (outcome.cost > longCost) await nextTurn();
     if (left < 0) return failed(call, [outOfBudget]);
     if (outcome.value === false) return false;
     if (outcome.value === true) continue;
