@@ -1,6 +1,7 @@
 /**
  * `npm run bench -- fairness`: renews the lease of a node while many clients hammer lists and a flood of anonymous requests
- * comes in. The renewals must stay below 100 ms at p99, without the time in which the machine ran something else.
+ * comes in. The renewals must stay below 100 ms at p99, as measured. Beside it stands the p99 without the time that the server
+ * and this process waited for a processor, which tells whether a busy machine is the cause.
  */
 import { fork } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -53,7 +54,7 @@ export async function runFairness(args: readonly string[]): Promise<void> {
   });
   const report = { clients: tokens.length, pods: Number(flags.pods), limitMs, quiet, ...flooded };
   process.stdout.write(flags.json ? `${JSON.stringify(report, undefined, 2)}\n` : render(report));
-  if (flooded.renewals.ownP99Ms > limitMs || flooded.renewals.failures > 0) process.exitCode = 1;
+  if (flooded.renewals.p99Ms > limitMs || flooded.renewals.failures > 0) process.exitCode = 1;
 }
 
 const nodeToken = "the-node";
@@ -86,7 +87,7 @@ interface Renewals {
   readonly p99Ms: number;
   readonly maxMs: number;
   readonly failures: number;
-  /** The same without the time that this process and the server waited for a processor during each request. */
+  /** p99Ms without the time that this process and the server waited for a processor. It is shown, but not judged. */
   readonly ownP99Ms: number;
 }
 

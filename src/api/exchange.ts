@@ -47,6 +47,8 @@ export interface Peer {
   readonly certificate?: {
     readonly commonName: string;
     readonly organizations: readonly string[];
+    /** SHA-256 of the certificate, in hexadecimal. */
+    readonly fingerprint?: string;
     /** The connection is closed when the certificate expires. */
     readonly notAfterMs?: number;
   };

@@ -37,7 +37,7 @@ const variables = new Map([
 
 function run(source: string): Outcome {
   const compiled = compile(environment, source);
-  if (!compiled.program) return { error: compiled.message, cost: 0 };
+  if (!compiled.program) return { error: compiled.message, cost: 0, work: 0 };
   return compiled.program.evaluate(variables, perCallLimit);
 }
 

@@ -63,7 +63,7 @@ const oldSelf = { ...self, tags: ["b", "a"], rules: [...self.rules].reverse() };
 
 function run(source: string): Outcome {
   const compiled = compile(environment, source);
-  if (!compiled.program) return { error: compiled.message, cost: 0 };
+  if (!compiled.program) return { error: compiled.message, cost: 0, work: 0 };
   const values = new Map([
     ["self", valueFor(type, self)],
     ["oldSelf", valueFor(type, oldSelf)],

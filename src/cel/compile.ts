@@ -13,10 +13,16 @@ import { type Issue, renderIssues } from "./syntax/source.ts";
 import type { Type } from "./types/type.ts";
 import { isError, type Value } from "./values/value.ts";
 
-/** What became of an evaluation. `cost` is what it used, also if it failed. */
+/** What an evaluation used, also if it failed. `work` is what `cost` does not see. */
+interface Used {
+  readonly cost: number;
+  readonly work: number;
+}
+
+/** What became of an evaluation. */
 export type Outcome =
-  | { readonly value: Value; readonly error?: undefined; readonly cost: number }
-  | { readonly value?: undefined; readonly error: string; readonly cost: number; readonly isOverBudget?: true };
+  | (Used & { readonly value: Value; readonly error?: undefined })
+  | (Used & { readonly value?: undefined; readonly error: string; readonly isOverBudget?: true });
 
 export type Compiled =
   | { readonly program: Program; readonly issues?: undefined }
@@ -45,6 +51,8 @@ const failure = (source: string, issues: readonly Issue[]): Compiled => ({
   message: renderIssues(source, issues),
 });
 
+const usedBy = ({ cost, worked }: Frame): Used => ({ cost, work: worked });
+
 const tooDeep = "operation cancelled: value is nested too deeply";
 
 /** An expression that is ready to run, any number of times. */
@@ -67,11 +75,11 @@ export class Program {
     const frame = new Frame(variables, costLimit);
     try {
       const value = this.#run(frame);
-      return isError(value) ? { error: value.message, cost: frame.cost } : { value, cost: frame.cost };
+      return isError(value) ? { error: value.message, ...usedBy(frame) } : { value, ...usedBy(frame) };
     } catch (error) {
-      if (error instanceof CostExceeded) return { error: error.message, cost: frame.cost, isOverBudget: true };
+      if (error instanceof CostExceeded) return { error: error.message, ...usedBy(frame), isOverBudget: true };
       // Data may be nested as deep as a request allows, which is deeper than a comparison can follow.
-      if (error instanceof RangeError) return { error: tooDeep, cost: frame.cost };
+      if (error instanceof RangeError) return { error: tooDeep, ...usedBy(frame) };
       throw error;
     }
   }

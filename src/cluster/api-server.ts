@@ -20,6 +20,7 @@ import { choosePlugins, type PluginChoice } from "#server/admission/config/choos
 import { checkPolicy } from "#server/admission/policies/policy-hook.ts";
 import { followPolicies } from "#server/admission/policies/types/follow-policies.ts";
 import { quotaStore } from "#server/admission/quota/quota-store.ts";
+import { checkConditions } from "#server/admission/webhooks/conditions/check-conditions.ts";
 import { defaultServiceRanges, type ServiceRanges, serviceAllocator } from "#server/allocate/service-allocator.ts";
 import { type ServerAudit } from "#server/audit/auditor.ts";
 import { anonymous } from "#server/authenticate/anonymous.ts";
@@ -54,11 +55,12 @@ import { answerBackup } from "#server/request/backup.ts";
 import { Deadlines } from "#server/request/deadlines.ts";
 import { answerSeeing } from "#server/request/seeing.ts";
 import { type ApiServer, createApiServer, type ServerDeps } from "#server/server.ts";
+import { serviceEndpoint } from "#server/streams/proxy-target.ts";
 import { bindingEndpoint } from "#server/subresources/binding.ts";
 import { evictionEndpoint } from "#server/subresources/eviction.ts";
 import { finalizeEndpoint } from "#server/subresources/finalize.ts";
 import { reviewEndpoints, tokenEndpoint } from "#server/subresources/reviews.ts";
-import { scaleOf } from "#server/subresources/scale.ts";
+import { scaleOf, setScale } from "#server/subresources/scale.ts";
 import { openIdConfiguration, openIdKeys } from "#server/subresources/token-request.ts";
 import { type WriteDeps } from "#server/write/write.ts";
 import { type Store } from "#store/store.ts";
@@ -233,7 +235,7 @@ function serverDeps(
 /** What every write needs: admission, the objects, and the hooks between the two. */
 function writeDeps(options: AssembleOptions, parts: Parts, security: Security): WriteDeps {
   const { clock, random, admission, serviceRanges = defaultServiceRanges } = options;
-  const { objects, informers, resources, metrics } = parts;
+  const { objects, informers, resources, metrics, recorder } = parts;
   const { authorizers, rbac } = security;
   const plugins = builtInAdmission({
     informers,
@@ -245,6 +247,10 @@ function writeDeps(options: AssembleOptions, parts: Parts, security: Security): 
     random,
     storeQuota: quotaStore(objects),
     podSecurity: admission?.podSecurity,
+    webhooks: {
+      ...{ resources, metrics, recorder, log: options.log, views: { scaleOf, setScale } },
+      resolveService: (service, turn) => serviceEndpoint(objects, service, turn),
+    },
   });
   return {
     objects,
@@ -252,7 +258,12 @@ function writeDeps(options: AssembleOptions, parts: Parts, security: Security): 
     admission: createAdmission(choosePlugins(plugins, admission), pluginWaits({ metrics, clock }, "admission")),
     clock,
     random,
-    hooks: [checkDefinitions, checkPolicy, serviceAllocator(informers.of(Service), serviceRanges, random)],
+    hooks: [
+      checkDefinitions,
+      checkConditions,
+      checkPolicy,
+      serviceAllocator(informers.of(Service), serviceRanges, random),
+    ],
     authorizeCreate: (context) => mayCreate(authorizers, context),
   };
 }
@@ -340,7 +351,7 @@ function nonResourceDeps(
 ): NonResourceDeps {
   health.add({ name: "etcd", check: () => storeFault(store) });
   health.addReady({ name: "etcd-readiness", check: () => storeFault(store) });
-  if (encryption?.hasServices) health.add({ name: "kms-providers", check: () => encryption.fault });
+  if (encryption?.mayHaveServices) health.add({ name: "kms-providers", check: () => encryption.fault });
   // As it is stored: encrypted values stay encrypted.
   const backup = answerBackup(store);
   const seeing = answerSeeing({ recorder, verdictsOf: (key) => renderVerdicts(verdicts?.of(key) ?? []) });

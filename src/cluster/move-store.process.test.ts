@@ -1,5 +1,14 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  lstatSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -116,4 +125,31 @@ test("a state moves from SQLite to an empty etcd and back", async () => {
   await using store = await openSqliteStore(back, deps);
   assert.deepEqual(await stateOf(store), state);
   assert.equal(store.revision, inEtcd.revision);
+});
+
+test("a backup that cannot be read or written is a fault that the user can mend", async () => {
+  const { dataDir } = await filled();
+  const isFault = (message: RegExp) => ({ name: "BackupError", message });
+
+  await assert.rejects(restore(newPath(), newPath(), deps), isFault(/^cannot read .* \(ENOENT\): check its name/));
+  await assert.rejects(restore(root, newPath(), deps), isFault(/^cannot read .* \(EISDIR\)/));
+  await assert.rejects(
+    backUpStopped(dataDir, join(newPath(), "a.backup"), deps),
+    isFault(/^cannot write .* \(ENOENT\): choose/),
+  );
+  await assert.rejects(backUpStopped(dataDir, dataDir, deps), isFault(/^cannot write .* \(E[A-Z]+\)/));
+  assert(!existsSync(`${dataDir}.new`), "nothing half-written is left behind");
+});
+
+test("a backup is not written into a file or link that waits at its temporary name", async () => {
+  const { dataDir } = await filled();
+  const [file, trap] = [newPath(), newPath()];
+  writeFileSync(trap, "");
+  symlinkSync(trap, `${file}.new`);
+
+  await backUpStopped(dataDir, file, deps);
+
+  assert.equal(readFileSync(trap, "utf8"), "");
+  assert.equal(lstatSync(file).mode & 0o777, 0o600);
+  assert(!lstatSync(file).isSymbolicLink());
 });

@@ -82,18 +82,22 @@ const reconcilers = ({
 export interface ControllersDeps extends Omit<RunDeps, "client">, ControllerOptions {
   /** A client as a service account in kube-system, with only the rights of that controller. */
   clientFor(account: string): Client;
+  /** Which controllers run, by their accounts; default: all. Those that do not run cost nothing. */
+  runs?(account: string): boolean;
 }
 
-/** Runs all controllers until the signal fires. */
+/** Runs the controllers until the signal fires. */
 export async function runControllers(deps: ControllersDeps, signal: AbortSignal): Promise<void> {
   const { kinds = builtIn, clientFor } = deps;
   const collector = { ...deps, kinds, client: clientFor("generic-garbage-collector") };
   await runTogether(signal, [
-    ...reconcilers(deps).map(
-      ([account, factory, component = account]) =>
-        (stop: AbortSignal) =>
-          runReconcilers([factory], { ...deps, client: clientFor(account), component }, stop),
-    ),
+    ...reconcilers(deps)
+      .filter(([account]) => deps.runs?.(account) ?? true)
+      .map(
+        ([account, factory, component = account]) =>
+          (stop: AbortSignal) =>
+            runReconcilers([factory], { ...deps, client: clientFor(account), component }, stop),
+      ),
     (stop) => runGarbageCollector(collector, stop),
   ]);
 }

@@ -1,4 +1,4 @@
-import { matches } from "#api/meta/label-selector.ts";
+import { matches } from "#api/meta/selector-matchers.ts";
 import { ClusterRole } from "#api/rbac/cluster-role.ts";
 import { type PolicyRule } from "#api/rbac/policy-rule.ts";
 import { equal } from "#lib/data/equal.ts";

@@ -23,7 +23,15 @@ import { endOf, isRecorded, RequestTimes, recordHops, unmeasured } from "./recor
 import { type ResourceRegistry } from "./registry.ts";
 import { auditIdOf } from "./request/audit-id.ts";
 import { type Deadlines } from "./request/deadlines.ts";
-import { type Answer, type Context, type Next, pipeline, type RequestInfo, type Stage } from "./request/pipeline.ts";
+import {
+  type Answer,
+  type Context,
+  isStreamed,
+  type Next,
+  pipeline,
+  type RequestInfo,
+  type Stage,
+} from "./request/pipeline.ts";
 import { parseRequestInfo } from "./request/request-info.ts";
 import { type IncludeObject } from "./request/table.ts";
 import { warningHeaders } from "./request/warnings.ts";
@@ -197,8 +205,7 @@ function contextOf(request: ApiRequest, { recorder, resources }: ServerDeps): Co
   };
 }
 
-const isNegotiated = ({ info }: Context): boolean => info.isResource && !connects.has(info.subresource);
-const connects = new Set(["log", "exec", "attach", "portforward", "proxy"]);
+const isNegotiated = ({ info }: Context): boolean => info.isResource && !isStreamed(info);
 
 const includes: readonly IncludeObject[] = ["None", "Metadata", "Object"];
 

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { open, rename, rm } from "node:fs/promises";
+import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { createInterface } from "node:readline";
+import { errorCode } from "#lib/text/error-code.ts";
 import { type Entry } from "./store.ts";
 
 /**
@@ -27,30 +28,45 @@ export interface BackupHead {
 /** Writes all of the file or none of it. Only this user can read it, because it contains secrets. Returns the number of entries. */
 export async function writeBackup(path: string, head: BackupHead, entries: AsyncIterable<Entry>): Promise<number> {
   const temporary = `${path}.new`;
-  const file = await open(temporary, "w", 0o600);
+  try {
+    // A file or link that somebody else left there would give the secrets away.
+    await rm(temporary, { force: true });
+    await using file = await open(temporary, "wx", 0o600);
+    const count = await writeLines(file, head, entries);
+    await file.sync();
+    await rename(temporary, path);
+    return count;
+  } catch (error) {
+    await rm(temporary, { force: true }).catch(() => {});
+    throw faultOf(error, `cannot write ${path}`, "choose a file in a directory where this user may write");
+  }
+}
+
+async function writeLines(file: FileHandle, head: BackupHead, entries: AsyncIterable<Entry>): Promise<number> {
   const hash = createHash("sha256");
   let count = 0;
-  try {
-    const write = async (value: object): Promise<void> => {
-      const line = `${JSON.stringify(value)}\n`;
-      hash.update(line);
-      await file.write(line);
-    };
-    await write({ orlopBackup: formatVersion, ...head });
-    for await (const { key, revision, created, value } of entries) {
-      await write({ key, revision, created, value: Buffer.from(value).toString("base64") });
-      count++;
-    }
-    await file.write(`${JSON.stringify({ entries: count, sha256: hash.digest("hex") })}\n`);
-    await file.sync();
-  } catch (error) {
-    await rm(temporary, { force: true });
-    throw error;
-  } finally {
-    await file.close();
+  const write = async (value: object): Promise<void> => {
+    const line = `${JSON.stringify(value)}\n`;
+    hash.update(line);
+    await file.write(line);
+  };
+  await write({ orlopBackup: formatVersion, ...head });
+  for await (const { key, revision, created, value } of entries) {
+    await write({ key, revision, created, value: Buffer.from(value).toString("base64") });
+    count++;
   }
-  await rename(temporary, path);
+  await file.write(`${JSON.stringify({ entries: count, sha256: hash.digest("hex") })}\n`);
   return count;
+}
+
+const fileCodes: ReadonlySet<unknown> = new Set(["EISDIR", "ENOSPC", "EDQUOT", "EFBIG", "EIO"]);
+
+/** A fault of the file system is for the user to mend; any other error stays what it is. */
+function faultOf(error: unknown, what: string, advice: string): unknown {
+  const code = errorCode(error);
+  // Entries may come over a connection, whose faults have neither a path nor these codes.
+  const isOfFile = error instanceof Error && "syscall" in error && ("path" in error || fileCodes.has(code));
+  return isOfFile ? new BackupError(`${what} (${code}): ${advice}`, { cause: error }) : error;
 }
 
 /** Reads the whole file once to verify it. Throws BackupError if anything is missing or different. */
@@ -75,11 +91,19 @@ type Part =
   | { readonly type: "entry"; readonly entry: Entry }
   | { readonly type: "end" };
 
+async function* linesOf(path: string): AsyncGenerator<string, void> {
+  try {
+    yield* createInterface({ input: createReadStream(path), crlfDelay: Number.POSITIVE_INFINITY });
+  } catch (error) {
+    throw faultOf(error, `cannot read ${path}`, "check its name, and that this user may read it");
+  }
+}
+
 async function* partsOf(path: string): AsyncGenerator<Part, void> {
   const hash = createHash("sha256");
   let count = 0;
   let isWhole = false;
-  for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Number.POSITIVE_INFINITY })) {
+  for await (const line of linesOf(path)) {
     if (isWhole) throw new BackupError(`${path} continues after its end`);
     const value = parseLine(path, line);
     if (count === 0) yield { type: "head", head: headOf(path, value) };

@@ -143,13 +143,26 @@ const containerName = "io.kubernetes.container.name";
 
 const always = { mayRun: () => true, born() {} };
 
+/** The controllers that a deployment and its pods meet. */
+const involved: ReadonlySet<string> = new Set([
+  "deployment-controller",
+  "endpointslice-controller",
+  "namespace-controller",
+  "node-controller",
+  "pod-garbage-collector",
+  "replicaset-controller",
+  "root-ca-cert-publisher",
+  "service-account-controller",
+]);
+
 const controllerManager = (deps: RunDeps): Process => ({
   ...always,
   name: "controllers",
   client: (cluster) => cluster.clientFor(controllerManagerUser),
   main({ informers, clientFor }, signal) {
     const clientOf = (account: string) => clientFor(controllerUser(account));
-    return runControllers({ ...deps, informers, clientFor: clientOf, rootCa: "certificate" }, signal);
+    const runs = (account: string): boolean => involved.has(account);
+    return runControllers({ ...deps, informers, clientFor: clientOf, rootCa: "certificate", runs }, signal);
   },
 });
 

@@ -28,7 +28,7 @@ export function validateMatchConditions(owner: Cursor<{ matchConditions?: readon
   });
 }
 
-/** Without a compiler, all that can be told is whether there is an expression. */
+/** The server compiles expressions later. Here, all that can be told is whether there is one. */
 export function validateExpression(at: Cursor<string | undefined>, detail?: string): void {
   if (!at.value?.trim()) at.missing(detail);
 }

@@ -24,5 +24,5 @@ export interface MutatingWebhookConfiguration extends ClusterObject<typeof field
 export const MutatingWebhookConfiguration = defineResource(
   "admissionregistration.k8s.io/v1.MutatingWebhookConfiguration",
   fields,
-  { ...webhookConfiguration, doc: "Webhooks that can change or refuse requests. They are stored, but not called yet." },
+  { ...webhookConfiguration, doc: "Webhooks that can change or refuse requests." },
 );

@@ -16,5 +16,5 @@ export interface ValidatingWebhookConfiguration extends ClusterObject<typeof fie
 export const ValidatingWebhookConfiguration = defineResource(
   "admissionregistration.k8s.io/v1.ValidatingWebhookConfiguration",
   fields,
-  { ...webhookConfiguration, doc: "Webhooks that can refuse requests. They are stored, but not called yet." },
+  { ...webhookConfiguration, doc: "Webhooks that can refuse requests." },
 );

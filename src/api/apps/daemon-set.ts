@@ -11,9 +11,9 @@ import {
   formatLabels,
   isEmptySelector,
   LabelSelector,
-  matches,
   validateLabelSelector,
 } from "#api/meta/label-selector.ts";
+import { matches } from "#api/meta/selector-matchers.ts";
 import { defaulted, embedded, immutable, nullable, optional, present, written } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { int32, int64, intOrString, listByKey, string } from "#schema/types.ts";

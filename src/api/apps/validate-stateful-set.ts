@@ -9,8 +9,9 @@ import {
   validateAtMost100Percent,
   validateIntOrPercent,
 } from "#api/meta/int-or-string.ts";
-import { isEmptySelector, matches, validateLabelSelector } from "#api/meta/label-selector.ts";
+import { isEmptySelector, validateLabelSelector } from "#api/meta/label-selector.ts";
 import { dns1123Label } from "#api/meta/names.ts";
+import { matches } from "#api/meta/selector-matchers.ts";
 import { type Cursor } from "../cursor.ts";
 import { StatefulSetSpec, type UpdateStrategy } from "./stateful-set-spec.ts";
 

@@ -44,6 +44,7 @@ test("a schedule may start with a time zone", () => {
 
 const faults: readonly [text: string, fault: string][] = [
   ["", "empty spec string"],
+  [`${"*,".repeat(2048)}* * * * *`, "longer than 4096 characters"],
   ["* * * *", "expected exactly 5 fields, found 4: [* * * *]"],
   [" @daily", "expected exactly 5 fields, found 1: [@daily]"],
   ["60 * * * *", "end of range (60) above maximum (59): 60"],

@@ -22,9 +22,13 @@ export type CronSchedule =
       readonly timeZone?: string;
     };
 
+/** Far more than a schedule needs, and few enough to be read at once, which happens again and again. */
+const maxLength = 4096;
+
 /** Reads a schedule such as `0 3 * * mon-fri`, `@daily` or `@every 1h30m`; throws an Error in upstream's words. */
 export function parseCronSchedule(text: string): CronSchedule {
   if (text === "") throw new Error("empty spec string");
+  if (text.length > maxLength) throw new Error(`longer than ${maxLength} characters`);
   const { spec, timeZone } = splitTimeZone(text);
   if (spec.startsWith(every)) return { everyNanos: parseEvery(spec) };
   const fields = spec.startsWith("@") ? fieldsOf(spec) : spec.split(spaces).filter(Boolean);

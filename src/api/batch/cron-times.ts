@@ -17,13 +17,11 @@ export function nextDueMs(schedule: CronSchedule, afterMs: number, timeZone: str
   const start = Temporal.Instant.fromEpochMilliseconds(Math.floor(afterMs / second) * second + second);
   let at = start.toZonedDateTimeISO(schedule.timeZone ?? timeZone);
   const end = at.year + maxYears;
-  if (at.second > 0) at = nextMinute(at);
+  if (at.second > 0) at = toMinute(at, at.minute + 1);
   while (at.year <= end) {
-    if (!schedule.month.values.has(at.month)) at = startOfNextMonth(at);
-    else if (!isDay(schedule, at)) at = startOfDay(at.add({ days: 1 }));
-    else if (!schedule.hour.values.has(at.hour)) at = nextHour(at);
-    else if (!schedule.minute.values.has(at.minute)) at = nextMinute(at);
-    else return at.epochMilliseconds;
+    const next = advance(schedule, at);
+    if (next === at) return at.epochMilliseconds;
+    at = next;
   }
   return undefined;
 }
@@ -56,18 +54,54 @@ export function lastDueMs(
 
 type Zoned = Temporal.ZonedDateTime;
 
-const startOfDay = (at: Zoned): Zoned => at.startOfDay();
-const startOfNextMonth = (at: Zoned): Zoned => startOfDay(at.with({ day: 1 }).add({ months: 1 }));
+type Fields = Exclude<CronSchedule, { everyNanos: bigint }>;
+
+/** The same if the schedule is due then, otherwise later, but not past a moment at which it is due. */
+function advance(schedule: Fields, at: Zoned): Zoned {
+  if (!schedule.month.values.has(at.month)) return startOfMonth(at, following(schedule.month, at.month));
+  if (!isDay(schedule, at)) return startOfNextDay(schedule, at);
+  if (!schedule.hour.values.has(at.hour)) return toHour(at, following(schedule.hour, at.hour) ?? 24);
+  if (!schedule.minute.values.has(at.minute)) return toMinute(at, following(schedule.minute, at.minute) ?? 60);
+  return at;
+}
+
+/** The least value of the field above this one. */
+function following({ values }: CronField, value: number): number | undefined {
+  let least: number | undefined;
+  for (const other of values) if (other > value && (least === undefined || other < least)) least = other;
+  return least;
+}
+
+const startOfMonth = (at: Zoned, month: number | undefined): Zoned =>
+  at.with(month === undefined ? { year: at.year + 1, month: 1, day: 1 } : { month, day: 1 }).startOfDay();
+
+/** The next day of the month that matches, or the first of the next month. */
+function startOfNextDay(schedule: Fields, at: Zoned): Zoned {
+  for (let day = at.day + 1; day <= at.daysInMonth; day++) {
+    if (isDay(schedule, { day, dayOfWeek: at.dayOfWeek + day - at.day })) return at.with({ day }).startOfDay();
+  }
+  return startOfMonth(at, at.month === 12 ? undefined : at.month + 1);
+}
+
 /** In real time, so that an hour that is repeated comes twice. */
-const nextHour = (at: Zoned): Zoned =>
-  at.round({ smallestUnit: "minute", roundingMode: "floor" }).add({ minutes: 60 - at.minute });
-const nextMinute = (at: Zoned): Zoned =>
-  at.round({ smallestUnit: "minute", roundingMode: "floor" }).add({ minutes: 1 });
+function toHour(at: Zoned, hour: number): Zoned {
+  const start = at.round({ smallestUnit: "minute", roundingMode: "floor" });
+  return unlessShifted(start.add({ minutes: (hour - at.hour) * 60 - at.minute }), at) ?? toMinute(at, 60);
+}
+
+function toMinute(at: Zoned, minute: number): Zoned {
+  const start = at.round({ smallestUnit: "minute", roundingMode: "floor" });
+  return unlessShifted(start.add({ minutes: minute - at.minute }), at) ?? start.add({ minutes: 1 });
+}
+
+/** Undefined if the clocks change in between: then the way is taken in small steps. */
+const unlessShifted = (later: Zoned, at: Zoned): Zoned | undefined =>
+  later.offsetNanoseconds === at.offsetNanoseconds ? later : undefined;
 
 /** If both the day of the month and the weekday are limited, one of them is enough. */
 function isDay(
   { dayOfMonth, dayOfWeek }: { readonly dayOfMonth: CronField; readonly dayOfWeek: CronField },
-  at: Zoned,
+  at: Pick<Zoned, "day" | "dayOfWeek">,
 ): boolean {
   const byMonth = dayOfMonth.values.has(at.day);
   const byWeek = dayOfWeek.values.has(at.dayOfWeek % 7);

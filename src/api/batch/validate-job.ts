@@ -1,6 +1,7 @@
 import { type Cursor } from "#api/cursor.ts";
-import { matches, validateLabelSelector } from "#api/meta/label-selector.ts";
+import { validateLabelSelector } from "#api/meta/label-selector.ts";
 import { dns1123Label } from "#api/meta/names.ts";
+import { matches } from "#api/meta/selector-matchers.ts";
 import { own } from "#lib/data/own.ts";
 import { type ApiObject } from "../resource.ts";
 import {

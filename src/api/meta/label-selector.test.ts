@@ -4,11 +4,11 @@ import { faultsIn } from "../cursor.ts";
 import { isStatus } from "../status.ts";
 import {
   formatLabelSelector,
-  matches,
   matchesRequirements,
   parseLabelSelector,
   validateLabelSelector,
 } from "./label-selector.ts";
+import { matches } from "./selector-matchers.ts";
 
 const labels = { app: "web", tier: "front", size: "10" };
 

@@ -27,14 +27,6 @@ export interface LabelSelector extends Infer<typeof LabelSelector> {}
 
 type Labels = Readonly<Record<string, string>>;
 
-/** Whether the labels satisfy the selector. No selector matches nothing, an empty one everything. */
-export function matches(selector: LabelSelector | undefined, labels: Labels | undefined): boolean {
-  if (!selector) return false;
-  const { matchLabels, matchExpressions } = selector;
-  if (matchLabels && !matchesLabels(matchLabels, labels)) return false;
-  return (matchExpressions ?? []).every((expression) => matchesExpression(expression, labels));
-}
-
 /** Whether all of the wanted labels are there. No wanted labels match everything. */
 export function matchesLabels(wanted: Labels, labels: Labels | undefined): boolean {
   for (const key in wanted) if (labelOf(labels, key) !== wanted[key]) return false;
@@ -44,24 +36,8 @@ export function matchesLabels(wanted: Labels, labels: Labels | undefined): boole
 const labelOf = (labels: Labels | undefined, key: string): string | undefined =>
   labels && Object.hasOwn(labels, key) ? labels[key] : undefined;
 
-function matchesExpression({ key, operator, values }: LabelSelectorRequirement, labels: Labels | undefined): boolean {
-  const value = labelOf(labels, key);
-  switch (operator) {
-    case "In":
-      return value !== undefined && (values ?? []).includes(value);
-    case "NotIn":
-      return value === undefined || !(values ?? []).includes(value);
-    case "Exists":
-      return value !== undefined;
-    case "DoesNotExist":
-      return value === undefined;
-    default:
-      return false;
-  }
-}
-
 export const isEmptySelector = ({ matchLabels, matchExpressions }: LabelSelector): boolean =>
-  Object.keys(matchLabels ?? {}).length + (matchExpressions?.length ?? 0) === 0;
+  (matchExpressions?.length ?? 0) === 0 && Object.keys(matchLabels ?? {}).length === 0;
 
 export function validateLabels(at: Cursor<Labels | undefined>): void {
   for (const [key, value] of Object.entries(at.value ?? {})) {
@@ -148,8 +124,8 @@ export const formatLabels = (labels: Labels = {}): string =>
     .map((key) => `${key}=${labels[key]}`)
     .join(",");
 
-/** The conditions of a selector, sorted by key. */
-function requirementsOf(selector: LabelSelector | undefined): Requirement[] {
+/** The conditions of a selector, sorted by key, without those whose operator nobody knows. */
+export function requirementsOf(selector: LabelSelector | undefined): Requirement[] {
   const { matchLabels = {}, matchExpressions = [] } = selector ?? {};
   const operators: Readonly<Record<string, Operator>> = {
     In: "in",

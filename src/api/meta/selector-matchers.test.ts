@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { type FieldTerm, matchesFields } from "./field-selector.ts";
 import { matchesRequirements, type Operator, parseLabelSelector, type Requirement } from "./label-selector.ts";
-import { fieldMatcher, labelMatcher } from "./selector-matchers.ts";
+import { fieldMatcher, labelMatcher, matches } from "./selector-matchers.ts";
 
 const many = Array.from({ length: 1500 }, (_, i) => i.toString(36));
 
@@ -80,4 +80,19 @@ test("labelMatcher() and fieldMatcher() decide as comparing one by one does", ()
     }),
     { numRuns: 500 },
   );
+});
+
+test("matches() reads a long selector once, however many objects it meets", () => {
+  let reads = 0;
+  const condition = (n: number) => ({
+    operator: "DoesNotExist",
+    get key() {
+      reads++;
+      return `k${n}`;
+    },
+  });
+  const selector = { matchExpressions: Array.from({ length: 1000 }, (_, n) => condition(n)) };
+  for (let n = 0; n < 100; n++) assert.equal(matches(selector, { app: "web" }), true);
+  assert.equal(matches(selector, { k999: "" }), false);
+  assert.equal(reads, 1000);
 });

@@ -1,7 +1,30 @@
 import { type FieldTerm, matchesFields } from "./field-selector.ts";
-import { matchesRequirements, type Requirement } from "./label-selector.ts";
+import { type LabelSelector, matchesRequirements, type Requirement, requirementsOf } from "./label-selector.ts";
 
 type Labels = Readonly<Record<string, string>>;
+
+/** Whether the labels satisfy the selector. No selector matches nothing, an empty one everything. */
+export function matches(selector: LabelSelector | undefined, labels: Labels | undefined): boolean {
+  if (!selector) return false;
+  let matcher = matchers.get(selector);
+  if (!matcher) {
+    matcher = matcherOf(selector);
+    matchers.set(selector, matcher);
+  }
+  return matcher(labels ?? noLabels);
+}
+
+const noLabels: Labels = {};
+
+/** One selector meets thousands of objects, so it is read once. Objects of the API do not change in place. */
+const matchers = new WeakMap<LabelSelector, (labels: Labels) => boolean>();
+
+function matcherOf(selector: LabelSelector): (labels: Labels) => boolean {
+  const requirements = requirementsOf(selector);
+  const { matchLabels = {}, matchExpressions = [] } = selector;
+  const isKnown = requirements.length === Object.keys(matchLabels).length + matchExpressions.length;
+  return isKnown ? labelMatcher(requirements) : () => false;
+}
 
 /** Up to this many conditions and values are compared one by one. */
 const fewSteps = 16;

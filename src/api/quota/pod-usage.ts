@@ -11,7 +11,7 @@ import { withHeldResources } from "#api/core/pod/held-resources.ts";
 import { isPodLevelResource, podLimits, podRequests, qosClassOf } from "#api/core/pod/pod-resources.ts";
 import { isFinished } from "#api/core/pod/pod-state.ts";
 import { Pod } from "#api/core/pod.ts";
-import { matches } from "#api/meta/label-selector.ts";
+import { matches } from "#api/meta/selector-matchers.ts";
 import { own } from "#lib/data/own.ts";
 import { countName, type Evaluator, type ScopeRequirement } from "./evaluator.ts";
 
@@ -47,7 +47,7 @@ export const podEvaluator: Evaluator<Pod> = {
 };
 
 /** `requests.example.com/gpu`. */
-export const isExtendedRequest = (name: string): boolean =>
+const isExtendedRequest = (name: string): boolean =>
   name.startsWith("requests.") && (!isNativeResource(name) || name.startsWith(`requests.${deviceClassPrefix}`));
 
 /** A pod that should be gone by now does not count: its node may be lost, and others must be able to replace it. */

@@ -21,6 +21,11 @@ export class Meter {
     this.limit = limit;
   }
 
+  /** All work so far. */
+  get worked(): number {
+    return this.#work;
+  }
+
   spend(cost: number): void {
     this.cost += cost;
     if (this.cost > this.limit) throw new CostExceeded();

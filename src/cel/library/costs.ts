@@ -65,7 +65,7 @@ export const matching: Costs = {
   },
 };
 
-export function matchingCost({ target, arguments: [pattern] }: EstimatedCall): CallEstimate["cost"] | undefined {
+function matchingCost({ target, arguments: [pattern] }: EstimatedCall): CallEstimate["cost"] | undefined {
   if (!target || !pattern) return undefined;
   return multiply(scale(add(target.size, fixed(1)), perCharacter), scale(pattern.size, perPatternCharacter));
 }

@@ -26,7 +26,9 @@ const environment = new Environment({
 
 function run(source: string) {
   const compiled = compile(environment, source);
-  return compiled.program ? compiled.program.evaluate(new Map(), 1_000_000) : { error: compiled.message, cost: 0 };
+  return compiled.program
+    ? compiled.program.evaluate(new Map(), 1_000_000)
+    : { error: compiled.message, cost: 0, work: 0 };
 }
 
 const holds = [

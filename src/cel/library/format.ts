@@ -100,8 +100,9 @@ function formatString(meter: Meter, value: Value): string | undefined {
   if (value instanceof Duration) return renderDuration(value);
   if (value instanceof Timestamp) return renderTimestamp(value);
   if (value instanceof TypeValue) return value.type.name;
-  if (value instanceof ListValue) return formatList(meter, value);
-  return value instanceof MapValue ? formatMap(meter, value) : undefined;
+  const part: FormatPart = (inner) => formatPart(meter, inner);
+  if (value instanceof ListValue) return joinList(value, part);
+  return value instanceof MapValue ? joinMap(value, ": ", part) : undefined;
 }
 
 function formatPart(meter: Meter, value: Value): string | undefined {
@@ -110,25 +111,29 @@ function formatPart(meter: Meter, value: Value): string | undefined {
   return text;
 }
 
-function formatList(meter: Meter, list: ListValue): string | undefined {
+/** Writes one part of a list or map; undefined if it cannot be written. */
+type FormatPart = (part: Value) => string | undefined;
+
+export function joinList(list: ListValue, format: FormatPart): string | undefined {
   const parts: string[] = [];
   for (const element of list) {
-    const text = formatPart(meter, element);
+    const text = format(element);
     if (text === undefined) return undefined;
     parts.push(text);
   }
   return `[${parts.join(", ")}]`;
 }
 
-function formatMap(meter: Meter, map: MapValue): string | undefined {
+/** Entries are sorted by the text of their keys. */
+export function joinMap(map: MapValue, colon: ":" | ": ", format: FormatPart): string | undefined {
   const parts: (readonly [string, string])[] = [];
   for (const entry of map.entries()) {
-    const [key, value] = [formatPart(meter, entry.key), formatPart(meter, entry.value)];
+    const [key, value] = [format(entry.key), format(entry.value)];
     if (key === undefined || value === undefined) return undefined;
     parts.push([key, value]);
   }
   parts.sort(([a], [b]) => compareStrings(a, b));
-  return `{${parts.map(([key, value]) => `${key}: ${value}`).join(", ")}}`;
+  return `{${parts.map(([key, value]) => `${key}${colon}${value}`).join(", ")}}`;
 }
 
 function formatDecimal(meter: Meter, value: Value): string | undefined {

@@ -1,10 +1,18 @@
 import type { Meter } from "../declare/meter.ts";
 import { ListValue, MapValue } from "../values/collections.ts";
-import { compareStrings } from "../values/compare.ts";
 import { toText } from "../values/convert.ts";
 import { isInteger } from "../values/integer.ts";
 import { Double, Duration, Timestamp, TypeValue, Uint, type Value } from "../values/value.ts";
-import { type Clauses, formatBinary, formatHex, inBase, roundedToEven, valueWork } from "./format.ts";
+import {
+  type Clauses,
+  formatBinary,
+  formatHex,
+  inBase,
+  joinList,
+  joinMap,
+  roundedToEven,
+  valueWork,
+} from "./format.ts";
 
 /**
  * `format` as Kubernetes 1.36 has it, which stays with the second version of cel-go's strings: what is in lists and maps is
@@ -37,8 +45,8 @@ function formatString(meter: Meter, value: Value): string | undefined {
   meter.work(valueWork);
   if (value === null) return "null";
   if (value instanceof TypeValue) return value.type.name;
-  if (value instanceof ListValue) return formatList(meter, value);
-  if (value instanceof MapValue) return formatMap(meter, value);
+  if (value instanceof ListValue) return joinList(value, (inner) => formatInside(meter, inner));
+  if (value instanceof MapValue) return joinMap(value, ":", (inner) => formatInside(meter, inner));
   const text = toText(value);
   return typeof text === "string" ? text : undefined;
 }
@@ -54,27 +62,6 @@ function formatInside(meter: Meter, value: Value): string | undefined {
   if (value instanceof Duration) return `duration(${JSON.stringify(text)})`;
   if (!(value instanceof Double)) return text;
   return Number.isFinite(value.value) ? roundedToEven(value.value, 6) : JSON.stringify(text);
-}
-
-function formatList(meter: Meter, list: ListValue): string | undefined {
-  const parts: string[] = [];
-  for (const element of list) {
-    const text = formatInside(meter, element);
-    if (text === undefined) return undefined;
-    parts.push(text);
-  }
-  return `[${parts.join(", ")}]`;
-}
-
-function formatMap(meter: Meter, map: MapValue): string | undefined {
-  const parts: (readonly [string, string])[] = [];
-  for (const entry of map.entries()) {
-    const [key, value] = [formatInside(meter, entry.key), formatInside(meter, entry.value)];
-    if (key === undefined || value === undefined) return undefined;
-    parts.push([key, value]);
-  }
-  parts.sort(([a], [b]) => compareStrings(a, b));
-  return `{${parts.map(([key, value]) => `${key}:${value}`).join(", ")}}`;
 }
 
 function decimal(value: Value): string | undefined {

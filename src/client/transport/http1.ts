@@ -1,4 +1,4 @@
-import { type OutgoingHttpHeaders, Agent as PlainAgent, request as plainRequest } from "node:http";
+import { type AgentOptions, type OutgoingHttpHeaders, Agent as PlainAgent, request as plainRequest } from "node:http";
 import { Agent as TlsAgent, request as tlsRequest } from "node:https";
 import { type ConnectionOptions } from "node:tls";
 import { flat, maxInterim, type Transport, tooManyInterim, WireError } from "./wire.ts";
@@ -10,10 +10,13 @@ export function plainTransport(url: URL): Transport {
   return http1Transport(agent, (head) => plainRequest({ ...head, host, port: port || 80, agent }));
 }
 
+/** How many connections there may be at the same time, and how many of them are kept while they are idle. */
+export type SocketLimits = Pick<AgentOptions, "maxSockets" | "maxFreeSockets">;
+
 /** HTTP/1.1 over TLS. */
-export function secureTransport(url: URL, options: ConnectionOptions): Transport {
-  const agent = new TlsAgent({ ...options, keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
-  const { host, port } = { host: options.host ?? url.hostname, port: options.port ?? 443 };
+export function secureTransport(options: ConnectionOptions, limits: SocketLimits = {}): Transport {
+  const agent = new TlsAgent({ ...options, keepAlive: true, maxSockets: Number.POSITIVE_INFINITY, ...limits });
+  const { host = "", port = 443 } = options;
   return http1Transport(agent, (head) => tlsRequest({ ...options, ...head, host, port, agent }));
 }
 

@@ -20,7 +20,7 @@ export function createTransport(config: ClientConfig, credentials: Credentials, 
       if (http1) return await http1.send(request);
       const slot = await orAborted(sessions.acquire(), request.signal);
       if (slot) return await sendHttp2(slot, request);
-      http1 ??= secureTransport(url, await tlsOptions(url, config, credentials));
+      http1 ??= secureTransport(await tlsOptions(url, config, credentials));
       return await http1.send(request);
     },
     close() {

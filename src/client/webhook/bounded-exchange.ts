@@ -17,6 +17,13 @@ export interface Exchanged {
 /** A server kept us waiting for too long, or sent too much. */
 export class ExchangeLimitError extends Error {
   override readonly name = "ExchangeLimitError";
+  /** It took too long. Otherwise the answer was too large. */
+  readonly isLate: boolean;
+
+  constructor(message: string, { isLate }: { readonly isLate: boolean }) {
+    super(message);
+    this.isLate = isLate;
+  }
 }
 
 /** Sends one request to a server that is not trusted: it can neither take more time nor more memory than the limits. */
@@ -29,7 +36,8 @@ export async function exchangeBounded(
     const { status, headers, body } = await transport.send({ ...request, signal: ended });
     return { status, headers, body: await readAtMost(body, maxBytes) };
   });
-  if (exchanged === outOfTime) throw new ExchangeLimitError(`no complete answer within ${timeoutMs} ms`);
+  if (exchanged === outOfTime)
+    throw new ExchangeLimitError(`no complete answer within ${timeoutMs} ms`, { isLate: true });
   return exchanged;
 }
 
@@ -39,7 +47,8 @@ async function readAtMost(body: WireResponse["body"], maxBytes: number): Promise
   // Leaving the loop destroys the stream, so the rest is never received.
   for await (const part of body as AsyncIterable<Uint8Array>) {
     bytes += part.byteLength;
-    if (bytes > maxBytes) throw new ExchangeLimitError(`the answer is larger than ${maxBytes} bytes`);
+    if (bytes > maxBytes)
+      throw new ExchangeLimitError(`the answer is larger than ${maxBytes} bytes`, { isLate: false });
     parts.push(part);
   }
   return Buffer.concat(parts, bytes);

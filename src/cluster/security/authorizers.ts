@@ -130,7 +130,7 @@ async function followedAuthorizers(path: string, deps: AuthorizersDeps): Promise
   let builtIn: BuiltInAuthorizers | undefined;
   let current: readonly Authorizer[] = [];
 
-  const replace = async (changed: string): Promise<void> => {
+  const replace = async (changed: string): Promise<true> => {
     try {
       const next = await makeFrom(changed, path, deps, required);
       previous?.[Symbol.dispose]();
@@ -140,6 +140,7 @@ async function followedAuthorizers(path: string, deps: AuthorizersDeps): Promise
     } catch (error) {
       deps.log.error("the authorization configuration stays as it was", { error: messageOf(error) });
     }
+    return true;
   };
   return {
     chain(given) {

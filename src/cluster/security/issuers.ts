@@ -72,13 +72,15 @@ export async function loadIssuers(options: IssuerOptions, deps: IssuersDeps): Pr
   };
 }
 
-async function replace(log: Log, path: string, take: () => Promise<void>): Promise<void> {
+/** A bad file is reported once: reading it again would find the same. */
+async function replace(log: Log, path: string, take: () => Promise<void>): Promise<true> {
   try {
     await take();
     log.info("the authentication configuration has changed", { path });
   } catch (error) {
     log.error("the authentication configuration stays as it was", { error: messageOf(error) });
   }
+  return true;
 }
 
 function anonymousOf({ enabled = false, conditions }: NonNullable<AuthenticationConfiguration["anonymous"]>) {

@@ -42,7 +42,7 @@ export interface LoadedSecurity extends Disposable {
   accounts(own: SigningKey): AccountSettings;
   /** Callers without a credential; undefined: they are refused. */
   readonly anonymous: Authenticator | undefined;
-  /** A proxy that is believed who its callers are. */
+  /** A proxy that authenticates its callers itself. */
   readonly frontProxy: FrontProxy | undefined;
   /** The chain after `system:masters`. */
   authorizers(builtIn: BuiltInAuthorizers): readonly Authorizer[];

@@ -17,6 +17,7 @@ import {
 } from "#controllers/shared/revisions.ts";
 import { writeStatusIfChanged } from "#controllers/shared/write-status.ts";
 import { slowStart } from "#lib/async/slow-start.ts";
+import { inSlices } from "#lib/async/turns.ts";
 import { equal } from "#lib/data/equal.ts";
 import { type Change, type Informer } from "#runtime/informer.ts";
 import { againAfter, type Reconciler, type ReconcilerDeps, watch } from "#runtime/reconciler.ts";
@@ -73,7 +74,7 @@ async function syncSet(
   const revisions = await syncRevisions(deps, of, signal);
   const aims = { set, hash: hashOf(revisions.update), nowMs };
   const byNode = Map.groupBy(owned, nodeOf);
-  const places = placesOf(set, nodes.list(), byNode);
+  const places = await inSlices(placesOf(set, nodes.list(), byNode));
   const wanted = planDaemons(aims, places);
   const complete = { ...wanted, remove: [...wanted.remove, ...strandedPods(places, byNode)] };
   const { plan, waitMs } = failures.delay(set, complete);

@@ -4,6 +4,7 @@ import { availableAt, isReady } from "#api/core/pod/pod-state.ts";
 import { type Pod } from "#api/core/pod.ts";
 import { scaledValue } from "#api/meta/int-or-string.ts";
 import { revisionLabel } from "#controllers/shared/revisions.ts";
+import { type Steps } from "#lib/async/turns.ts";
 import { fitOf, type NodeFit, tolerationsOf } from "./daemon-pod.ts";
 
 /** A node with the pods that a set has there. */
@@ -27,17 +28,20 @@ interface Aims {
   readonly nowMs: number;
 }
 
-/** Every node, with the pods for it. */
-export function placesOf(
+/** Every node, with the pods for it. One step per node, because a set may have thousands of tolerations. */
+export function* placesOf(
   set: DaemonSet,
   nodes: readonly Node[],
   byNode: ReadonlyMap<string | undefined, readonly Pod[]>,
-): Place[] {
+): Steps<Place[]> {
   const tolerations = tolerationsOf(set);
-  return nodes.map((node) => {
+  const places: Place[] = [];
+  for (const node of nodes) {
     const { name } = node.metadata;
-    return { node: name, pods: byNode.get(name) ?? [], ...fitOf(set, node, tolerations) };
-  });
+    places.push({ node: name, pods: byNode.get(name) ?? [], ...fitOf(set, node, tolerations) });
+    yield;
+  }
+  return places;
 }
 
 /** Pods that wait for a node that is gone. Those that ran there are left to the garbage collector. */

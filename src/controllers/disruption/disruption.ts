@@ -1,6 +1,7 @@
 import { isReady } from "#api/core/pod/pod-state.ts";
 import { Pod } from "#api/core/pod.ts";
-import { type LabelSelector, matches } from "#api/meta/label-selector.ts";
+import { type LabelSelector } from "#api/meta/label-selector.ts";
+import { matches } from "#api/meta/selector-matchers.ts";
 import { withDisruptionCondition } from "#api/policy/disruption-allowed.ts";
 import { PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
 import { type Resource } from "#api/resource.ts";

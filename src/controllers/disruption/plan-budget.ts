@@ -6,7 +6,7 @@ import { type PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
 import { own } from "#lib/data/own.ts";
 
 /** A pod whose eviction was allowed is expected to be deleted within this time. */
-export const deletionTimeoutMs = 2 * 60_000;
+const deletionTimeoutMs = 2 * 60_000;
 
 export interface BudgetFacts {
   readonly budget: PodDisruptionBudget;

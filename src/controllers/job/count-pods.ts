@@ -11,7 +11,7 @@ const mostUncounted = 500;
 /**
  * How pods get into the counters of a job, each exactly once. The UID of a pod that has ended is first written to the
  * status as uncounted. Then the pod loses its finalizer. When that is done, the UID gives way to the counter, in one
- * write. A controller that dies in between finds in the status how far it was.
+ * write. A controller that dies in between finds in the status how far it got.
  */
 export interface PodCount {
   /** UIDs that are not in the counters yet. */

@@ -48,10 +48,33 @@ function withExitCode(
   });
 }
 
-const withCondition = (
-  { status }: Pod,
+/** The first condition of the pod that matches one of the patterns. */
+function withCondition(
+  pod: Pod,
   patterns: readonly PodFailurePolicyOnPodConditionsPattern[],
-): PodCondition | undefined =>
-  status.conditions?.find(({ type, status }) =>
-    patterns.some((pattern) => pattern.type === type && pattern.status === status),
-  );
+): PodCondition | undefined {
+  const byType = conditionsOf(pod);
+  let first: Placed | undefined;
+  for (const { type, status } of patterns) {
+    const found = byType.get(type);
+    if (found?.condition.status === status && found.place < (first?.place ?? Infinity)) first = found;
+  }
+  return first?.condition;
+}
+
+interface Placed {
+  readonly condition: PodCondition;
+  readonly place: number;
+}
+
+const conditions = new WeakMap<Pod, ReadonlyMap<string, Placed>>();
+
+/** By type, and read once: a policy has hundreds of patterns, and whoever writes a status may add any conditions. */
+function conditionsOf(pod: Pod): ReadonlyMap<string, Placed> {
+  let known = conditions.get(pod);
+  if (!known) {
+    known = new Map(pod.status.conditions?.map((condition, place) => [condition.type, { condition, place }]));
+    conditions.set(pod, known);
+  }
+  return known;
+}

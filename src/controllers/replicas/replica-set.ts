@@ -3,8 +3,9 @@ import { availableAt, isActive, isReady, isTerminating } from "#api/core/pod/pod
 import { Pod } from "#api/core/pod.ts";
 import { type PodTemplateSpec } from "#api/core/pod-template.ts";
 import { findCondition } from "#api/meta/condition.ts";
-import { type LabelSelector, matches, matchesLabels } from "#api/meta/label-selector.ts";
+import { type LabelSelector, matchesLabels } from "#api/meta/label-selector.ts";
 import { controllerOf } from "#api/meta/owner.ts";
+import { matches } from "#api/meta/selector-matchers.ts";
 import { type Resource, type Stored } from "#api/resource.ts";
 import { claim } from "#controllers/shared/claim.ts";
 import { adopters, orphansBeside, ownedBy } from "#controllers/shared/dependents.ts";

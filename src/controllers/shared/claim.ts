@@ -1,5 +1,6 @@
-import { type LabelSelector, matches } from "#api/meta/label-selector.ts";
+import { type LabelSelector } from "#api/meta/label-selector.ts";
 import { ownerRefTo } from "#api/meta/owner.ts";
+import { matches } from "#api/meta/selector-matchers.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { ignoreNotFound, isNotFound, isStatus } from "#api/status.ts";
 import { type Client } from "#client/client.ts";

@@ -1,5 +1,6 @@
-import { isEmptySelector, type LabelSelector, matches, matchesLabels } from "#api/meta/label-selector.ts";
+import { isEmptySelector, type LabelSelector, matchesLabels } from "#api/meta/label-selector.ts";
 import { controllerOf } from "#api/meta/owner.ts";
+import { matches } from "#api/meta/selector-matchers.ts";
 import { type ApiObject, type Stored } from "#api/resource.ts";
 import { equal } from "#lib/data/equal.ts";
 import { type Change, type Informer } from "#runtime/informer.ts";

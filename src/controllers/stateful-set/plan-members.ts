@@ -9,26 +9,42 @@ export interface MemberPlan {
   readonly remove: readonly Pod[];
 }
 
+/** The maximum number of pods created or deleted in one run. */
+const burst = 500;
+
 export interface Members {
-  /** By ordinal, from the first; undefined where there is no pod. */
-  readonly wanted: readonly (Pod | undefined)[];
+  /** By ordinal, in ascending order. Missing ones are not listed, because users may ask for billions. */
+  readonly wanted: ReadonlyMap<number, Pod>;
   /** Pods beyond the number of replicas, the highest ordinal first. */
   readonly condemned: readonly Pod[];
 }
 
 /** Sorts the pods of a set into those that it wants and those that it does not. */
 export function sortMembers(set: StatefulSet, pods: readonly Pod[]): Members {
+  const { first, end } = ordinalsOf(set);
+  const isWanted = ([ordinal]: readonly [number, Pod]): boolean => ordinal >= first && ordinal < end;
+  const sorted = pods
+    .map((pod) => [ordinalOf(pod, set) ?? -1, pod] as const)
+    .filter(([ordinal]) => ordinal >= 0)
+    .sort(([a], [b]) => a - b);
+  const condemned = sorted.filter((member) => !isWanted(member)).toReversed();
+  return { wanted: new Map(sorted.filter(isWanted)), condemned: condemned.map(([, pod]) => pod) };
+}
+
+/** The ordinals that the set wants, without the end. */
+function ordinalsOf(set: StatefulSet): { readonly first: number; readonly end: number } {
   const first = firstOrdinal(set);
-  const wanted: (Pod | undefined)[] = Array.from({ length: set.spec.replicas }, () => undefined);
-  const condemned: { pod: Pod; ordinal: number }[] = [];
-  for (const pod of pods) {
-    const ordinal = ordinalOf(pod, set);
-    if (ordinal === undefined) continue;
-    if (ordinal >= first && ordinal < first + set.spec.replicas) wanted[ordinal - first] = pod;
-    else condemned.push({ pod, ordinal });
+  return { first, end: first + set.spec.replicas };
+}
+
+/** The lowest ordinals without a pod, at most so many. */
+function missingOrdinals(set: StatefulSet, { wanted }: Members, most: number): number[] {
+  const { first, end } = ordinalsOf(set);
+  const missing: number[] = [];
+  for (let ordinal = first; ordinal < end && missing.length < most; ordinal++) {
+    if (!wanted.has(ordinal)) missing.push(ordinal);
   }
-  condemned.sort((a, b) => b.ordinal - a.ordinal);
-  return { wanted, condemned: condemned.map(({ pod }) => pod) };
+  return missing;
 }
 
 /** Decides, without acting, what to do next: in order, one pod after another, unless the set allows all at once. */
@@ -41,7 +57,7 @@ export function planMembers(
   if (set.spec.podManagementPolicy === "Parallel") return planParallel(set, members, { updateRevision, nowMs });
   const health = { set, nowMs };
   return (
-    startNext(members, firstOrdinal(set), health) ??
+    startNext(members, health) ??
     endNext(members, health) ??
     updateNext(set, members, { updateRevision, nowMs }) ??
     nothing
@@ -58,13 +74,14 @@ interface Health {
 }
 
 /** The first pod that is missing or not available; undefined if all are. */
-function startNext({ wanted }: Members, first: number, { set, nowMs }: Health): MemberPlan | undefined {
-  for (const [at, pod] of wanted.entries()) {
-    if (!pod) return { create: [first + at], remove: [] };
+function startNext(members: Members, { set, nowMs }: Health): MemberPlan | undefined {
+  const [missing] = missingOrdinals(set, members, 1);
+  for (const [ordinal, pod] of members.wanted) {
+    if (missing !== undefined && ordinal > missing) break;
     if (hasEnded(pod)) return isEnding(pod) ? nothing : remove(pod);
     if (isEnding(pod) || !isAvailable(pod, set, nowMs)) return nothing;
   }
-  return undefined;
+  return missing === undefined ? undefined : { create: [missing], remove: [] };
 }
 
 /** The highest pod that is not wanted. It goes only while all below it are available, or if it is itself the fault. */
@@ -72,24 +89,24 @@ function endNext({ wanted, condemned }: Members, { set, nowMs }: Health): Member
   const [pod] = condemned;
   if (!pod) return undefined;
   if (isEnding(pod)) return nothing;
-  const isWell = (pod: Pod | undefined): boolean => pod !== undefined && !isEnding(pod) && isAvailable(pod, set, nowMs);
-  const firstUnwell = [...wanted, ...condemned.toReversed()].find((pod) => !isWell(pod));
+  const isWell = (pod: Pod): boolean => !isEnding(pod) && isAvailable(pod, set, nowMs);
+  const firstUnwell = [...wanted.values(), ...condemned.toReversed()].find((pod) => !isWell(pod));
   return isWell(pod) || firstUnwell === pod ? remove(pod) : nothing;
 }
 
-/** The highest pod of an old revision, once those above it are available. */
+/** The highest pod of an old revision, once those above it are available. No pod is missing. */
 function updateNext(
-  { spec, ...set }: StatefulSet,
+  set: StatefulSet,
   { wanted }: Members,
   { updateRevision, nowMs }: { readonly updateRevision: string; readonly nowMs: number },
 ): MemberPlan | undefined {
-  if (spec.updateStrategy.type !== "RollingUpdate") return undefined;
-  const last = spec.updateStrategy.rollingUpdate?.partition ?? 0;
-  for (let at = wanted.length - 1; at >= last; at--) {
-    const pod = wanted[at];
-    if (!pod) return nothing;
+  const { type, rollingUpdate } = set.spec.updateStrategy;
+  if (type !== "RollingUpdate") return undefined;
+  const last = firstOrdinal(set) + (rollingUpdate?.partition ?? 0);
+  for (const [ordinal, pod] of [...wanted].reverse()) {
+    if (ordinal < last) return undefined;
     if (revisionOf(pod) !== updateRevision && !isTerminating(pod)) return remove(pod);
-    if (isEnding(pod) || !isAvailable(pod, { spec, ...set }, nowMs)) return nothing;
+    if (isEnding(pod) || !isAvailable(pod, set, nowMs)) return nothing;
   }
   return undefined;
 }
@@ -99,14 +116,9 @@ function planParallel(
   members: Members,
   update: { readonly updateRevision: string; readonly nowMs: number },
 ): MemberPlan {
-  const first = firstOrdinal(set);
-  const create: number[] = [];
-  const ended: Pod[] = [];
-  for (const [at, pod] of members.wanted.entries()) {
-    if (!pod) create.push(first + at);
-    else if (hasEnded(pod) && !isEnding(pod)) ended.push(pod);
-  }
+  const create = missingOrdinals(set, members, burst);
+  const ended = [...members.wanted.values()].filter((pod) => hasEnded(pod) && !isEnding(pod));
   const old = create.length + ended.length > 0 ? nothing : (updateNext(set, members, update) ?? nothing);
   const surplus = members.condemned.filter((pod) => !isEnding(pod));
-  return { create, remove: [...ended, ...surplus, ...old.remove] };
+  return { create, remove: [...ended, ...surplus, ...old.remove].slice(0, burst) };
 }

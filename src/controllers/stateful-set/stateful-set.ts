@@ -124,9 +124,9 @@ function versionFor({ set, revisions, current }: Round, ordinal: number) {
 async function keepMembers(deps: ReconcilerDeps, { set, members }: Round, signal: AbortSignal): Promise<void> {
   if (set.metadata.deletionTimestamp) return;
   const isCondemned = new Set(members.condemned);
-  for (const pod of [...members.wanted, ...members.condemned]) {
-    const ordinal = pod && ordinalOf(pod, set);
-    if (!pod || ordinal === undefined) continue;
+  for (const pod of [...members.wanted.values(), ...members.condemned]) {
+    const ordinal = ordinalOf(pod, set);
+    if (ordinal === undefined) continue;
     if (pod.status.phase === "Pending") await createClaims(deps, { set, ordinal }, signal);
     await keepClaimOwners(deps, { set, ordinal, pod, isCondemned: isCondemned.has(pod) }, signal);
     const wanted = Object.entries(identityLabels(set, ordinal));

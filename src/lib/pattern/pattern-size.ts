@@ -1,6 +1,3 @@
-/** The largest pattern that is compiled, in steps of the program that it becomes. */
-export const maxPatternSize = 10_000;
-
 const part =
   /\\(?:[pP]\{[^}]*\}|[pP]|x\{[^}]*\}|[\s\S])|\[\^?\]?(?:\\[\s\S]|\[:\^?\w+:\]|[^\]\\])*(?:\]|$)|\((?:\?[^:>)]*[:>]?)?|\)|\{(\d+)(,)?(\d*)\}|[|*+?]|[\s\S]/gu;
 

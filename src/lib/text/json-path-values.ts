@@ -1,3 +1,5 @@
+import { isObject } from "../data/json-object.ts";
+
 /** A JSONPath such as `.status.conditions[?(@.type=="Ready")].status`, ready to be read from many values. */
 export interface JsonPath {
   /** The values at the path, in order; none where a step leads nowhere. */
@@ -183,7 +185,5 @@ function holds({ left, operator, right }: Extract<Step, { type: "filter" }>, ite
   return operator === "<=" ? a <= b : a >= b;
 }
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 const membersOf = (value: unknown): readonly unknown[] =>
   typeof value === "object" && value !== null ? Object.values(value) : [];

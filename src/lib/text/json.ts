@@ -25,3 +25,12 @@ function copyObject(from: Readonly<Record<string, unknown>>): Record<string, unk
 }
 
 const plainProperty = { configurable: true, enumerable: true, writable: true };
+
+/** JSON with sorted members: equal values have equal texts. `encode` writes names and values that have no parts. */
+export function sortedJson(value: unknown, encode: (scalar: unknown) => string = JSON.stringify): string {
+  if (Array.isArray(value)) return `[${value.map((item) => sortedJson(item ?? null, encode)).join(",")}]`;
+  if (typeof value !== "object" || value === null) return encode(value ?? null);
+  const members = Object.entries(value).filter(([, member]) => member !== undefined);
+  members.sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${members.map(([name, member]) => `${encode(name)}:${sortedJson(member, encode)}`).join(",")}}`;
+}

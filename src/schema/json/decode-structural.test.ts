@@ -113,3 +113,14 @@ test("defaults that multiply are refused", () => {
 
   assert.throws(() => read(spec, {}), /defaults with more than 20000 values/);
 });
+
+test("defaults of many items are refused if there are many, or long ones", () => {
+  const items = Array.from({ length: 1000 }, () => ({}));
+  const listOf = (item: Record<string, JsonSchema>) => ({ type: "array", items: fields(item) });
+  const flags = Array.from({ length: 21 }, (_, n) => [`flag${n}`, { type: "boolean", default: true }] as const);
+  const text = { text: { type: "string", default: "x".repeat(20 * 64) } };
+
+  assert.throws(() => read(listOf(Object.fromEntries(flags)), items), /defaults with more than 20000 values/);
+  assert.throws(() => read(listOf(text), items), /defaults with more than 20000 values/);
+  assert.doesNotThrow(() => read(listOf(Object.fromEntries(flags.slice(0, 20))), items));
+});

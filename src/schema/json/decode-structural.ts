@@ -1,3 +1,4 @@
+import { isObject, setOwn } from "#lib/data/json-object.ts";
 import { cloneJson } from "#lib/text/json.ts";
 import { itemsOf, type JsonSchema, metaFields } from "../json-schema.ts";
 import { jsonKind, Mismatch, maxMembers, maxValues, TooManyValues } from "./decode-error.ts";
@@ -97,12 +98,12 @@ class StructuralDecoder<W extends Walk> {
     const member = this.#memberOf(name);
     if (member) {
       const decoded = memberValue(member, value, walk);
-      if (decoded !== undefined) put(out, name, decoded);
+      if (decoded !== undefined) setOwn(out, name, decoded);
       return;
     }
     this.#meta.count(value, walk);
-    if (this.#json["x-kubernetes-preserve-unknown-fields"]) put(out, name, value);
-    else if (this.#json.additionalProperties === true) put(out, name, withoutMembers(value));
+    if (this.#json["x-kubernetes-preserve-unknown-fields"]) setOwn(out, name, value);
+    else if (this.#json.additionalProperties === true) setOwn(out, name, withoutMembers(value));
     else walk.unknown++;
   }
 
@@ -147,7 +148,7 @@ class StructuralDecoder<W extends Walk> {
   #fill(out: Json, walk: W): void {
     this.#defaults ??= this.#planDefaults();
     for (const [name, member] of this.#defaults) {
-      if (!Object.hasOwn(out, name)) put(out, name, defaultOf(member, walk));
+      if (!Object.hasOwn(out, name)) setOwn(out, name, defaultOf(member, walk));
     }
   }
 
@@ -170,18 +171,22 @@ function memberValue<W extends Walk>(member: Member<W>, value: unknown, walk: W)
 
 /** A copy of a default with the defaults of its parts. Their keys are not the client's, so they are not counted. */
 function defaultOf<W extends Walk>({ decoder, default: value }: Member<W>, walk: W): unknown {
+  walk.filled = (walk.filled ?? 0) + valuesIn(value);
+  if (walk.filled > maxValues) throw new TooManyValues(`defaults with more than ${maxValues} values`);
   if (typeof value !== "object" || value === null) return value;
   const { keys, unknown } = walk;
   const copy = cloneJson(value);
-  walk.filled = (walk.filled ?? 0) + valuesIn(copy);
-  if (walk.filled > maxValues) throw new TooManyValues(`defaults with more than ${maxValues} values`);
   const decoded = decoder.decode(copy, walk);
   walk.keys = keys;
   walk.unknown = unknown;
   return decoded;
 }
 
+/** A long text counts as several values, so that all of them together fit into an object. */
+const charsPerValue = 64;
+
 function valuesIn(value: unknown): number {
+  if (typeof value === "string") return 1 + Math.floor(value.length / charsPerValue);
   if (typeof value !== "object" || value === null) return 1;
   let count = 1;
   for (const inner of Object.values(value)) count += valuesIn(inner);
@@ -192,16 +197,6 @@ function valuesIn(value: unknown): number {
 function withoutMembers(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutMembers);
   return isObject(value) ? {} : value;
-}
-
-const isObject = (value: unknown): value is Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
-/** A plain assignment to `__proto__` would change the object's prototype. */
-function put(out: Json, name: string, value: unknown): void {
-  if (name === "__proto__") {
-    Object.defineProperty(out, name, { value, writable: true, enumerable: true, configurable: true });
-  } else out[name] = value;
 }
 
 /** Where the unknown fields of a value are. Metadata is visited by its own schema. */

@@ -1,3 +1,4 @@
+import { isObject, setOwn } from "#lib/data/json-object.ts";
 import { readScalar, zeroScalars } from "../scalars.ts";
 import { type Either, type Field, type ObjectSchema, resolve, type Schema } from "../schema.ts";
 import { DecodeError, jsonKind, Mismatch, maxDepth, maxMembers, maxRecursion, TooManyValues } from "./decode-error.ts";
@@ -119,7 +120,7 @@ function compileMap(schema: Schema): Decoder {
       if (++entries > maxMembers) throw new TooManyValues(`a map of more than ${maxMembers} entries`);
       state.keys++;
       const value = raw[key];
-      put(out, key, isAbsent(value) ? zeroOf(schema, state) : decodeValue(value, state));
+      setOwn(out, key, isAbsent(value) ? zeroOf(schema, state) : decodeValue(value, state));
     }
     return out;
   };
@@ -265,11 +266,3 @@ function zeroOf(schema: Schema, state: State): unknown {
 }
 
 const isAbsent = (value: unknown): value is null | undefined => value === null || value === undefined;
-const isObject = (value: unknown): value is Raw => typeof value === "object" && value !== null && !Array.isArray(value);
-
-/** A plain assignment to `__proto__` would change the object's prototype. */
-function put(out: Raw, key: string, value: unknown): void {
-  if (key === "__proto__") {
-    Object.defineProperty(out, key, { value, writable: true, enumerable: true, configurable: true });
-  } else out[key] = value;
-}

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { atOnce } from "#lib/async/turns.ts";
 import { Reader } from "#lib/proto/protobuf-wire.ts";
 import { defaulted, demanded, granular, nullable, optional, required } from "../fields.ts";
 import { object, type Schema } from "../schema.ts";
@@ -63,7 +64,7 @@ test("definitionName() makes upstream's names", () => {
 });
 
 test("openApiV3() describes the types", () => {
-  const document = openApiV3([resource], "v1", options);
+  const document = atOnce(openApiV3([resource], "v1", options));
 
   const schemas = at(document, "components", "schemas");
   assert.deepEqual(Object.keys(schemas as Json), [
@@ -110,7 +111,7 @@ test("openApiV3() describes the types", () => {
 test("a field that only the rules of a kind demand is listed as required", () => {
   const schema = object("core/v1.Service", "", { path: demanded(nullable(1, string())), host: nullable(2, string()) });
 
-  const document = openApiV3([{ ...resource, schema }], "v1", options);
+  const document = atOnce(openApiV3([{ ...resource, schema }], "v1", options));
 
   assert.deepEqual(at(document, "components", "schemas", "io.k8s.api.core.v1.Service", "required"), ["path"]);
 });
@@ -124,7 +125,7 @@ test("every field has a text, and a type repeats it only where another field say
     oldStatus: optional(3, Status, "What was there."),
   });
 
-  const document = openApiV3([{ ...resource, schema }], "v1", options);
+  const document = atOnce(openApiV3([{ ...resource, schema }], "v1", options));
 
   const schemas = at(document, "components", "schemas");
   const texts = Object.values(at(schemas, "io.k8s.api.core.v1.Service", "properties") as Json).map((field) =>
@@ -136,7 +137,7 @@ test("every field has a text, and a type repeats it only where another field say
 });
 
 test("openApiV3() describes the operations that clients look for", () => {
-  const { paths } = openApiV3([resource], "v1", options);
+  const { paths } = atOnce(openApiV3([resource], "v1", options));
 
   assert.deepEqual(Object.keys(paths as Json), [
     "/api/v1/namespaces/{namespace}/services",
@@ -159,7 +160,7 @@ test("openApiV3() describes the operations that clients look for", () => {
 });
 
 test("openApiV2() refers only to its own definitions", () => {
-  const document = openApiV2([resource], options);
+  const document = atOnce(openApiV2([resource], options));
 
   const references = JSON.stringify(document).matchAll(/"\$ref":"#\/(definitions|parameters)\/([^"]+)"/g);
   for (const [, section = "", name = ""] of references) assert(at(document, section, name), name);
@@ -168,7 +169,7 @@ test("openApiV2() refers only to its own definitions", () => {
 test("a kind with its own OpenAPI schema is described by it", () => {
   const definition = { type: "object", properties: { oneOf: { oneOf: [{ type: "string" }], type: "object" } } };
 
-  const v2 = openApiV2([{ ...resource, definition }], options);
+  const v2 = atOnce(openApiV2([{ ...resource, definition }], options));
 
   const properties = at(v2, "definitions", "io.k8s.api.core.v1.Service", "properties") as Record<string, unknown>;
   assert.deepEqual(properties.oneOf, { type: "object" });
@@ -176,7 +177,7 @@ test("a kind with its own OpenAPI schema is described by it", () => {
 });
 
 test("openApiV2Protobuf() writes the messages that kubectl reads", () => {
-  const bytes = openApiV2Protobuf(openApiV2([resource], options));
+  const bytes = openApiV2Protobuf(atOnce(openApiV2([resource], options)));
 
   const fields = new Map<number, Uint8Array>();
   const reader = new Reader(bytes);
@@ -186,4 +187,12 @@ test("openApiV2Protobuf() writes the messages that kubectl reads", () => {
     [1, 2, 8, 9, 10, 12, 13],
   );
   assert.match(Buffer.from(fields.get(9) ?? []).toString(), /io\.k8s\.api\.core\.v1\.ServicePort/);
+});
+
+test("openApiV2() describes one kind in each step, so that many kinds hold nobody up", () => {
+  const kinds = Array.from({ length: 5 }, (_, n) => ({ ...resource, plural: `things${n}` }));
+  const steps = openApiV2(kinds, options);
+  let count = 0;
+  while (!steps.next().done) count++;
+  assert(count >= kinds.length, `${count} steps`);
 });

@@ -1,3 +1,4 @@
+import { type Steps } from "#lib/async/turns.ts";
 import { type ObjectSchema } from "../schema.ts";
 import { customDefinition } from "./custom-definition.ts";
 import { Definitions, type GroupVersionKind, type Json } from "./openapi-definitions.ts";
@@ -17,16 +18,17 @@ const securityScheme = {
   description: "Bearer token authentication",
 };
 
-/** The OpenAPI v3 document of one group and version (`v1`, `apps/v1`), for /openapi/v3/apis/apps/v1. */
-export function openApiV3(
+/** The OpenAPI v3 document of one group and version (`v1`, `apps/v1`), for /openapi/v3/apis/apps/v1. One step per kind. */
+export function* openApiV3(
   resources: readonly OpenApiResource[],
   groupVersion: string,
   options: OpenApiOptions = {},
-): Json {
+): Steps<Json> {
   const served = resources.filter(({ group, version }) => (group ? `${group}/${version}` : version) === groupVersion);
   const definitions = new Definitions("v3");
-  define(served, definitions, options.common ?? []);
+  yield* define(served, definitions, options.common ?? []);
   const paths = served.flatMap((resource) => pathsOf(resource, definitions, new Map()));
+  yield;
   return {
     openapi: "3.0.0",
     info: infoOf(options),
@@ -35,12 +37,13 @@ export function openApiV3(
   };
 }
 
-/** The OpenAPI v2 document of everything served, for /openapi/v2. */
-export function openApiV2(resources: readonly OpenApiResource[], options: OpenApiOptions = {}): Json {
+/** The OpenAPI v2 document of everything served, for /openapi/v2. One step per kind. */
+export function* openApiV2(resources: readonly OpenApiResource[], options: OpenApiOptions = {}): Steps<Json> {
   const definitions = new Definitions("v2");
-  define(resources, definitions, options.common ?? []);
+  yield* define(resources, definitions, options.common ?? []);
   const shared: SharedParameters = new Map();
   const paths = resources.flatMap((resource) => pathsOf(resource, definitions, shared));
+  yield;
   return {
     swagger: "2.0",
     info: infoOf(options),
@@ -56,11 +59,11 @@ const infoOf = ({ version = "unversioned" }: OpenApiOptions): Json => ({ title: 
 const sorted = (entries: readonly (readonly [string, unknown])[]): Json =>
   Object.fromEntries(entries.toSorted(([a], [b]) => (a < b ? -1 : 1)));
 
-function define(
+function* define(
   resources: readonly OpenApiResource[],
   definitions: Definitions,
   common: readonly ObjectSchema<unknown>[],
-): void {
+): Steps<void> {
   for (const schema of common) definitions.addObject(schema, commonKinds(schema));
   definitions.add("meta/v1.Patch", { type: "object", description: "A change, in one of the patch formats." });
   for (const resource of resources) {
@@ -71,6 +74,7 @@ function define(
     if (resource.verbs.includes("list")) {
       definitions.add(listName(resource), listDefinition(resource, definitions, { group, kind: listKind, version }));
     }
+    yield;
   }
 }
 

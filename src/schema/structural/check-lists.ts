@@ -1,3 +1,4 @@
+import { sortedJson } from "#lib/text/json.ts";
 import { duplicateValue, type FieldError, type FieldPath, invalidValue, maxFaults, root } from "../field-error.ts";
 import { itemsOf, type JsonSchema, memberOf } from "../json-schema.ts";
 
@@ -51,17 +52,9 @@ function reportTwins(values: readonly unknown[], path: FieldPath, out: FieldErro
   const seen = new Map<string, number>();
   for (const [index, value] of values.entries()) {
     if (out.length >= maxFaults) return;
-    const text = stableText(value);
+    const text = sortedJson(value);
     const times = (seen.get(text) ?? 0) + 1;
     seen.set(text, times);
     if (times === 2) out.push(duplicateValue(path.index(index), value));
   }
-}
-
-/** JSON with sorted members. */
-function stableText(value: unknown): string {
-  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
-  if (Array.isArray(value)) return `[${value.map(stableText).join(",")}]`;
-  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-  return `{${members.map(([name, inner]) => `${JSON.stringify(name)}:${stableText(inner)}`).join(",")}}`;
 }

@@ -1,4 +1,5 @@
 import { equal } from "#lib/data/equal.ts";
+import { isObject } from "#lib/data/json-object.ts";
 import { isCompiled, type Re2, Re2Error, re2 } from "#lib/pattern/re2.ts";
 import {
   type FieldError,
@@ -136,7 +137,7 @@ class Check {
     if (compiled instanceof Re2Error) {
       return this.#invalid(path, value, `should match '${pattern}, but pattern is invalid: ${compiled.message}'`);
     }
-    const units = (compiled.size * value.length) / stepsPerUnit + (isNew ? compiled.size * unitsPerInstruction : 0);
+    const units = compiled.stepsFor(value) / stepsPerUnit + (isNew ? compiled.size * unitsPerInstruction : 0);
     if (!this.#mayWork(units) || compiled.matches(value)) return;
     this.#invalid(path, value, `should match '${pattern}'`);
   }
@@ -279,9 +280,6 @@ function typeOf(value: unknown): string {
   if (typeof value === "number") return Number.isInteger(value) ? "integer" : "number";
   return typeof value;
 }
-
-const isObject = (value: unknown): value is Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 function charactersIn(text: string): number {
   let count = 0;

@@ -69,6 +69,7 @@ export const requestFor = <T extends ApiObject>(
   oldObject: undefined,
   user: jane,
   dryRun: false,
+  options: () => undefined,
   signal: new AbortController().signal,
   warn() {},
   ifNotWritten() {},

@@ -33,13 +33,15 @@ import { claimResize } from "./storage/claim-resize.ts";
 import { defaultStorageClass } from "./storage/default-storage-class.ts";
 import { inUseProtection } from "./storage/in-use-protection.ts";
 import { taintNodes } from "./taint-nodes.ts";
+import { mutatingWebhooks, validatingWebhooks, type WebhookDeps } from "./webhooks/plugins.ts";
 
 export interface AdmissionDeps
   extends EscalationDeps,
     CertificateDeps,
     ResourceQuotaDeps,
     Pick<PolicyDeps, "resources" | "scaleOf">,
-    Pick<PodSecurityDeps, "podSecurity"> {
+    Pick<PodSecurityDeps, "podSecurity">,
+    Pick<WebhookDeps, "webhooks"> {
   readonly informers: Informers;
   readonly clock: Clock;
   readonly random: Random;
@@ -74,6 +76,8 @@ export const builtInAdmission = (deps: AdmissionDeps): AdmissionPlugin[] => [
   deviceTaints(deps),
   deviceAdminAccess(deps),
   claimStatusRights(deps),
+  mutatingWebhooks(deps),
   validatingPolicies(deps),
+  validatingWebhooks(deps),
   resourceQuota(deps),
 ];

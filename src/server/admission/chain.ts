@@ -25,8 +25,14 @@ export function createAdmission(plugins: readonly AdmissionPlugin[], waits?: Wai
     ...base,
     ask: (plugin, request) => (plugin.appliesTo(request) ? plugin.validate?.(request) : undefined),
   };
+  const asker = plugins.find((plugin) => plugin.asksAgain);
   return {
-    mutate: (request) => runChain(mutate, mutating, request),
+    mutate(request) {
+      const first = runChain(mutate, mutating, request);
+      // A plugin that changes the object without waiting never asks for a second round.
+      if (!asker || !(first instanceof Promise)) return first;
+      return first.then(() => (asker.asksAgain?.(request) ? runChain(mutate, mutating, request) : undefined));
+    },
     validate: (request) => runChain(validate, validating, request),
   };
 }

@@ -13,6 +13,8 @@ export interface AdmissionPlugin {
   /** May change `request.object`, which is not shared yet. */
   mutate?(request: AdmissionRequest): void | Promise<void>;
   validate?(request: AdmissionRequest): void | Promise<void>;
+  /** Called once all plugins have changed the object: whether they all must look at it a second time. */
+  asksAgain?(request: AdmissionRequest): boolean;
 }
 
 export interface AdmissionRequest {
@@ -34,6 +36,8 @@ export interface AdmissionRequest {
   readonly oldObject: ApiObject | undefined;
   readonly user: UserInfo;
   readonly dryRun: boolean;
+  /** The options of the request for an operation, such as `CreateOptions`, as a plain object. undefined for CONNECT. */
+  options(operation: AdmissionRequest["operation"]): object | undefined;
   readonly signal: AbortSignal;
   warn(message: string): void;
   /** To be called if the write does not happen, because a later check refuses it or the store does. */

@@ -1,6 +1,7 @@
 import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
 import { lastAppliedAnnotation } from "#api/well-known.ts";
 import { isObject } from "#lib/data/json-object.ts";
+import { sortedJson } from "#lib/text/json.ts";
 import { faultsIn } from "./check-applied.ts";
 import { compare } from "./fields/compare.ts";
 import { difference, type FieldSet, noFields } from "./fields/field-set.ts";
@@ -37,7 +38,7 @@ export function withLastApplied(merged: ApiObject, applied: Readonly<Record<stri
   const { annotations } = merged.metadata;
   if (!annotations?.[lastAppliedAnnotation]) return merged;
   const { [lastAppliedAnnotation]: _, ...others } = annotations;
-  const value = `${stable(withoutAnnotation(applied))}\n`;
+  const value = `${sortedJson(withoutAnnotation(applied), encode)}\n`;
   const size = Object.entries({ ...others, [lastAppliedAnnotation]: value }).reduce(
     (sum, [name, text]) => sum + Buffer.byteLength(name) + Buffer.byteLength(text),
     0,
@@ -52,12 +53,4 @@ function withoutAnnotation(applied: Readonly<Record<string, unknown>>): unknown 
   const { [lastAppliedAnnotation]: _, ...annotations } = metadata.annotations;
   const { annotations: __, ...rest } = metadata;
   return { ...applied, metadata: Object.keys(annotations).length > 0 ? { ...rest, annotations } : rest };
-}
-
-/** JSON with sorted members. */
-function stable(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(stable).join(",")}]`;
-  if (!isObject(value)) return encode(value);
-  const members = Object.keys(value).toSorted();
-  return `{${members.map((name) => `${encode(name)}:${stable(value[name])}`).join(",")}}`;
 }

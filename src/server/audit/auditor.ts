@@ -3,7 +3,7 @@ import { internalError, StatusError } from "#api/status.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { type Metrics } from "#lib/process/metrics.ts";
 import { type Wire } from "../http/respond.ts";
-import { type Answer, type Context, type RequestInfo, type Stage } from "../request/pipeline.ts";
+import { type Answer, type Context, isLongRunning, type Stage } from "../request/pipeline.ts";
 import { type AuditBackend } from "./backend.ts";
 import { type AuditEvent, type ResponseStatus } from "./event.ts";
 import { type ScopeOf } from "./policy.ts";
@@ -168,9 +168,6 @@ function remembered(audit: RequestAudit, answer: Answer): Answer {
   };
   return { ...answer, read };
 }
-
-const longRunning = new Set(["attach", "exec", "proxy", "log", "portforward"]);
-const isLongRunning = ({ verb, subresource }: RequestInfo): boolean => verb === "watch" || longRunning.has(subresource);
 
 function statusOf(answer: Answer, code: number): ResponseStatus {
   const value = answer.type === "value" ? (answer.value as Partial<ResponseStatus> & { kind?: string }) : undefined;

@@ -15,6 +15,12 @@ test("clientCertificate uses the common name as the user and the organizations a
   assert.deepEqual(user.groups, ["dev", "ops"]);
 });
 
+test("clientCertificate says which certificate was shown", async () => {
+  const user = await ask({ certificate: { commonName: "jane", organizations: [], fingerprint: "0aff" } });
+
+  assert.deepEqual(user.extra, { "authentication.kubernetes.io/credential-id": ["X509SHA256=0aff"] });
+});
+
 test("clientCertificate has no opinion without a certificate", () => {
   assert.equal(ask({}), anonymousUser);
 });

@@ -11,6 +11,8 @@ export const clientCertificate: Authenticator = {
   },
 };
 
+const credentialIdKey = "authentication.kubernetes.io/credential-id";
+
 /** One identity per connection, however many requests it carries: later stages use it as a cache key. */
 const users = new WeakMap<object, UserInfo>();
 
@@ -18,7 +20,10 @@ function userOf(certificate: NonNullable<Peer["certificate"]>): UserInfo | undef
   const known = users.get(certificate);
   if (known) return known;
   if (!certificate.commonName) throw unauthorized();
-  const user = { name: certificate.commonName, groups: certificate.organizations };
+  const { commonName, organizations, fingerprint } = certificate;
+  // Tells in audit events and signing requests which of a user's certificates was shown.
+  const extra = fingerprint && { extra: { [credentialIdKey]: [`X509SHA256=${fingerprint}`] } };
+  const user = { name: commonName, groups: organizations, ...(extra || {}) };
   users.set(certificate, user);
   return user;
 }

@@ -1,6 +1,6 @@
 import { type ApiRequest, type UserInfo } from "#api/exchange.ts";
 import { unauthorized } from "#api/status.ts";
-import { decodedKey, headerValues } from "#server/request/header-values.ts";
+import { extraValues, headersStartingWith, headerValues } from "#server/request/header-values.ts";
 import { type Authenticator } from "./authenticator.ts";
 
 /** What a front proxy sends about its callers: upstream's `--requestheader-…` flags. */
@@ -15,8 +15,8 @@ export interface RequestHeaderOptions {
 }
 
 /**
- * Believes a front proxy who its caller is. It must show a certificate of the proxies' own authority; the headers of
- * anybody else mean nothing.
+ * Takes the identity of a caller from the headers of a front proxy. The proxy must show a certificate of the proxies' own
+ * authority; the headers of anybody else mean nothing.
  */
 export function requestHeader(options: RequestHeaderOptions): Authenticator {
   const { allowedNames } = options;
@@ -68,10 +68,8 @@ function firstOf(request: ApiRequest, names: readonly string[]): string {
 function extraOf(request: ApiRequest, prefixes: readonly string[]): Map<string, string[]> {
   const extra = new Map<string, string[]>();
   for (const prefix of prefixes) {
-    for (const header of Object.keys(request.headers)) {
-      if (!header.startsWith(prefix)) continue;
-      const key = decodedKey(header.slice(prefix.length));
-      extra.set(key, [...(extra.get(key) ?? []), ...headerValues(request, header)]);
+    for (const [key, values] of extraValues(headersStartingWith(request, prefix), prefix)) {
+      extra.set(key, [...(extra.get(key) ?? []), ...values]);
     }
   }
   return extra;

@@ -1,6 +1,6 @@
 import { type ApiRequest, type UserInfo } from "#api/exchange.ts";
 import { badRequest } from "#api/status.ts";
-import { decodedKey, headerValues } from "#server/request/header-values.ts";
+import { extraValues, headersStartingWith } from "#server/request/header-values.ts";
 
 /** The user that a request wants to be, exactly as its headers say. */
 export interface WantedUser extends UserInfo {
@@ -8,29 +8,28 @@ export interface WantedUser extends UserInfo {
   readonly extra: Readonly<Record<string, readonly string[]>>;
 }
 
+const prefix = "impersonate-";
 const extraPrefix = "impersonate-extra-";
 
 /** undefined if the request does not impersonate. */
 export function readWanted(request: Pick<ApiRequest, "headers" | "rawHeaders">): WantedUser | undefined {
-  const { headers } = request;
-  let isUsed = false;
-  const extras = new Map<string, string[]>();
-  for (const header in headers) {
-    if (!header.startsWith("impersonate-")) continue;
-    isUsed = true;
-    if (!header.startsWith(extraPrefix)) continue;
-    const key = decodedKey(header.slice(extraPrefix.length));
-    extras.set(key, [...(extras.get(key) ?? []), ...headerValues(request, header)]);
-  }
-  if (!isUsed) return undefined;
-  const [name = ""] = headerValues(request, "impersonate-user");
-  const [uid = ""] = headerValues(request, "impersonate-uid");
-  const groups = headerValues(request, "impersonate-group");
+  if (!isUsed(request)) return undefined;
+  const sent = headersStartingWith(request, prefix);
+  const [name = ""] = sent.get("impersonate-user") ?? [];
+  const [uid = ""] = sent.get("impersonate-uid") ?? [];
+  const groups = sent.get("impersonate-group") ?? [];
+  const extras = extraValues(sent, extraPrefix);
   // Creates own properties of any name, even `__proto__`: exactly what was authorised is impersonated.
   const wanted = { name, uid, groups, extra: Object.fromEntries(extras) };
   if (name) return wanted;
   if (!uid && groups.length === 0 && extras.size === 0) return undefined;
   throw badRequest(`requested ${inGo(wanted)} without impersonating a user name`);
+}
+
+/** Most requests have no such header. */
+function isUsed({ headers }: Pick<ApiRequest, "headers">): boolean {
+  for (const header in headers) if (header.startsWith(prefix)) return true;
+  return false;
 }
 
 /** Upstream shows the user as Go writes it. */

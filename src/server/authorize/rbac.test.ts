@@ -284,6 +284,7 @@ const write = <T extends ApiObject>(resource: Resource<T>, object: InputOf<T>, u
   oldObject: undefined,
   user,
   dryRun: false,
+  options: () => undefined,
   signal: new AbortController().signal,
   warn() {},
   ifNotWritten() {},

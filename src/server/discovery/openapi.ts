@@ -2,6 +2,7 @@ import { DeleteOptions } from "#api/meta/delete-options.ts";
 import { ListMeta } from "#api/meta/object-meta.ts";
 import { Status } from "#api/meta/status-kind.ts";
 import { apiVersionOf, type Resource } from "#api/resource.ts";
+import { inSlices } from "#lib/async/turns.ts";
 import { openApiV2, openApiV3 } from "#schema/openapi/openapi.ts";
 import { openApiV2Protobuf, openApiV2ProtobufTypes } from "#schema/openapi/openapi-v2-protobuf.ts";
 import { type ObjectSchema } from "#schema/schema.ts";
@@ -37,17 +38,18 @@ export function createOpenApi(resources: ResourceRegistry): OpenApi {
     built.body.catch(() => documents.delete(key));
     return { hash, body: await built.body };
   };
-  const v2 = () => openApiV2(resources.all(), options);
+  const v2 = () => inSlices(openApiV2(resources.all(), options));
   const answerV2 = async ({ headers }: Context["request"]): Promise<Answer> => {
     const hash = hashOf(resources.all());
     const wantsProtobuf = headers.accept?.includes(openApiV2ProtobufTypes.asked) ?? false;
-    if (!wantsProtobuf) return found(headers, await once("v2", hash, () => jsonInTurns(v2())), "application/json");
-    const document = await once("v2 protobuf", hash, () => openApiV2Protobuf(v2() as never));
+    if (!wantsProtobuf)
+      return found(headers, await once("v2", hash, async () => jsonInTurns(await v2())), "application/json");
+    const document = await once("v2 protobuf", hash, async () => openApiV2Protobuf(await v2()));
     return found(headers, document, openApiV2ProtobufTypes.answered);
   };
   const answerV3 = async ({ headers }: Context["request"], groupVersion: string): Promise<Answer> => {
     const served = resources.ofGroupVersion(groupVersion);
-    const make = () => jsonInTurns(openApiV3(served, groupVersion, options));
+    const make = async () => jsonInTurns(await inSlices(openApiV3(served, groupVersion, options)));
     return found(headers, await once(`v3 ${groupVersion}`, hashOf(served), make), "application/json");
   };
   resources.subscribe(() => forgetUnserved(documents, resources));

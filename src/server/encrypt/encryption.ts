@@ -1,6 +1,7 @@
-import { createHash } from "node:crypto";
 import { type Resource } from "#api/resource.ts";
 import { type Clock } from "#lib/async/clock.ts";
+import { isAbort } from "#lib/async/tasks.ts";
+import { followFile } from "#lib/fs/follow-file.ts";
 import { type Log } from "#lib/process/log.ts";
 import { type Metrics } from "#lib/process/metrics.ts";
 import { parseDuration } from "#schema/duration.ts";
@@ -32,8 +33,8 @@ export class Encryption implements AsyncDisposable {
     throw new Error("the encryption configuration has not been read");
   };
   #services: ReadonlyMap<string, KmsProvider> = new Map();
-  #hash = "";
-  #cancel: (() => void) | undefined;
+  readonly #ended = new AbortController();
+  #following: Promise<void> | undefined;
   #countReload: (status: "success" | "failure") => void = () => {};
   #count: CountTransformation = () => {};
 
@@ -44,8 +45,9 @@ export class Encryption implements AsyncDisposable {
   /** Throws ConfigFileError if the file cannot be used. */
   static async open(options: EncryptionOptions): Promise<Encryption> {
     const encryption = new Encryption(options);
-    await encryption.#load();
-    if (options.reloads) encryption.#watch();
+    const text = await readConfigFile(options.file, "encryption-provider-config");
+    await encryption.#load(text);
+    if (options.reloads) encryption.#follow(text);
     return encryption;
   }
 
@@ -66,19 +68,28 @@ export class Encryption implements AsyncDisposable {
     return faults.length > 0 ? faults.join("; ") : undefined;
   }
 
-  get hasServices(): boolean {
-    return this.#services.size > 0;
+  /** Whether there are key services, or a change of the file may bring some. */
+  get mayHaveServices(): boolean {
+    return this.#services.size > 0 || this.#options.reloads;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#cancel?.();
-    this.#cancel = () => {};
+    this.#ended.abort(new Error("the server ends"));
+    await this.#following;
     close(this.#services);
   }
 
-  async #load(): Promise<void> {
+  #follow(text: string): void {
+    const { clock, file, log } = this.#options;
+    const { signal } = this.#ended;
+    const changed = (next: string) => this.#reload(next);
+    this.#following = followFile(file, { clock, everyMs: reloadMs, text, changed }, signal).catch((error: unknown) => {
+      if (!isAbort(error, signal)) log.error("the encryption configuration is no longer followed", { error });
+    });
+  }
+
+  async #load(text: string): Promise<void> {
     const { file, resources } = this.#options;
-    const text = await readConfigFile(file, "encryption-provider-config");
     const config = await parseConfig(encryptionConfig, text, file);
     const services = await openServices(config, this.#options);
     const replaced = this.#services;
@@ -88,30 +99,22 @@ export class Encryption implements AsyncDisposable {
       count: (type, outcome) => this.#count(type, outcome),
     });
     this.#services = services;
-    this.#hash = hashOf(text);
     // Calls that are under way may end.
     if (replaced.size > 0) this.#options.clock.after(graceMs, () => close(replaced));
   }
 
-  #watch(): void {
-    this.#cancel = this.#options.clock.after(reloadMs, () => {
-      this.#cancel = undefined;
-      void this.#reload().finally(() => this.#cancel ?? this.#watch());
-    });
-  }
-
-  /** A file with a fault changes nothing: the last good configuration stays. */
-  async #reload(): Promise<void> {
+  /** A file with a fault changes nothing: the last good configuration stays. The key service may answer the next time. */
+  async #reload(text: string): Promise<boolean> {
     const { file, log } = this.#options;
     try {
-      const text = await readConfigFile(file, "encryption-provider-config");
-      if (hashOf(text) === this.#hash) return;
-      await this.#load();
-      log.info("the encryption configuration was read again", { file, hash: this.#hash });
+      await this.#load(text);
+      log.info("the encryption configuration was read again", { file });
       this.#countReload("success");
+      return true;
     } catch (error) {
       log.error("the encryption configuration was not read again", { file, error });
       this.#countReload("failure");
+      return false;
     }
   }
 }
@@ -145,6 +148,3 @@ function serviceNamed(services: ReadonlyMap<string, KmsProvider>, name: string):
   if (!service) throw new Error(`there is no key service ${name}`);
   return service;
 }
-
-/** The keys themselves are not kept to compare them. */
-const hashOf = (text: string): string => `sha256:${createHash("sha256").update(text).digest("hex")}`;

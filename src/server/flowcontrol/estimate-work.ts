@@ -52,7 +52,7 @@ export function estimateWork(deps: EstimateDeps, context: Context, maxSeats: num
 }
 
 /** The events of a write are sent after it: the more watchers, the longer. */
-export function estimateWrite(watchers: number, maxSeats: number): Work {
+function estimateWrite(watchers: number, maxSeats: number): Work {
   if (watchers === 0) return unwatched;
   if (watchers < watchersPerSeat) return { ...one, watchers };
   const wanted = Math.ceil(watchers / watchersPerSeat);
@@ -99,7 +99,7 @@ interface Reading {
   readonly isSingle: boolean;
 }
 
-export function seatsFor(size: { objects: number; bytes: number }, reading: Reading, maxSeats: number): Work {
+function seatsFor(size: { objects: number; bytes: number }, reading: Reading, maxSeats: number): Work {
   const { objects, bytes } = size;
   const average = objects > 0 ? bytes / objects : 0;
   const limited = reading.limit > 0 ? Math.min(reading.limit, objects) : objects;

@@ -95,7 +95,7 @@ type DanglingCondition = NonNullable<FlowSchema["status"]["conditions"]>[number]
 const levelOf = ({ spec }: FlowSchema): string => spec.priorityLevelConfiguration.name;
 
 /** The condition to write; undefined if it is right. */
-export function planDangling(schema: FlowSchema, exists: boolean, now: number): DanglingCondition | undefined {
+function planDangling(schema: FlowSchema, exists: boolean, now: number): DanglingCondition | undefined {
   const name = JSON.stringify(levelOf(schema));
   const reference = `This FlowSchema references the PriorityLevelConfiguration object named ${name}`;
   const wanted = exists

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { X509Certificate } from "node:crypto";
+import { createHash, X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -156,6 +156,7 @@ test("peerOf() reads the peer once for each connection", () =>
     assert.deepEqual(verified.certificate, {
       commonName: "jane",
       organizations: ["dev", "ops"],
+      fingerprint: createHash("sha256").update(new X509Certificate(jane.certificate).raw).digest("hex"),
       notAfterMs: notAfterMs(new X509Certificate(jane.certificate)),
     });
     assert.equal(stranger.certificate, undefined);

@@ -104,7 +104,8 @@ function readPeer(socket: TLSSocket): Peer {
   const certificate = socket.getPeerX509Certificate();
   if (!certificate) return { address };
   if (socket.authorized) {
-    return { address, certificate: { ...readSubject(certificate), notAfterMs: notAfterMs(certificate) } };
+    const fingerprint = certificate.fingerprint256.replaceAll(":", "").toLowerCase();
+    return { address, certificate: { ...readSubject(certificate), fingerprint, notAfterMs: notAfterMs(certificate) } };
   }
   return { address, certificateFault: String(socket.authorizationError ?? "not verified") };
 }

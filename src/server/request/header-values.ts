@@ -17,12 +17,47 @@ export function headerValues({ headers, rawHeaders }: Headers, name: string): st
   return values;
 }
 
+/**
+ * The same for all headers whose names start with this, by name. It reads the headers once, because a request may have
+ * thousands of them.
+ */
+export function headersStartingWith({ headers, rawHeaders }: Headers, prefix: string): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  const add = (name: string, value: string): void => {
+    const values = found.get(name);
+    if (values) values.push(value);
+    else if (headers[name] !== undefined) found.set(name, [value]);
+  };
+  if (!rawHeaders) {
+    for (const name in headers) if (name.startsWith(prefix)) add(name, headers[name] ?? "");
+    return found;
+  }
+  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]?.toLowerCase() ?? "";
+    if (name.startsWith(prefix)) add(name, rawHeaders[index + 1] ?? "");
+  }
+  return found;
+}
+
 /** Names are case-insensitive over HTTP/1.1. */
 const isName = (sent: string | undefined, name: string): boolean =>
   sent?.length === name.length && sent.toLowerCase() === name;
 
-/** The text after the prefix of a header's name: it may be escaped as in a URL. */
-export function decodedKey(key: string): string {
+/** Values by the text after a prefix of header names. Different names may mean the same text: they may be escaped. */
+export function extraValues(sent: ReadonlyMap<string, readonly string[]>, prefix: string): Map<string, string[]> {
+  const extra = new Map<string, string[]>();
+  for (const [name, values] of sent) {
+    if (!name.startsWith(prefix)) continue;
+    const key = decodedKey(name.slice(prefix.length));
+    const known = extra.get(key);
+    if (known) known.push(...values);
+    else extra.set(key, [...values]);
+  }
+  return extra;
+}
+
+/** As in a URL. */
+function decodedKey(key: string): string {
   try {
     return decodeURIComponent(key);
   } catch {

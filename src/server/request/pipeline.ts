@@ -23,11 +23,13 @@ export interface DeferredList {
 }
 export type Answer = MadeAnswer | DeferredList;
 
-const longSubresources = new Set(["attach", "exec", "proxy", "log", "portforward"]);
+const streamed = new Set(["attach", "exec", "proxy", "log", "portforward"]);
+
+/** Is answered by a node, a pod or a service, in whatever form they choose. */
+export const isStreamed = ({ subresource }: RequestInfo): boolean => streamed.has(subresource);
 
 /** Has no end that the server could wait for. */
-export const isLongRunning = ({ verb, subresource }: RequestInfo): boolean =>
-  verb === "watch" || longSubresources.has(subresource);
+export const isLongRunning = (info: RequestInfo): boolean => info.verb === "watch" || isStreamed(info);
 
 /** What a request asks for, in the terms of authorisation. */
 export interface RequestInfo {

@@ -52,6 +52,7 @@ export async function admitConnection(
     oldObject: undefined,
     user,
     dryRun: false,
+    options: () => undefined,
     signal: request.signal,
     warn: (text) => void warnings.push(text),
     // A connection takes nothing that would have to be given back.

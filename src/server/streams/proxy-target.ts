@@ -68,10 +68,20 @@ export function portNumber(port: number | string): number {
 
 /** One of the service's pods; a different one each time, if there are several. */
 export async function serviceTarget(objects: Objects, { info }: Context, turn: number): Promise<ProxyTarget> {
-  const { scheme, name, port: wanted } = parseProxyName("service", info.name);
-  const { object: service } = await objects.get(Service, info.namespace, name);
+  const { scheme, name, port } = parseProxyName("service", info.name);
+  const service = { namespace: info.namespace, name, port };
+  return { scheme, ...(await serviceEndpoint(objects, service, turn)) };
+}
+
+/** The address of a pod of a service that is ready; a different one each time, if there are several. */
+export async function serviceEndpoint(
+  objects: Objects,
+  { namespace, name, port: wanted }: { namespace: string; name: string; port: number | string },
+  turn: number,
+): Promise<Pick<ProxyTarget, "host" | "port">> {
+  const { object: service } = await objects.get(Service, namespace, name);
   const portName = typeof wanted === "number" ? portNameOf(service, wanted) : wanted;
-  const slices = (await objects.cache(EndpointSlice)).list(info.namespace);
+  const slices = (await objects.cache(EndpointSlice)).list(namespace);
   const own = slices.filter(({ metadata }) => metadata.labels?.[serviceNameLabel] === name);
   const pods = await objects.cache(Pod);
   const found = own.flatMap((slice) => {
@@ -81,14 +91,13 @@ export async function serviceTarget(objects: Objects, { info }: Context, turn: n
     return ready.flatMap(({ addresses, targetRef }) => {
       const [host = ""] = addresses;
       // Only to pods: otherwise anyone who may write endpoints could make the server call any address.
-      const ref = { namespace: info.namespace, name: targetRef?.name ?? "" };
-      const pod = targetRef?.kind === "Pod" ? pods.get(ref) : undefined;
+      const pod = targetRef?.kind === "Pod" ? pods.get({ namespace, name: targetRef.name ?? "" }) : undefined;
       const isOwn = pod?.status.podIPs?.some(({ ip }) => ip === host) ?? false;
-      return isOwn && isGlobalUnicast(host) ? [{ scheme, host, port }] : [];
+      return isOwn && isGlobalUnicast(host) ? [{ host, port }] : [];
     });
   });
   const chosen = found[turn % found.length];
-  if (!chosen) throw serviceUnavailable(`no endpoints available for service ${JSON.stringify(info.name)}`);
+  if (!chosen) throw serviceUnavailable(`no endpoints available for service ${JSON.stringify(name)}`);
   return chosen;
 }
 

@@ -1,7 +1,7 @@
 import { isReady } from "#api/core/pod/pod-state.ts";
 import { type Pod } from "#api/core/pod.ts";
 import { findCondition } from "#api/meta/condition.ts";
-import { matches } from "#api/meta/label-selector.ts";
+import { matches } from "#api/meta/selector-matchers.ts";
 import { disruptionAllowed, withDisruptionAllowed } from "#api/policy/disruption-allowed.ts";
 import { type PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
 import { forbidden, StatusError } from "#api/status.ts";

@@ -36,7 +36,7 @@ export async function writeScale(deps: WriteDeps, context: Context, resource: Re
     const { scale, managedFields } = wanted.from(current);
     checkScale(resource, scale, current);
     const changed = cloneJson(current);
-    setPath(changed, pathsOf(resource).specReplicas, scale.spec.replicas ?? 0);
+    setScale(resource, changed, scale);
     if (managedFields) changed.metadata.managedFields = [...managedFields];
     return changed;
   });
@@ -109,6 +109,11 @@ function answer(resource: Resource, { object, revision }: EncodedObject): Answer
     object: scaleOf(resource, object),
   });
   return { type: "object", status: 200, resource: Scale as unknown as Resource, encoded };
+}
+
+/** Writes the number of replicas of a Scale into its object. */
+export function setScale(resource: Resource, object: ApiObject, { spec }: Scale): void {
+  setPath(object, pathsOf(resource).specReplicas, spec.replicas ?? 0);
 }
 
 /** The Scale of an object. */

@@ -82,7 +82,7 @@ export async function deleteObject(deps: WriteDeps, asked: Write, options: Delet
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const current = await deps.objects.get(resource, namespace, name);
     checkPreconditions(resource, current.object, options);
-    await deps.admission.validate(admissionRequest(write, "DELETE", { old: current.object }));
+    await deps.admission.validate(admissionRequest(write, "DELETE", { old: current.object, deleteOptions: options }));
     const result = await deleteOnce(deps, write, { current, options });
     if (result) return result;
   }

@@ -6,7 +6,7 @@ import { isCompacted } from "./faults.ts";
 
 /** Upstream's name: the API servers of one etcd, of either kind, agree by it on who compacts. */
 const compactKey = "compact_rev_key";
-export const compactEveryMs = 5 * 60_000;
+const compactEveryMs = 5 * 60_000;
 
 export interface CompactorDeps {
   readonly client: EtcdClient;

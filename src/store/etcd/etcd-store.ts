@@ -59,11 +59,11 @@ export async function openEtcdStore(options: EtcdStoreOptions): Promise<Store> {
   }
 }
 
-/** A confirmed write waits so long until it is seen here. */
+/** How long a confirmed write waits until the mirror shows it. */
 const showMs = 10_000;
-/** A read of the newest state waits so long for it. */
+/** How long a read of the newest state waits for it. */
 const catchUpMs = 5000;
-/** With so many writes under way, their answers are delivered in groups. */
+/** From this many concurrent writes on, their answers are delivered in groups. */
 const busyWrites = 8;
 const trimEveryMs = 10_000;
 

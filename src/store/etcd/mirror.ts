@@ -146,7 +146,7 @@ export class Mirror {
     this.#settle();
   }
 
-  /** Known revisions that nothing unknown comes before. */
+  /** The known revisions that can be applied now: every revision before them is known too. */
   *#applicable(): Iterable<number> {
     const due = [...this.#known.keys()].filter((revision) => revision <= this.#streamed);
     yield* due.sort((a, b) => a - b);

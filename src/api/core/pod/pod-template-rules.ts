@@ -1,7 +1,8 @@
 import { type Cursor } from "#api/cursor.ts";
 import { column, numberColumn, wide } from "#api/meta/columns.ts";
-import { isEmptySelector, type LabelSelector, matches, validateLabelSelector } from "#api/meta/label-selector.ts";
+import { isEmptySelector, type LabelSelector, validateLabelSelector } from "#api/meta/label-selector.ts";
 import { dns1123Label } from "#api/meta/names.ts";
+import { matches } from "#api/meta/selector-matchers.ts";
 import { type ApiObject, type Column } from "#api/resource.ts";
 import { containerImages, containerNames, type PodTemplateSpec } from "../pod-template.ts";
 import { validatePodTemplate } from "./validate/validate-pod.ts";

@@ -1,4 +1,5 @@
-import { isEmptySelector, type LabelSelector, matches } from "#api/meta/label-selector.ts";
+import { isEmptySelector, type LabelSelector } from "#api/meta/label-selector.ts";
+import { matches } from "#api/meta/selector-matchers.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { findNamespace, type NamespaceSource } from "../find-namespace.ts";
 import { type MatchPolicy, type MatchRule, matchRules } from "./rules.ts";

@@ -1,5 +1,5 @@
 import { type ParamKind, type ParamRef } from "#api/admissionregistration/params.ts";
-import { matches } from "#api/meta/label-selector.ts";
+import { matches } from "#api/meta/selector-matchers.ts";
 import { type ApiObject, groupOf, type Resource } from "#api/resource.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type ResourceRegistry } from "#server/registry.ts";

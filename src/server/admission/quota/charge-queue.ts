@@ -63,7 +63,7 @@ export class ChargeQueue {
     return this.#lanes.has(namespace);
   }
 
-  /** For a write that did not happen. If this fails too, the controller finds it out. */
+  /** For a write that did not happen. If this fails too, the controller corrects it later. */
   giveBack(namespace: string, charges: readonly Charge[]): void {
     if (charges.length > 0) this.#lane(namespace).returned.push(...charges);
   }

@@ -84,8 +84,7 @@ function validateAuthorizer(
   at.on("webhook", validateWebhook);
 }
 
-export const isAuthorizerType = (type: string): type is AuthorizerType =>
-  authorizerTypes.some((known) => known === type);
+const isAuthorizerType = (type: string): type is AuthorizerType => authorizerTypes.some((known) => known === type);
 
 function validateName(at: Cursor<string>, type: AuthorizerType, names: Set<string>): void {
   const { value: name } = at;

@@ -3,6 +3,7 @@ import { valueFor } from "#cel/values/data.ts";
 import { noValue, OptionalValue, type Value } from "#cel/values/value.ts";
 import { perCallLimit } from "#cel-kubernetes/environment.ts";
 import { equal } from "#lib/data/equal.ts";
+import { isObject } from "#lib/data/json-object.ts";
 import {
   duplicateValue,
   type FieldError,
@@ -39,12 +40,15 @@ type Json = Readonly<Record<string, unknown>>;
 
 /** What all rules of one object may cost together. */
 const objectBudget = 10_000_000;
+/** The same for work that costs do not see, such as patterns. Upstream has no such limit. */
+const objectWork = 1_000_000;
 const outOfBudget = "validation failed due to running out of cost budget, no further validation rules will be run";
 
 /** One walk through an object: all its rules share a budget. */
 class RuleCheck {
   readonly faults: FieldError[] = [];
   #budget = objectBudget;
+  #work = objectWork;
   #isOver = false;
 
   node(place: Place): void {
@@ -108,14 +112,21 @@ class RuleCheck {
     if (usesOldSelf && !hasOld && !rule.optionalOldSelf) return;
     const variables = rule.optionalOldSelf ? optional : plain;
     const outcome = program.evaluate(variables, perCallLimit);
-    if (outcome.cost > this.#budget) return this.#stop(place, outOfBudget);
-    this.#budget -= outcome.cost;
+    if (!this.#pay(outcome)) return this.#stop(place, outOfBudget);
     if (outcome.error !== undefined) return this.#failed(place, rule, outcome);
     if (outcome.value === true) return;
     // What was wrong before may stay so while it does not change.
     if (!usesOldSelf && place.isSame()) return;
     const detail = this.#messageOf(place, compiled, variables);
     if (detail !== undefined) this.faults.push(faultOf(place, compiled, detail));
+  }
+
+  /** Whether there was enough left for it. An evaluation that was stopped is reported as such, and is the last one. */
+  #pay(outcome: Outcome): boolean {
+    const isStopped = outcome.error !== undefined && outcome.isOverBudget;
+    this.#budget -= outcome.cost;
+    if (!isStopped) this.#work -= outcome.work;
+    return this.#budget >= 0 && this.#work >= 0;
   }
 
   #failed(place: Place, rule: ValidationRule, { error = "", isOverBudget }: Outcome & { isOverBudget?: true }): void {
@@ -137,7 +148,7 @@ class RuleCheck {
     if (!message) return usual;
     const outcome = message.evaluate(variables, perCallLimit);
     const about = JSON.stringify(rule.messageExpression);
-    if (outcome.cost > this.#budget) {
+    if (!this.#pay(outcome)) {
       this.#stop(
         place,
         `messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run`,
@@ -149,7 +160,6 @@ class RuleCheck {
       this.#stop(place, `${why}: ${about}`);
       return undefined;
     }
-    this.#budget -= outcome.cost;
     const text = typeof outcome.value === "string" ? outcome.value.trim() : "";
     return text === "" || text.includes("\n") || Buffer.byteLength(text) > maxMessageBytes ? usual : text;
   }
@@ -168,8 +178,6 @@ const maxMessageBytes = 5 * 1024;
 
 const textOf = (rule: ValidationRule): string => (rule.message || rule.rule).trim();
 const joined = (path: string, name: string): string => (path ? `${path}.${name}` : name);
-const isObject = (value: unknown): value is Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 function faultOf({ schema, value, path }: Place, { rule, path: below }: CompiledRule, detail: string): FieldError {
   const at = `${path}${below}`.replace(/^\./, "") || "<nil>";

@@ -13,7 +13,7 @@ export interface Allocation {
   readonly fairFraction: number;
 }
 
-/** A claim of nothing also takes part, with very little. */
+/** A level that needs nothing is treated as if it needed this little, because fractions of 0 say nothing. */
 const minTarget = 0.001;
 
 /**

@@ -32,7 +32,7 @@ export interface Asking {
   readonly work: Work;
   readonly user: UserInfo;
   readonly info: RequestInfo;
-  /** A component in this process waits however long its queue is: it is its own limit. */
+  /** A component in this process waits however long its queue is, because it limits itself. */
   readonly isPatient: boolean;
 }
 

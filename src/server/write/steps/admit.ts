@@ -1,3 +1,4 @@
+import { type DeleteOptions } from "#api/meta/delete-options.ts";
 import { StatusError } from "#api/status.ts";
 import { type AdmissionRequest } from "#server/admission/plugin.ts";
 import { type Context } from "#server/request/pipeline.ts";
@@ -7,10 +8,11 @@ import { type Version, type Write, type WriteDeps } from "../write.ts";
 export function admissionRequest(
   { context, resource, subresource, namespace, name, options }: Write,
   operation: AdmissionRequest["operation"],
-  { object, old }: Partial<Version>,
+  { object, old, deleteOptions }: Partial<Version> & { readonly deleteOptions?: DeleteOptions },
 ): WriteRequest {
   const facts = { operation, resource, subresource, namespace, name: object?.metadata.name ?? name };
-  return new RequestOf(context, { ...facts, object, oldObject: old, user: context.user, dryRun: options.dryRun });
+  const more = { object, oldObject: old, user: context.user, dryRun: options.dryRun };
+  return new RequestOf(context, { ...facts, ...more }, deleteOptions);
 }
 
 /** Lets the plugins change the object, before it is validated. */
@@ -57,7 +59,7 @@ export interface WriteRequest extends AdmissionRequest {
   undo(): void;
 }
 
-type RequestFacts = Omit<AdmissionRequest, "verb" | "signal" | "warn" | "annotate" | "ifNotWritten">;
+type RequestFacts = Omit<AdmissionRequest, "verb" | "options" | "signal" | "warn" | "annotate" | "ifNotWritten">;
 
 /** A class, because a getter in an object literal would cost every request more than everything else here. */
 class RequestOf implements WriteRequest {
@@ -72,9 +74,11 @@ class RequestOf implements WriteRequest {
   readonly oldObject: AdmissionRequest["oldObject"];
   readonly user: AdmissionRequest["user"];
   readonly dryRun: boolean;
+  readonly #deleteOptions: DeleteOptions | undefined;
 
-  constructor(context: Context, facts: RequestFacts) {
+  constructor(context: Context, facts: RequestFacts, deleteOptions: DeleteOptions | undefined) {
     this.#context = context;
+    this.#deleteOptions = deleteOptions;
     this.operation = facts.operation;
     this.resource = facts.resource;
     this.subresource = facts.subresource;
@@ -90,6 +94,19 @@ class RequestOf implements WriteRequest {
   }
   get signal(): AbortSignal {
     return this.#context.request.signal;
+  }
+  options(operation: AdmissionRequest["operation"]): object {
+    const dryRun = this.dryRun ? { dryRun: ["All"] } : {};
+    const head = (kind: string) => ({ kind, apiVersion: "meta.k8s.io/v1" });
+    if (operation === "DELETE") return { ...head("DeleteOptions"), ...this.#deleteOptions };
+    const { query } = this.#context;
+    const [fieldManager, fieldValidation] = [query.get("fieldManager"), query.get("fieldValidation")];
+    return {
+      ...head(operation === "CREATE" ? "CreateOptions" : "UpdateOptions"),
+      ...dryRun,
+      ...(fieldManager ? { fieldManager } : {}),
+      ...(fieldValidation ? { fieldValidation } : {}),
+    };
   }
   warn(message: string): void {
     this.#context.warnings.push(message);
