@@ -62,6 +62,24 @@ test("a repeated event increments its count", async () => {
   assert.deepEqual([found[0]?.count, found[0]?.lastTimestamp], [3, "2026-01-01T08:00:02Z"]);
 });
 
+test("recorders that write about objects of one name at one moment leave each other's events alone", async () => {
+  const { api, clock, recorder, events } = await setup();
+  const other = createEventRecorder(api.client, { component: "gadget-controller", clock });
+  const gadget = { ...about("a"), kind: "Gadget" };
+
+  for (let round = 0; round < 2; round++) {
+    recorder.event(about("a"), "Normal", "Turned", "turned left");
+    other.event(gadget, "Warning", "Stuck", "cannot turn");
+    await Promise.all([recorder.flush(), other.flush()]);
+  }
+
+  const found = (await events()).map(({ involvedObject, message, count }) => [involvedObject.kind, message, count]);
+  assert.deepEqual(found.sort(), [
+    ["Gadget", "cannot turn", 2],
+    ["Widget", "turned left", 2],
+  ]);
+});
+
 test("an event that has expired meanwhile is written again", async () => {
   const { api, recorder, events } = await setup();
   recorder.event(about("a"), "Normal", "Turned", "turned left");

@@ -45,6 +45,8 @@ const rememberedKeys = 4096;
 /** Upstream's limit for the note of an event. */
 const maxMessageBytes = 1024;
 const maxTries = 12;
+/** How many names are tried for an event. */
+const maxNames = 20;
 const retryMs = 10_000;
 
 interface Sighting {
@@ -215,15 +217,24 @@ class Recorder implements EventRecorder {
         if (!isNotFound(error)) throw error;
       }
     }
-    const name = this.#newName(sighting);
-    const event = this.#eventOf(sighting, { namespace, name });
-    await this.#client.create(Event, event, { signal }).catch((error: unknown) => {
-      if (!isAlreadyExists(error)) throw error;
-    });
+    const name = await this.#create(sighting, namespace);
     this.#written.set(key, { name, count: 1 });
   }
 
-  /** The object's name and the time in nanoseconds, made unique by a counter. */
+  /** Another recorder may have written about an object of the same name at the same moment: its event stays as it is. */
+  async #create(sighting: Sighting, namespace: string): Promise<string> {
+    for (let tries = 1; ; tries++) {
+      const name = this.#newName(sighting);
+      try {
+        await this.#client.create(Event, this.#eventOf(sighting, { namespace, name }), { signal: this.#stop.signal });
+        return name;
+      } catch (error) {
+        if (!isAlreadyExists(error) || tries >= maxNames) throw error;
+      }
+    }
+  }
+
+  /** The object's name and the time in nanoseconds, made unique in this recorder by a counter. */
   #newName({ about, atMs }: Sighting): string {
     const nanoseconds = BigInt(atMs) * 1_000_000n + BigInt(this.#made++ % 1_000_000);
     return `${about.name ?? ""}.${nanoseconds.toString(16).padStart(16, "0")}`;
