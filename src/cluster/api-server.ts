@@ -18,6 +18,7 @@ import { createAdmission } from "#server/admission/chain.ts";
 import type { PluginConfigs } from "#server/admission/config/admission-configuration.ts";
 import { choosePlugins, type PluginChoice } from "#server/admission/config/choose-plugins.ts";
 import { checkPolicy } from "#server/admission/policies/policy-hook.ts";
+import { followPolicies } from "#server/admission/policies/types/follow-policies.ts";
 import { quotaStore } from "#server/admission/quota/quota-store.ts";
 import { checkConditions } from "#server/admission/webhooks/conditions/check-conditions.ts";
 import { defaultServiceRanges, type ServiceRanges, serviceAllocator } from "#server/allocate/service-allocator.ts";
@@ -153,18 +154,17 @@ export async function assembleApiServer(options: AssembleOptions): Promise<Assem
   const loopback = clientFor(loopbackUser);
   const { log, onQueue } = options;
   const definitionsSeen = health.step("crd-informer-synced");
-  const custom = await followDefinitions({
-    ...{ informers, resources, clock, log, client: loopback },
-    ...(onQueue ? { onQueue } : {}),
-    forget: (resource) => objects.forget(resource),
-  });
+  const own = { informers, resources, clock, log, client: loopback, ...(onQueue ? { onQueue } : {}) };
+  const custom = await followDefinitions({ ...own, forget: (resource) => objects.forget(resource) });
   definitionsSeen();
+  const policies = followPolicies(own);
   return {
     ...parts,
     server,
     clientFor,
     loopback,
     async [Symbol.asyncDispose]() {
+      await policies[Symbol.asyncDispose]();
       await custom[Symbol.asyncDispose]();
       await objects[Symbol.asyncDispose]();
       await audit?.[Symbol.asyncDispose]();

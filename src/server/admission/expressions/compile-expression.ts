@@ -31,6 +31,13 @@ export function compileExpression(environment: Environment, source: string, want
 const nameOf = ({ name, parameters }: Type): string =>
   parameters.length === 0 ? name : `${name}(${parameters.map(nameOf).join(", ")})`;
 
+export interface PolicyCompilerOptions {
+  readonly hasParams: boolean;
+  readonly hasVariables?: boolean;
+  /** What the expressions may use, if not what they may use when they run. */
+  readonly environment?: Environment;
+}
+
 /**
  * Compiles the expressions of one policy. Each variable can use those before it: they become fields of `variables` one
  * by one.
@@ -38,12 +45,14 @@ const nameOf = ({ name, parameters }: Type): string =>
 export class PolicyCompiler {
   readonly variables = new Map<string, Expression>();
   readonly #params: boolean;
+  readonly #environment: Environment | undefined;
   readonly #fields = new Map<string, Type>();
   /** What the expressions see besides the usual. */
   readonly #own: Readonly<Record<string, Type>>;
 
-  constructor({ hasParams, hasVariables = true }: { readonly hasParams: boolean; readonly hasVariables?: boolean }) {
+  constructor({ hasParams, hasVariables = true, environment }: PolicyCompilerOptions) {
     this.#params = hasParams;
+    this.#environment = environment;
     const field = (name: string) => {
       const type = this.#fields.get(name);
       return type && { type };
@@ -59,7 +68,7 @@ export class PolicyCompiler {
   }
 
   compile(source: string, wanted: Wanted, { authorizer = true }: Partial<Extras> = {}): Expression {
-    const environment = admissionEnvironment({ params: this.#params, authorizer });
+    const environment = this.#environment ?? admissionEnvironment({ params: this.#params, authorizer });
     return compileExpression(environment.extend({ variables: this.#own }), source, wanted);
   }
 }

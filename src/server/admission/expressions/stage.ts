@@ -36,6 +36,8 @@ export interface StageOptions {
  */
 export class Stage {
   budget: number;
+  /** The same for work that costs do not see. Upstream has no such limit. */
+  #work: number;
   readonly #variables: ReadonlyMap<string, Expression>;
   readonly #known = new Map<string, Value>();
   readonly #values: Variables;
@@ -43,6 +45,7 @@ export class Stage {
 
   constructor({ values, variables = new Map(), budget, slice }: StageOptions) {
     this.budget = budget;
+    this.#work = budget;
     this.#variables = variables;
     this.#slice = slice;
     const lazy = new LazyVariables(variables, (name) => this.#valueOf(name));
@@ -54,7 +57,7 @@ export class Stage {
     const { program, source } = expression;
     if (!program) return { error: `compilation error: ${expression.fault}` };
     const outcome = await this.#run(program);
-    this.#spend(outcome.cost);
+    this.#spend(outcome);
     if (outcome.error === undefined) return { value: outcome.value };
     return { error: `expression '${source}' resulted in error: ${outcome.error}` };
   }
@@ -88,7 +91,7 @@ export class Stage {
   #take(name: string, outcome: Outcome): Value {
     const known = this.#known.get(name);
     if (known !== undefined) return known;
-    this.#spend(outcome.cost);
+    this.#spend(outcome);
     if (outcome.error === undefined) return this.#keep(name, outcome.value);
     return this.#keep(name, new CelError(`composited variable "${name}" fails to evaluate: ${outcome.error}`));
   }
@@ -98,8 +101,9 @@ export class Stage {
     return value;
   }
 
-  #spend(cost: number): void {
-    if (cost > this.budget) throw new OutOfBudget();
+  #spend({ cost, work }: Outcome): void {
+    this.#work -= work;
+    if (cost > this.budget || this.#work < 0) throw new OutOfBudget();
     this.budget -= cost;
   }
 }

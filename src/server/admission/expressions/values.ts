@@ -34,7 +34,7 @@ export function valuesOf({ request, sent, namespace, params, access }: Facts): R
 }
 
 function describe(request: SentRequest, sent: SentRequest): object {
-  const { subresource, name, namespace, operation, user, dryRun } = request;
+  const { subresource, name, namespace, operation, user, dryRun, options } = request;
   return {
     kind: kindOf(request),
     resource: resourceOf(request.resource),
@@ -52,6 +52,7 @@ function describe(request: SentRequest, sent: SentRequest): object {
       ...(user.extra ? { extra: user.extra } : {}),
     },
     dryRun,
+    ...(options ? { options } : {}),
   };
 }
 

@@ -15,6 +15,9 @@ export interface Criteria {
   readonly objectSelector?: LabelSelector | undefined;
 }
 
+/** What of a request decides whether it matches. */
+type MatchedRequest = Omit<SentRequest, "user" | "dryRun" | "options">;
+
 export interface MatchSources {
   readonly namespaces: NamespaceSource;
   /** The other versions and groups in which the same objects are served. */
@@ -27,7 +30,7 @@ export interface MatchSources {
  */
 export function matchRequest(
   criteria: Criteria,
-  request: SentRequest,
+  request: MatchedRequest,
   sources: MatchSources,
 ): Resource | undefined | Promise<Resource | undefined> {
   const { rules, excluded = [], matchPolicy, objectSelector, namespaceSelector } = criteria;
@@ -42,7 +45,7 @@ export function matchRequest(
 }
 
 /** It is enough if the object is selected as it was or as it will be. */
-function selectsObject(selector: LabelSelector | undefined, { object, oldObject }: SentRequest): boolean {
+function selectsObject(selector: LabelSelector | undefined, { object, oldObject }: MatchedRequest): boolean {
   if (!selector || isEmptySelector(selector)) return true;
   const isSelected = (one: ApiObject | undefined) => one !== undefined && matches(selector, one.metadata?.labels);
   return isSelected(object) || isSelected(oldObject);
@@ -51,7 +54,7 @@ function selectsObject(selector: LabelSelector | undefined, { object, oldObject 
 /** A namespace counts as in itself. All other objects outside of namespaces are always selected. */
 function selectsNamespace(
   selector: LabelSelector | undefined,
-  request: SentRequest,
+  request: MatchedRequest,
   source: NamespaceSource,
 ): boolean | Promise<boolean> {
   const { resource, operation, object, subresource } = request;

@@ -16,7 +16,10 @@ export interface SentRequest
     | "user"
     | "dryRun"
     | "signal"
-  > {}
+  > {
+  /** Such as `CreateOptions`; undefined for CONNECT. */
+  readonly options: object | undefined;
+}
 
 /** How the Scale of an object is made. */
 export type ScaleOf = (resource: Resource, object: ApiObject) => ApiObject;
@@ -26,13 +29,15 @@ export function asSent(request: AdmissionRequest, scaleOf: ScaleOf): SentRequest
   const { operation, resource, subresource, name, object, oldObject, user, dryRun, signal } = request;
   // As upstream, a Namespace is in itself.
   const namespace = resource.isNamespace ? name : request.namespace;
-  const sent = { operation, resource, subresource, namespace, name, object, oldObject, user, dryRun, signal };
+  const facts = { operation, resource, subresource, namespace, name, object, oldObject, user, dryRun, signal };
+  const sent = { ...facts, options: request.options(operation) };
   if (subresource === "scale") {
     const scale = (whole: ApiObject | undefined) => whole && scaleOf(resource, whole);
     return { ...sent, object: scale(object), oldObject: scale(oldObject) };
   }
   if (subresource === "binding" && object) {
-    return { ...sent, operation: "CREATE", object: bindingOf(object), oldObject: undefined };
+    const options = request.options("CREATE");
+    return { ...sent, operation: "CREATE", object: bindingOf(object), oldObject: undefined, options };
   }
   return sent;
 }

@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { type Program } from "#cel/compile.ts";
+import { Slice } from "#lib/async/turns.ts";
+import { Stage } from "../expressions/stage.ts";
 import { refusalOf, setUpPolicies } from "./policies.suite.ts";
 
 /** Costs a little less than one expression may. */
@@ -73,4 +76,13 @@ test("names of variables and fields cannot reach a prototype", async () => {
   assert.match(String(unknown), /undefined field 'constructor'/);
   const request = await refusalOf({ validations: [{ expression: "request.toString == ''" }] });
   assert.match(String(request), /undefined field 'toString'/);
+});
+
+test("work that costs do not see is limited for all expressions together", async () => {
+  const program = { evaluate: () => ({ value: true, cost: 1, work: 1_000_000 }) } as unknown as Program;
+  const stage = new Stage({ values: new Map(), budget: 10_000_000, slice: new Slice() });
+  const evaluate = () => stage.evaluate({ source: "", program });
+
+  for (let index = 0; index < 10; index++) assert.deepEqual(await evaluate(), { value: true });
+  await assert.rejects(evaluate, { name: "OutOfBudget" });
 });

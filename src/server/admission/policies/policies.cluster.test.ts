@@ -146,3 +146,49 @@ test("a policy sees an object in the version that its rules name", async () => {
   assert.match(String(refused.json.message), /denied request: not 50$/);
   assert.equal((await send(path, autoscaler(50))).status, 201);
 });
+
+test("the status of a policy tells what is wrong with the types of its expressions", async () => {
+  const variables = [{ name: "replicas", expression: "object.spec.replicas" }];
+  const validations = [
+    { expression: "object.spec.replica > 1" },
+    { expression: "variables.replicas > '1'", messageExpression: "string(object.metadata.name)" },
+    { expression: "object.spec.template.spec.containers.all(c, c.name != '')" },
+  ];
+  const rules = [{ apiGroups: ["apps"], apiVersions: ["v1"], operations: ["*"], resources: ["deployments"] }];
+  const matchConstraints = { resourceRules: rules };
+  const body = { metadata: { name: "types" }, spec: { matchConstraints, variables, validations } };
+  const limits = [{ ...rules[0], apiGroups: ["example.com"], resources: ["limits"] }];
+  const ofLimits = {
+    matchConstraints: { resourceRules: limits },
+    validations: [{ expression: "object.spec.min < object.spec.max" }],
+  };
+  const custom = { metadata: { name: "custom" }, spec: ofLimits };
+  assert.equal((await send(`POST ${policies}`, body)).status, 201);
+  assert.equal((await send(`POST ${policies}`, custom)).status, 201);
+  type Status = { observedGeneration?: number; typeChecking?: { expressionWarnings?: object[] } };
+  const statusOf = async (name: string) => {
+    let status: Status | undefined;
+    await cluster.until(async () => {
+      status = (await send(`GET ${policies}/${name}`)).json.status as unknown as Status;
+      return status?.typeChecking !== undefined;
+    });
+    return status;
+  };
+
+  const [ofCustom] = (await statusOf("custom"))?.typeChecking?.expressionWarnings ?? [];
+  assert.match(JSON.stringify(ofCustom), /example.com\/v1, Kind=Limit: ERROR: <input>:1:12: undefined field 'min'/);
+  const status = await statusOf("types");
+  assert.equal(status?.observedGeneration, 1);
+  assert.deepEqual(status?.typeChecking?.expressionWarnings, [
+    {
+      fieldRef: "spec.validations[0].expression",
+      warning:
+        "apps/v1, Kind=Deployment: ERROR: <input>:1:12: undefined field 'replica'\n | object.spec.replica > 1\n | ...........^\n",
+    },
+    {
+      fieldRef: "spec.validations[1].expression",
+      warning:
+        "apps/v1, Kind=Deployment: ERROR: <input>:1:20: found no matching overload for '_>_' applied to '(int, string)'\n | variables.replicas > '1'\n | ...................^\n",
+    },
+  ]);
+});

@@ -61,6 +61,14 @@ const expressions: readonly [expression: string, holds: boolean][] = [
   ["namespaceObject.metadata.labels.stage == 'live'", true],
   ["authorizer.group('').resource('pods').namespace('shop').check('delete').allowed()", false],
 ];
+test("a policy sees the options of the request", async () => {
+  const validations = [{ expression: "request.options.kind == 'CreateOptions'" }];
+  const options = () => ({ kind: "CreateOptions" });
+
+  assert.equal(await refusalOf({ validations }, { options }), undefined);
+  assert.match(String(await refusalOf({ validations })), /no such key: options/);
+});
+
 for (const [expression, holds] of expressions) {
   test(`a policy can say ${expression}`, async () =>
     assert.equal((await refusalOf({ validations: [{ expression }] })) === undefined, holds));

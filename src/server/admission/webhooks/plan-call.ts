@@ -5,10 +5,10 @@ import { type ApiObject } from "#api/resource.ts";
 import { notFound } from "#api/status.ts";
 import { type Informer } from "#runtime/informer.ts";
 import { type ResourceRegistry } from "#server/registry.ts";
+import { matchRules } from "../matching/rules.ts";
 import { type AdmissionRequest } from "../plugin.ts";
 import { type Webhook } from "./hook.ts";
-import { matchesRules } from "./match-rules.ts";
-import { equivalentsOf, namespaceOf, type View, viewIn } from "./view.ts";
+import { namespaceOf, type View, viewIn } from "./view.ts";
 
 export interface MatchWorld {
   readonly resources: ResourceRegistry;
@@ -38,15 +38,12 @@ function versionFor(
   request: AdmissionRequest,
   view: View,
 ): View | undefined {
-  if (matchesRules(rules, request, view)) return view;
-  if (matchPolicy !== "Equivalent") return undefined;
-  const equivalents = equivalentsOf(resources, view.resource);
-  if (equivalents.length === 0) return undefined;
-  for (const rule of rules ?? []) {
-    const found = equivalents.find((resource) => matchesRules([rule], request, { ...view, resource }));
-    if (found) return viewIn(resources, view, found);
-  }
-  return undefined;
+  const { operation, resource } = view;
+  const { subresource, name } = request;
+  const subject = { operation, resource, subresource, name, namespace: namespaceOf(request) };
+  const others = () => (matchPolicy === "Equivalent" ? resources.equivalents(resource) : []);
+  const found = matchRules(rules ?? [], subject, others);
+  return found && viewIn(resources, view, found);
 }
 
 /** What is in no namespace is never exempt. */

@@ -69,13 +69,6 @@ export function viewIn(resources: ResourceRegistry, view: View, resource: Resour
   return { operation: view.operation, resource, kind: { group, version, kind }, object, oldObject };
 }
 
-/** The other resources that show the same objects: other versions, and events of the other group. */
-export function equivalentsOf(resources: ResourceRegistry, resource: Resource): readonly Resource[] {
-  const stored = storedKind(resource);
-  return resources.all().filter((other) => other !== resource && storedKind(other) === stored);
-}
-const storedKind = (resource: Resource): Resource => resource.storedAs?.resource ?? resource;
-
 /** As upstream, a Namespace is in itself. */
 export const namespaceOf = ({ resource, namespace, name }: AdmissionRequest): string =>
   resource.isNamespace ? name : namespace;
