@@ -135,7 +135,8 @@ const showsAll =
   (client: Client, { resource, namespace, informers, ref, gone }: Unanswered) =>
   async (signal: AbortSignal) => {
     const { items } = await client.list(resource, { ...(namespace ? { namespace } : {}), signal });
-    const newest = Math.max(0, ...items.map(({ metadata }) => revisionOf(metadata.resourceVersion)));
+    // Not as arguments of one call: there may be more objects than a call can have.
+    const newest = items.reduce((most, { metadata }) => Math.max(most, revisionOf(metadata.resourceVersion)), 0);
     await shows(informers, newest)(signal);
     const name = ref && refOf(ref).name;
     if (gone && !items.some(({ metadata }) => metadata.name === name)) await gone(signal);

@@ -1,7 +1,7 @@
 import { ControllerRevision } from "#api/apps/controller-revision.ts";
 import { DaemonSet } from "#api/apps/daemon-set.ts";
 import { Node } from "#api/core/node.ts";
-import { availableAt } from "#api/core/pod/pod-state.ts";
+import { nextAvailableAt } from "#api/core/pod/pod-state.ts";
 import { Pod } from "#api/core/pod.ts";
 import { isEmptySelector } from "#api/meta/label-selector.ts";
 import { referenceTo } from "#client/events.ts";
@@ -151,6 +151,5 @@ async function carryOut(
 function nextAvailableMs({ spec }: DaemonSet, owned: readonly Pod[], nowMs: number): number {
   const { minReadySeconds = 0 } = spec;
   if (minReadySeconds === 0) return Infinity;
-  const times = owned.map((pod) => availableAt(pod, minReadySeconds) ?? 0).filter((at) => at > nowMs);
-  return Math.min(Infinity, ...times) - nowMs;
+  return nextAvailableAt(owned, minReadySeconds, nowMs) - nowMs;
 }

@@ -1,5 +1,5 @@
 import { ReplicaSet, type ReplicaSetStatus } from "#api/apps/replica-set.ts";
-import { availableAt, isActive, isReady, isTerminating } from "#api/core/pod/pod-state.ts";
+import { availableAt, isActive, isReady, isTerminating, nextAvailableAt } from "#api/core/pod/pod-state.ts";
 import { Pod } from "#api/core/pod.ts";
 import { type PodTemplateSpec } from "#api/core/pod-template.ts";
 import { findCondition } from "#api/meta/condition.ts";
@@ -187,10 +187,5 @@ function failureConditions({ status }: ReplicaOwner, failure: Failure | undefine
 /** When the next ready pod becomes available, because no event reports that. */
 function nextCheck({ spec }: ReplicaOwner, active: readonly Pod[], nowMs: number): Again | undefined {
   if (!spec.minReadySeconds) return undefined;
-  let next = Infinity;
-  for (const pod of active) {
-    const at = availableAt(pod, spec.minReadySeconds);
-    if (at !== undefined && at > nowMs) next = Math.min(next, at);
-  }
-  return againAfter(next - nowMs);
+  return againAfter(nextAvailableAt(active, spec.minReadySeconds, nowMs) - nowMs);
 }

@@ -1,7 +1,7 @@
 import { ControllerRevision } from "#api/apps/controller-revision.ts";
 import { StatefulSet } from "#api/apps/stateful-set.ts";
 import { PersistentVolumeClaim } from "#api/core/persistent-volume/persistent-volume-claim.ts";
-import { availableAt } from "#api/core/pod/pod-state.ts";
+import { nextAvailableAt } from "#api/core/pod/pod-state.ts";
 import { Pod } from "#api/core/pod.ts";
 import { claim } from "#controllers/shared/claim.ts";
 import { adopters, orphansBeside, ownedBy } from "#controllers/shared/dependents.ts";
@@ -170,6 +170,5 @@ function statusOf(set: StatefulSet, { owned, revisions, current, nowMs }: Observ
 function nextAvailableMs({ spec }: StatefulSet, owned: readonly Pod[], nowMs: number): number | undefined {
   const { minReadySeconds = 0 } = spec;
   if (minReadySeconds === 0) return undefined;
-  const times = owned.map((pod) => availableAt(pod, minReadySeconds) ?? 0).filter((at) => at > nowMs);
-  return times.length > 0 ? Math.min(...times) - nowMs : undefined;
+  return nextAvailableAt(owned, minReadySeconds, nowMs) - nowMs;
 }

@@ -31,3 +31,13 @@ export function availableAt(pod: PodObject, minReadySeconds: number): number | u
   const since = readySince(pod);
   return since === undefined ? undefined : since + minReadySeconds * 1000;
 }
+
+/** When the next ready pod becomes available; Infinity if none does. No event reports that. */
+export function nextAvailableAt(pods: readonly PodObject[], minReadySeconds: number, nowMs: number): number {
+  let next = Infinity;
+  for (const pod of pods) {
+    const at = availableAt(pod, minReadySeconds) ?? 0;
+    if (at > nowMs) next = Math.min(next, at);
+  }
+  return next;
+}
