@@ -11,9 +11,15 @@ import { loadTokenFile } from "#server/authenticate/token-file.ts";
 import { type Authorizer } from "#server/authorize/authorizer.ts";
 import { ConfigFileError, readConfigFile } from "#server/config/config-file.ts";
 import { type AccountSettings, issuersOf, loadAccounts } from "./account-settings.ts";
-import { type BuiltInAuthorizers, loadAuthorizers, webhookRetry } from "./authorizers.ts";
+import type { BuiltInAuthorizers, ConfiguredAuthorizers } from "./authorizers.ts";
 import type { AnonymousChoice, ConfiguredIssuers, IssuersDeps } from "./issuers.ts";
-import type { FrontProxyOptions, IssuerOptions, SecurityOptions, TokenWebhookOptions } from "./options.ts";
+import type {
+  AuthorizationOptions,
+  FrontProxyOptions,
+  IssuerOptions,
+  SecurityOptions,
+  TokenWebhookOptions,
+} from "./options.ts";
 
 export interface LoadDeps {
   readonly clock: Clock;
@@ -64,7 +70,7 @@ export async function loadSecurity(options: SecurityOptions, deps: LoadDeps): Pr
     const issuers = options.issuers && (await openIssuers(options.issuers, { ...deps, taken }));
     if (issuers) makers.push(() => issuers.tokens);
     if (options.tokenWebhook) makers.push(await webhookMaker(options.tokenWebhook, deps, opened));
-    const configured = options.authorization && opened.use(await loadAuthorizers(options.authorization, deps));
+    const configured = options.authorization && opened.use(await openAuthorizers(options.authorization, deps));
     const tasks: Task[] = [configured, issuers].flatMap((part) =>
       part ? [(signal: AbortSignal) => part.run(signal)] : [],
     );
@@ -84,7 +90,12 @@ export async function loadSecurity(options: SecurityOptions, deps: LoadDeps): Pr
   }
 }
 
-/** The module is only loaded if there are issuers. */
+/** The modules are only loaded if something is configured. */
+async function openAuthorizers(options: AuthorizationOptions, deps: LoadDeps): Promise<ConfiguredAuthorizers> {
+  const { loadAuthorizers } = await import("./authorizers.ts");
+  return await loadAuthorizers(options, deps);
+}
+
 async function openIssuers(options: IssuerOptions, deps: IssuersDeps): Promise<ConfiguredIssuers> {
   const { loadIssuers } = await import("./issuers.ts");
   return await loadIssuers(options, deps);
@@ -128,9 +139,10 @@ async function webhookMaker(
   { clock, log }: LoadDeps,
   opened: DisposableStack,
 ): Promise<TokenMaker> {
-  const [{ tokenWebhook }, { openWebhook }] = await Promise.all([
+  const [{ tokenWebhook }, { openWebhook }, { webhookRetry }] = await Promise.all([
     import("#server/authenticate/token-webhook.ts"),
     import("#client/webhook/webhook.ts"),
+    import("./authorizers.ts"),
   ]);
   const webhook = opened.use(await openWebhook(configFile, { clock, timeoutMs: tokenReviewMs, retry: webhookRetry }));
   return ({ audiences }) => tokenWebhook({ webhook, version, ttlMs, audiences, clock, log });

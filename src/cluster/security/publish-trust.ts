@@ -52,11 +52,13 @@ export async function publishTrust(deps: PublishDeps, signal: AbortSignal): Prom
   }
 }
 
-async function publish({ client, clock, trust }: PublishDeps): Promise<void> {
+async function publish({ client, informers, clock, trust }: PublishDeps): Promise<void> {
   const plan = (data: Data) => planTrust(data, trust(), clock.now());
-  await client.create(Namespace, { metadata: { name: namespace } }).catch((error: unknown) => {
-    if (!isAlreadyExists(error)) throw error;
-  });
+  if (!informers.of(Namespace).get({ name: namespace })) {
+    await client.create(Namespace, { metadata: { name: namespace } }).catch((error: unknown) => {
+      if (!isAlreadyExists(error)) throw error;
+    });
+  }
   await ensureObject(client, ConfigMap, {
     ...{ namespace, name },
     object: { metadata: { namespace, name }, data: plan({}) },
