@@ -20,7 +20,7 @@ import { choosePlugins, type PluginChoice } from "#server/admission/config/choos
 import { checkPolicy } from "#server/admission/policies/policy-hook.ts";
 import { followPolicies } from "#server/admission/policies/types/follow-policies.ts";
 import { quotaStore } from "#server/admission/quota/quota-store.ts";
-import { checkConditions } from "#server/admission/webhooks/conditions/check-conditions.ts";
+import { checkConditions } from "#server/admission/webhooks/check-conditions.ts";
 import { defaultServiceRanges, type ServiceRanges, serviceAllocator } from "#server/allocate/service-allocator.ts";
 import type { ServerAudit } from "#server/audit/auditor.ts";
 import { anonymous } from "#server/authenticate/anonymous.ts";

@@ -1,10 +1,11 @@
 import { type Namespace } from "#api/core/namespace.ts";
-import { type ApiObject, type Resource } from "#api/resource.ts";
+import { type ApiObject } from "#api/resource.ts";
 import { dynType } from "#cel/types/type.ts";
 import { valueFor } from "#cel/values/data.ts";
 import { type Value } from "#cel/values/value.ts";
 import { type AccessCheck, authorizerValue, requestResourceValue } from "#cel-kubernetes/authorizer.ts";
-import { kindOf, type SentRequest } from "../matching/sent-request.ts";
+import { describeRequest } from "../matching/describe-request.ts";
+import { type SentRequest } from "../matching/sent-request.ts";
 import { namespaceType, requestType } from "./environment.ts";
 
 export interface Facts {
@@ -22,7 +23,7 @@ export function valuesOf({ request, sent, namespace, params, access }: Facts): R
   const values = new Map<string, Value>([
     ["object", valueFor(dynType, request.object)],
     ["oldObject", valueFor(dynType, request.oldObject)],
-    ["request", valueFor(requestType, describe(request, sent))],
+    ["request", valueFor(requestType, describeRequest(request, sent))],
     ["namespaceObject", valueFor(namespaceType, namespace)],
     ["params", valueFor(dynType, params)],
   ]);
@@ -32,31 +33,6 @@ export function valuesOf({ request, sent, namespace, params, access }: Facts): R
   }
   return values;
 }
-
-function describe(request: SentRequest, sent: SentRequest): object {
-  const { subresource, name, namespace, operation, user, dryRun, options } = request;
-  return {
-    kind: kindOf(request),
-    resource: resourceOf(request.resource),
-    ...(subresource ? { subResource: subresource } : {}),
-    requestKind: kindOf(sent),
-    requestResource: resourceOf(sent.resource),
-    ...(subresource ? { requestSubResource: subresource } : {}),
-    name,
-    ...(namespace ? { namespace } : {}),
-    operation,
-    userInfo: {
-      username: user.name,
-      ...(user.uid ? { uid: user.uid } : {}),
-      ...(user.groups.length > 0 ? { groups: user.groups } : {}),
-      ...(user.extra ? { extra: user.extra } : {}),
-    },
-    dryRun,
-    ...(options ? { options } : {}),
-  };
-}
-
-const resourceOf = ({ group, version, plural }: Resource) => ({ group, version, resource: plural });
 
 const questionAbout = ({ resource, subresource, namespace, name }: SentRequest) => ({
   group: resource.group,

@@ -1,6 +1,8 @@
+import { Namespace } from "#api/core/namespace.ts";
 import { isEmptySelector, type LabelSelector } from "#api/meta/label-selector.ts";
 import { matches } from "#api/meta/selector-matchers.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
+import { notFound } from "#api/status.ts";
 import { findNamespace, type NamespaceSource } from "../find-namespace.ts";
 import { type MatchPolicy, type MatchRule, matchRules } from "./rules.ts";
 import { type SentRequest } from "./sent-request.ts";
@@ -66,5 +68,6 @@ function selectsNamespace(
   const namespace = request.namespace || request.name;
   const found = findNamespace(source, { namespace, signal: request.signal });
   if (found instanceof Promise) return found.then(({ metadata }) => matches(selector, metadata.labels));
-  return matches(selector, found?.metadata.labels);
+  if (!found) throw notFound(Namespace, namespace);
+  return matches(selector, found.metadata.labels);
 }

@@ -88,6 +88,7 @@ test("a namespace selector looks at the namespace of the object, or at a namespa
     Namespace,
   );
   assert.equal(match(select("test"), { ...pod, namespace: "" }), Pod);
+  assert.throws(() => match(select("live"), { ...pod, namespace: "gone" }), { code: 404 });
 });
 
 test("a namespace that is not in the cache is asked for, only if everything else matches", async () => {

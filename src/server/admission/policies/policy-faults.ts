@@ -1,18 +1,20 @@
 import { type ValidatingAdmissionPolicy } from "#api/admissionregistration/validating-admission-policy.ts";
 import { inSlices, type Steps } from "#lib/async/turns.ts";
 import { type FieldError, type FieldPath, invalidValue, maxFaults, root } from "#schema/field-error.ts";
-import { compileExpression, type Expression, PolicyCompiler } from "../expressions/compile-expression.ts";
-import { admissionEnvironment } from "../expressions/environment.ts";
+import { type Expression, PolicyCompiler } from "../expressions/compile-expression.ts";
+import { conditionFaults } from "../expressions/condition-faults.ts";
 
 /** Every expression of a policy that does not compile. Compiling takes a while, so others get their turn. */
 export function policyFaults({ spec }: ValidatingAdmissionPolicy): Promise<FieldError[]> {
   const faults: FieldError[] = [];
+  const { matchConditions, paramKind } = spec;
+  const hasParams = paramKind !== undefined;
   const take = (path: FieldPath, { source, fault }: Expression) => {
     if (fault !== undefined && faults.length < maxFaults) faults.push(invalidValue(path, source, fault));
   };
   return inSlices(
     (function* (): Steps<FieldError[]> {
-      yield* compileConditions(spec, take);
+      yield* conditionFaults({ matchConditions, at: at.child("matchConditions"), hasParams }, faults);
       yield* compileRest(spec, take);
       return faults;
     })(),
@@ -22,16 +24,6 @@ export function policyFaults({ spec }: ValidatingAdmissionPolicy): Promise<Field
 type Spec = ValidatingAdmissionPolicy["spec"];
 type Take = (path: FieldPath, expression: Expression) => void;
 const at = root.child("spec");
-
-/** As upstream, conditions cannot use the variables of the policy. */
-function* compileConditions({ matchConditions = [], paramKind }: Spec, take: Take): Steps<void> {
-  const environment = admissionEnvironment({ params: paramKind !== undefined, authorizer: true });
-  for (const [index, { expression }] of matchConditions.entries()) {
-    const path = at.child("matchConditions").index(index).child("expression");
-    take(path, compileExpression(environment, expression.trim(), "bool"));
-    yield;
-  }
-}
 
 function* compileRest(
   { variables = [], validations = [], auditAnnotations = [], paramKind }: Spec,

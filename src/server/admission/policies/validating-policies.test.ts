@@ -69,6 +69,13 @@ test("a policy sees the options of the request", async () => {
   assert.match(String(await refusalOf({ validations })), /no such key: options/);
 });
 
+test("a policy sees no name of an object that has none yet", async () => {
+  const validations = [{ expression: "!has(request.name)" }];
+
+  assert.equal(await refusalOf({ validations }, { name: "" }), undefined);
+  assert.match(String(await refusalOf({ validations })), /failed expression/);
+});
+
 for (const [expression, holds] of expressions) {
   test(`a policy can say ${expression}`, async () =>
     assert.equal((await refusalOf({ validations: [{ expression }] })) === undefined, holds));

@@ -7,6 +7,7 @@ import { applyJsonPatch } from "#lib/text/json-patch.ts";
 import { PatchError } from "#lib/text/patch-error.ts";
 import { decode } from "#schema/json/decode.ts";
 import { DecodeError } from "#schema/json/decode-error.ts";
+import { kindOf } from "../matching/sent-request.ts";
 import { type AdmissionRequest } from "../plugin.ts";
 import { type Call } from "./call.ts";
 import { type WebhookWorld } from "./dispatch.ts";
@@ -33,8 +34,9 @@ const scale = Scale as unknown as Resource;
 
 /** The Resource of what the webhook saw, if the server uses what it makes of it. */
 function patched({ view }: Call): Resource | undefined {
-  if (view.kind.kind === view.resource.kind) return view.resource;
-  return view.kind.kind === scale.kind ? scale : undefined;
+  const { kind } = kindOf(view);
+  if (kind === view.resource.kind) return view.resource;
+  return kind === scale.kind ? scale : undefined;
 }
 
 const unsupported = ({ hook: { webhook } }: Call): StatusError =>

@@ -2,13 +2,13 @@ import { randomUUID } from "node:crypto";
 import { BackendError, badRequest, internalError, type StatusError } from "#api/status.ts";
 import { type Exchanged, exchangeBounded } from "#client/webhook/bounded-exchange.ts";
 import { type Clock } from "#lib/async/clock.ts";
+import { type SentRequest } from "../matching/sent-request.ts";
 import { type AdmissionRequest } from "../plugin.ts";
 import { AnswerError, readAnswer, type WebhookAnswer } from "./answer.ts";
 import { describeFault } from "./describe-fault.ts";
 import { type Hook } from "./hook.ts";
 import { createReview, reviewVersionOf } from "./review.ts";
 import { type Address, addressOf, type ResolveService, type WebhookConnections } from "./target.ts";
-import type { View } from "./view.ts";
 
 export interface CallWorld {
   readonly clock: Clock;
@@ -19,8 +19,8 @@ export interface CallWorld {
 export interface Call {
   readonly hook: Hook;
   readonly request: AdmissionRequest;
-  readonly view: View;
-  readonly original: View;
+  readonly view: SentRequest;
+  readonly original: SentRequest;
   readonly mutates: boolean;
 }
 
@@ -42,7 +42,7 @@ export const maxAnswerBytes = 4 * 1024 * 1024;
 
 /** Asks a webhook once. Throws CallError, or a StatusError that the caller gets whatever the policy says. */
 export async function callWebhook(world: CallWorld, call: Call): Promise<WebhookAnswer> {
-  const { hook, request, view, original, mutates } = call;
+  const { hook, view, original, mutates } = call;
   refuseSideEffects(call);
   const version = reviewVersionOf(hook.webhook);
   if (!version)
@@ -51,7 +51,7 @@ export async function callWebhook(world: CallWorld, call: Call): Promise<Webhook
       "could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)",
     );
   const uid = randomUUID();
-  const body = Buffer.from(JSON.stringify(createReview({ uid, version, request, view, original })));
+  const body = Buffer.from(JSON.stringify(createReview({ uid, version, view, original })));
   const { body: bytes } = await post(world, call, body);
   try {
     return readAnswer(bytes, { uid, version, mutates });

@@ -1,10 +1,11 @@
+import { Slice } from "#lib/async/turns.ts";
+import { asSent } from "../matching/sent-request.ts";
 import { type AdmissionRequest } from "../plugin.ts";
 import { applyPatch } from "./apply-patch.ts";
 import { type Call } from "./call.ts";
 import { ask, type WebhookWorld } from "./dispatch.ts";
 import { type Hook, type MutatingWebhook } from "./hook.ts";
 import { type Rounds } from "./rounds.ts";
-import { viewOf } from "./view.ts";
 import { viewFor } from "./view-for.ts";
 
 export interface Mutation {
@@ -16,10 +17,11 @@ export interface Mutation {
 /** Asks the mutating webhooks in order; each sees the changes of those before it. */
 export async function mutateWith(world: WebhookWorld, { hooks, request, round }: Mutation): Promise<void> {
   round.begin(request.object);
+  const slice = new Slice();
   for (const [index, hook] of hooks.entries()) {
-    const original = viewOf(request, world.views);
     if (!round.calls(hook.id)) continue;
-    const view = await viewFor(world, hook, { request, original });
+    const original = asSent(request, world.views.scaleOf);
+    const view = await viewFor(world, hook, { original, slice });
     if (!view) continue;
     const hasChanged = await mutateBy(world, { hook, request, view, original, mutates: true }, place(round, index));
     const wantsAgain = (hook.webhook as MutatingWebhook).reinvocationPolicy === "IfNeeded";

@@ -10,15 +10,20 @@ import { type ApiObject, type InputOf, type Resource } from "#api/resource.ts";
 import { ResourceRegistry } from "#server/registry.ts";
 import { createFakeInformers } from "#testing/fake-informers.ts";
 import { requestFor } from "../admission.suite.ts";
+import { asSent } from "../matching/sent-request.ts";
 import { type AdmissionRequest } from "../plugin.ts";
 import { type Webhook } from "./hook.ts";
 import { planCall } from "./plan-call.ts";
-import { viewOf } from "./view.ts";
 
 const informers = createFakeInformers();
 informers.put(Namespace, { metadata: { name: "shop", labels: { tier: "one" } } });
 const world = { resources: new ResourceRegistry(allResources), namespaces: informers.of(Namespace) };
-const noScale = { scaleOf: (_: Resource, object: ApiObject) => object, setScale: () => undefined };
+const planFor = (webhook: Webhook, request: AdmissionRequest) =>
+  planCall(
+    world,
+    webhook,
+    asSent(request, (_, object) => object),
+  );
 
 type Rule = NonNullable<Webhook["rules"]>[number];
 const all: Rule = { operations: ["*"], apiGroups: ["*"], apiVersions: ["*"], resources: ["*/*"], scope: "*" };
@@ -37,8 +42,8 @@ const hook = (rule: Partial<Rule>, part: Partial<Webhook> = {}): Webhook => ({
 });
 
 /** The version in which the webhook gets the request; undefined if it does not. */
-function versionFor(webhook: Webhook, request: AdmissionRequest): string | undefined {
-  return planCall(world, webhook, request, viewOf(request, noScale))?.resource.version;
+async function versionFor(webhook: Webhook, request: AdmissionRequest): Promise<string | undefined> {
+  return (await planFor(webhook, request))?.resource.version;
 }
 const about = <T extends ApiObject>(resource: Resource<T>, part: Partial<AdmissionRequest> = {}, object = {}) =>
   requestFor(resource, { metadata: { name: "x" }, ...object } as InputOf<T>, part);
@@ -81,13 +86,17 @@ const cases: {
   },
 ];
 for (const { name, rule = {}, part = {}, sent, kept } of cases) {
-  test(`planCall() sends requests ${name}`, () => {
-    for (const request of sent) assert.equal(versionFor(hook(rule, part), request), "v1");
-    for (const request of kept) assert.equal(versionFor(hook(rule, part), request), undefined);
+  test(`planCall() sends requests ${name}`, async () => {
+    for (const request of sent) assert.equal(await versionFor(hook(rule, part), request), "v1");
+    for (const request of kept) assert.equal(await versionFor(hook(rule, part), request), undefined);
   });
 }
 
-test("planCall() converts a request to the version of the rule, unless it must be exact", () => {
+test("planCall() sends nothing to a webhook without rules", async () => {
+  assert.equal(await versionFor(hook({}, { rules: [] }), pod), undefined);
+});
+
+test("planCall() converts a request to the version of the rule, unless it must be exact", async () => {
   const autoscaler = about(
     HorizontalPodAutoscaler,
     {},
@@ -98,17 +107,17 @@ test("planCall() converts a request to the version of the rule, unless it must b
     },
   );
   const v1 = { apiGroups: ["autoscaling"], apiVersions: ["v1"], resources: ["horizontalpodautoscalers"] };
-  const view = planCall(world, hook(v1), autoscaler, viewOf(autoscaler, noScale));
+  const view = await planFor(hook(v1), autoscaler);
 
-  assert.deepEqual(view?.kind, { group: "autoscaling", version: "v1", kind: "HorizontalPodAutoscaler" });
+  assert.equal(view?.resource.version, "v1");
   assert.equal(view.object?.apiVersion, "autoscaling/v1");
-  assert.equal(versionFor(hook(v1, { matchPolicy: "Exact" }), autoscaler), undefined);
+  assert.equal(await versionFor(hook(v1, { matchPolicy: "Exact" }), autoscaler), undefined);
 });
 
-test("planCall() refuses a request in a namespace that does not exist, only if the webhook would be called", () => {
+test("planCall() refuses a request in a namespace that does not exist, only if the webhook would be called", async () => {
   const lost = about(Pod, { namespace: "lost" });
   const selective = { namespaceSelector: { matchLabels: { tier: "one" } } };
 
-  assert.throws(() => versionFor(hook({}, selective), lost), { message: 'namespaces "lost" not found' });
-  assert.equal(versionFor(hook({ resources: ["nodes"] }, selective), lost), undefined);
+  await assert.rejects(versionFor(hook({}, selective), lost), { message: 'namespaces "lost" not found' });
+  assert.equal(await versionFor(hook({ resources: ["nodes"] }, selective), lost), undefined);
 });

@@ -10,11 +10,10 @@ import { type ResourceRegistry } from "#server/registry.ts";
 import { type UserInfo } from "#server/request/pipeline.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
 import { type AdmissionPlugin, type AdmissionRequest } from "../plugin.ts";
-import type { WebhookWorld } from "./dispatch.ts";
+import type { ScaleViews, WebhookWorld } from "./dispatch.ts";
 import { ConfiguredWebhooks, type Hook, type WebhookConfiguration } from "./hook.ts";
 import { Rounds } from "./rounds.ts";
 import type { ResolveService, WebhookConnections } from "./target.ts";
-import type { ScaleViews } from "./view.ts";
 import { webhookMetrics } from "./webhook-metrics.ts";
 
 /** What the plugins need of the rest of the server. Without it, no webhook is called. */

@@ -1,9 +1,9 @@
-import { nextTurn } from "#lib/async/turns.ts";
+import { nextTurn, Slice } from "#lib/async/turns.ts";
+import { asSent } from "../matching/sent-request.ts";
 import { type AdmissionRequest } from "../plugin.ts";
 import { type Call } from "./call.ts";
 import { ask, type WebhookWorld } from "./dispatch.ts";
 import { type Hook } from "./hook.ts";
-import { viewOf } from "./view.ts";
 import { viewFor } from "./view-for.ts";
 
 /** Asks all validating webhooks that the request concerns, at the same time. The first refusal in their order counts. */
@@ -12,10 +12,11 @@ export async function validateWith(
   hooks: readonly Hook[],
   request: AdmissionRequest,
 ): Promise<void> {
-  const original = viewOf(request, world.views);
+  const original = asSent(request, world.views.scaleOf);
+  const slice = new Slice();
   const calls: Call[] = [];
   for (const hook of hooks) {
-    const view = await viewFor(world, hook, { request, original });
+    const view = await viewFor(world, hook, { original, slice });
     if (view) calls.push({ hook, request, view, original, mutates: false });
   }
   const asked: Promise<Refusal | undefined>[] = [];

@@ -197,6 +197,10 @@ test("a webhook is called only if its conditions hold, which can ask about acces
     code: 422,
     message: /matchConditions\[0\]\.expression: .*compilation failed: ERROR/,
   });
+  await assert.rejects(configure("true", "object.data"), {
+    code: 422,
+    message: /webhooks\[0\]\.matchConditions\[1\]\.expression: .*must evaluate to bool but got dyn/,
+  });
 });
 
 test("warnings and audit annotations are passed on, and connections are used again", async () => {
