@@ -6,7 +6,7 @@ import { Pod } from "#api/core/pod.ts";
 import { isEmptySelector } from "#api/meta/label-selector.ts";
 import { referenceTo } from "#client/events.ts";
 import { claim } from "#controllers/shared/claim.ts";
-import { adopters, orphansBeside, ownedBy } from "#controllers/shared/dependents.ts";
+import { adopters } from "#controllers/shared/dependents.ts";
 import { allOrFirstError, PodWriter } from "#controllers/shared/owned-pods.ts";
 import {
   hashOf,
@@ -68,7 +68,8 @@ async function syncSet(
   signal: AbortSignal,
 ): Promise<number> {
   const nowMs = deps.clock.now();
-  const owned = await claimPods(deps, { set, pods }, signal);
+  const request = { owner: set, ownerResource: DaemonSet, dependents: pods, selector: set.spec.selector };
+  const owned = await claim(deps.client, request, signal);
   const { collisionCount: collisions = 0 } = set.status;
   const of = { resource: DaemonSet, owner: set, template: set.spec.template, collisions };
   const revisions = await syncRevisions(deps, of, signal);
@@ -83,22 +84,6 @@ async function syncSet(
   await writeStatusIfChanged(deps, { resource: DaemonSet, object: set, status }, signal);
   await forgetRevisions(deps, { set, owned, revisions }, signal);
   return Math.min(waitMs, nextAvailableMs(set, owned, nowMs));
-}
-
-async function claimPods(
-  { client }: ReconcilerDeps,
-  { set, pods }: Pick<Round, "set" | "pods">,
-  signal: AbortSignal,
-): Promise<Pod[]> {
-  const request = {
-    owner: set,
-    ownerResource: DaemonSet,
-    resource: Pod,
-    selector: set.spec.selector,
-    owned: ownedBy(pods, set),
-    orphans: orphansBeside(pods, set),
-  };
-  return await claim(client, request, signal);
 }
 
 async function forgetRevisions(

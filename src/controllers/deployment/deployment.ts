@@ -9,7 +9,7 @@ import { ignoreNotFound, isAlreadyExists } from "#api/status.ts";
 import { revisionAnnotation } from "#api/well-known.ts";
 import { referenceTo } from "#client/events.ts";
 import { claim } from "#controllers/shared/claim.ts";
-import { adopters, orphansBeside, ownedBy } from "#controllers/shared/dependents.ts";
+import { adopters, ownedBy } from "#controllers/shared/dependents.ts";
 import { isNamespaceEnding } from "#controllers/shared/namespace-ending.ts";
 import { writeStatusIfChanged } from "#controllers/shared/write-status.ts";
 import { equal } from "#lib/data/equal.ts";
@@ -39,14 +39,8 @@ export function deploymentController(deps: ReconcilerDeps): Reconciler<Deploymen
 
     async reconcile(deployment, signal) {
       if (isEmptySelector(deployment.spec.selector)) return await refuse(deps, deployment, signal);
-      const request = {
-        owner: deployment,
-        ownerResource: Deployment,
-        resource: ReplicaSet,
-        selector: deployment.spec.selector,
-        owned: ownedBy(sets, deployment),
-        orphans: orphansBeside(sets, deployment),
-      };
+      const { selector } = deployment.spec;
+      const request = { owner: deployment, ownerResource: Deployment, dependents: sets, selector };
       const found = split(deployment, await claim(client, request, signal), pods);
       const situation = await syncNewSet(deps, { deployment, situation: found }, signal);
       const plan = planRollout(deployment, situation);

@@ -6,7 +6,7 @@ import { Pod } from "#api/core/pod.ts";
 import { ignoreNotFound } from "#api/status.ts";
 import { referenceTo } from "#client/events.ts";
 import { claim } from "#controllers/shared/claim.ts";
-import { adopters, orphansBeside, ownedBy } from "#controllers/shared/dependents.ts";
+import { adopters, ownedBy } from "#controllers/shared/dependents.ts";
 import { allOrFirstError, PodWriter } from "#controllers/shared/owned-pods.ts";
 import { writeStatusIfChanged } from "#controllers/shared/write-status.ts";
 import { timestamp } from "#lib/async/clock.ts";
@@ -63,7 +63,8 @@ interface Round {
 
 async function syncJob(deps: ReconcilerDeps, { job, pods }: Round, signal: AbortSignal): Promise<Again | undefined> {
   const nowMs = deps.clock.now();
-  const survey = surveyPods(job, await claimPods(deps, { job, pods }, signal));
+  const request = { owner: job, ownerResource: Job, dependents: pods, selector: selectorOf(job) };
+  const survey = surveyPods(job, await claim(deps.client, request, signal));
   const found = findTarget(job, survey, nowMs);
   const isEnding = job.metadata.deletionTimestamp !== undefined;
   const running = isEnding ? nothing : planPods(job, survey, nowMs);
@@ -89,18 +90,6 @@ const staleRetryMs = 100;
 function isStale({ metadata }: Job, pods: Informer<Pod>, { moved, release }: PodCount): boolean {
   if (moved.succeeded + moved.failed + release.length === 0) return false;
   return pods.revision < Number(metadata.resourceVersion);
-}
-
-async function claimPods({ client }: ReconcilerDeps, { job, pods }: Round, signal: AbortSignal): Promise<Pod[]> {
-  const request = {
-    owner: job,
-    ownerResource: Job,
-    resource: Pod,
-    selector: selectorOf(job),
-    owned: ownedBy(pods, job),
-    orphans: orphansBeside(pods, job),
-  };
-  return await claim(client, request, signal);
 }
 
 interface Outcome {

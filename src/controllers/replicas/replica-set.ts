@@ -8,7 +8,7 @@ import { controllerOf } from "#api/meta/owner.ts";
 import { matches } from "#api/meta/selector-matchers.ts";
 import { type Resource, type Stored } from "#api/resource.ts";
 import { claim } from "#controllers/shared/claim.ts";
-import { adopters, orphansBeside, ownedBy } from "#controllers/shared/dependents.ts";
+import { adopters, ownedBy } from "#controllers/shared/dependents.ts";
 import { allOrFirstError, type PodOwner, PodWriter, podFrom } from "#controllers/shared/owned-pods.ts";
 import { writeStatusIfChanged } from "#controllers/shared/write-status.ts";
 import { timestamp } from "#lib/async/clock.ts";
@@ -61,8 +61,11 @@ export function replicaController<T extends ReplicaOwner>(
         const waitMs = pace.waitMs(owner);
         if (waitMs > 0) return againAfter(waitMs);
         const owned = ownedBy(pods, owner);
-        const active = await claim(client, claimOf(kind, owner, pods), signal);
-        const isEnding = (pod: Pod) => isTerminating(pod) && matches(selectorOf(owner), pod.metadata.labels);
+        const selector = selectorOf(owner);
+        const concerns = (pod: Pod): boolean => isActive(pod);
+        const request = { owner, ownerResource: resource, dependents: pods, selector, concerns };
+        const active = await claim(client, request, signal);
+        const isEnding = (pod: Pod) => isTerminating(pod) && matches(selector, pod.metadata.labels);
         const terminating = kind.countsTerminating ? owned.filter(isEnding).length : undefined;
 
         const related = () => relatedPods(owner, { owners, pods });
@@ -82,16 +85,6 @@ export function replicaController<T extends ReplicaOwner>(
     };
   };
 }
-
-/** The active pods that it owns, and those that it could adopt. */
-const claimOf = <T extends ReplicaOwner>({ resource, selectorOf }: ReplicaKind<T>, owner: T, pods: Informer<Pod>) => ({
-  owner,
-  ownerResource: resource,
-  resource: Pod,
-  selector: selectorOf(owner),
-  owned: ownedBy(pods, owner).filter(isActive),
-  orphans: orphansBeside(pods, owner).filter(isActive),
-});
 
 const nothing: ReplicaPlan = { create: 0, remove: [] };
 

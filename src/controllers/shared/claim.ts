@@ -1,9 +1,11 @@
 import { type LabelSelector } from "#api/meta/label-selector.ts";
 import { ownerRefTo } from "#api/meta/owner.ts";
 import { matches } from "#api/meta/selector-matchers.ts";
-import { type ApiObject, type Resource } from "#api/resource.ts";
+import { type ApiObject, type Resource, type Stored } from "#api/resource.ts";
 import { ignoreNotFound, isNotFound, isStatus } from "#api/status.ts";
 import { type Client } from "#client/client.ts";
+import { type Informer } from "#runtime/informer.ts";
+import { orphansBeside, ownedBy } from "./dependents.ts";
 
 export interface Claim<O extends ApiObject, D extends ApiObject> {
   readonly owner: O;
@@ -39,12 +41,36 @@ export function planClaim<O extends ApiObject, D extends ApiObject>(claim: Claim
   return plan;
 }
 
+/** Which objects an owner may have. */
+export interface ClaimRequest<O extends Stored, D extends ApiObject> {
+  readonly owner: O;
+  readonly ownerResource: Resource<O>;
+  /** Where its objects are. */
+  readonly dependents: Informer<D>;
+  readonly selector: LabelSelector;
+  /** Objects for which this is false are as good as absent; default: none. */
+  concerns?(object: D): boolean;
+  /** Objects for which this is false are not adopted; default: none. */
+  adopts?(object: D): boolean;
+}
+
 /** Adopts and releases objects so that the owner has what its selector matches, and returns those. */
-export async function claim<O extends ApiObject, D extends ApiObject>(
+export async function claim<O extends Stored, D extends ApiObject>(
   client: Client,
-  request: Claim<O, D>,
+  asked: ClaimRequest<O, D>,
   signal: AbortSignal,
 ): Promise<D[]> {
+  const { owner, ownerResource, dependents, selector } = asked;
+  const isConcerned = (object: D): boolean => asked.concerns?.(object) ?? true;
+  const isAdoptable = (object: D): boolean => asked.adopts?.(object) ?? true;
+  const request: Claim<O, D> = {
+    owner,
+    ownerResource,
+    resource: dependents.resource,
+    selector,
+    owned: ownedBy(dependents, owner).filter(isConcerned),
+    orphans: orphansBeside(dependents, owner).filter((object) => isConcerned(object) && isAdoptable(object)),
+  };
   const { keep, adopt, release } = planClaim(request);
   if (adopt.length > 0) await checkStillThere(client, request, signal);
   const adopted = await Promise.all(adopt.map((object) => take(client, { ...request, object }, signal)));

@@ -4,12 +4,11 @@ import { PersistentVolumeClaim } from "#api/core/persistent-volume/persistent-vo
 import { nextAvailableAt } from "#api/core/pod/pod-state.ts";
 import { Pod } from "#api/core/pod.ts";
 import { claim } from "#controllers/shared/claim.ts";
-import { adopters, orphansBeside, ownedBy } from "#controllers/shared/dependents.ts";
+import { adopters } from "#controllers/shared/dependents.ts";
 import { allOrFirstError, type PodTexts, PodWriter } from "#controllers/shared/owned-pods.ts";
 import { type Revisions, removeOldRevisions, syncRevisions, templateOf } from "#controllers/shared/revisions.ts";
 import { writeStatusIfChanged } from "#controllers/shared/write-status.ts";
 import { slowStart } from "#lib/async/slow-start.ts";
-import { type Informer } from "#runtime/informer.ts";
 import { againAfter, type Reconciler, type ReconcilerDeps, watch } from "#runtime/reconciler.ts";
 import { createClaims, keepClaimOwners } from "./claims.ts";
 import {
@@ -43,7 +42,10 @@ export function statefulSetController(deps: ReconcilerDeps): Reconciler<Stateful
       const of = { resource: StatefulSet, owner: set, template: set.spec.template, collisions: collisionCount };
       const revisions = await syncRevisions(deps, of, signal);
       const current = revisions.all.find(({ metadata }) => metadata.name === currentRevision) ?? revisions.update;
-      const owned = (await claimPods(deps, { set, pods }, signal)).filter((pod) => ordinalOf(pod, set) !== undefined);
+      const isMember = (pod: Pod): boolean => ordinalOf(pod, set) !== undefined;
+      const { selector } = set.spec;
+      const request = { owner: set, ownerResource: StatefulSet, dependents: pods, selector, adopts: isMember };
+      const owned = (await claim(deps.client, request, signal)).filter(isMember);
       const members = sortMembers(set, owned);
       const updateRevision = revisions.update.metadata.name;
       const plan = planMembers(set, members, { updateRevision, nowMs });
@@ -62,23 +64,6 @@ export function statefulSetController(deps: ReconcilerDeps): Reconciler<Stateful
       return againAfter(nextAvailableMs(set, owned, nowMs));
     },
   };
-}
-
-/** Only pods with the right names are adopted. */
-async function claimPods(
-  { client }: ReconcilerDeps,
-  { set, pods }: { readonly set: StatefulSet; readonly pods: Informer<Pod> },
-  signal: AbortSignal,
-): Promise<Pod[]> {
-  const request = {
-    owner: set,
-    ownerResource: StatefulSet,
-    resource: Pod,
-    selector: set.spec.selector,
-    owned: ownedBy(pods, set),
-    orphans: orphansBeside(pods, set).filter((pod) => ordinalOf(pod, set) !== undefined),
-  };
-  return await claim(client, request, signal);
 }
 
 const textsFor = (set: StatefulSet): PodTexts => {
