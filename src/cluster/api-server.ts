@@ -240,7 +240,7 @@ function writeDeps(options: AssembleOptions, parts: Parts, security: Security): 
   const plugins = builtInAdmission({
     informers,
     resources,
-    scaleOf,
+    views: { scaleOf, setScale },
     rbac,
     authorizers,
     clock,

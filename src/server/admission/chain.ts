@@ -25,13 +25,17 @@ export function createAdmission(plugins: readonly AdmissionPlugin[], waits?: Wai
     ...base,
     ask: (plugin, request) => (plugin.appliesTo(request) ? plugin.validate?.(request) : undefined),
   };
-  const asker = plugins.find((plugin) => plugin.asksAgain);
+  const askers = plugins.flatMap(({ again }) => again ?? []);
   return {
     mutate(request) {
       const first = runChain(mutate, mutating, request);
       // A plugin that changes the object without waiting never asks for a second round.
-      if (!asker || !(first instanceof Promise)) return first;
-      return first.then(() => (asker.asksAgain?.(request) ? runChain(mutate, mutating, request) : undefined));
+      if (askers.length === 0 || !(first instanceof Promise)) return first;
+      return first.then(() => {
+        if (!askers.some((asker) => asker.isNeeded(request))) return undefined;
+        for (const asker of askers) asker.start(request);
+        return runChain(mutate, mutating, request);
+      });
     },
     validate: (request) => runChain(validate, validating, request),
   };

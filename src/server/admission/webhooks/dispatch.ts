@@ -1,5 +1,5 @@
 import { qualifiedName } from "#api/meta/names.ts";
-import { type ApiObject, groupResource, type Resource } from "#api/resource.ts";
+import { groupResource } from "#api/resource.ts";
 import { StatusError } from "#api/status.ts";
 import { type Log } from "#lib/process/log.ts";
 import { messageOf } from "#lib/text/message-of.ts";
@@ -7,18 +7,12 @@ import { truncateBytes } from "#lib/text/truncate.ts";
 import { type Authorizer } from "#server/authorize/authorizer.ts";
 import { type HopObject } from "#trace/hop.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
-import { type ScaleOf } from "../matching/sent-request.ts";
+import { type ScaleViews } from "../changes/change-object.ts";
 import { type AdmissionRequest } from "../plugin.ts";
 import { refusalOf, type WebhookAnswer } from "./answer.ts";
 import { type Call, CallError, type CallWorld, callWebhook } from "./call.ts";
 import type { MatchWorld } from "./plan-call.ts";
 import { type WebhookMetrics } from "./webhook-metrics.ts";
-
-/** How the parts of a request are shown whose objects are not those of the API: the parts of other rooms. */
-export interface ScaleViews {
-  readonly scaleOf: ScaleOf;
-  setScale(resource: Resource, object: ApiObject, scale: ApiObject): void;
-}
 
 /** Everything that calls of webhooks need. */
 export interface WebhookWorld extends CallWorld, MatchWorld {

@@ -1,11 +1,11 @@
 import { Slice } from "#lib/async/turns.ts";
+import { type Rounds } from "../changes/rounds.ts";
 import { asSent } from "../matching/sent-request.ts";
 import { type AdmissionRequest } from "../plugin.ts";
 import { applyPatch } from "./apply-patch.ts";
 import { type Call } from "./call.ts";
 import { ask, type WebhookWorld } from "./dispatch.ts";
 import { type Hook, type MutatingWebhook } from "./hook.ts";
-import { type Rounds } from "./rounds.ts";
 import { viewFor } from "./view-for.ts";
 
 export interface Mutation {

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ValidatingAdmissionPolicyBinding } from "#api/admissionregistration/validating-admission-policy-binding.ts";
 import { ConfigMap } from "#api/core/config-map.ts";
 import { type Authorizer } from "#server/authorize/authorizer.ts";
-import { requestFor } from "../admission.suite.ts";
+import { requestFor } from "../../admission.suite.ts";
 import { pods, refusalOf, setUpPolicies } from "./policies.suite.ts";
 
 const never = [{ expression: "false" }];

@@ -1,5 +1,5 @@
 import { type ValidatingAdmissionPolicyBinding } from "#api/admissionregistration/validating-admission-policy-binding.ts";
-import { type AdmissionRequest } from "../plugin.ts";
+import { type AdmissionRequest } from "../../plugin.ts";
 import { type Failure, type PolicyResult } from "./evaluate-policy.ts";
 
 interface Denied {
@@ -8,7 +8,7 @@ interface Denied {
 }
 interface About {
   readonly policy: string;
-  readonly binding?: string;
+  readonly binding?: string | undefined;
 }
 
 const failureKey = "validation.policy.admission.k8s.io/validation_failure";

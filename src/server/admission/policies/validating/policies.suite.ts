@@ -8,10 +8,10 @@ import { type StatusError } from "#api/status.ts";
 import { decode } from "#schema/json/decode.ts";
 import { type Authorizer } from "#server/authorize/authorizer.ts";
 import { ResourceRegistry } from "#server/registry.ts";
-import { scaleOf } from "#server/subresources/scale.ts";
+import { scaleOf, setScale } from "#server/subresources/scale.ts";
 import { createFakeInformers } from "#testing/fake-informers.ts";
-import { podWith, requestFor } from "../admission.suite.ts";
-import { type AdmissionRequest } from "../plugin.ts";
+import { podWith, requestFor } from "../../admission.suite.ts";
+import { type AdmissionRequest } from "../../plugin.ts";
 import { validatingPolicies } from "./validating-policies.ts";
 
 export type PolicySpec = NonNullable<InputOf<ValidatingAdmissionPolicy>["spec"]>;
@@ -24,7 +24,7 @@ export const pods = { resourceRules: [{ ...rule }] } as unknown as PolicySpec["m
 export function setUpPolicies(authorizers: readonly Authorizer[] = []) {
   const informers = createFakeInformers();
   const resources = new ResourceRegistry(allResources);
-  const plugin = validatingPolicies({ informers, authorizers, resources, scaleOf });
+  const plugin = validatingPolicies({ informers, authorizers, resources, views: { scaleOf, setScale } });
   informers.put(Namespace, { metadata: { name: "shop", labels: { stage: "live" } }, status: { phase: "Active" } });
   let generation = 0;
   const put = (spec: Partial<PolicySpec>, name = "p") => {

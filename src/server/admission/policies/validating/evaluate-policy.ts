@@ -1,8 +1,6 @@
 import { perCallLimit } from "#cel-kubernetes/environment.ts";
-import { type Slice } from "#lib/async/turns.ts";
-import { matchConditions, matchConditionsBudget } from "../expressions/match-conditions.ts";
-import { type Evaluated, OutOfBudget, Stage } from "../expressions/stage.ts";
-import { type Facts, valuesOf } from "../expressions/values.ts";
+import { type Evaluated, OutOfBudget } from "../../expressions/stage.ts";
+import { type Evaluation, meetsConditions, policyBudget, stageFor } from "../evaluate-common.ts";
 import { type CompiledAnnotation, type CompiledPolicy, type CompiledValidation } from "./compile-policy.ts";
 
 /** A validation that did not hold or that could not be run. `index` is its place in the policy. */
@@ -22,28 +20,18 @@ export interface PolicyResult {
 
 const nothing: PolicyResult = { failures: [], annotations: [], faults: [] };
 
-/** What the validations of a policy may cost together, and its annotations once more. */
-const policyBudget = 10_000_000;
-
-export interface Evaluation {
-  readonly policy: CompiledPolicy;
+export interface ValidatingEvaluation extends Evaluation<CompiledPolicy> {
   /** With Ignore, errors count for nothing. */
   readonly failurePolicy: "Fail" | "Ignore";
-  readonly facts: Facts;
-  readonly slice: Slice;
 }
 
-export async function evaluatePolicy(evaluation: Evaluation): Promise<PolicyResult> {
-  const { policy, failurePolicy } = evaluation;
+export async function evaluatePolicy(evaluation: ValidatingEvaluation): Promise<PolicyResult> {
+  const { failurePolicy } = evaluation;
   const failed = (message: string): PolicyResult =>
     failurePolicy === "Ignore" ? nothing : { ...nothing, failures: [{ index: 0, message }] };
-  if (policy.conditions.length > 0) {
-    // As upstream, conditions do not see the namespace.
-    const stage = stageFor(evaluation, { budget: matchConditionsBudget, without: ["namespaceObject"] });
-    const { matches, error } = await matchConditions(policy.conditions, stage);
-    if (error !== undefined) return failed(error);
-    if (!matches) return nothing;
-  }
+  const { matches, error } = await meetsConditions(evaluation);
+  if (error !== undefined) return failed(error);
+  if (!matches) return nothing;
   try {
     const failures = await validate(evaluation);
     return { failures, ...(await annotate(evaluation)) };
@@ -55,19 +43,7 @@ export async function evaluatePolicy(evaluation: Evaluation): Promise<PolicyResu
 
 const authorizer = ["authorizer", "authorizer.requestResource"];
 
-function stageFor(
-  { policy, facts, slice }: Evaluation,
-  { budget, without = [] }: { readonly budget: number; readonly without?: readonly string[] },
-): Stage {
-  const values = new Map(valuesOf(facts));
-  for (const name of without) {
-    if (name === "namespaceObject") values.set(name, null);
-    else values.delete(name);
-  }
-  return new Stage({ values, variables: policy.variables, budget, slice });
-}
-
-async function validate(evaluation: Evaluation): Promise<Failure[]> {
+async function validate(evaluation: ValidatingEvaluation): Promise<Failure[]> {
   const { policy, failurePolicy } = evaluation;
   const stage = stageFor(evaluation, { budget: policyBudget });
   const results: Evaluated[] = [];
@@ -99,7 +75,11 @@ interface Messages {
  * As upstream, all messages are made, because what they cost counts. They are left out if no validation failed and they
  * could not cost too much.
  */
-async function messagesFor(evaluation: Evaluation, results: readonly Evaluated[], budget: number): Promise<Messages> {
+async function messagesFor(
+  evaluation: ValidatingEvaluation,
+  results: readonly Evaluated[],
+  budget: number,
+): Promise<Messages> {
   const { validations, variables } = evaluation.policy;
   const count = validations.filter(({ messageExpression }) => messageExpression).length;
   const isAffordable = (count + variables.size) * perCallLimit <= budget;
@@ -125,7 +105,7 @@ function messageOf({ value }: Evaluated): string | undefined {
   return text.includes("\n") || Buffer.byteLength(text) > maxMessageBytes ? undefined : text;
 }
 
-async function annotate(evaluation: Evaluation): Promise<Pick<PolicyResult, "annotations" | "faults">> {
+async function annotate(evaluation: ValidatingEvaluation): Promise<Pick<PolicyResult, "annotations" | "faults">> {
   const { policy, failurePolicy } = evaluation;
   const annotations: { key: string; value: string }[] = [];
   const faults: string[] = [];
