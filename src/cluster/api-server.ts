@@ -241,6 +241,7 @@ function writeDeps(options: AssembleOptions, parts: Parts, security: Security): 
     informers,
     resources,
     views: { scaleOf, setScale },
+    recorder,
     rbac,
     authorizers,
     clock,

@@ -170,3 +170,18 @@ export function childrenOf(node: Node): readonly Node[] {
       return [node.range, node.initial, node.condition, node.step, node.result];
   }
 }
+
+/** The longest paths of names in a tree that start with a variable of the expression, not with one of a loop. */
+export function* namesIn(node: Node): Iterable<{ readonly name: string; readonly node: Node }> {
+  const ofLoops = new Set<string>();
+  const found: { readonly name: string; readonly node: Node }[] = [];
+  const stack: Node[] = [node];
+  for (let at = stack.pop(); at; at = stack.pop()) {
+    const name = qualifiedName(at);
+    if (name !== undefined) found.push({ name, node: at });
+    else stack.push(...childrenOf(at).toReversed());
+    if (at.kind !== "comprehension") continue;
+    for (const variable of [at.variable, at.secondVariable, at.accumulator]) if (variable) ofLoops.add(variable);
+  }
+  for (const part of found) if (!ofLoops.has(part.name.split(".", 1)[0] ?? "")) yield part;
+}

@@ -1,5 +1,6 @@
+import { StatusError } from "#api/status.ts";
 import { type Chain, runChain, type Waits } from "#lib/async/chain.ts";
-import { refusalOrFault } from "../refusal.ts";
+import { because, refusalOrFault } from "../refusal.ts";
 import { type AdmissionPlugin, type AdmissionRequest } from "./plugin.ts";
 
 /** Runs between decoding and storing an object. */
@@ -16,7 +17,7 @@ type AdmissionChain = Chain<AdmissionPlugin, AdmissionRequest, never>;
 export function createAdmission(plugins: readonly AdmissionPlugin[], waits?: Waits): Admission {
   const mutating = plugins.filter((plugin) => plugin.mutate);
   const validating = plugins.filter((plugin) => plugin.validate);
-  const base = { what: "admission plugin", meaning: refusalOrFault, waits };
+  const base = { what: "admission plugin", meaning, waits };
   const mutate: AdmissionChain = {
     ...base,
     ask: (plugin, request) => (plugin.appliesTo(request) ? plugin.mutate?.(request) : undefined),
@@ -39,4 +40,10 @@ export function createAdmission(plugins: readonly AdmissionPlugin[], waits?: Wai
     },
     validate: (request) => runChain(validate, validating, request),
   };
+}
+
+/** A refusal remembers which plugin it came from, unless it knows better. */
+function meaning(error: unknown, _: AdmissionRequest, { name }: AdmissionPlugin): "refusal" | "fault" {
+  if (error instanceof StatusError) because(error, { by: `plugin ${name}` });
+  return refusalOrFault(error);
 }

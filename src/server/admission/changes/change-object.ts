@@ -6,8 +6,10 @@ import { isObject } from "#lib/data/json-object.ts";
 import { decode } from "#schema/json/decode.ts";
 import { DecodeError } from "#schema/json/decode-error.ts";
 import { type ResourceRegistry } from "#server/registry.ts";
+import { type TraceRecorder } from "#trace/recorder.ts";
 import { kindOf, type ScaleOf, type SentRequest } from "../matching/sent-request.ts";
 import { type AdmissionRequest } from "../plugin.ts";
+import { describeChanges } from "./describe-changes.ts";
 
 /** How the parts of a request are shown whose objects are not those of the API: the parts of other rooms. */
 export interface ScaleViews {
@@ -18,6 +20,8 @@ export interface ScaleViews {
 export interface ChangeDeps {
   readonly resources: ResourceRegistry;
   readonly views: ScaleViews;
+  /** If there is one, changes are described for it. */
+  readonly recorder?: TraceRecorder | undefined;
 }
 
 const scale = Scale as unknown as Resource;
@@ -49,18 +53,23 @@ export interface Change {
   readonly changed: ApiObject;
 }
 
-/** Makes the changed view the object of the request. Returns whether that made a difference. */
-export function changeObject({ resources, views }: ChangeDeps, { request, view, changed }: Change): boolean {
+/** Makes the changed view the object of the request. Returns what is different; undefined if nothing is. */
+export function changeObject(
+  { resources, views, recorder }: ChangeDeps,
+  { request, view, changed }: Change,
+): readonly string[] | undefined {
   const { object } = request;
-  if (!object || equal(changed, view.object)) return false;
+  if (!object || equal(changed, view.object)) return undefined;
+  // Before the change, because the view may be the object itself.
+  const changes = recorder?.isOn ? describeChanges(view.object, changed) : [];
   if (changeable(view) === scale) {
     views.setScale(request.resource, object, changed);
-    return true;
+    return changes;
   }
   const own = resources.convert(view.resource, changed, apiVersionOf(request.resource))?.object ?? changed;
   keepServerFields(request, own);
   replaceContent(object, own);
-  return true;
+  return changes;
 }
 
 /** Plugins change what a caller could have sent: neither where the object is, nor what only the server sets. */

@@ -5,8 +5,12 @@ import { DecodeError } from "#schema/json/decode-error.ts";
 import { type ChangeDeps, changeable, changeObject, decodeChanged } from "../changes/change-object.ts";
 import { type Call } from "./call.ts";
 
-/** Changes the object of the request as the webhook asked. Returns whether that made a difference. */
-export function applyPatch(deps: ChangeDeps, call: Call, operations: readonly unknown[]): boolean {
+/** Changes the object of the request as the webhook asked. Returns what is different; undefined if nothing is. */
+export function applyPatch(
+  deps: ChangeDeps,
+  call: Call,
+  operations: readonly unknown[],
+): readonly string[] | undefined {
   const { request, view } = call;
   const resource = changeable(view);
   if (!resource) throw unsupported(call);

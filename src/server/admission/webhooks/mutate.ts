@@ -33,9 +33,9 @@ export async function mutateWith(world: WebhookWorld, { hooks, request, round }:
 /** Returns whether it has changed the object. */
 async function mutateBy(world: WebhookWorld, call: Call, at: string): Promise<boolean> {
   const { hook, request } = call;
-  const answer = await ask(world, call);
+  const answer = await ask(world, call, ({ patch }) => (patch.length > 0 ? applyPatch(world, call, patch) : undefined));
   if (!answer) request.annotate(`failed-open.mutation.webhook.admission.k8s.io/${at}`, hook.webhook.name);
-  const hasChanged = answer && answer.patch.length > 0 ? applyPatch(world, call, answer.patch) : false;
+  const hasChanged = answer?.changes !== undefined;
   const { configuration, webhook } = hook;
   const facts = { configuration, webhook: webhook.name, mutated: hasChanged };
   request.annotate(`mutation.webhook.admission.k8s.io/${at}`, JSON.stringify(facts));

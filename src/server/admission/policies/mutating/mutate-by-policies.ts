@@ -4,12 +4,14 @@ import { type ApiObject, type Resource } from "#api/resource.ts";
 import { StatusError, serviceUnavailable } from "#api/status.ts";
 import { Slice } from "#lib/async/turns.ts";
 import { kindText } from "#server/apply/check-applied.ts";
+import { because, type RefusalCause } from "#server/refusal.ts";
 import { changeable, changeObject } from "../../changes/change-object.ts";
 import { type Rounds } from "../../changes/rounds.ts";
 import { RequestAccess } from "../../expressions/access.ts";
 import { OutOfBudget } from "../../expressions/stage.ts";
 import { asSent, inVersionOf, kindOf, type SentRequest } from "../../matching/sent-request.ts";
 import { type AdmissionRequest } from "../../plugin.ts";
+import { startHop } from "../../record-admission.ts";
 import { refusal } from "../../refuse.ts";
 import { type Evaluation, meetsConditions, policyBudget, stageFor } from "../evaluate-common.ts";
 import { PolicyMatcher } from "../match-policy.ts";
@@ -42,6 +44,12 @@ interface Invocation {
   readonly params: ApiObject | undefined;
 }
 
+interface Failure {
+  readonly message: string;
+  readonly reason: "Forbidden" | "Invalid";
+  readonly cause: RefusalCause;
+}
+
 const maxCauses = 100;
 const patchers = { ApplyConfiguration: applyConfiguration, JSONPatch: applyOperations };
 
@@ -54,7 +62,7 @@ class Mutation {
   readonly #access: RequestAccess;
   readonly #slice = new Slice();
   readonly #invocations: Invocation[] = [];
-  readonly #failures: { readonly message: string; readonly reason: "Forbidden" | "Invalid" }[] = [];
+  readonly #failures: Failure[] = [];
 
   constructor(deps: MutatingPolicyDeps, request: AdmissionRequest, round: Rounds) {
     this.#deps = deps;
@@ -73,7 +81,7 @@ class Mutation {
         this.#invocations.push({ policy, binding: match.binding, resource: request.resource, params });
       } else {
         const message = `failed to configure ${binding ? "binding" : "policy"}: ${match.fault}`;
-        this.#fail({ policy, binding }, message, "Forbidden");
+        this.#fail({ policy, binding }, message, { reason: "Forbidden" });
       }
     }
   }
@@ -92,7 +100,8 @@ class Mutation {
     if (!first) return;
     const { details } = refusal(this.#request, first.message);
     const causes = this.#failures.slice(0, maxCauses).map(({ message }) => ({ message }));
-    throw new StatusError(first.reason, first.message, { ...details, causes }, { code: 403 });
+    const refused = new StatusError(first.reason, first.message, { ...details, causes }, { code: 403 });
+    throw because(refused, first.cause);
   }
 
   async #invoke(invocation: Invocation): Promise<void> {
@@ -120,12 +129,17 @@ class Mutation {
     if (!object) return false;
     const resource = changeable(view);
     if (!resource) throw unknownKind(view);
+    const { policy, binding } = invocation;
+    const by = `policy ${policy.metadata.name}`;
+    const endHop = startHop(this.#deps.recorder, this.#request, { hop: "mutate", by });
     try {
       const changed = patchers[mutation.patchType](resource, object, await written(evaluation, mutation));
-      return changeObject(this.#deps, { request: this.#request, view, changed });
+      const changes = changeObject(this.#deps, { request: this.#request, view, changed });
+      if (changes) endHop?.({ binding: binding.metadata.name, changes });
+      return changes !== undefined;
     } catch (error) {
       if (!(error instanceof MutationError || error instanceof OutOfBudget)) throw error;
-      this.#fail(invocation, error.message);
+      this.#fail(invocation, error.message, { expression: mutation.expression.source });
       return false;
     }
   }
@@ -140,12 +154,13 @@ class Mutation {
   #fail(
     { policy, binding }: Pick<Invocation, "policy"> & { readonly binding: Invocation["binding"] | undefined },
     why: string,
-    reason: "Forbidden" | "Invalid" = "Invalid",
+    { reason = "Invalid", expression }: Partial<Pick<Failure, "reason"> & Pick<RefusalCause, "expression">> = {},
   ): void {
     if (policy.spec.failurePolicy === "Ignore") return;
     const { name } = policy.metadata;
     const by = binding ? `policy '${name}' with binding '${binding.metadata.name}'` : `policy ${JSON.stringify(name)}`;
-    this.#failures.push({ message: `${by} denied request: ${why}`, reason });
+    const cause = { by: `MutatingAdmissionPolicy ${name}`, binding: binding?.metadata.name, expression };
+    this.#failures.push({ message: `${by} denied request: ${why}`, reason, cause });
   }
 }
 

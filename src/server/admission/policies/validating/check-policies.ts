@@ -1,5 +1,6 @@
 import { StatusError } from "#api/status.ts";
 import { Slice } from "#lib/async/turns.ts";
+import { because } from "#server/refusal.ts";
 import { RequestAccess } from "../../expressions/access.ts";
 import { asSent } from "../../matching/sent-request.ts";
 import { type AdmissionRequest } from "../../plugin.ts";
@@ -48,8 +49,8 @@ export async function checkPolicies(
 const reasons = ["Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized"] as const;
 
 /** The usual refusal, with the reason that the policy chose. */
-function denial(request: AdmissionRequest, { message, reason }: NonNullable<Verdict["denied"]>): StatusError {
+function denial(request: AdmissionRequest, { message, reason, cause }: NonNullable<Verdict["denied"]>): StatusError {
   const { message: text, details } = refusal(request, message);
   const known = reasons.find((one) => one === reason) ?? "Invalid";
-  return new StatusError(known, text, { ...details, causes: [{ message }] });
+  return because(new StatusError(known, text, { ...details, causes: [{ message }] }), cause);
 }

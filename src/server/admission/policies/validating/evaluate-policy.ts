@@ -8,6 +8,9 @@ export interface Failure {
   readonly index: number;
   readonly message: string;
   readonly reason?: string | undefined;
+  /** What did not hold, and what the names in it stood for. */
+  readonly expression?: string | undefined;
+  readonly values?: readonly string[] | undefined;
 }
 
 /** What a policy says about one request and one object with parameters. */
@@ -52,12 +55,14 @@ async function validate(evaluation: ValidatingEvaluation): Promise<Failure[]> {
   const failures: Failure[] = [];
   for (const [index, validation] of policy.validations.entries()) {
     const { value, error = messages.fault } = results[index] ?? { error: "not evaluated" };
-    if (error !== undefined) {
-      if (failurePolicy === "Fail") failures.push({ index, message: error });
-    } else if (value !== true) {
-      const message = messages.texts[index] || usualMessage(validation);
-      failures.push({ index, message, reason: validation.reason ?? "Invalid" });
-    }
+    if (value === true && error === undefined) continue;
+    const { expression, reason = "Invalid" } = validation;
+    // The first failure decides, so only that one is explained.
+    const values = failures.length === 0 ? stage.describe(expression) : [];
+    const about = { index, expression: expression.source, values };
+    if (error === undefined) {
+      failures.push({ ...about, message: messages.texts[index] || usualMessage(validation), reason });
+    } else if (failurePolicy === "Fail") failures.push({ ...about, message: error });
   }
   return failures;
 }

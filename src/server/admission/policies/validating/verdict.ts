@@ -1,10 +1,12 @@
 import { type ValidatingAdmissionPolicyBinding } from "#api/admissionregistration/validating-admission-policy-binding.ts";
+import { type RefusalCause } from "#server/refusal.ts";
 import { type AdmissionRequest } from "../../plugin.ts";
 import { type Failure, type PolicyResult } from "./evaluate-policy.ts";
 
 interface Denied {
   readonly message: string;
   readonly reason: string | undefined;
+  readonly cause: RefusalCause;
 }
 interface About {
   readonly policy: string;
@@ -70,9 +72,12 @@ export class Verdict {
     }
   }
 
-  #deny({ policy, binding }: About, { message, reason }: Pick<Failure, "message" | "reason">): void {
+  #deny({ policy, binding }: About, failure: Omit<Failure, "index">): void {
+    if (this.denied) return;
+    const { message, reason, expression, values } = failure;
     const by = binding === undefined ? "" : ` with binding '${binding}'`;
-    this.denied ??= { message: `ValidatingAdmissionPolicy '${policy}'${by} denied request: ${message}`, reason };
+    const cause = { by: `ValidatingAdmissionPolicy ${policy}`, binding, expression, values };
+    this.denied = { message: `ValidatingAdmissionPolicy '${policy}'${by} denied request: ${message}`, reason, cause };
   }
 }
 
