@@ -7,7 +7,7 @@ import type { Range, SizeHints } from "./declare/estimate.ts";
 import { CostExceeded } from "./declare/meter.ts";
 import { Frame, type Run, type Variables } from "./run/frame.ts";
 import { planExpression } from "./run/planner.ts";
-import { type Node, namesIn } from "./syntax/ast.ts";
+import { type Node, namesIn, readsField } from "./syntax/ast.ts";
 import { parse } from "./syntax/parser.ts";
 import { type Issue, renderIssues } from "./syntax/source.ts";
 import type { Type } from "./types/type.ts";
@@ -103,6 +103,11 @@ export class Program {
       const run = planExpression(this.#environment, node);
       yield { name, evaluate: (variables, costLimit) => evaluate(run, variables, costLimit) };
     }
+  }
+
+  /** Whether the expression reads a field of a variable: `claims.email` or `claims.?email`. */
+  reads(variable: string, field: string): boolean {
+    return readsField(this.#node, variable, field);
   }
 
   /** What the expression may cost, given how large its data may be. */

@@ -185,3 +185,18 @@ export function* namesIn(node: Node): Iterable<{ readonly name: string; readonly
   }
   for (const part of found) if (!ofLoops.has(part.name.split(".", 1)[0] ?? "")) yield part;
 }
+
+/** Whether a tree reads a field of a variable: `claims.email` or `claims.?email`. */
+export function readsField(node: Node, variable: string, field: string): boolean {
+  const isVariable = (at: Node | undefined) => at?.kind === "identifier" && at.name === variable;
+  const stack: Node[] = [node];
+  for (let at = stack.pop(); at; at = stack.pop()) {
+    if (at.kind === "select" && at.field === field && isVariable(at.operand)) return true;
+    if (at.kind === "call" && at.name === "_?._") {
+      const [operand, name] = at.arguments;
+      if (isVariable(operand) && name?.kind === "literal" && name.value === field) return true;
+    }
+    stack.push(...childrenOf(at));
+  }
+  return false;
+}
