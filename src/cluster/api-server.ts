@@ -243,6 +243,7 @@ function writeDeps(options: AssembleOptions, parts: Parts, security: Security): 
     resources,
     views: { scaleOf, setScale },
     recorder,
+    metrics,
     rbac,
     authorizers,
     clock,

@@ -40,7 +40,7 @@ export interface AdmissionDeps
   extends EscalationDeps,
     CertificateDeps,
     ResourceQuotaDeps,
-    Pick<MutatingPolicyDeps, "resources" | "views" | "recorder">,
+    Pick<MutatingPolicyDeps, "resources" | "views" | "recorder" | "metrics">,
     Pick<PodSecurityDeps, "podSecurity">,
     Pick<WebhookDeps, "webhooks"> {
   readonly informers: Informers;

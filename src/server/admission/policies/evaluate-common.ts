@@ -1,4 +1,6 @@
 import { type Slice } from "#lib/async/turns.ts";
+import { type Metrics } from "#lib/process/metrics.ts";
+import { measureConditions } from "../expressions/condition-metrics.ts";
 import { type MatchOutcome, matchConditions, matchConditionsBudget } from "../expressions/match-conditions.ts";
 import { Stage } from "../expressions/stage.ts";
 import { type Facts, valuesOf } from "../expressions/values.ts";
@@ -12,6 +14,8 @@ export interface Evaluation<C extends CompiledCommon = CompiledCommon> {
   readonly policy: C;
   readonly facts: Facts;
   readonly slice: Slice;
+  /** Where the evaluation of conditions is counted, under the name of the policy. */
+  readonly counted: { readonly name: string; readonly metrics: Metrics | undefined };
 }
 
 interface StageLimits {
@@ -34,5 +38,11 @@ export async function meetsConditions(evaluation: Evaluation): Promise<MatchOutc
   const { conditions } = evaluation.policy;
   if (conditions.length === 0) return { matches: true };
   const stage = stageFor(evaluation, { budget: matchConditionsBudget, without: ["namespaceObject"] });
-  return await matchConditions(conditions, stage);
+  const { counted, facts } = evaluation;
+  const { operation } = facts.request;
+  return await measureConditions(
+    counted.metrics,
+    { name: counted.name, kind: "policy", type: "validate", operation },
+    () => matchConditions(conditions, stage),
+  );
 }

@@ -1,4 +1,5 @@
 import { type Resource } from "#api/resource.ts";
+import { type Metrics } from "#lib/process/metrics.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type Authorizer } from "#server/authorize/authorizer.ts";
 import { type ResourceRegistry } from "#server/registry.ts";
@@ -11,6 +12,7 @@ export interface PolicyDeps {
   /** Every kind that is served, with its versions. */
   readonly resources: ResourceRegistry;
   readonly views: ScaleViews;
+  readonly metrics?: Metrics | undefined;
 }
 
 const exempt: ReadonlySet<string> = new Set([

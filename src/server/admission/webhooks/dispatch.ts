@@ -1,6 +1,7 @@
 import { qualifiedName } from "#api/meta/names.ts";
 import { StatusError } from "#api/status.ts";
 import { type Log } from "#lib/process/log.ts";
+import { type Metrics } from "#lib/process/metrics.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { truncateBytes } from "#lib/text/truncate.ts";
 import { type Authorizer } from "#server/authorize/authorizer.ts";
@@ -18,6 +19,8 @@ export interface WebhookWorld extends CallWorld, MatchWorld {
   readonly views: ScaleViews;
   readonly recorder: TraceRecorder;
   readonly metrics: WebhookMetrics;
+  /** For what is measured elsewhere. */
+  readonly allMetrics?: Metrics | undefined;
   readonly log: Log;
   /** Answer what conditions ask about access. */
   readonly authorizers: readonly Authorizer[];

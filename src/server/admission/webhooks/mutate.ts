@@ -21,7 +21,7 @@ export async function mutateWith(world: WebhookWorld, { hooks, request, round }:
   for (const [index, hook] of hooks.entries()) {
     if (!round.calls(hook.id)) continue;
     const original = asSent(request, world.views.scaleOf);
-    const view = await viewFor(world, hook, { original, slice });
+    const view = await viewFor(world, hook, { original, slice, mutates: true });
     if (!view) continue;
     const hasChanged = await mutateBy(world, { hook, request, view, original, mutates: true }, place(round, index));
     const wantsAgain = (hook.webhook as MutatingWebhook).reinvocationPolicy === "IfNeeded";

@@ -101,8 +101,17 @@ class CalledWebhooks<C extends WebhookConfiguration> {
     if (!webhooks) throw new Error("webhooks cannot be called here");
     const { WebhookConnections } = await import("./target.ts");
     this.#connections = new WebhookConnections();
-    const metrics = webhookMetrics(webhooks.metrics);
-    return { ...webhooks, metrics, clock, authorizers, namespaces: this.#namespaces, connections: this.#connections };
+    const { metrics: allMetrics } = webhooks;
+    const metrics = webhookMetrics(allMetrics);
+    return {
+      ...webhooks,
+      metrics,
+      allMetrics,
+      clock,
+      authorizers,
+      namespaces: this.#namespaces,
+      connections: this.#connections,
+    };
   }
 }
 

@@ -3,6 +3,7 @@ import { type MutatingAdmissionPolicyBinding } from "#api/admissionregistration/
 import { type ApiObject, type Resource } from "#api/resource.ts";
 import { StatusError, serviceUnavailable } from "#api/status.ts";
 import { Slice } from "#lib/async/turns.ts";
+import { messageOf } from "#lib/text/message-of.ts";
 import { kindText } from "#server/apply/check-applied.ts";
 import { because, type RefusalCause } from "#server/refusal.ts";
 import { changeable, changeObject } from "../../changes/change-object.ts";
@@ -15,6 +16,7 @@ import { startHop } from "../../record-admission.ts";
 import { refusal } from "../../refuse.ts";
 import { type Evaluation, meetsConditions, policyBudget, stageFor } from "../evaluate-common.ts";
 import { PolicyMatcher } from "../match-policy.ts";
+import { countCheck } from "../policy-metrics.ts";
 import { applyConfiguration } from "./apply-configuration.ts";
 import { applyOperations } from "./apply-operations.ts";
 import { type CompiledMutation, type CompiledPolicy, compiledPolicy } from "./compile-policy.ts";
@@ -131,24 +133,32 @@ class Mutation {
     if (!resource) throw unknownKind(view);
     const { policy, binding } = invocation;
     const by = `policy ${policy.metadata.name}`;
+    const startMs = performance.now();
+    const count = (error?: string) => {
+      const check = { policy: policy.metadata.name, binding: binding.metadata.name, error };
+      countCheck(this.#deps.metrics, "mutating", { ...check, seconds: (performance.now() - startMs) / 1000 });
+    };
     const endHop = startHop(this.#deps.recorder, this.#request, { hop: "mutate", by });
     try {
       const changed = patchers[mutation.patchType](resource, object, await written(evaluation, mutation));
       const changes = changeObject(this.#deps, { request: this.#request, view, changed });
+      count();
       if (changes) endHop?.({ binding: binding.metadata.name, changes });
       return changes !== undefined;
     } catch (error) {
+      count(messageOf(error));
       if (!(error instanceof MutationError || error instanceof OutOfBudget)) throw error;
       this.#fail(invocation, error.message, { expression: mutation.expression.source });
       return false;
     }
   }
 
-  #evaluation(policy: CompiledPolicy, { resource, params }: Invocation): Evaluation<CompiledPolicy> {
+  #evaluation(policy: CompiledPolicy, { policy: invoked, resource, params }: Invocation): Evaluation<CompiledPolicy> {
     const sent = asSent(this.#request, this.#deps.views.scaleOf);
     const request = inVersionOf(this.#deps.resources, sent, resource);
     const facts = { request, sent, namespace: this.#matcher.namespace, params, access: this.#access };
-    return { policy, facts, slice: this.#slice };
+    const counted = { name: invoked.metadata.name, metrics: this.#deps.metrics };
+    return { policy, facts, slice: this.#slice, counted };
   }
 
   #fail(

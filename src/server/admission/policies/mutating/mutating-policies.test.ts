@@ -200,3 +200,22 @@ test("nothing applies without a policy and a binding, and policies do not change
   assert.equal(plugin.appliesTo(pod), true);
   assert.equal(plugin.appliesTo(requestFor(MutatingAdmissionPolicy, { metadata: { name: "x" } })), false);
 });
+
+test("mutations and conditions are counted under upstream's names", async () => {
+  const { metrics, put, bind, ask } = setUpMutating();
+  const [web, other] = ["object.metadata.name == 'web'", "object.metadata.name == 'other'"];
+  const nope = merge("Object{spec: Object.spec{nope: 1}}");
+  put({ mutations: [count, nope], matchConditions: [{ name: "web", expression: web }] }, "p");
+  put({ mutations: [count], matchConditions: [{ name: "other", expression: other }] }, "q");
+  bind();
+  bind({ policyName: "q" }, "c");
+
+  await ask();
+
+  const text = metrics.render();
+  const prefix = "apiserver_mutating_admission_policy_check_total";
+  assert.match(text, new RegExp(`${prefix}{policy="p",policy_binding="b",error_type="no_error"} 1`));
+  assert.match(text, new RegExp(`${prefix}{policy="p",policy_binding="b",error_type="invalid_error"} 1`));
+  const excluded = 'exclusions_total{name="q",kind="policy",type="validate",operation="CREATE"} 1';
+  assert(text.includes(`apiserver_admission_match_condition_${excluded}`));
+});

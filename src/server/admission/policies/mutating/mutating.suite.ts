@@ -5,6 +5,7 @@ import { Namespace } from "#api/core/namespace.ts";
 import { Pod } from "#api/core/pod.ts";
 import { type ApiObject, type InputOf } from "#api/resource.ts";
 import { type StatusError } from "#api/status.ts";
+import { Metrics } from "#lib/process/metrics.ts";
 import { decode } from "#schema/json/decode.ts";
 import { ResourceRegistry } from "#server/registry.ts";
 import { scaleOf, setScale } from "#server/subresources/scale.ts";
@@ -28,7 +29,8 @@ export const patch = (expression: string) => ({ patchType: "JSONPatch", jsonPatc
 export function setUpMutating(...others: readonly AdmissionPlugin[]) {
   const informers = createFakeInformers();
   const resources = new ResourceRegistry(allResources);
-  const deps = { informers, authorizers: [], resources, views: { scaleOf, setScale } };
+  const metrics = new Metrics();
+  const deps = { informers, authorizers: [], resources, views: { scaleOf, setScale }, metrics };
   const plugin = mutatingPolicies(deps);
   const admission = createAdmission([plugin, ...others]);
   informers.put(Namespace, { metadata: { name: "shop", labels: { stage: "live" } }, status: { phase: "Active" } });
@@ -54,7 +56,7 @@ export function setUpMutating(...others: readonly AdmissionPlugin[]) {
     );
     return { object: request.object as ApiObject & { spec?: object }, error, refusal: error?.message };
   };
-  return { informers, plugin, put, bind, ask };
+  return { informers, metrics, plugin, put, bind, ask };
 }
 
 /** What a policy in effect makes of a pod. */

@@ -7,6 +7,7 @@ import { type AdmissionRequest } from "../../plugin.ts";
 import { refusal } from "../../refuse.ts";
 import { PolicyMatcher } from "../match-policy.ts";
 import { type PolicyDeps } from "../policy-deps.ts";
+import { countCheck } from "../policy-metrics.ts";
 import { compiledPolicy } from "./compile-policy.ts";
 import { evaluatePolicy } from "./evaluate-policy.ts";
 import { type BoundValidatingPolicy } from "./validating-policies.ts";
@@ -22,7 +23,7 @@ export async function checkPolicies(
   const matcher = new PolicyMatcher(deps, sent);
   const access = new RequestAccess(deps.authorizers, request.user);
   const slice = new Slice();
-  const verdict = new Verdict();
+  const verdict = new Verdict((check) => countCheck(deps.metrics, "validating", check));
   for (const bound of policies) {
     const { policy } = bound;
     const { name } = policy.metadata;
@@ -35,7 +36,8 @@ export async function checkPolicies(
       }
       const facts = { request: match.request, sent, namespace: matcher.namespace, params: match.params, access };
       const compiled = await compiledPolicy(policy);
-      const result = await evaluatePolicy({ policy: compiled, failurePolicy, facts, slice });
+      const counted = { name, metrics: deps.metrics };
+      const result = await evaluatePolicy({ policy: compiled, failurePolicy, facts, slice, counted });
       verdict.take({ policy: name, binding: match.binding }, result);
     }
     verdict.endPolicy(name);

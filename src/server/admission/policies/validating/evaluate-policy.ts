@@ -11,6 +11,9 @@ export interface Failure {
   /** What did not hold, and what the names in it stood for. */
   readonly expression?: string | undefined;
   readonly values?: readonly string[] | undefined;
+  /** Why it could not be run; undefined if it did not hold. */
+  readonly error?: string | undefined;
+  readonly seconds?: number | undefined;
 }
 
 /** What a policy says about one request and one object with parameters. */
@@ -19,9 +22,11 @@ export interface PolicyResult {
   readonly annotations: readonly { readonly key: string; readonly value: string }[];
   /** Annotations that could not be made. They refuse the request, whatever the actions of the binding are. */
   readonly faults: readonly string[];
+  /** Errors that count for nothing. */
+  readonly ignored: readonly { readonly error: string; readonly seconds: number }[];
 }
 
-const nothing: PolicyResult = { failures: [], annotations: [], faults: [] };
+const nothing: PolicyResult = { failures: [], annotations: [], faults: [], ignored: [] };
 
 export interface ValidatingEvaluation extends Evaluation<CompiledPolicy> {
   /** With Ignore, errors count for nothing. */
@@ -31,13 +36,14 @@ export interface ValidatingEvaluation extends Evaluation<CompiledPolicy> {
 export async function evaluatePolicy(evaluation: ValidatingEvaluation): Promise<PolicyResult> {
   const { failurePolicy } = evaluation;
   const failed = (message: string): PolicyResult =>
-    failurePolicy === "Ignore" ? nothing : { ...nothing, failures: [{ index: 0, message }] };
+    failurePolicy === "Ignore"
+      ? { ...nothing, ignored: [{ error: message, seconds: 0 }] }
+      : { ...nothing, failures: [{ index: 0, message, error: message }] };
   const { matches, error } = await meetsConditions(evaluation);
   if (error !== undefined) return failed(error);
   if (!matches) return nothing;
   try {
-    const failures = await validate(evaluation);
-    return { failures, ...(await annotate(evaluation)) };
+    return { ...(await validate(evaluation)), ...(await annotate(evaluation)) };
   } catch (error) {
     if (error instanceof OutOfBudget) return failed(error.message);
     throw error;
@@ -46,25 +52,32 @@ export async function evaluatePolicy(evaluation: ValidatingEvaluation): Promise<
 
 const authorizer = ["authorizer", "authorizer.requestResource"];
 
-async function validate(evaluation: ValidatingEvaluation): Promise<Failure[]> {
+async function validate(evaluation: ValidatingEvaluation): Promise<Pick<PolicyResult, "failures" | "ignored">> {
   const { policy, failurePolicy } = evaluation;
   const stage = stageFor(evaluation, { budget: policyBudget });
   const results: Evaluated[] = [];
-  for (const { expression } of policy.validations) results.push(await stage.evaluate(expression));
+  const seconds: number[] = [];
+  for (const { expression } of policy.validations) {
+    const startMs = performance.now();
+    results.push(await stage.evaluate(expression));
+    seconds.push((performance.now() - startMs) / 1000);
+  }
   const messages = await messagesFor(evaluation, results, stage.budget);
   const failures: Failure[] = [];
+  const ignored: PolicyResult["ignored"][number][] = [];
   for (const [index, validation] of policy.validations.entries()) {
     const { value, error = messages.fault } = results[index] ?? { error: "not evaluated" };
     if (value === true && error === undefined) continue;
     const { expression, reason = "Invalid" } = validation;
     // The first failure decides, so only that one is explained.
     const values = failures.length === 0 ? stage.describe(expression) : [];
-    const about = { index, expression: expression.source, values };
+    const about = { index, expression: expression.source, values, error, seconds: seconds[index] ?? 0 };
     if (error === undefined) {
       failures.push({ ...about, message: messages.texts[index] || usualMessage(validation), reason });
     } else if (failurePolicy === "Fail") failures.push({ ...about, message: error });
+    else ignored.push({ error, seconds: about.seconds });
   }
-  return failures;
+  return { failures, ignored };
 }
 
 const usualMessage = ({ message, expression }: CompiledValidation): string =>

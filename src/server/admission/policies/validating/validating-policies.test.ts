@@ -239,3 +239,23 @@ test("an expression can ask an authorizer that takes its time, each question onc
   assert.equal((await ask()).refusal, undefined);
   assert.deepEqual(asked, ["jane get deployments.apps", "jane get pods.", "system:serviceaccount:shop:bot head ."]);
 });
+
+test("failed checks are counted under upstream's names, by what followed", async () => {
+  const { metrics, put, bind, ask } = setUpPolicies();
+  put({ validations: [...never, { expression: "object.nope == 1" }] });
+  bind({ validationActions: ["Deny", "Audit"] });
+  put({ validations: [{ expression: "object.nope == 1" }], failurePolicy: "Ignore" }, "lax");
+  bind({ policyName: "lax" }, "c");
+
+  await ask();
+
+  const text = metrics.render();
+  const prefix = "apiserver_validating_admission_policy_check_total";
+  for (const labels of [
+    'policy="p",policy_binding="b",error_type="no_error",enforcement_action="deny"',
+    'policy="p",policy_binding="b",error_type="invalid_error",enforcement_action="audit"',
+    'policy="lax",policy_binding="c",error_type="invalid_error",enforcement_action="allow"',
+  ]) {
+    assert(text.includes(`${prefix}{${labels}} 1`), labels);
+  }
+});
