@@ -36,9 +36,10 @@ const indented = (line: string): string => `  ${line}`;
 export function refusalAdvice({ cause }: Refusal): string | undefined {
   const [kind = "", name = ""] = cause?.by.split(" ", 2) ?? [];
   switch (kind) {
-    case "ValidatingAdmissionPolicy":
     case "MutatingAdmissionPolicy":
-      return `Change the object so that the expression holds, or the policy: \`kubectl get ${kind.toLowerCase()} ${name} -o yaml\`.`;
+      return `The policy cannot change the object. Correct its expression: \`kubectl get mutatingadmissionpolicy ${name} -o yaml\`.`;
+    case "ValidatingAdmissionPolicy":
+      return `Change the object so that the expression holds, or the policy: \`kubectl get validatingadmissionpolicy ${name} -o yaml\`.`;
     case "webhook":
       return `The webhook decides: ask who runs it. It is in the configuration ${cause?.of ?? ""}.`;
     case "rule":
