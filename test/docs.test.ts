@@ -232,7 +232,7 @@ test("docs/supported.md lists the admission plugins in their order", () => {
   const plugins = builtInAdmission({
     informers,
     resources: new ResourceRegistry(allResources),
-    scaleOf: (_, object) => object,
+    views: { scaleOf: (_, object) => object, setScale: () => undefined },
     clock,
     random: seededRandom(1),
     rbac,

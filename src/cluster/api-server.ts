@@ -17,6 +17,7 @@ import { builtInAdmission } from "#server/admission/all.ts";
 import { createAdmission } from "#server/admission/chain.ts";
 import type { PluginConfigs } from "#server/admission/config/admission-configuration.ts";
 import { choosePlugins, type PluginChoice } from "#server/admission/config/choose-plugins.ts";
+import { checkSelectors } from "#server/admission/devices/selector-hook.ts";
 import { checkPolicy } from "#server/admission/policies/policy-hook.ts";
 import { followPolicies } from "#server/admission/policies/types/follow-policies.ts";
 import { quotaStore } from "#server/admission/quota/quota-store.ts";
@@ -240,7 +241,9 @@ function writeDeps(options: AssembleOptions, parts: Parts, security: Security): 
   const plugins = builtInAdmission({
     informers,
     resources,
-    scaleOf,
+    views: { scaleOf, setScale },
+    recorder,
+    metrics,
     rbac,
     authorizers,
     clock,
@@ -263,6 +266,7 @@ function writeDeps(options: AssembleOptions, parts: Parts, security: Security): 
       checkDefinitions,
       checkConditions,
       checkPolicy,
+      checkSelectors,
       serviceAllocator(informers.of(Service), serviceRanges, random),
     ],
     authorizeCreate: (context) => mayCreate(authorizers, context),

@@ -1,3 +1,4 @@
+import { withAdmission } from "./admission.ts";
 import { explainBudget, explainQuota } from "./allowances.ts";
 import { explainCronJob, explainJob } from "./batch.ts";
 import { type Explanation } from "./explanation.ts";
@@ -10,7 +11,9 @@ import { explainService } from "./traffic.ts";
 import { explainWorkload } from "./workload.ts";
 
 /** Where the object is stuck and why. Pure: the same facts give the same answer. */
-export function explain(facts: Facts): Explanation {
+export const explain = (facts: Facts): Explanation => withAdmission(explainObject(facts), facts.admission);
+
+function explainObject(facts: Facts): Explanation {
   switch (facts.about) {
     case "pod":
       return explainPod(facts);

@@ -16,7 +16,11 @@ import { type AttemptAnswer } from "#trace/answers.ts";
 import { type HopName } from "#trace/hop.ts";
 
 /** Everything known about the object in question, gathered before anything is concluded. */
-export type Facts =
+export type Facts = FactsOfObject & {
+  /** What admission did to an object that exists. */
+  readonly admission?: AdmissionHistory | undefined;
+};
+type FactsOfObject =
   | ({ readonly about: "pod" } & PodFacts)
   | ({ readonly about: "workload" } & WorkloadFacts)
   | ({ readonly about: "job" } & JobFacts)
@@ -153,4 +157,28 @@ export interface Refusal {
   readonly message: string;
   /** Which rule would have allowed it, if whoever asks may read the roles. */
   readonly missing?: string;
+  readonly cause?: RefusalCause | undefined;
+}
+/** Who refused a request: a plugin, a policy, a webhook or a rule. */
+export interface RefusalCause {
+  readonly by: string;
+  /** The binding of the policy or the configuration of the webhook; "" if there is none. */
+  readonly of: string;
+  /** "" if there is none. */
+  readonly expression: string;
+  /** What the names in the expression stood for: `object.spec.replicas = 5`. */
+  readonly values: readonly string[];
+}
+
+export interface AdmissionHistory {
+  readonly nowMs: number;
+  /** The last change of the object, if it was refused. */
+  readonly refusal: Refusal | undefined;
+  readonly changes: readonly AdmissionChange[];
+}
+export interface AdmissionChange {
+  /** `policy sidecar`, `webhook labels.example.com`. */
+  readonly by: string;
+  /** `spec.replicas: 2 → 3`. */
+  readonly changes: readonly string[];
 }

@@ -4,6 +4,7 @@ import { invalid } from "#api/status.ts";
 import { type Steps } from "#lib/async/turns.ts";
 import { type FieldError } from "#schema/field-error.ts";
 import { type EncodedObject } from "#server/objects/encode-once.ts";
+import { because, causeOf } from "#server/refusal.ts";
 import { type Change, type Version, type Write } from "../write.ts";
 import { countGeneration } from "./metadata.ts";
 import { runSteps } from "./pause.ts";
@@ -36,7 +37,10 @@ export function validateChange(write: Write, { object, old }: Change, current: E
 
 function* refuseFaults(resource: Resource, object: ApiObject, finding: Steps<readonly FieldError[]>): Steps<void> {
   const faults = yield* finding;
-  if (faults.length > 0) throw invalid(resource.storedAs?.resource ?? resource, object.metadata.name ?? "", faults);
+  if (faults.length === 0) return;
+  const refusal = invalid(resource.storedAs?.resource ?? resource, object.metadata.name ?? "", faults);
+  const cause = faults.map(causeOf).find((known) => known !== undefined);
+  throw cause ? because(refusal, cause) : refusal;
 }
 
 /** Warns the client. One that updates the status or a single part gets no warnings about the rest. */

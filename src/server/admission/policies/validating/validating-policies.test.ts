@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ValidatingAdmissionPolicyBinding } from "#api/admissionregistration/validating-admission-policy-binding.ts";
 import { ConfigMap } from "#api/core/config-map.ts";
 import { type Authorizer } from "#server/authorize/authorizer.ts";
-import { requestFor } from "../admission.suite.ts";
+import { requestFor } from "../../admission.suite.ts";
 import { pods, refusalOf, setUpPolicies } from "./policies.suite.ts";
 
 const never = [{ expression: "false" }];
@@ -238,4 +238,24 @@ test("an expression can ask an authorizer that takes its time, each question onc
 
   assert.equal((await ask()).refusal, undefined);
   assert.deepEqual(asked, ["jane get deployments.apps", "jane get pods.", "system:serviceaccount:shop:bot head ."]);
+});
+
+test("failed checks are counted under upstream's names, by what followed", async () => {
+  const { metrics, put, bind, ask } = setUpPolicies();
+  put({ validations: [...never, { expression: "object.nope == 1" }] });
+  bind({ validationActions: ["Deny", "Audit"] });
+  put({ validations: [{ expression: "object.nope == 1" }], failurePolicy: "Ignore" }, "lax");
+  bind({ policyName: "lax" }, "c");
+
+  await ask();
+
+  const text = metrics.render();
+  const prefix = "apiserver_validating_admission_policy_check_total";
+  for (const labels of [
+    'policy="p",policy_binding="b",error_type="no_error",enforcement_action="deny"',
+    'policy="p",policy_binding="b",error_type="invalid_error",enforcement_action="audit"',
+    'policy="lax",policy_binding="c",error_type="invalid_error",enforcement_action="allow"',
+  ]) {
+    assert(text.includes(`${prefix}{${labels}} 1`), labels);
+  }
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Program } from "#cel/compile.ts";
 import { Slice } from "#lib/async/turns.ts";
-import { Stage } from "../expressions/stage.ts";
+import { Stage } from "../../expressions/stage.ts";
 import { refusalOf, setUpPolicies } from "./policies.suite.ts";
 
 /** Costs a little less than one expression may. */

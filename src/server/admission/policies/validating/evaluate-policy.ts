@@ -1,8 +1,6 @@
 import { perCallLimit } from "#cel-kubernetes/environment.ts";
-import { type Slice } from "#lib/async/turns.ts";
-import { matchConditions, matchConditionsBudget } from "../expressions/match-conditions.ts";
-import { type Evaluated, OutOfBudget, Stage } from "../expressions/stage.ts";
-import { type Facts, valuesOf } from "../expressions/values.ts";
+import { type Evaluated, OutOfBudget } from "../../expressions/stage.ts";
+import { type Evaluation, meetsConditions, policyBudget, stageFor } from "../evaluate-common.ts";
 import { type CompiledAnnotation, type CompiledPolicy, type CompiledValidation } from "./compile-policy.ts";
 
 /** A validation that did not hold or that could not be run. `index` is its place in the policy. */
@@ -10,6 +8,12 @@ export interface Failure {
   readonly index: number;
   readonly message: string;
   readonly reason?: string | undefined;
+  /** What did not hold, and what the names in it stood for. */
+  readonly expression?: string | undefined;
+  readonly values?: readonly string[] | undefined;
+  /** Why it could not be run; undefined if it did not hold. */
+  readonly error?: string | undefined;
+  readonly seconds?: number | undefined;
 }
 
 /** What a policy says about one request and one object with parameters. */
@@ -18,35 +22,28 @@ export interface PolicyResult {
   readonly annotations: readonly { readonly key: string; readonly value: string }[];
   /** Annotations that could not be made. They refuse the request, whatever the actions of the binding are. */
   readonly faults: readonly string[];
+  /** Errors that count for nothing. */
+  readonly ignored: readonly { readonly error: string; readonly seconds: number }[];
 }
 
-const nothing: PolicyResult = { failures: [], annotations: [], faults: [] };
+const nothing: PolicyResult = { failures: [], annotations: [], faults: [], ignored: [] };
 
-/** What the validations of a policy may cost together, and its annotations once more. */
-const policyBudget = 10_000_000;
-
-export interface Evaluation {
-  readonly policy: CompiledPolicy;
+export interface ValidatingEvaluation extends Evaluation<CompiledPolicy> {
   /** With Ignore, errors count for nothing. */
   readonly failurePolicy: "Fail" | "Ignore";
-  readonly facts: Facts;
-  readonly slice: Slice;
 }
 
-export async function evaluatePolicy(evaluation: Evaluation): Promise<PolicyResult> {
-  const { policy, failurePolicy } = evaluation;
+export async function evaluatePolicy(evaluation: ValidatingEvaluation): Promise<PolicyResult> {
+  const { failurePolicy } = evaluation;
   const failed = (message: string): PolicyResult =>
-    failurePolicy === "Ignore" ? nothing : { ...nothing, failures: [{ index: 0, message }] };
-  if (policy.conditions.length > 0) {
-    // As upstream, conditions do not see the namespace.
-    const stage = stageFor(evaluation, { budget: matchConditionsBudget, without: ["namespaceObject"] });
-    const { matches, error } = await matchConditions(policy.conditions, stage);
-    if (error !== undefined) return failed(error);
-    if (!matches) return nothing;
-  }
+    failurePolicy === "Ignore"
+      ? { ...nothing, ignored: [{ error: message, seconds: 0 }] }
+      : { ...nothing, failures: [{ index: 0, message, error: message }] };
+  const { matches, error } = await meetsConditions(evaluation);
+  if (error !== undefined) return failed(error);
+  if (!matches) return nothing;
   try {
-    const failures = await validate(evaluation);
-    return { failures, ...(await annotate(evaluation)) };
+    return { ...(await validate(evaluation)), ...(await annotate(evaluation)) };
   } catch (error) {
     if (error instanceof OutOfBudget) return failed(error.message);
     throw error;
@@ -55,35 +52,32 @@ export async function evaluatePolicy(evaluation: Evaluation): Promise<PolicyResu
 
 const authorizer = ["authorizer", "authorizer.requestResource"];
 
-function stageFor(
-  { policy, facts, slice }: Evaluation,
-  { budget, without = [] }: { readonly budget: number; readonly without?: readonly string[] },
-): Stage {
-  const values = new Map(valuesOf(facts));
-  for (const name of without) {
-    if (name === "namespaceObject") values.set(name, null);
-    else values.delete(name);
-  }
-  return new Stage({ values, variables: policy.variables, budget, slice });
-}
-
-async function validate(evaluation: Evaluation): Promise<Failure[]> {
+async function validate(evaluation: ValidatingEvaluation): Promise<Pick<PolicyResult, "failures" | "ignored">> {
   const { policy, failurePolicy } = evaluation;
   const stage = stageFor(evaluation, { budget: policyBudget });
   const results: Evaluated[] = [];
-  for (const { expression } of policy.validations) results.push(await stage.evaluate(expression));
+  const seconds: number[] = [];
+  for (const { expression } of policy.validations) {
+    const startMs = performance.now();
+    results.push(await stage.evaluate(expression));
+    seconds.push((performance.now() - startMs) / 1000);
+  }
   const messages = await messagesFor(evaluation, results, stage.budget);
   const failures: Failure[] = [];
+  const ignored: PolicyResult["ignored"][number][] = [];
   for (const [index, validation] of policy.validations.entries()) {
     const { value, error = messages.fault } = results[index] ?? { error: "not evaluated" };
-    if (error !== undefined) {
-      if (failurePolicy === "Fail") failures.push({ index, message: error });
-    } else if (value !== true) {
-      const message = messages.texts[index] || usualMessage(validation);
-      failures.push({ index, message, reason: validation.reason ?? "Invalid" });
-    }
+    if (value === true && error === undefined) continue;
+    const { expression, reason = "Invalid" } = validation;
+    // The first failure decides, so only that one is explained.
+    const values = failures.length === 0 ? stage.describe(expression) : [];
+    const about = { index, expression: expression.source, values, error, seconds: seconds[index] ?? 0 };
+    if (error === undefined) {
+      failures.push({ ...about, message: messages.texts[index] || usualMessage(validation), reason });
+    } else if (failurePolicy === "Fail") failures.push({ ...about, message: error });
+    else ignored.push({ error, seconds: about.seconds });
   }
-  return failures;
+  return { failures, ignored };
 }
 
 const usualMessage = ({ message, expression }: CompiledValidation): string =>
@@ -99,7 +93,11 @@ interface Messages {
  * As upstream, all messages are made, because what they cost counts. They are left out if no validation failed and they
  * could not cost too much.
  */
-async function messagesFor(evaluation: Evaluation, results: readonly Evaluated[], budget: number): Promise<Messages> {
+async function messagesFor(
+  evaluation: ValidatingEvaluation,
+  results: readonly Evaluated[],
+  budget: number,
+): Promise<Messages> {
   const { validations, variables } = evaluation.policy;
   const count = validations.filter(({ messageExpression }) => messageExpression).length;
   const isAffordable = (count + variables.size) * perCallLimit <= budget;
@@ -125,7 +123,7 @@ function messageOf({ value }: Evaluated): string | undefined {
   return text.includes("\n") || Buffer.byteLength(text) > maxMessageBytes ? undefined : text;
 }
 
-async function annotate(evaluation: Evaluation): Promise<Pick<PolicyResult, "annotations" | "faults">> {
+async function annotate(evaluation: ValidatingEvaluation): Promise<Pick<PolicyResult, "annotations" | "faults">> {
   const { policy, failurePolicy } = evaluation;
   const annotations: { key: string; value: string }[] = [];
   const faults: string[] = [];

@@ -5,13 +5,14 @@ import { Namespace } from "#api/core/namespace.ts";
 import { Pod } from "#api/core/pod.ts";
 import { type InputOf } from "#api/resource.ts";
 import { type StatusError } from "#api/status.ts";
+import { Metrics } from "#lib/process/metrics.ts";
 import { decode } from "#schema/json/decode.ts";
 import { type Authorizer } from "#server/authorize/authorizer.ts";
 import { ResourceRegistry } from "#server/registry.ts";
-import { scaleOf } from "#server/subresources/scale.ts";
+import { scaleOf, setScale } from "#server/subresources/scale.ts";
 import { createFakeInformers } from "#testing/fake-informers.ts";
-import { podWith, requestFor } from "../admission.suite.ts";
-import { type AdmissionRequest } from "../plugin.ts";
+import { podWith, requestFor } from "../../admission.suite.ts";
+import { type AdmissionRequest } from "../../plugin.ts";
 import { validatingPolicies } from "./validating-policies.ts";
 
 export type PolicySpec = NonNullable<InputOf<ValidatingAdmissionPolicy>["spec"]>;
@@ -24,7 +25,8 @@ export const pods = { resourceRules: [{ ...rule }] } as unknown as PolicySpec["m
 export function setUpPolicies(authorizers: readonly Authorizer[] = []) {
   const informers = createFakeInformers();
   const resources = new ResourceRegistry(allResources);
-  const plugin = validatingPolicies({ informers, authorizers, resources, scaleOf });
+  const metrics = new Metrics();
+  const plugin = validatingPolicies({ informers, authorizers, resources, views: { scaleOf, setScale }, metrics });
   informers.put(Namespace, { metadata: { name: "shop", labels: { stage: "live" } }, status: { phase: "Active" } });
   let generation = 0;
   const put = (spec: Partial<PolicySpec>, name = "p") => {
@@ -57,7 +59,7 @@ export function setUpPolicies(authorizers: readonly Authorizer[] = []) {
       : undefined;
     return { applies, error, refusal: error?.message, warnings, annotations };
   };
-  return { informers, put, bind, ask };
+  return { informers, metrics, put, bind, ask };
 }
 
 /** What a policy in effect refuses a pod with; undefined if it lets it pass. */
