@@ -107,13 +107,15 @@ async function startOn<C extends Clock>(clock: C, options: ClusterOptions, time:
   const random = seededRandom(seed);
   const queues = new Map<string, WorkQueue<Cause>>();
   const onQueue = (name: string, queue: WorkQueue<Cause>): void => void queues.set(name, queue);
-  const { store, api, verdicts } = await startServer({ clock, log, random, onQueue }, options);
+  const nodes: SimulatedNode[] = [];
+  const metricsOf = (name: string) => nodes.find((node) => node.name === name)?.resourceMetrics();
+  const { store, api, verdicts } = await startServer({ clock, log, random, onQueue, metricsOf }, options);
   const { informers, recorder } = api;
   const clientFor = (user: UserInfo): Client => api.clientFor(user);
   const client = clientFor(administrator);
 
   const base = { informers, clock, log, recorder, onQueue };
-  const nodes = createSimulatedNodes(options.nodes ?? 0, { ...base, random, clientFor }, options.simulation);
+  nodes.push(...createSimulatedNodes(options.nodes ?? 0, { ...base, random, clientFor }, options.simulation));
   const own = options.components?.({ ...base, client, clientFor }) ?? [];
   const plane = controllers ? controlPlane(api, { ...base, random, verdicts }) : [];
   const running = startTasks([...plane, ...nodes.map(({ run }) => run), ...own]);
@@ -138,6 +140,12 @@ async function startOn<C extends Clock>(clock: C, options: ClusterOptions, time:
   };
 }
 
+interface ServerParts extends Pick<RunDeps, "clock" | "log" | "onQueue"> {
+  readonly random: Random;
+  /** What a simulated node reports about its usage; undefined if there is no such node. */
+  metricsOf(node: string): Promise<string> | undefined;
+}
+
 interface Server {
   readonly store: Store;
   readonly api: AssembledServer;
@@ -145,7 +153,7 @@ interface Server {
 }
 
 async function startServer(
-  { clock, log, random, onQueue }: Pick<RunDeps, "clock" | "log" | "onQueue"> & { random: Random },
+  { clock, log, random, onQueue, metricsOf }: ServerParts,
   { historyLimits }: ClusterOptions,
 ): Promise<Server> {
   const store = openMemoryStore({ clock, ...(historyLimits ? { limits: historyLimits } : {}) });
@@ -154,9 +162,14 @@ async function startServer(
   const newUid = (): string => randomUid(random);
   const serverAddress = "127.0.0.1:6443";
   const parts = { store, clock, log, random, newUid, signingKey: key, serverAddress, verdicts };
-  const api = await assembleApiServer({ ...parts, freezesShared: true, ...(onQueue ? { onQueue } : {}) });
+  const nodeMetrics = async () => async (node: string) => once((await metricsOf(node)) ?? "");
+  const api = await assembleApiServer({ ...parts, nodeMetrics, freezesShared: true, ...(onQueue ? { onQueue } : {}) });
   await bootstrapCluster(api.loopback, api.health);
   return { store, api, verdicts };
+}
+
+async function* once<T>(value: T): AsyncGenerator<T> {
+  yield value;
 }
 
 /** The condition, which throws if a task has ended too early. */
