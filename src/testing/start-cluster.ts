@@ -37,6 +37,8 @@ export interface ClusterOptions {
   readonly nodes?: number;
   /** The properties and behaviour of those nodes. */
   readonly simulation?: SimulationOptions;
+  /** What a node that is not simulated reports at `/metrics/resource`; default: nothing. */
+  nodeMetrics?(node: string): string;
   /** `system`: real time. Default: time stands still until the test moves it. */
   readonly clock?: "virtual" | "system";
   /** The caller's own components, which run with the others until the cluster ends. */
@@ -108,7 +110,8 @@ async function startOn<C extends Clock>(clock: C, options: ClusterOptions, time:
   const queues = new Map<string, WorkQueue<Cause>>();
   const onQueue = (name: string, queue: WorkQueue<Cause>): void => void queues.set(name, queue);
   const nodes: SimulatedNode[] = [];
-  const metricsOf = (name: string) => nodes.find((node) => node.name === name)?.resourceMetrics();
+  const metricsOf = async (name: string) =>
+    (await nodes.find((node) => node.name === name)?.resourceMetrics()) ?? options.nodeMetrics?.(name) ?? "";
   const { store, api, verdicts } = await startServer({ clock, log, random, onQueue, metricsOf }, options);
   const { informers, recorder } = api;
   const clientFor = (user: UserInfo): Client => api.clientFor(user);
@@ -142,8 +145,8 @@ async function startOn<C extends Clock>(clock: C, options: ClusterOptions, time:
 
 interface ServerParts extends Pick<RunDeps, "clock" | "log" | "onQueue"> {
   readonly random: Random;
-  /** What a simulated node reports about its usage; undefined if there is no such node. */
-  metricsOf(node: string): Promise<string> | undefined;
+  /** What a node reports about its usage. */
+  metricsOf(node: string): Promise<string>;
 }
 
 interface Server {
@@ -162,7 +165,7 @@ async function startServer(
   const newUid = (): string => randomUid(random);
   const serverAddress = "127.0.0.1:6443";
   const parts = { store, clock, log, random, newUid, signingKey: key, serverAddress, verdicts };
-  const nodeMetrics = async () => async (node: string) => once((await metricsOf(node)) ?? "");
+  const nodeMetrics = async () => async (node: string) => once(await metricsOf(node));
   const api = await assembleApiServer({ ...parts, nodeMetrics, freezesShared: true, ...(onQueue ? { onQueue } : {}) });
   await bootstrapCluster(api.loopback, api.health);
   return { store, api, verdicts };

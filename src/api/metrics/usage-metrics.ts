@@ -1,6 +1,7 @@
 import { column } from "#api/meta/columns.ts";
 import { addQuantities } from "#api/meta/quantity.ts";
 import { own } from "#lib/data/own.ts";
+import { parseDuration } from "#schema/duration.ts";
 import { present, written } from "#schema/fields.ts";
 import { type Infer, inPackage } from "#schema/schema.ts";
 import { atomicList, duration, map, quantity, string, time } from "#schema/types.ts";
@@ -73,6 +74,15 @@ export const PodMetrics = defineResource("metrics.k8s.io/v1beta1.PodMetrics", po
     windowColumn,
   ],
 });
+
+/** Milliseconds of a window such as `15.025s`; 0 if it is none. */
+export function windowMs(window: string | undefined): number {
+  try {
+    return Number(parseDuration(window ?? "")) / 1e6;
+  } catch {
+    return 0;
+  }
+}
 
 /** The kinds of `metrics.k8s.io`, which a server with nodes serves. */
 export const usageKinds: readonly Resource[] = [NodeMetrics, PodMetrics];
