@@ -1,4 +1,5 @@
 import { explainBudget, explainQuota } from "./allowances.ts";
+import { explainAutoscaler } from "./autoscaler.ts";
 import { explainCronJob, explainJob } from "./batch.ts";
 import { type Explanation } from "./explanation.ts";
 import { type Facts, type ObjectFacts } from "./facts.ts";
@@ -28,6 +29,8 @@ export function explain(facts: Facts): Explanation {
       return explainQuota(facts.quota);
     case "budget":
       return explainBudget(facts.budget);
+    case "autoscaler":
+      return explainAutoscaler(facts.autoscaler);
     case "object":
       return explainEndingObject(facts) ?? there(facts);
     case "absent":

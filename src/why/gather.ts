@@ -3,6 +3,7 @@ import { Deployment } from "#api/apps/deployment.ts";
 import { ReplicaSet } from "#api/apps/replica-set.ts";
 import { StatefulSet } from "#api/apps/stateful-set.ts";
 import { SubjectAccessReview } from "#api/authorization/subject-access-review.ts";
+import { HorizontalPodAutoscaler } from "#api/autoscaling/horizontal-pod-autoscaler.ts";
 import { CronJob } from "#api/batch/cron-job.ts";
 import { parseCronSchedule } from "#api/batch/cron-schedule.ts";
 import { nextDueMs } from "#api/batch/cron-times.ts";
@@ -81,6 +82,8 @@ export async function gather(client: Client, subject: Subject, nowMs: number): P
       return { about: "quota", quota: object as ResourceQuota };
     case PodDisruptionBudget.schema:
       return { about: "budget", budget: object as PodDisruptionBudget };
+    case HorizontalPodAutoscaler.schema:
+      return { about: "autoscaler", autoscaler: object as HorizontalPodAutoscaler };
     default:
       return { about: "object", nowMs, resource, object };
   }
