@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { APIService } from "#api/apiregistration/api-service.ts";
 import { Pod } from "#api/core/pod.ts";
 import { NodeMetrics, PodMetrics } from "#api/metrics/usage-metrics.ts";
 import { type StatusError } from "#api/status.ts";
@@ -107,6 +108,26 @@ test("metrics.k8s.io has nothing about a stopped node, and names it in upstream'
     code: 404,
   } as StatusError);
   await assert.rejects(client.get(PodMetrics, { namespace, name: "none" }), { message: 'pods "none" not found' });
+});
+
+test("metrics.k8s.io is left to another server that an APIService names", async () => {
+  await using cluster = await busyCluster();
+  const { client } = cluster;
+  const path = `/apis/metrics.k8s.io/v1beta1/namespaces/${namespace}/pods`;
+  const statusOf = async (): Promise<number> =>
+    (await whileTimePasses(cluster, ask(cluster.api.server, `GET ${path}`))).status;
+  const name = "v1beta1.metrics.k8s.io";
+  const service = { namespace: "kube-system", name: "metrics-server" };
+  assert.equal(await statusOf(), 200);
+
+  const spec = { group: "metrics.k8s.io", version: "v1beta1", groupPriorityMinimum: 100, versionPriority: 100 };
+  await client.create(APIService, { metadata: { name }, spec: { ...spec, service, insecureSkipTLSVerify: true } });
+  await cluster.clock.advance(1000);
+  assert.notEqual(await statusOf(), 200);
+
+  await client.delete(APIService, { name });
+  await cluster.clock.advance(1000);
+  assert.equal(await statusOf(), 200);
 });
 
 test("nodes are asked only while somebody reads their metrics", async () => {
