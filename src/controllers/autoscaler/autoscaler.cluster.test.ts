@@ -6,6 +6,7 @@ import { Event } from "#api/core/event.ts";
 import { Pod } from "#api/core/pod.ts";
 import { findCondition } from "#api/meta/condition.ts";
 import { type InputOf } from "#api/resource.ts";
+import { ask } from "#testing/peers/ask.ts";
 import { startCluster, type TestCluster } from "#testing/start-cluster.ts";
 
 const namespace = "default";
@@ -179,6 +180,47 @@ test("an autoscaler says in upstream's words what it cannot do", async () => {
     await cluster.client.delete(HorizontalPodAutoscaler, ref);
     await cluster.clock.advance(1000);
   }
+});
+
+test("an autoscaler scales a custom resource", async () => {
+  await using cluster = await loadedCluster({ millis: 290 });
+  const { client, clock, api } = cluster;
+  const fleets = "/apis/example.com/v1/namespaces/default/fleets";
+  const anything = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
+  const schema = { type: "object", properties: { spec: anything, status: anything } };
+  const paths = {
+    specReplicasPath: ".spec.size",
+    statusReplicasPath: ".status.size",
+    labelSelectorPath: ".status.selector",
+  };
+  const version = {
+    name: "v1",
+    served: true,
+    storage: true,
+    schema: { openAPIV3Schema: schema },
+    subresources: { scale: paths },
+  };
+  const names = { plural: "fleets", kind: "Fleet" };
+  const definition = { group: "example.com", scope: "Namespaced", names, versions: [version] };
+  const body = { metadata: { name: "fleets.example.com" }, spec: definition };
+  await ask(api.server, "POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions", { body });
+  await clock.advance(1000);
+  const fleet = { apiVersion: "example.com/v1", kind: "Fleet", metadata: { name: "web" } };
+  await ask(api.server, `POST ${fleets}`, {
+    body: { ...fleet, spec: { size: 1 }, status: { size: 1, selector: "app=web" } },
+  });
+  const resources = { requests: { cpu: "100m" } };
+  await client.create(Pod, {
+    metadata: { ...ref, labels },
+    spec: { containers: [{ name: "main", image: "web:1", resources }] },
+  });
+  await cluster.settle();
+
+  await autoscale(cluster, { scaleTargetRef: { apiVersion: "example.com/v1", kind: "Fleet", name: "web" } });
+  await clock.advance(minutes);
+
+  // Nobody makes more pods of it, so the one pod keeps using 290 % of its request, where 50 % is wanted.
+  assert.equal((await ask(api.server, `GET ${fleets}/web`)).json.spec?.size, 6);
 });
 
 test("two autoscalers for the same pods do not fight", async () => {
