@@ -27,6 +27,7 @@ const lazy = [
   "src/server/audit/",
   "src/server/authenticate/oidc/",
   "src/server/encrypt/kms/",
+  "src/server/usage/",
   "src/store/etcd/",
   "src/why/",
 ];

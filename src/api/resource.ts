@@ -80,6 +80,8 @@ export interface Resource<T extends ApiObject = ApiObject> {
   readonly keptAsBytes?: boolean;
   /** For a kind that can change: changes with everything that it is made of. */
   readonly digest?: string;
+  /** Its objects are computed when they are read. Nothing of it is stored, so it can be neither written nor watched. */
+  readonly isComputed?: boolean;
   /** Ready-made OpenAPI, for a kind that was not declared in our schema language. */
   readonly definition?: Record<string, unknown>;
 

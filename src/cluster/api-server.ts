@@ -63,11 +63,13 @@ import { finalizeEndpoint } from "#server/subresources/finalize.ts";
 import { reviewEndpoints, tokenEndpoint } from "#server/subresources/reviews.ts";
 import { scaleOf, setScale } from "#server/subresources/scale.ts";
 import { openIdConfiguration, openIdKeys } from "#server/subresources/token-request.ts";
+import type { ReadNodeMetrics } from "#server/usage/usage-scraper.ts";
 import { type WriteDeps } from "#server/write/write.ts";
 import { type Store } from "#store/store.ts";
 import { TraceRecorder } from "#trace/recorder.ts";
 import { RevisionTraces } from "#trace/revision-traces.ts";
 import { type Trace } from "#trace/trace.ts";
+import { openNodeUsage } from "./node-usage.ts";
 import { type AccountSettings, defaultIssuer } from "./security/account-settings.ts";
 import { type LoadedSecurity } from "./security/load-security.ts";
 
@@ -93,6 +95,8 @@ export interface AssembleOptions {
   readonly resources?: readonly Resource[];
   /** Adds subresources, such as streams to kubelets; called with what the built-in ones get. */
   subresources?(deps: WriteDeps & { readonly authorizers: readonly Authorizer[] }): ReadonlyMap<string, Endpoint>;
+  /** Reads what nodes report about their usage. Without it, `metrics.k8s.io` is not served. */
+  nodeMetrics?(objects: Objects): Promise<ReadNodeMetrics>;
   /** Paths that are not about a resource, by their first segment. */
   readonly paths?: NonResourceDeps["more"];
   /** Where the scheduler keeps its decisions for `orlop why`. */
@@ -140,13 +144,15 @@ export async function assembleApiServer(options: AssembleOptions): Promise<Assem
   const objects = openObjects(options, { metrics, traces });
   const informers = objects.informers();
   const resources = new ResourceRegistry(options.resources ?? allResources);
+  const usage = openNodeUsage(options, { objects, informers, resources });
   const security = assembleSecurity(options, informers);
   const inFlight = options.inFlight ?? defaultInFlight;
   const { loopback: loopbackUser } = security;
   const fair = { clock, objects, informers, resources, metrics, loopback: loopbackUser };
   const { flowControl, fairness } = assembleFairness(inFlight, fair);
   const health = new Health();
-  const parts: Parts = { objects, informers, resources, metrics, recorder, flowControl, traceOf, health };
+  const { computed } = usage;
+  const parts: Parts = { objects, informers, resources, metrics, recorder, flowControl, traceOf, health, computed };
   const limits = { fairness, deadlines: new Deadlines(clock, inFlight.requestTimeoutMs) };
   const audit = options.audit?.(metrics);
   const server = createApiServer({ ...serverDeps(options, parts, security), ...limits, audit });
@@ -167,6 +173,7 @@ export async function assembleApiServer(options: AssembleOptions): Promise<Assem
     async [Symbol.asyncDispose]() {
       await policies[Symbol.asyncDispose]();
       await custom[Symbol.asyncDispose]();
+      await usage[Symbol.asyncDispose]();
       await objects[Symbol.asyncDispose]();
       await audit?.[Symbol.asyncDispose]();
     },
@@ -186,7 +193,8 @@ async function startInformers(informers: Informers, health: Health): Promise<voi
 type Parts = Pick<
   AssembledServer,
   "objects" | "informers" | "resources" | "metrics" | "recorder" | "flowControl" | "traceOf" | "health"
->;
+> &
+  Pick<ServerDeps, "computed">;
 type Security = ReturnType<typeof assembleSecurity>;
 
 function openObjects(

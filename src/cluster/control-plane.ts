@@ -162,6 +162,7 @@ interface ApiParts extends Pick<AssembleOptions, "store" | "admission" | "encryp
 function assembleApi(options: ControlPlaneOptions, { certificates, ...parts }: ApiParts): Promise<AssembledServer> {
   const { clock, log, random, host, port, tracing = true } = options;
   const towardsNodes = certificates.issue((current) => issueClientCertificate(current, clock, nodeClient));
+  const node = () => credentialsOf(certificates, towardsNodes);
   return assembleApiServer({
     ...parts,
     clock,
@@ -173,7 +174,8 @@ function assembleApi(options: ControlPlaneOptions, { certificates, ...parts }: A
     eventTtlSeconds: options.eventTtlSeconds,
     tracing,
     inFlight: options.inFlight,
-    subresources: (deps) => streamEndpoints({ ...deps, log, node: () => credentialsOf(certificates, towardsNodes) }),
+    subresources: (deps) => streamEndpoints({ ...deps, log, node }),
+    nodeMetrics: async (objects) => (await import("#server/usage/read-kubelet.ts")).kubeletMetrics(objects, node),
   });
 }
 

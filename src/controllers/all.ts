@@ -4,6 +4,7 @@ import { runTogether } from "#lib/async/tasks.ts";
 import { type JwtPart } from "#lib/crypto/jwt.ts";
 import { fixedKinds, type Kinds } from "#runtime/kinds.ts";
 import { type ReconcilerFactory, type RunDeps, runReconcilers } from "#runtime/run-reconciler.ts";
+import { autoscalerController } from "./autoscaler/autoscaler.ts";
 import { clusterRoleAggregationController } from "./cluster-role-aggregation.ts";
 import { cronJobController } from "./cron-job/cron-job.ts";
 import { daemonSetController } from "./daemon-set/daemon-set.ts";
@@ -75,6 +76,7 @@ const reconcilers = ({
   ["volumeattributesclass-protection-controller", attributesClassProtectionController],
   ["namespace-controller", namespaceController(() => kinds.all())],
   ["resourcequota-controller", resourceQuotaController(kinds)],
+  ["horizontal-pod-autoscaler", autoscalerController(() => kinds.all())],
   ["disruption-controller", disruptionController(() => kinds.all()), "controllermanager"],
   ["disruption-controller", staleDisruptionController, "controllermanager"],
 ];

@@ -37,6 +37,8 @@ export interface ClusterOptions {
   readonly nodes?: number;
   /** The properties and behaviour of those nodes. */
   readonly simulation?: SimulationOptions;
+  /** What a node that is not simulated reports at `/metrics/resource`; default: nothing. */
+  nodeMetrics?(node: string): string;
   /** `system`: real time. Default: time stands still until the test moves it. */
   readonly clock?: "virtual" | "system";
   /** The caller's own components, which run with the others until the cluster ends. */
@@ -107,13 +109,16 @@ async function startOn<C extends Clock>(clock: C, options: ClusterOptions, time:
   const random = seededRandom(seed);
   const queues = new Map<string, WorkQueue<Cause>>();
   const onQueue = (name: string, queue: WorkQueue<Cause>): void => void queues.set(name, queue);
-  const { store, api, verdicts } = await startServer({ clock, log, random, onQueue }, options);
+  const nodes: SimulatedNode[] = [];
+  const metricsOf = async (name: string) =>
+    (await nodes.find((node) => node.name === name)?.resourceMetrics()) ?? options.nodeMetrics?.(name) ?? "";
+  const { store, api, verdicts } = await startServer({ clock, log, random, onQueue, metricsOf }, options);
   const { informers, recorder } = api;
   const clientFor = (user: UserInfo): Client => api.clientFor(user);
   const client = clientFor(administrator);
 
   const base = { informers, clock, log, recorder, onQueue };
-  const nodes = createSimulatedNodes(options.nodes ?? 0, { ...base, random, clientFor }, options.simulation);
+  nodes.push(...createSimulatedNodes(options.nodes ?? 0, { ...base, random, clientFor }, options.simulation));
   const own = options.components?.({ ...base, client, clientFor }) ?? [];
   const plane = controllers ? controlPlane(api, { ...base, random, verdicts }) : [];
   const running = startTasks([...plane, ...nodes.map(({ run }) => run), ...own]);
@@ -138,6 +143,12 @@ async function startOn<C extends Clock>(clock: C, options: ClusterOptions, time:
   };
 }
 
+interface ServerParts extends Pick<RunDeps, "clock" | "log" | "onQueue"> {
+  readonly random: Random;
+  /** What a node reports about its usage. */
+  metricsOf(node: string): Promise<string>;
+}
+
 interface Server {
   readonly store: Store;
   readonly api: AssembledServer;
@@ -145,7 +156,7 @@ interface Server {
 }
 
 async function startServer(
-  { clock, log, random, onQueue }: Pick<RunDeps, "clock" | "log" | "onQueue"> & { random: Random },
+  { clock, log, random, onQueue, metricsOf }: ServerParts,
   { historyLimits }: ClusterOptions,
 ): Promise<Server> {
   const store = openMemoryStore({ clock, ...(historyLimits ? { limits: historyLimits } : {}) });
@@ -154,9 +165,14 @@ async function startServer(
   const newUid = (): string => randomUid(random);
   const serverAddress = "127.0.0.1:6443";
   const parts = { store, clock, log, random, newUid, signingKey: key, serverAddress, verdicts };
-  const api = await assembleApiServer({ ...parts, freezesShared: true, ...(onQueue ? { onQueue } : {}) });
+  const nodeMetrics = async () => async (node: string) => once(await metricsOf(node));
+  const api = await assembleApiServer({ ...parts, nodeMetrics, freezesShared: true, ...(onQueue ? { onQueue } : {}) });
   await bootstrapCluster(api.loopback, api.health);
   return { store, api, verdicts };
+}
+
+async function* once<T>(value: T): AsyncGenerator<T> {
+  yield value;
 }
 
 /** The condition, which throws if a task has ended too early. */

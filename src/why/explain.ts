@@ -1,5 +1,6 @@
 import { withAdmission } from "./admission.ts";
 import { explainBudget, explainQuota } from "./allowances.ts";
+import { explainAutoscaler } from "./autoscaler.ts";
 import { explainCronJob, explainJob } from "./batch.ts";
 import { type Explanation } from "./explanation.ts";
 import { type Facts, type ObjectFacts } from "./facts.ts";
@@ -31,6 +32,8 @@ function explainObject(facts: Facts): Explanation {
       return explainQuota(facts.quota);
     case "budget":
       return explainBudget(facts.budget);
+    case "autoscaler":
+      return explainAutoscaler(facts.autoscaler);
     case "object":
       return explainEndingObject(facts) ?? there(facts);
     case "absent":

@@ -2,6 +2,7 @@ import { type DaemonSet } from "#api/apps/daemon-set.ts";
 import { type Deployment } from "#api/apps/deployment.ts";
 import { type ReplicaSet } from "#api/apps/replica-set.ts";
 import { type StatefulSet } from "#api/apps/stateful-set.ts";
+import { type HorizontalPodAutoscaler } from "#api/autoscaling/horizontal-pod-autoscaler.ts";
 import { type CronJob } from "#api/batch/cron-job.ts";
 import { type Job } from "#api/batch/job.ts";
 import { type Node } from "#api/core/node.ts";
@@ -29,6 +30,7 @@ type FactsOfObject =
   | ({ readonly about: "node" } & NodeFacts)
   | { readonly about: "quota"; readonly quota: ResourceQuota }
   | { readonly about: "budget"; readonly budget: PodDisruptionBudget }
+  | { readonly about: "autoscaler"; readonly autoscaler: HorizontalPodAutoscaler }
   | ({ readonly about: "object" } & ObjectFacts)
   | ({ readonly about: "absent" } & AbsentFacts);
 

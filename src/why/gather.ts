@@ -2,6 +2,7 @@ import { DaemonSet } from "#api/apps/daemon-set.ts";
 import { Deployment } from "#api/apps/deployment.ts";
 import { ReplicaSet } from "#api/apps/replica-set.ts";
 import { StatefulSet } from "#api/apps/stateful-set.ts";
+import { HorizontalPodAutoscaler } from "#api/autoscaling/horizontal-pod-autoscaler.ts";
 import { CronJob } from "#api/batch/cron-job.ts";
 import { parseCronSchedule } from "#api/batch/cron-schedule.ts";
 import { nextDueMs } from "#api/batch/cron-times.ts";
@@ -82,6 +83,8 @@ async function gatherFor(
       return { about: "quota", quota: object as ResourceQuota };
     case PodDisruptionBudget.schema:
       return { about: "budget", budget: object as PodDisruptionBudget };
+    case HorizontalPodAutoscaler.schema:
+      return { about: "autoscaler", autoscaler: object as HorizontalPodAutoscaler };
     default:
       return { about: "object", nowMs, resource, object };
   }

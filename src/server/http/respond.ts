@@ -185,8 +185,9 @@ async function listMessage({ resource, items, list }: ListAnswer, options: Rende
   return body(200, "protobuf", encodeListEnvelope(apiVersion, kind, meta, slices.flat()));
 }
 
+/** Lists of what is not stored have no version. */
 const listMetadata = ({ resourceVersion, continue: token, remainingItemCount }: ListFacts) => ({
-  resourceVersion,
+  ...(resourceVersion ? { resourceVersion } : {}),
   ...(token ? { continue: token } : {}),
   ...(remainingItemCount === undefined ? {} : { remainingItemCount }),
 });

@@ -9,7 +9,7 @@ import { neverAborted } from "#lib/async/tasks.ts";
 import { type Random, seededRandom } from "#lib/data/random.ts";
 import { runReconcilers } from "#runtime/run-reconciler.ts";
 import { heartbeats, type PodRunnerOptions, podRunner } from "../pod-runner.ts";
-import { type ComponentDeps, startCluster, type TestCluster } from "../start-cluster.ts";
+import { type ClusterOptions, type ComponentDeps, startCluster, type TestCluster } from "../start-cluster.ts";
 
 /** The seeds of a chaos test: `SEEDS=200` runs more of them, `SEED=17` only one. */
 export function chaosSeeds(usual: number): number[] {
@@ -61,10 +61,14 @@ async function runCrashing(deps: ComponentDeps, seed: number, signal: AbortSigna
   }
 }
 
+export interface ChaosOptions extends PodRunnerOptions, Pick<ClusterOptions, "nodeMetrics"> {}
+
 /** A cluster whose controllers crash at random between writes, and a third of whose writes are refused. */
-export async function startChaos(seed: number, options: PodRunnerOptions = {}): Promise<TestCluster> {
+export async function startChaos(seed: number, options: ChaosOptions = {}): Promise<TestCluster> {
+  const { nodeMetrics } = options;
   const cluster = await startCluster({
     controllers: false,
+    ...(nodeMetrics ? { nodeMetrics } : {}),
     seed,
     components: (deps) => [
       (stop) => runCrashing(deps, seed, stop),

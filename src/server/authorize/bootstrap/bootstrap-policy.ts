@@ -7,6 +7,9 @@ export type RoleTexts = Readonly<Record<string, readonly RuleText[]>>;
 
 export const recordEvents: RuleText = "create patch update | core events.k8s.io | events";
 
+/** A part of view, edit and admin. Upstream's metrics server brings a role with this name, rule and labels. */
+export const metricsReader = "system:aggregated-metrics-reader";
+
 /** The cluster roles of every cluster, except for those of the controllers. */
 export const clusterRoleTexts: RoleTexts = {
   "cluster-admin": ["* | * | *", "* | *"],
@@ -45,6 +48,7 @@ export const clusterRoleTexts: RoleTexts = {
     "read | networking.k8s.io | ingresses ingresses/status networkpolicies",
     "read | resource.k8s.io | resourceclaims resourceclaims/status resourceclaimtemplates",
   ],
+  [metricsReader]: ["read | metrics.k8s.io | nodes pods"],
   "system:auth-delegator": [
     "create | authentication.k8s.io | tokenreviews",
     "create | authorization.k8s.io | subjectaccessreviews",
