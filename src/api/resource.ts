@@ -1,4 +1,5 @@
 import { type Fields, type InferFields, type ObjectSchema, object } from "#schema/schema.ts";
+import type { Conversion } from "./conversion.ts";
 import { type Cursor } from "./cursor.ts";
 import { type UserInfo } from "./exchange.ts";
 import { dns1123Subdomain } from "./meta/names.ts";
@@ -72,6 +73,8 @@ export interface Resource<T extends ApiObject = ApiObject> {
   readonly storagePrefix: string;
   /** For a second version of another Resource. The store keeps that other one; these functions convert. */
   readonly storedAs?: StoredAs<T> | undefined;
+  /** How a webhook converts its objects to and from other versions; undefined if the versions convert by themselves. */
+  readonly conversion?: Conversion | undefined;
   /** It has no protobuf form. */
   readonly isJsonOnly?: boolean;
   /** Why no object can be created any more; undefined while it can. */

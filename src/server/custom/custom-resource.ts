@@ -3,6 +3,7 @@ import {
   type CustomResourceNames,
   type CustomResourceVersion,
 } from "#api/apiextensions/definition-fields.ts";
+import { type Conversion } from "#api/conversion.ts";
 import { type Cursor } from "#api/cursor.ts";
 import { keepMetadata } from "#api/meta/keep-metadata.ts";
 import { dns1123Subdomain } from "#api/meta/names.ts";
@@ -66,6 +67,7 @@ export class CustomResource implements Resource {
   readonly nameRule = dns1123Subdomain;
   readonly isJsonOnly = true;
   readonly deprecated?: Deprecation;
+  readonly conversion: Conversion | undefined;
   readonly digest: string;
   readonly #kind: CustomKind;
   #parts: Parts | undefined;
@@ -77,6 +79,7 @@ export class CustomResource implements Resource {
   ) {
     const names: CustomResourceNames = status.acceptedNames;
     this.#kind = kind;
+    this.conversion = kind.conversion;
     this.digest = digest;
     this.group = spec.group;
     this.version = version.name;
@@ -136,9 +139,13 @@ export class CustomResource implements Resource {
     };
   }
 
-  /** The schema may have changed since the object was written: it gets new defaults, and loses unknown fields. */
+  /**
+   * The schema may have changed since the object was written: it gets new defaults, and loses unknown fields. What a
+   * webhook converts comes here in this version.
+   */
   reread(stored: ApiObject): ApiObject {
-    const object = this.#kind.convert(stored, apiVersionOf(this));
+    const apiVersion = apiVersionOf(this);
+    const object = stored.apiVersion === apiVersion ? stored : { ...stored, apiVersion };
     const defaults = true;
     try {
       const present = decode(this.schema, object, { defaults }).value;

@@ -68,7 +68,7 @@ class Check {
       const resource = await this.#match(policy.spec.matchConstraints);
       if (!resource) return;
       const params = paramResource(this.#deps.resources, policy.spec.paramKind);
-      const request = this.#convert(resource);
+      const request = await this.#convert(resource);
       for (const binding of bindings) await this.#binding({ bound, binding, request, params });
     } catch (error) {
       this.verdict.misconfigured({ ...about, isIgnored: isIgnored(bound) }, configurationFault(error));
@@ -105,9 +105,9 @@ class Check {
     return constraints ? matchRequest(criteriaOf(constraints), this.#sent, this.#sources) : this.#sent.resource;
   }
 
-  #convert(resource: Resource): SentRequest {
+  async #convert(resource: Resource): Promise<SentRequest> {
     try {
-      return inVersionOf(this.#deps.resources, this.#sent, resource);
+      return await inVersionOf(this.#deps.resources, this.#sent, resource);
     } catch (error) {
       throw new ConfigurationError(`failed to convert object version: ${messageOf(error)}`, { cause: error });
     }

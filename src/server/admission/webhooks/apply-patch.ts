@@ -13,7 +13,11 @@ import { type Call } from "./call.ts";
 import { type WebhookWorld } from "./dispatch.ts";
 
 /** Changes the object of the request as the webhook asked. Returns whether that made a difference. */
-export function applyPatch({ resources, views }: WebhookWorld, call: Call, operations: readonly unknown[]): boolean {
+export async function applyPatch(
+  { resources, views }: WebhookWorld,
+  call: Call,
+  operations: readonly unknown[],
+): Promise<boolean> {
   const { request, view } = call;
   const { object } = request;
   const schemaOf = view.object && patched(call);
@@ -24,7 +28,8 @@ export function applyPatch({ resources, views }: WebhookWorld, call: Call, opera
     views.setScale(request.resource, object, changed);
     return true;
   }
-  const own = resources.convert(view.resource, changed, apiVersionOf(request.resource))?.object ?? changed;
+  const converted = await resources.convert(view.resource, changed, apiVersionOf(request.resource));
+  const own = converted?.object ?? changed;
   keepServerFields(request, own);
   replaceContent(object, own);
   return true;

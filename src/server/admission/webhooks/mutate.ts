@@ -35,7 +35,7 @@ async function mutateBy(world: WebhookWorld, call: Call, at: string): Promise<bo
   const { hook, request } = call;
   const answer = await ask(world, call);
   if (!answer) request.annotate(`failed-open.mutation.webhook.admission.k8s.io/${at}`, hook.webhook.name);
-  const hasChanged = answer && answer.patch.length > 0 ? applyPatch(world, call, answer.patch) : false;
+  const hasChanged = answer && answer.patch.length > 0 ? await applyPatch(world, call, answer.patch) : false;
   const { configuration, webhook } = hook;
   const facts = { configuration, webhook: webhook.name, mutated: hasChanged };
   request.annotate(`mutation.webhook.admission.k8s.io/${at}`, JSON.stringify(facts));
