@@ -62,7 +62,7 @@ import { finalizeEndpoint } from "#server/subresources/finalize.ts";
 import { reviewEndpoints, tokenEndpoint } from "#server/subresources/reviews.ts";
 import { scaleOf, setScale } from "#server/subresources/scale.ts";
 import { openIdConfiguration, openIdKeys } from "#server/subresources/token-request.ts";
-import { type ResolveService } from "#server/webhook/target.ts";
+import type { ResolveService } from "#server/webhook/target.ts";
 import { type WriteDeps } from "#server/write/write.ts";
 import { type Store } from "#store/store.ts";
 import { TraceRecorder } from "#trace/recorder.ts";
