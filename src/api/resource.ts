@@ -100,6 +100,8 @@ export interface Resource<T extends ApiObject = ApiObject> {
   prepareForUpdate?(object: T, old: T): void;
   /** The same for the status subresource, after everything but status was taken from `old`. */
   prepareForStatusUpdate?(object: T, old: T, writer?: Writer): void;
+  /** Prepares what validation needs, a little in each turn of the event loop; undefined once that is done. */
+  prepareValidation?(): Promise<void> | undefined;
   /** Every fault that the schema's own checks cannot see. */
   validate?(at: Cursor<T>): void;
   /** Faults that only a new object can have; `validate` has run too. */

@@ -20,6 +20,7 @@ import {
   type StoredAs,
   type Subresource,
 } from "#api/resource.ts";
+import { inSlices } from "#lib/async/turns.ts";
 import { equal } from "#lib/data/equal.ts";
 import { decode } from "#schema/json/decode.ts";
 import { TooManyValues } from "#schema/json/decode-error.ts";
@@ -29,6 +30,7 @@ import { customObject } from "#schema/structural/structural.ts";
 import { columnsOf } from "./columns.ts";
 import { type CustomKind, versionIn } from "./custom-kind.ts";
 import { deprecationOf } from "./deprecation.ts";
+import { compileAhead } from "./rules/compile-rules.ts";
 import { selectableFieldsOf } from "./selectable-fields.ts";
 import { validateCustom, validateCustomStatus, warnOfFinalizers } from "./validate-custom.ts";
 
@@ -71,6 +73,8 @@ export class CustomResource implements Resource {
   readonly digest: string;
   readonly #kind: CustomKind;
   #parts: Parts | undefined;
+  #preparing: Promise<void> | undefined;
+  #isPrepared = false;
 
   constructor(
     kind: CustomKind,
@@ -168,6 +172,16 @@ export class CustomResource implements Resource {
 
   prepareForStatusUpdate({ metadata }: ApiObject, { metadata: old }: ApiObject): void {
     keepMetadata(metadata, old, ...ownMetadata);
+  }
+
+  /** A version may have hundreds of rules, which are compiled when the first object is written. */
+  prepareValidation(): Promise<void> | undefined {
+    if (this.#isPrepared) return undefined;
+    this.#preparing ??= inSlices(compileAhead(this.#loaded.json, true)).then(() => {
+      this.#isPrepared = true;
+      this.#preparing = undefined;
+    });
+    return this.#preparing;
   }
 
   validateCreate(at: Cursor<ApiObject>): void {

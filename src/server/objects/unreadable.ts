@@ -68,6 +68,11 @@ export class UnreadableObjects {
     return false;
   }
 
+  #update(one: Unreadable, fault: Error): void {
+    const key = `${one.namespace}/${one.name}`;
+    if (this.#byName.get(key) === one) this.#byName.set(key, { ...one, fault });
+  }
+
   delete({ namespace, name }: Place): void {
     if (this.#byName.size > 0) this.#byName.delete(`${namespace}/${name}`);
   }
@@ -117,7 +122,13 @@ export class UnreadableObjects {
     const some = [...all.slice(start), ...all.slice(0, start)].slice(0, retried);
     this.#tried = start + some.length;
     const entries = await Promise.all(some.map(({ key }) => this.#deps.store.get(key).catch(() => undefined)));
-    const isReadable = entries.some((entry) => entry && !faultOf(entry));
+    const faults = entries.map((entry) => entry && (faultOf(entry) ?? ("none" as const)));
+    const isReadable = faults.includes("none");
+    // The reason may be another one by now.
+    for (const [index, fault] of faults.entries()) {
+      const one = some[index];
+      if (one && fault instanceof Error) this.#update(one, fault);
+    }
     this.#triedMs = this.#deps.clock.now();
     if (isReadable && !this.#isClosed) this.#deps.readable();
   }

@@ -128,6 +128,12 @@ test("one object that cannot be converted fails lists and watches of its version
   assert.deepEqual(await statuses("v1"), [200, 200, 200]);
   const watched = await send(`GET ${path("flaws", "v2")}?watch=1`);
   assert.equal(watched.json.message, "conversion webhook for example.com/v1, Kind=Flaw failed: bad object");
+  const told = answer;
+  answer = () => ({ result: { status: "Failure", message: "still bad" } });
+  await cluster.until(async () =>
+    /still bad$/.test(String((await send(`GET ${path("flaws", "v2")}/bad`)).json.message)),
+  );
+  answer = told;
   await send(`DELETE ${path("flaws", "v1")}/bad`);
   assert.deepEqual(await statuses("v2"), [200, 200, 404]);
 });
