@@ -9,6 +9,7 @@ import { type Change, type Informers } from "#runtime/informer.ts";
 import { type RunDeps } from "#runtime/run-reconciler.ts";
 import { type ResourceRegistry } from "../registry.ts";
 import type { ResolveService } from "../webhook/target.ts";
+import { loadCompiler } from "./load-in-turns.ts";
 
 export interface FollowDeps extends Pick<RunDeps, "onQueue"> {
   readonly informers: Informers;
@@ -39,6 +40,7 @@ export async function followDefinitions(deps: FollowDeps): Promise<AsyncDisposab
   let running: Promise<void> | undefined;
   let loaded: Promise<void> | undefined;
   const load = async (): Promise<void> => {
+    await loadCompiler();
     const { openCustomKinds } = await import("./open-custom-kinds.ts");
     const opened = openCustomKinds({ ...deps, ended: stop.signal }, definitions);
     for (const change of early.splice(0)) opened.take(change);
