@@ -1,4 +1,5 @@
 import { type Fields, type InferFields, type ObjectSchema, object } from "#schema/schema.ts";
+import type { Conversion } from "./conversion.ts";
 import { type Cursor } from "./cursor.ts";
 import { type UserInfo } from "./exchange.ts";
 import { dns1123Subdomain } from "./meta/names.ts";
@@ -72,6 +73,8 @@ export interface Resource<T extends ApiObject = ApiObject> {
   readonly storagePrefix: string;
   /** For a second version of another Resource. The store keeps that other one; these functions convert. */
   readonly storedAs?: StoredAs<T> | undefined;
+  /** How a webhook converts its objects to and from other versions; undefined if the versions convert by themselves. */
+  readonly conversion?: Conversion | undefined;
   /** It has no protobuf form. */
   readonly isJsonOnly?: boolean;
   /** Why no object can be created any more; undefined while it can. */
@@ -99,6 +102,8 @@ export interface Resource<T extends ApiObject = ApiObject> {
   prepareForUpdate?(object: T, old: T): void;
   /** The same for the status subresource, after everything but status was taken from `old`. */
   prepareForStatusUpdate?(object: T, old: T, writer?: Writer): void;
+  /** Prepares what validation needs, a little in each turn of the event loop; undefined once that is done. */
+  prepareValidation?(): Promise<void> | undefined;
   /** Every fault that the schema's own checks cannot see. */
   validate?(at: Cursor<T>): void;
   /** Faults that only a new object can have; `validate` has run too. */

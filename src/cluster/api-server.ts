@@ -64,6 +64,7 @@ import { reviewEndpoints, tokenEndpoint } from "#server/subresources/reviews.ts"
 import { scaleOf, setScale } from "#server/subresources/scale.ts";
 import { openIdConfiguration, openIdKeys } from "#server/subresources/token-request.ts";
 import type { ReadNodeMetrics } from "#server/usage/usage-scraper.ts";
+import type { ResolveService } from "#server/webhook/target.ts";
 import { type WriteDeps } from "#server/write/write.ts";
 import { type Store } from "#store/store.ts";
 import { TraceRecorder } from "#trace/recorder.ts";
@@ -162,7 +163,8 @@ export async function assembleApiServer(options: AssembleOptions): Promise<Assem
   const { log, onQueue } = options;
   const definitionsSeen = health.step("crd-informer-synced");
   const own = { informers, resources, clock, log, client: loopback, ...(onQueue ? { onQueue } : {}) };
-  const custom = await followDefinitions({ ...own, forget: (resource) => objects.forget(resource) });
+  const resolveService = serviceResolver(objects);
+  const custom = await followDefinitions({ ...own, metrics, resolveService, forget: (one) => objects.forget(one) });
   definitionsSeen();
   const policies = followPolicies(own);
   return {
@@ -260,7 +262,7 @@ function writeDeps(options: AssembleOptions, parts: Parts, security: Security): 
     podSecurity: admission?.podSecurity,
     webhooks: {
       ...{ resources, metrics, recorder, log: options.log, views: { scaleOf, setScale } },
-      resolveService: (service, turn) => serviceEndpoint(objects, service, turn),
+      resolveService: serviceResolver(objects),
       isServer: (user) => user === security.loopback,
     },
   });
@@ -280,6 +282,12 @@ function writeDeps(options: AssembleOptions, parts: Parts, security: Security): 
     authorizeCreate: (context) => mayCreate(authorizers, context),
   };
 }
+
+/** Where webhooks of services are. */
+const serviceResolver =
+  (objects: Objects): ResolveService =>
+  (service, turn) =>
+    serviceEndpoint(objects, service, turn);
 
 function cutCounter(metrics: Metrics): (resource: Resource) => void {
   const help = "Watchers ended because they fell so far behind that their history is gone.";

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { type ApiObject, type Resource } from "#api/resource.ts";
+import { convertOne } from "#api/conversion.ts";
+import { type ApiObject, apiVersionOf, type Resource } from "#api/resource.ts";
 import { alreadyExists, notFound, StatusError, serviceUnavailable, tooLarge } from "#api/status.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { Turns } from "#lib/async/turns.ts";
@@ -19,7 +20,8 @@ import {
 } from "#store/store.ts";
 import { type RevisionTraces } from "#trace/revision-traces.ts";
 import { currentTrace, type Trace, traceparent } from "#trace/trace.ts";
-import { atRevision, codecOf, EncodedObject, toStoredBytes, toStoredText } from "./encode-once.ts";
+import { ConvertedStore } from "./converted-store.ts";
+import { atRevision, codecOf, EncodedObject, startsWith, textOf, toStoredBytes, toStoredText } from "./encode-once.ts";
 import { WatchCache, type WatchCacheDeps } from "./watch-cache.ts";
 
 export interface ObjectsDeps {
@@ -57,6 +59,7 @@ export class Objects implements AsyncDisposable {
   /** The same by the Resource object, which every request uses. */
   readonly #cacheByResource = new WeakMap<object, WatchCache>();
   readonly #informers: LocalInformers[] = [];
+  readonly #views = new WeakMap<Resource, ConvertedStore>();
   /** Pending writes, by the identity of their value, or by their key for a delete. */
   readonly #underway = new Map<Uint8Array | string, Written>();
   /** One for all caches: watchers that lag share the remaining time. */
@@ -112,6 +115,7 @@ export class Objects implements AsyncDisposable {
   /** The filled cache. Returns it synchronously in all cases but the first. */
   cache<T extends ApiObject>(resource: Resource<T>): WatchCache<T> | Promise<WatchCache<T>> {
     const cache = this.cacheOf(resource);
+    if (resource.conversion) return cache.settled().then(() => cache);
     return cache.isReady ? cache : cache.synced().then(() => cache);
   }
 
@@ -123,6 +127,22 @@ export class Objects implements AsyncDisposable {
     return this.#deps.store.catchUp()?.catch((error: unknown) => {
       throw statusOf(error);
     });
+  }
+
+  /** The store as this version of a kind sees it. */
+  storeOf<T extends ApiObject>(resource: Resource<T>): Store {
+    return this.#viewOf(resource as unknown as Resource) ?? this.#deps.store;
+  }
+
+  #viewOf(resource: Resource): ConvertedStore | undefined {
+    const { conversion } = resource;
+    if (!conversion) return undefined;
+    let view = this.#views.get(resource);
+    if (!view) {
+      view = new ConvertedStore(this.#deps.store, resource, conversion);
+      this.#views.set(resource, view);
+    }
+    return view;
   }
 
   /** For components in this process: the caches themselves, as informers. */
@@ -161,7 +181,19 @@ export class Objects implements AsyncDisposable {
 
   /** Whether the object must be written even if it did not change, because its stored form is out of date. */
   needsRewrite(resource: Resource, object: ApiObject): Promise<boolean> | false {
-    return this.#deps.isStale?.(keyOf(resource, object)) ?? false;
+    const stored = resource.storedAs?.resource ?? resource;
+    const key = keyOf(resource, object);
+    if (!stored.reread) return this.#deps.isStale?.(key) ?? false;
+    return this.#isOutdated(stored, key);
+  }
+
+  /** Stored in another version, or before its schema got new defaults. */
+  async #isOutdated(stored: Resource, key: string): Promise<boolean> {
+    const entry = await this.#deps.store.get(key);
+    if (!entry || entry.fault) return false;
+    if (!startsWith(entry.value, codecOf(stored).head) || (await this.#deps.isStale?.(key))) return true;
+    const parsed = JSON.parse(textOf(entry.value)) as ApiObject;
+    return stored.reread?.(parsed) !== parsed;
   }
 
   /** Returns whether the object still existed at that revision. */
@@ -183,8 +215,10 @@ export class Objects implements AsyncDisposable {
 
   #cacheDeps(resource: Resource): WatchCacheDeps {
     const { store, clock, log, traces, freezesShared } = this.#deps;
+    const view = this.#viewOf(resource);
     return {
-      store,
+      store: view ?? store,
+      ...(view ? { late: () => view.late() } : {}),
       clock,
       log,
       freezesShared,
@@ -207,7 +241,8 @@ export class Objects implements AsyncDisposable {
     const { metadata } = object;
     metadata.resourceVersion = undefined as never;
     metadata.uid ??= this.newUid();
-    const stored = resource.storedAs ? (resource.storedAs.toStored(object) as ApiObject) : object;
+    const form = storedForm(resource as unknown as Resource, object);
+    const stored = form instanceof Promise ? await form : form;
     const storedKind = (resource.storedAs?.resource ?? resource) as Resource;
     const codec = codecOf(storedKind);
     const text = toStoredText(stored);
@@ -230,6 +265,8 @@ export class Objects implements AsyncDisposable {
         return undefined;
       }
       if (!written?.isSeen) this.#remember(result.revision, trace);
+      // The answer shows what the webhook makes of the stored object, as every read will.
+      if (resource.conversion) await this.cacheOf(resource).settled();
       return this.#written(resource, object, { value: bytes, revision: result.revision });
     } finally {
       if (bytes) this.#underway.delete(bytes);
@@ -276,6 +313,14 @@ export class Objects implements AsyncDisposable {
     // A kind that has changed meanwhile may see the object differently.
     return written.resource === reader ? written.object : undefined;
   }
+}
+
+/** The object in the version that is stored. */
+function storedForm(resource: Resource, object: ApiObject): ApiObject | Promise<ApiObject> {
+  const { storedAs, conversion } = resource;
+  if (!storedAs) return object;
+  if (!conversion) return storedAs.toStored(object);
+  return convertOne(conversion, object, apiVersionOf(storedAs.resource)).then((made) => storedAs.toStored(made));
 }
 
 /** What the client gets if the store refuses. */

@@ -12,6 +12,7 @@ import { type Answer, type Context } from "#server/request/pipeline.ts";
 import { createObject } from "./create.ts";
 import { checkName, checkNamespace } from "./steps/identity.ts";
 import { isLong, pauseIfLong, runSteps } from "./steps/pause.ts";
+import { withVersions } from "./steps/versions.ts";
 import { updateObject } from "./update.ts";
 import { type Write, type WriteDeps } from "./write.ts";
 
@@ -62,11 +63,11 @@ async function mergeApplied(
 ): Promise<ApiObject> {
   const { context, resource, subresource, options } = write;
   const { manager, force } = options;
+  const facts = { resource, liveObject: live?.object, applied, manager, force, subresource, now: clock.now() };
   // Others may have applied in another version.
-  const versions = { convert: (object: ApiObject, version: string) => resources.convert(resource, object, version) };
-  const facts = { resource, liveObject: live?.object, applied, manager, force, subresource, versions };
-  const steps = applyPatch({ ...facts, now: clock.now() });
-  const merged = await runSteps(steps, write, live);
+  const merged = await withVersions({ resources, resource }, (versions) =>
+    runSteps(applyPatch({ ...facts, versions }), write, live),
+  );
   if (isLong(write, live)) refuseManyValues(merged.object);
   await pauseIfLong(write, live);
   const raw: RawBody = { value: merged.object, text: undefined };

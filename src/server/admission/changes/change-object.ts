@@ -54,10 +54,10 @@ export interface Change {
 }
 
 /** Makes the changed view the object of the request. Returns what is different; undefined if nothing is. */
-export function changeObject(
+export async function changeObject(
   { resources, views, recorder }: ChangeDeps,
   { request, view, changed }: Change,
-): readonly string[] | undefined {
+): Promise<readonly string[] | undefined> {
   const { object } = request;
   if (!object || equal(changed, view.object)) return undefined;
   // Before the change, because the view may be the object itself.
@@ -66,7 +66,8 @@ export function changeObject(
     views.setScale(request.resource, object, changed);
     return changes;
   }
-  const own = resources.convert(view.resource, changed, apiVersionOf(request.resource))?.object ?? changed;
+  const converted = await resources.convert(view.resource, changed, apiVersionOf(request.resource));
+  const own = converted?.object ?? changed;
   keepServerFields(request, own);
   replaceContent(object, own);
   return changes;

@@ -49,7 +49,7 @@ export class PolicyMatcher {
       const resource = await this.#match(policy.spec.matchConstraints);
       if (!resource) return;
       const params = paramResource(this.#deps.resources, policy.spec.paramKind);
-      const request = this.#convert(resource);
+      const request = await this.#convert(resource);
       for (const binding of bindings) yield* this.#bound(binding, request, params);
     } catch (error) {
       yield { binding: undefined, fault: configurationFault(error) };
@@ -79,9 +79,9 @@ export class PolicyMatcher {
     return constraints ? matchRequest(criteriaOf(constraints), this.#sent, this.#sources) : this.#sent.resource;
   }
 
-  #convert(resource: Resource): SentRequest {
+  async #convert(resource: Resource): Promise<SentRequest> {
     try {
-      return inVersionOf(this.#deps.resources, this.#sent, resource);
+      return await inVersionOf(this.#deps.resources, this.#sent, resource);
     } catch (error) {
       throw new ConfigurationError(`failed to convert object version: ${messageOf(error)}`, { cause: error });
     }

@@ -6,17 +6,17 @@ import { type ChangeDeps, changeable, changeObject, decodeChanged } from "../cha
 import { type Call } from "./call.ts";
 
 /** Changes the object of the request as the webhook asked. Returns what is different; undefined if nothing is. */
-export function applyPatch(
+export async function applyPatch(
   deps: ChangeDeps,
   call: Call,
   operations: readonly unknown[],
-): readonly string[] | undefined {
+): Promise<readonly string[] | undefined> {
   const { request, view } = call;
   const resource = changeable(view);
   if (!resource) throw unsupported(call);
   try {
     const { value: changed } = decodeChanged(resource, applyJsonPatch(view.object, operations));
-    return changeObject(deps, { request, view, changed });
+    return await changeObject(deps, { request, view, changed });
   } catch (error) {
     throw error instanceof PatchError || error instanceof DecodeError ? internalError(error) : error;
   }

@@ -33,7 +33,7 @@ export interface WebhookWorld extends CallWorld, MatchWorld {
 export async function ask(
   world: WebhookWorld,
   call: Call,
-  change: (answer: WebhookAnswer) => readonly string[] | undefined = () => undefined,
+  change: (answer: WebhookAnswer) => Promise<readonly string[] | undefined> | undefined = () => undefined,
 ): Promise<{ readonly changes: readonly string[] | undefined } | undefined> {
   const record = startRecord(world, call);
   const { configuration, webhook } = call.hook;
@@ -41,7 +41,7 @@ export async function ask(
     const answer = await callWebhook(world, call);
     passOn(call, answer);
     if (!answer.allowed) throw new Refused(refusalOf(webhook.name, answer.status));
-    const changes = change(answer);
+    const changes = await change(answer);
     record({ code: 200, changes });
     return { changes };
   } catch (error) {

@@ -8,13 +8,13 @@ import { type Informer, type Informers } from "#runtime/informer.ts";
 import { type Authorizer } from "#server/authorize/authorizer.ts";
 import { type ResourceRegistry } from "#server/registry.ts";
 import { type UserInfo } from "#server/request/pipeline.ts";
+import type { ResolveService, WebhookConnections } from "#server/webhook/target.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
 import { type ScaleViews } from "../changes/change-object.ts";
 import { RequestRounds } from "../changes/rounds.ts";
 import { type AdmissionPlugin, type AdmissionRequest } from "../plugin.ts";
 import type { WebhookWorld } from "./dispatch.ts";
 import { ConfiguredWebhooks, type Hook, type WebhookConfiguration } from "./hook.ts";
-import type { ResolveService, WebhookConnections } from "./target.ts";
 import { webhookMetrics } from "./webhook-metrics.ts";
 
 /** What the plugins need of the rest of the server. Without it, no webhook is called. */
@@ -78,7 +78,7 @@ class CalledWebhooks<C extends WebhookConfiguration> {
   constructor(deps: WebhookDeps, configurations: Informer<C>) {
     this.#deps = deps;
     this.#namespaces = deps.informers.of(Namespace);
-    this.#configured = new ConfiguredWebhooks(configurations, (hook) => this.#connections?.retire(hook));
+    this.#configured = new ConfiguredWebhooks(configurations, (hook) => this.#connections?.retire(hook.webhook));
   }
 
   list(): readonly Hook[] {
@@ -99,7 +99,7 @@ class CalledWebhooks<C extends WebhookConfiguration> {
   async #open(): Promise<WebhookWorld> {
     const { webhooks, clock, authorizers } = this.#deps;
     if (!webhooks) throw new Error("webhooks cannot be called here");
-    const { WebhookConnections } = await import("./target.ts");
+    const { WebhookConnections } = await import("#server/webhook/target.ts");
     this.#connections = new WebhookConnections();
     const { metrics: allMetrics } = webhooks;
     const metrics = webhookMetrics(allMetrics);

@@ -16,7 +16,9 @@ export function prepareNew({ resource, context }: Write, object: ApiObject, now:
 }
 
 export function validateNew(write: Write, object: ApiObject): void | Promise<void> {
-  return runSteps(refuseFaults(write.resource, object, findCreateFaults(write.resource, object)), write);
+  return whenPrepared(write.resource, () =>
+    runSteps(refuseFaults(write.resource, object, findCreateFaults(write.resource, object)), write),
+  );
 }
 
 /** Copies from the old version what this subresource cannot change, and updates the generation. */
@@ -28,11 +30,15 @@ export function prepareChange({ context, resource, subresource, trusted }: Write
 export function validateChange(write: Write, { object, old }: Change, current: EncodedObject): void | Promise<void> {
   const { resource, subresource, trusted } = write;
   if (trusted) return;
-  return runSteps(
-    refuseFaults(resource, object, findUpdateFaults(resource, { object, old, subresource })),
-    write,
-    current,
-  );
+  return whenPrepared(resource, () => {
+    const finding = findUpdateFaults(resource, { object, old, subresource });
+    return runSteps(refuseFaults(resource, object, finding), write, current);
+  });
+}
+
+function whenPrepared(resource: Resource, validate: () => void | Promise<void>): void | Promise<void> {
+  const preparing = resource.prepareValidation?.();
+  return preparing ? preparing.then(validate) : validate();
 }
 
 function* refuseFaults(resource: Resource, object: ApiObject, finding: Steps<readonly FieldError[]>): Steps<void> {

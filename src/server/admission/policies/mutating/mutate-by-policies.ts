@@ -109,7 +109,7 @@ class Mutation {
   async #invoke(invocation: Invocation): Promise<void> {
     const { policy, binding, params } = invocation;
     const compiled = await compiledPolicy(policy);
-    const { matches, error } = await meetsConditions(this.#evaluation(compiled, invocation));
+    const { matches, error } = await meetsConditions(await this.#evaluation(compiled, invocation));
     if (error !== undefined) this.#fail(invocation, error);
     if (!matches) return;
     const names = [policy.metadata.name, binding.metadata.name, params?.metadata.namespace, params?.metadata.name];
@@ -125,7 +125,7 @@ class Mutation {
 
   /** Each change is made from the object as the one before has left it. Returns whether it made a difference. */
   async #mutate(invocation: Invocation, compiled: CompiledPolicy, mutation: CompiledMutation): Promise<boolean> {
-    const evaluation = this.#evaluation(compiled, invocation);
+    const evaluation = await this.#evaluation(compiled, invocation);
     const { request: view } = evaluation.facts;
     const { object } = view;
     if (!object) return false;
@@ -141,7 +141,7 @@ class Mutation {
     const endHop = startHop(this.#deps.recorder, this.#request, { hop: "mutate", by });
     try {
       const changed = patchers[mutation.patchType](resource, object, await written(evaluation, mutation));
-      const changes = changeObject(this.#deps, { request: this.#request, view, changed });
+      const changes = await changeObject(this.#deps, { request: this.#request, view, changed });
       count();
       if (changes) endHop?.({ binding: binding.metadata.name, changes });
       return changes !== undefined;
@@ -153,9 +153,12 @@ class Mutation {
     }
   }
 
-  #evaluation(policy: CompiledPolicy, { policy: invoked, resource, params }: Invocation): Evaluation<CompiledPolicy> {
+  async #evaluation(
+    policy: CompiledPolicy,
+    { policy: invoked, resource, params }: Invocation,
+  ): Promise<Evaluation<CompiledPolicy>> {
     const sent = asSent(this.#request, this.#deps.views.scaleOf);
-    const request = inVersionOf(this.#deps.resources, sent, resource);
+    const request = await inVersionOf(this.#deps.resources, sent, resource);
     const facts = { request, sent, namespace: this.#matcher.namespace, params, access: this.#access };
     const counted = { name: invoked.metadata.name, metrics: this.#deps.metrics };
     return { policy, facts, slice: this.#slice, counted };

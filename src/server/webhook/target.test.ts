@@ -1,19 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Hook, type Webhook } from "./hook.ts";
-import { addressOf, WebhookConnections } from "./target.ts";
+import { addressOf, type Called, WebhookConnections } from "./target.ts";
 
-const webhook = (clientConfig: Webhook["clientConfig"]): Webhook => ({
-  name: "a.example.com",
-  clientConfig,
-  failurePolicy: "Fail",
-  matchPolicy: "Equivalent",
-  namespaceSelector: {},
-  objectSelector: {},
-  sideEffects: "None",
-  timeoutSeconds: 10,
-  admissionReviewVersions: ["v1"],
-});
+const webhook = (clientConfig: Called["clientConfig"]): Called => ({ clientConfig });
 const resolve = async () => ({ host: "10.0.0.1", port: 8443 });
 
 const urls = [
@@ -47,8 +36,8 @@ test("addressOf() keeps the path of a service on its own server, whatever the pa
 
 test("a webhook has a limited number of calls at the same time, and further ones fail at once", async () => {
   const connections = new WebhookConnections();
-  const hook: Hook = { id: "a", configuration: "a", webhook: webhook({ url: "https://192.0.2.1" }) };
-  const address = await addressOf(hook.webhook, resolve, 0);
+  const hook = webhook({ url: "https://192.0.2.1" });
+  const address = await addressOf(hook, resolve, 0);
   const { promise, resolve: answer } = Promise.withResolvers<string>();
   const running = Array.from({ length: 200 }, () => connections.of(hook).use(address, () => promise));
 

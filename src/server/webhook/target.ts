@@ -1,7 +1,23 @@
 import { isIP } from "node:net";
 import { secureTransport } from "#client/transport/http1.ts";
 import type { Transport } from "#client/transport/wire.ts";
-import { type Hook, type Webhook } from "./hook.ts";
+
+/** Where a webhook is, as whoever configured it wrote it. Only one of URL and service is set. */
+export interface Called {
+  readonly clientConfig: {
+    readonly url?: string | undefined;
+    readonly service?:
+      | {
+          readonly namespace: string;
+          readonly name: string;
+          readonly port: number;
+          readonly path?: string | undefined;
+        }
+      | undefined;
+    /** Base64 of PEM certificates. */
+    readonly caBundle?: string | undefined;
+  };
+}
 
 /** Where a call goes. Built from checked parts, never from text. */
 export interface Address {
@@ -22,7 +38,7 @@ export type ResolveService = (
 
 /** Where the webhook is now. */
 export async function addressOf(
-  { clientConfig: { url, service } }: Webhook,
+  { clientConfig: { url, service } }: Called,
   resolveService: ResolveService,
   turn: number,
 ): Promise<Address> {
@@ -61,8 +77,10 @@ class Connections {
   #calls = 0;
   #isRetired = false;
 
-  constructor({ clientConfig: { caBundle } }: Webhook) {
-    this.#ca = caBundle ? Buffer.from(caBundle, "base64").toString("latin1") : undefined;
+  constructor({ clientConfig: { caBundle } }: Called) {
+    const ca = caBundle ? Buffer.from(caBundle, "base64").toString("latin1") : "";
+    // As upstream, white space alone is no bundle.
+    this.#ca = ca.trim() === "" ? undefined : ca;
   }
 
   async use<R>(address: Address, call: (transport: Transport) => Promise<R>): Promise<R> {
@@ -111,21 +129,21 @@ class Connections {
   }
 }
 
-/** The connections of all webhooks, made when they are first called. */
+/** The connections of all webhooks, made when they are first called. A webhook whose configuration changes is another. */
 export class WebhookConnections {
-  readonly #byHook = new WeakMap<Hook, Connections>();
+  readonly #byWebhook = new WeakMap<Called, Connections>();
 
-  of(hook: Hook): Pick<Connections, "use" | "retire"> {
-    let connections = this.#byHook.get(hook);
+  of(webhook: Called): Pick<Connections, "use" | "retire"> {
+    let connections = this.#byWebhook.get(webhook);
     if (!connections) {
-      connections = new Connections(hook.webhook);
-      this.#byHook.set(hook, connections);
+      connections = new Connections(webhook);
+      this.#byWebhook.set(webhook, connections);
     }
     return connections;
   }
 
-  /** Also for a hook that was not called yet: a request that has seen it may still do so. */
-  retire(hook: Hook): void {
-    this.of(hook).retire();
+  /** Also for a webhook that was not called yet: a request that has seen it may still do so. */
+  retire(webhook: Called): void {
+    this.of(webhook).retire();
   }
 }
