@@ -28,6 +28,7 @@ import { replicaSetController } from "./replicas/replica-set.ts";
 import { replicationController } from "./replicas/replication-controller.ts";
 import { rootCaController } from "./root-ca.ts";
 import { serviceAccountController } from "./service-account.ts";
+import { serviceCidrController } from "./service-cidr/service-cidr.ts";
 import { statefulSetController } from "./stateful-set/stateful-set.ts";
 import { tokenController } from "./token.ts";
 
@@ -69,6 +70,7 @@ const reconcilers = ({
   ["cronjob-controller", cronJobController],
   ["ttl-after-finished-controller", ttlAfterFinishedController],
   ["endpointslice-controller", endpointSliceController, "endpoint-slice-controller"],
+  ["service-cidrs-controller", serviceCidrController, "service-cidr-controller"],
   ["pod-garbage-collector", podGcController()],
   ["pvc-protection-controller", claimProtectionController],
   ["pv-protection-controller", volumeProtectionController],
