@@ -21,6 +21,7 @@ import { runScheduler } from "#scheduler/scheduler.ts";
 import { Verdicts } from "#scheduler/verdicts.ts";
 import type { PluginConfigs } from "#server/admission/config/admission-configuration.ts";
 import { type PluginChoice } from "#server/admission/config/choose-plugins.ts";
+import { runServiceRepair } from "#server/allocate/repair.ts";
 import { defaultServiceRanges, type ServiceRanges } from "#server/allocate/service-allocator.ts";
 import type { AuditOptions } from "#server/audit/open-audit.ts";
 import { ensureDefaultServiceCidr } from "#server/default-service-cidr.ts";
@@ -348,6 +349,7 @@ async function runComponents(
     (ended) => certificates.run(ended),
     (ended) => keepAnnounced(options, { api, port }, ended),
     (ended) => keepBootstrap({ ...own, kept: [...keptObjects, ...announced] }, ended),
+    (ended) => runServiceRepair({ ...own, objects: api.objects, range: rangesOf(options).nodePorts }, ended),
     (ended) => runFlowControl({ ...own, control: api.flowControl }, ended),
     (ended) => security.run(ended),
     (ended) => publishTrust({ ...base, client: api.loopback, trust: () => trustOf(certificates, security) }, ended),

@@ -1,67 +1,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Service } from "#api/core/service.ts";
+import { type Service } from "#api/core/service.ts";
 import { IPAddress } from "#api/networking/ip-address.ts";
 import { ServiceCIDR } from "#api/networking/service-cidr.ts";
-import { type InputOf } from "#api/resource.ts";
-import { assembleApiServer } from "#cluster/api-server.ts";
-import { bootstrapCluster } from "#cluster/bootstrap.ts";
-import { signingKey } from "#lib/crypto/jwt.ts";
-import { createKey, keyToPem } from "#lib/crypto/x509.ts";
-import { seededRandom } from "#lib/data/random.ts";
 import { parseCidr } from "#lib/net/ip.ts";
-import { silentLog } from "#lib/process/log.ts";
 import { openMemoryStore } from "#store/memory.ts";
-import { type Store } from "#store/store.ts";
 import { createVirtualClock } from "#testing/virtual-clock.ts";
-import { defaultServiceRanges, type ServiceRanges } from "./service-allocator.ts";
-
-type Spec = NonNullable<InputOf<Service>["spec"]>;
-
-async function start(ranges: ServiceRanges = defaultServiceRanges, shared?: Store) {
-  const clock = createVirtualClock();
-  const store = shared ?? openMemoryStore({ clock });
-  const api = await assembleApiServer({
-    store,
-    clock,
-    log: silentLog,
-    random: seededRandom(1),
-    signingKey: signingKey(keyToPem(createKey())),
-    serverAddress: "127.0.0.1:6443",
-    serviceRanges: ranges,
-  });
-  const client = api.clientFor({ name: "admin", groups: ["system:masters"] });
-  await bootstrapCluster(client);
-  const ref = (name: string) => ({ namespace: "default", name });
-  const http = [{ port: 80 }];
-  return {
-    create: (name: string, spec: Spec = {}, dryRun = false) =>
-      client.create(Service, { metadata: ref(name), spec: { ports: http, ...spec } }, { dryRun }),
-    update: (name: string, spec: Spec) =>
-      client.update(Service, { metadata: ref(name), spec: { ports: http, ...spec } }),
-    remove: (name: string) => client.delete(Service, ref(name)),
-    revision: () => store.revision,
-    store,
-    client,
-    /** What is claimed, apart from the service itself: addresses and node ports. */
-    async claims() {
-      const { items } = await client.list(IPAddress);
-      const { entries } = await store.list("/registry/ranges/servicenodeports/");
-      const ports = entries.map(({ key }) => key.slice(key.lastIndexOf("/") + 1));
-      return [...items.map(({ metadata }) => metadata.name), ...ports];
-    },
-    async [Symbol.asyncDispose]() {
-      await api[Symbol.asyncDispose]();
-      if (!shared) await store[Symbol.asyncDispose]();
-    },
-  };
-}
+import { type Spec, startAllocator } from "./allocator.suite.ts";
+import { defaultServiceRanges } from "./service-allocator.ts";
 
 const nodePorts = ({ spec }: Service): (number | undefined)[] => (spec.ports ?? []).map(({ nodePort }) => nodePort);
 const allocated = /provided (IP|port) is already allocated/;
 
 test("one of two concurrent requests for the same address gets it", async () => {
-  await using services = await start();
+  await using services = await startAllocator();
 
   const spec = { clusterIP: "10.96.0.99" };
   const results = await Promise.allSettled([services.create("a", spec), services.create("b", spec)]);
@@ -72,7 +24,7 @@ test("one of two concurrent requests for the same address gets it", async () => 
 });
 
 test("an address is free again when its Service is deleted, was refused or was a dry run", async () => {
-  await using services = await start();
+  await using services = await startAllocator();
   const spec: Spec = { clusterIP: "10.96.0.99", type: "NodePort", ports: [{ port: 80, nodePort: 30080 }] };
 
   await services.create("dry", spec, true);
@@ -84,7 +36,7 @@ test("an address is free again when its Service is deleted, was refused or was a
 });
 
 test("a Service keeps its address and ports through updates that do not name them", async () => {
-  await using services = await start();
+  await using services = await startAllocator();
   const created = await services.create("a", { type: "NodePort" });
   const before = services.revision();
 
@@ -96,7 +48,7 @@ test("a Service keeps its address and ports through updates that do not name the
 });
 
 test("a Service that no longer needs an address releases it", async () => {
-  await using services = await start();
+  await using services = await startAllocator();
   const created = await services.create("a", { type: "NodePort" });
   const { clusterIP = "" } = created.spec;
   const [nodePort = 0] = nodePorts(created);
@@ -111,7 +63,7 @@ test("a Service that no longer needs an address releases it", async () => {
 });
 
 test("a headless Service neither gets nor releases an address", async () => {
-  await using services = await start();
+  await using services = await startAllocator();
 
   const one = await services.create("a", { clusterIP: "None" });
   const other = await services.create("b", { clusterIP: "None" });
@@ -120,7 +72,7 @@ test("a headless Service neither gets nor releases an address", async () => {
 });
 
 test("one port over TCP and UDP is a single node port, which no other Service gets", async () => {
-  await using services = await start();
+  await using services = await startAllocator();
   const both = (nodePort?: number): NonNullable<Spec["ports"]> => [
     { name: "dns", port: 53, protocol: "UDP", ...(nodePort ? { nodePort } : {}) },
     { name: "dns-tcp", port: 53, protocol: "TCP" },
@@ -137,7 +89,7 @@ test("one port over TCP and UDP is a single node port, which no other Service ge
 });
 
 test("addresses and ports outside of their ranges are refused", async () => {
-  await using services = await start();
+  await using services = await startAllocator();
   const valid = /is not in the valid range/;
 
   for (const clusterIP of ["10.97.0.1", "10.96.0.0", "10.96.255.255"]) {
@@ -149,7 +101,7 @@ test("addresses and ports outside of their ranges are refused", async () => {
 
 test("allocated values come from the upper part of the range until that is full", async () => {
   const ranges = { cidrs: ["10.0.0.0/27"], nodePorts: { min: 30000, max: 30019 } };
-  await using services = await start(ranges);
+  await using services = await startAllocator(ranges);
   const { base } = parseCidr("10.0.0.0/27");
   const offsets: number[] = [];
   const ports: (number | undefined)[] = [];
@@ -170,7 +122,7 @@ test("allocated values come from the upper part of the range until that is full"
 });
 
 test("every address and port of a service is claimed by an object that lives as long as it holds them", async () => {
-  await using services = await start();
+  await using services = await startAllocator();
   const spec: Spec = { clusterIP: "10.96.0.99", type: "NodePort", ports: [{ port: 80, nodePort: 30080 }] };
   const before = services.revision();
 
@@ -196,7 +148,7 @@ test("every address and port of a service is claimed by an object that lives as 
 });
 
 test("a service gives back only what is its own, even if somebody changed the claims", async () => {
-  await using services = await start();
+  await using services = await startAllocator();
   await services.create("a", { clusterIP: "10.96.0.99" });
   await services.client.delete(IPAddress, { name: "10.96.0.99" });
   const parentRef = { group: "example.com", resource: "gateways", name: "a" };
@@ -212,8 +164,8 @@ test("two servers with one store never give away the same address or port", asyn
   await using store = openMemoryStore({ clock: createVirtualClock() });
   const ranges = { cidrs: ["10.0.0.0/26"], nodePorts: { min: 30000, max: 30059 } };
   // The same seed: both try the same values in the same order.
-  await using one = await start(ranges, store);
-  await using other = await start(ranges, store);
+  await using one = await startAllocator(ranges, store);
+  await using other = await startAllocator(ranges, store);
   const names = Array.from({ length: 25 }, (_, index) => `s${index}`);
 
   const created = await Promise.all(
@@ -231,7 +183,7 @@ test("two servers with one store never give away the same address or port", asyn
 });
 
 test("a service with more ports than a transaction can hold claims all of them, or none", async () => {
-  await using services = await start();
+  await using services = await startAllocator();
   const ports = Array.from({ length: 250 }, (_, index) => ({ name: `p${index}`, port: 1000 + index }));
 
   await services.create("many", { type: "NodePort", ports });
@@ -243,7 +195,7 @@ test("a service with more ports than a transaction can hold claims all of them, 
   assert.deepEqual(await services.claims(), []);
 });
 
-const readyCidr = (api: Awaited<ReturnType<typeof start>>, name: string, cidrs: string[]) =>
+const readyCidr = (api: Awaited<ReturnType<typeof startAllocator>>, name: string, cidrs: string[]) =>
   api.client.create(ServiceCIDR, { metadata: { name }, spec: { cidrs } }).then((created) =>
     api.client.updateStatus(ServiceCIDR, {
       ...created,
@@ -256,7 +208,7 @@ const readyCidr = (api: Awaited<ReturnType<typeof start>>, name: string, cidrs: 
   );
 
 test("services get addresses from further ranges when the first is full", async () => {
-  await using services = await start({ ...defaultServiceRanges, cidrs: ["10.0.0.0/30"] });
+  await using services = await startAllocator({ ...defaultServiceRanges, cidrs: ["10.0.0.0/30"] });
   await services.create("a");
   await services.create("b");
   const full = /failed to allocate a serviceIP for Service "c": range is full/;
@@ -273,7 +225,7 @@ test("services get addresses from further ranges when the first is full", async 
 });
 
 test("a cluster with two families gives a service an address of each", async () => {
-  await using services = await start({ ...defaultServiceRanges, cidrs: ["10.96.0.0/16", "fd00:96::/112"] });
+  await using services = await startAllocator({ ...defaultServiceRanges, cidrs: ["10.96.0.0/16", "fd00:96::/112"] });
 
   const single = await services.create("single");
   const both = await services.create("both", { ipFamilyPolicy: "PreferDualStack" });
