@@ -14,6 +14,15 @@ export const serviceNameLabel = "kubernetes.io/service-name";
 export const managedByLabel = "endpointslice.kubernetes.io/managed-by";
 export const headlessLabel = "service.kubernetes.io/headless";
 
+/** Label of Endpoints: the controller that manages them. */
+export const endpointsManagedByLabel = "endpoints.kubernetes.io/managed-by";
+/** On Endpoints, with the value "true": they are not copied into EndpointSlices. */
+export const skipMirrorLabel = "endpointslice.kubernetes.io/skip-mirror";
+/** On Endpoints that are no endpoints but the lock of a leader election, as old clients make them. */
+export const leaderAnnotation = "control-plane.alpha.kubernetes.io/leader";
+/** On Endpoints and EndpointSlices: when the change happened that they show. */
+export const triggerTimeAnnotation = "endpoints.kubernetes.io/last-change-trigger-time";
+
 /** Labels of IPAddresses: who manages them, and their IP family. */
 export const ipManagedByLabel = "ipaddress.kubernetes.io/managed-by";
 export const ipFamilyLabel = "ipaddress.kubernetes.io/ip-family";

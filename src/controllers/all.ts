@@ -11,6 +11,8 @@ import { deploymentController } from "./deployment/deployment.ts";
 import { disruptionController } from "./disruption/disruption.ts";
 import { staleDisruptionController } from "./disruption/stale-disruption.ts";
 import { endpointSliceController } from "./endpoint-slice/endpoint-slice.ts";
+import { endpointSliceMirroringController } from "./endpoint-slice-mirroring/endpoint-slice-mirroring.ts";
+import { endpointsController } from "./endpoints/endpoints.ts";
 import { runGarbageCollector } from "./garbage-collector/garbage-collector.ts";
 import { jobController } from "./job/job.ts";
 import { jobPodReleaser } from "./job/orphan-pods.ts";
@@ -70,6 +72,8 @@ const reconcilers = ({
   ["cronjob-controller", cronJobController],
   ["ttl-after-finished-controller", ttlAfterFinishedController],
   ["endpointslice-controller", endpointSliceController, "endpoint-slice-controller"],
+  ["endpoint-controller", endpointsController],
+  ["endpointslicemirroring-controller", endpointSliceMirroringController, "endpoint-slice-mirroring-controller"],
   ["service-cidrs-controller", serviceCidrController, "service-cidr-controller"],
   ["pod-garbage-collector", podGcController()],
   ["pvc-protection-controller", claimProtectionController],

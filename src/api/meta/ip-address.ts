@@ -38,6 +38,7 @@ const isMapped = (groups: Groups): boolean =>
 
 /** The usual form: no leading zeros, lower case, the longest run of zeros left out. */
 export function canonicalAddress(text: string): string | undefined {
+  if (isIPv4(text)) return text;
   const groups = groupsOf(text);
   if (!groups) return undefined;
   return formatGroups(isMapped(groups) ? groups.slice(6) : groups);
@@ -62,6 +63,7 @@ export type IpFamily = "IPv4" | "IPv6";
 
 /** IPv4-mapped addresses count as IPv4. */
 export function ipFamily(text: string): IpFamily | undefined {
+  if (isIPv4(text)) return "IPv4";
   const groups = groupsOf(text);
   if (!groups) return undefined;
   return groups.length === 2 || isMapped(groups) ? "IPv4" : "IPv6";

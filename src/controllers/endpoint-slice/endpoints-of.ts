@@ -72,7 +72,7 @@ export const portsKey = (ports: readonly EndpointPort[] | undefined): string =>
     .join();
 
 /** Finds a pod's ports; without named ports they are the same for all pods. */
-function portFinder({ spec }: Service): (pod: Pod) => { readonly key: string; readonly ports: EndpointPort[] } {
+export function portFinder({ spec }: Service): (pod: Pod) => { readonly key: string; readonly ports: EndpointPort[] } {
   const { ports: wanted = [] } = spec;
   const find = (pod: Pod | undefined) => {
     const ports = wanted.flatMap((port) => {

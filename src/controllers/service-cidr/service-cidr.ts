@@ -18,7 +18,7 @@ export function serviceCidrController(deps: ReconcilerDeps): Reconciler<ServiceC
   const cidrs = informers.of(ServiceCIDR);
   const addresses = informers.of(IPAddress);
   return {
-    name: "service-cidr-controller",
+    name: "service-cidr",
     reconciles: ServiceCIDR,
     watches: [
       watch(IPAddress, ({ object }) => endingAround(cidrs, object)),
