@@ -11,23 +11,28 @@ import { messageOf } from "#lib/text/message-of.ts";
 import { type Change, type Informer } from "#runtime/informer.ts";
 import { againAfter, type Reconciler, type ReconcilerDeps, type Wake, watch } from "#runtime/reconciler.ts";
 import { Pace } from "../pace.ts";
+import { addHints, type HintNews } from "./add-hints.ts";
 import { addressTypesOf, endpointsOf } from "./endpoints-of.ts";
 import { followPods } from "./follow-pods.ts";
+import { NodeShares } from "./node-shares.ts";
 import { manager, planSlices, type SlicePlan } from "./plan-slices.ts";
 import { TriggerTimes } from "./trigger-times.ts";
+import { wantsZoneHints } from "./zone-hints.ts";
 
 /** Maintains, for every service with a selector, the slices with its endpoints. */
 export function endpointSliceController(deps: ReconcilerDeps): Reconciler<Service> {
   const { informers, clock, events } = deps;
-  const selections = new Selections(informers.of(Service), informers.of(Pod));
+  const services = informers.of(Service);
+  const selections = new Selections(services, informers.of(Pod));
   const nodes = informers.of(Node);
+  const shares = new NodeShares(nodes, services);
   const slices = informers.of(EndpointSlice);
   const triggerTimes = new TriggerTimes();
   const pace = new Pace(clock);
   return {
     name: "endpointslice",
     reconciles: Service,
-    watches: [watch(EndpointSlice, serviceOf)],
+    watches: [watch(EndpointSlice, serviceOf), watch(Node, (change) => shares.affectedBy(change))],
     follow: (wake) => followPods(selections, wake),
 
     async reconcile(service, signal) {
@@ -37,10 +42,10 @@ export function endpointSliceController(deps: ReconcilerDeps): Reconciler<Servic
       if (waitMs > 0) return againAfter(waitMs);
       const { namespace, name } = service.metadata;
       const selected = selections.podsOf(service);
-      const existing = slices
-        .by("service", `${namespace}/${name}`)
-        .filter(({ metadata }) => metadata.labels?.[managedByLabel] === manager && !metadata.deletionTimestamp);
-      const plan = planAll(service, { selected, existing, nodes });
+      const existing = slices.by("service", `${namespace}/${name}`).filter(isOurs);
+      const plan = planAll(service, { selected, existing, nodes, shares });
+      for (const { type, reason, message } of plan.news)
+        events.event(referenceTo(Service, service), type, reason, message);
       const time = triggerTimes.next(service, selected);
       try {
         await carryOut(deps, { service, plan, time }, signal);
@@ -62,24 +67,30 @@ export function endpointSliceController(deps: ReconcilerDeps): Reconciler<Servic
   };
 }
 
+const isOurs = ({ metadata }: EndpointSlice): boolean =>
+  metadata.labels?.[managedByLabel] === manager && !metadata.deletionTimestamp;
+
 interface FullPlan extends SlicePlan {
   readonly withoutNode: Pod[];
+  readonly news: HintNews[];
 }
 
-function planAll(
-  service: Service,
-  {
-    selected,
-    existing,
-    nodes,
-  }: { readonly selected: readonly Pod[]; readonly existing: readonly EndpointSlice[]; nodes: Informer<Node> },
-): FullPlan {
+interface SliceWorld {
+  readonly selected: readonly Pod[];
+  readonly existing: readonly EndpointSlice[];
+  readonly nodes: Informer<Node>;
+  readonly shares: NodeShares;
+}
+
+function planAll(service: Service, { selected, existing, nodes, shares }: SliceWorld): FullPlan {
   const types = addressTypesOf(service);
-  const plan: FullPlan = { create: [], update: [], remove: [], withoutNode: [] };
+  const plan: FullPlan = { create: [], update: [], remove: [], withoutNode: [], news: [] };
   const nodeOf = (name: string) => nodes.get({ name });
   for (const type of types) {
     const { groups, withoutNode } = endpointsOf(service, selected, { type, nodeOf });
     const slices = existing.filter(({ addressType }) => addressType === type);
+    const news = wantsZoneHints(service) && addHints(groups, { type, slices, shares: shares.now() });
+    if (news) plan.news.push(news);
     const { create, update, remove } = planSlices(service, groups, { type, slices });
     plan.create.push(...create);
     plan.update.push(...update);
