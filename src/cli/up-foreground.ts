@@ -87,7 +87,7 @@ function nodeOptions(values: UpValues, plane: ControlPlane) {
     dataDir: values.dataDir,
     clusterCidr: values["cluster-cidr"],
     serviceCidr: values["service-cidr"],
-    dnsAddress: serviceAddress(values["service-cidr"], 10),
+    dnsAddress: serviceAddress([values["service-cidr"]], 10),
     kubeletPort: Number(values["kubelet-port"]),
     apiPort: plane.port,
     client: plane.clientFor(nodeUser(nodeName)),

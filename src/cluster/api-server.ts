@@ -1,6 +1,8 @@
 import { allResources } from "#api/all.ts";
 import { Service } from "#api/core/service.ts";
 import { type UserInfo } from "#api/exchange.ts";
+import { IPAddress } from "#api/networking/ip-address.ts";
+import { ServiceCIDR } from "#api/networking/service-cidr.ts";
 import { PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
 import { type Resource } from "#api/resource.ts";
 import { type Client } from "#client/client.ts";
@@ -22,6 +24,7 @@ import { checkPolicy } from "#server/admission/policies/policy-hook.ts";
 import { followPolicies } from "#server/admission/policies/types/follow-policies.ts";
 import { quotaStore } from "#server/admission/quota/quota-store.ts";
 import { checkConditions } from "#server/admission/webhooks/check-conditions.ts";
+import { NodePortClaim } from "#server/allocate/node-port-claim.ts";
 import { defaultServiceRanges, type ServiceRanges, serviceAllocator } from "#server/allocate/service-allocator.ts";
 import type { ServerAudit } from "#server/audit/auditor.ts";
 import { anonymous } from "#server/authenticate/anonymous.ts";
@@ -266,19 +269,21 @@ function writeDeps(options: AssembleOptions, parts: Parts, security: Security): 
       isServer: (user) => user === security.loopback,
     },
   });
+  const allocator = serviceAllocator({
+    services: informers.of(Service),
+    addresses: informers.of(IPAddress),
+    ports: informers.of(NodePortClaim),
+    cidrs: informers.of(ServiceCIDR),
+    ...{ ranges: serviceRanges, random, clock },
+  });
   return {
     objects,
     resources,
     admission: createAdmission(choosePlugins(plugins, admission), pluginWaits({ metrics, clock }, "admission")),
     clock,
     random,
-    hooks: [
-      checkDefinitions,
-      checkConditions,
-      checkPolicy,
-      checkSelectors,
-      serviceAllocator(informers.of(Service), serviceRanges, random),
-    ],
+    hooks: [checkDefinitions, checkConditions, checkPolicy, checkSelectors, allocator.hook],
+    besideRemoved: allocator.besideRemoved,
     authorizeCreate: (context) => mayCreate(authorizers, context),
   };
 }

@@ -3,6 +3,7 @@ import { hostname } from "node:os";
 import path from "node:path";
 import { allResources } from "#api/all.ts";
 import { type UserInfo } from "#api/exchange.ts";
+import { parseIpRange } from "#api/networking/ip-range.ts";
 import { type Client } from "#client/client.ts";
 import { createEventRecorder } from "#client/events.ts";
 import { runControllers } from "#controllers/all.ts";
@@ -12,7 +13,7 @@ import { type JwtPart, signingKey, signJwt } from "#lib/crypto/jwt.ts";
 import { type Subject } from "#lib/crypto/x509.ts";
 import { type Random } from "#lib/data/random.ts";
 import { replaceFile } from "#lib/fs/replace-file.ts";
-import { formatIPv4, hostInUrl, parseCidr, primaryAddress } from "#lib/net/ip.ts";
+import { hostInUrl, primaryAddress } from "#lib/net/ip.ts";
 import { collectGarbage } from "#lib/process/collect-garbage.ts";
 import { type Log } from "#lib/process/log.ts";
 import { runAsLeader } from "#runtime/leader.ts";
@@ -20,6 +21,7 @@ import { runScheduler } from "#scheduler/scheduler.ts";
 import { Verdicts } from "#scheduler/verdicts.ts";
 import type { PluginConfigs } from "#server/admission/config/admission-configuration.ts";
 import { type PluginChoice } from "#server/admission/config/choose-plugins.ts";
+import { runServiceRepair } from "#server/allocate/repair.ts";
 import { defaultServiceRanges, type ServiceRanges } from "#server/allocate/service-allocator.ts";
 import type { AuditOptions } from "#server/audit/open-audit.ts";
 import { ensureDefaultServiceCidr } from "#server/default-service-cidr.ts";
@@ -236,26 +238,30 @@ async function keepKubeconfig(
 }
 
 const rangesOf = ({ serviceCidr }: ControlPlaneOptions): ServiceRanges =>
-  serviceCidr ? { ...defaultServiceRanges, cidr: serviceCidr } : defaultServiceRanges;
+  serviceCidr ? { ...defaultServiceRanges, cidrs: serviceCidr.split(",") } : defaultServiceRanges;
 
-/** The n-th address of the service range: the API server has the first, DNS the tenth. */
-export const serviceAddress = (cidr: string, n: number): string => formatIPv4(parseCidr(cidr).base + n);
+/** The n-th address of the first service range: the API server has the first, DNS the tenth. */
+export function serviceAddress([cidr = ""]: readonly string[], n: number): string {
+  const range = parseIpRange(cidr);
+  if (!range) throw new Error(`not a range of service addresses: ${cidr}`);
+  return range.at(n);
+}
 
 /** Publishes the API server as the service `kubernetes.default`, at an address that pods can reach. */
 async function announce(
   options: ControlPlaneOptions,
   { api, port }: { api: AssembledServer; port: number },
 ): Promise<void> {
+  const { clock, log } = options;
+  await ensureDefaultServiceCidr(api.loopback, rangesOf(options).cidrs, { clock, log });
   const place = placeOf(options, port);
-  if (!place) return;
-  await ensureDefaultServiceCidr(api.loopback, rangesOf(options).cidr, options.clock.now());
-  await ensureKubernetesService(api.loopback, place);
+  if (place) await ensureKubernetesService(api.loopback, place);
 }
 
 /** undefined on a machine without a network. */
 function placeOf(options: ControlPlaneOptions, port: number): ServerPlace | undefined {
   const address = primaryAddress();
-  return address ? { address, port, clusterIP: serviceAddress(rangesOf(options).cidr, 1) } : undefined;
+  return address ? { address, port, clusterIP: serviceAddress(rangesOf(options).cidrs, 1) } : undefined;
 }
 
 /**
@@ -275,7 +281,7 @@ function openCertificates(options: ControlPlaneOptions): Promise<Certificates> {
   const { dataDir, clock, log } = options;
   const hosts = () => ({
     hosts: [...(options.hosts ?? []), ...[primaryAddress()].filter((address) => address !== undefined)],
-    serviceAddress: serviceAddress(rangesOf(options).cidr, 1),
+    serviceAddress: serviceAddress(rangesOf(options).cidrs, 1),
   });
   return Certificates.open({ dir: path.join(dataDir, "pki"), clock, log, hosts });
 }
@@ -322,7 +328,7 @@ async function runComponents(
   const base = { informers, clock, log, recorder };
   const own = { informers, clock, log, client: api.loopback };
   const place = placeOf(options, port);
-  const announced = place ? announcedObjects(place, rangesOf(options).cidr) : [];
+  const announced = place ? announcedObjects(place, rangesOf(options).cidrs) : [];
   const ranges = clusterCidr ? { clusterCidr } : {};
   const clientFor = (account: string) => api.clientFor(controllerUser(account));
   const { pki } = certificates;
@@ -345,6 +351,7 @@ async function runComponents(
     (ended) => certificates.run(ended),
     (ended) => keepAnnounced(options, { api, port }, ended),
     (ended) => keepBootstrap({ ...own, kept: [...keptObjects, ...announced] }, ended),
+    (ended) => runServiceRepair({ ...own, objects: api.objects, range: rangesOf(options).nodePorts }, ended),
     (ended) => runFlowControl({ ...own, control: api.flowControl }, ended),
     (ended) => security.run(ended),
     (ended) => publishTrust({ ...base, client: api.loopback, trust: () => trustOf(certificates, security) }, ended),

@@ -12,6 +12,8 @@ import { deploymentController } from "./deployment/deployment.ts";
 import { disruptionController } from "./disruption/disruption.ts";
 import { staleDisruptionController } from "./disruption/stale-disruption.ts";
 import { endpointSliceController } from "./endpoint-slice/endpoint-slice.ts";
+import { endpointSliceMirroringController } from "./endpoint-slice-mirroring/endpoint-slice-mirroring.ts";
+import { endpointsController } from "./endpoints/endpoints.ts";
 import { runGarbageCollector } from "./garbage-collector/garbage-collector.ts";
 import { jobController } from "./job/job.ts";
 import { jobPodReleaser } from "./job/orphan-pods.ts";
@@ -29,6 +31,7 @@ import { replicaSetController } from "./replicas/replica-set.ts";
 import { replicationController } from "./replicas/replication-controller.ts";
 import { rootCaController } from "./root-ca.ts";
 import { serviceAccountController } from "./service-account.ts";
+import { serviceCidrController } from "./service-cidr/service-cidr.ts";
 import { statefulSetController } from "./stateful-set/stateful-set.ts";
 import { tokenController } from "./token.ts";
 
@@ -70,6 +73,9 @@ const reconcilers = ({
   ["cronjob-controller", cronJobController],
   ["ttl-after-finished-controller", ttlAfterFinishedController],
   ["endpointslice-controller", endpointSliceController, "endpoint-slice-controller"],
+  ["endpoint-controller", endpointsController],
+  ["endpointslicemirroring-controller", endpointSliceMirroringController, "endpoint-slice-mirroring-controller"],
+  ["service-cidrs-controller", serviceCidrController, "service-cidr-controller"],
   ["pod-garbage-collector", podGcController()],
   ["pvc-protection-controller", claimProtectionController],
   ["pv-protection-controller", volumeProtectionController],

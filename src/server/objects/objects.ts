@@ -20,6 +20,7 @@ import {
 } from "#store/store.ts";
 import { type RevisionTraces } from "#trace/revision-traces.ts";
 import { currentTrace, type Trace, traceparent } from "#trace/trace.ts";
+import { commitInParts } from "./commit-in-parts.ts";
 import { ConvertedStore } from "./converted-store.ts";
 import { atRevision, codecOf, EncodedObject, startsWith, textOf, toStoredBytes, toStoredText } from "./encode-once.ts";
 import { WatchCache, type WatchCacheDeps } from "./watch-cache.ts";
@@ -40,6 +41,32 @@ export interface ObjectsDeps {
   readonly eventTtlSeconds?: number | undefined;
   /** Whether the stored value of a key was encrypted with a key that is no longer the first. */
   isStale?(key: string): Promise<boolean>;
+}
+
+/** Objects that are written in the same commit as another one, or not at all. */
+export interface Beside {
+  /** New ones. */
+  readonly create: readonly Typed[];
+  /** Those to remove, at the version that was read. */
+  readonly remove: readonly Typed[];
+}
+
+export interface Typed {
+  readonly resource: Resource;
+  readonly object: ApiObject;
+}
+
+/** An object beside the one to write was not as expected: it exists already, or it has changed. */
+export class BesideRefused extends Error {
+  override readonly name = "BesideRefused";
+}
+
+/** One object of a commit. */
+interface Draft {
+  readonly change: Change;
+  readonly written: Written;
+  /** What the store was given; undefined before the commit. */
+  bytes: Uint8Array | undefined;
 }
 
 interface Written {
@@ -163,9 +190,12 @@ export class Objects implements AsyncDisposable {
     return this.#deps.newUid?.() ?? randomUUID();
   }
 
-  /** Takes ownership of the object: the caller must not change it afterwards. */
-  async create<T extends ApiObject>(resource: Resource<T>, object: T): Promise<EncodedObject<T>> {
-    const result = await this.#put(resource, object, 0);
+  /**
+   * Takes ownership of the objects: the caller must not change them afterwards, unless this fails. Like all writes, it
+   * throws BesideRefused if something beside the object stands in the way.
+   */
+  async create<T extends ApiObject>(resource: Resource<T>, object: T, beside?: Beside): Promise<EncodedObject<T>> {
+    const result = await this.#put({ resource, object, expected: 0 }, beside);
     if (!result) throw alreadyExists(resource, object.metadata.name ?? "");
     return result;
   }
@@ -175,8 +205,9 @@ export class Objects implements AsyncDisposable {
     resource: Resource<T>,
     object: T,
     expected: number,
+    beside?: Beside,
   ): Promise<EncodedObject<T> | undefined> {
-    return await this.#put(resource, object, expected);
+    return await this.#put({ resource, object, expected }, beside);
   }
 
   /** Whether the object must be written even if it did not change, because its stored form is out of date. */
@@ -196,12 +227,12 @@ export class Objects implements AsyncDisposable {
     return stored.reread?.(parsed) !== parsed;
   }
 
-  /** Returns whether the object still existed at that revision. */
-  async remove(resource: Resource, object: ApiObject, expected: number): Promise<number | undefined> {
+  /** Returns the revision of the removal; undefined if the object no longer existed at the expected one. */
+  async remove(resource: Resource, object: ApiObject, expected: number, beside?: Beside): Promise<number | undefined> {
     const key = keyOf(resource, object);
     this.#underway.set(key, { object: undefined, resource, trace: currentTrace.getStore(), isSeen: false });
     try {
-      const result = await this.#commit([{ key, value: undefined, expected }]);
+      const result = await this.#commitWith([{ key, value: undefined, expected }], beside);
       if (result.ok) this.#remember(result.revision, currentTrace.getStore());
       return result.ok ? result.revision : undefined;
     } finally {
@@ -233,43 +264,88 @@ export class Objects implements AsyncDisposable {
     };
   }
 
+  /** Writes objects that are beside no other. Throws BesideRefused if one of them was not as expected. */
+  async commit(beside: Beside): Promise<void> {
+    await this.#commitWith([], beside);
+  }
+
   async #put<T extends ApiObject>(
-    resource: Resource<T>,
-    object: T,
-    expected: number,
+    { resource, object, expected }: { resource: Resource<T>; object: T; expected: number },
+    beside: Beside | undefined,
   ): Promise<EncodedObject<T> | undefined> {
+    const trace = currentTrace.getStore();
+    const typed = { resource: resource as unknown as Resource, object };
+    const form = this.#storedForm(typed);
+    const draft = this.#draft(typed, { stored: form instanceof Promise ? await form : form, expected, trace });
+    try {
+      const result = await this.#commitWith([draft.change], beside);
+      if (!result.ok) {
+        if (expected !== 0 && !result.current) throw notFound(resource, object.metadata.name ?? "");
+        return undefined;
+      }
+      if (!draft.written.isSeen) this.#remember(result.revision, trace);
+      // The answer shows what the webhook makes of the stored object, as every read will.
+      if (resource.conversion) await this.cacheOf(resource).settled();
+      return this.#written(resource, object, { value: draft.bytes, revision: result.revision });
+    } finally {
+      if (draft.bytes) this.#underway.delete(draft.bytes);
+    }
+  }
+
+  /** The object in the version that is stored, which may take a webhook. */
+  #storedForm({ resource, object }: Typed): ApiObject | Promise<ApiObject> {
     const { metadata } = object;
     metadata.resourceVersion = undefined as never;
     metadata.uid ??= this.newUid();
-    const form = storedForm(resource as unknown as Resource, object);
-    const stored = form instanceof Promise ? await form : form;
+    return storedForm(resource, object);
+  }
+
+  /** The change that writes an object. */
+  #draft(
+    { resource, object }: Typed,
+    {
+      stored,
+      expected,
+      trace,
+    }: { readonly stored: ApiObject; readonly expected: number; readonly trace: Trace | undefined },
+  ): Draft {
     const storedKind = (resource.storedAs?.resource ?? resource) as Resource;
-    const codec = codecOf(storedKind);
     const text = toStoredText(stored);
     if (isTooLong(text)) throw bodyTooLarge();
-    const trace = currentTrace.getStore();
-    let bytes: Uint8Array | undefined;
-    let written: Written | undefined;
+    const ttl = resource.ttlSeconds && (this.#deps.eventTtlSeconds ?? resource.ttlSeconds);
     const value = (revision: number): Uint8Array => {
-      bytes = toStoredBytes(codec, text, revision);
-      written = { object: stored, resource: storedKind, trace, isSeen: false };
-      this.#underway.set(bytes, written);
-      return bytes;
+      draft.bytes = toStoredBytes(codecOf(storedKind), text, revision);
+      this.#underway.set(draft.bytes, draft.written);
+      return draft.bytes;
     };
+    const draft: Draft = {
+      change: { key: keyOf(resource, object), value, expected, ...(ttl ? { ttlSeconds: ttl } : {}) },
+      written: { object: stored, resource: storedKind, trace, isSeen: false },
+      bytes: undefined,
+    };
+    return draft;
+  }
+
+  /** Commits the changes with what is beside them. Only a refusal of the changes themselves is returned. */
+  async #commitWith(changes: readonly Change[], beside: Beside | undefined): Promise<Committed | Refused> {
+    if (!beside) return await this.#commit(changes);
+    const forms = await Promise.all(beside.create.map((typed) => this.#storedForm(typed)));
+    const drafts = beside.create.map((typed, at) =>
+      this.#draft(typed, { stored: forms[at] ?? typed.object, expected: 0, trace: undefined }),
+    );
+    const removals = beside.remove.map(({ resource, object }) => ({
+      key: keyOf(resource, object),
+      value: undefined,
+      expected: Number(object.metadata.resourceVersion),
+    }));
     try {
-      const ttl = resource.ttlSeconds && (this.#deps.eventTtlSeconds ?? resource.ttlSeconds);
-      const change = { key: keyOf(resource, object), value, expected, ...(ttl ? { ttlSeconds: ttl } : {}) };
-      const result = await this.#commit([change]);
-      if (!result.ok) {
-        if (expected !== 0 && !result.current) throw notFound(resource, metadata.name ?? "");
-        return undefined;
-      }
-      if (!written?.isSeen) this.#remember(result.revision, trace);
-      // The answer shows what the webhook makes of the stored object, as every read will.
-      if (resource.conversion) await this.cacheOf(resource).settled();
-      return this.#written(resource, object, { value: bytes, revision: result.revision });
+      const create = drafts.map(({ change }) => change);
+      const parts = { main: changes, create, remove: removals };
+      const result = await commitInParts((part) => this.#commit(part), parts);
+      if (result.ok || changes.some(({ key }) => key === result.key)) return result;
+      throw new BesideRefused(`${result.key} was not as expected`);
     } finally {
-      if (bytes) this.#underway.delete(bytes);
+      for (const { bytes } of drafts) if (bytes) this.#underway.delete(bytes);
     }
   }
 
