@@ -9,7 +9,9 @@ import { seededRandom } from "#lib/data/random.ts";
 import { Decider } from "#scheduler/decide.ts";
 import { defaultProfile } from "#scheduler/profiles.ts";
 import { Snapshot } from "#scheduler/snapshot.ts";
+import { createFakeInformers } from "#testing/fake-informers.ts";
 import { asking, makeNode, makePod } from "#testing/scheduling.ts";
+import { createVirtualClock } from "#testing/virtual-clock.ts";
 
 const forMs = 2000;
 
@@ -31,7 +33,11 @@ const nodeOf = (n: number): Node =>
 function report(name: string, nodes: readonly Node[], containerOf: (n: number) => ReturnType<typeof asking>): void {
   const snapshot = new Snapshot();
   for (const node of nodes) snapshot.setNode(node);
-  const decider = new Decider(defaultProfile({} as Client), snapshot, seededRandom(1));
+  const decider = new Decider(
+    defaultProfile({ client: {} as Client, informers: createFakeInformers(), clock: createVirtualClock() }),
+    snapshot,
+    seededRandom(1),
+  );
   const pods = Array.from({ length: 2000 }, (_, n) => makePod(`pod-${n}`, { containers: [containerOf(n)] }));
   const start = performance.now();
   let done = 0;

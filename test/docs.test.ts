@@ -247,7 +247,11 @@ test("docs/supported.md lists the admission plugins in their order", () => {
 });
 
 test("docs/scheduler.md and docs/supported.md list the scheduler's plugins in their order, with their weights", () => {
-  const { plugins } = defaultProfile({} as Client);
+  const { plugins } = defaultProfile({
+    client: {} as Client,
+    informers: createFakeInformers(),
+    clock: createVirtualClock(),
+  });
   const rows = rowsOf(sectionsOf("docs/scheduler.md").get("Plugins") ?? "").filter(([name = ""]) =>
     /^[A-Z]/.test(name),
   );

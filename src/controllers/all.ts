@@ -29,6 +29,8 @@ import { replicationController } from "./replicas/replication-controller.ts";
 import { rootCaController } from "./root-ca.ts";
 import { serviceAccountController } from "./service-account.ts";
 import { statefulSetController } from "./stateful-set/stateful-set.ts";
+import { claimBinder } from "./storage/claim-binder.ts";
+import { volumeBinder } from "./storage/volume-binder.ts";
 import { tokenController } from "./token.ts";
 
 export interface ControllerOptions extends NodeIpamOptions {
@@ -70,6 +72,8 @@ const reconcilers = ({
   ["ttl-after-finished-controller", ttlAfterFinishedController],
   ["endpointslice-controller", endpointSliceController, "endpoint-slice-controller"],
   ["pod-garbage-collector", podGcController()],
+  ["persistent-volume-binder", claimBinder, "persistentvolume-controller"],
+  ["persistent-volume-binder", volumeBinder, "persistentvolume-controller"],
   ["pvc-protection-controller", claimProtectionController],
   ["pv-protection-controller", volumeProtectionController],
   ["volumeattributesclass-protection-controller", attributesClassProtectionController],

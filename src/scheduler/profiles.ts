@@ -1,4 +1,3 @@
-import { type Client } from "#client/client.ts";
 import { type Profile } from "./framework.ts";
 import { defaultBinder } from "./plugins/default-binder.ts";
 import { imageLocality } from "./plugins/image-locality.ts";
@@ -11,9 +10,10 @@ import { nodeUnschedulable } from "./plugins/node-unschedulable.ts";
 import { prioritySort } from "./plugins/priority-sort.ts";
 import { schedulingGates } from "./plugins/scheduling-gates.ts";
 import { taintToleration } from "./plugins/taint-toleration.ts";
+import { type VolumeBindingDeps, volumeBinding } from "./plugins/volume-binding.ts";
 
 /** The default scheduler: its plugins in order, each with its default weight. */
-export const defaultProfile = (client: Client): Profile => ({
+export const defaultProfile = (deps: VolumeBindingDeps): Profile => ({
   schedulerName: "default-scheduler",
   plugins: [
     schedulingGates,
@@ -24,8 +24,9 @@ export const defaultProfile = (client: Client): Profile => ({
     nodeAffinity,
     nodePorts,
     nodeResourcesFit,
+    volumeBinding(deps),
     nodeResourcesBalancedAllocation,
     imageLocality,
-    defaultBinder(client),
+    defaultBinder(deps.client),
   ],
 });

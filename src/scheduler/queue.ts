@@ -2,7 +2,7 @@ import { type Pod } from "#api/core/pod.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { equal } from "#lib/data/equal.ts";
 import { Heap } from "#lib/data/heap.ts";
-import { type ClusterChange, type QueuedPod, type SchedulerPlugin } from "./framework.ts";
+import { type ClusterChange, type QueuedPod, type RetryHints, type SchedulerPlugin } from "./framework.ts";
 
 const initialBackoffMs = 1000;
 const maxBackoffMs = 10_000;
@@ -208,7 +208,7 @@ export class SchedulingQueue {
     if (rejectedBy.size === 0) return change.kind === "Node" && change.change === "created";
     for (const name of rejectedBy) {
       const hints = this.#plugins.get(name)?.retryOn;
-      if (change.kind === "Node" ? hints?.node?.(pod, change) : hints?.pod?.(pod, change)) return true;
+      if (hints && mayHelp(hints, pod, change)) return true;
     }
     return false;
   }
@@ -277,6 +277,13 @@ export class SchedulingQueue {
     for (const entry of [...this.#unschedulable]) if (entry.queuedAt < tooOld) this.#retry(entry);
     if (this.#unschedulable.size > 0) this.#stopSweep = this.#clock.after(sweepMs, () => this.#sweep());
   }
+}
+
+function mayHelp(hints: RetryHints, pod: Pod, change: ClusterChange): boolean {
+  if (change.kind === "Node") return hints.node?.(pod, change) ?? false;
+  if (change.kind === "Pod") return hints.pod?.(pod, change) ?? false;
+  const { resource, change: what } = change;
+  return hints.objects?.some((one) => one.resource === resource && one.mayHelp(pod, what)) ?? false;
 }
 
 function backoffEnd({ queuedAt, errors, rejections }: Entry): number {

@@ -24,7 +24,7 @@ async function startWorld(plugins: (client: Client) => readonly SchedulerPlugin[
     controllers: false,
     components: (deps) => [
       async (signal) => {
-        const profile = defaultProfile(deps.client);
+        const profile = defaultProfile(deps);
         const all = { ...profile, plugins: [...plugins(deps.client), ...profile.plugins] };
         const options = { component: "default-scheduler", clock: deps.clock };
         await using events = createEventRecorder(deps.client, options);
