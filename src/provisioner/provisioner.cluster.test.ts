@@ -50,3 +50,50 @@ test("each pod of a StatefulSet gets a volume on its node, comes back to it, and
   await cluster.settle();
   assert.deepEqual(await cluster.list(PersistentVolume), []);
 });
+
+test("a pod with an ephemeral volume gets its claim, which grows on request and goes with the pod", async () => {
+  await using cluster = await startCluster({ nodes: 1 });
+  const { client } = cluster;
+  const labels = { for: "scratch" };
+  const volumes = [{ name: "tmp", ephemeral: { volumeClaimTemplate: { metadata: { labels }, spec: claimSpec } } }];
+  const containers = [{ name: "c", image: "db:1", volumeMounts: [{ name: "tmp", mountPath: "/tmp" }] }];
+  await client.create(Pod, { metadata: { name: "web", namespace }, spec: { containers, volumes } });
+  await cluster.settle();
+
+  const [claim] = await cluster.list(PersistentVolumeClaim);
+  assert.equal(claim?.metadata.name, "web-tmp");
+  assert.deepEqual([claim.status.phase, claim.metadata.labels], ["Bound", labels]);
+  assert.deepEqual(await nodesOf(cluster), ["web node-1 Running"]);
+
+  const resources = { requests: { storage: "3Gi" } };
+  await client.update(PersistentVolumeClaim, { ...claim, spec: { ...claim.spec, resources } });
+  await cluster.settle();
+  const [volume] = await cluster.list(PersistentVolume);
+  const grown = await client.get(PersistentVolumeClaim, claim.metadata);
+  assert.deepEqual([volume?.spec.capacity, grown.status.capacity], [{ storage: "3Gi" }, { storage: "3Gi" }]);
+
+  await client.delete(Pod, { name: "web", namespace });
+  await cluster.settle();
+  assert.deepEqual([await cluster.list(PersistentVolumeClaim), await cluster.list(PersistentVolume)], [[], []]);
+});
+
+test("a pod does not get a claim that was not made for it", async () => {
+  await using cluster = await startCluster({ nodes: 1 });
+  const { client } = cluster;
+  await client.create(PersistentVolumeClaim, { metadata: { name: "web-tmp", namespace }, spec: claimSpec });
+  const volumes = [{ name: "tmp", ephemeral: { volumeClaimTemplate: { spec: claimSpec } } }];
+  await client.create(Pod, {
+    metadata: { name: "web", namespace },
+    spec: { containers: [{ name: "c", image: "db:1" }], volumes },
+  });
+  const read = () => client.get(Pod, { name: "web", namespace });
+  await cluster.until(async () => (await read()).status.conditions?.length === 1);
+
+  const pod = await read();
+  assert.equal(pod.spec.nodeName, undefined);
+  const condition = pod.status.conditions?.find(({ type }) => type === "PodScheduled");
+  assert.match(
+    condition?.message ?? "",
+    /PVC default\/web-tmp was not created for pod default\/web \(pod is not owner\)/,
+  );
+});

@@ -1,5 +1,6 @@
 import { Node } from "#api/core/node.ts";
 import { provisionerAnnotation, selectedNodeAnnotation } from "#api/core/persistent-volume/binding.ts";
+import { isGrowing } from "#api/core/persistent-volume/growth.ts";
 import { classOfClaim } from "#api/core/persistent-volume/match-volume.ts";
 import { PersistentVolume } from "#api/core/persistent-volume/persistent-volume.ts";
 import { PersistentVolumeClaim } from "#api/core/persistent-volume/persistent-volume-claim.ts";
@@ -24,7 +25,7 @@ export async function runProvisioner(options: ProvisionerOptions, deps: RunDeps,
   await volumes.synced(signal);
   await options.directories.tidy((name) => volumes.get({ name }) !== undefined);
   await ensureLocalClass(deps.client, signal);
-  const factories = [claimProvisioner(options), volumeRemover(options)];
+  const factories = [claimProvisioner(options), claimGrower(options), volumeRemover(options)];
   await runReconcilers(factories, { ...deps, component: localProvisioner }, signal);
 }
 
@@ -74,6 +75,30 @@ async function giveBack({ client }: ReconcilerDeps, claim: PersistentVolumeClaim
   const metadata = { ...claim.metadata, annotations };
   await client.update(PersistentVolumeClaim, { ...claim, metadata }, { signal }).catch(ignoreNotFound);
 }
+
+/** A directory has no size, so growing is only a matter of writing it down: first the volume, then the claim. */
+const claimGrower =
+  ({ serves, directories }: ProvisionerOptions) =>
+  (deps: ReconcilerDeps): Reconciler<PersistentVolumeClaim> => ({
+    name: "local-volume-grower",
+    reconciles: PersistentVolumeClaim,
+    concerns: isGrowing,
+
+    async reconcile(claim, signal) {
+      const { client, informers, events } = deps;
+      const volume = informers.of(PersistentVolume).get({ name: claim.spec.volumeName ?? "" });
+      const storage = claim.spec.resources.requests?.storage;
+      if (!volume || !storage || volume.spec.claimRef?.uid !== claim.metadata.uid) return;
+      if (!isOwnVolume(volume, directories.pathOf) || !isHere(deps, volume, serves)) return;
+      if (volume.spec.capacity?.storage !== storage) {
+        const spec = { ...volume.spec, capacity: { ...volume.spec.capacity, storage } };
+        await client.update(PersistentVolume, { ...volume, spec }, { signal });
+      }
+      const status = { ...claim.status, capacity: { ...claim.status.capacity, storage } };
+      await client.updateStatus(PersistentVolumeClaim, { ...claim, status }, { signal });
+      events.event(claim, "Normal", "VolumeResizeSuccessful", "Resize volume succeeded");
+    },
+  });
 
 const volumeRemover =
   ({ serves, directories }: ProvisionerOptions) =>
