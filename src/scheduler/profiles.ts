@@ -11,6 +11,8 @@ import { prioritySort } from "./plugins/priority-sort.ts";
 import { schedulingGates } from "./plugins/scheduling-gates.ts";
 import { taintToleration } from "./plugins/taint-toleration.ts";
 import { type VolumeBindingDeps, volumeBinding } from "./plugins/volume-binding.ts";
+import { volumeRestrictions } from "./plugins/volume-restrictions.ts";
+import { volumeZone } from "./plugins/volume-zone.ts";
 
 /** The default scheduler: its plugins in order, each with its default weight. */
 export const defaultProfile = (deps: VolumeBindingDeps): Profile => ({
@@ -24,7 +26,9 @@ export const defaultProfile = (deps: VolumeBindingDeps): Profile => ({
     nodeAffinity,
     nodePorts,
     nodeResourcesFit,
+    volumeRestrictions(deps),
     volumeBinding(deps),
+    volumeZone(deps),
     nodeResourcesBalancedAllocation,
     imageLocality,
     defaultBinder(deps.client),

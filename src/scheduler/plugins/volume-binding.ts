@@ -1,6 +1,5 @@
 import { Node } from "#api/core/node.ts";
 import { classOfClaim, isReachable } from "#api/core/persistent-volume/match-volume.ts";
-import { PersistentVolume } from "#api/core/persistent-volume/persistent-volume.ts";
 import { PersistentVolumeClaim } from "#api/core/persistent-volume/persistent-volume-claim.ts";
 import { claimNamesOf } from "#api/core/pod/pod-references.ts";
 import { type Pod } from "#api/core/pod.ts";
@@ -15,6 +14,7 @@ import { areBound, carryOut } from "../volumes/carry-out.ts";
 import { ClaimWaits } from "../volumes/claim-waits.ts";
 import { claimsOfPod, hasClaims, type PodClaims } from "../volumes/pod-claims.ts";
 import { claimsOf, Reservations } from "../volumes/reservations.ts";
+import { claimHint, volumeHint } from "../volumes/retry-hints.ts";
 
 export interface VolumeBindingDeps {
   readonly client: Client;
@@ -99,15 +99,8 @@ const retryHints = (informers: Informers): RetryHints => ({
   node: (_pod, { change, object, previous }) =>
     change !== "deleted" && !(previous && equal(previous.metadata.labels, object.metadata.labels)),
   objects: [
-    hint(PersistentVolumeClaim, ({ metadata, ...pod }, { type, object }) => {
-      const isOwn = metadata.namespace === object.metadata.namespace;
-      return type === "put" && isOwn && claimNamesOf({ metadata, ...pod }).includes(object.metadata.name);
-    }),
-    hint(PersistentVolume, (_pod, change) => {
-      if (change.type === "delete") return false;
-      const { object, previous } = change;
-      return !previous || previous.status.phase !== object.status.phase || !equal(previous.spec, object.spec);
-    }),
+    claimHint,
+    volumeHint,
     hint(StorageClass, (pod, { type, object }) => {
       if (type === "delete") return false;
       const claims = informers.of(PersistentVolumeClaim);

@@ -1,6 +1,7 @@
 import { claimKeyOf } from "#api/core/persistent-volume/binding.ts";
 import { PersistentVolumeClaim } from "#api/core/persistent-volume/persistent-volume-claim.ts";
 import { type Clock } from "#lib/async/clock.ts";
+import { messageOf } from "#lib/text/message-of.ts";
 import { type Informers } from "#runtime/informer.ts";
 
 export interface ClaimWait {
@@ -28,12 +29,14 @@ export class ClaimWaits {
       try {
         if (isOver()) done.resolve();
       } catch (error) {
-        done.reject(error);
+        done.reject(new Error(`binding volumes: ${messageOf(error)}`, { cause: error }));
       }
     };
     const abort = (): void => done.reject(signal.reason);
     signal.addEventListener("abort", abort, { once: true });
-    const stopTimer = this.#clock.after(timeoutMs, () => done.reject(new Error("context deadline exceeded")));
+    const stopTimer = this.#clock.after(timeoutMs, () =>
+      done.reject(new Error("binding volumes: context deadline exceeded")),
+    );
     for (const key of keys) this.#add(key, look);
     try {
       signal.throwIfAborted();
