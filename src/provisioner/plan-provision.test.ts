@@ -47,6 +47,15 @@ for (const [subject, refusal] of refusals) {
   });
 }
 
+test("planProvision() refuses a class that does not wait for a pod", () => {
+  const plan = planProvision(claim(), {
+    ...facts,
+    node: undefined,
+    storageClass: { ...storageClass, volumeBindingMode: "Immediate" },
+  });
+  assert.match("refusal" in plan ? plan.refusal : "", /needs a class with volumeBindingMode WaitForFirstConsumer/);
+});
+
 const volume = (path: string, name = `pvc-${uid}`, provisioner = "orlop.dev/local") =>
   build(PersistentVolume, {
     metadata: { name, annotations: { "pv.kubernetes.io/provisioned-by": provisioner } },

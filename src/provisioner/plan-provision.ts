@@ -25,9 +25,9 @@ export type ProvisionPlan =
 export function planProvision(claim: PersistentVolumeClaim, facts: ProvisionFacts): ProvisionPlan {
   const { storageClass, node, pathOf } = facts;
   if (!storageClass) return { refusal: "its StorageClass does not exist" };
-  if (!node) return { refusal: "the selected node does not exist" };
   const refusal = refusalOf(claim, storageClass);
   if (refusal !== undefined) return { refusal };
+  if (!node) return { refusal: "the selected node does not exist" };
   const name = volumeNameFor(claim);
   if (name === undefined) return { refusal: "the UID of the claim is not a UUID" };
   const { accessModes = [], resources } = claim.spec;

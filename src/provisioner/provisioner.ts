@@ -38,7 +38,7 @@ const claimProvisioner =
       annotations?.[provisionerAnnotation] === localProvisioner &&
       !spec.volumeName &&
       !deletionTimestamp &&
-      serves(annotations[selectedNodeAnnotation] ?? ""),
+      (annotations[selectedNodeAnnotation] === undefined || serves(annotations[selectedNodeAnnotation])),
     reconcile: (claim, signal) => provision(deps, { claim, directories }, signal),
   });
 
@@ -51,15 +51,19 @@ async function provision(deps: ReconcilerDeps, { claim, directories }: Provision
   const { client, informers, events } = deps;
   const known = volumeNameFor(claim);
   if (known && informers.of(PersistentVolume).get({ name: known })) return;
+  const node = claim.metadata.annotations?.[selectedNodeAnnotation];
+  const storageClass = informers.of(StorageClass).get({ name: classOfClaim(claim) });
+  // The scheduler has not chosen a node yet, or not again.
+  if (node === undefined && storageClass?.volumeBindingMode === "WaitForFirstConsumer") return;
   const plan = planProvision(claim, {
-    storageClass: informers.of(StorageClass).get({ name: classOfClaim(claim) }),
-    node: informers.of(Node).get({ name: claim.metadata.annotations?.[selectedNodeAnnotation] ?? "" }),
+    storageClass,
+    node: node === undefined ? undefined : informers.of(Node).get({ name: node }),
     pathOf: directories.pathOf,
   });
   if ("refusal" in plan) {
     const message = `failed to provision volume with StorageClass "${classOfClaim(claim)}": ${plan.refusal}`;
     events.event(claim, "Warning", "ProvisioningFailed", message);
-    return await giveBack(deps, claim, signal);
+    return node === undefined ? undefined : await giveBack(deps, claim, signal);
   }
   const { name, volume } = plan;
   await directories.make(name);

@@ -1,5 +1,6 @@
 import { explainBudget, explainQuota } from "./allowances.ts";
 import { explainCronJob, explainJob } from "./batch.ts";
+import { explainClaim } from "./claim.ts";
 import { type Explanation } from "./explanation.ts";
 import { type Facts, type ObjectFacts } from "./facts.ts";
 import { explainAbsent } from "./pod/absent.ts";
@@ -28,6 +29,8 @@ export function explain(facts: Facts): Explanation {
       return explainQuota(facts.quota);
     case "budget":
       return explainBudget(facts.budget);
+    case "claim":
+      return explainClaim(facts);
     case "object":
       return explainEndingObject(facts) ?? there(facts);
     case "absent":
