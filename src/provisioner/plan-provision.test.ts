@@ -47,6 +47,14 @@ for (const [subject, refusal] of refusals) {
   });
 }
 
+test("planProvision() refuses a claim of somebody else's class, whatever its annotations say", () => {
+  const plan = planProvision(claim(), {
+    ...facts,
+    storageClass: { ...storageClass, provisioner: "example.com/disks" },
+  });
+  assert.match("refusal" in plan ? plan.refusal : "", /the class is not one of orlop.dev\/local/);
+});
+
 test("planProvision() refuses a class that does not wait for a pod", () => {
   const plan = planProvision(claim(), {
     ...facts,

@@ -25,6 +25,8 @@ export type ProvisionPlan =
 export function planProvision(claim: PersistentVolumeClaim, facts: ProvisionFacts): ProvisionPlan {
   const { storageClass, node, pathOf } = facts;
   if (!storageClass) return { refusal: "its StorageClass does not exist" };
+  // Users write annotations too, and could ask us for a volume of a class that is not ours.
+  if (storageClass.provisioner !== localProvisioner) return { refusal: `the class is not one of ${localProvisioner}` };
   const refusal = refusalOf(claim, storageClass);
   if (refusal !== undefined) return { refusal };
   if (!node) return { refusal: "the selected node does not exist" };
@@ -55,7 +57,7 @@ export function planProvision(claim: PersistentVolumeClaim, facts: ProvisionFact
   };
 }
 
-const hostnameLabel = "kubernetes.io/hostname";
+export const hostnameLabel = "kubernetes.io/hostname";
 const modes = ["ReadWriteOnce", "ReadWriteOncePod"];
 
 /** What a directory of a node cannot be. */

@@ -10,7 +10,7 @@ import { type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
 import { type RunDeps, runReconcilers } from "#runtime/run-reconciler.ts";
 import { type VolumeDirectories } from "./directories.ts";
 import { ensureLocalClass, localProvisioner } from "./local-class.ts";
-import { isOwnVolume, planProvision, provisionerFinalizer, volumeNameFor } from "./plan-provision.ts";
+import { hostnameLabel, isOwnVolume, planProvision, provisionerFinalizer, volumeNameFor } from "./plan-provision.ts";
 import { planRemoval } from "./plan-removal.ts";
 
 export interface ProvisionerOptions {
@@ -117,13 +117,12 @@ const volumeRemover =
 function isHere({ informers }: ReconcilerDeps, { spec }: PersistentVolume, serves: (node: string) => boolean): boolean {
   const hostname = spec.nodeAffinity?.required?.nodeSelectorTerms?.[0]?.matchExpressions?.[0]?.values?.[0];
   if (hostname === undefined) return false;
-  if (serves(hostname)) return true;
-  return informers
-    .of(Node)
-    .list()
-    .some(({ metadata }) => {
-      return metadata.labels?.["kubernetes.io/hostname"] === hostname && serves(metadata.name);
-    });
+  const isIt = ({ metadata }: Node): boolean => metadata.labels?.[hostnameLabel] === hostname;
+  const nodes = informers.of(Node);
+  const same = nodes.get({ name: hostname });
+  // Usually the name of a node is also its host name.
+  const node = same && isIt(same) ? same : nodes.list().find(isIt);
+  return serves(node?.metadata.name ?? hostname);
 }
 
 interface Removal {

@@ -97,7 +97,8 @@ function bindingHooks(deps: VolumeBindingDeps, world: VolumeWorld): BindingHooks
 
 const retryHints = (informers: Informers): RetryHints => ({
   node: (_pod, { change, object, previous }) =>
-    change !== "deleted" && !(previous && equal(previous.metadata.labels, object.metadata.labels)),
+    // A claim may have been promised to a node that is gone now.
+    change === "deleted" || !(previous && equal(previous.metadata.labels, object.metadata.labels)),
   objects: [
     claimHint,
     volumeHint,

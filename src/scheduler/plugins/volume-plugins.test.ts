@@ -57,6 +57,7 @@ claim("lost", { volumeName: "gone", phase: "Lost" });
 claim("immediate", { storageClassName: "fast" });
 claim("late", { storageClassName: "late" });
 claim("chosen", { storageClassName: "late", node: "b" });
+claim("orphaned", { storageClassName: "late", node: "gone" });
 claim("by-hand", { storageClassName: "by-hand" });
 claim("in-a", { storageClassName: "in-a" });
 claim("single", { storageClassName: "late", accessModes: ["ReadWriteOncePod"] });
@@ -64,6 +65,7 @@ claim("single", { storageClassName: "late", accessModes: ["ReadWriteOncePod"] })
 const nodes = ["a", "b"].map((name) =>
   makeNode(name, { labels: { host: name, zone: name, "topology.kubernetes.io/zone": name } }),
 );
+for (const node of nodes) informers.put(Node, node);
 const podOf = (...names: string[]): Pod =>
   makePod("web", {
     volumes: names.map((claimName, n) => ({ name: `v${n}`, persistentVolumeClaim: { claimName } })),
@@ -87,6 +89,7 @@ const verdicts: readonly [name: string, onA: string | undefined, onB: string | u
   ["bound", undefined, conflict],
   ["late", undefined, undefined],
   ["chosen", noVolume, undefined],
+  ["orphaned", undefined, undefined],
   ["by-hand", noVolume, undefined],
   ["in-a", undefined, noVolume],
 ];
@@ -102,7 +105,6 @@ test("VolumeBinding gives one volume to one claim only, also before that is writ
   claim("by-hand-2", { storageClassName: "by-hand" });
   const world = volumeBinding({ client: {} as Client, informers, clock: createVirtualClock() });
   const snapshot = snapshotOf(nodes);
-  for (const node of nodes) informers.put(Node, node);
   assert.equal(judge(world, podOf("by-hand", "by-hand-2"), snapshot, "b")?.reasons[0], noVolume);
 
   world.reserve?.(podOf("by-hand"), "b");

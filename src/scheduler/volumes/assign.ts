@@ -1,4 +1,4 @@
-import { type Node } from "#api/core/node.ts";
+import { Node } from "#api/core/node.ts";
 import { noProvisioner, selectedNodeAnnotation } from "#api/core/persistent-volume/binding.ts";
 import { classOfClaim, findVolume } from "#api/core/persistent-volume/match-volume.ts";
 import { PersistentVolume } from "#api/core/persistent-volume/persistent-volume.ts";
@@ -16,14 +16,15 @@ export interface VolumeWorld {
 }
 
 /** All that placement depends on, so that pods whose claims are alike share their results. */
-export function partsOf({ informers, reservations }: VolumeWorld, pod: Pod): unknown {
+export function partsOf(world: VolumeWorld, pod: Pod): unknown {
+  const { informers, reservations } = world;
   const claims = claimsOfPod(informers, pod);
   if (typeof claims === "string") return claims;
   const volumes = informers.of(PersistentVolume);
   return [
     claims.volumes.map(({ spec }) => spec.nodeAffinity),
     claims.delayed.map(({ key, claim, storageClass }) => {
-      const node = nodeOf(reservations, { key, claim });
+      const node = nodeOf(world, { key, claim });
       const { uid, resourceVersion } = storageClass.metadata;
       const hasVolumes = volumes.by("claim", key).length + volumes.by("available", classOfClaim(claim)).length > 0;
       // Volumes that exist make a difference between claims, and change.
@@ -32,22 +33,22 @@ export function partsOf({ informers, reservations }: VolumeWorld, pod: Pod): unk
   ];
 }
 
-/** Another pod that uses the claim already has a node. */
-const nodeOf = (reservations: Reservations, { key, claim }: Pick<DelayedClaim, "key" | "claim">): string | undefined =>
-  claim.metadata.annotations?.[selectedNodeAnnotation] ?? reservations.nodeOf(key);
+/** The node of another pod that uses the claim. One that no longer exists does not count: nobody would make the volume. */
+function nodeOf({ informers, reservations }: VolumeWorld, { key, claim }: Pick<DelayedClaim, "key" | "claim">) {
+  const name = claim.metadata.annotations?.[selectedNodeAnnotation];
+  const isThere = name !== undefined && informers.of(Node).get({ name }) !== undefined;
+  return isThere ? name : reservations.nodeOf(key);
+}
 
 /** What the claims would get on a node; undefined if one of them would get nothing. */
-export function assign(
-  { informers, reservations }: VolumeWorld,
-  { delayed }: PodClaims,
-  node: Node,
-): Assignment | undefined {
+export function assign(world: VolumeWorld, { delayed }: PodClaims, node: Node): Assignment | undefined {
+  const { informers, reservations } = world;
   const volumes = informers.of(PersistentVolume);
   const matches: { claim: DelayedClaim; volume: PersistentVolume }[] = [];
   const provisions: DelayedClaim[] = [];
   const used = new Set<string>();
   for (const one of delayed) {
-    const selected = nodeOf(reservations, one);
+    const selected = nodeOf(world, one);
     if (selected !== undefined && selected !== node.metadata.name) return undefined;
     const volume = findVolume(one.claim, {
       prebound: volumes.by("claim", one.key),
