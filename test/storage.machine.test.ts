@@ -1,6 +1,6 @@
 /** Data outlives pods, crashes and restarts, and goes with its claim: real kubectl, real containers. */
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import { after, before, suite, test } from "node:test";
 import { findKubectls, Kubectl } from "./support/kubectl.ts";
@@ -34,8 +34,10 @@ before(async () => {
 
 after(async () => {
   await orlop("down", "--data-dir", dataDir);
+  const isGone = !existsSync(dataDir);
   rmSync(home, { recursive: true, force: true });
   rmSync(dataDir, { recursive: true, force: true });
+  assert(isGone);
 });
 
 /** How often the first pod has started, as its volume remembers it. */
