@@ -1,6 +1,6 @@
 import { Node } from "#api/core/node.ts";
 import { type ControlPlane, serviceAddress, startControlPlane } from "#cluster/control-plane.ts";
-import { dnsUser, nodeUser } from "#cluster/identities.ts";
+import { dnsUser, nodeUser, provisionerUser } from "#cluster/identities.ts";
 import { runNode } from "#cluster/node.ts";
 import { systemClock, timestamp } from "#lib/async/clock.ts";
 import { isAbort, runTogether, shutdownSignal } from "#lib/async/tasks.ts";
@@ -92,6 +92,7 @@ function nodeOptions(values: UpValues, plane: ControlPlane) {
     apiPort: plane.port,
     client: plane.clientFor(nodeUser(nodeName)),
     dnsClient: plane.clientFor(dnsUser),
+    provisionerClient: plane.clientFor(provisionerUser),
     informers: plane.api.informers,
     recorder: plane.api.recorder,
     certificates: plane.certificates,

@@ -41,6 +41,7 @@ import { createNodeAuthorizer } from "#server/authorize/node.ts";
 import { privileged } from "#server/authorize/privileged.ts";
 import { createRbac } from "#server/authorize/rbac.ts";
 import { createExplainRefusal } from "#server/authorize/roles-that-allow.ts";
+import { volumeRelations } from "#server/authorize/volume-relations.ts";
 import { checkDefinitions } from "#server/custom/definition-hook.ts";
 import { followDefinitions } from "#server/custom/follow-definitions.ts";
 import { createDiscovery } from "#server/discovery/groups.ts";
@@ -331,7 +332,7 @@ function assembleSecurity(options: AssembleOptions, informers: Informers) {
   const allTokens = [...before, accounts, ...(security?.otherTokens({ informers, clock, audiences }) ?? [])];
   const rbac = createRbac({ informers });
   const loopback = createLoopback();
-  const builtIn = { Node: createNodeAuthorizer({ informers }), RBAC: rbac };
+  const builtIn = { Node: createNodeAuthorizer({ informers, volumes: volumeRelations(informers) }), RBAC: rbac };
   const unknown = security ? security.anonymous : anonymous();
   return {
     accounts: settings,

@@ -26,5 +26,7 @@ export const controllerManagerUser = systemUser("system:kube-controller-manager"
 export const schedulerUser = systemUser("system:kube-scheduler");
 /** Publishes the Service of cluster DNS. */
 export const dnsUser = systemAccount("kube-dns");
+/** Makes volumes that are directories of a node. */
+export const provisionerUser = systemAccount("local-volume-provisioner");
 /** The kubelet of a node. */
 export const nodeUser = (name: string): UserInfo => systemUser(`system:node:${name}`, "system:nodes");

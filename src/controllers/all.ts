@@ -33,6 +33,10 @@ import { rootCaController } from "./root-ca.ts";
 import { serviceAccountController } from "./service-account.ts";
 import { serviceCidrController } from "./service-cidr/service-cidr.ts";
 import { statefulSetController } from "./stateful-set/stateful-set.ts";
+import { claimBinder } from "./storage/claim-binder.ts";
+import { ephemeralVolumeController } from "./storage/ephemeral-volume.ts";
+import { volumeBinder } from "./storage/volume-binder.ts";
+import { volumeExpander } from "./storage/volume-expander.ts";
 import { tokenController } from "./token.ts";
 
 export interface ControllerOptions extends NodeIpamOptions {
@@ -77,6 +81,10 @@ const reconcilers = ({
   ["endpointslicemirroring-controller", endpointSliceMirroringController, "endpoint-slice-mirroring-controller"],
   ["service-cidrs-controller", serviceCidrController, "service-cidr-controller"],
   ["pod-garbage-collector", podGcController()],
+  ["persistent-volume-binder", claimBinder, "persistentvolume-controller"],
+  ["persistent-volume-binder", volumeBinder, "persistentvolume-controller"],
+  ["ephemeral-volume-controller", ephemeralVolumeController, "ephemeral_volume"],
+  ["expand-controller", volumeExpander, "volume_expand"],
   ["pvc-protection-controller", claimProtectionController],
   ["pv-protection-controller", volumeProtectionController],
   ["volumeattributesclass-protection-controller", attributesClassProtectionController],

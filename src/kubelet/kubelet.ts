@@ -37,7 +37,8 @@ import type { ContainerRuntime, RuntimeVersion } from "./runtime/runtime.ts";
 import type { KubeletHandle, NodeStats } from "./server/handle.ts";
 import { Mirrors } from "./static/mirrors.ts";
 import { mirrorOf, type StaticPods } from "./static/static-pods.ts";
-import type { ClaimedVolume, VolumeSources } from "./volumes/plugin.ts";
+import { claimedVolume } from "./volumes/claimed-volume.ts";
+import type { VolumeSources } from "./volumes/plugin.ts";
 import { ServiceAccountTokens } from "./volumes/written/service-account-tokens.ts";
 
 export interface KubeletOptions {
@@ -68,7 +69,6 @@ export interface KubeletOptions {
   /** How often the node's status is checked. */
   readonly checkMs?: number;
   pressure?(): NodePressure;
-  claimedVolume?(namespace: string, claim: string): Promise<ClaimedVolume | undefined>;
   stats?(signal?: AbortSignal): Promise<NodeStats>;
 }
 
@@ -267,7 +267,7 @@ export class Kubelet {
       podCertificate: async () => {
         throw new Error("pod certificates are not enabled");
       },
-      claimedVolume: this.#options.claimedVolume ?? (async () => undefined),
+      claimedVolume: (pod, claim) => claimedVolume(this.#options, pod, claim),
     };
   }
 

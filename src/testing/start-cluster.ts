@@ -4,7 +4,7 @@ import { type Client } from "#client/client.ts";
 import { createEventRecorder } from "#client/events.ts";
 import { type AssembledServer, assembleApiServer } from "#cluster/api-server.ts";
 import { bootstrapCluster } from "#cluster/bootstrap.ts";
-import { controllerUser, schedulerUser } from "#cluster/identities.ts";
+import { controllerUser, provisionerUser, schedulerUser } from "#cluster/identities.ts";
 import { createSimulatedNodes, type SimulatedNode, type SimulationOptions } from "#cluster/simulated-nodes.ts";
 import { runControllers } from "#controllers/all.ts";
 import { type Clock, systemClock } from "#lib/async/clock.ts";
@@ -13,6 +13,8 @@ import { signingKey } from "#lib/crypto/jwt.ts";
 import { createAuthority, createKey, keyToPem } from "#lib/crypto/x509.ts";
 import { type Random, randomUid, seededRandom } from "#lib/data/random.ts";
 import { type Log } from "#lib/process/log.ts";
+import { simulatedDirectories } from "#provisioner/directories.ts";
+import { runProvisioner } from "#provisioner/provisioner.ts";
 import { type Informers } from "#runtime/informer.ts";
 import { type Cause, type RunDeps } from "#runtime/run-reconciler.ts";
 import { type WorkQueue } from "#runtime/work-queue.ts";
@@ -121,7 +123,8 @@ async function startOn<C extends Clock>(clock: C, options: ClusterOptions, time:
   nodes.push(...createSimulatedNodes(options.nodes ?? 0, { ...base, random, clientFor }, options.simulation));
   const own = options.components?.({ ...base, client, clientFor }) ?? [];
   const plane = controllers ? controlPlane(api, { ...base, random, verdicts }) : [];
-  const running = startTasks([...plane, ...nodes.map(({ run }) => run), ...own]);
+  const volumes = controllers && nodes.length > 0 ? [provisioner(base, clientFor(provisionerUser))] : [];
+  const running = startTasks([...plane, ...volumes, ...nodes.map(({ run }) => run), ...own]);
   return {
     client,
     informers,
@@ -200,6 +203,12 @@ function controlPlane(
     },
   ];
 }
+
+/** Makes the volumes of all simulated nodes. */
+const provisioner =
+  (deps: Omit<RunDeps, "client">, client: Client): Task =>
+  (stop) =>
+    runProvisioner({ serves: () => true, directories: simulatedDirectories }, { ...deps, client }, stop);
 
 const administrator: UserInfo = { name: "kubernetes-admin", groups: ["system:masters", "system:authenticated"] };
 const authorityLifeMs = 3650 * 86_400_000;

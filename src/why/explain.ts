@@ -2,6 +2,7 @@ import { withAdmission } from "./admission.ts";
 import { explainBudget, explainQuota } from "./allowances.ts";
 import { explainAutoscaler } from "./autoscaler.ts";
 import { explainCronJob, explainJob } from "./batch.ts";
+import { explainClaim } from "./claim.ts";
 import { type Explanation } from "./explanation.ts";
 import { type Facts, type ObjectFacts } from "./facts.ts";
 import { explainAbsent } from "./pod/absent.ts";
@@ -34,6 +35,8 @@ function explainObject(facts: Facts): Explanation {
       return explainBudget(facts.budget);
     case "autoscaler":
       return explainAutoscaler(facts.autoscaler);
+    case "claim":
+      return explainClaim(facts);
     case "object":
       return explainEndingObject(facts) ?? there(facts);
     case "absent":

@@ -6,6 +6,8 @@ import { type HorizontalPodAutoscaler } from "#api/autoscaling/horizontal-pod-au
 import { type CronJob } from "#api/batch/cron-job.ts";
 import { type Job } from "#api/batch/job.ts";
 import { type Node } from "#api/core/node.ts";
+import { type PersistentVolume } from "#api/core/persistent-volume/persistent-volume.ts";
+import { type PersistentVolumeClaim } from "#api/core/persistent-volume/persistent-volume-claim.ts";
 import { type Pod } from "#api/core/pod.ts";
 import { type ReplicationController } from "#api/core/replication-controller.ts";
 import { type ResourceQuota } from "#api/core/resource-quota.ts";
@@ -13,6 +15,7 @@ import { type Service } from "#api/core/service.ts";
 import { type EndpointSlice } from "#api/discovery/endpoint-slice.ts";
 import { type PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
 import { type ApiObject, type Resource } from "#api/resource.ts";
+import { type StorageClass } from "#api/storage/storage-class.ts";
 import { type AttemptAnswer } from "#trace/answers.ts";
 import { type HopName } from "#trace/hop.ts";
 
@@ -31,6 +34,7 @@ type FactsOfObject =
   | { readonly about: "quota"; readonly quota: ResourceQuota }
   | { readonly about: "budget"; readonly budget: PodDisruptionBudget }
   | { readonly about: "autoscaler"; readonly autoscaler: HorizontalPodAutoscaler }
+  | ({ readonly about: "claim" } & ClaimFacts)
   | ({ readonly about: "object" } & ObjectFacts)
   | ({ readonly about: "absent" } & AbsentFacts);
 
@@ -53,6 +57,21 @@ export interface PodFacts {
   readonly logs: ReadonlyMap<string, readonly string[]>;
   /** Services that select the pod. */
   readonly services: readonly ServiceFacts[];
+  /** For a pod without a node: its claims that have no volume, and the names of those that do not exist. */
+  readonly claims?: readonly (ClaimFacts | string)[];
+}
+
+export interface ClaimFacts {
+  readonly nowMs: number;
+  readonly claim: PersistentVolumeClaim;
+  /** Oldest first. */
+  readonly events: readonly SeenEvent[];
+  /** undefined if it does not exist, or may not be read. */
+  readonly storageClass: StorageClass | undefined;
+  /** The volume that the claim names. */
+  readonly volume: PersistentVolume | undefined;
+  /** The pods that use the claim. */
+  readonly pods: readonly Pod[];
 }
 
 export interface SeenEvent {

@@ -10,6 +10,7 @@ import { Job } from "#api/batch/job.ts";
 import { Lease } from "#api/coordination/lease.ts";
 import { Event } from "#api/core/event.ts";
 import { Node } from "#api/core/node.ts";
+import { PersistentVolumeClaim } from "#api/core/persistent-volume/persistent-volume-claim.ts";
 import { isFinished, isReady } from "#api/core/pod/pod-state.ts";
 import { Pod } from "#api/core/pod.ts";
 import { ReplicationController } from "#api/core/replication-controller.ts";
@@ -25,6 +26,7 @@ import { isNotFound } from "#api/status.ts";
 import { nodeLeaseNamespace, revisionAnnotation } from "#api/well-known.ts";
 import { type Client } from "#client/client.ts";
 import { type VerdictsAnswer } from "#trace/answers.ts";
+import { type ClaimReader, gatherClaim, openClaims } from "./claims.ts";
 import {
   type CronJobFacts,
   type Facts,
@@ -85,6 +87,10 @@ async function gatherFor(
       return { about: "budget", budget: object as PodDisruptionBudget };
     case HorizontalPodAutoscaler.schema:
       return { about: "autoscaler", autoscaler: object as HorizontalPodAutoscaler };
+    case PersistentVolumeClaim.schema: {
+      const claim = object as PersistentVolumeClaim;
+      return { about: "claim", ...(await gatherClaim(gatherer.claimReader, claim)) };
+    }
     default:
       return { about: "object", nowMs, resource, object };
   }
@@ -103,11 +109,15 @@ class Gatherer {
     this.#nowMs = nowMs;
   }
 
+  get claimReader(): ClaimReader {
+    return { client: this.#client, nowMs: this.#nowMs, events: (claim) => this.#events(claim) };
+  }
+
   async pod(pod: Pod): Promise<PodFacts> {
     const { nodeName } = pod.spec;
     const { namespace } = pod.metadata;
     const isOpen = !isReady(pod) || partsOf(pod).some((part) => hasRestarted(part, this.#nowMs));
-    const [events, node, heartbeatMs, rooms, attempts, missing, logs, services] = await Promise.all([
+    const [events, node, heartbeatMs, rooms, attempts, missing, logs, services, claims] = await Promise.all([
       this.#events(pod),
       nodeName ? orAbsent(this.#client.get(Node, { name: nodeName })) : undefined,
       nodeName ? this.#heartbeat(nodeName) : undefined,
@@ -116,8 +126,9 @@ class Gatherer {
       isOpen && nodeName ? missingReferences(this.#client, pod) : [],
       isOpen ? this.#logs(pod) : new Map<string, readonly string[]>(),
       isReady(pod) ? this.#servicesOf(pod, namespace) : [],
+      nodeName ? [] : openClaims(this.claimReader, pod),
     ]);
-    return { nowMs: this.#nowMs, pod, events, node, heartbeatMs, rooms, attempts, missing, logs, services };
+    return { nowMs: this.#nowMs, pod, events, node, heartbeatMs, rooms, attempts, missing, logs, services, claims };
   }
 
   async workload({ kind, object }: Workload): Promise<WorkloadFacts> {

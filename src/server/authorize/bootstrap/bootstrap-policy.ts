@@ -180,6 +180,15 @@ export const clusterRoleTexts: RoleTexts = {
   "system:service-account-issuer-discovery": [
     "get | /.well-known/openid-configuration /.well-known/openid-configuration/ /openid/v1/jwks /openid/v1/jwks/",
   ],
+  // Not upstream's: the provisioner of volumes that are directories of a node.
+  "orlop:local-volume-provisioner": [
+    "read create delete update | core | persistentvolumes",
+    "read update | core | persistentvolumeclaims",
+    "update | core | persistentvolumeclaims/status",
+    "read create | storage.k8s.io | storageclasses",
+    "read | core | nodes",
+    recordEvents,
+  ],
   "system:volume-scheduler": [
     "read patch update | core | persistentvolumes",
     "read | storage.k8s.io | storageclasses",
@@ -226,6 +235,7 @@ export const roleTexts: RoleTexts = {
 /** Who has which cluster role. A subject is `User name`, `Group name` or `ServiceAccount namespace/name`. */
 export const clusterBindingTexts: Readonly<Record<string, readonly string[]>> = {
   "cluster-admin": ["Group system:masters"],
+  "orlop:local-volume-provisioner": ["ServiceAccount kube-system/local-volume-provisioner"],
   "system:basic-user": ["Group system:authenticated"],
   "system:discovery": ["Group system:authenticated"],
   "system:kube-controller-manager": ["User system:kube-controller-manager"],
