@@ -326,6 +326,7 @@ async function runComponents(
   const { pki } = certificates;
   const { key } = security.accounts(signingKey(pki.serviceAccountKey));
   const signToken = (claims: JwtPart) => signJwt(key, claims);
+  const trust = { rootCa: pki.authority.certificate, signer: { authority: () => certificates.pki.authority } };
   const identity = `${hostname()}_${randomUUID()}`;
   /** Other servers may run the same components on the same etcd, but only one of each works at a time. */
   const once = (name: string, client: Client, task: Task): Task => {
@@ -335,10 +336,7 @@ async function runComponents(
   };
   await runTogether(signal, [
     once("kube-controller-manager", api.clientFor(controllerManagerUser), (ended) =>
-      runControllers(
-        { ...base, ...ranges, clientFor, signToken, kinds: api.resources, rootCa: pki.authority.certificate },
-        ended,
-      ),
+      runControllers({ ...base, ...ranges, ...trust, clientFor, signToken, kinds: api.resources }, ended),
     ),
     (ended) => certificates.run(ended),
     (ended) => keepAnnounced(options, { api, port }, ended),

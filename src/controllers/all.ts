@@ -4,6 +4,9 @@ import { runTogether } from "#lib/async/tasks.ts";
 import { type JwtPart } from "#lib/crypto/jwt.ts";
 import { fixedKinds, type Kinds } from "#runtime/kinds.ts";
 import { type ReconcilerFactory, type RunDeps, runReconcilers } from "#runtime/run-reconciler.ts";
+import { approvingController } from "./certificates/approving.ts";
+import { requestCleaner } from "./certificates/cleaner.ts";
+import { type SigningOptions, signingController } from "./certificates/signing.ts";
 import { clusterRoleAggregationController } from "./cluster-role-aggregation.ts";
 import { cronJobController } from "./cron-job/cron-job.ts";
 import { daemonSetController } from "./daemon-set/daemon-set.ts";
@@ -36,68 +39,101 @@ export interface ControllerOptions extends NodeIpamOptions {
   readonly rootCa: string;
   /** Signs the tokens in Secrets. Without it nobody fills them. */
   signToken?(claims: JwtPart): string;
+  /** Issues certificates. Without it nobody does. */
+  readonly signer?: SigningOptions;
   /** Every kind that is currently served; default: the built-in ones. */
   readonly kinds?: Kinds;
 }
 
 const builtIn = fixedKinds(allResources);
 
-/**
- * Every reconciler, in the order in which they start, with its service account in kube-system. Its events come from
- * that account, or from the component name that upstream uses.
- */
+/** A reconciler, and the controller that it belongs to. */
+type Row = readonly [
+  /** Upstream's name of the controller, by which `--controllers` chooses it. */
+  controller: string,
+  /** Its service account in kube-system. */
+  account: string,
+  factory: ReconcilerFactory,
+  /** The source of its events, where it is not the account. */
+  component?: string,
+];
+
+/** Every reconciler, in the order in which they start. */
 const reconcilers = ({
   rootCa,
   signToken: sign,
+  signer,
   kinds = builtIn,
   ...options
-}: ControllerOptions): readonly (readonly [account: string, ReconcilerFactory, component?: string])[] => [
-  ["service-account-controller", serviceAccountController],
-  ...(sign ? ([["kube-controller-manager", tokenController({ rootCa, sign })]] as const) : []),
-  ["root-ca-cert-publisher", rootCaController(rootCa)],
-  ["clusterrole-aggregation-controller", clusterRoleAggregationController],
-  ["node-controller", nodeIpamController(options), "cidrAllocator"],
-  ["node-controller", nodeLifecycleController],
-  ["node-controller", taintEvictionController, "taint-eviction-controller"],
-  ["replicaset-controller", replicaSetController],
-  ["replication-controller", replicationController],
-  ["deployment-controller", deploymentController],
-  ["daemon-set-controller", daemonSetController, "daemonset-controller"],
-  ["statefulset-controller", statefulSetController],
-  ["job-controller", jobController],
-  ["job-controller", jobPodReleaser],
-  ["cronjob-controller", cronJobController],
-  ["ttl-after-finished-controller", ttlAfterFinishedController],
-  ["endpointslice-controller", endpointSliceController, "endpoint-slice-controller"],
-  ["pod-garbage-collector", podGcController()],
-  ["pvc-protection-controller", claimProtectionController],
-  ["pv-protection-controller", volumeProtectionController],
-  ["volumeattributesclass-protection-controller", attributesClassProtectionController],
-  ["namespace-controller", namespaceController(() => kinds.all())],
-  ["resourcequota-controller", resourceQuotaController(kinds)],
-  ["disruption-controller", disruptionController(() => kinds.all()), "controllermanager"],
-  ["disruption-controller", staleDisruptionController, "controllermanager"],
+}: ControllerOptions): readonly Row[] => [
+  ["serviceaccount-controller", "service-account-controller", serviceAccountController],
+  ...(sign ? [tokenRow(tokenController({ rootCa, sign }))] : []),
+  ["root-ca-certificate-publisher-controller", "root-ca-cert-publisher", rootCaController(rootCa)],
+  ["clusterrole-aggregation-controller", "clusterrole-aggregation-controller", clusterRoleAggregationController],
+  ["node-ipam-controller", "node-controller", nodeIpamController(options), "cidrAllocator"],
+  ["node-lifecycle-controller", "node-controller", nodeLifecycleController],
+  ["taint-eviction-controller", "node-controller", taintEvictionController, "taint-eviction-controller"],
+  ["replicaset-controller", "replicaset-controller", replicaSetController],
+  ["replicationcontroller-controller", "replication-controller", replicationController],
+  ["deployment-controller", "deployment-controller", deploymentController],
+  ["daemonset-controller", "daemon-set-controller", daemonSetController, "daemonset-controller"],
+  ["statefulset-controller", "statefulset-controller", statefulSetController],
+  ["job-controller", "job-controller", jobController],
+  ["job-controller", "job-controller", jobPodReleaser],
+  ["cronjob-controller", "cronjob-controller", cronJobController],
+  ["ttl-after-finished-controller", "ttl-after-finished-controller", ttlAfterFinishedController],
+  ["endpointslice-controller", "endpointslice-controller", endpointSliceController, "endpoint-slice-controller"],
+  ["pod-garbage-collector-controller", "pod-garbage-collector", podGcController()],
+  ["persistentvolumeclaim-protection-controller", "pvc-protection-controller", claimProtectionController],
+  ["persistentvolume-protection-controller", "pv-protection-controller", volumeProtectionController],
+  [
+    "volumeattributesclass-protection-controller",
+    "volumeattributesclass-protection-controller",
+    attributesClassProtectionController,
+  ],
+  ["namespace-controller", "namespace-controller", namespaceController(() => kinds.all())],
+  ["resourcequota-controller", "resourcequota-controller", resourceQuotaController(kinds)],
+  ["disruption-controller", "disruption-controller", disruptionController(() => kinds.all()), "controllermanager"],
+  ["disruption-controller", "disruption-controller", staleDisruptionController, "controllermanager"],
+  ["certificatesigningrequest-approving-controller", "certificate-controller", approvingController],
+  ...(signer ? [signingRow(signingController(signer))] : []),
+  ["certificatesigningrequest-cleaner-controller", "certificate-controller", requestCleaner],
+];
+
+const tokenRow = (factory: ReconcilerFactory): Row => [
+  "serviceaccount-token-controller",
+  "kube-controller-manager",
+  factory,
+];
+const signingRow = (factory: ReconcilerFactory): Row => [
+  "certificatesigningrequest-signing-controller",
+  "certificate-controller",
+  factory,
 ];
 
 export interface ControllersDeps extends Omit<RunDeps, "client">, ControllerOptions {
   /** A client as a service account in kube-system, with only the rights of that controller. */
   clientFor(account: string): Client;
-  /** Which controllers run, by their accounts; default: all. Those that do not run cost nothing. */
-  runs?(account: string): boolean;
+  /** Which controllers run, by upstream's names; default: all. Those that do not run cost nothing. */
+  runs?(controller: string): boolean;
 }
+
+const collectorName = "garbage-collector-controller";
 
 /** Runs the controllers until the signal fires. */
 export async function runControllers(deps: ControllersDeps, signal: AbortSignal): Promise<void> {
   const { kinds = builtIn, clientFor } = deps;
-  const collector = { ...deps, kinds, client: clientFor("generic-garbage-collector") };
+  const runs = (controller: string): boolean => deps.runs?.(controller) ?? true;
+  const collect = (stop: AbortSignal) =>
+    runGarbageCollector({ ...deps, kinds, client: clientFor("generic-garbage-collector") }, stop);
   await runTogether(signal, [
     ...reconcilers(deps)
-      .filter(([account]) => deps.runs?.(account) ?? true)
+      .filter(([controller]) => runs(controller))
       .map(
-        ([account, factory, component = account]) =>
+        ([, account, factory, component = account]) =>
           (stop: AbortSignal) =>
             runReconcilers([factory], { ...deps, client: clientFor(account), component }, stop),
       ),
-    (stop) => runGarbageCollector(collector, stop),
+    ...(runs(collectorName) ? [collect] : []),
   ]);
 }
