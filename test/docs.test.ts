@@ -6,6 +6,8 @@ import { test } from "node:test";
 import { allResources } from "#api/all.ts";
 import { commands } from "#cli/main.ts";
 import { type Client } from "#client/client.ts";
+import { controllerNames } from "#controllers/all.ts";
+import { upstreamControllers } from "#controllers/choose-controllers.ts";
 import { seededRandom } from "#lib/data/random.ts";
 import { defaultProfile } from "#scheduler/profiles.ts";
 import { maxDepth, maxMembers, maxValues } from "#schema/json/decode-error.ts";
@@ -272,6 +274,13 @@ test("docs/controllers.md lists every controller that runs", () => {
     [],
   );
   assert(run.length > 10);
+});
+
+test("docs/controllers.md tells which of upstream's controllers do not run", () => {
+  const rows = rowsOf(sectionsOf("docs/controllers.md").get("Choosing controllers") ?? "");
+  const absent = rows.flatMap(([name = ""]) => /^`?([a-z-]+-controller)`?$/.exec(name)?.[1] ?? []);
+
+  assert.deepEqual([...absent, ...controllerNames].toSorted(), [...upstreamControllers.keys()].toSorted());
 });
 
 test("docs/seeing.md numbers the hops as the traces do", () => {

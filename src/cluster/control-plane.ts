@@ -1,13 +1,12 @@
-import { randomUUID } from "node:crypto";
-import { hostname } from "node:os";
 import path from "node:path";
 import { allResources } from "#api/all.ts";
 import { type UserInfo } from "#api/exchange.ts";
 import { type Client } from "#client/client.ts";
 import { createEventRecorder } from "#client/events.ts";
-import { runControllers } from "#controllers/all.ts";
+import { controllerNames, runControllers } from "#controllers/all.ts";
+import { chooseControllers } from "#controllers/choose-controllers.ts";
 import { type Clock } from "#lib/async/clock.ts";
-import { runTogether, type Task } from "#lib/async/tasks.ts";
+import { runTogether } from "#lib/async/tasks.ts";
 import { type JwtPart, signingKey, signJwt } from "#lib/crypto/jwt.ts";
 import { type Subject } from "#lib/crypto/x509.ts";
 import { type Random } from "#lib/data/random.ts";
@@ -15,7 +14,6 @@ import { replaceFile } from "#lib/fs/replace-file.ts";
 import { formatIPv4, hostInUrl, parseCidr, primaryAddress } from "#lib/net/ip.ts";
 import { collectGarbage } from "#lib/process/collect-garbage.ts";
 import { type Log } from "#lib/process/log.ts";
-import { runAsLeader } from "#runtime/leader.ts";
 import { runScheduler } from "#scheduler/scheduler.ts";
 import { Verdicts } from "#scheduler/verdicts.ts";
 import type { PluginConfigs } from "#server/admission/config/admission-configuration.ts";
@@ -33,6 +31,7 @@ import { streamEndpoints } from "#server/streams/all.ts";
 import { type AssembledServer, type AssembleOptions, assembleApiServer } from "./api-server.ts";
 import { announcedObjects, bootstrapCluster, keptObjects } from "./bootstrap.ts";
 import { Certificates, type Renewed } from "./certificates.ts";
+import { type ElectionOptions, electing } from "./elect.ts";
 import { controllerManagerUser, controllerUser, schedulerUser } from "./identities.ts";
 import { keepBootstrap } from "./keep-bootstrap.ts";
 import { openStore, type StoreChoice } from "./open-store.ts";
@@ -62,11 +61,22 @@ export interface ControlPlaneOptions {
   readonly eventTtlSeconds?: number;
   /** If false, no hops are recorded and `orlop trace` has nothing to show. */
   readonly tracing?: boolean;
+  readonly controllers?: ControllerSettings;
   /** How many requests are served at the same time, and how long each may take. */
   readonly inFlight?: InFlightOptions;
   readonly clock: Clock;
   readonly log: Log;
   readonly random: Random;
+}
+
+/** Which controllers run, and how. */
+export interface ControllerSettings {
+  /** As `--controllers` has them: `*`, `NAME` and `-NAME`; all by default. */
+  readonly choice?: readonly string[];
+  /** Of controllers and scheduler. */
+  readonly election?: ElectionOptions;
+  /** How long certificates for signing requests are valid at most; a year by default. */
+  readonly signingDurationMs?: number;
 }
 
 /** Which admission plugins run. */
@@ -104,6 +114,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   // Read before anything is opened: a user may have made a mistake in a file.
   const security = opened.use(await loadSecurity(options.security ?? {}, options));
   const admission = await readAdmission(options.admission);
+  const runs = chooseControllers(options.controllers?.choice ?? ["*"], controllerNames);
   const encryption = opened.use(await encryptionFor(options));
   const audit = await auditFor(options);
   const [store, certificates] = await Promise.all([openStore(options), openCertificates(options)]);
@@ -126,7 +137,8 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     api,
     verdicts,
     clientFor: (user) => api.clientFor(user),
-    run: (signal) => runComponents(options, { api, port: listening.port, certificates, verdicts, security, signal }),
+    run: (signal) =>
+      runComponents(options, { api, port: listening.port, certificates, verdicts, security, runs, signal }),
     async [Symbol.asyncDispose]() {
       api.health.end();
       await held.disposeAsync();
@@ -289,6 +301,7 @@ interface Running {
   readonly certificates: Certificates;
   readonly verdicts: Verdicts;
   readonly security: LoadedSecurity;
+  runs(controller: string): boolean;
   readonly signal: AbortSignal;
 }
 
@@ -309,9 +322,15 @@ async function keepAnnounced(
   }
 }
 
+/** What controllers hand out in the name of the cluster's authority. */
+const trustedBy = (certificates: Certificates, durationMs: number | undefined) => ({
+  rootCa: certificates.pki.authority.certificate,
+  signer: { authority: () => certificates.pki.authority, ...(durationMs === undefined ? {} : { durationMs }) },
+});
+
 async function runComponents(
   options: ControlPlaneOptions,
-  { api, port, certificates, verdicts, security, signal }: Running,
+  { api, port, certificates, verdicts, security, runs, signal }: Running,
 ): Promise<void> {
   const { clock, log, random, clusterCidr, store } = options;
   const { informers, recorder } = api;
@@ -326,17 +345,13 @@ async function runComponents(
   const { pki } = certificates;
   const { key } = security.accounts(signingKey(pki.serviceAccountKey));
   const signToken = (claims: JwtPart) => signJwt(key, claims);
-  const trust = { rootCa: pki.authority.certificate, signer: { authority: () => certificates.pki.authority } };
-  const identity = `${hostname()}_${randomUUID()}`;
-  /** Other servers may run the same components on the same etcd, but only one of each works at a time. */
-  const once = (name: string, client: Client, task: Task): Task => {
-    if (store === "sqlite" || store === "memory") return task;
-    const lease = { namespace: "kube-system", name };
-    return (ended) => runAsLeader(task, { client, clock, log, random, lease, identity }, ended);
-  };
+  const { election, signingDurationMs } = options.controllers ?? {};
+  const isShared = store !== "sqlite" && store !== "memory";
+  const once = electing({ clock, log, random, isShared, election });
+  const trust = trustedBy(certificates, signingDurationMs);
   await runTogether(signal, [
     once("kube-controller-manager", api.clientFor(controllerManagerUser), (ended) =>
-      runControllers({ ...base, ...ranges, ...trust, clientFor, signToken, kinds: api.resources }, ended),
+      runControllers({ ...base, ...ranges, ...trust, clientFor, signToken, kinds: api.resources, runs }, ended),
     ),
     (ended) => certificates.run(ended),
     (ended) => keepAnnounced(options, { api, port }, ended),

@@ -111,14 +111,24 @@ const signingRow = (factory: ReconcilerFactory): Row => [
   factory,
 ];
 
+const collectorName = "garbage-collector-controller";
+
+/** The names of all controllers, by which `--controllers` chooses them. */
+export const controllerNames: ReadonlySet<string> = new Set([
+  ...reconcilers({
+    rootCa: "",
+    signToken: () => "",
+    signer: { authority: () => ({ certificate: "", key: "" }) },
+  }).map(([name]) => name),
+  collectorName,
+]);
+
 export interface ControllersDeps extends Omit<RunDeps, "client">, ControllerOptions {
   /** A client as a service account in kube-system, with only the rights of that controller. */
   clientFor(account: string): Client;
   /** Which controllers run, by upstream's names; default: all. Those that do not run cost nothing. */
   runs?(controller: string): boolean;
 }
-
-const collectorName = "garbage-collector-controller";
 
 /** Runs the controllers until the signal fires. */
 export async function runControllers(deps: ControllersDeps, signal: AbortSignal): Promise<void> {
