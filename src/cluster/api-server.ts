@@ -27,6 +27,7 @@ import { anonymous } from "#server/authenticate/anonymous.ts";
 import { bearer, type TokenAuthenticator } from "#server/authenticate/bearer.ts";
 import { clientCertificate } from "#server/authenticate/client-certificate.ts";
 import { inProcess } from "#server/authenticate/in-process.ts";
+import { LegacyTokenUses } from "#server/authenticate/legacy-token-uses.ts";
 import { serviceAccountTokens } from "#server/authenticate/service-account.ts";
 import { splitServiceAccountName } from "#server/authenticate/service-account-claims.ts";
 import { type Authorizer } from "#server/authorize/authorizer.ts";
@@ -120,6 +121,8 @@ export interface AssembledServer extends AsyncDisposable {
   readonly metrics: Metrics;
   /** Priority and fairness; undefined if it is off. */
   readonly flowControl: FlowControl | undefined;
+  /** The uses of tokens in Secrets, which somebody must write down. */
+  readonly tokenUses: LegacyTokenUses;
   /** What is served at `/livez` and `/readyz`. */
   readonly health: Health;
   /** The trace that wrote a revision, if it is still known. */
@@ -161,6 +164,7 @@ export async function assembleApiServer(options: AssembleOptions): Promise<Assem
   return {
     ...parts,
     server,
+    tokenUses: security.tokenUses,
     clientFor,
     loopback,
     async [Symbol.asyncDispose]() {
@@ -301,7 +305,8 @@ function assembleSecurity(options: AssembleOptions, informers: Informers) {
   const { clock, tokens = [], security } = options;
   const settings = accountsOf(options);
   const { audiences } = settings;
-  const accounts = serviceAccountTokens({ informers, clock, ...settings });
+  const uses = new LegacyTokenUses();
+  const accounts = serviceAccountTokens({ informers, clock, uses, ...settings });
   const before = [...tokens, ...(security?.staticTokens ?? [])];
   const allTokens = [...before, accounts, ...(security?.otherTokens({ informers, clock, audiences }) ?? [])];
   const rbac = createRbac({ informers });
@@ -310,6 +315,7 @@ function assembleSecurity(options: AssembleOptions, informers: Informers) {
   const unknown = security ? security.anonymous : anonymous();
   return {
     accounts: settings,
+    tokenUses: uses,
     tokens: allTokens,
     rbac,
     loopback: loopback.user,

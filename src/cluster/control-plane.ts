@@ -5,6 +5,7 @@ import { type Client } from "#client/client.ts";
 import { createEventRecorder } from "#client/events.ts";
 import { controllerNames, runControllers } from "#controllers/all.ts";
 import { chooseControllers } from "#controllers/choose-controllers.ts";
+import { type LegacyTokenOptions } from "#controllers/tokens/legacy-token-cleaner.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { runTogether } from "#lib/async/tasks.ts";
 import { type JwtPart, signingKey, signJwt } from "#lib/crypto/jwt.ts";
@@ -77,6 +78,7 @@ export interface ControllerSettings {
   readonly election?: ElectionOptions;
   /** How long certificates for signing requests are valid at most; a year by default. */
   readonly signingDurationMs?: number;
+  readonly legacyTokens?: LegacyTokenOptions;
 }
 
 /** Which admission plugins run. */
@@ -345,17 +347,21 @@ async function runComponents(
   const { pki } = certificates;
   const { key } = security.accounts(signingKey(pki.serviceAccountKey));
   const signToken = (claims: JwtPart) => signJwt(key, claims);
-  const { election, signingDurationMs } = options.controllers ?? {};
+  const { election, signingDurationMs, legacyTokens } = options.controllers ?? {};
   const isShared = store !== "sqlite" && store !== "memory";
   const once = electing({ clock, log, random, isShared, election });
   const trust = trustedBy(certificates, signingDurationMs);
   await runTogether(signal, [
     once("kube-controller-manager", api.clientFor(controllerManagerUser), (ended) =>
-      runControllers({ ...base, ...ranges, ...trust, clientFor, signToken, kinds: api.resources, runs }, ended),
+      runControllers(
+        { ...base, ...ranges, ...trust, clientFor, signToken, legacyTokens, kinds: api.resources, runs },
+        ended,
+      ),
     ),
     (ended) => certificates.run(ended),
     (ended) => keepAnnounced(options, { api, port }, ended),
     (ended) => keepBootstrap({ ...own, kept: [...keptObjects, ...announced] }, ended),
+    (ended) => api.tokenUses.run(own, ended),
     (ended) => runFlowControl({ ...own, control: api.flowControl }, ended),
     (ended) => security.run(ended),
     (ended) => publishTrust({ ...base, client: api.loopback, trust: () => trustOf(certificates, security) }, ended),

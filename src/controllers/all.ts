@@ -21,6 +21,7 @@ import { ttlAfterFinishedController } from "./job/ttl-after-finished.ts";
 import { namespaceController } from "./namespace/namespace.ts";
 import { type NodeIpamOptions, nodeIpamController } from "./node/node-ipam.ts";
 import { nodeLifecycleController } from "./node/node-lifecycle.ts";
+import { nodeTtlController } from "./node/node-ttl.ts";
 import { taintEvictionController } from "./node/taint-eviction.ts";
 import { podGcController } from "./pod-gc.ts";
 import { attributesClassProtectionController } from "./protection/attributes-class-protection.ts";
@@ -33,6 +34,9 @@ import { rootCaController } from "./root-ca.ts";
 import { serviceAccountController } from "./service-account.ts";
 import { statefulSetController } from "./stateful-set/stateful-set.ts";
 import { tokenController } from "./token.ts";
+import { bootstrapSigner } from "./tokens/bootstrap-signer.ts";
+import { type LegacyTokenOptions, legacyTokenCleaner } from "./tokens/legacy-token-cleaner.ts";
+import { tokenCleaner } from "./tokens/token-cleaner.ts";
 
 export interface ControllerOptions extends NodeIpamOptions {
   /** The certificates, in PEM, by which pods verify the API server. */
@@ -41,6 +45,7 @@ export interface ControllerOptions extends NodeIpamOptions {
   signToken?(claims: JwtPart): string;
   /** Issues certificates. Without it nobody does. */
   readonly signer?: SigningOptions;
+  readonly legacyTokens?: LegacyTokenOptions | undefined;
   /** Every kind that is currently served; default: the built-in ones. */
   readonly kinds?: Kinds;
 }
@@ -59,20 +64,41 @@ type Row = readonly [
 ];
 
 /** Every reconciler, in the order in which they start. */
-const reconcilers = ({
-  rootCa,
-  signToken: sign,
-  signer,
-  kinds = builtIn,
-  ...options
-}: ControllerOptions): readonly Row[] => [
+const reconcilers = (options: ControllerOptions): readonly Row[] => [
+  ...identities(options),
+  ...nodes(options),
+  ...workloads,
+  ...storage,
+  ...namespaces(options),
+  ...certificates(options),
+];
+
+const identities = ({ rootCa, signToken: sign, legacyTokens }: ControllerOptions): readonly Row[] => [
   ["serviceaccount-controller", "service-account-controller", serviceAccountController],
-  ...(sign ? [tokenRow(tokenController({ rootCa, sign }))] : []),
+  ...optional(sign && tokenController({ rootCa, sign }), (factory) => [
+    "serviceaccount-token-controller",
+    "kube-controller-manager",
+    factory,
+  ]),
+  [
+    "legacy-serviceaccount-token-cleaner-controller",
+    "legacy-service-account-token-cleaner",
+    legacyTokenCleaner(legacyTokens),
+  ],
   ["root-ca-certificate-publisher-controller", "root-ca-cert-publisher", rootCaController(rootCa)],
   ["clusterrole-aggregation-controller", "clusterrole-aggregation-controller", clusterRoleAggregationController],
+  ["bootstrap-signer-controller", "bootstrap-signer", bootstrapSigner],
+  ["token-cleaner-controller", "token-cleaner", tokenCleaner],
+];
+
+const nodes = (options: NodeIpamOptions): readonly Row[] => [
   ["node-ipam-controller", "node-controller", nodeIpamController(options), "cidrAllocator"],
   ["node-lifecycle-controller", "node-controller", nodeLifecycleController],
   ["taint-eviction-controller", "node-controller", taintEvictionController, "taint-eviction-controller"],
+  ["ttl-controller", "ttl-controller", nodeTtlController],
+];
+
+const workloads: readonly Row[] = [
   ["replicaset-controller", "replicaset-controller", replicaSetController],
   ["replicationcontroller-controller", "replication-controller", replicationController],
   ["deployment-controller", "deployment-controller", deploymentController],
@@ -84,6 +110,9 @@ const reconcilers = ({
   ["ttl-after-finished-controller", "ttl-after-finished-controller", ttlAfterFinishedController],
   ["endpointslice-controller", "endpointslice-controller", endpointSliceController, "endpoint-slice-controller"],
   ["pod-garbage-collector-controller", "pod-garbage-collector", podGcController()],
+];
+
+const storage: readonly Row[] = [
   ["persistentvolumeclaim-protection-controller", "pvc-protection-controller", claimProtectionController],
   ["persistentvolume-protection-controller", "pv-protection-controller", volumeProtectionController],
   [
@@ -91,25 +120,27 @@ const reconcilers = ({
     "volumeattributesclass-protection-controller",
     attributesClassProtectionController,
   ],
+];
+
+const namespaces = ({ kinds = builtIn }: ControllerOptions): readonly Row[] => [
   ["namespace-controller", "namespace-controller", namespaceController(() => kinds.all())],
   ["resourcequota-controller", "resourcequota-controller", resourceQuotaController(kinds)],
   ["disruption-controller", "disruption-controller", disruptionController(() => kinds.all()), "controllermanager"],
   ["disruption-controller", "disruption-controller", staleDisruptionController, "controllermanager"],
+];
+
+const certificates = ({ signer }: ControllerOptions): readonly Row[] => [
   ["certificatesigningrequest-approving-controller", "certificate-controller", approvingController],
-  ...(signer ? [signingRow(signingController(signer))] : []),
+  ...optional(signer && signingController(signer), (factory) => [
+    "certificatesigningrequest-signing-controller",
+    "certificate-controller",
+    factory,
+  ]),
   ["certificatesigningrequest-cleaner-controller", "certificate-controller", requestCleaner],
 ];
 
-const tokenRow = (factory: ReconcilerFactory): Row => [
-  "serviceaccount-token-controller",
-  "kube-controller-manager",
-  factory,
-];
-const signingRow = (factory: ReconcilerFactory): Row => [
-  "certificatesigningrequest-signing-controller",
-  "certificate-controller",
-  factory,
-];
+const optional = (factory: ReconcilerFactory | undefined, row: (factory: ReconcilerFactory) => Row): readonly Row[] =>
+  factory ? [row(factory)] : [];
 
 const collectorName = "garbage-collector-controller";
 

@@ -5,6 +5,8 @@ import { controllerFlags, controllerSettings } from "./controller-flags.ts";
 const usual = {
   controllers: controllerFlags.controllers.default,
   "cluster-signing-duration": controllerFlags["cluster-signing-duration"].default,
+  "legacy-service-account-token-clean-up-period":
+    controllerFlags["legacy-service-account-token-clean-up-period"].default,
   "leader-elect-lease-duration": controllerFlags["leader-elect-lease-duration"].default,
   "leader-elect-renew-deadline": controllerFlags["leader-elect-renew-deadline"].default,
   "leader-elect-retry-period": controllerFlags["leader-elect-retry-period"].default,

@@ -15,6 +15,12 @@ export const controllerFlags = {
     default: "8760h",
     help: "how long certificates for signing requests are valid at most",
   },
+  "legacy-service-account-token-clean-up-period": {
+    type: "string",
+    value: "DURATION",
+    default: "8760h",
+    help: "how long a generated token in a Secret may go unused before it is marked, and then deleted",
+  },
   "leader-elect": {
     type: "string",
     value: "BOOL",
@@ -47,9 +53,12 @@ export function controllerSettings(values: ControllerValues): ControllerSettings
   return {
     choice: listOf(values.controllers),
     signingDurationMs: signingDurationMs(values),
+    legacyTokens: { cleanUpMs: durationSeconds(values[cleanUpFlag], cleanUpFlag) * 1000 },
     election: electionOf(values),
   };
 }
+
+const cleanUpFlag = "legacy-service-account-token-clean-up-period";
 
 /** Certificates start five minutes early, so a shorter life would hardly be one. */
 const minSigningMs = 600_000;

@@ -57,7 +57,7 @@ async function runCrashing(deps: ComponentDeps, seed: number, signal: AbortSigna
   const random = seededRandom(seed);
   const validity = { notBeforeMs: deps.clock.now(), notAfterMs: deps.clock.now() + authorityLifeMs };
   const authority = createAuthority({ subject: { commonName: "kubernetes" }, ...validity });
-  const trust = { rootCa: authority.certificate, signer: { authority: () => authority } };
+  const trust = { rootCa: authority.certificate, signer: { authority: () => authority }, signToken: () => "token" };
   while (!signal.aborted) {
     const crash = new AbortController();
     const clientFor = (account: string) =>
