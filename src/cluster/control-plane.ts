@@ -3,12 +3,9 @@ import { allResources } from "#api/all.ts";
 import { type UserInfo } from "#api/exchange.ts";
 import { type Client } from "#client/client.ts";
 import { createEventRecorder } from "#client/events.ts";
-import { controllerNames, runControllers } from "#controllers/all.ts";
-import { chooseControllers } from "#controllers/choose-controllers.ts";
-import { type LegacyTokenOptions } from "#controllers/tokens/legacy-token-cleaner.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { runTogether } from "#lib/async/tasks.ts";
-import { type JwtPart, signingKey, signJwt } from "#lib/crypto/jwt.ts";
+import { signingKey } from "#lib/crypto/jwt.ts";
 import { type Subject } from "#lib/crypto/x509.ts";
 import { type Random } from "#lib/data/random.ts";
 import { replaceFile } from "#lib/fs/replace-file.ts";
@@ -32,8 +29,9 @@ import { streamEndpoints } from "#server/streams/all.ts";
 import { type AssembledServer, type AssembleOptions, assembleApiServer } from "./api-server.ts";
 import { announcedObjects, bootstrapCluster, keptObjects } from "./bootstrap.ts";
 import { Certificates, type Renewed } from "./certificates.ts";
-import { type ElectionOptions, electing } from "./elect.ts";
-import { controllerManagerUser, controllerUser, schedulerUser } from "./identities.ts";
+import { type ControllerSettings, controllersTask, controllersThatRun } from "./controllers-task.ts";
+import { electing } from "./elect.ts";
+import { controllerManagerUser, schedulerUser } from "./identities.ts";
 import { keepBootstrap } from "./keep-bootstrap.ts";
 import { openStore, type StoreChoice } from "./open-store.ts";
 import { type LoadedSecurity, loadSecurity } from "./security/load-security.ts";
@@ -68,17 +66,6 @@ export interface ControlPlaneOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly random: Random;
-}
-
-/** Which controllers run, and how. */
-export interface ControllerSettings {
-  /** As `--controllers` has them: `*`, `NAME` and `-NAME`; all by default. */
-  readonly choice?: readonly string[];
-  /** Of controllers and scheduler. */
-  readonly election?: ElectionOptions;
-  /** How long certificates for signing requests are valid at most; a year by default. */
-  readonly signingDurationMs?: number;
-  readonly legacyTokens?: LegacyTokenOptions;
 }
 
 /** Which admission plugins run. */
@@ -116,7 +103,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   // Read before anything is opened: a user may have made a mistake in a file.
   const security = opened.use(await loadSecurity(options.security ?? {}, options));
   const admission = await readAdmission(options.admission);
-  const runs = chooseControllers(options.controllers?.choice ?? ["*"], controllerNames);
+  controllersThatRun(options.controllers);
   const encryption = opened.use(await encryptionFor(options));
   const audit = await auditFor(options);
   const [store, certificates] = await Promise.all([openStore(options), openCertificates(options)]);
@@ -139,8 +126,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     api,
     verdicts,
     clientFor: (user) => api.clientFor(user),
-    run: (signal) =>
-      runComponents(options, { api, port: listening.port, certificates, verdicts, security, runs, signal }),
+    run: (signal) => runComponents(options, { api, port: listening.port, certificates, verdicts, security, signal }),
     async [Symbol.asyncDispose]() {
       api.health.end();
       await held.disposeAsync();
@@ -303,7 +289,6 @@ interface Running {
   readonly certificates: Certificates;
   readonly verdicts: Verdicts;
   readonly security: LoadedSecurity;
-  runs(controller: string): boolean;
   readonly signal: AbortSignal;
 }
 
@@ -324,15 +309,9 @@ async function keepAnnounced(
   }
 }
 
-/** What controllers hand out in the name of the cluster's authority. */
-const trustedBy = (certificates: Certificates, durationMs: number | undefined) => ({
-  rootCa: certificates.pki.authority.certificate,
-  signer: { authority: () => certificates.pki.authority, ...(durationMs === undefined ? {} : { durationMs }) },
-});
-
 async function runComponents(
   options: ControlPlaneOptions,
-  { api, port, certificates, verdicts, security, runs, signal }: Running,
+  { api, port, certificates, verdicts, security, signal }: Running,
 ): Promise<void> {
   const { clock, log, random, clusterCidr, store } = options;
   const { informers, recorder } = api;
@@ -342,22 +321,12 @@ async function runComponents(
   const own = { informers, clock, log, client: api.loopback };
   const place = placeOf(options, port);
   const announced = place ? announcedObjects(place, rangesOf(options).cidr) : [];
-  const ranges = clusterCidr ? { clusterCidr } : {};
-  const clientFor = (account: string) => api.clientFor(controllerUser(account));
-  const { pki } = certificates;
-  const { key } = security.accounts(signingKey(pki.serviceAccountKey));
-  const signToken = (claims: JwtPart) => signJwt(key, claims);
-  const { election, signingDurationMs, legacyTokens } = options.controllers ?? {};
   const isShared = store !== "sqlite" && store !== "memory";
-  const once = electing({ clock, log, random, isShared, election });
-  const trust = trustedBy(certificates, signingDurationMs);
+  const once = electing({ clock, log, random, isShared, election: options.controllers?.election });
+  const { key } = security.accounts(signingKey(certificates.pki.serviceAccountKey));
+  const controllers = controllersTask(options.controllers ?? {}, { api, certificates, key, clock, log, clusterCidr });
   await runTogether(signal, [
-    once("kube-controller-manager", api.clientFor(controllerManagerUser), (ended) =>
-      runControllers(
-        { ...base, ...ranges, ...trust, clientFor, signToken, legacyTokens, kinds: api.resources, runs },
-        ended,
-      ),
-    ),
+    once("kube-controller-manager", api.clientFor(controllerManagerUser), controllers),
     (ended) => certificates.run(ended),
     (ended) => keepAnnounced(options, { api, port }, ended),
     (ended) => keepBootstrap({ ...own, kept: [...keptObjects, ...announced] }, ended),

@@ -22,6 +22,7 @@ import { namespaceController } from "./namespace/namespace.ts";
 import { type NodeIpamOptions, nodeIpamController } from "./node/node-ipam.ts";
 import { nodeLifecycleController } from "./node/node-lifecycle.ts";
 import { nodeTtlController } from "./node/node-ttl.ts";
+import { type NodeLifecycleOptions } from "./node/plan-node-health.ts";
 import { taintEvictionController } from "./node/taint-eviction.ts";
 import { podGcController } from "./pod-gc.ts";
 import { attributesClassProtectionController } from "./protection/attributes-class-protection.ts";
@@ -46,6 +47,7 @@ export interface ControllerOptions extends NodeIpamOptions {
   /** Issues certificates. Without it nobody does. */
   readonly signer?: SigningOptions;
   readonly legacyTokens?: LegacyTokenOptions | undefined;
+  readonly nodeLifecycle?: NodeLifecycleOptions | undefined;
   /** Every kind that is currently served; default: the built-in ones. */
   readonly kinds?: Kinds;
 }
@@ -91,9 +93,9 @@ const identities = ({ rootCa, signToken: sign, legacyTokens }: ControllerOptions
   ["token-cleaner-controller", "token-cleaner", tokenCleaner],
 ];
 
-const nodes = (options: NodeIpamOptions): readonly Row[] => [
+const nodes = ({ nodeLifecycle, ...options }: ControllerOptions): readonly Row[] => [
   ["node-ipam-controller", "node-controller", nodeIpamController(options), "cidrAllocator"],
-  ["node-lifecycle-controller", "node-controller", nodeLifecycleController],
+  ["node-lifecycle-controller", "node-controller", nodeLifecycleController(nodeLifecycle)],
   ["taint-eviction-controller", "node-controller", taintEvictionController, "taint-eviction-controller"],
   ["ttl-controller", "ttl-controller", nodeTtlController],
 ];

@@ -1,5 +1,5 @@
-import { type ControllerSettings } from "#cluster/control-plane.ts";
-import { durationMilliseconds, durationSeconds, listOf, trueOrFalse, UserError } from "../command.ts";
+import { type ControllerSettings } from "#cluster/controllers-task.ts";
+import { durationMilliseconds, durationSeconds, listOf, trueOrFalse, UserError, wholeNumber } from "../command.ts";
 
 /** Upstream's flags for controllers and leader election, for the commands that start a server. */
 export const controllerFlags = {
@@ -20,6 +20,42 @@ export const controllerFlags = {
     value: "DURATION",
     default: "8760h",
     help: "how long a generated token in a Secret may go unused before it is marked, and then deleted",
+  },
+  "node-monitor-grace-period": {
+    type: "string",
+    value: "DURATION",
+    default: "50s",
+    help: "how long a node may be silent before it counts as unknown",
+  },
+  "node-startup-grace-period": {
+    type: "string",
+    value: "DURATION",
+    default: "1m",
+    help: "the same for a node that has never reported",
+  },
+  "node-eviction-rate": {
+    type: "string",
+    value: "N",
+    default: "0.1",
+    help: "how many nodes of a zone begin to lose their pods per second",
+  },
+  "secondary-node-eviction-rate": {
+    type: "string",
+    value: "N",
+    default: "0.01",
+    help: "the same in a large zone of which many nodes are not ready",
+  },
+  "unhealthy-zone-threshold": {
+    type: "string",
+    value: "N",
+    default: "0.55",
+    help: "share of nodes that are not ready from which a zone counts as disrupted",
+  },
+  "large-cluster-size-threshold": {
+    type: "string",
+    value: "N",
+    default: "50",
+    help: "zones with more nodes are large; smaller ones lose no pods while they are disrupted",
   },
   "leader-elect": {
     type: "string",
@@ -54,8 +90,29 @@ export function controllerSettings(values: ControllerValues): ControllerSettings
     choice: listOf(values.controllers),
     signingDurationMs: signingDurationMs(values),
     legacyTokens: { cleanUpMs: durationSeconds(values[cleanUpFlag], cleanUpFlag) * 1000 },
+    nodeLifecycle: nodeLifecycleOf(values),
     election: electionOf(values),
   };
+}
+
+function nodeLifecycleOf(values: ControllerValues): NonNullable<ControllerSettings["nodeLifecycle"]> {
+  const msOf = (flag: keyof Texts) => durationSeconds(values[flag], flag) * 1000;
+  const number = (flag: keyof Texts, max: number) => numberUpTo(values[flag], flag, max);
+  return {
+    graceMs: msOf("node-monitor-grace-period"),
+    startupGraceMs: msOf("node-startup-grace-period"),
+    evictionRate: number("node-eviction-rate", 1000),
+    secondaryEvictionRate: number("secondary-node-eviction-rate", 1000),
+    unhealthyZoneThreshold: number("unhealthy-zone-threshold", 1),
+    largeClusterSizeThreshold: wholeNumber(values[largeFlag], largeFlag, { min: 0, max: 1_000_000 }),
+  };
+}
+const largeFlag = "large-cluster-size-threshold";
+
+function numberUpTo(text: string, flag: string, max: number): number {
+  const value = text.trim() === "" ? Number.NaN : Number(text);
+  if (value >= 0 && value <= max) return value;
+  throw new UserError(`--${flag} must be a number from 0 to ${max}, not ${JSON.stringify(text)}`);
 }
 
 const cleanUpFlag = "legacy-service-account-token-clean-up-period";
