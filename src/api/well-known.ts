@@ -63,3 +63,14 @@ export const nodeLeaseNamespace = "kube-node-lease";
 
 /** Directory in containers that holds the token of their pod. */
 export const serviceAccountDir = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+/** On a Secret with a token of a service account: the day when it was last used, and since when it is not valid. */
+export const lastUsedLabel = "kubernetes.io/legacy-token-last-used";
+export const invalidSinceLabel = "kubernetes.io/legacy-token-invalid-since";
+/** The config map that says since when uses of such tokens are noted. */
+export const legacyTokenTracking = {
+  namespace: "kube-system",
+  name: "kube-apiserver-legacy-service-account-token-tracking",
+} as const;
+/** On a Node: for how many seconds its kubelet may keep what pods read, in a cluster of this size. */
+export const nodeTtlAnnotation = "node.alpha.kubernetes.io/ttl";

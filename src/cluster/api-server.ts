@@ -31,6 +31,7 @@ import { anonymous } from "#server/authenticate/anonymous.ts";
 import { bearer, type TokenAuthenticator } from "#server/authenticate/bearer.ts";
 import { clientCertificate } from "#server/authenticate/client-certificate.ts";
 import { inProcess } from "#server/authenticate/in-process.ts";
+import { LegacyTokenUses } from "#server/authenticate/legacy-token-uses.ts";
 import { serviceAccountTokens } from "#server/authenticate/service-account.ts";
 import { splitServiceAccountName } from "#server/authenticate/service-account-claims.ts";
 import { type Authorizer } from "#server/authorize/authorizer.ts";
@@ -130,6 +131,8 @@ export interface AssembledServer extends AsyncDisposable {
   readonly metrics: Metrics;
   /** Priority and fairness; undefined if it is off. */
   readonly flowControl: FlowControl | undefined;
+  /** The uses of tokens in Secrets, which somebody must write down. */
+  readonly tokenUses: LegacyTokenUses;
   /** What is served at `/livez` and `/readyz`. */
   readonly health: Health;
   /** The trace that wrote a revision, if it is still known. */
@@ -174,6 +177,7 @@ export async function assembleApiServer(options: AssembleOptions): Promise<Assem
   return {
     ...parts,
     server,
+    tokenUses: security.tokenUses,
     clientFor,
     loopback,
     async [Symbol.asyncDispose]() {
@@ -327,7 +331,8 @@ function assembleSecurity(options: AssembleOptions, informers: Informers) {
   const { clock, tokens = [], security } = options;
   const settings = accountsOf(options);
   const { audiences } = settings;
-  const accounts = serviceAccountTokens({ informers, clock, ...settings });
+  const uses = new LegacyTokenUses();
+  const accounts = serviceAccountTokens({ informers, clock, uses, ...settings });
   const before = [...tokens, ...(security?.staticTokens ?? [])];
   const allTokens = [...before, accounts, ...(security?.otherTokens({ informers, clock, audiences }) ?? [])];
   const rbac = createRbac({ informers });
@@ -336,6 +341,7 @@ function assembleSecurity(options: AssembleOptions, informers: Informers) {
   const unknown = security ? security.anonymous : anonymous();
   return {
     accounts: settings,
+    tokenUses: uses,
     tokens: allTokens,
     rbac,
     loopback: loopback.user,

@@ -1,22 +1,18 @@
-import { randomUUID } from "node:crypto";
-import { hostname } from "node:os";
 import path from "node:path";
 import { allResources } from "#api/all.ts";
 import { type UserInfo } from "#api/exchange.ts";
 import { parseIpRange } from "#api/networking/ip-range.ts";
 import { type Client } from "#client/client.ts";
 import { createEventRecorder } from "#client/events.ts";
-import { runControllers } from "#controllers/all.ts";
 import { type Clock } from "#lib/async/clock.ts";
-import { runTogether, type Task } from "#lib/async/tasks.ts";
-import { type JwtPart, signingKey, signJwt } from "#lib/crypto/jwt.ts";
+import { runTogether } from "#lib/async/tasks.ts";
+import { signingKey } from "#lib/crypto/jwt.ts";
 import { type Subject } from "#lib/crypto/x509.ts";
 import { type Random } from "#lib/data/random.ts";
 import { replaceFile } from "#lib/fs/replace-file.ts";
 import { hostInUrl, primaryAddress } from "#lib/net/ip.ts";
 import { collectGarbage } from "#lib/process/collect-garbage.ts";
 import { type Log } from "#lib/process/log.ts";
-import { runAsLeader } from "#runtime/leader.ts";
 import { runScheduler } from "#scheduler/scheduler.ts";
 import { Verdicts } from "#scheduler/verdicts.ts";
 import type { PluginConfigs } from "#server/admission/config/admission-configuration.ts";
@@ -35,7 +31,9 @@ import { streamEndpoints } from "#server/streams/all.ts";
 import { type AssembledServer, type AssembleOptions, assembleApiServer } from "./api-server.ts";
 import { announcedObjects, bootstrapCluster, keptObjects } from "./bootstrap.ts";
 import { Certificates, type Renewed } from "./certificates.ts";
-import { controllerManagerUser, controllerUser, schedulerUser } from "./identities.ts";
+import { type ControllerSettings, controllersTask, controllersThatRun } from "./controllers-task.ts";
+import { electing } from "./elect.ts";
+import { controllerManagerUser, schedulerUser } from "./identities.ts";
 import { keepBootstrap } from "./keep-bootstrap.ts";
 import { openStore, type StoreChoice } from "./open-store.ts";
 import { type LoadedSecurity, loadSecurity } from "./security/load-security.ts";
@@ -64,6 +62,7 @@ export interface ControlPlaneOptions {
   readonly eventTtlSeconds?: number;
   /** If false, no hops are recorded and `orlop trace` has nothing to show. */
   readonly tracing?: boolean;
+  readonly controllers?: ControllerSettings;
   /** How many requests are served at the same time, and how long each may take. */
   readonly inFlight?: InFlightOptions;
   readonly clock: Clock;
@@ -106,6 +105,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   // Read before anything is opened: a user may have made a mistake in a file.
   const security = opened.use(await loadSecurity(options.security ?? {}, options));
   const admission = await readAdmission(options.admission);
+  controllersThatRun(options.controllers);
   const encryption = opened.use(await encryptionFor(options));
   const audit = await auditFor(options);
   const [store, certificates] = await Promise.all([openStore(options), openCertificates(options)]);
@@ -329,29 +329,17 @@ async function runComponents(
   const own = { informers, clock, log, client: api.loopback };
   const place = placeOf(options, port);
   const announced = place ? announcedObjects(place, rangesOf(options).cidrs) : [];
-  const ranges = clusterCidr ? { clusterCidr } : {};
-  const clientFor = (account: string) => api.clientFor(controllerUser(account));
-  const { pki } = certificates;
-  const { key } = security.accounts(signingKey(pki.serviceAccountKey));
-  const signToken = (claims: JwtPart) => signJwt(key, claims);
-  const identity = `${hostname()}_${randomUUID()}`;
-  /** Other servers may run the same components on the same etcd, but only one of each works at a time. */
-  const once = (name: string, client: Client, task: Task): Task => {
-    if (store === "sqlite" || store === "memory") return task;
-    const lease = { namespace: "kube-system", name };
-    return (ended) => runAsLeader(task, { client, clock, log, random, lease, identity }, ended);
-  };
+  const isShared = store !== "sqlite" && store !== "memory";
+  const once = electing({ clock, log, random, isShared, election: options.controllers?.election });
+  const { key } = security.accounts(signingKey(certificates.pki.serviceAccountKey));
+  const controllers = controllersTask(options.controllers ?? {}, { api, certificates, key, clock, log, clusterCidr });
   await runTogether(signal, [
-    once("kube-controller-manager", api.clientFor(controllerManagerUser), (ended) =>
-      runControllers(
-        { ...base, ...ranges, clientFor, signToken, kinds: api.resources, rootCa: pki.authority.certificate },
-        ended,
-      ),
-    ),
+    once("kube-controller-manager", api.clientFor(controllerManagerUser), controllers),
     (ended) => certificates.run(ended),
     (ended) => keepAnnounced(options, { api, port }, ended),
     (ended) => keepBootstrap({ ...own, kept: [...keptObjects, ...announced] }, ended),
     (ended) => runServiceRepair({ ...own, objects: api.objects, range: rangesOf(options).nodePorts }, ended),
+    (ended) => api.tokenUses.run(own, ended),
     (ended) => runFlowControl({ ...own, control: api.flowControl }, ended),
     (ended) => security.run(ended),
     (ended) => publishTrust({ ...base, client: api.loopback, trust: () => trustOf(certificates, security) }, ended),

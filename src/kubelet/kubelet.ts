@@ -26,6 +26,7 @@ import { runLease } from "./node/lease.ts";
 import type { Machine } from "./node/machine.ts";
 import { runNode } from "./node/node.ts";
 import type { NodePressure } from "./node/node-status.ts";
+import { runSchedulableEvents } from "./node/schedulable-events.ts";
 import { runStorageWatch, withWritableLayers } from "./node/storage-watch.ts";
 import { NodePods } from "./pod/node-pods.ts";
 import type { Eviction } from "./pod/plan/life.ts";
@@ -113,7 +114,7 @@ export class Kubelet {
 
   /** Runs until the signal. The pods continue without it. */
   async run(signal: AbortSignal): Promise<void> {
-    const { client, clock, log, nodeName, runtime, staticPods } = this.#options;
+    const { client, informers, clock, log, nodeName, runtime, staticPods } = this.#options;
     await using events = createEventRecorder(client, { component: "kubelet", host: nodeName, clock, log });
     using objects = new ReferencedObjects({ client, clock, changed: (uids) => this.#pods.referencesChanged(uids) });
     try {
@@ -127,6 +128,7 @@ export class Kubelet {
       };
       await runTogether(signal, [
         (stop) => runNode({ ...this.#nodeDeps(deps), version, registered }, stop),
+        (stop) => runSchedulableEvents({ nodeName, informers, events }, stop),
         (stop) => runLease({ ...this.#leaseDeps(), nodeUid: () => nodeUid }, stop),
         (stop) => this.#followRuntime(deps, stop),
         (stop) => this.#runPods(deps, mirrors, stop),

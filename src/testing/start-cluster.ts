@@ -192,10 +192,11 @@ function controlPlane(
 ): readonly Task[] {
   const { clock, log } = deps;
   const validity = { notBeforeMs: clock.now(), notAfterMs: clock.now() + authorityLifeMs };
-  const rootCa = createAuthority({ subject: { commonName: "kubernetes" }, ...validity }).certificate;
+  const authority = createAuthority({ subject: { commonName: "kubernetes" }, ...validity });
+  const trust = { rootCa: authority.certificate, signer: { authority: () => authority } };
   const clientFor = (account: string): Client => api.clientFor(controllerUser(account));
   return [
-    (stop) => runControllers({ ...deps, clientFor, kinds: api.resources, rootCa }, stop),
+    (stop) => runControllers({ ...deps, clientFor, kinds: api.resources, ...trust }, stop),
     async (stop) => {
       const client = api.clientFor(schedulerUser);
       await using events = createEventRecorder(client, { component: "default-scheduler", clock, log });
