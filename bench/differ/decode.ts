@@ -1,0 +1,41 @@
+import { parse as parseYaml } from "yaml";
+import { allResources } from "#api/all.ts";
+import { Status } from "#api/meta/status-kind.ts";
+import { apiVersionOf } from "#api/resource.ts";
+import { decodeProtobuf } from "#schema/protobuf/protobuf-decode.ts";
+import { decodeEnvelope } from "#schema/protobuf/protobuf-envelope.ts";
+import { type Answer } from "./step.ts";
+
+/** The body as a value that can be compared: an object, the lines of a watch, or text. */
+export function decodeAnswer({ body, type }: Answer): unknown {
+  if (type.startsWith("application/vnd.kubernetes.protobuf")) return fromProtobuf(body);
+  const text = body.toString();
+  if (type.startsWith("application/yaml")) return parseYaml(text) as unknown;
+  if (!type.includes("json")) return text;
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text.trimEnd().split("\n").map(parseLine);
+  }
+}
+
+function fromProtobuf(body: Buffer): unknown {
+  const { apiVersion, kind, raw } = decodeEnvelope(body);
+  const schema =
+    kind === "Status"
+      ? Status
+      : allResources.find((one) => one.kind === kind && apiVersionOf(one) === apiVersion)?.schema;
+  return {
+    apiVersion,
+    kind,
+    ...(schema ? (decodeProtobuf(schema, raw) as object) : { raw: Buffer.from(raw).toString() }),
+  };
+}
+
+function parseLine(line: string): unknown {
+  try {
+    return JSON.parse(line) as unknown;
+  } catch {
+    return line;
+  }
+}
