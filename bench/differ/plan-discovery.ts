@@ -5,7 +5,7 @@ import { type Script, type Step } from "./step.ts";
 const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /** What describes the API, and paths that are about no kind. */
-export function planDiscovery(): Script {
+export function planDiscovery(): readonly Script[] {
   const versions = new Set(
     allResources.map((one) => (one.group ? `/apis/${apiVersionOf(one)}` : `/api/${one.version}`)),
   );
@@ -35,19 +35,18 @@ export function planDiscovery(): Script {
     "/livez?exclude=nope",
   ];
   const documents = [...versions].map((path) => get(`/openapi/v3${path}`));
-  return {
+  const openApi = { name: "openapi", steps: [], readOnly: [get("/openapi/v3"), get("/openapi/v2"), ...documents] };
+  const discovery: Script = {
     name: "discovery",
     steps: [],
     readOnly: [
       ...["/", "/api", "/apis", ...versions, ...groups, ...odd, ...health].map((path) => get(path)),
       get("/api", aggregated),
       get("/apis", aggregated),
-      get("/openapi/v3"),
-      get("/openapi/v2"),
-      ...documents,
       { name: "post to /api", method: "POST", path: "/api", body: {} },
       { name: "delete of /version", method: "DELETE", path: "/version" },
       { name: "head of pods", method: "HEAD", path: "/api/v1/pods" },
     ],
   };
+  return [discovery, openApi];
 }

@@ -16,7 +16,7 @@ export function planAll({ seed, perKind, label }: { seed: number; perKind: numbe
     allSamples.map((sample) => targetOf(sample, { namespace, label: `${label}${suffix}` }));
   return [
     planNamespace(namespace),
-    planDiscovery(),
+    ...planDiscovery(),
     ...make("o").map(planForms),
     ...make("m").map(planMetadata),
     ...make("f").map((target) => planFields(target, { random, count: perKind })),

@@ -36,8 +36,10 @@ export async function runDiffer(args: readonly string[]): Promise<void> {
   const scripts = planAll({ seed: Number(flags.seed), perKind: Number(flags["per-kind"]), label });
   const [prepare, ...rest] = scripts;
   if (prepare) await pair.run(prepare);
+  if (pair.findings.some(({ difference }) => difference.kind.startsWith("code")))
+    throw new Error(`the servers cannot be prepared: ${renderTally(pair, 9)}`);
   await inParallel(
-    rest.filter(({ name }) => name.includes(flags.only)),
+    rest.filter(({ name }) => new RegExp(flags.only).test(name)),
     4,
     (script) => pair.run(script),
   );
