@@ -61,8 +61,12 @@ function* compareStatus(upstream: StatusBody, ours: StatusBody): Generator<Diffe
   const { details: { causes: mine = [], ...myDetails } = {}, message: myMessage = "", ...myRest } = ours;
   yield* compareTrees(theirRest, myRest, "status");
   yield* compareTrees(theirDetails, myDetails, "details");
-  const differing = [...compareSets("cause", theirs.map(causeText), mine.map(causeText))];
+  const differing = [...compareSets("cause", [...new Set(theirs.map(causeText))], [...new Set(mine.map(causeText))])];
   yield* differing;
+  if (differing.length === 0 && theirs.length !== mine.length) {
+    yield { kind: "repeated causes", upstream: String(theirs.length), ours: String(mine.length) };
+    if (message === myMessage) return;
+  }
   if (differing.length === 0 && !isDeepStrictEqual(theirs, mine)) {
     yield { kind: "order of causes", upstream: message, ours: myMessage };
   } else if (differing.length === 0 && message !== myMessage) {

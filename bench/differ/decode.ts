@@ -28,8 +28,16 @@ function fromProtobuf(body: Buffer): unknown {
   return {
     apiVersion,
     kind,
-    ...(schema ? (decodeProtobuf(schema, raw) as object) : { raw: Buffer.from(raw).toString() }),
+    ...(withoutZeros(schema ? decodeProtobuf(schema, raw) : { raw: Buffer.from(raw).toString() }) as object),
   };
+}
+
+/** Go writes texts and numbers that are not set, and JSON has none of them. */
+function withoutZeros(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutZeros);
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).filter(([, inner]) => inner !== "" && inner !== 0 && inner !== false);
+  return Object.fromEntries(entries.map(([key, inner]) => [key, withoutZeros(inner)]));
 }
 
 function parseLine(line: string): unknown {

@@ -18,6 +18,18 @@ const explanations: readonly Explanation[] = [
     explains: ({ kind }) => /^object .* null\/absent$/.test(kind),
   },
   {
+    reason: "causes are not repeated and may have another order",
+    explains: ({ kind }) => kind === "repeated causes" || kind === "order of causes",
+  },
+  {
+    reason: "a malformed patch is a bad request, where upstream answers 500",
+    explains: ({ kind, upstream, ours }, { method }) =>
+      method === "PATCH" &&
+      (kind === "code 500, ours 400" ||
+        (kind.startsWith("object status.code") && upstream === "500" && ours === "400") ||
+        (kind.startsWith("object status.reason absent") && ours === '"BadRequest"')),
+  },
+  {
     reason: "a patch that does not apply says why",
     explains: ({ upstream, ours }) =>
       upstream === "the server rejected our request due to an error in our request" && ours.startsWith(upstream),

@@ -36,6 +36,7 @@ export function normaliseText(text: string): string {
     .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, "<uid>")
     .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)/g, (time) => (isNow(time) ? "<time>" : time))
     .replace(/kube-api-access-[a-z0-9]{5}/g, "kube-api-access-<random>")
+    .replace(/\b(made-|Made_)[a-z0-9]{5}/g, "$1<random>")
     .replace(/, current: \d+/, ", current: <rv>")
     .replace(/(resourceVersion|resource version)(:|=| )+"?\d+"?/gi, "$1 <rv>");
 }

@@ -61,7 +61,7 @@ export function planMetadata({ object, collection, path, isStored }: Target): Sc
     name: `create with ${name}`,
     method: "POST",
     path: `${collection}?dryRun=All`,
-    body,
+    body: "name" in (variants[name] ?? {}) ? body : withMetadata(object, { name: "made-here1", ...variants[name] }),
   }));
   if (!isStored) return { name: `metadata ${path}`, steps: [], readOnly: creates };
   const updates: Step[] = bodies.map(({ name, body }) => ({

@@ -52,7 +52,10 @@ function reads({ path, collection, resource }: Target, label: string): Step[] {
     get("list in the future", `${collection}?resourceVersion=999999999`),
     { ...get("watch", `${collection}?${mine}&watch=true&resourceVersion=0&timeoutSeconds=1`), forMs: 700 },
     {
-      ...get("watch by name", `${collection}?watch=1&fieldSelector=metadata.name%3Dnope&timeoutSeconds=1`),
+      ...get(
+        "watch by name",
+        `${collection}?watch=1&resourceVersion=0&fieldSelector=metadata.name%3Dnope&timeoutSeconds=1`,
+      ),
       forMs: 700,
     },
   ];
