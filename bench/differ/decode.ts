@@ -32,11 +32,15 @@ function fromProtobuf(body: Buffer): unknown {
   };
 }
 
+const zeroTime = "0001-01-01T00:00:00Z";
+
 /** Go writes texts and numbers that are not set, and JSON has none of them. */
 function withoutZeros(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutZeros);
   if (typeof value !== "object" || value === null) return value;
-  const entries = Object.entries(value).filter(([, inner]) => inner !== "" && inner !== 0 && inner !== false);
+  const entries = Object.entries(value).filter(
+    ([, inner]) => inner !== "" && inner !== 0 && inner !== false && inner !== zeroTime,
+  );
   return Object.fromEntries(entries.map(([key, inner]) => [key, withoutZeros(inner)]));
 }
 

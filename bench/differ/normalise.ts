@@ -1,6 +1,9 @@
 /** Replaces what two servers cannot agree on: identities, times, allocated addresses. */
 export function normalise(value: unknown, path: readonly string[] = []): unknown {
-  if (Array.isArray(value)) return value.map((item) => normalise(item, [...path, "[]"]));
+  if (Array.isArray(value)) {
+    const items = path.at(-1) === "managedFields" ? value.filter((entry) => !isOwnManager(entry)) : value;
+    return items.map((item) => normalise(item, [...path, "[]"]));
+  }
   if (typeof value === "string") return normaliseText(value);
   if (typeof value !== "object" || value === null) return value;
   const out: Record<string, unknown> = {};
@@ -9,6 +12,13 @@ export function normalise(value: unknown, path: readonly string[] = []): unknown
   }
   return out;
 }
+
+/** Controllers inside the servers write a status whenever they get to it. */
+const isOwnManager = (entry: unknown): boolean =>
+  typeof entry === "object" &&
+  entry !== null &&
+  "manager" in entry &&
+  ["kube-apiserver", "api-priority-and-fairness-config-consumer-v1"].includes(String(entry.manager));
 
 const inMetadata = new Set([
   "uid",
@@ -36,6 +46,9 @@ export function normaliseText(text: string): string {
     .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, "<uid>")
     .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)/g, (time) => (isNow(time) ? "<time>" : time))
     .replace(/kube-api-access-[a-z0-9]{5}/g, "kube-api-access-<random>")
+    .replace(/\b10\.96\.\d+\.\d+\b/g, "<cluster IP>")
+    .replace(/\b3\d{4}\/(TCP|UDP)/g, "<node port>/$1")
+    .replace(/X509SHA256=[0-9a-f]+/g, "<credential>")
     .replace(/\b(made-|Made_)[a-z0-9]{5}/g, "$1<random>")
     .replace(/, current: \d+/, ", current: <rv>")
     .replace(/(resourceVersion|resource version)(:|=| )+"?\d+"?/gi, "$1 <rv>");

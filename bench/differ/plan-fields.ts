@@ -20,29 +20,28 @@ export function planFields(target: Target, { random, count }: { random: Random; 
     steps: [{ name: "base", method: "POST", path: collection, body: object }],
     readOnly: [
       ...ofObject.slice(0, half).map((mutation) => create(collection, mutation, random)),
-      ...ofObject.slice(-half).map((mutation) => change(path, mutation, random)),
-      ...ofStatus.slice(0, half).map((mutation) => change(`${path}/status`, mutation, random)),
+      ...ofObject.slice(-half).map((mutation) => change(target, mutation, random)),
+      ...ofStatus.slice(0, half).map((mutation) => change({ ...target, path: `${path}/status` }, mutation, random)),
     ],
     after: [{ name: "remove", method: "DELETE", path, body: { gracePeriodSeconds: 0 } }],
   };
 }
 
 function create(collection: string, { name, object }: Mutation, random: Random): Step {
-  const body = { ...object, metadata: { ...(object.metadata as Tree), name: newName(object) } };
+  const { name: old } = object.metadata as { name?: string };
+  const body = old ? { ...object, metadata: { ...(object.metadata as Tree), name: newName(old) } } : object;
   return { name: `create with ${name}`, method: "POST", path: `${collection}?${query(random)}`, body };
 }
 
 /** Some names have a meaning, so those stay. */
-const newName = ({ metadata }: Tree): string => {
-  const { name } = metadata as { name: string };
-  return /[.]/.test(name) ? name : `${name}-new`;
-};
+const newName = (name: string): string => (/[.]/.test(name) ? name : `${name}-new`);
 
 const patchTypes = ["merge-patch+json", "strategic-merge-patch+json", "apply-patch+yaml"];
 
-function change(path: string, { name, object }: Mutation, random: Random): Step {
+function change({ path, resource }: Target, { name, object }: Mutation, random: Random): Step {
   if (random.chance(60)) {
-    const body = { ...object, metadata: { ...(object.metadata as Tree), resourceVersion: "@rv:base@" } };
+    const version = resource.conditionalUpdate ? { resourceVersion: "@rv:base@" } : {};
+    const body = { ...object, metadata: { ...(object.metadata as Tree), ...version } };
     return { name: `update with ${name}`, method: "PUT", path: `${path}?${query(random)}`, body };
   }
   const type = random.pick(patchTypes);

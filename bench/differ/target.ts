@@ -22,13 +22,15 @@ export function targetOf(sample: Sample, { namespace, label }: { namespace: stri
   const collection = `${prefix}${isNamespaced ? `/namespaces/${namespace}` : ""}/${resource.plural}`;
   const body = JSON.parse(JSON.stringify(sample.body).replaceAll("@namespace@", namespace)) as Tree;
   const labels = { differ: label, ...((body.metadata as { labels?: Tree } | undefined)?.labels ?? {}) };
-  const metadata = { name, ...(isNamespaced ? { namespace } : {}), labels };
+  const isStored = resource.verbs.includes("get");
+  // Reviews have no metadata of their own.
+  const metadata = { ...(isStored ? { name, labels } : {}), ...(isNamespaced ? { namespace } : {}) };
   return {
     resource,
     collection,
     path: `${collection}/${name}`,
     object: { apiVersion: apiVersionOf(resource), kind: resource.kind, ...body, metadata },
-    isStored: resource.verbs.includes("get"),
+    isStored,
     has: (subresource) => resource.subresources.some((one) => one.name === subresource),
   };
 }

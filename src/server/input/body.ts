@@ -63,7 +63,9 @@ export async function readAs(context: Context, expected: Expected, options: Read
 export const longBytes = 64 << 10;
 
 /** Decodes a raw value as the expected kind; unknown fields become an error or a warning. */
-export function decodeRaw(context: Context, expected: Expected, raw: RawBody, options: ReadOptions): unknown {
+export function decodeRaw(context: Context, expected: Expected, sent: RawBody, options: ReadOptions): unknown {
+  // To Go, null is an object without fields.
+  const raw: RawBody = sent.value === null ? { ...sent, value: {} } : sent;
   checkKind(raw.value, expected);
   const { kind, schema } = expected;
   const asKind = (why: string) =>

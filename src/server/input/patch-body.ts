@@ -74,10 +74,16 @@ export function mergeInto(
 ): unknown {
   try {
     if (type === "application/json-patch+json") return applyJsonPatch(current, patch);
-    if (!isObject(patch)) throw badRequest("error decoding patch: an object was expected");
+    if (!isObject(patch)) throw badRequest(notAPatch(patch));
     if (type === "application/merge-patch+json") return applyMergePatch(current, patch);
     return strategicMerge(resource.schema, current as unknown as Record<string, unknown>, patch);
   } catch (error) {
     throw error instanceof PatchError ? patchStatus(error) : error;
   }
+}
+
+/** Upstream's words for a merge patch that is not an object. */
+function notAPatch(patch: unknown): string {
+  const type = Array.isArray(patch) ? "array" : typeof patch === "boolean" ? "bool" : typeof patch;
+  return `error decoding patch: json: cannot unmarshal ${type} into Go value of type map[string]interface {}`;
 }
