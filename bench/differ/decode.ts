@@ -32,14 +32,14 @@ function fromProtobuf(body: Buffer): unknown {
   };
 }
 
-const zeroTime = "0001-01-01T00:00:00Z";
+const isZeroTime = (value: unknown): boolean => typeof value === "string" && /^0*1-01-01T00:00:00/.test(value);
 
 /** Go writes texts and numbers that are not set, and JSON has none of them. */
 function withoutZeros(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutZeros);
   if (typeof value !== "object" || value === null) return value;
   const entries = Object.entries(value).filter(
-    ([, inner]) => inner !== "" && inner !== 0 && inner !== false && inner !== zeroTime,
+    ([, inner]) => inner !== "" && inner !== 0 && inner !== false && !isZeroTime(inner),
   );
   return Object.fromEntries(entries.map(([key, inner]) => [key, withoutZeros(inner)]));
 }

@@ -64,6 +64,45 @@ const explanations: readonly Explanation[] = [
     explains: ({ kind, upstream }) => /^code 400/.test(kind) && upstream.includes("2006-01-02T15:04:05.000000Z07:00"),
   },
   {
+    reason: "a strategic merge patch of the wrong type is refused in the words of the others",
+    explains: ({ upstream, ours }, { type = "" }) =>
+      type.includes("strategic") &&
+      [upstream, ours].every((text) => text.startsWith("patch: FieldValueInvalid: Invalid value: ")),
+  },
+  {
+    reason: "a number that does not fit is refused in every patch",
+    explains: (_, { method, name }) => method === "PATCH" && /(2147483648|9007199254740992)/.test(name),
+  },
+  {
+    reason: "a review that is not stored has no managed fields",
+    explains: ({ kind }, { path }) => kind.includes("managedFields") && path.includes("reviews"),
+  },
+  {
+    reason: "an empty list is [], where upstream writes null",
+    explains: ({ kind }) => kind.endsWith(" null/list"),
+  },
+  {
+    reason: "ages are of different moments",
+    explains: ({ kind, upstream, ours }) =>
+      kind.startsWith("object rows[].cells[]") && [upstream, ours].every((text) => /^"\d+s"$/.test(text)),
+  },
+  {
+    reason: "the version names Orlop and its runtime",
+    explains: (_, { path }) => path === "/version",
+  },
+  {
+    reason: "the root lists fewer paths",
+    explains: ({ kind }, { path }) => path === "/" && kind.startsWith("object paths"),
+  },
+  {
+    reason: "finalizers need a domain in every new object",
+    explains: ({ kind }) => kind.includes("cause too much metadata.finalizers"),
+  },
+  {
+    reason: "a LimitRange needs a name",
+    explains: ({ kind, upstream }) => kind.startsWith("code 201") && upstream.includes('"name":"<uid>"'),
+  },
+  {
     reason: "a malformed patch is a bad request, where upstream answers 500",
     explains: ({ kind, upstream, ours }, { method }) =>
       method === "PATCH" &&
@@ -80,7 +119,7 @@ const explanations: readonly Explanation[] = [
 ];
 
 const withoutValue = (text: string): string =>
-  text.replace(/\n@@.*/s, "").replace(/((?:Invalid|Unsupported|Duplicate) value: ).*[\]}"]: (?=[^"{}[\]]*$)/s, "$1…: ");
+  text.replace(/\n@@.*/s, "").replace(/((?:Invalid|Unsupported|Duplicate) value: ).*[\]}"]: /s, "$1…: ");
 
 /** Why two answers differ on purpose, or undefined. */
 export const explanationOf = (difference: Difference, step: Step): string | undefined =>
