@@ -144,7 +144,10 @@ function aggregated(resources: ResourceRegistry, which: "core" | "groups"): { bo
       metadata: name ? { name } : {},
       versions: versions.map((version) => ({
         version,
-        resources: resources.ofGroupVersion(apiVersionOf({ group: name, version })).map(discoveryOf),
+        resources: resources
+          .ofGroupVersion(apiVersionOf({ group: name, version }))
+          .map(discoveryOf)
+          .sort((a, b) => (a.resource < b.resource ? -1 : 1)),
         freshness: "Current",
       })),
     })),
