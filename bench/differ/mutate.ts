@@ -1,11 +1,10 @@
 import { type Field, type ObjectSchema, resolve, type Schema } from "#schema/schema.ts";
 import { type Tree } from "./samples/sample.ts";
 
-/** A valid object with one change. */
-export interface Mutation {
-  /** `spec.ports[0].port = -1` */
-  readonly name: string;
-  readonly object: Tree;
+/** One change of a valid object. */
+export interface Change {
+  readonly steps: Steps;
+  readonly value: unknown;
 }
 
 /** Below this depth of fields that the sample lacks, nothing more is tried. */
@@ -14,17 +13,17 @@ const absent = Symbol("absent");
 type Steps = readonly (string | number)[];
 
 /** Every field of the schema: missing, of the wrong type, out of range, too long, duplicated, or filled in. */
-export function* mutationsOf(schema: Schema, sample: Tree): Generator<Mutation> {
-  for (const { steps, value } of changesOf(schema, sample, [], 0)) {
-    const object = structuredClone(sample);
-    put(object, steps, value);
-    yield { name: `${render(steps)} ${value === absent ? "removed" : `= ${clip(JSON.stringify(value))}`}`, object };
-  }
-}
+export const allChanges = (schema: Schema, sample: Tree): Change[] => [...changesOf(schema, sample, [], 0)];
 
-interface Change {
-  readonly steps: Steps;
-  readonly value: unknown;
+/** `spec.ports[0].port = -1` */
+export const nameOf = ({ steps, value }: Change): string =>
+  `${render(steps)} ${value === absent ? "removed" : `= ${clip(JSON.stringify(value))}`}`;
+
+/** The sample with the change. */
+export function changed(sample: Tree, { steps, value }: Change): Tree {
+  const object = structuredClone(sample);
+  put(object, steps, value);
+  return object;
 }
 
 function* changesOf(schema: Schema, value: unknown, steps: Steps, missing: number): Generator<Change> {

@@ -1,17 +1,17 @@
 import { type Random } from "#testing/arbitrary.ts";
-import { type Mutation, mutationsOf } from "./mutate.ts";
+import { allChanges, type Change, changed, nameOf } from "./mutate.ts";
 import { type Tree } from "./samples/sample.ts";
 import { type Script, type Step } from "./step.ts";
 import { type Target } from "./target.ts";
 
 /** Creates, updates and patches with one wrong or unusual field each. All but the first are dry runs. */
 export function planFields(target: Target, { random, count }: { random: Random; count: number }): Script {
-  const all = shuffled([...mutationsOf(target.resource.schema, target.object)], random);
-  const ofStatus = target.has("status") ? all.filter(({ name }) => name.startsWith("status")) : [];
-  const ofObject = all.filter(({ name }) => !name.startsWith("status"));
+  const all = shuffled(allChanges(target.resource.schema, target.object), random);
+  const ofStatus = target.has("status") ? all.filter(({ steps }) => steps[0] === "status") : [];
+  const ofObject = all.filter(({ steps }) => steps[0] !== "status");
   const { collection, path, object, isStored } = target;
   if (!isStored) {
-    const steps = ofObject.slice(0, count).map((mutation) => create(collection, mutation, random));
+    const steps = ofObject.slice(0, count).map((mutation) => create(target, mutation, random));
     return { name: `fields ${path}`, steps: [], readOnly: steps };
   }
   const half = Math.ceil(count / 2);
@@ -19,7 +19,7 @@ export function planFields(target: Target, { random, count }: { random: Random; 
     name: `fields ${path}`,
     steps: [{ name: "base", method: "POST", path: collection, body: object }],
     readOnly: [
-      ...ofObject.slice(0, half).map((mutation) => create(collection, mutation, random)),
+      ...ofObject.slice(0, half).map((mutation) => create(target, mutation, random)),
       ...ofObject.slice(-half).map((mutation) => change(target, mutation, random)),
       ...ofStatus.slice(0, half).map((mutation) => change({ ...target, path: `${path}/status` }, mutation, random)),
     ],
@@ -27,7 +27,9 @@ export function planFields(target: Target, { random, count }: { random: Random; 
   };
 }
 
-function create(collection: string, { name, object }: Mutation, random: Random): Step {
+function create({ collection, object: sample }: Target, mutation: Change, random: Random): Step {
+  const name = nameOf(mutation);
+  const object = changed(sample, mutation);
   const { name: old } = object.metadata as { name?: string };
   const body = old ? { ...object, metadata: { ...(object.metadata as Tree), name: newName(old) } } : object;
   return { name: `create with ${name}`, method: "POST", path: `${collection}?${query(random)}`, body };
@@ -38,7 +40,9 @@ const newName = (name: string): string => (/[.]/.test(name) ? name : `${name}-ne
 
 const patchTypes = ["merge-patch+json", "strategic-merge-patch+json", "apply-patch+yaml"];
 
-function change({ path, resource }: Target, { name, object }: Mutation, random: Random): Step {
+function change({ path, resource, object: sample }: Target, mutation: Change, random: Random): Step {
+  const name = nameOf(mutation);
+  const object = changed(sample, mutation);
   if (random.chance(60)) {
     const version = resource.conditionalUpdate ? { resourceVersion: "@rv:base@" } : {};
     const body = { ...object, metadata: { ...(object.metadata as Tree), ...version } };

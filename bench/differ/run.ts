@@ -31,9 +31,10 @@ export async function runDiffer(args: readonly string[]): Promise<void> {
   });
   if (!flags.upstream) throw new Error("--upstream must name the kubeconfig of the other server");
   await using ours = await startOurs();
-  using pair = await Pair.open(flags.upstream, ours.kubeconfig);
   const label = `d${Date.now().toString(36)}`;
   const scripts = planAll({ seed: Number(flags.seed), perKind: Number(flags["per-kind"]), label });
+  // Only now: planning takes a while, in which a handshake would time out.
+  using pair = await Pair.open(flags.upstream, ours.kubeconfig);
   const [prepare, ...rest] = scripts;
   if (prepare) await pair.run(prepare);
   if (pair.findings.some(({ difference }) => difference.kind.startsWith("code")))

@@ -18,6 +18,15 @@ const webhook = {
 const subject = { kind: "User", apiGroup: "rbac.authorization.k8s.io", name: "jane" };
 const roleRules = [{ apiGroups: ["apps"], resources: ["deployments"], verbs: ["get"], resourceNames: ["web"] }];
 
+/** A request for jane of the group team, in PEM. */
+const signingRequest = [
+  "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlIWk1JR0FBZ0VBTUI0eERUQUxCZ05WQkFvTUJIUmxZVzB4RFRB",
+  "TEJnTlZCQU1NQkdwaGJtVXdXVEFUQmdjcQpoa2pPUFFJQkJnZ3Foa2pPUFFNQkJ3TkNBQVFjRXd1RVdYQnlZVzJMQ2RVMXN4V3VM",
+  "QnNEd2tFbTI1TmVydVZ6CjUxSkVMQ2VSdmJBelc4REpIWjE1b3VQb29TaDY5ZVM4VDNpTWhhQ0x1QUFSL3lHL29BQXdDZ1lJS29a",
+  "SXpqMEUKQXdJRFNBQXdSUUloQVBkWUd4MGRqTmVucHlDNTBnNkt2OEUvSVAyZ01RUkxKdTBXZ25MZnJYQkVBaUJCOE51aQo0QWpZ",
+  "SjVzbkJLbStjaFNBbDU2Vk5PZ2ZPNFdERkhLTlNBb2NpZz09Ci0tLS0tRU5EIENFUlRJRklDQVRFIFJFUVVFU1QtLS0tLQo=",
+].join("");
+
 export const policySamples: readonly Sample[] = [
   { kind: "MutatingWebhookConfiguration", body: { webhooks: [{ ...webhook, reinvocationPolicy: "IfNeeded" }] } },
   { kind: "ValidatingWebhookConfiguration", body: { webhooks: [webhook] } },
@@ -71,6 +80,17 @@ export const policySamples: readonly Sample[] = [
         policyName: "policy",
         paramRef: { selector: { matchLabels: { a: "b" } }, parameterNotFoundAction: "Deny" },
         matchResources: nowhere,
+      },
+    },
+  },
+  {
+    kind: "CertificateSigningRequest",
+    body: {
+      spec: {
+        request: signingRequest,
+        signerName: "example.com/signer",
+        expirationSeconds: 3600,
+        usages: ["client auth", "digital signature"],
       },
     },
   },
