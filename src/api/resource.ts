@@ -53,7 +53,7 @@ export interface Resource<T extends ApiObject = ApiObject> {
   readonly returnsDeleted?: boolean;
   /** It owns nothing and nothing owns it: it is deleted at once, and the garbage collector does not watch it. */
   readonly hasNoDependents?: boolean;
-  /** A deletion that does not say what becomes of its dependents leaves them alone, and answers with this warning. */
+  /** A deletion that does not say what becomes of its dependents leaves them alone, and answers with this warning, if any. */
   readonly orphansDependents?: string;
   /** It is written so often that traces of these writes would push all others out of memory. */
   readonly isUntraced?: boolean;

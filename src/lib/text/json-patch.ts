@@ -32,7 +32,7 @@ type Operation = Readonly<Record<string, unknown>>;
 
 function operationsOf(patch: unknown): Operation[] {
   if (patch === null) return [];
-  if (!Array.isArray(patch)) throw malformed(patch, "jsonpatch.Patch");
+  if (!Array.isArray(patch)) throw malformed(patch, "[]handlers.jsonPatchOp");
   if (patch.length > maxOperations) {
     throw new PatchError(
       413,
@@ -41,14 +41,14 @@ function operationsOf(patch: unknown): Operation[] {
   }
   return patch.map((operation: unknown) => {
     if (operation === null) return {};
-    if (!isObject(operation)) throw malformed(operation, "jsonpatch.Operation");
+    if (!isObject(operation)) throw malformed(operation, "handlers.jsonPatchOp");
     return operation;
   });
 }
 const malformed = (value: unknown, goType: string): PatchError =>
   new PatchError(
     400,
-    `json: cannot unmarshal ${Array.isArray(value) ? "array" : typeof value} into Go value of type ${goType}`,
+    `error decoding patch: json: cannot unmarshal ${Array.isArray(value) ? "array" : typeof value} into Go value of type ${goType}`,
   );
 
 function apply(work: Work, operation: Operation): void {

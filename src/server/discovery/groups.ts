@@ -1,5 +1,6 @@
+import { createHash } from "node:crypto";
 import { compareVersions } from "#api/compare-versions.ts";
-import { apiVersionOf, type Resource } from "#api/resource.ts";
+import { apiVersionOf, type Resource, type Subresource } from "#api/resource.ts";
 import { type ResourceRegistry } from "../registry.ts";
 
 /** The responses of `/api`, `/apis` and below, made from the served Resources. */
@@ -54,8 +55,37 @@ function groupsOf(resources: ResourceRegistry): Group[] {
     if (known) known.add(version);
     else versions.set(group, new Set([version]));
   }
-  return [...versions].map(([name, found]) => ({ name, versions: [...found].sort((a, b) => compareVersions(b, a)) }));
+  const groups = [...versions].map(([name, found]) => ({
+    name,
+    versions: [...found].sort((a, b) => compareVersions(b, a)),
+  }));
+  return groups.sort((a, b) => rankOf(a.name) - rankOf(b.name) || (a.name < b.name ? -1 : 1));
 }
+
+/** Upstream's order of its groups, in which clients look for a resource by its short name. Others come after them. */
+const groupOrder = [
+  "apiregistration.k8s.io",
+  "apps",
+  "events.k8s.io",
+  "authentication.k8s.io",
+  "authorization.k8s.io",
+  "autoscaling",
+  "batch",
+  "certificates.k8s.io",
+  "networking.k8s.io",
+  "policy",
+  "rbac.authorization.k8s.io",
+  "storage.k8s.io",
+  "admissionregistration.k8s.io",
+  "apiextensions.k8s.io",
+  "scheduling.k8s.io",
+  "coordination.k8s.io",
+  "node.k8s.io",
+  "discovery.k8s.io",
+  "resource.k8s.io",
+  "flowcontrol.apiserver.k8s.io",
+];
+const rankOf = (group: string): number => (groupOrder.indexOf(group) + groupOrder.length + 1) % (groupOrder.length + 1);
 
 function groupValue({ name, versions }: Group) {
   const all = versions.map((version) => ({ groupVersion: `${name}/${version}`, version }));
@@ -84,6 +114,7 @@ function resourceValues(resource: Resource) {
     verbs,
     ...(shortNames.length > 0 ? { shortNames } : {}),
     ...(categories.length > 0 ? { categories } : {}),
+    ...(verbs.includes("get") ? { storageVersionHash: storageVersionHash(resource) } : {}),
   };
   const parts = resource.subresources.map(({ name, verbs: partVerbs, body }) => ({
     name: `${plural}/${name}`,
@@ -96,6 +127,13 @@ function resourceValues(resource: Resource) {
   return [own, ...parts];
 }
 
+/** Changes when the objects of a kind are stored in another version. */
+function storageVersionHash({ storedAs, ...resource }: Resource): string {
+  const stored = storedAs?.resource ?? resource;
+  const text = `${stored.group}/${stored.version}/${stored.kind}`;
+  return createHash("sha256").update(text).digest().subarray(0, 8).toString("base64");
+}
+
 function aggregated(resources: ResourceRegistry, which: "core" | "groups"): { body: Uint8Array; etag: string } {
   const groups = which === "core" ? [{ name: "", versions: ["v1"] }] : groupsOf(resources);
   const value = {
@@ -106,7 +144,10 @@ function aggregated(resources: ResourceRegistry, which: "core" | "groups"): { bo
       metadata: name ? { name } : {},
       versions: versions.map((version) => ({
         version,
-        resources: resources.ofGroupVersion(apiVersionOf({ group: name, version })).map(discoveryOf),
+        resources: resources
+          .ofGroupVersion(apiVersionOf({ group: name, version }))
+          .map(discoveryOf)
+          .sort((a, b) => (a.resource < b.resource ? -1 : 1)),
         freshness: "Current",
       })),
     })),
@@ -116,7 +157,9 @@ function aggregated(resources: ResourceRegistry, which: "core" | "groups"): { bo
 }
 
 function discoveryOf(resource: Resource) {
-  const { plural, singular, kind, group, version, scope, verbs, shortNames, categories, subresources } = resource;
+  const { plural, singular, kind, scope, verbs, shortNames, categories, subresources, isJsonOnly } = resource;
+  // Upstream names group and version only of custom resources and of foreign bodies; empty, they are those of the list.
+  const { group, version } = isJsonOnly ? resource : { group: "", version: "" };
   return {
     resource: plural,
     responseKind: { group, version, kind },
@@ -129,13 +172,18 @@ function discoveryOf(resource: Resource) {
       ? {
           subresources: subresources.map(({ name, verbs: partVerbs, body }) => ({
             subresource: name,
-            responseKind: body ?? { group, version, kind },
+            responseKind: bodyKind(resource, body) ?? { group, version, kind },
             verbs: partVerbs,
           })),
         }
       : {}),
   };
 }
+
+const bodyKind = (resource: Resource, body: Subresource["body"]): Subresource["body"] =>
+  body && apiVersionOf(body) === apiVersionOf(resource) && !resource.isJsonOnly
+    ? { group: "", version: "", kind: body.kind }
+    : body;
 
 /** FNV-1a: only distinguishes documents. */
 export function fingerprint(bytes: Uint8Array): string {

@@ -37,8 +37,21 @@ export const answerNonResource =
     const [, first = "", ...rest] = path.split("/");
     const more = deps.more.get(first);
     if (verb !== "get" && !more) throw methodNotAllowed();
-    return more ? more(context) : routes.get(first)?.({ deps, context, path }, ...rest);
+    if (more) return more(context);
+    const answer = routes.get(first)?.({ deps, context, path }, ...rest);
+    if (answer instanceof Promise) return answer.then((found) => found ?? noSuchPage(deps, first, rest));
+    return answer ?? noSuchPage(deps, first, rest);
   };
+
+/** Below a served group, the dispatcher says that there is no such resource. Everywhere else upstream has no such page. */
+function noSuchPage(
+  { discovery }: NonResourceDeps,
+  first: string,
+  [group = ""]: readonly string[],
+): Answer | undefined {
+  if (first === "api" || (first === "apis" && discovery.group(group) !== undefined)) return undefined;
+  return text(404, "404 page not found\n", "text/plain; charset=utf-8");
+}
 
 /** By the first segment of the path; the handlers get the others. */
 const routes = new Map<string, (asked: Asked, ...rest: readonly string[]) => Found>([

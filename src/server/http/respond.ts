@@ -89,7 +89,7 @@ export function render(answer: Answer, options: RenderOptions): Wire | Promise<W
 
 const notTransformable = (): StatusError =>
   notAcceptable(
-    "this response has no metadata, so it cannot be a table or a partial object: accept application/json too",
+    "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf",
   );
 
 type ObjectAnswer = Extract<Answer, { type: "object" }>;

@@ -83,16 +83,13 @@ export function requireManager({ query }: Context): void {
 }
 
 /** Returns the configuration as it was sent, after checking that it is for this object. */
-export function checkApplied({ context, resource, name, namespace, options }: Write, configuration: unknown): unknown {
+export function checkApplied({ context, resource, name, namespace }: Write, configuration: unknown): unknown {
   if (!isObject(configuration)) throw badRequest("error decoding patch: an object was expected");
   checkAppliedKind(resource, configuration);
   const raw: RawBody = { value: configuration, text: undefined };
-  // Unknown fields of a custom resource have their own message, when the configuration is merged.
-  const fieldValidation = resource.schema.options.structural ? "Ignore" : options.fieldValidation;
-  const { metadata = {} } = decodeRaw(context, resource as unknown as Expected, raw, {
-    fieldValidation,
-    defaults: false,
-  }) as Partial<ApiObject>;
+  // Unknown fields are refused when the configuration is merged, whatever the request says about its validation.
+  const reading = { fieldValidation: "Ignore", defaults: false } as const;
+  const { metadata = {} } = decodeRaw(context, resource as unknown as Expected, raw, reading) as Partial<ApiObject>;
   if (metadata.name) checkName(metadata.name, name);
   checkNamespace(metadata.namespace, namespace);
   const place = resource.scope === "Namespaced" ? { name, namespace } : { name };

@@ -25,7 +25,7 @@ export async function deleteEndpoint(deps: WriteDeps, context: Context, resource
 /** Tells a client that did not say what becomes of the dependents that they stay. */
 function warnOfOrphans({ warnings }: Context, { orphansDependents }: Resource, options: DeleteOptions): void {
   const isSaid = options.propagationPolicy !== undefined || options.orphanDependents !== undefined;
-  if (orphansDependents !== undefined && !isSaid) warnings.push(orphansDependents);
+  if (orphansDependents && !isSaid) warnings.push(orphansDependents);
 }
 
 function answerOf(resource: Resource, result: Deleted, options: DeleteOptions): Answer {
