@@ -152,11 +152,7 @@ const storage: readonly Row[] = [
 const namespaces = ({ kinds = builtIn }: ControllerOptions): readonly Row[] => [
   ["namespace-controller", "namespace-controller", namespaceController(() => kinds.all())],
   ["resourcequota-controller", "resourcequota-controller", resourceQuotaController(kinds)],
-  [
-    "horizontal-pod-autoscaler-controller",
-    "horizontal-pod-autoscaler",
-    autoscalerController(() => kinds.all()),
-  ],
+  ["horizontal-pod-autoscaler-controller", "horizontal-pod-autoscaler", autoscalerController(() => kinds.all())],
   ["disruption-controller", "disruption-controller", disruptionController(() => kinds.all()), "controllermanager"],
   ["disruption-controller", "disruption-controller", staleDisruptionController, "controllermanager"],
 ];
