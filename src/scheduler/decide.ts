@@ -37,6 +37,8 @@ interface Named {
 
 /** How many pod classes are cached; the least recently used one is dropped. */
 const maxClasses = 128;
+/** The keys are texts of users. */
+const maxKeyChars = 64 << 10;
 
 /** Decides for one pod after another with the same snapshot. Equivalent pods share the work until a node changes. */
 export class Decider {
@@ -153,7 +155,7 @@ export class Decider {
     let podClass = this.#classes.get(key);
     if (!podClass) {
       podClass = new PodClass(this.#profile.plugins, this.#snapshot);
-      this.#classes.set(key, podClass);
+      if (key.length <= maxKeyChars) this.#classes.set(key, podClass);
     }
     return podClass;
   }

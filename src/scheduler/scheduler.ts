@@ -8,6 +8,7 @@ import { type Client } from "#client/client.ts";
 import { type EventRecorder } from "#client/events.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { isAbort } from "#lib/async/tasks.ts";
+import { Slice } from "#lib/async/turns.ts";
 import { equal } from "#lib/data/equal.ts";
 import { type Random } from "#lib/data/random.ts";
 import { type Log } from "#lib/process/log.ts";
@@ -87,9 +88,15 @@ class Scheduler {
     const stopPods = informers.of(Pod).subscribe((change) => this.#onPod(change));
     const stopNamespaces = informers.of(Namespace).subscribe((change) => this.#onNamespace(change));
     const stopObjects = this.#followObjects();
+    let slice = new Slice();
     try {
       for (;;) {
-        this.#schedule(await this.#queue.next(this.#signal));
+        const ready = this.#queue.tryNext();
+        const queued = ready ?? (await this.#queue.next(this.#signal));
+        if (!ready) slice = new Slice();
+        await this.#schedule(queued);
+        // Rules about pods on other nodes can make decisions slow, and thousands of pods may be waiting.
+        if (slice.isOver) await slice.rest();
         while (this.#writing.size - this.#waiting.size >= maxWriting)
           await new Promise<void>((resolve) => (this.#written = resolve));
       }
@@ -195,8 +202,8 @@ class Scheduler {
     return (spec.schedulerName || "default-scheduler") === this.#profile.schedulerName;
   }
 
-  /** Decides immediately; the writes continue during the next decision. */
-  #schedule(queued: QueuedPod): void {
+  /** The writes continue during the next decision. */
+  async #schedule(queued: QueuedPod): Promise<void> {
     const { pod, key } = queued;
     const span = this.#deps.recorder.startSpan({
       hop: "schedule",
@@ -207,7 +214,12 @@ class Scheduler {
     const decision = this.#decider.decide(pod);
     const { node, evaluated } = decision;
     if (node === undefined) {
-      const outcome = decision.rejections.size > 0 ? this.#preemptor.makeRoom(queued, decision.rejections) : undefined;
+      const isThere = () => this.#queue.placeOf(key) === "trying";
+      const outcome =
+        decision.rejections.size > 0
+          ? await this.#preemptor.makeRoom({ key, pod }, decision.rejections, isThere)
+          : undefined;
+      if (!isThere()) return span.end({ facts: { node: "", message: decision.message, evaluated } });
       const message = outcome?.message ? `${decision.message} ${outcome.message}` : decision.message;
       const victims = outcome?.victims.length ?? 0;
       span.end({ facts: { node: "", message, evaluated, ...(victims > 0 ? { victims } : {}) } });

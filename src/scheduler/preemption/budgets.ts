@@ -3,18 +3,52 @@ import { isEmptySelector } from "#api/meta/label-selector.ts";
 import { matches } from "#api/meta/selector-matchers.ts";
 import { type PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
 
+/** The budgets of each namespace, sorted by a label that they ask for, because users choose how many there are. */
+export class Budgets {
+  readonly #list: (namespace: string) => readonly PodDisruptionBudget[];
+  readonly #byNamespace = new Map<string, ReadonlyMap<string, readonly PodDisruptionBudget[]>>();
+
+  constructor(list: (namespace: string) => readonly PodDisruptionBudget[]) {
+    this.#list = list;
+  }
+
+  /** Those that may protect the pod. */
+  around({ metadata: { namespace, labels = {} } }: Pod): readonly PodDisruptionBudget[] {
+    let byLabel = this.#byNamespace.get(namespace);
+    if (!byLabel) {
+      byLabel = Map.groupBy(this.#list(namespace), labelOf);
+      this.#byNamespace.set(namespace, byLabel);
+    }
+    if (byLabel.size === 0) return [];
+    const pairs = Object.entries(labels).map(([key, value]) => pairOf(key, value));
+    return [anyLabel, ...pairs].flatMap((pair) => byLabel.get(pair) ?? []);
+  }
+}
+
+const anyLabel = "";
+const pairOf = (key: string, value: string): string => `${key}=${value}`;
+
+function labelOf({ spec }: PodDisruptionBudget): string {
+  for (const key in spec?.selector?.matchLabels) return pairOf(key, spec.selector.matchLabels[key] ?? "");
+  return anyLabel;
+}
+
+/** With more of them around a pod its end counts as breaking one. An eviction allows no more than one. */
+const maxAround = 32;
+
 /** Pods whose end the budgets allow, and those whose end would break one. Both keep their order. */
 export function splitByBudget<T extends { readonly pod: Pod }>(
   victims: readonly T[],
-  budgets: readonly PodDisruptionBudget[],
+  budgets: Budgets,
 ): { readonly breaking: T[]; readonly allowed: T[] } {
-  const left = new Map(budgets.map((budget) => [budget, budget.status?.disruptionsAllowed ?? 0]));
+  const left = new Map<PodDisruptionBudget, number>();
   const [breaking, allowed]: [T[], T[]] = [[], []];
   for (const victim of victims) {
-    let breaks = false;
-    for (const budget of budgets) {
+    const around = budgets.around(victim.pod);
+    let breaks = around.length > maxAround;
+    for (const budget of breaks ? [] : around) {
       if (!protects(budget, victim.pod)) continue;
-      const after = (left.get(budget) ?? 0) - 1;
+      const after = (left.get(budget) ?? budget.status?.disruptionsAllowed ?? 0) - 1;
       left.set(budget, after);
       if (after < 0) breaks = true;
     }

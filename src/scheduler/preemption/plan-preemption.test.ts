@@ -4,9 +4,11 @@ import { type Node } from "#api/core/node.ts";
 import { type Pod } from "#api/core/pod.ts";
 import { PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
 import { type InputOf } from "#api/resource.ts";
+import { atOnce } from "#lib/async/turns.ts";
 import { build } from "#testing/build.ts";
 import { asking, makeNode, makePod, podKey, snapshotOf, testProfile } from "#testing/scheduling.ts";
 import { Decider } from "../decide.ts";
+import { Budgets, splitByBudget } from "./budgets.ts";
 import { Nominations } from "./nominations.ts";
 import { type Preemption, planPreemption } from "./plan-preemption.ts";
 
@@ -60,8 +62,8 @@ function plan({ nodes, pods, preemptor, budgets = [], nominated = [] }: Case): P
   const random = () => 0;
   const decision = new Decider(testProfile(), snapshot, random, nominations).decide(preemptor);
   assert.equal(decision.node, undefined, "the pod must fit nowhere");
-  const deps = { plugins, snapshot, nominations, budgets, random };
-  return planPreemption(deps, { key: podKey(preemptor), pod: preemptor }, decision.rejections);
+  const deps = { plugins, snapshot, nominations, budgets: new Budgets(() => budgets), random };
+  return atOnce(planPreemption(deps, { key: podKey(preemptor), pod: preemptor }, decision.rejections));
 }
 
 const say = (found: Preemption): string =>
@@ -233,15 +235,63 @@ test("planning a preemption leaves the snapshot as it was", () => {
   const { plugins } = testProfile();
   const decider = new Decider(testProfile(), snapshot, () => 0);
   const before = decider.decide(preemptor);
-  const deps = { plugins, snapshot, nominations: new Nominations(), budgets: [], random: () => 0 };
+  const deps = { plugins, snapshot, nominations: new Nominations(), budgets: new Budgets(() => []), random: () => 0 };
+  const rejections = before.node === undefined ? before.rejections : new Map();
 
-  planPreemption(
-    deps,
-    { key: podKey(preemptor), pod: preemptor },
-    before.node === undefined ? before.rejections : new Map(),
-  );
+  atOnce(planPreemption(deps, { key: podKey(preemptor), pod: preemptor }, rejections));
 
   assert.deepEqual(decider.decide(preemptor), before);
   assert.equal(snapshot.get("a")?.requested.milliCpu, 2000);
   assert.equal(snapshot.get("a")?.pods.size, 2);
+});
+
+test("planning a preemption takes a step for each node, between which the snapshot is as it was", () => {
+  const labels = { "kubernetes.io/hostname": "a" };
+  const names = ["a", "b", "c"];
+  const nodes = names.map((name) => node(name, "2", { ...labels, "kubernetes.io/hostname": name }));
+  const snapshot = snapshotOf(
+    nodes,
+    names.map((name) => pod(`x${name}`, name, { labels: web, cpu: "2" })),
+  );
+  const preemptor = high({ cpu: "2", spec: apart("web") });
+  const decider = new Decider(testProfile(), snapshot, () => 0);
+  const before = decider.decide(preemptor);
+  const { plugins } = testProfile();
+  const deps = { plugins, snapshot, nominations: new Nominations(), budgets: new Budgets(() => []), random: () => 0 };
+  const rejections = before.node === undefined ? before.rejections : new Map();
+  const steps = planPreemption(deps, { key: podKey(preemptor), pod: preemptor }, rejections);
+
+  for (const name of names) {
+    assert.equal(steps.next().done, false, `node ${name} is a step`);
+    assert.deepEqual(decider.decide(preemptor), before);
+  }
+  assert.equal(steps.next().done, true);
+});
+
+test("preemption compares a pod only with budgets that ask for one of its labels", () => {
+  let looked = 0;
+  const others = Array.from({ length: 1000 }, (_, n) => {
+    const other = budget(`other-${n}`, 0);
+    const labels = other.spec?.selector?.matchLabels ?? {};
+    const selector = Object.defineProperty({ matchLabels: labels }, "matchExpressions", { get: () => void looked++ });
+    return { ...other, spec: { selector } } as PodDisruptionBudget;
+  });
+  const victims = [pod("x", "a", { labels: web }), pod("y", "a", { labels: { app: "db" } })].map((each) => ({
+    pod: each,
+  }));
+
+  const { breaking, allowed } = splitByBudget(victims, new Budgets(() => [...others, budget("web", 0)]));
+
+  assert.deepEqual([breaking.length, allowed.length], [1, 1]);
+  assert.equal(looked, 0);
+});
+
+test("a pod with too many budgets around it counts as protected, without a look at them", () => {
+  const victims = [{ pod: pod("x", "a", { labels: web }) }];
+  const budgets = Array.from({ length: 100 }, () => {
+    const unseen = { ...budget("web", 10) };
+    return Object.defineProperty(unseen, "status", { get: () => assert.fail("looked at") });
+  });
+
+  assert.equal(splitByBudget(victims, new Budgets(() => budgets)).breaking.length, 1);
 });

@@ -1,10 +1,10 @@
 import { type Pod } from "#api/core/pod.ts";
-import { type PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
+import { type Steps } from "#lib/async/turns.ts";
 import { type Random } from "#lib/data/random.ts";
 import { explainRejections, type Rejections } from "../explain.ts";
 import { type Rejection, rejectFinally, type SchedulerPlugin } from "../framework.ts";
 import { type NodeInfo, type Snapshot } from "../snapshot.ts";
-import { splitByBudget } from "./budgets.ts";
+import { type Budgets, splitByBudget } from "./budgets.ts";
 import { type Nominated, type Nominations, priorityOf } from "./nominations.ts";
 import { bestCandidate, type Candidate, moreImportant } from "./rank.ts";
 import { WhatIf } from "./what-if.ts";
@@ -13,7 +13,7 @@ export interface PreemptionDeps {
   readonly plugins: readonly SchedulerPlugin[];
   readonly snapshot: Snapshot;
   readonly nominations: Nominations;
-  readonly budgets: readonly PodDisruptionBudget[];
+  readonly budgets: Budgets;
   readonly random: Random;
 }
 
@@ -29,8 +29,11 @@ const candidateShare = 0.1;
 const noVictims = rejectFinally("No preemption victims found for incoming pod");
 const notHelpful = rejectFinally("Preemption is not helpful for scheduling");
 
-/** Finds the node on which the fewest and least important pods have to end, so that a pod fits that fits nowhere. */
-export function planPreemption(deps: PreemptionDeps, preemptor: Nominated, rejections: Rejections): Preemption {
+/**
+ * Finds the node on which the fewest and least important pods have to end, so that a pod fits that fits nowhere. One step is
+ * one node. Pods and nodes may change between two steps.
+ */
+export function* planPreemption(deps: PreemptionDeps, preemptor: Nominated, rejections: Rejections): Steps<Preemption> {
   const refusal = whyNotEligible(deps, preemptor, rejections);
   if (refusal !== undefined) return { node: undefined, message: refusal, keepsNomination: true };
   const { snapshot } = deps;
@@ -42,10 +45,11 @@ export function planPreemption(deps: PreemptionDeps, preemptor: Nominated, rejec
   const candidates: Candidate[] = [];
   for (let n = 0; n < possible.length && !isEnough(candidates, wanted); n++) {
     const info = possible[(start + n) % possible.length];
-    if (!info) continue;
+    if (!info?.node) continue;
     const found = victimsOn(deps, preemptor, info);
     if ("reasons" in found) reasons.set(info.name, found);
     else candidates.push(found);
+    yield;
   }
   const best = bestCandidate(candidates);
   if (best) return best;

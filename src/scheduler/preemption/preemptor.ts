@@ -1,9 +1,11 @@
 import { type Pod } from "#api/core/pod.ts";
 import { PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
+import { inSlices } from "#lib/async/turns.ts";
 import { type Informer } from "#runtime/informer.ts";
 import { type Rejections } from "../explain.ts";
 import { type SchedulerPlugin } from "../framework.ts";
 import { type Snapshot } from "../snapshot.ts";
+import { Budgets } from "./budgets.ts";
 import { type Nominated, type Nominations, priorityOf } from "./nominations.ts";
 import { type Preemption, planPreemption } from "./plan-preemption.ts";
 import { clearNominations, type PreemptDeps, preempt } from "./preempt.ts";
@@ -37,11 +39,16 @@ export class Preemptor {
     this.#deps = deps;
   }
 
-  /** Decides immediately. The pods of `rejections` do not fit anywhere. */
-  makeRoom(preemptor: Nominated, rejections: Rejections): Outcome {
-    const { budgets, nominations } = this.#deps;
+  /**
+   * Looks for room on the nodes that `rejections` names; the pod fits on none. Nothing else may be decided meanwhile. Returns
+   * undefined if the pod has gone by then.
+   */
+  async makeRoom(preemptor: Nominated, rejections: Rejections, isThere: () => boolean): Promise<Outcome | undefined> {
+    const { nominations } = this.#deps;
     if (this.#isWaiting(preemptor.key)) return refused(stillWaiting, undefined);
-    const plan = planPreemption({ ...this.#deps, budgets: budgets.list() }, preemptor, rejections);
+    const budgets = new Budgets((namespace) => this.#deps.budgets.list(namespace));
+    const plan = await inSlices(planPreemption({ ...this.#deps, budgets }, preemptor, rejections));
+    if (!isThere()) return undefined;
     if (plan.node === undefined) {
       if (!plan.keepsNomination) nominations.delete(preemptor.key);
       return refused(plan.message, plan.keepsNomination ? undefined : null);

@@ -2,7 +2,7 @@ import { type PodAffinityTerm } from "#api/core/pod/affinity.ts";
 import { type Pod } from "#api/core/pod.ts";
 import { isEmptySelector, type LabelSelector, requirementsOf } from "#api/meta/label-selector.ts";
 import { labelMatcher } from "#api/meta/selector-matchers.ts";
-import { LruMap } from "#lib/data/lru-map.ts";
+import { BoundedCache } from "#lib/data/bounded-cache.ts";
 
 export type Labels = Readonly<Record<string, string>>;
 /** The labels of a namespace; undefined if there is no such namespace. */
@@ -19,7 +19,7 @@ export interface AffinityTerm {
 }
 
 /** Pods from one template have equal terms, so each is compiled once. */
-const known = new LruMap<string, AffinityTerm>(4096);
+const known = new BoundedCache<AffinityTerm>({ entries: 4096, chars: 8 << 20, keyChars: 64 << 10 });
 
 /** The term of a pod in this namespace. */
 export function affinityTermOf(term: PodAffinityTerm, namespace: string): AffinityTerm {
@@ -28,7 +28,7 @@ export function affinityTermOf(term: PodAffinityTerm, namespace: string): Affini
   let compiled = known.get(key);
   if (!compiled) {
     compiled = { key, topologyKey, ...compile(term, namespace) };
-    known.set(key, compiled);
+    known.set(key, compiled, key.length);
   }
   return compiled;
 }

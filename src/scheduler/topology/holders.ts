@@ -1,5 +1,5 @@
 import { type Pod } from "#api/core/pod.ts";
-import { LruMap } from "#lib/data/lru-map.ts";
+import { BoundedCache } from "#lib/data/bounded-cache.ts";
 import { type AffinityTerm, type NamespaceLabels } from "./affinity-term.ts";
 import { type PodTerms, podTermsOf } from "./pod-terms.ts";
 
@@ -15,11 +15,26 @@ export interface Holder {
 /** A pod that must be near to others also makes their nodes a little better for them. */
 const requiredWeight = 1;
 
-/** The affinity terms of all pods that are on a node. Equal terms are kept once. */
+/** The holders that concern pods with certain labels, among the first ones of the list. */
+interface Concerning {
+  readonly generation: number;
+  found: Holder[];
+  upTo: number;
+}
+
+/** So many terms may be kept that no pod has, before they are looked for. */
+const minUnused = 1024;
+
+/**
+ * The affinity terms of all pods that are on a node. Equal terms are kept once, and for a while also without a pod:
+ * preemption takes pods away and puts them back many times, and users choose how many terms there are.
+ */
 export class Holders {
   readonly #byKey = new Map<string, Holder>();
-  /** Which of them concern pods with these labels. */
-  readonly #concerning = new LruMap<string, readonly Holder[]>(1024);
+  /** The same in the order in which they came, so that a new one is compared with a pod without all the others. */
+  #list: Holder[] = [];
+  #unused = 0;
+  readonly #concerning = new BoundedCache<Concerning>({ entries: 256, chars: 4 << 20, keyChars: 64 << 10 });
   #generation = 0;
 
   add(pod: Pod, slot: number, sign: 1 | -1): void {
@@ -27,19 +42,24 @@ export class Holders {
     for (const term of apart) this.#count({ term, weight: undefined }, slot, sign);
     for (const term of near) this.#count({ term, weight: requiredWeight }, slot, sign);
     for (const weighted of preferred) this.#count(weighted, slot, sign);
+    if (this.#unused > minUnused && this.#unused > this.#byKey.size / 2) this.#dropUnused();
   }
 
   /** Terms of other pods whose set contains this pod. */
   concerning(pod: Pod, namespaceLabels: NamespaceLabels): readonly Holder[] {
-    if (this.#byKey.size === 0) return none;
+    if (this.#byKey.size === this.#unused) return none;
     const { namespace, labels } = pod.metadata;
-    const key = JSON.stringify([this.#generation, namespace, labels]);
-    let found = this.#concerning.get(key);
-    if (!found) {
-      found = [...this.#byKey.values()].filter(({ term }) => term.matches(pod, namespaceLabels));
-      this.#concerning.set(key, found);
+    const key = JSON.stringify([namespace, labels]);
+    let known = this.#concerning.get(key);
+    if (known?.generation !== this.#generation) {
+      known = { generation: this.#generation, found: [], upTo: 0 };
+      this.#concerning.set(key, known);
     }
-    return found;
+    for (; known.upTo < this.#list.length; known.upTo++) {
+      const holder = this.#list[known.upTo];
+      if (holder?.term.matches(pod, namespaceLabels)) known.found.push(holder);
+    }
+    return known.found.filter(({ counts }) => counts.size > 0);
   }
 
   /** Labels of namespaces have changed. */
@@ -53,13 +73,21 @@ export class Holders {
     if (!holder) {
       holder = { term, weight, counts: new Map() };
       this.#byKey.set(key, holder);
-      this.forget();
+      this.#list.push(holder);
+      this.#unused++;
     }
-    const left = (holder.counts.get(slot) ?? 0) + sign;
-    if (left > 0) holder.counts.set(slot, left);
-    else holder.counts.delete(slot);
-    if (holder.counts.size > 0) return;
-    this.#byKey.delete(key);
+    const { counts } = holder;
+    const wasUsed = counts.size > 0;
+    const left = (counts.get(slot) ?? 0) + sign;
+    if (left > 0) counts.set(slot, left);
+    else counts.delete(slot);
+    this.#unused += Number(wasUsed) - Number(counts.size > 0);
+  }
+
+  #dropUnused(): void {
+    for (const [key, { counts }] of this.#byKey) if (counts.size === 0) this.#byKey.delete(key);
+    this.#list = [...this.#byKey.values()];
+    this.#unused = 0;
     this.forget();
   }
 }

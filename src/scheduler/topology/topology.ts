@@ -22,6 +22,8 @@ interface Counted {
 const maxSets = 256;
 const maxDomains = 64;
 const maxNodeSets = 64;
+/** Sets with a longer key are computed each time, because the keys are texts of users. */
+const maxKeyChars = 64 << 10;
 
 /**
  * What plugins need to know about pods on other nodes. Users name the sets of pods and the labels, so the least recently
@@ -53,7 +55,7 @@ export class Topology {
     if (!counted) {
       counted = { set, counts: new Int32Array(0) };
       for (const info of this.#nodes()) for (const pod of info.pods.values()) count(counted, info.slot, pod, 1);
-      this.#sets.set(set.key, counted);
+      if (set.key.length <= maxKeyChars) this.#sets.set(set.key, counted);
     }
     return counted.counts;
   }
@@ -66,7 +68,7 @@ export class Topology {
       for (const { slot } of this.#nodes()) slots = Math.max(slots, slot + 1);
       nodes = new Uint8Array(slots);
       for (const { slot, node } of this.#nodes()) nodes[slot] = node && has(node) ? 1 : 0;
-      this.#nodeSets.set(key, nodes);
+      if (key.length <= maxKeyChars) this.#nodeSets.set(key, nodes);
     }
     return nodes;
   }

@@ -5,7 +5,7 @@ import { tolerates } from "#api/core/pod/tolerations.ts";
 import { type Pod } from "#api/core/pod.ts";
 import { isEmptySelector, type Requirement, requirementsOf } from "#api/meta/label-selector.ts";
 import { labelMatcher } from "#api/meta/selector-matchers.ts";
-import { LruMap } from "#lib/data/lru-map.ts";
+import { BoundedCache } from "#lib/data/bounded-cache.ts";
 import { type Domains, noDomain } from "../../topology/domains.ts";
 import { type PodSet, type Topology } from "../../topology/topology.ts";
 
@@ -43,7 +43,7 @@ export const spreadOf = (rule: Rule, selected: Selected, pod: Pod, topology: Top
   isCounted: countedNodes(rule, pod, topology),
 });
 
-const known = new LruMap<string, Selected>(4096);
+const known = new BoundedCache<Selected>({ entries: 4096, chars: 8 << 20, keyChars: 64 << 10 });
 
 /** The pods of a namespace that the selector of a rule selects. */
 export function selectedBy({ labelSelector }: TopologySpreadConstraint, namespace: string): Selected {
@@ -63,7 +63,7 @@ function remember(key: string, compile: () => Selected): Selected {
   const found = known.get(key);
   if (found) return found;
   const selected = compile();
-  known.set(key, selected);
+  known.set(key, selected, key.length);
   return selected;
 }
 

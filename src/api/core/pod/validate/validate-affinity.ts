@@ -67,9 +67,23 @@ function validateNodeField(at: Cursor<NodeSelectorRequirement>): void {
   else at.each("values", (at) => at.rule(dns1123Subdomain));
 }
 
+/**
+ * The scheduler compares every one of them with the pods of the whole cluster. Upstream has no limit, but there a pod with
+ * thousands of them only holds up the scheduler.
+ */
+const maxPodTerms = 32;
+
+/** Returns false if the list is too long to look at. */
+function isShort(at: Cursor<readonly unknown[] | undefined>): boolean {
+  const { length } = at.value ?? [];
+  if (length > maxPodTerms) at.tooMany(length, maxPodTerms);
+  return length <= maxPodTerms;
+}
+
 /** The same for affinity and anti-affinity. */
 function validatePodAffinity(at: Cursor<PodAffinity>): void {
-  at.each(requiredTerms, validatePodTerm);
+  if (isShort(at.field(requiredTerms))) at.each(requiredTerms, validatePodTerm);
+  if (!isShort(at.field(preferredTerms))) return;
   at.each(preferredTerms, (at) => {
     validateWeight(at);
     at.on("podAffinityTerm", validatePodTerm);
@@ -122,6 +136,7 @@ function firstPlaces(keys: readonly string[]): ReadonlyMap<string, number> {
 }
 
 export function validateTopologySpread(at: Cursor<{ topologySpreadConstraints?: TopologySpreadConstraint[] }>): void {
+  if (!isShort(at.field("topologySpreadConstraints"))) return;
   const last = new Map<string, number>();
   at.each("topologySpreadConstraints", (at, index) => last.set(pairOf(at.value), index));
   at.each("topologySpreadConstraints", (at, index) => {

@@ -130,6 +130,33 @@ const placementCases: Case[] = [
     ],
   },
   {
+    name: "so many terms about other pods that the scheduler would take long",
+    spec: {
+      affinity: {
+        podAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: Array.from({ length: 32 }, () => ({ topologyKey: "zone" })),
+          preferredDuringSchedulingIgnoredDuringExecution: Array.from({ length: 33 }, () => ({
+            weight: 1,
+            podAffinityTerm: { topologyKey: "zone" },
+          })),
+        },
+        podAntiAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: Array.from({ length: 8000 }, () => ({ topologyKey: "zone" })),
+        },
+      },
+      topologySpreadConstraints: Array.from({ length: 8000 }, (_, n) => ({
+        topologyKey: `zone-${n}`,
+        maxSkew: 1,
+        whenUnsatisfiable: "DoNotSchedule",
+      })),
+    },
+    faults: [
+      "spec.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution: Too many: 33: must have at most 32 items",
+      "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution: Too many: 8000: must have at most 32 items",
+      "spec.topologySpreadConstraints: Too many: 8000: must have at most 32 items",
+    ],
+  },
+  {
     name: "tolerations",
     spec: {
       tolerations: [
