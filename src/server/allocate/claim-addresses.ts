@@ -52,6 +52,6 @@ function freeAddress(
 function freeIn(range: IpRange, random: Random, claims: Claims): string | undefined {
   const { first: min, last: max } = range;
   const span = { min, max, low: lowPart(max - min + 1, { step: 16, max: 256 }) };
-  const at = findFree(span, random, (offset) => claims.takeNew(ipKey(range.at(offset))));
+  const [at] = findFree(span, random, (offset) => claims.takeNew(ipKey(range.at(offset))));
   return at === undefined ? undefined : range.at(at);
 }

@@ -10,6 +10,7 @@ export function* claimPorts(pool: Pool, { spec }: Service, claims: Claims): Iter
   const wantsPorts =
     spec.type === "NodePort" || (spec.type === "LoadBalancer" && spec.allocateLoadBalancerNodePorts !== false);
   const ports = spec.ports ?? [];
+  const free = freePorts(pool, claims);
   /** The same port over TCP and UDP is one port on the nodes. */
   const byPort = new Map(ports.filter(({ nodePort }) => nodePort).map(({ port, nodePort }) => [port, nodePort]));
   for (const [index, port] of ports.entries()) {
@@ -18,16 +19,17 @@ export function* claimPorts(pool: Pool, { spec }: Service, claims: Claims): Iter
     const { nodePort: asked } = port;
     const nodePort = asked || byPort.get(port.port);
     if (nodePort) yield* claimGiven(pool, path, { port: nodePort, claims });
-    port.nodePort = nodePort || (freePort(pool, claims) ?? 0);
+    port.nodePort = nodePort || (free.next().value ?? 0);
     byPort.set(port.port, port.nodePort);
-    if (!port.nodePort) yield internalFault(path, "failed to allocate a nodePort: range is full");
     if (!asked) claims.onUndo(() => delete port.nodePort);
+    // The others would get none either, and there may be thousands of them.
+    if (!port.nodePort) return yield internalFault(path, "failed to allocate a nodePort: range is full");
   }
   if (!needsHealthCheckPort(spec)) return;
   const path = root.child("spec", "healthCheckNodePort");
   if (spec.healthCheckNodePort) yield* claimGiven(pool, path, { port: spec.healthCheckNodePort, claims });
   else {
-    spec.healthCheckNodePort = freePort(pool, claims) ?? 0;
+    spec.healthCheckNodePort = free.next().value ?? 0;
     claims.onUndo(() => delete spec.healthCheckNodePort);
   }
 }
@@ -46,7 +48,7 @@ function* claimGiven(
   }
 }
 
-function freePort({ nodePorts: { min, max }, random }: Pool, claims: Claims): number | undefined {
+function freePorts({ nodePorts: { min, max }, random }: Pool, claims: Claims): Iterator<number, undefined> {
   const low = lowPart(max - min + 1, { step: 32, max: 128 });
   return findFree({ min, max, low }, random, (port) => claims.takeNew(portKey(port)));
 }

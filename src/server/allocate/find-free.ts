@@ -13,9 +13,9 @@ export const lowPart = (size: number, { step, max }: { step: number; max: number
 
 /**
  * Searches upwards from a random place in the upper part and wraps around; uses the lower part when the upper one is
- * full.
+ * full. Each value is tried once, however many are wanted.
  */
-export function findFree({ min, max, low }: Span, random: Random, take: (at: number) => boolean): number | undefined {
+export function* findFree({ min, max, low }: Span, random: Random, take: (at: number) => boolean): Generator<number> {
   for (const [from, to] of [
     [min + low, max],
     [min, min + low - 1],
@@ -24,8 +24,7 @@ export function findFree({ min, max, low }: Span, random: Random, take: (at: num
     const start = Math.floor(random() * span);
     for (let i = 0; i < span; i++) {
       const at = from + ((start + i) % span);
-      if (take(at)) return at;
+      if (take(at)) yield at;
     }
   }
-  return undefined;
 }
