@@ -109,3 +109,22 @@ test("planPortClaim() removes what no service has, a minute later", () => {
   assert.deepEqual(short(planPortClaim(claim, elsewhere, 50_000)), ["-", "-", 10_000]);
   assert.deepEqual(short(planPortClaim(claim, undefined, 60_000)), ["delete", "-", 0]);
 });
+
+test("the ports of a service are read once, however many of them are checked", () => {
+  let reads = 0;
+  const ports = Array.from({ length: 100 }, (_, n) => ({
+    port: n + 1,
+    get nodePort() {
+      reads++;
+      return 30_000 + n;
+    },
+  }));
+  const many = service("many", { ports: ports as never });
+
+  for (let port = 30_000; port < 30_100; port++) {
+    assert.deepEqual(short(planServicePort(many, port, { claim, owner: many, range })), ["-", "-", 0]);
+    const own = { ...claim, metadata: { ...claim.metadata, name: String(port) } };
+    assert.deepEqual(short(planPortClaim(own, many, 100_000)), ["-", "-", 0]);
+  }
+  assert.equal(reads, 100);
+});

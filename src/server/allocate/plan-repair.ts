@@ -93,7 +93,7 @@ export function planServicePort({ metadata }: Service, port: number, { claim, ow
     const message = `Port ${port} is not within the port range ${range.min}-${range.max}; please recreate service`;
     return { event: { reason: "PortOutOfRange", message } };
   }
-  if (owner && nodePortsOf(owner).includes(port)) {
+  if (owner && hasNodePort(owner, port)) {
     if (owner.metadata.namespace === metadata.namespace && owner.metadata.name === metadata.name) return sound;
     const message = `Port ${port} was assigned to multiple services; please recreate service`;
     return { event: { reason: "PortAlreadyAllocated", message } };
@@ -102,9 +102,21 @@ export function planServicePort({ metadata }: Service, port: number, { claim, ow
   return { action: claim ? "replace" : "create", event };
 }
 
+/** A service may have thousands of ports, and each of them is asked for. Stored services do not change in place. */
+const portsOf = new WeakMap<Service, ReadonlySet<number>>();
+
+function hasNodePort(service: Service, port: number): boolean {
+  let ports = portsOf.get(service);
+  if (!ports) {
+    ports = new Set(nodePortsOf(service));
+    portsOf.set(service, ports);
+  }
+  return ports.has(port);
+}
+
 /** The claim of a node port. */
 export function planPortClaim({ metadata }: NodePortClaim, owner: Service | undefined, now: number): Repair {
-  if (owner && nodePortsOf(owner).some((port) => String(port) === metadata.name)) return sound;
+  if (owner && hasNodePort(owner, Number(metadata.name))) return sound;
   const ageMs = now - Date.parse(metadata.creationTimestamp);
   return ageMs < leakMs ? { againMs: leakMs - ageMs } : { action: "delete" };
 }
