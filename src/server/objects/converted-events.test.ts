@@ -26,9 +26,9 @@ test("events keep their order, whenever a conversion ends between them", async (
     const running = passing.push([eventAt(1, true)], 1);
     for (let step = 0; step < steps; step++) await undefined;
 
-    passing.push([eventAt(2, false)], 2);
+    void passing.push([eventAt(2, false)], 2);
     await running;
-    passing.push([eventAt(3, false)], 3);
+    void passing.push([eventAt(3, false)], 3);
 
     assert.deepEqual(told, [1, 2, 3], `after ${steps} steps`);
   }
@@ -42,7 +42,7 @@ test("what comes during a conversion is converted together", async () => {
   });
 
   const running = passing.push([eventAt(1, true)], 1);
-  for (const revision of [2, 3, 4]) passing.push([eventAt(revision, revision === 3)], revision);
+  for (const revision of [2, 3, 4]) void passing.push([eventAt(revision, revision === 3)], revision);
   await running;
 
   assert.deepEqual(
@@ -60,7 +60,7 @@ test("a watcher fails once, and then hears nothing more", async () => {
   });
 
   await passing.push([eventAt(1, true)], 1);
-  passing.push([eventAt(2, false)], 2);
+  void passing.push([eventAt(2, false)], 2);
   passing.fail(new Error("again"));
 
   assert.deepEqual(told, ["broken"]);
@@ -71,7 +71,7 @@ test("too much that waits is given up", async () => {
   const { told, passing } = setUp(() => promise);
   const running = passing.push([eventAt(1, true)], 1);
 
-  for (let revision = 2; revision < 6; revision++) passing.push([eventAt(revision, true, 10 << 20)], revision);
+  for (let revision = 2; revision < 6; revision++) void passing.push([eventAt(revision, true, 10 << 20)], revision);
   resolve([]);
   await running;
 
