@@ -1,6 +1,7 @@
 import { needsHealthCheckPort } from "#api/core/service/prepare-service.ts";
 import { type Service } from "#api/core/service.ts";
-import { type FieldError, type FieldPath, internalFault, invalidValue, root } from "#schema/field-error.ts";
+import { internalError } from "#api/status.ts";
+import { type FieldError, invalidValue, root } from "#schema/field-error.ts";
 import { type Claims, type Pool } from "./claims.ts";
 import { findFree, lowPart } from "./find-free.ts";
 import { portKey } from "./held.ts";
@@ -17,36 +18,39 @@ export function* claimPorts(pool: Pool, { spec }: Service, claims: Claims): Iter
     const path = root.child("spec", "ports").index(index).child("nodePort");
     const { nodePort: asked } = port;
     const nodePort = asked || byPort.get(port.port);
-    if (nodePort) yield* claimGiven(pool, path, { port: nodePort, claims });
-    port.nodePort = nodePort || (freePort(pool, claims) ?? 0);
+    const fault = nodePort && portFault(pool, nodePort, claims);
+    if (fault) yield invalidValue(path, nodePort, fault);
+    port.nodePort = nodePort || freePort(pool, "nodePort", claims);
     byPort.set(port.port, port.nodePort);
-    if (!port.nodePort) yield internalFault(path, "failed to allocate a nodePort: range is full");
     if (!asked) claims.onUndo(() => delete port.nodePort);
   }
-  if (!needsHealthCheckPort(spec)) return;
-  const path = root.child("spec", "healthCheckNodePort");
-  if (spec.healthCheckNodePort) yield* claimGiven(pool, path, { port: spec.healthCheckNodePort, claims });
-  else {
-    spec.healthCheckNodePort = freePort(pool, claims) ?? 0;
+  if (needsHealthCheckPort(spec)) claimHealthCheckPort(pool, spec, claims);
+}
+
+/** All errors are internal ones, as upstream. */
+function claimHealthCheckPort(pool: Pool, spec: Service["spec"], claims: Claims): void {
+  const { healthCheckNodePort: asked } = spec;
+  if (!asked) {
+    spec.healthCheckNodePort = freePort(pool, "HealthCheck NodePort 0", claims);
     claims.onUndo(() => delete spec.healthCheckNodePort);
+    return;
   }
+  const fault = portFault(pool, asked, claims);
+  if (fault) throw internalError(new Error(`failed to allocate requested HealthCheck NodePort ${asked}: ${fault}`));
 }
 
-function* claimGiven(
-  { nodePorts: { min, max } }: Pool,
-  path: FieldPath,
-  { port, claims }: { port: number; claims: Claims },
-): Iterable<FieldError> {
-  if (claims.has(portKey(port))) return;
+/** Why a client cannot have a port, in upstream's words. */
+function portFault({ nodePorts: { min, max } }: Pool, port: number, claims: Claims): string | undefined {
+  if (claims.has(portKey(port))) return undefined;
   if (port < min || port > max) {
-    const detail = `provided port is not in the valid range. The range of valid ports is ${min}-${max}`;
-    yield invalidValue(path, port, detail);
-  } else if (!claims.take(portKey(port))) {
-    yield invalidValue(path, port, "provided port is already allocated");
+    return `provided port is not in the valid range. The range of valid ports is ${min}-${max}`;
   }
+  return claims.take(portKey(port)) ? undefined : "provided port is already allocated";
 }
 
-function freePort({ nodePorts: { min, max }, random }: Pool, claims: Claims): number | undefined {
+function freePort({ nodePorts: { min, max }, random }: Pool, what: string, claims: Claims): number {
   const low = lowPart(max - min + 1, { step: 32, max: 128 });
-  return findFree({ min, max, low }, random, (port) => claims.takeNew(portKey(port)));
+  const port = findFree({ min, max, low }, random, (free) => claims.takeNew(portKey(free)));
+  if (port === undefined) throw internalError(new Error(`failed to allocate a ${what}: range is full`));
+  return port;
 }

@@ -7,6 +7,7 @@ const eventAt = (revision: number, isOld: boolean, bytes = 1): StoreEvent => ({
   key: isOld ? "old" : "new",
   value: new Uint8Array(bytes),
   revision,
+  created: revision,
   previous: undefined,
 });
 
