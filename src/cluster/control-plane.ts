@@ -13,7 +13,6 @@ import { replaceFile } from "#lib/fs/replace-file.ts";
 import { hostInUrl, primaryAddress } from "#lib/net/ip.ts";
 import { collectGarbage } from "#lib/process/collect-garbage.ts";
 import { type Log } from "#lib/process/log.ts";
-import { runScheduler } from "#scheduler/scheduler.ts";
 import { Verdicts } from "#scheduler/verdicts.ts";
 import type { PluginConfigs } from "#server/admission/config/admission-configuration.ts";
 import { type PluginChoice } from "#server/admission/config/choose-plugins.ts";
@@ -105,7 +104,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   // Read before anything is opened: a user may have made a mistake in a file.
   const security = opened.use(await loadSecurity(options.security ?? {}, options));
   const admission = await readAdmission(options.admission);
-  controllersThatRun(options.controllers);
+  await controllersThatRun(options.controllers);
   const encryption = opened.use(await encryptionFor(options));
   const audit = await auditFor(options);
   const [store, certificates] = await Promise.all([openStore(options), openCertificates(options)]);
@@ -343,8 +342,9 @@ async function runComponents(
     (ended) => runFlowControl({ ...own, control: api.flowControl }, ended),
     (ended) => security.run(ended),
     (ended) => publishTrust({ ...base, client: api.loopback, trust: () => trustOf(certificates, security) }, ended),
-    once("kube-scheduler", schedulerClient, (ended) =>
-      runScheduler({ ...base, client: schedulerClient, random, events, verdicts }, ended),
-    ),
+    once("kube-scheduler", schedulerClient, async (ended) => {
+      const { runScheduler } = await import("#scheduler/scheduler.ts");
+      await runScheduler({ ...base, client: schedulerClient, random, events, verdicts }, ended);
+    }),
   ]);
 }
