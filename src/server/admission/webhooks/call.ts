@@ -2,13 +2,14 @@ import { randomUUID } from "node:crypto";
 import { BackendError, badRequest, internalError, type StatusError } from "#api/status.ts";
 import { type Exchanged, exchangeBounded } from "#client/webhook/bounded-exchange.ts";
 import { type Clock } from "#lib/async/clock.ts";
+import { type Address, type ResolveService } from "#server/extension/connections.ts";
+import { describeFault } from "#server/extension/describe-fault.ts";
 import { type SentRequest } from "../matching/sent-request.ts";
 import { type AdmissionRequest } from "../plugin.ts";
 import { AnswerError, readAnswer, type WebhookAnswer } from "./answer.ts";
-import { describeFault } from "./describe-fault.ts";
 import { type Hook } from "./hook.ts";
 import { createReview, reviewVersionOf } from "./review.ts";
-import { type Address, addressOf, type ResolveService, type WebhookConnections } from "./target.ts";
+import { addressOf, type WebhookConnections } from "./target.ts";
 
 export interface CallWorld {
   readonly clock: Clock;

@@ -6,6 +6,7 @@ import { type Log } from "#lib/process/log.ts";
 import { type Metrics } from "#lib/process/metrics.ts";
 import { type Informer, type Informers } from "#runtime/informer.ts";
 import { type Authorizer } from "#server/authorize/authorizer.ts";
+import type { ResolveService } from "#server/extension/connections.ts";
 import { type ResourceRegistry } from "#server/registry.ts";
 import { type UserInfo } from "#server/request/pipeline.ts";
 import { type TraceRecorder } from "#trace/recorder.ts";
@@ -13,7 +14,7 @@ import { type AdmissionPlugin, type AdmissionRequest } from "../plugin.ts";
 import type { ScaleViews, WebhookWorld } from "./dispatch.ts";
 import { ConfiguredWebhooks, type Hook, type WebhookConfiguration } from "./hook.ts";
 import { Rounds } from "./rounds.ts";
-import type { ResolveService, WebhookConnections } from "./target.ts";
+import type { WebhookConnections } from "./target.ts";
 import { webhookMetrics } from "./webhook-metrics.ts";
 
 /** What the plugins need of the rest of the server. Without it, no webhook is called. */
