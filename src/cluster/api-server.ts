@@ -18,9 +18,9 @@ import { createAdmission } from "#server/admission/chain.ts";
 import type { PluginConfigs } from "#server/admission/config/admission-configuration.ts";
 import { choosePlugins, type PluginChoice } from "#server/admission/config/choose-plugins.ts";
 import { checkPolicy } from "#server/admission/policies/policy-hook.ts";
-import { followPolicies } from "#server/admission/policies/types/follow-policies.ts";
 import { quotaStore } from "#server/admission/quota/quota-store.ts";
 import { checkConditions } from "#server/admission/webhooks/check-conditions.ts";
+import { RemoteRoutes } from "#server/aggregation/remote-routes.ts";
 import { defaultServiceRanges, type ServiceRanges, serviceAllocator } from "#server/allocate/service-allocator.ts";
 import type { ServerAudit } from "#server/audit/auditor.ts";
 import { anonymous } from "#server/authenticate/anonymous.ts";
@@ -38,13 +38,13 @@ import { privileged } from "#server/authorize/privileged.ts";
 import { createRbac } from "#server/authorize/rbac.ts";
 import { createExplainRefusal } from "#server/authorize/roles-that-allow.ts";
 import { checkDefinitions } from "#server/custom/definition-hook.ts";
-import { followDefinitions } from "#server/custom/follow-definitions.ts";
 import { createDiscovery } from "#server/discovery/groups.ts";
 import { Health } from "#server/discovery/health.ts";
 import { answerNonResource, type NonResourceDeps } from "#server/discovery/non-resource.ts";
 import { createOpenApi } from "#server/discovery/openapi.ts";
 import { type Endpoint } from "#server/dispatch.ts";
 import type { Encryption } from "#server/encrypt/encryption.ts";
+import type { ClientIdentity } from "#server/extension/connections.ts";
 import { assembleFairness, defaultInFlight, type InFlightOptions } from "#server/flowcontrol/assemble.ts";
 import { answerFlowDumps } from "#server/flowcontrol/dump.ts";
 import { type FlowControl } from "#server/flowcontrol/flow-control.ts";
@@ -55,7 +55,6 @@ import { answerBackup } from "#server/request/backup.ts";
 import { Deadlines } from "#server/request/deadlines.ts";
 import { answerSeeing } from "#server/request/seeing.ts";
 import { type ApiServer, createApiServer, type ServerDeps } from "#server/server.ts";
-import { serviceEndpoint } from "#server/streams/proxy-target.ts";
 import { bindingEndpoint } from "#server/subresources/binding.ts";
 import { evictionEndpoint } from "#server/subresources/eviction.ts";
 import { finalizeEndpoint } from "#server/subresources/finalize.ts";
@@ -69,6 +68,7 @@ import { RevisionTraces } from "#trace/revision-traces.ts";
 import { type Trace } from "#trace/trace.ts";
 import { type AccountSettings, defaultIssuer } from "./security/account-settings.ts";
 import { type LoadedSecurity } from "./security/load-security.ts";
+import { serviceResolver, startFollowers } from "./start-followers.ts";
 
 export interface AssembleOptions {
   readonly store: Store;
@@ -102,6 +102,8 @@ export interface AssembleOptions {
   readonly inFlight?: InFlightOptions | undefined;
   /** Encrypts values in the store; by default, they are not encrypted. */
   readonly encryption?: Encryption | undefined;
+  /** The certificate by which extension servers know this one. Without it, they do not believe who the caller is. */
+  readonly extensionIdentity?: () => ClientIdentity;
   /** Records requests; by default, none are recorded. */
   readonly audit?: ((metrics: Metrics) => ServerAudit) | undefined;
   /** Objects that readers share are frozen, so that a component which changes one fails. Tests ask for it; default: false. */
@@ -145,7 +147,8 @@ export async function assembleApiServer(options: AssembleOptions): Promise<Assem
   const fair = { clock, objects, informers, resources, metrics, loopback: loopbackUser };
   const { flowControl, fairness } = assembleFairness(inFlight, fair);
   const health = new Health();
-  const parts: Parts = { objects, informers, resources, metrics, recorder, flowControl, traceOf, health };
+  const remote = new RemoteRoutes();
+  const parts: Parts = { objects, informers, resources, metrics, recorder, flowControl, traceOf, health, remote };
   const limits = { fairness, deadlines: new Deadlines(clock, inFlight.requestTimeoutMs) };
   const audit = options.audit?.(metrics);
   const server = createApiServer({ ...serverDeps(options, parts, security), ...limits, audit });
@@ -153,19 +156,16 @@ export async function assembleApiServer(options: AssembleOptions): Promise<Assem
   const clientFor = (user: UserInfo) => localClient(server.handle, user, { traceOf, userAgent: componentOf(user) });
   const loopback = clientFor(loopbackUser);
   const { log, onQueue } = options;
-  const definitionsSeen = health.step("crd-informer-synced");
-  const own = { informers, resources, clock, log, client: loopback, ...(onQueue ? { onQueue } : {}) };
-  const custom = await followDefinitions({ ...own, forget: (resource) => objects.forget(resource) });
-  definitionsSeen();
-  const policies = followPolicies(own);
+  const { extensionIdentity: identity } = options;
+  const own = { ...parts, clock, log, client: loopback, identity, ...(onQueue ? { onQueue } : {}) };
+  const followers = await startFollowers(own);
   return {
     ...parts,
     server,
     clientFor,
     loopback,
     async [Symbol.asyncDispose]() {
-      await policies[Symbol.asyncDispose]();
-      await custom[Symbol.asyncDispose]();
+      await followers[Symbol.asyncDispose]();
       await objects[Symbol.asyncDispose]();
       await audit?.[Symbol.asyncDispose]();
     },
@@ -185,7 +185,7 @@ async function startInformers(informers: Informers, health: Health): Promise<voi
 type Parts = Pick<
   AssembledServer,
   "objects" | "informers" | "resources" | "metrics" | "recorder" | "flowControl" | "traceOf" | "health"
->;
+> & { readonly remote: RemoteRoutes };
 type Security = ReturnType<typeof assembleSecurity>;
 
 function openObjects(
@@ -249,7 +249,7 @@ function writeDeps(options: AssembleOptions, parts: Parts, security: Security): 
     podSecurity: admission?.podSecurity,
     webhooks: {
       ...{ resources, metrics, recorder, log: options.log, views: { scaleOf, setScale } },
-      resolveService: (service, turn) => serviceEndpoint(objects, service, turn),
+      resolveService: serviceResolver(objects),
       isServer: (user) => user === security.loopback,
     },
   });

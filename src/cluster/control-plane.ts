@@ -38,6 +38,7 @@ import { keepBootstrap } from "./keep-bootstrap.ts";
 import { openStore, type StoreChoice } from "./open-store.ts";
 import { type LoadedSecurity, loadSecurity } from "./security/load-security.ts";
 import type { SecurityOptions } from "./security/options.ts";
+import { ownProxySubject, withOwnProxy } from "./security/own-proxy.ts";
 import { publishTrust, type Trust } from "./security/publish-trust.ts";
 
 export interface ControlPlaneOptions {
@@ -161,6 +162,9 @@ interface ApiParts extends Pick<AssembleOptions, "store" | "admission" | "encryp
 
 function assembleApi(options: ControlPlaneOptions, { certificates, ...parts }: ApiParts): Promise<AssembledServer> {
   const { clock, log, random, host, port, tracing = true } = options;
+  const asProxy = certificates.issue(({ frontProxyAuthority: authority }) =>
+    issueClientCertificate({ authority }, clock, ownProxySubject),
+  );
   const towardsNodes = certificates.issue((current) => issueClientCertificate(current, clock, nodeClient));
   return assembleApiServer({
     ...parts,
@@ -173,6 +177,7 @@ function assembleApi(options: ControlPlaneOptions, { certificates, ...parts }: A
     eventTtlSeconds: options.eventTtlSeconds,
     tracing,
     inFlight: options.inFlight,
+    extensionIdentity: () => ({ key: asProxy.current.key, cert: asProxy.current.certificate }),
     subresources: (deps) => streamEndpoints({ ...deps, log, node: () => credentialsOf(certificates, towardsNodes) }),
   });
 }
@@ -280,7 +285,7 @@ function openCertificates(options: ControlPlaneOptions): Promise<Certificates> {
 
 const trustOf = ({ pki }: Certificates, { frontProxy }: LoadedSecurity): Trust => ({
   clientCa: pki.authority.certificate,
-  frontProxy,
+  frontProxy: withOwnProxy(frontProxy, pki.frontProxyAuthority.certificate),
 });
 
 interface Running {

@@ -1,6 +1,7 @@
 import { groupResource, type Resource, type Subresource } from "#api/resource.ts";
 import { deprecationWarning } from "#api/rules.ts";
 import { methodNotAllowed, notFound, StatusError } from "#api/status.ts";
+import { type RemoteRoutes } from "./aggregation/remote-routes.ts";
 import { listObjects, seen } from "./endpoints/list.ts";
 import { revisionOf } from "./endpoints/list-options.ts";
 import { watchObjects } from "./endpoints/watch.ts";
@@ -23,6 +24,8 @@ export interface DispatchDeps extends WriteDeps {
   readonly reviews: ReadonlyMap<string, Endpoint>;
   /** Serves paths that are not about a resource; undefined if there is nothing at the path. */
   nonResource(context: Context): Answer | undefined | Promise<Answer | undefined>;
+  /** What other servers answer. */
+  readonly remote: RemoteRoutes;
 }
 
 /** Maps a request to the endpoint that serves it. */
@@ -32,7 +35,7 @@ export function dispatch(deps: DispatchDeps): Next {
     const { info } = context;
     if (!info.isResource) return toPath(deps, context);
     const resource = deps.resources.find(info.group, info.version, info.resource);
-    if (!resource) return noSuchPath();
+    if (!resource) return deps.remote.resource(context) ?? noSuchPath();
     return toResource(deps, placed(context, resource), resource);
   };
 }
@@ -65,7 +68,7 @@ function placed(context: Context, resource: Resource): Context {
 }
 
 async function toPath(deps: DispatchDeps, context: Context): Promise<Answer> {
-  return (await deps.nonResource(context)) ?? noSuchPath();
+  return (await deps.nonResource(context)) ?? (await deps.remote.path(context)) ?? noSuchPath();
 }
 
 function toResource(deps: DispatchDeps, context: Context, resource: Resource): Answer | Promise<Answer> {

@@ -1,0 +1,47 @@
+import { type Client } from "#client/client.ts";
+import { type Clock } from "#lib/async/clock.ts";
+import { type Log } from "#lib/process/log.ts";
+import { type Metrics } from "#lib/process/metrics.ts";
+import { type Informers } from "#runtime/informer.ts";
+import { type RunDeps } from "#runtime/run-reconciler.ts";
+import { followPolicies } from "#server/admission/policies/types/follow-policies.ts";
+import { followApiServices } from "#server/aggregation/follow-api-services.ts";
+import { type RemoteRoutes } from "#server/aggregation/remote-routes.ts";
+import { followDefinitions } from "#server/custom/follow-definitions.ts";
+import { type Health } from "#server/discovery/health.ts";
+import type { ClientIdentity } from "#server/extension/connections.ts";
+import { type Objects } from "#server/objects/objects.ts";
+import { type ResourceRegistry } from "#server/registry.ts";
+import { serviceEndpoint } from "#server/streams/proxy-target.ts";
+
+export interface FollowerDeps extends Pick<RunDeps, "onQueue"> {
+  readonly objects: Objects;
+  readonly informers: Informers;
+  readonly resources: ResourceRegistry;
+  readonly remote: RemoteRoutes;
+  readonly metrics: Metrics;
+  readonly health: Health;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Acts as the server itself. */
+  readonly client: Client;
+  /** The certificate by which extension servers know this one. */
+  readonly identity?: (() => ClientIdentity) | undefined;
+}
+
+/** Starts what makes the server do as stored objects say: custom kinds, other servers, and types of policies. */
+export async function startFollowers(deps: FollowerDeps): Promise<AsyncDisposable> {
+  const { objects, health, remote, identity, ...own } = deps;
+  await using opened = new AsyncDisposableStack();
+  const definitionsSeen = health.step("crd-informer-synced");
+  opened.use(await followDefinitions({ ...own, forget: (resource) => objects.forget(resource) }));
+  definitionsSeen();
+  const resolveService = serviceResolver(objects);
+  const servers = { ...own, routes: remote, resolveService, ...(identity ? { identity } : {}) };
+  opened.use(await followApiServices(servers));
+  opened.use(followPolicies(own));
+  return opened.move();
+}
+
+export const serviceResolver = (objects: Objects) => (service: Parameters<typeof serviceEndpoint>[1], turn: number) =>
+  serviceEndpoint(objects, service, turn);

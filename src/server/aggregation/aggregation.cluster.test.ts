@@ -1,0 +1,113 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { CustomResourceDefinition } from "#api/apiextensions/custom-resource-definition.ts";
+import { ClusterRole } from "#api/rbac/cluster-role.ts";
+import { ClusterRoleBinding } from "#api/rbac/cluster-role-binding.ts";
+import { type Client } from "#client/client.ts";
+import { httpClient } from "#client/transport/http.ts";
+import { type ControlPlane, startControlPlane } from "#cluster/control-plane.ts";
+import { systemClock } from "#lib/async/clock.ts";
+import { systemRandom } from "#lib/data/random.ts";
+import { silentLog } from "#lib/process/log.ts";
+import { issueClientCertificate } from "#server/http/tls.ts";
+import { flunders, group, podIp, register, untilReason } from "./aggregation.suite.ts";
+
+const administrator = { name: "admin", groups: ["system:masters", "system:authenticated"] };
+
+/** Two control planes: requests of the first for a group go to the second. */
+async function startTwo() {
+  const dir = await mkdtemp(join(tmpdir(), "aggregation-"));
+  const base = { clock: systemClock, log: silentLog, random: systemRandom, store: "memory", port: 0 } as const;
+  const front = await startControlPlane({ ...base, host: "127.0.0.1", dataDir: join(dir, "front") });
+  const caFile = join(dir, "front-proxy-ca.crt");
+  await writeFile(caFile, front.certificates.pki.frontProxyAuthority.certificate);
+  const frontProxy = {
+    caFile,
+    usernameHeaders: ["X-Remote-User"],
+    uidHeaders: ["X-Remote-Uid"],
+    groupHeaders: ["X-Remote-Group"],
+    extraPrefixes: ["X-Remote-Extra-"],
+    allowedNames: ["front-proxy-client"],
+  };
+  const own = { host: podIp, dataDir: join(dir, "back"), hosts: ["extension.default.svc"] };
+  const back = await startControlPlane({ ...base, ...own, security: { frontProxy } });
+  return {
+    front,
+    back,
+    async [Symbol.asyncDispose]() {
+      await front[Symbol.asyncDispose]();
+      await back[Symbol.asyncDispose]();
+      await rm(dir, { recursive: true });
+    },
+  };
+}
+
+function clientOf({ certificates: { pki }, url }: ControlPlane, commonName: string, ...organizations: string[]) {
+  const { certificate: cert, key } = issueClientCertificate(pki, systemClock, { commonName, organizations });
+  const tls = { ca: pki.authority.certificate, cert, key };
+  return httpClient({ server: url, tls }, { clock: systemClock, log: silentLog });
+}
+
+const definition = {
+  metadata: { name: `flunders.${group}` },
+  spec: {
+    group,
+    scope: "Namespaced" as const,
+    names: { plural: "flunders", kind: "Flunder" },
+    versions: [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: { type: "object" as const } } }],
+  },
+};
+
+async function bodyOf(sending: ReturnType<Client["raw"]>) {
+  const { status, body } = await sending;
+  return { status, body: JSON.parse(Buffer.from(body).toString()) };
+}
+const json = { "content-type": "application/json" };
+const flunder = (name: string) =>
+  Buffer.from(JSON.stringify({ apiVersion: `${group}/v1`, kind: "Flunder", metadata: { name } }));
+
+test("requests for a group go to the server of its APIService, as the caller", { skip: podIp === "" }, async () => {
+  await using planes = await startTwo();
+  const [front, back] = [planes.front.clientFor(administrator), planes.back.clientFor(administrator)];
+  await back.create(CustomResourceDefinition, definition);
+  const caBundle = Buffer.from(planes.back.certificates.pki.authority.certificate).toString("base64");
+  await register(front, planes.back.port, { caBundle });
+  assert.equal(await untilReason(front, "Passed"), "all checks passed");
+  await using admin = clientOf(planes.front, "admin", "system:masters");
+  await using jane = clientOf(planes.front, "jane", "dev");
+
+  const created = await bodyOf(admin.raw("POST", flunders, { headers: json, body: flunder("a") }));
+  const watching = await admin.stream("GET", `${flunders}?watch=true&resourceVersion=0`, {});
+  const { value: event } = await watching.body[Symbol.asyncIterator]().next();
+  const there = await bodyOf(back.raw("GET", flunders));
+  const rules = [{ verbs: ["*"], apiGroups: [group], resources: ["*"] }];
+  await front.create(ClusterRole, { metadata: { name: "wardle" }, rules });
+  const forged = { ...json, "x-remote-user": "admin", "x-remote-group": "system:masters" };
+  const stranger = await bodyOf(jane.raw("GET", flunders, { headers: forged }));
+  await front.create(ClusterRoleBinding, {
+    metadata: { name: "wardle" },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "wardle" },
+    subjects: [{ kind: "User", name: "jane", apiGroup: "rbac.authorization.k8s.io" }],
+  });
+  const known = await bodyOf(jane.raw("GET", flunders, { headers: forged }));
+
+  assert.equal(created.status, 201);
+  assert.match(Buffer.from(event).toString(), /"ADDED".*"name":"a"/);
+  assert.deepEqual(
+    there.body.items.map(({ metadata }: { metadata: { name: string } }) => metadata.name),
+    ["a"],
+  );
+  assert.match(stranger.body.message, /User "jane" cannot list resource "flunders"/);
+  // Allowed here, but not there: the other server knows who asks.
+  assert.match(known.body.message, /User "jane" cannot list resource "flunders"/);
+  await back.create(ClusterRole, { metadata: { name: "wardle" }, rules });
+  await back.create(ClusterRoleBinding, {
+    metadata: { name: "wardle" },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "wardle" },
+    subjects: [{ kind: "Group", name: "dev", apiGroup: "rbac.authorization.k8s.io" }],
+  });
+  assert.equal((await bodyOf(jane.raw("GET", flunders, { headers: forged }))).status, 200);
+});

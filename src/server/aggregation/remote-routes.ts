@@ -1,0 +1,38 @@
+import { type Answer, type Context, type RequestInfo } from "#server/request/pipeline.ts";
+
+/** Answers requests for the groups and versions of other servers. */
+export interface RemoteServer {
+  /** Whether another server answers for this group and version. */
+  has(group: string, version: string): boolean;
+  forward(context: Context, group: string, version: string): Promise<Answer>;
+}
+
+/** Most clusters have no other servers, so what calls them is loaded with the first one. */
+export class RemoteRoutes {
+  #server: RemoteServer | undefined;
+
+  open(server: RemoteServer): void {
+    this.#server = server;
+  }
+
+  /** Whether another server answers in whatever form it chooses. */
+  answers({ isResource, group, version }: RequestInfo): boolean {
+    return isResource && this.#server?.has(group, version) === true;
+  }
+
+  /** undefined if this server has to answer itself. */
+  resource(context: Context): Promise<Answer> | undefined {
+    const { group, version } = context.info;
+    return this.#server?.has(group, version) ? this.#server.forward(context, group, version) : undefined;
+  }
+
+  /** The same for a path that describes a group and version. */
+  path(context: Context): Promise<Answer> | undefined {
+    if (!this.#server) return undefined;
+    const [, core, group = "", version = ""] = describing.exec(context.info.path) ?? [];
+    const [inGroup, inVersion] = core === undefined ? [group, version] : ["", core];
+    return this.#server.has(inGroup, inVersion) ? this.#server.forward(context, inGroup, inVersion) : undefined;
+  }
+}
+
+const describing = /^(?:\/openapi\/v3)?\/(?:api\/([^/]+)|apis\/([^/]+)\/([^/]+))\/?$/;
