@@ -1,4 +1,5 @@
 import { allResources } from "#api/all.ts";
+import { APIService } from "#api/apiregistration/api-service.ts";
 import { Service } from "#api/core/service.ts";
 import { type UserInfo } from "#api/exchange.ts";
 import { PodDisruptionBudget } from "#api/policy/pod-disruption-budget.ts";
@@ -38,6 +39,7 @@ import { privileged } from "#server/authorize/privileged.ts";
 import { createRbac } from "#server/authorize/rbac.ts";
 import { createExplainRefusal } from "#server/authorize/roles-that-allow.ts";
 import { checkDefinitions } from "#server/custom/definition-hook.ts";
+import { ApiOrder } from "#server/discovery/api-order.ts";
 import { createDiscovery } from "#server/discovery/groups.ts";
 import { Health } from "#server/discovery/health.ts";
 import { answerNonResource, type NonResourceDeps } from "#server/discovery/non-resource.ts";
@@ -347,7 +349,7 @@ async function storeFault(store: Store): Promise<string | undefined> {
 
 function nonResourceDeps(
   { serverAddress, paths, store, verdicts, encryption }: AssembleOptions,
-  { resources, metrics, recorder, flowControl, health }: Parts,
+  { resources, metrics, recorder, flowControl, health, informers, remote }: Parts,
   { issuers: [issuer = ""], jwksUri, keys }: AccountSettings,
 ): NonResourceDeps {
   health.add({ name: "etcd", check: () => storeFault(store) });
@@ -358,7 +360,7 @@ function nonResourceDeps(
   const seeing = answerSeeing({ recorder, verdictsOf: (key) => renderVerdicts(verdicts?.of(key) ?? []) });
   metrics.gauge("orlop_store_revision", "The newest revision of the store.", () => store.revision);
   return {
-    discovery: createDiscovery(resources),
+    discovery: createDiscovery({ resources, remote, order: new ApiOrder(informers.of(APIService)) }),
     openApi: createOpenApi(resources),
     metrics,
     health,

@@ -20,6 +20,7 @@ import { runScheduler } from "#scheduler/scheduler.ts";
 import { Verdicts } from "#scheduler/verdicts.ts";
 import type { PluginConfigs } from "#server/admission/config/admission-configuration.ts";
 import { type PluginChoice } from "#server/admission/config/choose-plugins.ts";
+import { registerOwnApis } from "#server/aggregation/register-own-apis.ts";
 import { defaultServiceRanges, type ServiceRanges } from "#server/allocate/service-allocator.ts";
 import type { AuditOptions } from "#server/audit/open-audit.ts";
 import { ensureDefaultServiceCidr } from "#server/default-service-cidr.ts";
@@ -314,6 +315,16 @@ async function keepAnnounced(
   }
 }
 
+/** Clients may expect an APIService of every group, so the server is ready when they are there. */
+function readyWhenRegistered({ health }: AssembledServer): () => void {
+  let isRegistered = false;
+  const check = () => (isRegistered ? undefined : "missing APIService");
+  health.addReady({ name: "autoregister-completion", check });
+  return () => {
+    isRegistered = true;
+  };
+}
+
 async function runComponents(
   options: ControlPlaneOptions,
   { api, port, certificates, verdicts, security, signal }: Running,
@@ -324,6 +335,7 @@ async function runComponents(
   await using events = createEventRecorder(schedulerClient, { component: "default-scheduler", clock, log });
   const base = { informers, clock, log, recorder };
   const own = { informers, clock, log, client: api.loopback };
+  const registered = readyWhenRegistered(api);
   const place = placeOf(options, port);
   const announced = place ? announcedObjects(place, rangesOf(options).cidr) : [];
   const ranges = clusterCidr ? { clusterCidr } : {};
@@ -347,6 +359,7 @@ async function runComponents(
     ),
     (ended) => certificates.run(ended),
     (ended) => keepAnnounced(options, { api, port }, ended),
+    (ended) => registerOwnApis({ ...own, resources: api.resources, registered }, ended),
     (ended) => keepBootstrap({ ...own, kept: [...keptObjects, ...announced] }, ended),
     (ended) => runFlowControl({ ...own, control: api.flowControl }, ended),
     (ended) => security.run(ended),

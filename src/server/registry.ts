@@ -11,7 +11,11 @@ export class ResourceRegistry {
   #all: readonly Resource[] | undefined;
   readonly #equivalents = new Map<Resource, readonly Resource[]>();
 
+  /** What this server serves by itself, whatever is stored. */
+  readonly builtIn: readonly Resource[];
+
   constructor(resources: readonly Resource[]) {
+    this.builtIn = resources;
     for (const resource of resources) this.add(resource);
   }
 
@@ -106,6 +110,13 @@ export class ResourceRegistry {
   all(): readonly Resource[] {
     this.#all ??= [...this.#byPath.values()];
     return this.#all;
+  }
+
+  /** What was added to the built-in ones, also if another server answers for it now. */
+  custom(): Resource[] {
+    const builtIn = new Set(this.builtIn);
+    const hidden = [...this.#hidden.values()].flatMap((ofVersion) => [...ofVersion.values()]);
+    return [...this.all(), ...hidden].filter((resource) => !builtIn.has(resource));
   }
 
   ofGroupVersion(groupVersion: string): readonly Resource[] {

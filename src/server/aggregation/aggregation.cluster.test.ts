@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { CustomResourceDefinition } from "#api/apiextensions/custom-resource-definition.ts";
+import { APIService } from "#api/apiregistration/api-service.ts";
 import { ClusterRole } from "#api/rbac/cluster-role.ts";
 import { ClusterRoleBinding } from "#api/rbac/cluster-role-binding.ts";
 import { type Client } from "#client/client.ts";
@@ -13,7 +14,18 @@ import { systemClock } from "#lib/async/clock.ts";
 import { systemRandom } from "#lib/data/random.ts";
 import { silentLog } from "#lib/process/log.ts";
 import { issueClientCertificate } from "#server/http/tls.ts";
-import { flunders, group, podIp, register, untilReason } from "./aggregation.suite.ts";
+import { startCluster } from "#testing/start-cluster.ts";
+import {
+  flunders,
+  group,
+  podIp,
+  register,
+  resourceList,
+  startExtension,
+  untilReason,
+  wellDescribed,
+} from "./aggregation.suite.ts";
+import { registerOwnApis } from "./register-own-apis.ts";
 
 const administrator = { name: "admin", groups: ["system:masters", "system:authenticated"] };
 
@@ -110,4 +122,110 @@ test("requests for a group go to the server of its APIService, as the caller", {
     subjects: [{ kind: "Group", name: "dev", apiGroup: "rbac.authorization.k8s.io" }],
   });
   assert.equal((await bodyOf(jane.raw("GET", flunders, { headers: forged }))).status, 200);
+});
+
+const aggregatedType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+interface Found {
+  readonly metadata: { readonly name: string };
+  readonly versions: readonly {
+    readonly freshness: string;
+    readonly resources?: readonly { readonly resource: string }[];
+  }[];
+}
+
+test("discovery shows groups of other servers, and marks those that do not answer", {
+  skip: podIp === "",
+}, async () => {
+  let isDead = false;
+  await using extension = await startExtension(
+    (_request, response) => void response.end("{}"),
+    (request, response) => (isDead ? void response.destroy() : wellDescribed(request, response)),
+  );
+  await using cluster = await startCluster({ controllers: false, clock: "system" });
+  const { client } = cluster;
+  await register(client, extension.port, { groupPriorityMinimum: 19000 });
+  const groups = async (): Promise<Found[]> =>
+    (await bodyOf(client.raw("GET", "/apis", { headers: { accept: aggregatedType } }))).body.items;
+  const own = async () => (await groups()).find(({ metadata }) => metadata.name === group)?.versions[0];
+  const until = async (freshness: string) => {
+    while ((await own())?.freshness !== freshness) await systemClock.sleep(20);
+    return await own();
+  };
+
+  const current = await until("Current");
+  const plain = (await bodyOf(client.raw("GET", "/apis"))).body.groups as { name: string }[];
+  const { body: ofGroup } = await bodyOf(client.raw("GET", `/apis/${group}`));
+  const { body: ofVersion } = await bodyOf(client.raw("GET", `/apis/${group}/v1`));
+  isDead = true;
+  await client.patch(
+    APIService,
+    { name: `v1.${group}` },
+    { type: "merge", body: { metadata: { labels: { a: "b" } } } },
+  );
+  const stale = await until("Stale");
+
+  assert.deepEqual(
+    current?.resources?.map(({ resource }) => resource),
+    ["flunders"],
+  );
+  assert.deepEqual(
+    plain.slice(0, 3).map(({ name }) => name),
+    ["apiregistration.k8s.io", group, "apps"],
+  );
+  assert.deepEqual(ofGroup.preferredVersion, { groupVersion: `${group}/v1`, version: "v1" });
+  assert.deepEqual(ofVersion, resourceList);
+  assert.deepEqual(stale, { version: "v1", freshness: "Stale" });
+  assert.equal((await bodyOf(client.raw("GET", "/apis/apps/v1"))).status, 200);
+  await client.delete(APIService, { name: `v1.${group}` });
+  while (await own()) await systemClock.sleep(20);
+});
+
+test("an APIService takes a group over from a custom resource, and gives it back", { skip: podIp === "" }, async () => {
+  await using extension = await startExtension((_request, response) => void response.end('{"kind":"Theirs"}'));
+  await using cluster = await startCluster({ controllers: false, clock: "system" });
+  const { client } = cluster;
+  await client.create(CustomResourceDefinition, definition);
+  const kindOf = async (): Promise<string> => (await bodyOf(client.raw("GET", flunders))).body.kind;
+  while ((await kindOf()) !== "FlunderList") await systemClock.sleep(20);
+  await register(client, extension.port);
+  await untilReason(client, "Passed");
+  const theirs = await kindOf();
+  await client.delete(APIService, { name: `v1.${group}` });
+  while ((await kindOf()) === "Theirs") await systemClock.sleep(20);
+
+  assert.equal(theirs, "Theirs");
+  assert.equal(await kindOf(), "FlunderList");
+});
+
+test("every group and version that is served has an APIService, also those of custom resources", async () => {
+  await using cluster = await startCluster({ controllers: false, clock: "system" });
+  const { client, api, informers, clock } = cluster;
+  const registered = Promise.withResolvers<void>();
+  const stop = new AbortController();
+  const deps = { client: api.loopback, informers, resources: api.resources, clock, log: silentLog };
+  const running = registerOwnApis({ ...deps, registered: registered.resolve }, stop.signal).catch(() => undefined);
+  const has = (name: string) => informers.of(APIService).get({ name }) !== undefined;
+  const until = async (holds: () => boolean) => {
+    while (!holds()) await systemClock.sleep(10);
+  };
+  await registered.promise;
+  const atStart = informers.of(APIService).list();
+  await client.delete(APIService, { name: "v1.apps" });
+  await client.create(CustomResourceDefinition, definition);
+  await until(() => has(`v1.${group}`));
+  await client.delete(APIService, { name: `v1.${group}` });
+  await until(() => has(`v1.${group}`));
+  const { status } = await client.get(APIService, { name: `v1.${group}` });
+  await client.delete(CustomResourceDefinition, { name: definition.metadata.name });
+  await until(() => !has(`v1.${group}`));
+  stop.abort();
+  await running;
+
+  const served = new Set(api.resources.builtIn.map(({ group: of, version }) => `${version}.${of}`));
+  served.delete("v1.apiregistration.k8s.io");
+  served.delete("v1beta1.metrics.k8s.io");
+  assert.deepEqual(new Set(atStart.map(({ metadata }) => metadata.name)), served);
+  assert.equal(has("v1.apps"), false, "a built-in one comes back when a server starts");
+  assert.equal(status.conditions?.[0]?.reason, "Local");
 });

@@ -2,6 +2,7 @@ import { type APIService } from "#api/apiregistration/api-service.ts";
 import { type Change } from "#runtime/informer.ts";
 import { runReconcilers } from "#runtime/run-reconciler.ts";
 import { availabilityController } from "./availability-controller.ts";
+import { discoveryController } from "./discovery-controller.ts";
 import { type FollowDeps } from "./follow-api-services.ts";
 import { forward } from "./forward.ts";
 import { RemoteApis } from "./remote-apis.ts";
@@ -11,6 +12,10 @@ export function openAggregator(deps: FollowDeps) {
   const apis = new RemoteApis(deps);
   deps.routes.open({
     has: (group, version) => apis.find(group, version) !== undefined,
+    get generation() {
+      return apis.generation;
+    },
+    versions: () => apis.versions(),
     async forward(context, group, version) {
       const api = apis.find(group, version);
       if (!api) throw new Error(`no server for ${group}/${version}`);
@@ -24,7 +29,7 @@ export function openAggregator(deps: FollowDeps) {
     },
     run: (signal: AbortSignal) =>
       runReconcilers(
-        [availabilityController({ apis, metrics: deps.metrics })],
+        [availabilityController({ apis, metrics: deps.metrics }), discoveryController({ apis })],
         { ...deps, component: "apiregistration" },
         signal,
       ),

@@ -1,6 +1,9 @@
 import { type APIService } from "#api/apiregistration/api-service.ts";
+import { equal } from "#lib/data/equal.ts";
 import { type ResourceRegistry } from "../registry.ts";
+import { type VersionDiscovery } from "./read-discovery.ts";
 import { RemoteApi, type RemoteDeps, type ServiceRef } from "./remote-api.ts";
+import { type RemoteVersion } from "./remote-routes.ts";
 
 export interface RemoteApisDeps extends RemoteDeps {
   readonly resources: ResourceRegistry;
@@ -12,12 +15,20 @@ const ownGroup = "apiregistration.k8s.io";
 /** Whether another server is to answer for this group and version. */
 export const isRemote = ({ spec }: APIService): boolean => Boolean(spec.service) && spec.group !== ownGroup;
 
+/** What the server of a group and version has said about it. */
+export interface Described extends VersionDiscovery {
+  /** It does not answer. */
+  readonly isStale: boolean;
+}
+
 /** The groups and versions that other servers serve, as the APIServices say. */
 export class RemoteApis {
   readonly #deps: RemoteApisDeps;
   readonly #byName = new Map<string, RemoteApi>();
   readonly #byGroupVersion = new Map<string, RemoteApi>();
-  readonly #handlers = new Set<(name: string) => void>();
+  readonly #described = new Map<string, Described>();
+  readonly #handlers = new Set<() => void>();
+  #generation = 0;
 
   constructor(deps: RemoteApisDeps) {
     this.#deps = deps;
@@ -34,8 +45,8 @@ export class RemoteApis {
       this.#byName.set(name, api);
       this.#byGroupVersion.set(api.groupVersion, api);
       this.#deps.resources.hide(api.groupVersion);
+      this.#changed();
     }
-    this.#changed(name);
   }
 
   delete(name: string): void {
@@ -44,8 +55,9 @@ export class RemoteApis {
     known.connections.retire();
     this.#byName.delete(name);
     this.#byGroupVersion.delete(known.groupVersion);
+    this.#described.delete(name);
     this.#deps.resources.show(known.groupVersion);
-    this.#changed(name);
+    this.#changed();
   }
 
   get(name: string): RemoteApi | undefined {
@@ -56,12 +68,28 @@ export class RemoteApis {
     return this.#byGroupVersion.get(group ? `${group}/${version}` : version);
   }
 
-  all(): Iterable<RemoteApi> {
-    return this.#byName.values();
+  /** Takes what the server of an APIService says about itself. */
+  describe(name: string, described: Described): void {
+    if (!this.#byName.has(name) || equal(this.#described.get(name), described)) return;
+    this.#described.set(name, described);
+    this.#changed();
   }
 
-  /** Calls the handler with the name of every APIService that has changed. Returns a function that ends this. */
-  subscribe(handler: (name: string) => void): () => void {
+  /** Everything that is known about the groups and versions. Nothing is, before their servers have answered. */
+  versions(): RemoteVersion[] {
+    return Array.from(this.#byName.values(), ({ name, group, version }) => ({
+      group,
+      ...(this.#described.get(name) ?? { version, resources: [], isStale: true }),
+    }));
+  }
+
+  /** Changes with what `versions` returns. */
+  get generation(): number {
+    return this.#generation;
+  }
+
+  /** Calls the handler after every change of `versions`. Returns a function that ends this. */
+  subscribe(handler: () => void): () => void {
     this.#handlers.add(handler);
     return () => this.#handlers.delete(handler);
   }
@@ -74,7 +102,8 @@ export class RemoteApis {
     return served;
   }
 
-  #changed(name: string): void {
-    for (const handler of this.#handlers) handler(name);
+  #changed(): void {
+    this.#generation++;
+    for (const handler of this.#handlers) handler();
   }
 }

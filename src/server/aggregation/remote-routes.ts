@@ -1,10 +1,21 @@
 import { type Answer, type Context, type RequestInfo } from "#server/request/pipeline.ts";
+import { type VersionDiscovery } from "./read-discovery.ts";
+
+/** What another server says about a group and version that it serves. */
+export interface RemoteVersion extends VersionDiscovery {
+  readonly group: string;
+  /** The server does not answer. */
+  readonly isStale: boolean;
+}
 
 /** Answers requests for the groups and versions of other servers. */
 export interface RemoteServer {
   /** Whether another server answers for this group and version. */
   has(group: string, version: string): boolean;
   forward(context: Context, group: string, version: string): Promise<Answer>;
+  /** Changes with what `versions` returns. */
+  readonly generation: number;
+  versions(): readonly RemoteVersion[];
 }
 
 /** Most clusters have no other servers, so what calls them is loaded with the first one. */
@@ -13,6 +24,14 @@ export class RemoteRoutes {
 
   open(server: RemoteServer): void {
     this.#server = server;
+  }
+
+  get generation(): number {
+    return this.#server?.generation ?? 0;
+  }
+
+  versions(): readonly RemoteVersion[] {
+    return this.#server?.versions() ?? [];
   }
 
   /** Whether another server answers in whatever form it chooses. */
