@@ -21,7 +21,6 @@ import { choosePlugins, type PluginChoice } from "#server/admission/config/choos
 import { checkPolicy } from "#server/admission/policies/policy-hook.ts";
 import { quotaStore } from "#server/admission/quota/quota-store.ts";
 import { checkConditions } from "#server/admission/webhooks/check-conditions.ts";
-import { RemoteRoutes } from "#server/aggregation/remote-routes.ts";
 import { defaultServiceRanges, type ServiceRanges, serviceAllocator } from "#server/allocate/service-allocator.ts";
 import type { ServerAudit } from "#server/audit/auditor.ts";
 import { anonymous } from "#server/authenticate/anonymous.ts";
@@ -53,6 +52,7 @@ import { type FlowControl } from "#server/flowcontrol/flow-control.ts";
 import { Objects } from "#server/objects/objects.ts";
 import { pluginWaits } from "#server/plugin-waits.ts";
 import { ResourceRegistry } from "#server/registry.ts";
+import { RemoteRoutes } from "#server/remote-routes.ts";
 import { answerBackup } from "#server/request/backup.ts";
 import { Deadlines } from "#server/request/deadlines.ts";
 import { answerSeeing } from "#server/request/seeing.ts";

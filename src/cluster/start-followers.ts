@@ -6,12 +6,12 @@ import { type Informers } from "#runtime/informer.ts";
 import { type RunDeps } from "#runtime/run-reconciler.ts";
 import { followPolicies } from "#server/admission/policies/types/follow-policies.ts";
 import { followApiServices } from "#server/aggregation/follow-api-services.ts";
-import { type RemoteRoutes } from "#server/aggregation/remote-routes.ts";
 import { followDefinitions } from "#server/custom/follow-definitions.ts";
 import { type Health } from "#server/discovery/health.ts";
 import type { ClientIdentity } from "#server/extension/connections.ts";
 import { type Objects } from "#server/objects/objects.ts";
 import { type ResourceRegistry } from "#server/registry.ts";
+import { type RemoteRoutes } from "#server/remote-routes.ts";
 import { serviceEndpoint } from "#server/streams/proxy-target.ts";
 
 export interface FollowerDeps extends Pick<RunDeps, "onQueue"> {

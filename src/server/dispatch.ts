@@ -1,11 +1,11 @@
 import { groupResource, type Resource, type Subresource } from "#api/resource.ts";
 import { deprecationWarning } from "#api/rules.ts";
 import { methodNotAllowed, notFound, StatusError } from "#api/status.ts";
-import { type RemoteRoutes } from "./aggregation/remote-routes.ts";
 import { listObjects, seen } from "./endpoints/list.ts";
 import { revisionOf } from "./endpoints/list-options.ts";
 import { watchObjects } from "./endpoints/watch.ts";
 import { type WatchCache } from "./objects/watch-cache.ts";
+import { type RemoteRoutes } from "./remote-routes.ts";
 import { type Answer, type Context, type Next, type RequestInfo } from "./request/pipeline.ts";
 import { readScale, writeScale } from "./subresources/scale.ts";
 import { createEndpoint } from "./write/create.ts";

@@ -1,8 +1,9 @@
 import { type Exchanged, exchangeBounded } from "#client/webhook/bounded-exchange.ts";
 import { describeFault } from "#server/extension/describe-fault.ts";
+import { type VersionDiscovery } from "../remote-routes.ts";
 import { identityHeaders } from "./identity-headers.ts";
 import { aggregatorUser, type ProbeDeps } from "./probe.ts";
-import { DiscoveryError, readAggregated, readPlain, type VersionDiscovery } from "./read-discovery.ts";
+import { DiscoveryError, readAggregated, readPlain } from "./read-discovery.ts";
 import { type RemoteApi } from "./remote-api.ts";
 
 /** What a server said about a group and version, and how to ask whether that has changed. */

@@ -1,31 +1,9 @@
-/** What an extension server says about a group and version: the parts that clients know, checked. */
-export interface VersionDiscovery {
-  readonly version: string;
-  readonly resources: readonly ResourceDiscovery[];
-}
-
-export interface ResourceDiscovery {
-  readonly resource: string;
-  readonly responseKind: GroupVersionKind;
-  readonly scope: "Namespaced" | "Cluster";
-  readonly singularResource: string;
-  readonly verbs: readonly string[];
-  readonly shortNames?: readonly string[];
-  readonly categories?: readonly string[];
-  readonly subresources?: readonly SubresourceDiscovery[];
-}
-
-export interface SubresourceDiscovery {
-  readonly subresource: string;
-  readonly responseKind: GroupVersionKind;
-  readonly verbs: readonly string[];
-}
-
-interface GroupVersionKind {
-  readonly group: string;
-  readonly version: string;
-  readonly kind: string;
-}
+import {
+  type GroupVersionKind,
+  type ResourceDiscovery,
+  type SubresourceDiscovery,
+  type VersionDiscovery,
+} from "../remote-routes.ts";
 
 /** The server describes itself in a way that no client could read. */
 export class DiscoveryError extends Error {

@@ -1,9 +1,8 @@
 import { type APIService } from "#api/apiregistration/api-service.ts";
 import { equal } from "#lib/data/equal.ts";
 import { type ResourceRegistry } from "../registry.ts";
-import { type VersionDiscovery } from "./read-discovery.ts";
+import { type RemoteVersion, type VersionDiscovery } from "../remote-routes.ts";
 import { RemoteApi, type RemoteDeps, type ServiceRef } from "./remote-api.ts";
-import { type RemoteVersion } from "./remote-routes.ts";
 
 export interface RemoteApisDeps extends RemoteDeps {
   readonly resources: ResourceRegistry;

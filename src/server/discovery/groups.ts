@@ -1,6 +1,6 @@
 import { apiVersionOf, type Resource } from "#api/resource.ts";
-import { type RemoteRoutes, type RemoteVersion } from "../aggregation/remote-routes.ts";
 import { type ResourceRegistry } from "../registry.ts";
+import { type RemoteRoutes, type RemoteVersion } from "../remote-routes.ts";
 import { type ApiOrder, type OrderedGroup } from "./api-order.ts";
 
 /** The responses of `/api`, `/apis` and below, made from the served Resources. */

@@ -1,5 +1,33 @@
-import { type Answer, type Context, type RequestInfo } from "#server/request/pipeline.ts";
-import { type VersionDiscovery } from "./read-discovery.ts";
+import { type Answer, type Context, type RequestInfo } from "./request/pipeline.ts";
+
+/** What an extension server says about a group and version: the parts that clients know, checked. */
+export interface VersionDiscovery {
+  readonly version: string;
+  readonly resources: readonly ResourceDiscovery[];
+}
+
+export interface ResourceDiscovery {
+  readonly resource: string;
+  readonly responseKind: GroupVersionKind;
+  readonly scope: "Namespaced" | "Cluster";
+  readonly singularResource: string;
+  readonly verbs: readonly string[];
+  readonly shortNames?: readonly string[];
+  readonly categories?: readonly string[];
+  readonly subresources?: readonly SubresourceDiscovery[];
+}
+
+export interface SubresourceDiscovery {
+  readonly subresource: string;
+  readonly responseKind: GroupVersionKind;
+  readonly verbs: readonly string[];
+}
+
+export interface GroupVersionKind {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+}
 
 /** What another server says about a group and version that it serves. */
 export interface RemoteVersion extends VersionDiscovery {
