@@ -361,7 +361,7 @@ function nonResourceDeps(
   metrics.gauge("orlop_store_revision", "The newest revision of the store.", () => store.revision);
   return {
     discovery: createDiscovery({ resources, remote, order: new ApiOrder(informers.of(APIService)) }),
-    openApi: createOpenApi(resources),
+    openApi: createOpenApi(resources, remote),
     metrics,
     health,
     tokenIssuer: () => ({

@@ -4,6 +4,8 @@ import { type Answer, type Context, type RequestInfo } from "./request/pipeline.
 export interface VersionDiscovery {
   readonly version: string;
   readonly resources: readonly ResourceDiscovery[];
+  /** Changes with its OpenAPI document of version 3; absent if it has none. */
+  readonly openApiHash?: string | undefined;
 }
 
 export interface ResourceDiscovery {

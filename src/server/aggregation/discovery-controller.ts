@@ -1,7 +1,7 @@
 import { APIService } from "#api/apiregistration/api-service.ts";
 import { messageOf } from "#lib/text/message-of.ts";
 import { againAfter, type Reconciler, type ReconcilerDeps } from "#runtime/reconciler.ts";
-import { type Fetched, fetchDiscovery } from "./fetch-discovery.ts";
+import { type Fetched, fetchDiscovery, fetchOpenApiHash } from "./fetch-discovery.ts";
 import { isRemote, type RemoteApis } from "./remote-apis.ts";
 
 /** A server does not tell when it changes. */
@@ -31,7 +31,8 @@ export const discoveryController =
           });
           known.set(name, { uid, fetched });
           retries.delete(name);
-          apis.describe(name, { ...fetched.discovery, isStale: false });
+          const openApiHash = await fetchOpenApiHash(api, { clock, signal }).catch(() => undefined);
+          apis.describe(name, { ...fetched.discovery, openApiHash, isStale: false });
           return againAfter(refreshMs);
         } catch (error) {
           if (signal.aborted) throw error;

@@ -3,7 +3,7 @@ import { describeFault } from "#server/extension/describe-fault.ts";
 import { type VersionDiscovery } from "../remote-routes.ts";
 import { identityHeaders } from "./identity-headers.ts";
 import { aggregatorUser, type ProbeDeps } from "./probe.ts";
-import { DiscoveryError, readAggregated, readPlain } from "./read-discovery.ts";
+import { DiscoveryError, readAggregated, readOpenApiHash, readPlain } from "./read-discovery.ts";
 import { type RemoteApi } from "./remote-api.ts";
 
 /** What a server said about a group and version, and how to ask whether that has changed. */
@@ -29,6 +29,12 @@ export async function fetchDiscovery(api: RemoteApi, known: Fetched | undefined,
   const plain = await get(api, api.path, { ...deps, headers: { accept: "application/json" } });
   if (plain.status !== 200) throw new DiscoveryError(`the server answered ${api.path} with status ${plain.status}`);
   return { discovery: readPlain(parsed(plain), group, version), etag: undefined };
+}
+
+/** The hash of the server's OpenAPI document of version 3; undefined if it has none. */
+export async function fetchOpenApiHash(api: RemoteApi, deps: ProbeDeps): Promise<string | undefined> {
+  const index = await get(api, "/openapi/v3", { ...deps, headers: { accept: "application/json" } });
+  return index.status === 200 ? readOpenApiHash(parsed(index), api.path.slice(1)) : undefined;
 }
 
 const aggregatedType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";

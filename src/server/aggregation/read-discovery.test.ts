@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readAggregated, readPlain } from "./read-discovery.ts";
+import { readAggregated, readOpenApiHash, readPlain } from "./read-discovery.ts";
 
 const responseKind = { group: "g.example.com", version: "v1", kind: "Flunder" };
 const flunders = {
@@ -57,4 +57,13 @@ for (const [name, document] of lies) {
 test("readPlain() refuses what is no list of resources", () => {
   for (const document of [{ resources: {} }, { resources: ["a"] }, { resources: [{ name: "a/b/c", kind: "A" }] }])
     assert.throws(() => readPlain(document, "g", "v1"), { name: "DiscoveryError" });
+});
+
+test("readOpenApiHash() takes nothing into a URL but a hash", () => {
+  const indexOf = (serverRelativeURL: unknown) => ({ paths: { "apis/g/v1": { serverRelativeURL } } });
+
+  assert.equal(readOpenApiHash(indexOf("/openapi/v3/apis/g/v1?hash=AB12"), "apis/g/v1"), "AB12");
+  for (const url of ["/openapi/v3/apis/g/v1", "https://evil/?hash=a/b", "?hash=", 7, undefined])
+    assert.equal(readOpenApiHash(indexOf(url), "apis/g/v1"), undefined);
+  assert.equal(readOpenApiHash(null, "apis/g/v1"), undefined);
 });

@@ -70,6 +70,14 @@ export function readPlain(document: unknown, group: string, version: string): Ve
 const nothing = { responseKind: { group: "", version: "", kind: "" }, singularResource: "", verbs: [] };
 const scopeOf = (isNamespaced: boolean): ResourceDiscovery["scope"] => (isNamespaced ? "Namespaced" : "Cluster");
 
+/** The hash of one document in an index of OpenAPI documents; undefined if it has none that is usable in a URL. */
+export function readOpenApiHash(index: unknown, name: string): string | undefined {
+  const url = memberOf(memberOf(memberOf(index, "paths"), name), "serverRelativeURL");
+  return typeof url === "string" && url.length < 1000
+    ? /[?&]hash=([A-Za-z0-9_.-]{1,200})(?:&|$)/.exec(url)?.[1]
+    : undefined;
+}
+
 function namesIfAny(value: unknown): Pick<ResourceDiscovery, "shortNames" | "categories"> {
   const [shortNames, categories] = [namesOf(value, "shortNames"), namesOf(value, "categories")];
   return { ...(shortNames.length > 0 ? { shortNames } : {}), ...(categories.length > 0 ? { categories } : {}) };
