@@ -157,6 +157,8 @@ test("discovery shows groups of other servers, and marks those that do not answe
   const plain = (await bodyOf(client.raw("GET", "/apis"))).body.groups as { name: string }[];
   const { body: ofGroup } = await bodyOf(client.raw("GET", `/apis/${group}`));
   const { body: ofVersion } = await bodyOf(client.raw("GET", `/apis/${group}/v1`));
+  const { body: index } = await bodyOf(client.raw("GET", "/openapi/v3"));
+  const { body: openApi } = await bodyOf(client.raw("GET", `/openapi/v3/apis/${group}/v1`));
   isDead = true;
   await client.patch(
     APIService,
@@ -175,6 +177,10 @@ test("discovery shows groups of other servers, and marks those that do not answe
   );
   assert.deepEqual(ofGroup.preferredVersion, { groupVersion: `${group}/v1`, version: "v1" });
   assert.deepEqual(ofVersion, resourceList);
+  assert.deepEqual(index.paths[`apis/${group}/v1`], {
+    serverRelativeURL: `/openapi/v3/apis/${group}/v1?hash=AB`,
+  });
+  assert.deepEqual(openApi, { openapi: "3.0.0" });
   assert.deepEqual(stale, { version: "v1", freshness: "Stale" });
   assert.equal((await bodyOf(client.raw("GET", "/apis/apps/v1"))).status, 200);
   await client.delete(APIService, { name: `v1.${group}` });

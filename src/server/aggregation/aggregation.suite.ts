@@ -53,12 +53,13 @@ export const resourceList = {
   ],
 };
 
+const describing = ["/apis", `/apis/${group}/v1`, "/openapi/v3", `/openapi/v3/apis/${group}/v1`];
+
 /** An extension server that describes itself properly; `serve` answers everything else. */
 export async function startExtension(serve: Serve, describe: Serve = wellDescribed) {
   const { key, certificate: cert } = certificate;
   const server = createServer({ key, cert, requestCert: true, rejectUnauthorized: false }, (request, response) => {
-    const isPlain = request.url === `/apis/${group}/v1`;
-    if (isPlain || request.url === "/apis") describe(request, response);
+    if (describing.includes(request.url ?? "")) describe(request, response);
     else serve(request, response);
   });
   server.on("tlsClientError", () => undefined);
@@ -74,9 +75,16 @@ export async function startExtension(serve: Serve, describe: Serve = wellDescrib
   };
 }
 
-export function wellDescribed(request: IncomingMessage, response: ServerResponse): void {
-  if (request.url === "/apis") response.writeHead(404).end();
-  else response.setHeader("content-type", "application/json").end(JSON.stringify(resourceList));
+const documents: Readonly<Record<string, unknown>> = {
+  [`/apis/${group}/v1`]: resourceList,
+  "/openapi/v3": { paths: { [`apis/${group}/v1`]: { serverRelativeURL: `/openapi/v3/apis/${group}/v1?hash=AB` } } },
+  [`/openapi/v3/apis/${group}/v1`]: { openapi: "3.0.0" },
+};
+
+export function wellDescribed({ url = "" }: IncomingMessage, response: ServerResponse): void {
+  const document = documents[url];
+  if (document === undefined) response.writeHead(404).end();
+  else response.setHeader("content-type", "application/json").end(JSON.stringify(document));
 }
 
 export type Spec = Partial<InputOf<APIService>["spec"]>;
