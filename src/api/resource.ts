@@ -72,6 +72,8 @@ export interface Resource<T extends ApiObject = ApiObject> {
   readonly storagePrefix: string;
   /** For a second version of another Resource. The store keeps that other one; these functions convert. */
   readonly storedAs?: StoredAs<T> | undefined;
+  /** Another server serves it: there is no local copy, and that server may not answer. */
+  readonly isRemote?: true;
   /** It has no protobuf form. */
   readonly isJsonOnly?: boolean;
   /** Why no object can be created any more; undefined while it can. */

@@ -122,6 +122,8 @@ export interface AssembledServer extends AsyncDisposable {
   readonly recorder: TraceRecorder;
   readonly resources: ResourceRegistry;
   readonly metrics: Metrics;
+  /** What other servers serve. */
+  readonly remote: RemoteRoutes;
   /** Priority and fairness; undefined if it is off. */
   readonly flowControl: FlowControl | undefined;
   /** What is served at `/livez` and `/readyz`. */
@@ -186,8 +188,8 @@ async function startInformers(informers: Informers, health: Health): Promise<voi
 /** The parts that the server is built from. */
 type Parts = Pick<
   AssembledServer,
-  "objects" | "informers" | "resources" | "metrics" | "recorder" | "flowControl" | "traceOf" | "health"
-> & { readonly remote: RemoteRoutes };
+  "objects" | "informers" | "resources" | "metrics" | "recorder" | "flowControl" | "traceOf" | "health" | "remote"
+>;
 type Security = ReturnType<typeof assembleSecurity>;
 
 function openObjects(

@@ -325,6 +325,8 @@ function readyWhenRegistered({ health }: AssembledServer): () => void {
   };
 }
 
+const kindsOf = ({ resources, remote }: AssembledServer) => ({ kinds: resources, remoteKinds: remote });
+
 async function runComponents(
   options: ControlPlaneOptions,
   { api, port, certificates, verdicts, security, signal }: Running,
@@ -341,6 +343,7 @@ async function runComponents(
   const ranges = clusterCidr ? { clusterCidr } : {};
   const clientFor = (account: string) => api.clientFor(controllerUser(account));
   const { pki } = certificates;
+  const rootCa = pki.authority.certificate;
   const { key } = security.accounts(signingKey(pki.serviceAccountKey));
   const signToken = (claims: JwtPart) => signJwt(key, claims);
   const identity = `${hostname()}_${randomUUID()}`;
@@ -352,10 +355,7 @@ async function runComponents(
   };
   await runTogether(signal, [
     once("kube-controller-manager", api.clientFor(controllerManagerUser), (ended) =>
-      runControllers(
-        { ...base, ...ranges, clientFor, signToken, kinds: api.resources, rootCa: pki.authority.certificate },
-        ended,
-      ),
+      runControllers({ ...base, ...ranges, ...kindsOf(api), clientFor, signToken, rootCa }, ended),
     ),
     (ended) => certificates.run(ended),
     (ended) => keepAnnounced(options, { api, port }, ended),

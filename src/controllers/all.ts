@@ -2,7 +2,7 @@ import { allResources } from "#api/all.ts";
 import { type Client } from "#client/client.ts";
 import { runTogether } from "#lib/async/tasks.ts";
 import { type JwtPart } from "#lib/crypto/jwt.ts";
-import { fixedKinds, type Kinds } from "#runtime/kinds.ts";
+import { fixedKinds, type Kinds, noRemoteKinds, type RemoteKinds } from "#runtime/kinds.ts";
 import { type ReconcilerFactory, type RunDeps, runReconcilers } from "#runtime/run-reconciler.ts";
 import { clusterRoleAggregationController } from "./cluster-role-aggregation.ts";
 import { cronJobController } from "./cron-job/cron-job.ts";
@@ -38,6 +38,8 @@ export interface ControllerOptions extends NodeIpamOptions {
   signToken?(claims: JwtPart): string;
   /** Every kind that is currently served; default: the built-in ones. */
   readonly kinds?: Kinds;
+  /** Those that other servers serve; default: none. */
+  readonly remoteKinds?: RemoteKinds;
 }
 
 const builtIn = fixedKinds(allResources);
@@ -50,6 +52,7 @@ const reconcilers = ({
   rootCa,
   signToken: sign,
   kinds = builtIn,
+  remoteKinds = noRemoteKinds,
   ...options
 }: ControllerOptions): readonly (readonly [account: string, ReconcilerFactory, component?: string])[] => [
   ["service-account-controller", serviceAccountController],
@@ -73,7 +76,7 @@ const reconcilers = ({
   ["pvc-protection-controller", claimProtectionController],
   ["pv-protection-controller", volumeProtectionController],
   ["volumeattributesclass-protection-controller", attributesClassProtectionController],
-  ["namespace-controller", namespaceController(() => kinds.all())],
+  ["namespace-controller", namespaceController({ kinds, remoteKinds })],
   ["resourcequota-controller", resourceQuotaController(kinds)],
   ["disruption-controller", disruptionController(() => kinds.all()), "controllermanager"],
   ["disruption-controller", staleDisruptionController, "controllermanager"],
@@ -88,8 +91,8 @@ export interface ControllersDeps extends Omit<RunDeps, "client">, ControllerOpti
 
 /** Runs the controllers until the signal fires. */
 export async function runControllers(deps: ControllersDeps, signal: AbortSignal): Promise<void> {
-  const { kinds = builtIn, clientFor } = deps;
-  const collector = { ...deps, kinds, client: clientFor("generic-garbage-collector") };
+  const { kinds = builtIn, remoteKinds = noRemoteKinds, clientFor } = deps;
+  const collector = { ...deps, kinds, remoteKinds, client: clientFor("generic-garbage-collector") };
   await runTogether(signal, [
     ...reconcilers(deps)
       .filter(([account]) => deps.runs?.(account) ?? true)

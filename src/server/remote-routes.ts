@@ -1,3 +1,5 @@
+import { apiVersionOf, type Resource } from "#api/resource.ts";
+import { type RemoteKinds } from "#runtime/kinds.ts";
 import { type Answer, type Context, type RequestInfo } from "./request/pipeline.ts";
 
 /** What an extension server says about a group and version: the parts that clients know, checked. */
@@ -46,14 +48,37 @@ export interface RemoteServer {
   /** Changes with what `versions` returns. */
   readonly generation: number;
   versions(): readonly RemoteVersion[];
+  /** What `versions` describes, as Resources. */
+  kinds(): readonly Resource[];
+  /** Calls the handler after every change of `versions`. */
+  subscribe(handler: () => void): void;
 }
 
 /** Most clusters have no other servers, so what calls them is loaded with the first one. */
-export class RemoteRoutes {
+export class RemoteRoutes implements RemoteKinds {
+  readonly #handlers = new Set<() => void>();
   #server: RemoteServer | undefined;
 
   open(server: RemoteServer): void {
     this.#server = server;
+    server.subscribe(() => {
+      for (const handler of this.#handlers) handler();
+    });
+  }
+
+  all(): readonly Resource[] {
+    return this.#server?.kinds() ?? [];
+  }
+
+  undescribed(): readonly string[] {
+    return this.versions()
+      .filter(({ isStale }) => isStale)
+      .map(({ group, version }) => apiVersionOf({ group, version }));
+  }
+
+  subscribe(handler: () => void): () => void {
+    this.#handlers.add(handler);
+    return () => this.#handlers.delete(handler);
   }
 
   get generation(): number {

@@ -176,7 +176,7 @@ function controlPlane(
   const rootCa = createAuthority({ subject: { commonName: "kubernetes" }, ...validity }).certificate;
   const clientFor = (account: string): Client => api.clientFor(controllerUser(account));
   return [
-    (stop) => runControllers({ ...deps, clientFor, kinds: api.resources, rootCa }, stop),
+    (stop) => runControllers({ ...deps, clientFor, kinds: api.resources, remoteKinds: api.remote, rootCa }, stop),
     async (stop) => {
       const client = api.clientFor(schedulerUser);
       await using events = createEventRecorder(client, { component: "default-scheduler", clock, log });

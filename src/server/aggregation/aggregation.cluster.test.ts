@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { type ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { CustomResourceDefinition } from "#api/apiextensions/custom-resource-definition.ts";
 import { APIService } from "#api/apiregistration/api-service.ts";
+import { ConfigMap } from "#api/core/config-map.ts";
+import { Namespace } from "#api/core/namespace.ts";
 import { ClusterRole } from "#api/rbac/cluster-role.ts";
 import { ClusterRoleBinding } from "#api/rbac/cluster-role-binding.ts";
 import { type Client } from "#client/client.ts";
@@ -21,6 +24,7 @@ import {
   podIp,
   register,
   resourceList,
+  type Serve,
   startExtension,
   untilReason,
   wellDescribed,
@@ -234,4 +238,85 @@ test("every group and version that is served has an APIService, also those of cu
   assert.deepEqual(new Set(atStart.map(({ metadata }) => metadata.name)), served);
   assert.equal(has("v1.apps"), false, "a built-in one comes back when a server starts");
   assert.equal(status.conditions?.[0]?.reason, "Local");
+});
+
+test("a namespace goes with its objects on other servers, and waits for servers that do not answer", {
+  skip: podIp === "",
+}, async () => {
+  const stored = new Set(["a", "b"]);
+  let isDead = false;
+  const serve: Serve = ({ method, url = "" }, response) => {
+    if (method === "DELETE") stored.clear();
+    const items = Array.from(stored, (name) => ({ metadata: { name, namespace: "shop" } }));
+    if (url.includes("watch=true")) return void response.writeHead(400).end("no");
+    response.end(JSON.stringify({ kind: "FlunderList", metadata: { resourceVersion: "1" }, items }));
+  };
+  await using extension = await startExtension(serve, (request, response) =>
+    isDead ? void response.destroy() : wellDescribed(request, response),
+  );
+  await using cluster = await startCluster({ clock: "system" });
+  const { client, api } = cluster;
+  await client.create(Namespace, { metadata: { name: "shop" } });
+  await client.create(Namespace, { metadata: { name: "stuck" } });
+  await register(client, extension.port);
+  while (api.remote.all().length === 0) await systemClock.sleep(20);
+
+  await client.delete(Namespace, { name: "shop" });
+  while (cluster.informers.of(Namespace).get({ name: "shop" })) await systemClock.sleep(20);
+  isDead = true;
+  await client.patch(
+    APIService,
+    { name: `v1.${group}` },
+    { type: "merge", body: { metadata: { labels: { a: "b" } } } },
+  );
+  while (api.remote.undescribed().length === 0) await systemClock.sleep(20);
+  await client.delete(Namespace, { name: "stuck" });
+  const failed = () => {
+    const { conditions } = cluster.informers.of(Namespace).get({ name: "stuck" })?.status ?? {};
+    return conditions?.find(({ type }) => type === "NamespaceDeletionDiscoveryFailure");
+  };
+  while (!failed()) await systemClock.sleep(20);
+
+  assert.equal(stored.size, 0);
+  assert.deepEqual([failed()?.status, failed()?.reason], ["True", "DiscoveryFailed"]);
+  assert.equal(
+    failed()?.message,
+    `Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: ${group}/v1: stale GroupVersion discovery: ${group}/v1`,
+  );
+  await client.delete(APIService, { name: `v1.${group}` });
+  while (cluster.informers.of(Namespace).get({ name: "stuck" })) await systemClock.sleep(20);
+});
+
+test("the garbage collector deletes objects on other servers whose owners are gone", {
+  skip: podIp === "",
+}, async () => {
+  const watching = Promise.withResolvers<ServerResponse>();
+  const deleted = Promise.withResolvers<string>();
+  const serve: Serve = ({ method, url = "" }, response) => {
+    if (method === "DELETE") deleted.resolve(url);
+    if (url.includes("sendInitialEvents")) return void response.writeHead(422).end("{}");
+    if (url.includes("watch=true")) {
+      response.flushHeaders();
+      return watching.resolve(response);
+    }
+    const name = /flunders\/(\w+)/.exec(url)?.[1];
+    const object = { apiVersion: `${group}/v1`, kind: "Flunder", metadata: { ...dependent, name } };
+    response.end(
+      JSON.stringify(name ? object : { kind: "FlunderList", metadata: { resourceVersion: "1" }, items: [] }),
+    );
+  };
+  await using extension = await startExtension(serve);
+  await using cluster = await startCluster({ clock: "system" });
+  const { client } = cluster;
+  await register(client, extension.port);
+  const owner = await client.create(ConfigMap, { metadata: { name: "owner", namespace: "default" } });
+  const ownerReferences = [{ apiVersion: "v1", kind: "ConfigMap", name: "owner", uid: owner.metadata.uid ?? "" }];
+  const dependent = { name: "a", namespace: "default", uid: "u", resourceVersion: "2", ownerReferences };
+  const stream = await watching.promise;
+  const object = { apiVersion: `${group}/v1`, kind: "Flunder", metadata: dependent };
+  stream.write(`${JSON.stringify({ type: "ADDED", object })}\n`);
+
+  await client.delete(ConfigMap, { namespace: "default", name: "owner" });
+
+  assert.equal(await deleted.promise, `${flunders}/a`);
 });

@@ -95,8 +95,9 @@ export async function register(client: Client, port: number, spec: Spec = {}): P
   await ensure(client.create(Namespace, { metadata: { name: "default" } }));
   await ensure(client.create(ServiceAccount, { metadata: { namespace: "default", name: "default" } }));
   await client.create(Service, { metadata: at, spec: { ports: [{ port: 443 }] } });
-  const pod = await client.create(Pod, { metadata: at, spec: { containers: [{ name: "c", image: "i" }] } });
-  await client.updateStatus(Pod, { ...pod, status: { ...pod.status, podIP: podIp, podIPs: [{ ip: podIp }] } });
+  await client.create(Pod, { metadata: at, spec: { containers: [{ name: "c", image: "i" }] } });
+  const body = { status: { podIP: podIp, podIPs: [{ ip: podIp }] } };
+  await client.patch(Pod, at, { type: "merge", body }, { subresource: "status" });
   await client.create(EndpointSlice, {
     metadata: { ...at, labels: { "kubernetes.io/service-name": "extension" } },
     addressType: "IPv4",
