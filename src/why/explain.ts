@@ -1,4 +1,5 @@
 import { explainBudget, explainQuota } from "./allowances.ts";
+import { explainApiService } from "./api-service.ts";
 import { explainCronJob, explainJob } from "./batch.ts";
 import { type Explanation } from "./explanation.ts";
 import { type Facts, type ObjectFacts } from "./facts.ts";
@@ -28,6 +29,8 @@ export function explain(facts: Facts): Explanation {
       return explainQuota(facts.quota);
     case "budget":
       return explainBudget(facts.budget);
+    case "apiService":
+      return explainApiService(facts.apiService);
     case "object":
       return explainEndingObject(facts) ?? there(facts);
     case "absent":

@@ -1,3 +1,4 @@
+import { type APIService } from "#api/apiregistration/api-service.ts";
 import { type DaemonSet } from "#api/apps/daemon-set.ts";
 import { type Deployment } from "#api/apps/deployment.ts";
 import { type ReplicaSet } from "#api/apps/replica-set.ts";
@@ -25,6 +26,7 @@ export type Facts =
   | ({ readonly about: "node" } & NodeFacts)
   | { readonly about: "quota"; readonly quota: ResourceQuota }
   | { readonly about: "budget"; readonly budget: PodDisruptionBudget }
+  | { readonly about: "apiService"; readonly apiService: APIService }
   | ({ readonly about: "object" } & ObjectFacts)
   | ({ readonly about: "absent" } & AbsentFacts);
 

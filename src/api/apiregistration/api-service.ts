@@ -65,6 +65,10 @@ export const APIService = defineResource("apiregistration.k8s.io/v1.APIService",
   },
 });
 
+/** Whether the server of the group and version answers. */
+export const isAvailable = ({ status }: APIService): boolean =>
+  findCondition(status.conditions, "Available")?.status === "True";
+
 /** What this server serves itself is available from the beginning. */
 function initialStatus({ metadata, spec }: ObjectOf<typeof fields>): APIServiceStatus {
   if (spec.service) return {};

@@ -1,7 +1,6 @@
-import { APIService } from "#api/apiregistration/api-service.ts";
+import { APIService, isAvailable } from "#api/apiregistration/api-service.ts";
 import { Service } from "#api/core/service.ts";
 import { EndpointSlice } from "#api/discovery/endpoint-slice.ts";
-import { findCondition } from "#api/meta/condition.ts";
 import { ignoreNotFound, isConflict } from "#api/status.ts";
 import { serviceNameLabel } from "#api/well-known.ts";
 import { timestamp } from "#lib/async/clock.ts";
@@ -87,8 +86,7 @@ async function write(
 ): Promise<void> {
   const status = withVerdict(object.status, verdict, timestamp(clock.now()));
   if (equal(status, object.status)) return;
-  const wasAvailable = findCondition(object.status.conditions, "Available")?.status === "True";
-  if (wasAvailable && verdict.status !== "True") lost.add([object.metadata.name, verdict.reason]);
+  if (isAvailable(object) && verdict.status !== "True") lost.add([object.metadata.name, verdict.reason]);
   await client.updateStatus(APIService, { ...object, status }, { signal }).catch((error: unknown) => {
     // Whoever has changed it meanwhile also wakes this controller.
     if (!isConflict(error)) return ignoreNotFound(error);

@@ -1,4 +1,4 @@
-import { APIService } from "#api/apiregistration/api-service.ts";
+import { APIService, isAvailable } from "#api/apiregistration/api-service.ts";
 import { type Client } from "#client/client.ts";
 import { type Clock } from "#lib/async/clock.ts";
 import { isAbort } from "#lib/async/tasks.ts";
@@ -28,6 +28,11 @@ export interface FollowDeps extends RemoteDeps, Pick<RunDeps, "onQueue"> {
 export async function followApiServices(deps: FollowDeps): Promise<AsyncDisposable> {
   const services = deps.informers.of(APIService);
   await services.synced();
+  deps.metrics.read("aggregator_unavailable_apiservice", "APIServices that are not available, by name.", {
+    type: "gauge",
+    labels: ["name"],
+    values: () => services.list().map((one) => [[one.metadata.name], isAvailable(one) ? 0 : 1]),
+  });
   const stop = new AbortController();
   const early: Change<APIService>[] = [];
   let loading: Promise<void> | undefined;

@@ -1,5 +1,4 @@
-import { type APIService } from "#api/apiregistration/api-service.ts";
-import { findCondition } from "#api/meta/condition.ts";
+import { type APIService, isAvailable } from "#api/apiregistration/api-service.ts";
 import { type Address, type ClientIdentity, Connections, type ResolveService } from "#server/extension/connections.ts";
 
 export interface RemoteDeps {
@@ -54,7 +53,7 @@ export class RemoteApi {
   }
 
   get isAvailable(): boolean {
-    return findCondition(this.#object.status.conditions, "Available")?.status === "True";
+    return isAvailable(this.#object);
   }
 
   /** Takes a new status. Returns whether the server behind it is still the same. */
