@@ -1,5 +1,6 @@
 import { labels } from "#kubelet/config/runtime-labels.ts";
 import type { Container, ContainerRuntime, PodIdentity, Sandbox } from "#kubelet/runtime/runtime.ts";
+import type { Log } from "#lib/process/log.ts";
 import { isGrpcError } from "#lib/proto/grpc/status.ts";
 import type { FoundPod } from "./plan/pod-records.ts";
 import { type ContainerRecord, recordOf, sandboxRecord } from "./plan/pod-state.ts";
@@ -32,25 +33,41 @@ export async function listRuntime(runtime: ContainerRuntime, signal?: AbortSigna
   };
 }
 
+export interface AdoptDeps {
+  readonly runtime: ContainerRuntime;
+  readonly log: Log;
+}
+
 /** What an earlier kubelet left running of a pod, with nothing counted twice. */
-export async function adoptPod(runtime: ContainerRuntime, listed: ListedPod): Promise<FoundPod> {
+export async function adoptPod({ runtime, log }: AdoptDeps, listed: ListedPod): Promise<FoundPod> {
+  const removeAll = (containers: readonly { readonly id: string }[]) =>
+    Promise.all(containers.map(({ id }) => removeOrLeave({ runtime, log }, id)));
   const [newest, ...older] = listed.sandboxes.toSorted((a, b) => b.attempt - a.attempt || b.createdAt - a.createdAt);
   const status = newest && (await runtime.sandboxStatus(newest.id));
   // A container that was created but not started is removed; it will be created again under the same number.
   const unborn = listed.containers.filter(({ state }) => state === "created");
-  await Promise.all(unborn.map(({ id }) => runtime.removeContainer(id)));
+  await removeAll(unborn);
   const born = listed.containers.filter(({ state }) => state !== "created");
   const found = await Promise.all(
     born.map(async (container) => recordOf(container, await runtime.containerStatus(container.id))),
   );
   // The same for one whose start was interrupted when the earlier kubelet died: it has not run, so it has not failed.
   const [cutOff, records] = [found.filter(wasCutOff), found.filter((record) => !wasCutOff(record))];
-  await Promise.all(cutOff.map(({ id }) => runtime.removeContainer(id)));
+  await removeAll(cutOff);
   return {
     sandbox: newest && sandboxRecord(status ?? newest, status?.ips ?? []),
     oldSandboxes: older.map(({ id }) => id),
     containers: records.toSorted((a, b) => b.restartCount - a.restartCount || b.createdAt - a.createdAt),
   };
+}
+
+/** A container that cannot be removed is in the way of its own pod only, which tries again when it ends. */
+async function removeOrLeave({ runtime, log }: AdoptDeps, id: string): Promise<void> {
+  try {
+    await runtime.removeContainer(id);
+  } catch (error) {
+    log.warn("could not remove a container whose start was interrupted", { container: id, error });
+  }
 }
 
 const wasCutOff = ({ state, reason, message }: ContainerRecord): boolean =>

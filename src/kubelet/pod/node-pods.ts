@@ -150,7 +150,7 @@ export class NodePods {
     for (const worker of this.#workers.values()) worker.compare(listing.containers, listing.readySandboxes);
     for (const [uid, listed] of listing.pods) {
       if (this.#workers.has(uid)) continue;
-      if (wantedNow.has(uid)) this.#found.set(uid, await adoptPod(runtime, listed));
+      if (wantedNow.has(uid)) this.#found.set(uid, await adoptPod(deps, listed));
       else this.#endOrphan(deps, uid, listed);
     }
     await this.#sweep(deps, listing, wanted());

@@ -3,6 +3,7 @@ import type { Log } from "#lib/process/log.ts";
 import { type CallOptions, GrpcClient, type Rpc } from "#lib/proto/grpc/client.ts";
 import { isGrpcError } from "#lib/proto/grpc/status.ts";
 import { taskEvents } from "./containerd-events.ts";
+import { endLostTask } from "./containerd-tasks.ts";
 import { criCalls } from "./cri.ts";
 import * as forms from "./cri-forms.ts";
 import type { PodSandboxConfig } from "./cri-messages.ts";
@@ -76,7 +77,13 @@ export class ContainerdRuntime implements ContainerRuntime, Disposable {
     const notes = this.#oomNotes;
     // Its containers go with it, and nobody removes them one by one.
     const containers = notes === undefined ? [] : await this.#containersOf(id, signal);
-    await this.#unlessGone(criCalls.removePodSandbox, { podSandboxId: id }, signal);
+    try {
+      await this.#unlessGone(criCalls.removePodSandbox, { podSandboxId: id }, signal);
+    } catch (error) {
+      if (!isGrpcError(error, "FAILED_PRECONDITION")) throw error;
+      for (const container of await this.#containersOf(id, signal)) await this.removeContainer(container.id, signal);
+      await this.#unlessGone(criCalls.removePodSandbox, { podSandboxId: id }, signal);
+    }
     if (notes !== undefined) await Promise.all(containers.map((container) => removeOomNote(notes, container.id)));
   }
 
@@ -111,7 +118,14 @@ export class ContainerdRuntime implements ContainerRuntime, Disposable {
   }
 
   async removeContainer(id: string, signal?: AbortSignal) {
-    await this.#unlessGone(criCalls.removeContainer, { containerId: id }, signal);
+    const remove = () => this.#unlessGone(criCalls.removeContainer, { containerId: id }, signal);
+    try {
+      await remove();
+    } catch (error) {
+      if (!isGrpcError(error, "FAILED_PRECONDITION")) throw error;
+      await endLostTask({ client: this.#client, clock: this.#clock }, id, signal);
+      await remove();
+    }
     if (this.#oomNotes !== undefined) await removeOomNote(this.#oomNotes, id);
   }
 
