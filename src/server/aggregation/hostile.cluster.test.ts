@@ -234,6 +234,10 @@ test("a server without the right certificate is not available, and its group say
   const refused = await front.ask(flunders);
   await front.client.delete(APIService, { name: `v1.${group}` });
   const gone = await front.ask(flunders);
+  const rubbish = apiService({ caBundle: Buffer.from("rubbish").toString("base64") });
+  await front.client.create(APIService, rubbish);
+  await untilReason(front.client, "FailedDiscoveryCheck");
+  await front.client.delete(APIService, { name: `v1.${group}` });
   const insecure = apiService({ insecureSkipTLSVerify: true });
   await front.client.create(APIService, insecure);
   await untilReason(front.client, "Passed");

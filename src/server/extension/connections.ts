@@ -105,7 +105,13 @@ export class Connections {
     const { host, port } = address;
     const raw = limitReads(net.connect({ host, port }));
     const { host: _host, port: _port, ...options } = this.#options(address, this.#trust.identity?.());
-    return { socket: tls.connect({ ...options, socket: raw }), readWhole: () => raw.readWhole() };
+    try {
+      return { socket: tls.connect({ ...options, socket: raw }), readWhole: () => raw.readWhole() };
+    } catch (error) {
+      // The authorities may be no certificates at all.
+      raw.destroy();
+      throw error;
+    }
   }
 
   /** The calls that are running may end. */
